@@ -1,0 +1,179 @@
+#include "ir/dtype.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "support/error.h"
+
+namespace tcc {
+namespace {
+
+// In the order of the enumeration, so that info() is an index.
+constexpr std::array<DTypeInfo, 13> kDTypes = {{
+    {DType::f64, "f64", 8, true, false, true, 52},
+    {DType::f32, "f32", 4, true, false, true, 23},
+    {DType::f16, "f16", 2, true, false, true, 10},
+    {DType::bf16, "bf16", 2, true, false, true, 7},
+    {DType::i8, "i8", 1, false, true, true, 0},
+    {DType::i16, "i16", 2, false, true, true, 0},
+    {DType::i32, "i32", 4, false, true, true, 0},
+    {DType::i64, "i64", 8, false, true, true, 0},
+    {DType::u8, "u8", 1, false, true, false, 0},
+    {DType::u16, "u16", 2, false, true, false, 0},
+    {DType::u32, "u32", 4, false, true, false, 0},
+    {DType::u64, "u64", 8, false, true, false, 0},
+    {DType::boolean, "bool", 1, false, false, false, 0},
+}};
+
+constexpr bool in_enumeration_order() {
+  for (size_t i = 0; i < kDTypes.size(); ++i)
+    if (kDTypes[i].dtype != static_cast<DType>(i)) return false;
+  return true;
+}
+static_assert(in_enumeration_order());
+
+// Rounds a double once, to nearest even, into an IEEE-like 16-bit format with a sign,
+// `exponent_bits` and `mantissa_bits`.
+template <int exponent_bits, int mantissa_bits>
+uint16_t narrow_from_f64(double value) {
+  static_assert(1 + exponent_bits + mantissa_bits == 16);
+  constexpr int bias = (1 << (exponent_bits - 1)) - 1;
+  constexpr int dropped = 52 - mantissa_bits;
+  constexpr uint16_t infinity = ((1 << exponent_bits) - 1) << mantissa_bits;
+  constexpr uint64_t min_normal = static_cast<uint64_t>(1023 + 1 - bias) << 52;
+
+  const uint64_t bits = std::bit_cast<uint64_t>(value);
+  const uint16_t sign = static_cast<uint16_t>(bits >> 63 << 15);
+  const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
+  if (std::isnan(value)) return sign | infinity | (1 << (mantissa_bits - 1));
+  if (magnitude < min_normal) {
+    // A subnormal result is a whole number of steps of 2^(1 - bias - mantissa_bits); adding and
+    // subtracting 2^52 rounds to whole numbers. The step count runs over into the smallest normal
+    // number by itself.
+    constexpr double steps_per_one =
+        std::bit_cast<double>(static_cast<uint64_t>(1023 + bias - 1 + mantissa_bits) << 52);
+    const double steps = (std::bit_cast<double>(magnitude) * steps_per_one + 0x1p52) - 0x1p52;
+    return sign | static_cast<uint16_t>(steps);
+  }
+  // A carry out of the mantissa moves into the exponent, which is what rounding up to a power of
+  // two means.
+  const uint64_t half_minus_one = (uint64_t{1} << (dropped - 1)) - 1;
+  const uint64_t rounded = magnitude + half_minus_one + ((magnitude >> dropped) & 1);
+  const uint64_t rebased =
+      (rounded >> dropped) - (static_cast<uint64_t>(1023 - bias) << mantissa_bits);
+  return sign | (rebased >= infinity ? infinity : static_cast<uint16_t>(rebased));
+}
+
+// Truncates and wraps modulo 2^64 (two's complement); NaN and infinities give 0.
+uint64_t wrap_f64(double value) {
+  if (!std::isfinite(value)) return 0;
+  const double whole = std::trunc(value);
+  if (whole >= -0x1p63 && whole < 0x1p63) return static_cast<uint64_t>(static_cast<int64_t>(whole));
+  const double low = std::fmod(std::fabs(whole), 0x1p64);  // exact, in [0, 2^64)
+  const uint64_t bits = static_cast<uint64_t>(low);
+  return whole < 0 ? 0 - bits : bits;
+}
+
+}  // namespace
+
+const DTypeInfo& info(DType dtype) {
+  const size_t index = static_cast<size_t>(dtype);
+  TCC_CHECK(index < kDTypes.size(), "dtype ", index);
+  return kDTypes[index];
+}
+
+std::span<const DTypeInfo> all_dtypes() { return kDTypes; }
+
+std::optional<DType> parse_dtype(std::string_view name) {
+  for (const DTypeInfo& candidate : kDTypes)
+    if (candidate.name == name) return candidate.dtype;
+  return std::nullopt;
+}
+
+// PyTorch refuses to mix u16, u32 or u64 with signed integers. Here they give the smallest signed
+// type that holds both, and i64 for u64.
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  const DTypeInfo& x = info(a);
+  const DTypeInfo& y = info(b);
+  if (x.is_float != y.is_float) return x.is_float ? a : b;
+  if (x.is_float && x.bytes == y.bytes) return DType::f32;  // f16 with bf16
+  if (x.is_float) return x.bytes > y.bytes ? a : b;
+  if (!x.is_integer) return b;  // bool with an integer
+  if (!y.is_integer) return a;
+  if (x.is_signed == y.is_signed) return x.bytes > y.bytes ? a : b;
+  const DTypeInfo& with_sign = x.is_signed ? x : y;
+  const DTypeInfo& without_sign = x.is_signed ? y : x;
+  for (const DTypeInfo& candidate : kDTypes) {
+    const bool holds_both =
+        candidate.bytes >= with_sign.bytes && candidate.bytes > without_sign.bytes;
+    if (candidate.is_integer && candidate.is_signed && holds_both) return candidate.dtype;
+  }
+  return DType::i64;
+}
+
+double round_to(DType dtype, double value) {
+  switch (dtype) {
+    case DType::f64:
+      return value;
+    case DType::f32:
+      return static_cast<float>(value);
+    case DType::f16:
+      return f16_to_f32(f64_to_f16(value));
+    case DType::bf16:
+      return bf16_to_f32(f64_to_bf16(value));
+    case DType::boolean:
+      return value != 0 ? 1 : 0;
+    default:
+      break;
+  }
+  const int64_t wrapped = wrap_to(dtype, static_cast<int64_t>(wrap_f64(value)));
+  return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped))
+                             : static_cast<double>(wrapped);
+}
+
+int64_t wrap_to(DType dtype, int64_t value) {
+  const DTypeInfo& type = info(dtype);
+  if (dtype == DType::boolean) return value != 0;
+  if (!type.is_integer || type.bytes == 8) return value;
+  const int shift = 64 - 8 * type.bytes;
+  const uint64_t high = static_cast<uint64_t>(value) << shift;
+  return type.is_signed ? static_cast<int64_t>(high) >> shift : static_cast<int64_t>(high >> shift);
+}
+
+float f16_to_f32(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t shifted = static_cast<uint32_t>(bits & 0x7fff) << 13;
+  // Normal numbers: add the difference of the biases by a multiplication, which also makes
+  // infinities and NaN big enough to be recognised. Subnormal ones: 2^-24 steps, exact in f32.
+  const float magnitude = std::bit_cast<float>(shifted) * 0x1p112f;
+  uint32_t result = std::bit_cast<uint32_t>(magnitude);
+  if ((bits & 0x7c00) == 0x7c00) result = shifted | 0x7f800000;
+  return std::bit_cast<float>(sign | result);
+}
+
+uint16_t f32_to_f16(float value) {
+  // By M. Dukhan's method (FP16): the first product overflows to infinity what f16 cannot hold;
+  // adding a bias with the right exponent makes the FPU drop, and round to nearest even, exactly
+  // the bits that f16 lacks.
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t twice = bits << 1;
+  const float scaled = (std::fabs(value) * 0x1p112f) * 0x1p-110f;
+  uint32_t bias = twice & 0xff000000u;
+  bias = bias < 0x71000000u ? 0x71000000u : bias;
+  const float rounded = std::bit_cast<float>((bias >> 1) + 0x07800000u) + scaled;
+  const uint32_t sum = std::bit_cast<uint32_t>(rounded);
+  const uint32_t magnitude = ((sum >> 13) & 0x7c00u) + (sum & 0x0fffu);
+  return static_cast<uint16_t>((bits >> 16 & 0x8000u) |
+                               (twice > 0xff000000u ? 0x7e00u : magnitude));
+}
+
+uint16_t f64_to_f16(double value) { return narrow_from_f64<5, 10>(value); }
+
+float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+uint16_t f64_to_bf16(double value) { return narrow_from_f64<8, 7>(value); }
+
+}  // namespace tcc

@@ -1,0 +1,23 @@
+#include "support/parallel.h"
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+
+namespace tcc {
+
+void parallel_for(int64_t begin, int64_t end, int64_t grain,
+                  const std::function<void(int64_t, int64_t)>& body) {
+  if (begin >= end) return;
+  grain = std::max<int64_t>(grain, 1);
+  if (end - begin <= grain) return body(begin, end);
+  tbb::parallel_for(
+      tbb::blocked_range<int64_t>(begin, end, static_cast<size_t>(grain)),
+      [&](const tbb::blocked_range<int64_t>& range) { body(range.begin(), range.end()); });
+}
+
+int parallelism() { return tbb::this_task_arena::max_concurrency(); }
+
+}  // namespace tcc
