@@ -1,0 +1,25 @@
+// Device source files: hand-made kernels and math under backends/device, embedded at build time.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tcc::backends {
+
+// The text of a device source file, named by its path below backends/device: "cuda/contraction.cu". If the environment
+// variable TCC_DEVICE_DIR is set, the file is read from that folder instead, so that a kernel can be edited without a
+// build. Throws Error(bad_input) when TCC_DEVICE_DIR lacks the file, InternalError when no such file was embedded.
+std::string device_source(std::string_view path);
+
+// The paths of all embedded files, sorted.
+std::vector<std::string_view> device_source_paths();
+
+// The table behind the functions above; the build writes its definition.
+struct EmbeddedFile {
+  std::string_view path, text;
+};
+std::span<const EmbeddedFile> embedded_device_files();
+
+}  // namespace tcc::backends

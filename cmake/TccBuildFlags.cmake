@@ -1,0 +1,52 @@
+# Compiler and linker flags of every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # an executable is not linked again because libtcc-core.so changed
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+add_compile_options(-Wall -Wextra -Wshadow -Wno-unused-parameter)
+if(TCC_WERROR)
+  add_compile_options(-Werror)
+endif()
+# Numerics: no contraction to fma, so that the reference gives the same bits on every machine.
+add_compile_options(-ffp-contract=off)
+# Calls inside libtcc-core.so may be bound and inlined at compile time; nobody interposes them.
+add_compile_options(-fno-semantic-interposition)
+add_compile_definitions(TCC_VERSION="${PROJECT_VERSION}")
+
+if(TCC_SANITIZE)
+  add_compile_options(-fsanitize=${TCC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TCC_SANITIZE})
+  # Code may ask for this: function multiversioning resolves before the sanitizers' runtime starts.
+  add_compile_definitions(TCC_SANITIZE=1)
+endif()
+
+find_program(TCC_CCACHE ccache)
+if(TCC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TCC_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TCC_CCACHE})
+endif()
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=mold TCC_HAVE_MOLD)
+if(TCC_HAVE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# tcc_hot_source(FILE...): compiles sources of the calling folder with -O3, whatever the build type.
+# Vector instruction sets beyond the baseline are chosen in the code, with target_clones.
+function(tcc_hot_source)
+  if(NOT TCC_SANITIZE)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O3)
+  endif()
+endfunction()

@@ -1,0 +1,43 @@
+# tcc-core: every folder in one shared library (libtcc-core.so), installed for find_package(tcc) as tcc::tcc; and
+# tcc_everything, what tools, tests, bench and examples link: libtcc-core.so and the folders' headers.
+get_property(folder_libraries GLOBAL PROPERTY TCC_FOLDER_LIBRARIES)
+file(GLOB api_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/api/*.cpp)
+tcc_placeholder_if_empty(api_sources)
+
+add_library(tcc-core SHARED ${api_sources})
+foreach(library IN LISTS folder_libraries)
+  target_sources(tcc-core PRIVATE $<TARGET_OBJECTS:${library}>)
+endforeach()
+# The archives give include directories and third-party libraries; their objects are in already.
+target_link_libraries(tcc-core PRIVATE ${folder_libraries})
+target_include_directories(tcc-core INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(tcc-core INTERFACE cxx_std_20)
+set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+set_target_properties(tcc-core PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME tcc LINK_DEPENDS ${exports}
+  INSTALL_RPATH "$ORIGIN")
+target_link_options(tcc-core PRIVATE -Wl,--version-script=${exports})
+if(NOT TCC_ALLOW_UNDEFINED AND NOT TCC_SANITIZE)
+  target_link_options(tcc-core PRIVATE -Wl,-z,defs)
+endif()
+
+add_library(tcc_everything INTERFACE)
+target_include_directories(tcc_everything INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(tcc_everything INTERFACE tcc-core TBB::tbb yaml-cpp::yaml-cpp nlohmann_json::nlohmann_json
+                      ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+if(TCC_ALLOW_UNDEFINED)
+  target_link_options(tcc_everything INTERFACE -Wl,--allow-shlib-undefined)
+endif()
+
+add_library(tcc::tcc ALIAS tcc-core)
+install(TARGETS tcc-core EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/tcc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tcc/configs)
+
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
+install(EXPORT tcc NAMESPACE tcc:: DESTINATION ${package_dir} FILE tccTargets.cmake)
+configure_package_config_file(cmake/tccConfig.cmake.in tccConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(tccConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tccConfig.cmake ${PROJECT_BINARY_DIR}/tccConfigVersion.cmake
+        DESTINATION ${package_dir})
