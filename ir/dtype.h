@@ -1,0 +1,46 @@
+// Element types. The list stays open (f8, int4): nothing outside this file may enumerate it exhaustively.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tcc {
+
+enum class DType : uint8_t { f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;  // "f32", "bool": as in YAML, text IR and tuning files
+  int bytes;              // of one element in memory
+  bool is_float, is_integer, is_signed;
+  int mantissa_bits;  // explicit ones, floats only
+};
+
+const DTypeInfo& info(DType dtype);
+std::span<const DTypeInfo> all_dtypes();
+std::optional<DType> parse_dtype(std::string_view name);
+
+inline std::string_view name(DType dtype) { return info(dtype).name; }
+inline int size_bytes(DType dtype) { return info(dtype).bytes; }
+inline bool is_float(DType dtype) { return info(dtype).is_float; }
+inline bool is_integer(DType dtype) { return info(dtype).is_integer; }  // bool is neither
+inline bool is_low_precision(DType d) { return d == DType::f16 || d == DType::bf16; }
+// What a fused computation on `dtype` is done in: f32 for f16 and bf16, itself otherwise.
+inline DType compute_dtype(DType d) { return is_low_precision(d) ? DType::f32 : d; }
+// PyTorch's promotion of two tensor operands.
+DType promote(DType a, DType b);
+
+// Rounds to nearest even into `dtype`'s values (floats), wraps (integers), != 0 (bool).
+double round_to(DType dtype, double value);
+int64_t wrap_to(DType dtype, int64_t value);
+
+// Bit conversions of the 16-bit types; round to nearest even, NaN stays NaN.
+float f16_to_f32(uint16_t bits);
+uint16_t f32_to_f16(float value);
+uint16_t f64_to_f16(double value);
+float bf16_to_f32(uint16_t bits);
+uint16_t f64_to_bf16(double value);
+
+}  // namespace tcc

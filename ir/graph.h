@@ -1,0 +1,143 @@
+// The graph IR: an SSA graph of typed values. Layout (strides, padding, packing) is not part of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/symint.h"
+#include "ir/tensor.h"
+
+namespace tcc::ir {
+
+struct OpDef;
+class Node;
+class Graph;
+
+struct Type {
+  DType dtype = DType::f32;
+  Shape shape;
+  friend bool operator==(const Type& a, const Type& b) = default;
+};
+std::string to_string(const Type& type);  // "f32[B, 768]"
+
+// An attribute's value. Lists of ints are lists of SymInts, so that a reshape's target may be symbolic.
+using Attr = std::variant<bool, int64_t, double, std::string, DType, std::vector<SymInt>, std::vector<double>>;
+using Attrs = std::map<std::string, Attr, std::less<>>;
+std::string to_string(const Attr& attr);
+
+// Where a node or value came from: for messages.
+struct Location {
+  std::shared_ptr<const std::string> file;
+  int line = 0;
+};
+std::string to_string(const Location& location);  // "mlp.yaml:12", or "" when unknown
+
+// A constant's data, loaded (or drawn) on first use; thread-safe.
+class ConstantData {
+ public:
+  virtual ~ConstantData() = default;
+  virtual TensorPtr load() const = 0;
+  // The value of every element, where it is known without loading.
+  virtual std::optional<double> splat() const { return std::nullopt; }
+};
+using ConstantPtr = std::shared_ptr<const ConstantData>;
+ConstantPtr make_constant(TensorPtr tensor);
+// Loads once through `load`.
+ConstantPtr make_lazy_constant(std::function<TensorPtr()> load);
+ConstantPtr make_splat(DType dtype, std::vector<int64_t> shape, double value);
+ConstantPtr make_scalar_int(DType dtype, int64_t value);
+
+class Value {
+ public:
+  enum class Kind : uint8_t { input, constant, result };
+  Kind kind = Kind::result;
+  std::string name;
+  Type type;
+  Location location;
+  Node* producer = nullptr;  // result only
+  int output_index = 0;
+  // constant only. A mutable weight may change between runs: it is not folded, packed or merged.
+  ConstantPtr data;
+  bool is_mutable = false;
+  // input only: the range of random draws [lo, hi) of an integer input.
+  std::optional<std::pair<int64_t, int64_t>> random_range;
+
+  DType dtype() const { return type.dtype; }
+  const Shape& shape() const { return type.shape; }
+  int rank() const { return static_cast<int>(type.shape.size()); }
+  bool is_constant() const { return kind == Kind::constant; }
+};
+
+class Node {
+ public:
+  const OpDef* op = nullptr;
+  std::vector<Value*> inputs;   // null for an omitted optional operand
+  std::vector<Value*> outputs;
+  Attrs attrs;                  // every attribute of the op, defaults filled in
+  Location location;
+  std::vector<std::unique_ptr<Graph>> subgraphs;  // reserved for control flow
+
+  std::string_view op_name() const;
+  template <class T>
+  const T& attr(std::string_view key) const {
+    return std::get<T>(attrs.find(key)->second);
+  }
+  bool has_attr(std::string_view key) const { return attrs.find(key) != attrs.end(); }
+  std::vector<int64_t> ints(std::string_view key) const;  // a constant int list
+};
+
+class Graph {
+ public:
+  std::string name = "graph";
+  // Symbols of the shapes and their default values.
+  std::map<std::string, int64_t, std::less<>> dims;
+  std::vector<Value*> inputs;
+  std::vector<Value*> outputs;
+  std::vector<std::string> output_names;
+
+  Graph() = default;
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+
+  Value* add_input(std::string name, Type type);
+  Value* add_constant(std::string name, Type type, ConstantPtr data);
+  // Appends a node and infers its outputs' types. Throws Error(bad_input) with the op's words.
+  Node* add_node(const OpDef& op, std::vector<Value*> inputs, Attrs attrs, Location location = {});
+
+  // In topological order: operands before users. Passes keep it so.
+  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  std::vector<std::unique_ptr<Node>>& nodes() { return nodes_; }
+  const std::vector<std::unique_ptr<Value>>& values() const { return values_; }
+
+  // Every use of `from` becomes a use of `to` (outputs included).
+  void replace_uses(Value* from, Value* to);
+  // Values that no node, input or output refers to any more are dropped; nodes without uses too.
+  void remove_dead();
+  // Uses of every value: the nodes, in order, and how often it is an output.
+  struct Uses {
+    std::vector<Node*> nodes;
+    int outputs = 0;
+  };
+  std::map<const Value*, Uses> uses() const;
+
+  // A copy; with `bindings`, symbols are replaced by numbers (defaults from `dims` fill the rest) and every shape
+  // becomes constant. Throws Error(bad_input) for an unknown symbol, a negative dim or an overflow.
+  Graph clone() const;
+  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings) const;
+
+ private:
+  std::vector<std::unique_ptr<Value>> values_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+std::vector<int64_t> const_shape(const Value& value);   // TCC_CHECKs that it is constant
+std::vector<int64_t> const_shape(std::span<const SymInt> shape);
+
+}  // namespace tcc::ir

@@ -1,0 +1,114 @@
+// Symbolic integers: the dims of shapes and the indices of loop expressions.
+//
+// A SymInt is an immutable polynomial with integer coefficients over atoms, kept in a canonical form so that equal
+// values usually compare equal: `B*12*64 == B*768`, `(i/8)*8 + i%8 == i`. Atoms are symbols (graph dims, >= 0), axes
+// (loop variables in [0, extent)), indirect indices (a loaded value, range known) and floor-divisions, remainders,
+// minima and maxima that could not be simplified. Division and remainder round towards minus infinity.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tcc::ir {
+
+class SymInt;
+struct ExprNode;  // ir/expr.h
+using Expr = std::shared_ptr<const ExprNode>;
+
+// Inclusive bounds; kUnbounded stands for "not known" on either side.
+struct Interval {
+  int64_t lo, hi;
+};
+inline constexpr int64_t kUnbounded = int64_t{1} << 60;
+
+struct Atom {
+  enum class Kind : uint8_t { symbol, axis, indirect, floordiv, mod, min, max };
+  Kind kind;
+  std::string name;            // symbol, axis, indirect: unique within one kernel
+  Interval range;              // what values it can take
+  std::vector<SymInt> args;    // floordiv, mod, min, max: two; axis: its extent
+  Expr value;                  // indirect: the loaded index, already clamped into range
+  std::string key;             // canonical text: equal keys mean equal atoms
+};
+using AtomPtr = std::shared_ptr<const Atom>;
+
+class SymInt {
+ public:
+  SymInt(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
+  static SymInt symbol(std::string name);
+  static SymInt axis(std::string name, const SymInt& extent);
+  static SymInt indirect(std::string name, Expr value, Interval range);
+
+  bool is_const() const { return !terms_; }
+  // The constant value; TCC_CHECKs that it is one.
+  int64_t value() const;
+  bool is(int64_t constant) const { return is_const() && constant_ == constant; }
+
+  // A product of atoms (with repetition, sorted by key) and its coefficient.
+  struct Term {
+    int64_t coefficient;
+    std::vector<AtomPtr> atoms;
+  };
+  int64_t constant() const { return constant_; }
+  std::span<const Term> terms() const;
+  // The atom, if this is exactly one atom with coefficient 1.
+  AtomPtr as_atom() const;
+
+  Interval range() const;
+  // All coefficients and the constant are multiples of `divisor`.
+  bool divisible_by(int64_t divisor) const;
+  // The largest power of two (at most `limit`) that surely divides it.
+  int64_t known_power_of_two(int64_t limit) const;
+  bool uses(const AtomPtr& atom) const;                       // also below divisions
+  void visit_atoms(const std::function<void(const AtomPtr&)>& visit) const;  // outer before inner
+
+  // The value with atoms replaced; `replace` returns nothing to keep an atom.
+  using Replace = std::function<std::optional<SymInt>(const AtomPtr&)>;
+  SymInt substitute(const Replace& replace) const;
+  SymInt substitute(const SymInt& atom, const SymInt& by) const;
+  // The number, when `lookup` knows every symbol; throws Error(bad_input) on overflow or an unknown one.
+  int64_t evaluate(const std::function<std::optional<int64_t>(const Atom&)>& lookup) const;
+
+  std::string to_string() const;  // parses back with parse_symint
+  friend bool operator==(const SymInt& a, const SymInt& b);
+
+  friend SymInt operator+(const SymInt& a, const SymInt& b);
+  friend SymInt operator-(const SymInt& a, const SymInt& b);
+  friend SymInt operator*(const SymInt& a, const SymInt& b);
+  friend SymInt operator-(const SymInt& a);
+
+ private:
+  static SymInt from_atom(AtomPtr atom);
+  static SymInt from_terms(int64_t constant, std::vector<Term> terms);
+  int64_t constant_ = 0;
+  std::shared_ptr<const std::vector<Term>> terms_;  // null when constant
+};
+
+SymInt floordiv(const SymInt& a, const SymInt& b);  // b > 0
+SymInt mod(const SymInt& a, const SymInt& b);       // b > 0; result in [0, b)
+SymInt min(const SymInt& a, const SymInt& b);
+SymInt max(const SymInt& a, const SymInt& b);
+SymInt ceildiv(const SymInt& a, const SymInt& b);
+
+// Integers, symbols, + - * // % and parentheses. Throws Error(bad_input) naming the column and the reason; depth and
+// length are limited.
+SymInt parse_symint(std::string_view text);
+
+std::ostream& operator<<(std::ostream& out, const SymInt& value);
+
+using Shape = std::vector<SymInt>;
+std::string to_string(std::span<const SymInt> shape);  // "[B, 768]"
+SymInt product(std::span<const SymInt> values);
+// Row-major strides of `shape`, in elements.
+std::vector<SymInt> row_major_strides(std::span<const SymInt> shape);
+// The offset of `index` in a row-major `shape`, and back.
+SymInt linearize(std::span<const SymInt> index, std::span<const SymInt> shape);
+std::vector<SymInt> delinearize(const SymInt& offset, std::span<const SymInt> shape);
+
+}  // namespace tcc::ir

@@ -1,0 +1,103 @@
+// A device at run time: memory, kernels, streams. One interface for Vulkan, CUDA and the null device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/executable.h"
+#include "scheduler/target.h"
+
+namespace tcc::runtime {
+
+// Device memory as kernels see it: CUDA's CUdeviceptr, Vulkan's buffer device address.
+using DeviceAddress = uint64_t;
+
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual DeviceAddress address() const = 0;
+  virtual int64_t bytes() const = 0;
+};
+
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  // What the driver's compiler says, where it does: registers, spilled bytes, shared bytes; -1 when unknown.
+  virtual int registers() const { return -1; }
+  virtual int spilled_bytes() const { return -1; }
+};
+
+struct BoundLaunch {
+  const LoadedKernel* kernel = nullptr;
+  std::vector<DeviceAddress> arguments;
+};
+
+// A sequence of launches, recorded once and replayed: a CUDA graph, a Vulkan command buffer. Launches run in order;
+// each sees the writes of the ones before it.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
+// One stream of execution. Not thread-safe; several streams of one device may be used from several threads.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void run(const Recording& recording) = 0;  // asynchronous
+  virtual void run(std::span<const BoundLaunch> launches) = 0;  // asynchronous, without recording
+  virtual void copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) = 0;  // synchronous
+  virtual void copy_to_host(std::span<std::byte> to, const Buffer& from, int64_t offset) = 0;    // synchronous
+  virtual void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) = 0;           // asynchronous
+  virtual void synchronize() = 0;
+  // Seconds that the device spent on each launch of `launches` (device timers), run one after the other; and on the
+  // whole, replayed `repeat` times (seconds per replay).
+  virtual std::vector<double> time_each(std::span<const BoundLaunch> launches) = 0;
+  virtual double time(const Recording& recording, int repeat) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const sched::Target& target() const = 0;
+  virtual std::string name() const = 0;  // "cuda:0", "vulkan:1", "null"
+  virtual int64_t memory_bytes() const = 0;
+
+  // Throws Error(device) when memory is out: nothing else is lost.
+  virtual std::unique_ptr<Buffer> allocate(int64_t bytes) = 0;
+  // The caller keeps the memory; cuda only, others throw Error(bad_input).
+  virtual std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) = 0;
+  // Thread-safe.
+  virtual std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) = 0;
+  virtual std::unique_ptr<Stream> create_stream() = 0;
+  // A stream of the caller's (cuda: CUstream); others throw Error(bad_input).
+  virtual std::unique_ptr<Stream> wrap_stream(void* handle) = 0;
+  virtual std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) = 0;
+};
+
+// What there is on this machine, and why the rest is not.
+struct DeviceEntry {
+  std::string name;         // "cuda:0"
+  std::string description;  // "NVIDIA H200, sm_90a, 132 SMs, 139.8 GiB"
+};
+struct DeviceList {
+  std::vector<DeviceEntry> devices;
+  std::vector<std::string> missing;  // "cuda: libcuda.so.1 not found"
+};
+DeviceList list_devices();
+
+// "cuda:N", "vulkan:N", "null", or "auto": the first CUDA device, else the first Vulkan GPU, else the first Vulkan
+// device. Throws Error(no_device) saying what there is. Devices are opened once and shared.
+std::shared_ptr<Device> open_device(std::string_view name);
+
+// The backends' makers; each throws Error(no_device) with the reason when its driver is missing.
+std::shared_ptr<Device> open_cuda(int ordinal);
+std::shared_ptr<Device> open_vulkan(int ordinal);
+std::shared_ptr<Device> open_null();
+DeviceList list_cuda();
+DeviceList list_vulkan();
+
+}  // namespace tcc::runtime

@@ -1,0 +1,54 @@
+// A kernel's tunables: a flat map of small integers, the space it is drawn from and its constraints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tcc::sched {
+
+class Config {
+ public:
+  Config() = default;
+  Config(std::initializer_list<std::pair<const std::string, int64_t>> values) : values_(values) {}
+  int64_t operator[](std::string_view key) const;  // TCC_CHECKs that it is there
+  void set(std::string key, int64_t value) { values_[std::move(key)] = value; }
+  bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
+  const std::map<std::string, int64_t, std::less<>>& values() const { return values_; }
+  std::string to_string() const;  // "block_m=64 block_n=64", sorted by name
+  uint64_t hash() const;
+  friend bool operator==(const Config&, const Config&) = default;
+  friend auto operator<=>(const Config&, const Config&) = default;
+
+ private:
+  std::map<std::string, int64_t, std::less<>> values_;
+};
+
+struct Parameter {
+  std::string name;
+  std::vector<int64_t> values;  // ascending
+  std::string doc;
+};
+
+// Declared in one place, beside the template that reads it.
+struct ConfigSpace {
+  std::vector<Parameter> parameters;
+  // Each returns whether the config is legal; `reason` names the constraint in messages.
+  struct Constraint {
+    std::string reason;
+    std::function<bool(const Config&)> holds;
+  };
+  std::vector<Constraint> constraints;
+
+  // "" when the config has exactly these parameters, each with a listed value, and all constraints hold; otherwise why.
+  std::string violation(const Config& config) const;
+  // Visits all legal configs in lexicographic order; stops when `visit` returns false.
+  void enumerate(const std::function<bool(const Config&)>& visit) const;
+  int64_t size() const;
+  uint64_t hash() const;  // of names and values
+};
+
+}  // namespace tcc::sched

@@ -1,0 +1,71 @@
+// A compiled graph: immutable plain data for one kind of device, with no pointer back into the compiler.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "scheduler/config.h"
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+// One kernel, compiled for a target.
+struct KernelBinary {
+  std::string entry;                 // entry point
+  std::string source;                // CUDA C++ or GLSL
+  std::vector<uint8_t> code;         // cubin or SPIR-V; empty for the null device
+  int workgroup = 1;
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  int64_t shared_bytes = 0;          // dynamic shared memory (cuda)
+  int num_arguments = 0;             // buffers
+  int subgroup_size = 0;             // required, 0: any (vulkan)
+  // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of them.
+  bool argument_table = false;
+  // For reports.
+  std::string template_name, region, config;
+  std::string tier;                  // where the config came from: exact, stale, nearest, device, default
+  double flops = 0, bytes = 0;
+};
+
+struct BufferInfo {
+  enum class Kind : uint8_t { input, output, constant, arena };
+  Kind kind = Kind::arena;
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;   // inputs and outputs are row-major
+  int64_t bytes = 0;
+  int64_t offset = 0;             // arena: within it; input, output, constant: its number in its list
+};
+
+// A constant in its physical layout, made on first use.
+struct ConstantBuffer {
+  std::string name;
+  int64_t bytes = 0;
+  std::shared_ptr<const std::function<std::vector<std::byte>()>> make;
+};
+
+struct Launch {
+  int kernel = 0;              // index into kernels
+  std::vector<int> buffers;    // argument -> index into buffers
+};
+
+struct Executable {
+  std::string name;
+  Target target;
+  std::vector<KernelBinary> kernels;  // distinct ones
+  std::vector<Launch> launches;       // in order; each waits for the ones before it
+  std::vector<BufferInfo> buffers;
+  std::vector<int> inputs, outputs;   // buffer indices, in the graph's order
+  std::vector<ConstantBuffer> constants;
+  int64_t arena_bytes = 0;
+  int64_t live_bytes_peak = 0;        // the largest sum of live arena buffers: a lower bound of arena_bytes
+};
+
+}  // namespace tcc::sched

@@ -1,0 +1,134 @@
+// Kernel IR: what a template lowers a region to, and what backends/emit prints for any target.
+//
+// A kernel is either a body of structured statements over ir::Expr, or a device source file (backends/device/) with
+// defines and hooks, whose bodies are such statements too. All buffers are arguments; the grid is one-dimensional
+// (`legalize` splits it where a target's limit asks for it).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/expr.h"
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+using ir::Expr;
+using ir::SymInt;
+
+struct Argument {
+  DType dtype;
+  bool written = false;     // an output; otherwise read only
+  int64_t elements = 0;     // of the buffer: offsets stay below
+  int64_t alignment = 16;   // bytes: what the buffer's address is surely a multiple of
+};
+
+struct Array {
+  std::string name;
+  DType dtype;  // a compute dtype
+  int64_t elements;
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+struct Stmt {
+  enum class Kind : uint8_t {
+    let_index,     // axis = index: names an index; axis is an atom that later expressions use
+    declare,       // a mutable variable `name` of `value`'s dtype, set to `value`
+    assign,        // variable `name` = value
+    array,         // a register array `name`[count] of `dtype`
+    set_element,   // name[index] = value: register or shared array
+    store,         // buffer[index] = value, converted to the argument's dtype
+    load_vector,   // array name[0..count) = buffer[index .. index+count), converted to the compute dtype
+    store_vector,  // buffer[index .. index+count) = array name[0..count), converted
+    loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
+    branch,        // if (value) body else otherwise
+    barrier,       // all threads of the workgroup: shared memory before is visible after
+    reduce_lanes,  // combines variables `names` over `count` neighbouring threads (a power of two, at most the
+                   // workgroup); every thread gets the result. Two names (value, index) for argmax and argmin.
+                   // All threads of the workgroup must arrive. Legalised to shuffles and shared memory.
+    return_value,  // a hook's result
+  };
+  Kind kind;
+  std::string name;
+  std::vector<std::string> names;
+  DType dtype{};
+  int buffer = -1;
+  int64_t count = 0;
+  SymInt axis;   // loop, let_index
+  SymInt index;  // let_index, set_element, store, load_vector, store_vector
+  Expr value;
+  ir::ReduceKind reduce{};
+  bool unroll = false;
+  Block body, otherwise;
+};
+
+// Builders, one per kind.
+Stmt let_index(const SymInt& axis, const SymInt& value);
+Stmt declare(std::string name, Expr value);
+Stmt assign(std::string name, Expr value);
+Stmt array(std::string name, DType dtype, int64_t count);
+Stmt set_element(std::string name, const SymInt& index, Expr value);
+Stmt store(int buffer, const SymInt& index, Expr value);
+Stmt load_vector(std::string name, int buffer, const SymInt& index, int64_t count);
+Stmt store_vector(int buffer, const SymInt& index, std::string name, int64_t count);
+Stmt loop(const SymInt& axis, Block body, bool unroll = false);
+Stmt branch(Expr condition, Block body, Block otherwise = {});
+Stmt barrier();
+Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes);
+Stmt return_value(Expr value);
+
+// A function that a device source file calls. Parameters are ints (indices), floats, or a float array that is read
+// and written (`float acc[8]`).
+struct Hook {
+  std::string name;
+  struct Parameter {
+    std::string name;
+    bool is_index = true;
+    DType dtype = DType::f32;  // when not an index
+    int64_t elements = 0;      // array when > 0
+    bool written = false;
+  };
+  std::vector<Parameter> parameters;
+  DType result = DType::boolean;  // ignored unless returns
+  bool returns = false;
+  Block body;
+};
+
+struct Kernel {
+  std::string name;      // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
+  std::string comment;   // the region, for the reader of the generated text
+  std::vector<Argument> arguments;
+  int64_t grid = 1;      // workgroups
+  int workgroup = 1;     // threads
+  std::vector<Array> shared;
+  Block body;
+  // A device source file below backends/device/<dialect>/, without its ending, with its defines and hooks.
+  std::string source;
+  std::vector<std::pair<std::string, std::string>> defines;
+  std::vector<Hook> hooks;
+  bool wide_index = false;  // some offset may reach 2^31: 64-bit index arithmetic
+  int64_t shared_bytes = 0; // dynamic, of a device source (its arrays are not in `shared`)
+  double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline
+
+  bool is_generated() const { return source.empty(); }
+};
+
+// The standard axes: the workgroup's index in the grid and the thread's in the workgroup.
+SymInt block_axis(int64_t grid);
+SymInt thread_axis(int64_t workgroup);
+
+// The kernel IR as text, for dumps and goldens.
+std::string to_string(const Kernel& kernel);
+
+// Structural checks (every variable declared, buffers in range, vector widths legal); throws InternalError.
+void verify(const Kernel& kernel);
+
+// Restricts the kernel to what `target` can do: expands reduce_lanes, widens the index type where needed, checks
+// shared memory, workgroup and argument limits. Throws Error(device) naming the limit when it cannot be met.
+Kernel legalize(Kernel kernel, const Target& target);
+
+}  // namespace tcc::sched

@@ -1,0 +1,35 @@
+// A kernel template: how one kind of region becomes a kernel.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "scheduler/config.h"
+#include "scheduler/kernel.h"
+#include "scheduler/region.h"
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+class Template {
+ public:
+  virtual ~Template() = default;
+  virtual std::string_view name() const = 0;
+  // Raised whenever a config's meaning changes: records of another version are unusable.
+  virtual int version() const = 0;
+  virtual bool accepts(const Region& region, const Target& target) const = 0;
+  virtual ConfigSpace space(const Region& region, const Target& target) const = 0;
+  // A legal config of the space without tuning: the analytic model's choice.
+  virtual Config default_config(const Region& region, const Target& target) const = 0;
+  // Deterministic; `config` is legal. The result is not legalised yet.
+  virtual Kernel lower(const Region& region, const Config& config, const Target& target) const = 0;
+};
+
+// All templates, more specific ones first: the first that accepts a region takes it.
+std::span<const Template* const> templates();
+const Template* find_template(std::string_view name);
+// Throws InternalError when no template accepts: partition makes only regions that one does.
+const Template& template_for(const Region& region, const Target& target);
+
+}  // namespace tcc::sched
