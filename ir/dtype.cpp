@@ -150,7 +150,7 @@ float f16_to_f32(uint16_t bits) {
   // infinities and NaN big enough to be recognised. Subnormal ones: 2^-24 steps, exact in f32.
   const float magnitude = std::bit_cast<float>(shifted) * 0x1p112f;
   uint32_t result = std::bit_cast<uint32_t>(magnitude);
-  if ((bits & 0x7c00) == 0x7c00) result = shifted | 0x7f800000;
+  if ((bits & 0x7c00) == 0x7c00) result = shifted | ((bits & 0x3ff) != 0 ? 0x7fc00000 : 0x7f800000);
   return std::bit_cast<float>(sign | result);
 }
 
@@ -166,8 +166,8 @@ uint16_t f32_to_f16(float value) {
   const float rounded = std::bit_cast<float>((bias >> 1) + 0x07800000u) + scaled;
   const uint32_t sum = std::bit_cast<uint32_t>(rounded);
   const uint32_t magnitude = ((sum >> 13) & 0x7c00u) + (sum & 0x0fffu);
-  return static_cast<uint16_t>((bits >> 16 & 0x8000u) |
-                               (twice > 0xff000000u ? 0x7e00u : magnitude));
+  const uint32_t nan = 0x7e00u | (bits >> 13 & 0x3ffu);  // quiet, what fits of the payload stays
+  return static_cast<uint16_t>((bits >> 16 & 0x8000u) | (twice > 0xff000000u ? nan : magnitude));
 }
 
 uint16_t f64_to_f16(double value) { return narrow_from_f64<5, 10>(value); }

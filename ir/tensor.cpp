@@ -1,7 +1,14 @@
 #include "ir/tensor.h"
 
+#include <sys/mman.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <type_traits>
@@ -13,7 +20,10 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kConvertGrain = int64_t{1} << 16;
+constexpr std::align_val_t kAlignment{64};
+constexpr size_t kMapThreshold = size_t{4} << 20;    // bytes
+constexpr int64_t kCopyGrain = int64_t{1} << 20;     // bytes
+constexpr int64_t kConvertGrain = int64_t{1} << 16;  // elements
 
 // Storage types that C++ has no arithmetic for.
 struct Half {
@@ -67,7 +77,7 @@ auto load(T stored) {
   if constexpr (std::is_same_v<T, Half>)
     return f16_to_f32(stored.bits);
   else if constexpr (std::is_same_v<T, Bfloat>)
-    return bf16_to_f32(stored.bits);
+    return std::bit_cast<float>(static_cast<uint32_t>(stored.bits) << 16);  // inlined bf16_to_f32
   else if constexpr (std::is_same_v<T, Bool>)
     return static_cast<int8_t>(stored.value != 0);
   else
@@ -142,7 +152,71 @@ const T& element(const std::byte* data, int64_t i) {
   return reinterpret_cast<const T*>(data)[i];
 }
 
+#if defined(__x86_64__)
+// The CPU's own f16 conversions give the same bits as dtype.cpp's, several times faster.
+const bool kHaveF16c = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+
+__attribute__((target("avx,f16c"))) int64_t narrow_f16c(const float* from, uint16_t* to,
+                                                        int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), half);
+  }
+  return i;
+}
+
+__attribute__((target("avx,f16c"))) int64_t widen_f16c(const uint16_t* from, float* to,
+                                                       int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(half));
+  }
+  return i;
+}
+#endif
+
+// Converts as many elements as special code can and says how many those were.
+int64_t convert_fast(const void* from, DType from_dtype, void* to, DType to_dtype, int64_t count) {
+#if defined(__x86_64__)
+  if (kHaveF16c && from_dtype == DType::f32 && to_dtype == DType::f16)
+    return narrow_f16c(static_cast<const float*>(from), static_cast<uint16_t*>(to), count);
+  if (kHaveF16c && from_dtype == DType::f16 && to_dtype == DType::f32)
+    return widen_f16c(static_cast<const uint16_t*>(from), static_cast<float*>(to), count);
+#endif
+  return 0;
+}
+
 }  // namespace
+
+HostBytes::HostBytes(size_t size) : size_(size) {
+  if (size == 0) return;
+  if (size < kMapThreshold) {
+    data_ = static_cast<std::byte*>(::operator new(size, kAlignment));
+    std::memset(data_, 0, size);
+    return;
+  }
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  ::madvise(data, size, MADV_HUGEPAGE);  // several times fewer page faults; only a hint
+  data_ = static_cast<std::byte*>(data);
+}
+
+HostBytes::~HostBytes() {
+  if (size_ == 0) return;
+  if (size_ < kMapThreshold) {
+    ::operator delete(data_, kAlignment);
+  } else {
+    ::munmap(data_, size_);
+  }
+}
+
+HostBytes::HostBytes(const HostBytes& other) : HostBytes(other.size_) {
+  parallel_for(0, static_cast<int64_t>(size_), kCopyGrain, [&](int64_t first, int64_t last) {
+    std::memcpy(data_ + first, other.data_ + first, static_cast<size_t>(last - first));
+  });
+}
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(std::move(shape)) {
   const auto bytes = tensor_bytes(dtype, shape_);
@@ -150,7 +224,7 @@ Tensor::Tensor(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(
     fail_input("tensor ", type_text(dtype, shape_), " is too large or has a negative dim");
   numel_ = *bytes / size_bytes(dtype);
   try {
-    data_.resize(static_cast<size_t>(*bytes));
+    data_ = HostBytes(static_cast<size_t>(*bytes));
   } catch (const std::bad_alloc&) {
     fail_device("out of host memory: tensor ", type_text(dtype, shape_), " needs ", *bytes,
                 " bytes");
@@ -181,11 +255,12 @@ void Tensor::set_int(int64_t i, int64_t value) {
 }
 
 void convert(const void* from, DType from_dtype, void* to, DType to_dtype, int64_t count) {
+  const int64_t done = convert_fast(from, from_dtype, to, to_dtype, count);
   visit(from_dtype, [&]<class From>(std::type_identity<From>) {
     visit(to_dtype, [&]<class To>(std::type_identity<To>) {
       auto* source = static_cast<const From*>(from);
       auto* target = static_cast<To*>(to);
-      for (int64_t i = 0; i < count; ++i) target[i] = store<To>(load(source[i]));
+      for (int64_t i = done; i < count; ++i) target[i] = store<To>(load(source[i]));
     });
   });
 }

@@ -7,11 +7,40 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/dtype.h"
 
 namespace tcc {
+
+// Zero-filled bytes, aligned to 64. Unlike std::vector's, large ones are not touched before their
+// first use, so that whoever fills them pays for the pages (on all cores) and once.
+class HostBytes {
+ public:
+  HostBytes() = default;
+  explicit HostBytes(size_t size);  // throws std::bad_alloc
+  ~HostBytes();
+  HostBytes(const HostBytes& other);
+  HostBytes(HostBytes&& other) noexcept { swap(other); }
+  HostBytes& operator=(HostBytes other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  size_t size() const { return size_; }
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+
+ private:
+  void swap(HostBytes& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
 
 class Tensor {
  public:
@@ -51,7 +80,7 @@ class Tensor {
   DType dtype_ = DType::f32;
   std::vector<int64_t> shape_;
   int64_t numel_ = 0;
-  std::vector<std::byte> data_;
+  HostBytes data_;
 };
 
 using TensorPtr = std::shared_ptr<const Tensor>;
