@@ -8,9 +8,10 @@
 
 namespace tcc::backends {
 
-// The text of a device source file, named by its path below backends/device: "cuda/contraction.cu". If the environment
-// variable TCC_DEVICE_DIR is set, the file is read from that folder instead, so that a kernel can be edited without a
-// build. Throws Error(bad_input) when TCC_DEVICE_DIR lacks the file, InternalError when no such file was embedded.
+// The text of a device source file, named by its path below backends/device: "cuda/contraction.cu".
+// If the environment variable TCC_DEVICE_DIR is set, the file is read from that folder instead, so
+// that a kernel can be edited without a build. Throws Error(bad_input) when TCC_DEVICE_DIR lacks
+// the file, InternalError when no such file was embedded.
 std::string device_source(std::string_view path);
 
 // The paths of all embedded files, sorted.

@@ -1,4 +1,5 @@
-// Exits 0 when libshaderc and SPIRV-Tools, linked as this program is, compile, validate and optimise a shader.
+// Exits 0 when libshaderc and SPIRV-Tools, linked as this program is, compile, validate and
+// optimise a shader.
 #include <shaderc/shaderc.hpp>
 #include <spirv-tools/libspirv.hpp>
 #include <spirv-tools/optimizer.hpp>

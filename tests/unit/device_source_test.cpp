@@ -1,0 +1,55 @@
+#include "backends/device_source.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+#include "support/error.h"
+#include "tests/source_dir.h"
+
+namespace tcc::backends {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(DeviceSource, EmbedsEveryFileByteForByte) {
+  const fs::path root = testing::source_dir() / "backends/device";
+  if (!fs::exists(root)) GTEST_SKIP() << "no source tree";
+  const auto paths = device_source_paths();
+  EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
+  for (std::string_view path : paths) EXPECT_EQ(device_source(path), read(root / path)) << path;
+  for (const char* folder : {"common", "cuda", "glsl"}) {
+    if (!fs::exists(root / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string path = fs::relative(entry.path(), root).string();
+      EXPECT_TRUE(std::find(paths.begin(), paths.end(), path) != paths.end()) << path;
+    }
+  }
+}
+
+TEST(DeviceSource, UnknownPathIsAnInternalError) {
+  EXPECT_THROW(device_source("cuda/no_such_file.cu"), InternalError);
+}
+
+TEST(DeviceSource, EnvironmentReplacesTheEmbeddedFiles) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "tcc_device_source_test";
+  fs::create_directories(folder / "cuda");
+  std::ofstream(folder / "cuda/new.cu") << "replaced";
+  ::setenv("TCC_DEVICE_DIR", folder.c_str(), 1);
+  EXPECT_EQ(device_source("cuda/new.cu"), "replaced");
+  EXPECT_THROW(device_source("cuda/missing.cu"), Error);
+  ::unsetenv("TCC_DEVICE_DIR");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tcc::backends

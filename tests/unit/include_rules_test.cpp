@@ -1,0 +1,172 @@
+// Checks the layering and the size of the sources: which folder may include which, and which
+// third-party headers stay where. The rules are stated in CONTRIBUTING.md.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/source_dir.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Folders = std::set<std::string>;
+
+// What each library may include besides itself; folders that are not listed see everything.
+const std::map<std::string, Folders> allowed = {
+    {"support", {}},
+    {"ir", {"support"}},
+    {"frontend", {"support", "ir"}},
+    {"scheduler", {"support", "ir"}},
+    {"backends", {"support", "ir", "scheduler"}},
+    {"runtime", {"support", "ir", "frontend", "scheduler", "backends"}},
+    {"autotune", {"support", "ir", "frontend", "scheduler", "backends", "runtime"}},
+};
+
+const Folders source_folders = {"support",  "ir",       "frontend", "scheduler", "backends",
+                                "runtime",  "autotune", "api",      "include",   "tools",
+                                "examples", "bench",    "tests"};
+
+// Headers that only some folders may include, by the beginning of their name.
+struct Fence {
+  std::string prefix;
+  Folders folders;
+};
+const std::vector<Fence> fences = {
+    {"cuda", {"runtime"}},
+    {"nvrtc", {}},
+    {"vulkan/", {"runtime"}},
+    {"yaml-cpp/", {"frontend", "scheduler", "autotune", "tests"}},
+    {"CLI/", {"tools", "tests", "bench", "examples"}},
+};
+
+constexpr int max_lines = 800;
+
+struct Include {
+  int line;
+  bool quoted;
+  std::string path;
+};
+
+// The include directives of a C++ text. Raw string literals are blanked first: they may hold device
+// code.
+std::vector<Include> includes_of(std::string text) {
+  for (size_t at = text.find("R\""); at != std::string::npos; at = text.find("R\"", at + 1)) {
+    const size_t open = text.find('(', at);
+    if (open == std::string::npos || open - at > 18) continue;
+    const size_t close = text.find(")" + text.substr(at + 2, open - at - 2) + "\"", open);
+    for (size_t i = open; i < std::min(close, text.size()); ++i)
+      if (text[i] != '\n') text[i] = ' ';
+  }
+  static const std::regex directive(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+  std::vector<Include> result;
+  std::istringstream lines(text);
+  std::string line;
+  std::smatch match;
+  for (int number = 1; std::getline(lines, line); ++number)
+    if (std::regex_search(line, match, directive))
+      result.push_back({number, match[1] == "\"", match[2].str()});
+  return result;
+}
+
+std::string first_component(const fs::path& path) { return path.begin()->string(); }
+
+// The rule that an include in `folder` breaks, or nothing.
+std::string violation(const fs::path& root, const std::string& folder, const Include& include) {
+  if (!include.quoted) {
+    if (source_folders.count(first_component(include.path)) && folder != "examples")
+      return "our own headers are included with quotes";
+    for (const Fence& fence : fences)
+      if (include.path.starts_with(fence.prefix) && !fence.folders.count(folder))
+        return "this folder may not include " + fence.prefix + "*";
+    return "";
+  }
+  const std::string target = first_component(include.path);
+  const bool is_public = target == "tcc" && fs::exists(root / "include" / include.path);
+  if (is_public) {
+    return allowed.count(folder) && folder != "autotune" && folder != "runtime"
+               ? "the public headers are above this folder"
+               : "";
+  }
+  if (!source_folders.count(target) || !fs::exists(root / include.path))
+    return "write includes from the root of the repository";
+  const auto rule = allowed.find(folder);
+  if (rule != allowed.end() && target != folder && !rule->second.count(target))
+    return folder + " may not include " + target;
+  return "";
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<fs::path> sources(const fs::path& root, const Folders& extensions) {
+  std::vector<fs::path> result;
+  for (const std::string& folder : source_folders) {
+    if (!fs::exists(root / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder))
+      if (entry.is_regular_file() && extensions.count(entry.path().extension().string()))
+        result.push_back(fs::relative(entry.path(), root));
+  }
+  return result;
+}
+
+class IncludeRules : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(root / "CONTRIBUTING.md")) GTEST_SKIP() << "no source tree in " << root;
+  }
+  const fs::path root = tcc::testing::source_dir();
+};
+
+TEST_F(IncludeRules, FoldersIncludeOnlyWhatIsBelowThem) {
+  for (const fs::path& path : sources(root, {".h", ".hpp", ".cpp"})) {
+    const bool device_text = path.string().starts_with("backends/device/");
+    const bool consumer = path.string().starts_with("tests/package/");
+    if (device_text || consumer) continue;  // not sources of this build
+    for (const Include& include : includes_of(read(root / path))) {
+      const std::string broken = violation(root, first_component(path), include);
+      EXPECT_EQ(broken, "") << path.string() << ":" << include.line << ": " << include.path;
+    }
+  }
+}
+
+TEST_F(IncludeRules, PublicHeadersIncludeOnlyPublicHeaders) {
+  for (const fs::path& path : sources(root, {".h", ".hpp"})) {
+    if (first_component(path) != "include") continue;
+    for (const Include& include : includes_of(read(root / path)))
+      EXPECT_TRUE(!include.quoted || include.path.starts_with("tcc/"))
+          << path.string() << ":" << include.line;
+  }
+}
+
+TEST_F(IncludeRules, NoFileIsTooLong) {
+  for (const fs::path& path :
+       sources(root, {".h", ".hpp", ".cpp", ".cu", ".cuh", ".comp", ".glsl", ".inc"})) {
+    const std::string text = read(root / path);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), max_lines) << path.string();
+  }
+}
+
+TEST_F(IncludeRules, TheCheckItselfFindsViolations) {
+  const std::string text =
+      "#include <vulkan/vulkan.h>\nR\"(\n#include <cuda.h>\n)\"\n #  include \"ir/op.h\"\n";
+  const auto found = includes_of(text);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].line, 5);
+  EXPECT_NE(violation(root, "backends", found[0]), "");
+  EXPECT_EQ(violation(root, "runtime", found[0]), "");
+  EXPECT_NE(violation(root, "ir", {1, true, "scheduler/CMakeLists.txt"}), "");
+  EXPECT_NE(violation(root, "ir", {1, true, "graph.h"}), "");
+  EXPECT_NE(violation(root, "tools", {1, true, "../ir/dtype.h"}), "");
+  EXPECT_EQ(violation(root, "frontend", {1, true, "ir/dtype.h"}), "");
+}
+
+}  // namespace
