@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -30,7 +31,9 @@ std::string to_string(const Type& type);  // "f32[B, 768]"
 // An attribute's value. Lists of ints are lists of SymInts, so that a reshape's target may be symbolic.
 using Attr = std::variant<bool, int64_t, double, std::string, DType, std::vector<SymInt>, std::vector<double>>;
 using Attrs = std::map<std::string, Attr, std::less<>>;
-std::string to_string(const Attr& attr);
+std::string to_string(const Attr& attr);  // "tanh" with its quotes, 1e-05, [B, 3]
+// In double quotes; quotes and backslashes escaped by a backslash, control characters as \x0a.
+std::string quote(std::string_view text);
 
 // Where a node or value came from: for messages.
 struct Location {
@@ -46,6 +49,8 @@ class ConstantData {
   virtual TensorPtr load() const = 0;
   // The value of every element, where it is known without loading.
   virtual std::optional<double> splat() const { return std::nullopt; }
+  // It was written down in the graph and is in memory: small ones are spelled out in the text IR. A weight is not.
+  virtual bool is_literal() const { return false; }
 };
 using ConstantPtr = std::shared_ptr<const ConstantData>;
 ConstantPtr make_constant(TensorPtr tensor);
@@ -116,11 +121,14 @@ class Graph {
   std::vector<std::unique_ptr<Node>>& nodes() { return nodes_; }
   const std::vector<std::unique_ptr<Value>>& values() const { return values_; }
 
-  // Every use of `from` becomes a use of `to` (outputs included).
+  // Every use of `from` becomes a use of `to` (outputs included). One walk over the graph.
   void replace_uses(Value* from, Value* to);
   // Values that no node, input or output refers to any more are dropped; nodes without uses too.
   void remove_dead();
-  // Uses of every value: the nodes, in order, and how often it is an output.
+  // Renames values whose names are empty or taken, and makes the names that add_node invents ("gelu.12") differ from
+  // all there are: for whoever has set Value::name himself.
+  void make_names_unique();
+  // Uses of every value: the nodes, in order (one that uses it twice is listed once), and how often it is an output.
   struct Uses {
     std::vector<Node*> nodes;
     int outputs = 0;
@@ -133,8 +141,10 @@ class Graph {
   Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings) const;
 
  private:
+  Value* new_value(Value::Kind kind, std::string name, Type type);
   std::vector<std::unique_ptr<Value>> values_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  int64_t next_id_ = 0;  // of an invented name
 };
 
 std::vector<int64_t> const_shape(const Value& value);   // TCC_CHECKs that it is constant

@@ -160,8 +160,12 @@ struct OpDef {
 // The table. Lookup by name; null when unknown.
 const OpDef* find_op(std::string_view name);
 std::span<const OpDef> all_ops();  // sorted by name
-// The closest names, for "unknown op 'sofmax'; did you mean 'softmax'?".
+// The closest name, or "" when none is close: for "unknown op 'sofmax'; did you mean 'softmax'?".
 std::string suggest_op(std::string_view name);
+
+// The types of a node's outputs, from its op, attributes and the types of its inputs. Throws Error(bad_input) with the
+// op's words.
+std::vector<Type> infer_types(const Node& node);
 
 // Checks attrs against the op (unknown, missing, wrong type, bad choice) and fills defaults in. Throws bad_input.
 void complete_attrs(const OpDef& op, Attrs& attrs);

@@ -1,0 +1,135 @@
+// Copies of a graph, as it is or with numbers for its symbols.
+#include <unordered_map>
+
+#include "ir/graph.h"
+#include "ir/op.h"
+#include "ir/suggest.h"
+#include "support/error.h"
+
+namespace tcc::ir {
+namespace {
+
+std::string prefix(const Location& location) {
+  const std::string text = to_string(location);
+  return text.empty() ? "" : text + ": ";
+}
+
+// Symbols' numbers: what was asked for, the defaults for the rest.
+using Bindings = std::map<std::string, int64_t, std::less<>>;
+
+Bindings all_bindings(const Graph& graph, const Bindings& given) {
+  std::vector<std::string> known;
+  for (const auto& [symbol, value] : graph.dims) known.push_back(symbol);
+  Bindings result = graph.dims;
+  for (const auto& [symbol, value] : given) {
+    if (!graph.dims.contains(symbol))
+      fail_input("graph '", graph.name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
+    result[symbol] = value;
+  }
+  for (const auto& [symbol, value] : result)
+    if (value < 0) fail_input("dim ", symbol, " = ", value, " is negative");
+  return result;
+}
+
+SymInt bound(const SymInt& value, const Bindings& bindings) {
+  if (value.is_const()) return value;
+  return value.evaluate([&](const Atom& atom) -> std::optional<int64_t> {
+    const auto found = bindings.find(atom.name);
+    if (found == bindings.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+std::vector<SymInt> bound(const std::vector<SymInt>& values, const Bindings& bindings) {
+  std::vector<SymInt> result;
+  result.reserve(values.size());
+  for (const SymInt& value : values) result.push_back(bound(value, bindings));
+  return result;
+}
+
+void bind_attrs(Attrs& attrs, const Bindings& bindings) {
+  for (auto& [name, attr] : attrs)
+    if (auto* values = std::get_if<std::vector<SymInt>>(&attr)) *values = bound(*values, bindings);
+}
+
+// Refuses a type that no tensor can have.
+void check_concrete(const Value& value) {
+  const std::vector<int64_t> shape = const_shape(value);
+  if (tensor_bytes(value.dtype(), shape)) return;
+  fail_input(prefix(value.location), "'", value.name,
+             "' is too large or has a negative dim: ", to_string(value.type));
+}
+
+void bind_value(Value& value, const Bindings& bindings) {
+  try {
+    value.type.shape = bound(value.type.shape, bindings);
+  } catch (const Error& error) {
+    fail_input(prefix(value.location), "'", value.name, "' of type ", to_string(value.type), ": ",
+               error.what());
+  }
+  check_concrete(value);
+}
+
+// Gives `node`, whose inputs have concrete types already, concrete attributes and outputs.
+void bind_node(Node& node, const Bindings& bindings) {
+  try {
+    bind_attrs(node.attrs, bindings);
+  } catch (const Error& error) {
+    fail_input(prefix(node.location), node.op_name(), ": ", error.what());
+  }
+  std::vector<Type> types = infer_types(node);
+  TCC_CHECK(types.size() == node.outputs.size(), node.op_name(), " has another number of results");
+  for (size_t k = 0; k < types.size(); ++k) {
+    node.outputs[k]->type = std::move(types[k]);
+    check_concrete(*node.outputs[k]);
+  }
+}
+
+}  // namespace
+
+Graph Graph::clone() const {
+  Graph copy;
+  copy.name = name;
+  copy.dims = dims;
+  copy.output_names = output_names;
+  copy.next_id_ = next_id_;
+
+  std::unordered_map<const Value*, Value*> twin = {{nullptr, nullptr}};
+  for (const auto& value : values_) {
+    copy.values_.push_back(std::make_unique<Value>(*value));
+    twin[value.get()] = copy.values_.back().get();
+  }
+  const auto twins = [&](const std::vector<Value*>& values) {
+    std::vector<Value*> result;
+    result.reserve(values.size());
+    for (const Value* value : values) result.push_back(twin.at(value));
+    return result;
+  };
+  for (const auto& node : nodes_) {
+    auto mirror = std::make_unique<Node>();
+    mirror->op = node->op;
+    mirror->inputs = twins(node->inputs);
+    mirror->outputs = twins(node->outputs);
+    mirror->attrs = node->attrs;
+    mirror->location = node->location;
+    for (const auto& subgraph : node->subgraphs)
+      mirror->subgraphs.push_back(std::make_unique<Graph>(subgraph->clone()));
+    for (Value* output : mirror->outputs) output->producer = mirror.get();
+    copy.nodes_.push_back(std::move(mirror));
+  }
+  copy.inputs = twins(inputs);
+  copy.outputs = twins(outputs);
+  return copy;
+}
+
+Graph Graph::bind(const Bindings& bindings) const {
+  const Bindings numbers = all_bindings(*this, bindings);
+  Graph result = clone();
+  for (const auto& value : result.values_)
+    if (value->kind != Value::Kind::result) bind_value(*value, numbers);
+  for (const auto& node : result.nodes_) bind_node(*node, numbers);
+  result.dims = numbers;
+  return result;
+}
+
+}  // namespace tcc::ir
