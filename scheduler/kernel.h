@@ -47,9 +47,10 @@ struct Stmt {
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise
     barrier,       // all threads of the workgroup: shared memory before is visible after
-    reduce_lanes,  // combines variables `names` over `count` neighbouring threads (a power of two, at most the
-                   // workgroup); every thread gets the result. Two names (value, index) for argmax and argmin.
-                   // All threads of the workgroup must arrive. Legalised to shuffles and shared memory.
+    reduce_lanes,  // combines variables `names` over the `count` threads whose number differs in the bits from
+                   // `stride` up to `stride * count` (powers of two); every thread gets the result. Two names
+                   // (value, index) for argmax and argmin. All threads of the workgroup must arrive. Legalised to
+                   // shuffles and shared memory.
     return_value,  // a hook's result
   };
   Kind kind;
@@ -58,6 +59,7 @@ struct Stmt {
   DType dtype{};
   int buffer = -1;
   int64_t count = 0;
+  int64_t stride = 1;
   SymInt axis;   // loop, let_index
   SymInt index;  // let_index, set_element, store, load_vector, store_vector
   Expr value;
@@ -78,7 +80,12 @@ Stmt store_vector(int buffer, const SymInt& index, std::string name, int64_t cou
 Stmt loop(const SymInt& axis, Block body, bool unroll = false);
 Stmt branch(Expr condition, Block body, Block otherwise = {});
 Stmt barrier();
-Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes);
+Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes, int64_t stride = 1);
+// acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are (value, index).
+Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs, const std::vector<Expr>& values);
+Expr combine_values(ir::ReduceKind kind, const Expr& a, const Expr& b);  // not for argmax and argmin
+// What combines to nothing, in `dtype`.
+Expr identity_value(ir::ReduceKind kind, DType dtype);
 Stmt return_value(Expr value);
 
 // A function that a device source file calls. Parameters are ints (indices), floats, or a float array that is read
@@ -110,6 +117,7 @@ struct Kernel {
   std::string source;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<Hook> hooks;
+  bool uses_lanes = false;   // shuffles: thread numbers must follow subgroup lanes
   bool wide_index = false;  // some offset may reach 2^31: 64-bit index arithmetic
   int64_t shared_bytes = 0; // dynamic, of a device source (its arrays are not in `shared`)
   double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline

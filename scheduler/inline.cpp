@@ -1,0 +1,214 @@
+#include "scheduler/inline.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace tcc::sched {
+
+using ir::OpKind;
+using ir::ReduceKind;
+
+// What an op's element function sees while its node is inlined.
+class NodeContext : public ir::ElementContext {
+ public:
+  NodeContext(Inliner& inliner, const ir::Node& node) : inliner_(inliner), node_(node) {}
+  const ir::Node& node() const override { return node_; }
+  Expr operand(int k, std::span<const SymInt> index) override {
+    return inliner_.value_at(node_.inputs[static_cast<size_t>(k)], index);
+  }
+  SymInt new_axis(const SymInt& extent) override { return inliner_.new_axis(extent); }
+  SymInt indirect(const Expr& value, const SymInt& extent) override {
+    int64_t n = extent.value();
+    Expr index = ir::cast(value, DType::i64);
+    Expr zero = ir::constant_int(DType::i64, 0), size = ir::constant_int(DType::i64, n);
+    Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);
+    Expr last = ir::constant_int(DType::i64, n - 1);
+    Expr clamped = ir::call(ir::Fn::minimum, {ir::call(ir::Fn::maximum, {wrapped, zero}), last});
+    return SymInt::indirect("at" + std::to_string(inliner_.next_indirect_++), clamped, {0, n - 1});
+  }
+
+ private:
+  Inliner& inliner_;
+  const ir::Node& node_;
+};
+
+void Inliner::bind(const ir::Value* value, Element element) {
+  bound_[value] = std::move(element);
+  memo_.clear();  // what was inlined through the value before is no longer what it means
+}
+
+SymInt Inliner::new_axis(const SymInt& extent) {
+  return SymInt::axis("r" + std::to_string(next_axis_++), extent);
+}
+
+std::string Inliner::new_name(std::string_view stem) {
+  return std::string(stem) + std::to_string(next_name_++);
+}
+
+Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
+  TCC_CHECK(index.size() == value->shape().size(), "index of rank ", index.size(), " into ", value->name,
+            " of rank ", value->shape().size());
+  std::string key = std::to_string(numbers_.try_emplace(value, numbers_.size()).first->second);
+  for (const SymInt& i : index) key += "|" + i.to_string();
+  if (auto found = memo_.find(key); found != memo_.end()) return found->second;
+  Expr result;
+  if (auto bound = bound_.find(value); bound != bound_.end()) {
+    result = bound->second(index);
+  } else if (int slot = region_.slot_of_input(value); slot >= 0) {
+    result = ir::load(slot, value->dtype(), region_.layout(value).offset(index));
+  } else if (value->is_constant()) {
+    auto splat = value->data->splat();
+    TCC_CHECK(splat.has_value(), "constant ", value->name, " is neither an input nor a scalar");
+    DType dtype = compute_dtype(value->dtype());
+    result = is_float(dtype) ? ir::constant(dtype, *splat)
+                             : ir::constant_int(dtype, static_cast<int64_t>(*splat));
+  } else {
+    TCC_CHECK(region_.contains(value), value->name, " is neither computed nor read in this region");
+    result = inline_node(value->producer, index);
+    if (region_.strict_rounding && is_low_precision(value->dtype()))
+      result = ir::cast(ir::cast(result, value->dtype()), DType::f32);
+  }
+  TCC_CHECK(result->dtype == compute_dtype(value->dtype()), value->name, " is ", name(value->dtype()),
+            " but its element is computed as ", name(result->dtype));
+  return memo_[key] = result;
+}
+
+Expr Inliner::inline_node(const ir::Node* node, std::span<const SymInt> index) {
+  switch (node->op->kind) {
+    case OpKind::reduce: return inline_reduction(node, index);
+    case OpKind::contraction: return inline_contraction(node, index);
+    case OpKind::pointwise:
+    case OpKind::view: {
+      NodeContext context(*this, *node);
+      return node->op->element(context, index);
+    }
+    case OpKind::scan:
+    case OpKind::composite: break;
+  }
+  throw InternalError(str(node->op_name(), " cannot be inlined"));
+}
+
+Expr Inliner::inline_reduction(const ir::Node* node, std::span<const SymInt> index) {
+  ReductionDims dims = reduction_dims(node);
+  std::vector<SymInt> axes, kept = kept_index(node, dims, index);
+  for (int64_t extent : dims.reduced_extents) axes.push_back(new_axis(extent));
+  Expr body = value_at(node->inputs[0], join_index(dims, kept, axes));
+  ReduceKind kind = *node->op->reduction;
+  DType dtype = compute_dtype(node->outputs[0]->dtype());
+  if (!ir::is_arg(kind)) body = ir::cast(body, dtype);
+  Expr result = ir::reduce(kind, axes, body);
+  return ir::cast(result, dtype);
+}
+
+Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> index) {
+  ir::Contraction c = node->op->contraction(*node);
+  // The output index is a permutation of the batch, m and n axes for every contraction that we have: find which axis
+  // each dim is by asking for the map of fresh axes.
+  std::vector<SymInt> batch, m, n, k;
+  for (const SymInt& e : c.batch) batch.push_back(new_axis(e));
+  for (const SymInt& e : c.m) m.push_back(new_axis(e));
+  for (const SymInt& e : c.n) n.push_back(new_axis(e));
+  for (const SymInt& e : c.k) k.push_back(new_axis(e));
+  std::vector<SymInt> out = c.out(batch, m, n);
+  auto solve = [&](std::vector<SymInt>& axes) {
+    for (SymInt& axis : axes) {
+      bool found = axis.is_const();  // an extent of 1
+      for (size_t d = 0; d < out.size() && !found; ++d) {
+        if (out[d] == axis) {
+          axis = index[d];
+          found = true;
+        }
+      }
+      if (found) continue;
+      // Several axes in one dim (grouped channels): axis = (dim - constant part) by division.
+      for (size_t d = 0; d < out.size() && !found; ++d) {
+        if (!axis.as_atom() || !out[d].uses(axis.as_atom())) continue;
+        for (const auto& term : out[d].terms()) {
+          if (term.atoms.size() != 1 || term.atoms[0]->key != axis.as_atom()->key) continue;
+          SymInt extent = axis.range().hi + 1;
+          axis = mod(floordiv(index[d], term.coefficient), extent);
+          found = true;
+          break;
+        }
+      }
+      TCC_CHECK(found, "an axis of ", node->op_name(), " does not appear in its output");
+    }
+  };
+  solve(batch);
+  solve(m);
+  solve(n);
+  ir::Access a = c.a(batch, m, k), b = c.b(batch, k, n);
+  DType dtype = compute_dtype(node->outputs[0]->dtype());
+  Expr zero = is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
+  auto fetch = [&](const ir::Access& access, int operand) {
+    Expr value = value_at(node->inputs[static_cast<size_t>(operand)], access.index);
+    value = ir::cast(value, dtype);
+    return access.valid ? ir::select(access.valid, value, zero) : value;
+  };
+  return ir::reduce(ReduceKind::sum, k, ir::mul(fetch(a, c.a_operand), fetch(b, c.b_operand)));
+}
+
+int64_t ReductionDims::rows() const {
+  int64_t n = 1;
+  for (int64_t e : kept_extents) n *= e;
+  return n;
+}
+
+int64_t ReductionDims::cols() const {
+  int64_t n = 1;
+  for (int64_t e : reduced_extents) n *= e;
+  return n;
+}
+
+ReductionDims reduction_dims(const ir::Node* node) {
+  std::vector<int64_t> shape = ir::const_shape(*node->inputs[0]);
+  std::vector<int64_t> listed = node->ints("dim");
+  int rank = static_cast<int>(shape.size());
+  ReductionDims dims;
+  for (int d = 0; d < rank; ++d) {
+    bool reduced = listed.empty() || std::any_of(listed.begin(), listed.end(), [&](int64_t l) {
+                     return (l < 0 ? l + rank : l) == d;
+                   });
+    (reduced ? dims.reduced : dims.kept).push_back(d);
+    (reduced ? dims.reduced_extents : dims.kept_extents).push_back(shape[static_cast<size_t>(d)]);
+  }
+  return dims;
+}
+
+std::vector<SymInt> join_index(const ReductionDims& dims, std::span<const SymInt> kept,
+                               std::span<const SymInt> reduced) {
+  std::vector<SymInt> index(dims.kept.size() + dims.reduced.size());
+  for (size_t i = 0; i < dims.kept.size(); ++i) index[static_cast<size_t>(dims.kept[i])] = kept[i];
+  for (size_t i = 0; i < dims.reduced.size(); ++i)
+    index[static_cast<size_t>(dims.reduced[i])] = reduced[i];
+  return index;
+}
+
+std::vector<SymInt> kept_index(const ir::Node* node, const ReductionDims& dims,
+                               std::span<const SymInt> index) {
+  std::vector<SymInt> kept;
+  bool keepdim = node->has_attr("keepdim") && node->attr<bool>("keepdim");
+  for (size_t i = 0; i < dims.kept.size(); ++i)
+    kept.push_back(index[keepdim ? static_cast<size_t>(dims.kept[i]) : i]);
+  return kept;
+}
+
+std::vector<SymInt> StoredThrough::output_index(std::span<const SymInt> base_index) const {
+  std::vector<SymInt> index(base_index.begin(), base_index.end());
+  for (const ir::Node* view : views) index = view->op->inverse(*view, index);
+  return index;
+}
+
+StoredThrough peel_views(const Region& region, const ir::Value* output, const ir::Value* stop) {
+  StoredThrough result{output, {}};
+  while (result.base != stop && region.contains(result.base)) {
+    const ir::Node* node = result.base->producer;
+    if (node->op->kind != OpKind::view || !node->op->inverse) break;
+    result.views.insert(result.views.begin(), node);
+    result.base = node->inputs[0];
+  }
+  return result;
+}
+
+}  // namespace tcc::sched

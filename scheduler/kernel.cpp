@@ -1,0 +1,160 @@
+#include "scheduler/kernel.h"
+
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+Stmt make(Stmt::Kind kind) {
+  Stmt stmt;
+  stmt.kind = kind;
+  return stmt;
+}
+
+}  // namespace
+
+Stmt let_index(const SymInt& axis, const SymInt& value) {
+  Stmt stmt = make(Stmt::Kind::let_index);
+  stmt.axis = axis;
+  stmt.index = value;
+  return stmt;
+}
+
+Stmt declare(std::string name, Expr value) {
+  Stmt stmt = make(Stmt::Kind::declare);
+  stmt.name = std::move(name);
+  stmt.dtype = value->dtype;
+  stmt.value = std::move(value);
+  return stmt;
+}
+
+Stmt assign(std::string name, Expr value) {
+  Stmt stmt = make(Stmt::Kind::assign);
+  stmt.name = std::move(name);
+  stmt.dtype = value->dtype;
+  stmt.value = std::move(value);
+  return stmt;
+}
+
+Stmt array(std::string name, DType dtype, int64_t count) {
+  Stmt stmt = make(Stmt::Kind::array);
+  stmt.name = std::move(name);
+  stmt.dtype = dtype;
+  stmt.count = count;
+  return stmt;
+}
+
+Stmt set_element(std::string name, const SymInt& index, Expr value) {
+  Stmt stmt = make(Stmt::Kind::set_element);
+  stmt.name = std::move(name);
+  stmt.index = index;
+  stmt.value = std::move(value);
+  return stmt;
+}
+
+Stmt store(int buffer, const SymInt& index, Expr value) {
+  Stmt stmt = make(Stmt::Kind::store);
+  stmt.buffer = buffer;
+  stmt.index = index;
+  stmt.value = std::move(value);
+  return stmt;
+}
+
+Stmt load_vector(std::string name, int buffer, const SymInt& index, int64_t count) {
+  Stmt stmt = make(Stmt::Kind::load_vector);
+  stmt.name = std::move(name);
+  stmt.buffer = buffer;
+  stmt.index = index;
+  stmt.count = count;
+  return stmt;
+}
+
+Stmt store_vector(int buffer, const SymInt& index, std::string name, int64_t count) {
+  Stmt stmt = make(Stmt::Kind::store_vector);
+  stmt.name = std::move(name);
+  stmt.buffer = buffer;
+  stmt.index = index;
+  stmt.count = count;
+  return stmt;
+}
+
+Stmt loop(const SymInt& axis, Block body, bool unroll) {
+  Stmt stmt = make(Stmt::Kind::loop);
+  stmt.axis = axis;
+  stmt.body = std::move(body);
+  stmt.unroll = unroll;
+  return stmt;
+}
+
+Stmt branch(Expr condition, Block body, Block otherwise) {
+  Stmt stmt = make(Stmt::Kind::branch);
+  stmt.value = std::move(condition);
+  stmt.body = std::move(body);
+  stmt.otherwise = std::move(otherwise);
+  return stmt;
+}
+
+Stmt barrier() { return make(Stmt::Kind::barrier); }
+
+Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes,
+                  int64_t stride) {
+  Stmt stmt = make(Stmt::Kind::reduce_lanes);
+  stmt.reduce = kind;
+  stmt.names = std::move(names);
+  stmt.count = lanes;
+  stmt.stride = stride;
+  return stmt;
+}
+
+Stmt return_value(Expr value) {
+  Stmt stmt = make(Stmt::Kind::return_value);
+  stmt.value = std::move(value);
+  return stmt;
+}
+
+Expr combine_values(ir::ReduceKind kind, const Expr& a, const Expr& b) {
+  using ir::Fn, ir::ReduceKind;
+  switch (kind) {
+    case ReduceKind::sum: return ir::call(Fn::add, {a, b});
+    case ReduceKind::prod: return ir::call(Fn::mul, {a, b});
+    case ReduceKind::max: return ir::call(Fn::maximum, {a, b});
+    case ReduceKind::min: return ir::call(Fn::minimum, {a, b});
+    case ReduceKind::any: return ir::call(Fn::logical_or, {a, b});
+    case ReduceKind::all: return ir::call(Fn::logical_and, {a, b});
+    case ReduceKind::argmax:
+    case ReduceKind::argmin: break;
+  }
+  throw InternalError("argmax and argmin combine pairs");
+}
+
+Expr identity_value(ir::ReduceKind kind, DType dtype) {
+  return is_float(dtype) ? ir::constant(dtype, ir::identity(kind, dtype))
+                         : ir::constant_int(dtype, ir::identity_int(kind, dtype));
+}
+
+Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
+              const std::vector<Expr>& values) {
+  using ir::Fn, ir::ReduceKind, ir::call;
+  Expr acc = ir::variable(accs[0], values[0]->dtype);
+  const Expr& value = values[0];
+  if (!ir::is_arg(kind)) return {assign(accs[0], combine_values(kind, acc, value))};
+  // (value, index): the better value wins, NaN is best of all, the smaller index breaks ties.
+  Expr acc_index = ir::variable(accs[1], values[1]->dtype);
+  const Expr& index = values[1];
+  Expr better = kind == ReduceKind::argmax ? call(Fn::gt, {value, acc}) : call(Fn::lt, {value, acc});
+  Expr same = call(Fn::eq, {value, acc});
+  if (is_float(value->dtype)) {
+    Expr value_nan = call(Fn::isnan, {value}), acc_nan = call(Fn::isnan, {acc});
+    better = call(Fn::logical_or,
+                  {better, call(Fn::logical_and, {value_nan, call(Fn::logical_not, {acc_nan})})});
+    same = call(Fn::logical_or, {same, call(Fn::logical_and, {value_nan, acc_nan})});
+  }
+  Expr earlier = call(Fn::logical_and, {same, call(Fn::lt, {index, acc_index})});
+  Expr take = call(Fn::logical_or, {better, earlier});
+  return {branch(take, {assign(accs[0], value), assign(accs[1], index)})};
+}
+
+SymInt block_axis(int64_t grid) { return SymInt::axis("block", grid); }
+SymInt thread_axis(int64_t workgroup) { return SymInt::axis("thread", workgroup); }
+
+}  // namespace tcc::sched

@@ -1,0 +1,158 @@
+// Restricts a kernel to what its target can do; no target decision is made after this.
+#include <algorithm>
+
+#include "scheduler/kernel.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::Fn;
+
+// Threads whose values one thread reads in one exchange through shared memory.
+constexpr int64_t kExchange = 16;
+
+class LaneReductions {
+ public:
+  LaneReductions(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
+
+  Block rewrite(const Block& block) {
+    Block result;
+    for (const Stmt& stmt : block) {
+      if (stmt.kind == Stmt::Kind::reduce_lanes) {
+        expand(stmt, result);
+        continue;
+      }
+      Stmt copy = stmt;
+      copy.body = rewrite(stmt.body);
+      copy.otherwise = rewrite(stmt.otherwise);
+      result.push_back(std::move(copy));
+    }
+    return result;
+  }
+
+ private:
+  void expand(const Stmt& stmt, Block& out) {
+    std::vector<DType> dtypes;
+    for (const std::string& name : stmt.names) dtypes.push_back(dtype_of(name));
+    int64_t done = 1;  // threads combined so far
+    int64_t mask = stmt.stride;
+    while (done < stmt.count && mask < target_.subgroup_size && target_.subgroup_shuffle &&
+           kernel_.workgroup % target_.subgroup_size == 0 && shuffles(dtypes)) {
+      kernel_.uses_lanes = true;
+      shuffle_step(stmt, dtypes, mask, out);
+      done *= 2;
+      mask *= 2;
+    }
+    while (done < stmt.count) {
+      int64_t now = std::min(stmt.count / done, kExchange);
+      exchange(stmt, dtypes, mask, now, out);
+      done *= now;
+      mask *= now;
+    }
+  }
+
+  // Every dialect shuffles 32- and 64-bit numbers; bool goes through shared memory.
+  bool shuffles(const std::vector<DType>& dtypes) const {
+    return std::none_of(dtypes.begin(), dtypes.end(), [](DType d) { return d == DType::boolean || size_bytes(d) < 4; });
+  }
+
+  void shuffle_step(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, Block& out) {
+    std::vector<Expr> others;
+    for (size_t i = 0; i < stmt.names.size(); ++i) {
+      std::string other = "other" + std::to_string(next_++);
+      out.push_back(declare(other, ir::shuffle_xor(ir::variable(stmt.names[i], dtypes[i]), mask)));
+      others.push_back(ir::variable(other, dtypes[i]));
+    }
+    for (Stmt& s : combine(stmt.reduce, stmt.names, others)) out.push_back(std::move(s));
+  }
+
+  void exchange(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, int64_t count, Block& out) {
+    SymInt thread = thread_axis(kernel_.workgroup);
+    std::vector<std::string> arrays;
+    for (size_t i = 0; i < stmt.names.size(); ++i) {
+      arrays.push_back(shared_array(dtypes[i], i));
+      out.push_back(set_element(arrays[i], thread, ir::variable(stmt.names[i], dtypes[i])));
+    }
+    out.push_back(barrier());
+    // In the same order in every thread, so that all hold the same bits.
+    SymInt base = thread - mod(floordiv(thread, mask), count) * mask;
+    std::vector<Expr> first;
+    for (size_t i = 0; i < arrays.size(); ++i)
+      out.push_back(assign(stmt.names[i], ir::element(arrays[i], dtypes[i], base)));
+    SymInt k = SymInt::axis("x" + std::to_string(next_++), count - 1);
+    std::vector<Expr> others;
+    for (size_t i = 0; i < arrays.size(); ++i)
+      others.push_back(ir::element(arrays[i], dtypes[i], base + (k + 1) * mask));
+    out.push_back(loop(k, combine(stmt.reduce, stmt.names, others), true));
+    out.push_back(barrier());
+  }
+
+  // One array per dtype and position serves all exchanges: the barriers keep them apart.
+  std::string shared_array(DType dtype, size_t position) {
+    std::string name = "exchange_" + std::string(tcc::name(dtype)) + std::to_string(position);
+    auto found = std::find_if(kernel_.shared.begin(), kernel_.shared.end(), [&](const Array& a) { return a.name == name; });
+    if (found == kernel_.shared.end()) kernel_.shared.push_back({name, dtype, kernel_.workgroup});
+    return name;
+  }
+
+  DType dtype_of(const std::string& variable) const {
+    DType dtype{};
+    bool found = find_declaration(kernel_.body, variable, dtype);
+    TCC_CHECK(found, "reduce_lanes of undeclared ", variable);
+    return dtype;
+  }
+
+  static bool find_declaration(const Block& block, const std::string& variable, DType& dtype) {
+    for (const Stmt& stmt : block) {
+      if (stmt.kind == Stmt::Kind::declare && stmt.name == variable) {
+        dtype = stmt.dtype;
+        return true;
+      }
+      if (find_declaration(stmt.body, variable, dtype) || find_declaration(stmt.otherwise, variable, dtype)) return true;
+    }
+    return false;
+  }
+
+  Kernel& kernel_;
+  const Target& target_;
+  int next_ = 0;
+};
+
+bool needs(const Kernel& kernel, DType dtype) {
+  return std::any_of(kernel.arguments.begin(), kernel.arguments.end(), [&](const Argument& a) { return a.dtype == dtype; });
+}
+
+}  // namespace
+
+Kernel legalize(Kernel kernel, const Target& target) {
+  kernel.body = LaneReductions(kernel, target).rewrite(kernel.body);
+  // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are 64 bits wide.
+  constexpr int64_t kNarrow = (int64_t{1} << 31) - (1 << 20);
+  for (const Argument& argument : kernel.arguments)
+    if (argument.elements >= kNarrow) kernel.wide_index = true;
+  if (kernel.grid * kernel.workgroup >= kNarrow / 32) kernel.wide_index = true;
+  if (kernel.wide_index && !target.int64)
+    fail_device(kernel.name, ": buffers beyond 2^31 elements need 64-bit integers, which ", target.id(), " lacks");
+  if ((needs(kernel, DType::f64)) && !target.float64)
+    fail_device(kernel.name, ": ", target.id(), " has no 64-bit floats");
+  if ((needs(kernel, DType::i64) || needs(kernel, DType::u64)) && !target.int64)
+    fail_device(kernel.name, ": ", target.id(), " has no 64-bit integers");
+  for (const Argument& argument : kernel.arguments) {
+    int bytes = size_bytes(argument.dtype);
+    if ((bytes == 2 && !target.storage16) || (bytes == 1 && !target.storage8))
+      fail_device(kernel.name, ": ", target.id(), " cannot store ", name(argument.dtype));
+  }
+  int64_t shared = kernel.shared_bytes;
+  for (const Array& a : kernel.shared) shared += a.elements * std::max(4, size_bytes(a.dtype));
+  if (shared > target.shared_bytes)
+    fail_device(kernel.name, ": needs ", shared, " bytes of shared memory, ", target.id(), " has ", target.shared_bytes);
+  if (kernel.workgroup > target.max_workgroup_size)
+    fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(), " has ", target.max_workgroup_size);
+  if (kernel.grid > target.max_grid[0] * target.max_grid[1])
+    fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(), " can launch");
+  verify(kernel);
+  return kernel;
+}
+
+}  // namespace tcc::sched

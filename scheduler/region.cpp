@@ -1,0 +1,107 @@
+#include "scheduler/region.h"
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include "support/error.h"
+
+namespace tcc::sched {
+
+Layout Layout::row_major(const std::vector<int64_t>& shape) {
+  std::vector<int> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  return ordered(shape, order);
+}
+
+Layout Layout::ordered(const std::vector<int64_t>& shape, const std::vector<int>& order) {
+  Layout layout;
+  layout.strides.resize(shape.size());
+  layout.elements = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    auto dim = static_cast<size_t>(order[i]);
+    layout.strides[dim] = layout.elements;
+    layout.elements *= shape[dim];
+  }
+  return layout;
+}
+
+SymInt Layout::offset(std::span<const SymInt> index) const {
+  SymInt offset = 0;
+  for (size_t d = 0; d < index.size(); ++d) offset = offset + index[d] * strides[d];
+  return offset;
+}
+
+bool Region::contains(const ir::Node* node) const {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+int Region::slot_of_input(const ir::Value* value) const {
+  auto found = std::find(inputs.begin(), inputs.end(), value);
+  return found == inputs.end() ? -1 : static_cast<int>(found - inputs.begin());
+}
+
+int Region::slot_of_output(const ir::Value* value) const {
+  auto found = std::find(outputs.begin(), outputs.end(), value);
+  return found == outputs.end() ? -1 : static_cast<int>(inputs.size() + (found - outputs.begin()));
+}
+
+std::string Region::name() const {
+  // Movement says little about what a kernel does: named only when there is nothing else.
+  std::string name;
+  int named = 0;
+  auto append = [&](const ir::Node* node) {
+    if (named++ >= 5) return;
+    name += (name.empty() ? "" : "_") + std::string(node->op_name());
+  };
+  for (const ir::Node* node : nodes)
+    if (node->op->kind != ir::OpKind::view && node->op_name() != "to") append(node);
+  if (name.empty())
+    for (const ir::Node* node : nodes) append(node);
+  return name.empty() ? "copy" : name;
+}
+
+std::string signature(const Region& region) {
+  std::ostringstream out;
+  std::map<const ir::Value*, int> numbers;
+  auto number = [&](const ir::Value* value) {
+    return numbers.try_emplace(value, static_cast<int>(numbers.size())).first->second;
+  };
+  auto describe = [&](const ir::Value* value) {
+    out << "%" << number(value) << ":" << ir::to_string(value->type);
+    auto layout = region.layouts.find(value);
+    if (layout == region.layouts.end()) return;
+    out << "{";
+    for (int64_t stride : layout->second.strides) out << stride << ",";
+    out << "}";
+  };
+  if (region.strict_rounding) out << "strict;";
+  for (const ir::Value* input : region.inputs) {
+    describe(input);
+    out << ";";
+  }
+  for (const ir::Node* node : region.nodes) {
+    for (const ir::Value* output : node->outputs) out << "%" << number(output) << ",";
+    out << "=" << node->op_name() << "(";
+    for (const ir::Value* input : node->inputs) {
+      if (!input) {
+        out << "-,";
+      } else if (input->is_constant() && region.slot_of_input(input) < 0) {
+        out.precision(17);
+        out << ir::to_string(input->type) << "=" << input->data->splat().value_or(0) << ",";
+      } else {
+        out << "%" << number(input) << ",";
+      }
+    }
+    out << ")";
+    for (const auto& [key, attr] : node->attrs) out << key << "=" << ir::to_string(attr) << " ";
+    out << ";";
+  }
+  for (const ir::Value* output : region.outputs) {
+    out << "->";
+    describe(output);
+  }
+  return out.str();
+}
+
+}  // namespace tcc::sched

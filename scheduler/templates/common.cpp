@@ -1,0 +1,97 @@
+#include "scheduler/templates/common.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <numeric>
+
+#include "support/error.h"
+
+namespace tcc::sched {
+
+int64_t numel(const ir::Value* value) {
+  int64_t n = 1;
+  for (int64_t dim : ir::const_shape(*value)) n *= dim;
+  return n;
+}
+
+Kernel start_kernel(const Region& region) {
+  Kernel kernel;
+  kernel.name = region.name();
+  for (const ir::Value* value : region.inputs) {
+    const Layout& layout = region.layout(value);
+    kernel.arguments.push_back({value->dtype(), false, layout.elements, 16});
+    // Gathers read less than the whole; the smaller of the two is the bound.
+    kernel.bytes += static_cast<double>(layout.elements) * size_bytes(value->dtype());
+  }
+  for (const ir::Value* value : region.outputs) {
+    const Layout& layout = region.layout(value);
+    kernel.arguments.push_back({value->dtype(), true, layout.elements, 16});
+    kernel.bytes += static_cast<double>(layout.elements) * size_bytes(value->dtype());
+  }
+  std::string comment;
+  for (const ir::Node* node : region.nodes) {
+    comment += node->outputs[0]->name + " = " + std::string(node->op_name()) + "(";
+    for (size_t i = 0; i < node->inputs.size(); ++i)
+      comment += (i ? ", " : "") + (node->inputs[i] ? node->inputs[i]->name : std::string("-"));
+    comment += ") : " + ir::to_string(node->outputs[0]->type) + "\n";
+    kernel.flops += static_cast<double>(numel(node->outputs[0]));
+  }
+  kernel.comment = comment;
+  return kernel;
+}
+
+void append(Block& block, Block more) {
+  block.insert(block.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape) {
+  return ir::delinearize(linear, std::vector<SymInt>(shape.begin(), shape.end()));
+}
+
+std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
+                                       const Layout& layout) {
+  std::vector<size_t> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return layout.strides[a] > layout.strides[b];
+  });
+  std::vector<int64_t> sorted;
+  for (size_t d : order) sorted.push_back(shape[d]);
+  std::vector<SymInt> in_order = delinearize_ints(linear, sorted), index(shape.size());
+  for (size_t i = 0; i < order.size(); ++i) index[order[i]] = in_order[i];
+  return index;
+}
+
+int64_t power_of_two_at_least(int64_t n) {
+  int64_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+int64_t power_of_two_at_most(int64_t n) {
+  int64_t p = 1;
+  while (p * 2 <= n) p *= 2;
+  return p;
+}
+
+std::span<const Template* const> templates() {
+  static const std::array<const Template*, 5> all = {&contraction_template(), &reduction_template(),
+                                                     &scan_template(), &transpose_template(),
+                                                     &pointwise_template()};
+  return all;
+}
+
+const Template* find_template(std::string_view name) {
+  for (const Template* t : templates())
+    if (t->name() == name) return t;
+  return nullptr;
+}
+
+const Template& template_for(const Region& region, const Target& target) {
+  for (const Template* t : templates())
+    if (t->accepts(region, target)) return *t;
+  throw InternalError(str("no kernel template accepts the region ", region.name()));
+}
+
+}  // namespace tcc::sched

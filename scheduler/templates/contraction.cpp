@@ -1,0 +1,238 @@
+// Contractions (matrix products and convolutions) on FMA units: the loops are device source, backends/device/*/
+// contraction.*; what a region adds to them (index maps, prologue, epilogue) are its hooks.
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/contraction_plan.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// Products that are summed in one go before they join the total, where the result is as wide as the accumulator.
+constexpr int64_t kFold = 128;
+
+int64_t threads_of(const Config& c) { return c["block_m"] / c["thread_m"] * (c["block_n"] / c["thread_n"]); }
+
+// Two tiles of each operand; rows are padded by 4 against bank conflicts.
+int64_t shared_bytes_of(const Config& c, int element) {
+  return 2 * c["block_k"] * (c["block_m"] + c["block_n"] + 8) * element;
+}
+
+SymInt clamp_to(const SymInt& value, int64_t size) { return ir::min(value, size - 1); }
+
+class HookWriter {
+ public:
+  HookWriter(const Region& region, const ContractionPlan& plan, const Config& config)
+      : region_(region), plan_(plan), config_(config) {}
+
+  // load_a(batch, free, k, out[vector]): `vector` neighbours along k (k counts vectors) or along the operand's own axis
+  // (that counts vectors). Rows and columns past the end repeat the last one; products past the end of k are zero.
+  Hook load(bool of_a) const {
+    const ContractionPlan::Operand& operand = of_a ? plan_.a : plan_.b;
+    const FlatAxes& free = of_a ? plan_.m : plan_.n;
+    int64_t width = operand.vector;
+    Hook hook;
+    hook.name = of_a ? "load_a" : "load_b";
+    hook.parameters = {{"batch"}, {"at"}, {"k"}, {"out_values", false, plan_.accumulator, width, true}};
+    Inliner inliner(region_);
+    SymInt v = SymInt::axis("v", width);
+    int64_t k_count = operand.along_k ? plan_.k.size() / width : plan_.k.size();
+    int64_t free_count = operand.along_k ? free.size() : free.size() / width;
+    int64_t block = of_a ? config_["block_m"] : config_["block_n"];
+    int64_t padded_free = round_up(free.size(), block) / (operand.along_k ? 1 : width);
+    int64_t padded_k = round_up(plan_.k.size(), config_["block_k"]) / (operand.along_k ? width : 1);
+    SymInt batch = SymInt::axis("batch", plan_.batch.size());
+    SymInt raw_free = SymInt::axis("at", std::max<int64_t>(padded_free, 2));
+    SymInt raw_k = SymInt::axis("k", std::max<int64_t>(padded_k, 2));
+    SymInt f = SymInt::axis(of_a ? "m" : "n", free_count), k = SymInt::axis("kk", k_count);
+    SymInt element_free = operand.along_k ? f : f * width + v;
+    SymInt element_k = operand.along_k ? k * width + v : k;
+    Block body;
+    if (!f.is_const()) body.push_back(let_index(f, clamp_to(raw_free, free_count)));
+    if (!k.is_const()) body.push_back(let_index(k, clamp_to(raw_k, k_count)));
+    Expr value = operand_element(inliner, region_, plan_, of_a, batch, element_free, element_k);
+    Sink sink;
+    sink.array = "out_values";
+    sink.offset = v;
+    sink.value = value;
+    append(body, vectorize({sink}, v, inliner));
+    if (padded_k > k_count) {
+      Block zeros = {loop(v, {set_element("out_values", v, ir::constant(plan_.accumulator, 0))}, true)};
+      hook.body = {branch(ir::index_less(raw_k, k_count), std::move(body), std::move(zeros))};
+    } else {
+      hook.body = std::move(body);
+    }
+    return hook;
+  }
+
+  // epilogue(batch, row, segment, acc[segment width]): stores one row segment.
+  Hook epilogue() const {
+    int64_t width = segment();
+    int64_t m_size = plan_.m.size(), n_size = plan_.n.size();
+    Hook hook;
+    hook.name = "epilogue";
+    hook.parameters = {{"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
+    SymInt batch = SymInt::axis("batch", plan_.batch.size());
+    SymInt raw_row = SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, config_["block_m"])));
+    SymInt raw_part = SymInt::axis("part", std::max<int64_t>(2, round_up(n_size, config_["block_n"]) / width));
+    SymInt row = SymInt::axis("m", m_size);
+    SymInt v = SymInt::axis("v", width);
+    Expr row_inside = ir::index_less(raw_row, m_size);
+    Inliner inliner(region_);
+    auto store_at = [&](const SymInt& col, const SymInt& lane) {
+      std::vector<Sink> sinks;
+      Expr acc = ir::element("acc", plan_.accumulator, v);
+      for (const Stored& s : stored_elements(inliner, region_, plan_, acc, batch, row, col))
+        sinks.push_back({s.buffer, "", s.offset, s.value});
+      return vectorize(sinks, lane, inliner);
+    };
+    Block body;
+    if (!row.is_const()) body.push_back(let_index(row, raw_row));
+    std::vector<Expr> guards = {row_inside};
+    if (n_size % width == 0) {
+      SymInt part = SymInt::axis("n", n_size / width);
+      guards.push_back(ir::index_less(raw_part, n_size / width));
+      if (!part.is_const()) body.push_back(let_index(part, raw_part));
+      append(body, store_at(part * width + v, v));
+    } else {
+      SymInt col = SymInt::axis("n", n_size);
+      Block lane;
+      if (!col.is_const()) lane.push_back(let_index(col, raw_part * width + v));
+      append(lane, store_at(col, 0));
+      body.push_back(loop(v, {branch(ir::index_less(raw_part * width + v, n_size), std::move(lane))}, true));
+    }
+    Expr guard = ir::all_of(guards);
+    hook.body = guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
+    return hook;
+  }
+
+  int64_t segment() const { return std::min<int64_t>(config_["thread_n"], 8); }
+
+ private:
+  const Region& region_;
+  const ContractionPlan& plan_;
+  const Config& config_;
+};
+
+class ContractionTemplate : public Template {
+ public:
+  std::string_view name() const override { return "contraction"; }
+  int version() const override { return 1; }
+
+  bool accepts(const Region& region, const Target&) const override { return plan_contraction(region).has_value(); }
+
+  ConfigSpace space(const Region& region, const Target& target) const override {
+    ContractionPlan plan = *plan_contraction(region);
+    ConfigSpace space;
+    space.parameters = {
+        {"block_m", {8, 16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
+        {"block_n", {8, 16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
+        {"block_k", {8, 16, 32}, "products summed between two barriers"},
+        {"thread_m", {1, 2, 4, 8}, "rows of a thread's tile"},
+        {"thread_n", {1, 2, 4, 8}, "columns of a thread's tile"},
+    };
+    space.constraints = {
+        {"a workgroup has 32 to 512 threads, and no more than the device allows",
+         [max = std::min(512, target.max_workgroup_size)](const Config& c) {
+           return c["block_m"] >= c["thread_m"] && c["block_n"] >= c["thread_n"] && threads_of(c) >= 32 &&
+                  threads_of(c) <= max;
+         }},
+        {"the tiles fit into shared memory",
+         [plan, bytes = target.shared_bytes](const Config& c) {
+           return shared_bytes_of(c, size_bytes(plan.accumulator)) <= bytes;
+         }},
+        {"tiles are made of whole vectors",
+         [plan](const Config& c) {
+           return (plan.a.along_k ? c["block_k"] : c["block_m"]) % plan.a.vector == 0 &&
+                  (plan.b.along_k ? c["block_k"] : c["block_n"]) % plan.b.vector == 0;
+         }},
+    };
+    return space;
+  }
+
+  Config default_config(const Region& region, const Target& target) const override {
+    // The tile whose waves over the device cost least: large tiles reuse more, small ones fill the device.
+    struct Candidate {
+      int64_t block_m, block_n, block_k, thread_m, thread_n;
+      double efficiency;  // of the FMA units, on a full device
+    };
+    static constexpr Candidate kGpu[] = {
+        {128, 128, 8, 8, 8, 1.0},  {128, 64, 8, 8, 8, 0.9}, {64, 128, 8, 8, 8, 0.9},  {64, 64, 16, 8, 4, 0.75},
+        {64, 32, 16, 4, 4, 0.55},  {32, 64, 16, 4, 4, 0.55}, {32, 32, 16, 4, 2, 0.4}, {16, 64, 16, 2, 4, 0.35},
+        {64, 16, 16, 4, 2, 0.35},  {16, 32, 16, 2, 2, 0.25}, {8, 64, 16, 1, 8, 0.25}, {16, 16, 32, 2, 2, 0.15},
+    };
+    static constexpr Candidate kCpu[] = {
+        {32, 32, 16, 4, 8, 1.0}, {64, 32, 16, 8, 8, 1.0}, {16, 32, 16, 2, 8, 0.8}, {32, 16, 16, 4, 4, 0.7},
+        {16, 16, 16, 2, 4, 0.5}, {8, 32, 16, 1, 8, 0.5},
+    };
+    ContractionPlan plan = *plan_contraction(region);
+    ConfigSpace legal = space(region, target);
+    Config best;
+    double best_cost = 0;
+    auto consider = [&](const Candidate& c) {
+      Config config{{"block_m", c.block_m}, {"block_n", c.block_n}, {"block_k", c.block_k}, {"thread_m", c.thread_m}, {"thread_n", c.thread_n}};
+      if (!legal.violation(config).empty()) return;
+      double tiles = static_cast<double>(plan.batch.size() * ceil_div(plan.m.size(), c.block_m) * ceil_div(plan.n.size(), c.block_n));
+      double resident = std::max(1.0, 512.0 / static_cast<double>(threads_of(config)));
+      double waves = std::max(std::ceil(tiles / target.compute_units) / resident, tiles / (target.compute_units * resident));
+      waves = std::max(waves, 1.0 / resident);
+      double cost = waves * resident * static_cast<double>(c.block_m * c.block_n) / c.efficiency;
+      if (best.values().empty() || cost < best_cost) {
+        best = config;
+        best_cost = cost;
+      }
+    };
+    if (target.is_cpu)
+      for (const Candidate& c : kCpu) consider(c);
+    else
+      for (const Candidate& c : kGpu) consider(c);
+    if (best.values().empty())  // a device with little shared memory, or an odd type
+      legal.enumerate([&](const Config& config) {
+        best = config;
+        return false;
+      });
+    TCC_CHECK(!best.values().empty(), "no legal contraction config on ", target.id());
+    return best;
+  }
+
+  Kernel lower(const Region& region, const Config& config, const Target&) const override {
+    ContractionPlan plan = *plan_contraction(region);
+    Kernel kernel = start_kernel(region);
+    HookWriter writer(region, plan, config);
+    int64_t m = plan.m.size(), n = plan.n.size(), k = plan.k.size(), batch = plan.batch.size();
+    kernel.source = "contraction";
+    kernel.workgroup = static_cast<int>(threads_of(config));
+    kernel.grid = batch * ceil_div(m, config["block_m"]) * ceil_div(n, config["block_n"]);
+    kernel.shared_bytes = 0;  // static, in the source
+    kernel.flops = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    auto define = [&](std::string name, int64_t value) { kernel.defines.push_back({std::move(name), std::to_string(value)}); };
+    kernel.defines.push_back({"ACC", plan.accumulator == DType::f64 ? "f64" : "f32"});
+    for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"}, {"BLOCK_N", "block_n"}, {"BLOCK_K", "block_k"}, {"THREAD_M", "thread_m"}, {"THREAD_N", "thread_n"}})
+      define(name, config[key]);
+    define("SIZE_K", k);
+    define("TILES_M", ceil_div(m, config["block_m"]));
+    define("TILES_N", ceil_div(n, config["block_n"]));
+    define("A_VECTOR", plan.a.vector);
+    define("A_ALONG_K", plan.a.along_k);
+    define("B_VECTOR", plan.b.vector);
+    define("B_ALONG_K", plan.b.along_k);
+    define("SEGMENT", writer.segment());
+    // 0: never. Else the number of k tiles after which partial sums join the total.
+    define("FOLD_TILES", plan.fold && k > kFold ? kFold / config["block_k"] : 0);
+    kernel.hooks = {writer.load(true), writer.load(false), writer.epilogue()};
+    return kernel;
+  }
+};
+
+}  // namespace
+
+const Template& contraction_template() {
+  static const ContractionTemplate instance;
+  return instance;
+}
+
+}  // namespace tcc::sched

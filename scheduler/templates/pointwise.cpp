@@ -1,0 +1,131 @@
+// Pointwise regions: every output element is an expression of its own; all outputs have as many elements. Any op that
+// is not anchored elsewhere runs here: serial reductions (pooling windows, scatter) are loops inside one thread.
+#include <algorithm>
+#include <numeric>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+int64_t output_elements(const Region& region) { return numel(region.outputs[0]); }
+
+class Pointwise : public Template {
+ public:
+  std::string_view name() const override { return "pointwise"; }
+  int version() const override { return 1; }
+
+  bool accepts(const Region& region, const Target&) const override {
+    if (region.anchor || region.outputs.empty()) return false;
+    for (const ir::Node* node : region.nodes)
+      if (node->op->kind == ir::OpKind::scan) return false;
+    return std::all_of(region.outputs.begin(), region.outputs.end(), [&](const ir::Value* output) {
+      return numel(output) == output_elements(region);
+    });
+  }
+
+  ConfigSpace space(const Region&, const Target& target) const override {
+    ConfigSpace space;
+    space.parameters = {
+        {"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
+        {"vector", {1, 2, 4, 8, 16}, "neighbouring elements of one vector access"},
+        {"vectors", {1, 2, 4, 8}, "vectors of one thread"},
+    };
+    space.constraints = {
+        {"a workgroup of this device has fewer threads",
+         [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }},
+        {"at most 32 elements in one thread",
+         [](const Config& c) { return c["vector"] * c["vectors"] <= 32; }},
+    };
+    return space;
+  }
+
+  Config default_config(const Region& region, const Target& target) const override {
+    // 16 bytes of the widest buffer that is read or written whole; fewer where that would leave the device idle.
+    int64_t n = output_elements(region);
+    int64_t widest = 1;
+    for (const ir::Value* value : region.outputs)
+      widest = std::max<int64_t>(widest, size_bytes(value->dtype()));
+    int64_t vector = 16 / widest;
+    if (heavy(region)) vector = 1;
+    int64_t wanted = int64_t{target.compute_units} * (target.is_cpu ? 64 : 512);
+    while (vector > 1 && (n / vector < wanted || n % vector != 0)) vector /= 2;
+    int64_t threads = std::min(target.is_cpu ? 64 : 256, target.max_workgroup_size);
+    return {{"threads", threads}, {"vector", vector}, {"vectors", 1}};
+  }
+
+  Kernel lower(const Region& region, const Config& config, const Target&) const override {
+    Kernel kernel = start_kernel(region);
+    Inliner inliner(region);
+    int64_t n = output_elements(region);
+    int64_t width = config["vector"], per_thread = config["vectors"], threads = config["threads"];
+    int64_t whole = n / width, tail = n % width;
+    int64_t groups = ceil_div(n, width);
+    kernel.workgroup = static_cast<int>(threads);
+    kernel.grid = std::max<int64_t>(1, ceil_div(groups, threads * per_thread));
+    SymInt block = block_axis(kernel.grid), thread = thread_axis(threads);
+    SymInt lane = SymInt::axis("v", width);
+
+    for (int64_t u = 0; u < per_thread; ++u) {
+      // Neighbouring threads take neighbouring vectors.
+      SymInt number = (block * per_thread + u) * threads + thread;
+      std::string suffix = per_thread > 1 ? std::to_string(u) : "";
+      bool exact = kernel.grid * threads * per_thread == groups;
+      SymInt at = SymInt::axis("i" + suffix, std::max<int64_t>(whole, 1));
+      Block body = {let_index(at, number)};
+      append(body, vectorize(sinks(region, inliner, at * width + lane), lane, inliner));
+      if (whole > 0) {
+        if (exact && tail == 0)
+          append(kernel.body, body);
+        else
+          kernel.body.push_back(branch(ir::index_less(number, whole), body));
+      }
+      if (tail > 0) {
+        SymInt rest = SymInt::axis("t" + suffix, tail);
+        Block scalar = {loop(rest, vectorize(sinks(region, inliner, whole * width + rest), 0, inliner))};
+        kernel.body.push_back(branch(
+            ir::call(ir::Fn::eq, {ir::index_value(number), ir::index_value(whole)}), scalar));
+      }
+    }
+    return kernel;
+  }
+
+ private:
+  // A thread's element costs a loop or a long computation: one element per thread keeps the device busy.
+  static bool heavy(const Region& region) {
+    return std::any_of(region.nodes.begin(), region.nodes.end(), [](const ir::Node* node) {
+      return node->op->expensive || node->op->kind == ir::OpKind::reduce ||
+             node->op->kind == ir::OpKind::contraction;
+    });
+  }
+
+  // Element `linear` in the memory order of the first output.
+  static std::vector<Sink> sinks(const Region& region, Inliner& inliner, const SymInt& linear) {
+    std::vector<Sink> sinks;
+    std::vector<int64_t> order_of = const_shape(*region.outputs[0]);
+    const Layout& first = region.layout(region.outputs[0]);
+    for (const ir::Value* output : region.outputs) {
+      std::vector<int64_t> shape = const_shape(*output);
+      std::vector<SymInt> index = shape == order_of ? memory_order_index(linear, shape, first)
+                                                    : delinearize_ints(linear, shape);
+      Sink sink;
+      sink.buffer = region.slot_of_output(output);
+      sink.offset = region.layout(output).offset(index);
+      sink.value = inliner.value_at(output, index);
+      sinks.push_back(sink);
+    }
+    return sinks;
+  }
+};
+
+}  // namespace
+
+const Template& pointwise_template() {
+  static const Pointwise instance;
+  return instance;
+}
+
+}  // namespace tcc::sched

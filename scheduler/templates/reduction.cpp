@@ -1,0 +1,354 @@
+// Reductions and normalisations: a group of threads takes a row, reduces it once or several times, and writes elements,
+// row results, or both. Where the row fits, what later stages need is kept in registers.
+#include <algorithm>
+#include <set>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/reduction_plan.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::ReduceKind;
+
+// Elements that one thread keeps in registers, at most.
+constexpr int64_t kMaxCached = 64;
+
+int64_t per_thread(const ReductionPlan& plan, const Config& config) {
+  return ceil_div(ceil_div(plan.cols, config["vector"]), config["row_threads"]) * config["vector"];
+}
+
+int widest_input(const Region& region) {
+  int bytes = 1;
+  for (const ir::Value* value : region.inputs) bytes = std::max(bytes, size_bytes(value->dtype()));
+  return bytes;
+}
+
+class Lowering {
+ public:
+  Lowering(const Region& region, const ReductionPlan& plan, const Config& config)
+      : region_(region), plan_(plan), inliner_(region),
+        width_(config["vector"]), row_threads_(config["row_threads"]), block_rows_(config["rows"]),
+        cached_(config["keep"] != 0) {
+    row_ = SymInt::axis("row", plan.rows);
+    lane_ = SymInt::axis("lane", row_threads_);
+    groups_ = plan.cols / width_;
+    group_ = SymInt::axis("group", std::max<int64_t>(groups_, 1));
+    v_ = SymInt::axis("v", width_);
+    iterations_ = ceil_div(groups_, row_threads_);
+    iteration_ = SymInt::axis("e", std::max<int64_t>(iterations_, 1));
+    col_ = group_ * width_ + v_;
+  }
+
+  Kernel run() {
+    Kernel kernel = start_kernel(region_);
+    kernel.workgroup = static_cast<int>(row_threads_ * block_rows_);
+    kernel.grid = ceil_div(plan_.rows, block_rows_);
+    for (const auto& reduction : plan_.reductions)
+      kernel.flops += static_cast<double>(numel(reduction.node->inputs[0]));
+    bind_reductions(inliner_, plan_, row_);
+    body_ = &kernel.body;
+    place_threads(kernel);
+    collect();
+    if (cached_) choose_cached();
+    for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
+    write_outputs();
+    return kernel;
+  }
+
+ private:
+  void place_threads(const Kernel& kernel) {
+    SymInt block = block_axis(kernel.grid), thread = thread_axis(kernel.workgroup);
+    SymInt of_row = plan_.inner ? floordiv(thread, row_threads_) : mod(thread, block_rows_);
+    SymInt of_lane = plan_.inner ? mod(thread, row_threads_) : floordiv(thread, block_rows_);
+    raw_row_ = block * block_rows_ + of_row;
+    if (!lane_.is_const()) body_->push_back(let_index(lane_, of_lane));
+    // Threads past the last row repeat it, since all must arrive at barriers, and write nothing.
+    if (!row_.is_const()) body_->push_back(let_index(row_, ir::min(raw_row_, plan_.rows - 1)));
+  }
+
+  void collect() {
+    stage_values_.resize(static_cast<size_t>(plan_.stages));
+    for (const auto& reduction : plan_.reductions) {
+      Expr body = reduction_body(inliner_, reduction, row_, col_);
+      ReduceKind kind = *reduction.node->op->reduction;
+      if (!ir::is_arg(kind)) body = ir::cast(body, compute_dtype(reduction.node->outputs[0]->dtype()));
+      stage_values_[static_cast<size_t>(reduction.stage)].push_back(body);
+    }
+    for (const auto& output : plan_.outputs)
+      if (output.full)
+        full_values_.push_back(
+            inliner_.value_at(output.stored.base, output_base_index(plan_, output, row_, col_)));
+  }
+
+  bool depends_on_column(const Expr& e) {
+    bool result = false;
+    ir::visit(e, [&](const Expr& node) {
+      if (node->kind == ir::ExprNode::Kind::index || node->kind == ir::ExprNode::Kind::load)
+        node->index.visit_atoms([&](const ir::AtomPtr& atom) {
+          if (atom->name == "group" || atom->name == "v") result = true;
+        });
+    });
+    return result;
+  }
+
+  // What a stage computes per element and a later one wants again, topmost first.
+  void choose_cached() {
+    std::set<const ir::ExprNode*> seen;
+    for (size_t stage = 0; stage <= stage_values_.size(); ++stage) {
+      const auto& values = stage < stage_values_.size() ? stage_values_[stage] : full_values_;
+      std::set<const ir::ExprNode*> visited;
+      for (const Expr& value : values) find_cached(value, stage, seen, visited);
+      for (const Expr& value : values)
+        ir::visit(value, [&](const Expr& e) { seen.insert(e.get()); });
+      for (const Expr& value : values)
+        ir::visit(value, [&](const Expr& e) { first_stage_.try_emplace(e.get(), stage); });
+    }
+  }
+
+  void find_cached(const Expr& e, size_t stage, const std::set<const ir::ExprNode*>& seen,
+                   std::set<const ir::ExprNode*>& visited) {
+    if (!visited.insert(e.get()).second) return;
+    bool keepable = e->kind == ir::ExprNode::Kind::load || e->kind == ir::ExprNode::Kind::call ||
+                    e->kind == ir::ExprNode::Kind::cast;
+    if (keepable && seen.count(e.get()) && !is_low_precision(e->dtype) && depends_on_column(e)) {
+      if (cache_.count(e.get())) return;
+      cache_[e.get()] = inliner_.new_name("kept");
+      cached_exprs_.push_back(e);
+      return;
+    }
+    for (const Expr& arg : e->args) find_cached(arg, stage, seen, visited);
+  }
+
+  SymInt cache_index() const { return iteration_ * width_ + v_; }
+
+  // Replaces what earlier stages kept.
+  Expr with_kept(const Expr& value, size_t stage) {
+    return ir::rewrite(value, [&](const Expr& e) -> Expr {
+      auto found = cache_.find(e.get());
+      if (found == cache_.end() || first_stage_.at(e.get()) >= stage) return nullptr;
+      return ir::element(found->second, e->dtype, cache_index());
+    });
+  }
+
+  // Runs `body` for every column of this thread: values are one lane's.
+  void for_columns(size_t stage, std::vector<Expr> values, const std::function<Block(const std::vector<Expr>&)>& body) {
+    if (plan_.cols == 0) return;
+    std::vector<Expr> kept_now;
+    for (const Expr& e : cached_exprs_)
+      if (first_stage_.at(e.get()) == stage) kept_now.push_back(e);
+    for (const Expr& e : kept_now)
+      body_->push_back(array(cache_.at(e.get()), e->dtype, iterations_ * width_));
+    size_t wanted = values.size();
+    for (Expr& value : values) value = with_kept(value, stage);
+    for (const Expr& e : kept_now) values.push_back(with_kept(e, stage));
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    Block inner;
+    if (!group_.is_const()) inner.push_back(let_index(group_, iteration_ * row_threads_ + lane_));
+    append(inner, vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& rewritten) {
+             Block block;
+             for (size_t i = 0; i < kept_now.size(); ++i)
+               block.push_back(set_element(cache_.at(kept_now[i].get()), cache_index(), rewritten[wanted + i]));
+             append(block, body({rewritten.begin(), rewritten.begin() + static_cast<long>(wanted)}));
+             return block;
+           }));
+    if (groups_ % row_threads_ != 0)
+      inner = {branch(ir::index_less(iteration_ * row_threads_ + lane_, groups_), std::move(inner))};
+    body_->push_back(loop(iteration_, std::move(inner), cached_));
+  }
+
+  void reduce_stage(int stage) {
+    std::vector<const ReductionPlan::Reduction*> now;
+    for (const auto& reduction : plan_.reductions)
+      if (reduction.stage == stage) now.push_back(&reduction);
+    const auto& values = stage_values_[static_cast<size_t>(stage)];
+    for (size_t i = 0; i < now.size(); ++i) {
+      ReduceKind kind = *now[i]->node->op->reduction;
+      Expr start = identity_value(kind, values[i]->dtype);
+      if (ir::is_arg(kind)) {
+        body_->push_back(declare(now[i]->variable + "_value", start));
+        body_->push_back(declare(now[i]->variable, ir::constant_int(DType::i64, plan_.cols)));
+      } else if (width_ > 1) {
+        // One accumulator per lane: independent sums, and less rounding than one long one.
+        body_->push_back(array(now[i]->variable + "_lane", start->dtype, width_));
+        body_->push_back(loop(v_, {set_element(now[i]->variable + "_lane", v_, start)}, true));
+      } else {
+        body_->push_back(declare(now[i]->variable, start));
+      }
+    }
+    for_columns(static_cast<size_t>(stage), values, [&](const std::vector<Expr>& rewritten) {
+      Block block;
+      for (size_t i = 0; i < now.size(); ++i) {
+        ReduceKind kind = *now[i]->node->op->reduction;
+        const std::string& variable = now[i]->variable;
+        if (ir::is_arg(kind)) {
+          append(block, combine(kind, {variable + "_value", variable}, {rewritten[i], ir::index_value(col_)}));
+        } else if (width_ > 1) {
+          Expr acc = ir::element(variable + "_lane", rewritten[i]->dtype, v_);
+          block.push_back(set_element(variable + "_lane", v_, combine_values(kind, acc, rewritten[i])));
+        } else {
+          append(block, combine(kind, {variable}, {rewritten[i]}));
+        }
+      }
+      return block;
+    });
+    for (size_t i = 0; i < now.size(); ++i) {
+      ReduceKind kind = *now[i]->node->op->reduction;
+      const std::string& variable = now[i]->variable;
+      if (!ir::is_arg(kind) && width_ > 1) {
+        body_->push_back(declare(variable, ir::element(variable + "_lane", values[i]->dtype, 0)));
+        for (int64_t v = 1; v < width_; ++v)
+          append(*body_, combine(kind, {variable}, {ir::element(variable + "_lane", values[i]->dtype, v)}));
+      }
+      if (row_threads_ == 1) continue;
+      std::vector<std::string> names = {variable};
+      if (ir::is_arg(kind)) names.insert(names.begin(), variable + "_value");
+      body_->push_back(reduce_lanes(kind, names, row_threads_, plan_.inner ? 1 : block_rows_));
+    }
+  }
+
+  void write_outputs() {
+    Block* outer = body_;
+    Block guarded;
+    bool guard = plan_.rows % block_rows_ != 0;
+    if (guard) body_ = &guarded;
+    write_full();
+    Block rows;
+    for (const auto& output : plan_.outputs) {
+      if (output.full) continue;
+      std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
+      Expr value = inliner_.value_at(output.stored.base, base);
+      SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
+      rows.push_back(store(region_.slot_of_output(output.value), offset, value));
+    }
+    if (!rows.empty() && !lane_.is_const())
+      rows = {branch(ir::call(ir::Fn::eq, {ir::index_value(lane_), ir::index_value(0)}), std::move(rows))};
+    append(*body_, std::move(rows));
+    body_ = outer;
+    if (guard) body_->push_back(branch(ir::index_less(raw_row_, plan_.rows), std::move(guarded)));
+  }
+
+  void write_full() {
+    if (full_values_.empty() || plan_.cols == 0) return;
+    size_t stage = stage_values_.size();
+    std::vector<Sink> sinks;
+    std::vector<Expr> values;
+    for (const Expr& value : full_values_) values.push_back(with_kept(value, stage));
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    size_t next = 0;
+    for (const auto& output : plan_.outputs) {
+      if (!output.full) continue;
+      std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
+      SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
+      sinks.push_back({region_.slot_of_output(output.value), "", offset, values[next++]});
+    }
+    Block inner;
+    if (!group_.is_const()) inner.push_back(let_index(group_, iteration_ * row_threads_ + lane_));
+    append(inner, vectorize(sinks, v_, inliner_));
+    if (groups_ % row_threads_ != 0)
+      inner = {branch(ir::index_less(iteration_ * row_threads_ + lane_, groups_), std::move(inner))};
+    body_->push_back(loop(iteration_, std::move(inner), cached_));
+  }
+
+  const Region& region_;
+  const ReductionPlan& plan_;
+  Inliner inliner_;
+  int64_t width_, row_threads_, block_rows_;
+  bool cached_;
+  int64_t groups_ = 0, iterations_ = 0;
+  SymInt row_, raw_row_, lane_, group_, v_, iteration_, col_;
+  Block* body_ = nullptr;
+  std::vector<std::vector<Expr>> stage_values_;
+  std::vector<Expr> full_values_;
+  std::map<const ir::ExprNode*, std::string> cache_;
+  std::map<const ir::ExprNode*, size_t> first_stage_;
+  std::vector<Expr> cached_exprs_;
+};
+
+class Reduction : public Template {
+ public:
+  std::string_view name() const override { return "reduction"; }
+  int version() const override { return 1; }
+
+  bool accepts(const Region& region, const Target&) const override {
+    return region.anchor && region.anchor->op->kind == ir::OpKind::reduce && plan_reduction(region);
+  }
+
+  ConfigSpace space(const Region& region, const Target& target) const override {
+    ReductionPlan plan = *plan_reduction(region);
+    ConfigSpace space;
+    space.parameters = {
+        {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a row"},
+        {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "rows of a workgroup"},
+        {"vector", {1, 2, 4, 8}, "neighbouring columns of one access"},
+        {"keep", {0, 1}, "keep the row in registers between stages"},
+    };
+    int64_t cols = std::max<int64_t>(plan.cols, 1);
+    space.constraints = {
+        {"a workgroup has 32 to 1024 threads, and no more than the device allows",
+         [max = target.max_workgroup_size](const Config& c) {
+           int64_t threads = c["row_threads"] * c["rows"];
+           return threads >= 32 && threads <= max;
+         }},
+        {"vectors divide the row, and only rows that are contiguous have them",
+         [cols, inner = plan.inner](const Config& c) {
+           return c["vector"] == 1 || (inner && cols % c["vector"] == 0);
+         }},
+        {"no more threads than vectors in a row",
+         [cols](const Config& c) {
+           return c["row_threads"] <= power_of_two_at_least(ceil_div(cols, c["vector"]));
+         }},
+        {"a kept row fits into registers",
+         [plan](const Config& c) { return c["keep"] == 0 || per_thread(plan, c) <= kMaxCached; }},
+        {"shared memory",
+         [bytes = target.shared_bytes](const Config& c) { return c["row_threads"] * c["rows"] * 16 <= bytes; }},
+    };
+    return space;
+  }
+
+  Config default_config(const Region& region, const Target& target) const override {
+    ReductionPlan plan = *plan_reduction(region);
+    int64_t cols = std::max<int64_t>(plan.cols, 1);
+    int64_t block = std::min<int64_t>(target.is_cpu ? 64 : 256, target.max_workgroup_size);
+    int64_t vector = 1, row_threads = 1, rows = 1;
+    if (plan.inner) {
+      vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_input(region)));
+      while (cols % vector != 0) vector /= 2;
+      int64_t groups = ceil_div(cols, vector);
+      // Four vectors a thread keep enough loads in flight; short rows share a workgroup.
+      int64_t wanted = power_of_two_at_least(ceil_div(groups, 4));
+      int64_t least = std::min<int64_t>(target.subgroup_size, power_of_two_at_least(groups));
+      int64_t most = std::min<int64_t>(1024, target.max_workgroup_size);
+      if (target.is_cpu) most = target.subgroup_size;  // a barrier costs more than it saves
+      row_threads = std::min(std::max(wanted, least), most);
+      rows = std::max<int64_t>(1, block / row_threads);
+    } else {
+      rows = std::min<int64_t>(32, power_of_two_at_least(plan.rows));
+      row_threads = std::min(block / rows, power_of_two_at_least(cols));
+      rows = std::max(rows, 32 / row_threads);
+    }
+    while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(plan.rows)) rows /= 2;
+    Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
+    bool several_uses = plan.stages > 1 || std::any_of(plan.outputs.begin(), plan.outputs.end(),
+                                                       [](const auto& o) { return o.full; });
+    if (several_uses && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) config.set("keep", 1);
+    return config;
+  }
+
+  Kernel lower(const Region& region, const Config& config, const Target&) const override {
+    ReductionPlan plan = *plan_reduction(region);
+    return Lowering(region, plan, config).run();
+  }
+};
+
+}  // namespace
+
+const Template& reduction_template() {
+  static const Reduction instance;
+  return instance;
+}
+
+}  // namespace tcc::sched

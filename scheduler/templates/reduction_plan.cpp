@@ -1,0 +1,138 @@
+#include "scheduler/templates/reduction_plan.h"
+
+#include <algorithm>
+
+#include "scheduler/templates/common.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// The stage of every value: one more than the reductions that it depends on, inside the region.
+int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Value*, int>& memo) {
+  if (!value || !region.contains(value) || region.slot_of_input(value) >= 0) return 0;
+  if (auto found = memo.find(value); found != memo.end()) return found->second;
+  int stage = 0;
+  for (const ir::Value* input : value->producer->inputs)
+    stage = std::max(stage, stage_of(region, input, memo));
+  if (value->producer->op->kind == ir::OpKind::reduce) ++stage;
+  return memo[value] = stage;
+}
+
+// Which dim neighbouring threads should follow: that of the largest input's unit stride.
+bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& reduction) {
+  Inliner inliner(region);
+  std::vector<SymInt> kept, reduced;
+  for (int64_t e : reduction.dims.kept_extents) kept.push_back(SymInt::axis(inliner.new_name("k"), e));
+  for (int64_t e : reduction.dims.reduced_extents) reduced.push_back(SymInt::axis(inliner.new_name("c"), e));
+  const ir::Value* input = reduction.node->inputs[0];
+  // Results of earlier stages are not of interest here.
+  for (const ir::Node* node : region.nodes)
+    if (node->op->kind == ir::OpKind::reduce)
+      inliner.bind(node->outputs[0], [node](std::span<const SymInt>) {
+        return ir::variable("unused", compute_dtype(node->outputs[0]->dtype()));
+      });
+  Expr body = inliner.value_at(input, join_index(reduction.dims, kept, reduced));
+  int64_t best = -1;
+  bool inner = true;
+  auto coefficient = [](const SymInt& offset, const SymInt& axis) -> int64_t {
+    if (axis.is_const()) return 0;
+    for (const auto& term : offset.terms())
+      if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key) return term.coefficient;
+    return 0;
+  };
+  ir::visit(body, [&](const Expr& e) {
+    if (e->kind != ir::ExprNode::Kind::load) return;
+    int64_t elements = region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements;
+    if (elements <= best) return;
+    bool along_cols = std::any_of(reduced.begin(), reduced.end(), [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
+    bool along_rows = std::any_of(kept.begin(), kept.end(), [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
+    if (!along_cols && !along_rows) return;
+    best = elements;
+    inner = along_cols;
+  });
+  return inner;
+}
+
+}  // namespace
+
+Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
+                    const SymInt& col) {
+  std::vector<SymInt> kept = delinearize_ints(row, reduction.dims.kept_extents);
+  std::vector<SymInt> reduced = delinearize_ints(col, reduction.dims.reduced_extents);
+  return inliner.value_at(reduction.node->inputs[0], join_index(reduction.dims, kept, reduced));
+}
+
+std::vector<SymInt> output_base_index(const ReductionPlan& plan, const ReductionPlan::Output& output,
+                                      const SymInt& row, const SymInt& col) {
+  std::vector<int64_t> shape = const_shape(*output.stored.base);
+  if (!output.full) return delinearize_ints(row, shape);
+  const ReductionDims& dims = plan.reductions[0].dims;
+  std::vector<int64_t> domain = const_shape(*plan.reductions[0].node->inputs[0]);
+  std::vector<SymInt> index = join_index(dims, delinearize_ints(row, dims.kept_extents),
+                                         delinearize_ints(col, dims.reduced_extents));
+  if (shape == domain) return index;
+  SymInt linear = ir::linearize(index, std::vector<SymInt>(domain.begin(), domain.end()));
+  return delinearize_ints(linear, shape);
+}
+
+void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row) {
+  for (const auto& reduction : plan.reductions) {
+    DType dtype = compute_dtype(reduction.node->outputs[0]->dtype());
+    inliner.bind(reduction.node->outputs[0], [=](std::span<const SymInt> index) -> Expr {
+      std::vector<SymInt> kept = kept_index(reduction.node, reduction.dims, index);
+      const auto& extents = reduction.dims.kept_extents;
+      SymInt asked = ir::linearize(kept, std::vector<SymInt>(extents.begin(), extents.end()));
+      if (!(asked == row)) throw RowMismatch();
+      return ir::variable(reduction.variable, dtype);
+    });
+  }
+}
+
+std::optional<ReductionPlan> plan_reduction(const Region& region) {
+  ReductionPlan plan;
+  std::map<const ir::Value*, int> memo;
+  for (const ir::Node* node : region.nodes) {
+    if (node->op->kind == ir::OpKind::contraction || node->op->kind == ir::OpKind::scan)
+      return std::nullopt;
+    if (node->op->kind != ir::OpKind::reduce) continue;
+    int stage = stage_of(region, node->outputs[0], memo) - 1;
+    plan.reductions.push_back({node, reduction_dims(node), stage, ""});
+    plan.stages = std::max(plan.stages, stage + 1);
+  }
+  if (plan.reductions.empty()) return std::nullopt;
+  std::stable_sort(plan.reductions.begin(), plan.reductions.end(),
+                   [](const auto& a, const auto& b) { return a.stage < b.stage; });
+  plan.rows = plan.reductions[0].dims.rows();
+  plan.cols = plan.reductions[0].dims.cols();
+  for (size_t i = 0; i < plan.reductions.size(); ++i) {
+    auto& reduction = plan.reductions[i];
+    if (reduction.dims.rows() != plan.rows || reduction.dims.cols() != plan.cols) return std::nullopt;
+    reduction.variable = std::string(name(*reduction.node->op->reduction)) + std::to_string(i);
+  }
+  for (const ir::Value* value : region.outputs) {
+    ReductionPlan::Output output{value, peel_views(region, value), false};
+    int64_t n = numel(value);
+    if (n == plan.rows * plan.cols && plan.cols != 1)
+      output.full = true;
+    else if (n != plan.rows)
+      return std::nullopt;
+    // A row's result under a view is stored by the row that has it.
+    plan.outputs.push_back(output);
+  }
+  // Every expression must be about its own row.
+  SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.cols);
+  Inliner inliner(region);
+  bind_reductions(inliner, plan, row);
+  try {
+    for (const auto& reduction : plan.reductions) reduction_body(inliner, reduction, row, col);
+    for (const auto& output : plan.outputs)
+      inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
+  } catch (const RowMismatch&) {
+    return std::nullopt;
+  }
+  plan.inner = plan.rows == 1 || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
+  return plan;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,42 @@
+// What a reduction region computes: rows that are reduced along their columns, once or in several dependent stages
+// (mean, then variance), and outputs per element or per row.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/inline.h"
+
+namespace tcc::sched {
+
+struct ReductionPlan {
+  struct Reduction {
+    const ir::Node* node;
+    ReductionDims dims;
+    int stage;  // 0 depends on no other reduction of the region
+    std::string variable;  // holds the result of the row
+  };
+  struct Output {
+    const ir::Value* value;
+    StoredThrough stored;
+    bool full;  // one element per row and column; else one per row
+  };
+  std::vector<Reduction> reductions;  // by stage
+  std::vector<Output> outputs;
+  int64_t rows = 0, cols = 0;
+  int stages = 0;
+  bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
+};
+
+// Nothing when the region's reductions do not share rows and columns, or an output needs another row's result.
+std::optional<ReductionPlan> plan_reduction(const Region& region);
+
+// The element of a reduction's input, and of an output's base value, at (row, col).
+Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row, const SymInt& col);
+std::vector<SymInt> output_base_index(const ReductionPlan& plan, const ReductionPlan::Output& output,
+                                      const SymInt& row, const SymInt& col);
+// Makes the results of the reductions available as variables; throws RowMismatch when asked for another row's.
+struct RowMismatch {};
+void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row);
+
+}  // namespace tcc::sched
