@@ -32,7 +32,7 @@ endif()
 add_library(tcc::tcc ALIAS tcc-core)
 install(TARGETS tcc-core EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/tcc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tcc/configs)
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/tcc OPTIONAL)
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
