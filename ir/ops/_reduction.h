@@ -1,0 +1,57 @@
+// What the reduction ops share: their attributes, shape rule and reference loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/op.h"
+
+namespace tcc::ir::ops {
+
+// `dim`: the dims to reduce, negative ones counted from the end, none for all; `keepdim`: keep them
+// with extent 1.
+std::vector<AttrDef> reduction_attrs();
+
+// The dims that a node's `dim` names, in ascending order; every dim of the operand for an empty
+// list. The first form reports a dim that is out of range or named twice as a bad graph.
+std::vector<int> reduced_dims(const InferContext& context, int rank);
+std::vector<int> reduced_dims(const Node& node);
+
+// `shape` without `dims` (ascending), or with 1 in their place.
+Shape reduced_shape(const Shape& shape, std::span<const int> dims, bool keepdim);
+
+// What sums and products of `dtype` are typed as: i64 for integers and bool, `dtype` itself for
+// floats.
+DType accumulated_dtype(DType dtype);
+
+// Calls body(output, base, offsets) once for every element `output` of x reduced over `dims`, on
+// several threads: the elements that it is made of are x[base + offset], in row-major order of the
+// reduced dims.
+void for_each_reduction(const RefTensor& x, std::span<const int> dims,
+                        const std::function<void(int64_t output, int64_t base,
+                                                 std::span<const int64_t> offsets)>& body);
+
+// A reduce op without samples. The output's dtype: bool for any and all, i64 for the arg kinds, the
+// operand's for max and min, accumulated_dtype() for sum and prod. Over no elements, max, min and
+// the arg kinds are refused.
+OpDef reduce_op(std::string name, ReduceKind kind, std::string doc);
+
+// A composite over `dim` and `keepdim` without samples: float operand "x", output of the same
+// dtype.
+OpDef reduction_composite(
+    std::string name, std::string doc,
+    std::function<Value*(Builder&, const Node&, const std::vector<int64_t>& dims)> compose);
+
+// A scan op (attribute `dim`, one integer) with the sums' output dtype; `kind` is sum or prod.
+OpDef scan_op(std::string name, ReduceKind kind, std::string doc);
+
+// The number of elements that reducing `dims` of `shape` joins, as a scalar of `dtype`.
+Value* reduced_count(Builder& b, const Shape& shape, std::span<const int> dims, DType dtype);
+// A size as a scalar of `dtype`: a constant where it is known.
+Value* size_scalar(Builder& b, const SymInt& size, DType dtype);
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,23 @@
+#include "ir/ops/_reduction.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_amin() {
+  OpDef op = reduce_op("amin", ReduceKind::min,
+                       "Minimum over dim, all dims by default; NaN wins; torch.amin");
+  op.samples = {
+      {{{DType::f32, {5, 7}}}, {{"dim", ints({1})}}},
+      {{{DType::f32, {3, 4, 33}}}, {{"dim", ints({0, -1})}, {"keepdim", true}}},
+      {{{DType::f32, {1, 257}}}, {}},
+      {{{DType::f32, {0, 3}}}, {{"dim", ints({1})}}},
+      {{{DType::f16, {17, 70}}}, {{"dim", ints({0})}}},
+      {{{DType::bf16, {4, 9}}}, {{"dim", ints({1})}}},
+      {{{DType::f64, {3, 10}}}, {{"dim", ints({1})}}},
+      {{{DType::i32, {6, 13}}}, {{"dim", ints({1})}}, -2, 2, -50, 50},
+      {{{DType::u8, {6, 13}}}, {{"dim", ints({0})}}},
+      {{{DType::i64, {5, 3}}}, {}, -2, 2, -50, 50},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops
