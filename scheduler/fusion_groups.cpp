@@ -1,0 +1,192 @@
+#include "scheduler/fusion_groups.h"
+
+#include <algorithm>
+
+#include "scheduler/template.h"
+#include "scheduler/templates/contraction_plan.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+namespace {
+
+// A constant that kernels hold as a number.
+bool is_number(const Value* value) { return value->is_constant() && !value->is_mutable && value->data->splat(); }
+
+// A sum that is too short and narrow for a matrix kernel is a serial loop in each thread.
+bool is_matrix_product(const Region& region) { return plan_contraction(region).has_value(); }
+
+}  // namespace
+
+FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding)
+    : graph_(graph), strict_rounding_(strict_rounding), uses_(graph.uses()) {
+  for (const auto& node : graph.nodes()) {
+    position_.emplace(node.get(), position_.size());
+    bool is_output = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const Value* v) {
+      auto found = uses_.find(v);
+      return found != uses_.end() && found->second.outputs > 0;
+    });
+    bool free = node->op->kind == OpKind::view ||
+                (node->op->kind == OpKind::pointwise && !node->op->expensive &&
+                 std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v || is_number(v); }));
+    if (free && !is_output) light_.insert(node.get());
+  }
+}
+
+void FusionGroups::start(const Node* node) {
+  group_of_[node] = static_cast<int>(groups_.size());
+  groups_.push_back({node});
+}
+
+void FusionGroups::add(size_t group, const Node* node) {
+  group_of_[node] = static_cast<int>(group);
+  groups_[group].push_back(node);
+}
+
+void FusionGroups::merge(size_t from, size_t into) {
+  for (const Node* node : groups_[from]) group_of_[node] = static_cast<int>(into);
+  groups_[into].insert(groups_[into].end(), groups_[from].begin(), groups_[from].end());
+  groups_[from].clear();
+}
+
+void FusionGroups::claim(const Node* light, size_t group) {
+  light_.erase(light);
+  add(group, light);
+}
+
+int FusionGroups::last_producer(const Node* node) const {
+  int last = -1;
+  for (const Value* input : node->inputs) {
+    if (!input || !input->producer) continue;
+    last = std::max(last, is_light(input->producer) ? last_producer(input->producer) : group_of_.at(input->producer));
+  }
+  return last;
+}
+
+void FusionGroups::find_consumers(const Value* value, const std::set<const Node*>& inside, std::set<int>& groups) const {
+  auto found = uses_.find(value);
+  if (found == uses_.end()) return;
+  if (found->second.outputs > 0) groups.insert(-1);
+  for (const Node* user : found->second.nodes) {
+    if (inside.count(user)) continue;
+    if (is_light(user)) {
+      for (const Value* output : user->outputs) find_consumers(output, inside, groups);
+    } else {
+      auto group = group_of_.find(user);
+      groups.insert(group == group_of_.end() ? -1 : group->second);
+    }
+  }
+}
+
+int FusionGroups::only_consumer(size_t group) const {
+  std::set<const Node*> inside(groups_[group].begin(), groups_[group].end());
+  std::set<int> consumers;
+  for (const Node* node : groups_[group])
+    for (const Value* output : node->outputs) find_consumers(output, inside, consumers);
+  return consumers.size() == 1 ? *consumers.begin() : -1;
+}
+
+const Node* FusionGroups::only_user(const Value* value) const {
+  auto found = uses_.find(value);
+  if (found == uses_.end() || found->second.outputs > 0 || found->second.nodes.size() != 1) return nullptr;
+  return found->second.nodes[0];
+}
+
+bool FusionGroups::is_pointwise(size_t group) const {
+  return std::all_of(groups_[group].begin(), groups_[group].end(), [](const Node* node) {
+    return node->op->kind == OpKind::pointwise || node->op->kind == OpKind::view;
+  });
+}
+
+bool FusionGroups::is_reduction(size_t group) const {
+  return std::any_of(groups_[group].begin(), groups_[group].end(), [](const Node* node) { return node->op->kind == OpKind::reduce; });
+}
+
+bool FusionGroups::has_contraction(size_t group) const {
+  return std::any_of(groups_[group].begin(), groups_[group].end(), [](const Node* node) { return node->op->kind == OpKind::contraction; });
+}
+
+bool FusionGroups::costly(const std::vector<const Node*>& nodes) const {
+  static const std::set<std::string_view> cheap = {
+      "add", "sub", "mul", "neg", "abs", "relu", "to", "where", "maximum", "minimum", "clamp", "identity", "square",
+      "cat", "pad", "masked_fill", "tril", "triu", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
+      "logical_not", "relu6", "leaky_relu", "hardtanh", "embedding", "gather", "index_select"};
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return node->op->kind != OpKind::view && !cheap.count(node->op_name());
+  });
+}
+
+void FusionGroups::collect_light(const Value* value, std::set<const Node*>& into) const {
+  if (!value || !value->producer || !is_light(value->producer)) return;
+  if (!into.insert(value->producer).second) return;
+  for (const Value* input : value->producer->inputs) collect_light(input, into);
+}
+
+Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
+  std::set<const Node*> all(nodes.begin(), nodes.end());
+  for (const Node* node : nodes)
+    for (const Value* input : node->inputs) collect_light(input, all);
+  Region region;
+  region.strict_rounding = strict_rounding_;
+  region.nodes.assign(all.begin(), all.end());
+  std::sort(region.nodes.begin(), region.nodes.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+  std::set<const Node*> own(nodes.begin(), nodes.end());
+  for (const Node* node : region.nodes) {
+    for (const Value* input : node->inputs) {
+      if (!input || is_number(input) || (input->producer && all.count(input->producer))) continue;
+      if (region.slot_of_input(input) < 0) region.inputs.push_back(input);
+    }
+    if (!own.count(node)) continue;
+    for (const Value* output : node->outputs) {
+      auto uses = uses_.find(output);
+      if (uses == uses_.end()) continue;
+      // Light users outside compute themselves from this value, unless they stand in this region alone.
+      std::function<bool(const Value*)> wanted_outside = [&](const Value* value) {
+        auto found = uses_.find(value);
+        if (found == uses_.end()) return false;
+        if (found->second.outputs > 0) return true;
+        return std::any_of(found->second.nodes.begin(), found->second.nodes.end(), [&](const Node* user) {
+          if (own.count(user)) return false;
+          if (!is_light(user)) return true;
+          return std::any_of(user->outputs.begin(), user->outputs.end(), wanted_outside);
+        });
+      };
+      if (wanted_outside(output)) region.outputs.push_back(output);
+    }
+  }
+  for (const Value* value : region.inputs) region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+  for (const Value* value : region.outputs) region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+  // The anchor: a contraction that a matrix kernel takes, else the first reduction or scan.
+  const Node *contraction = nullptr, *other = nullptr;
+  for (const Node* node : region.nodes) {
+    if (node->op->kind == OpKind::contraction && !contraction) contraction = node;
+    if ((node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan) && !other) other = node;
+  }
+  region.anchor = other;
+  if (contraction) {
+    region.anchor = contraction;
+    if (!is_matrix_product(region)) region.anchor = other;
+  }
+  return region;
+}
+
+bool FusionGroups::accepted(const std::vector<const Node*>& nodes) const {
+  Region candidate = region(nodes);
+  if (candidate.outputs.empty()) return false;
+  // A contraction that was a matrix product may not become a serial loop by what is added to it.
+  bool contraction = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->kind == OpKind::contraction; });
+  if (contraction && nodes.size() > 1 && !candidate.anchor) {
+    auto first = std::find_if(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->kind == OpKind::contraction; });
+    if (region({*first}).anchor) return false;
+  }
+  Target any;  // fusion does not depend on the device
+  for (const Template* t : templates())
+    if (t->accepts(candidate, any)) return true;
+  return false;
+}
+
+}  // namespace tcc::sched

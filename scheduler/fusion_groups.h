@@ -1,0 +1,59 @@
+// The state of partitioning: which group each node is in, who reads what, and what a set of nodes would be as a region.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "ir/graph.h"
+#include "scheduler/region.h"
+
+namespace tcc::sched {
+
+class FusionGroups {
+ public:
+  FusionGroups(const ir::Graph& graph, bool strict_rounding);
+  const ir::Graph& graph() const { return graph_; }
+
+  // Costs nothing to compute again: index maps, and expressions of no operand. Such nodes stand in every region that
+  // uses them, unless they are graph outputs.
+  bool is_light(const ir::Node* node) const { return light_.count(node) > 0; }
+
+  size_t size() const { return groups_.size(); }
+  const std::vector<const ir::Node*>& nodes(size_t group) const { return groups_[group]; }
+  void start(const ir::Node* node);
+  void add(size_t group, const ir::Node* node);
+  void merge(size_t from, size_t into);
+  void claim(const ir::Node* light, size_t group);  // a light node that the group will store
+
+  // The last group that `node` reads from (through light nodes), or -1.
+  int last_producer(const ir::Node* node) const;
+  // The one group that reads this one's values, or -1: several, none, or a graph output.
+  int only_consumer(size_t group) const;
+  // The one node that reads `value`, or null; graph outputs have none.
+  const ir::Node* only_user(const ir::Value* value) const;
+
+  bool is_pointwise(size_t group) const;
+  bool is_reduction(size_t group) const;
+  bool has_contraction(size_t group) const;
+  // Transcendental functions, serial loops, random numbers: worth computing once.
+  bool costly(const std::vector<const ir::Node*>& nodes) const;
+
+  // The region of these nodes plus the light ones that they need; layouts are row-major.
+  Region region(const std::vector<const ir::Node*>& nodes) const;
+  bool accepted(const std::vector<const ir::Node*>& nodes) const;
+
+ private:
+  void collect_light(const ir::Value* value, std::set<const ir::Node*>& into) const;
+  void find_consumers(const ir::Value* value, const std::set<const ir::Node*>& inside, std::set<int>& groups) const;
+
+  const ir::Graph& graph_;
+  bool strict_rounding_;
+  std::map<const ir::Value*, ir::Graph::Uses> uses_;
+  std::map<const ir::Node*, size_t> position_;
+  std::map<const ir::Node*, int> group_of_;
+  std::set<const ir::Node*> light_;
+  std::vector<std::vector<const ir::Node*>> groups_;
+};
+
+}  // namespace tcc::sched

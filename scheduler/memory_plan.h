@@ -1,0 +1,31 @@
+// The memory plan: one arena for all values between regions, at offsets that values whose lifetimes do not meet share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+#include "scheduler/region.h"
+
+namespace tcc::sched {
+
+// A buffer that is written at step `first` and last read at step `last` (inclusive).
+struct Lifetime {
+  const ir::Value* value = nullptr;
+  int64_t bytes = 0;
+  int first = 0, last = 0;
+  int64_t offset = -1;
+};
+
+inline constexpr int64_t kArenaAlignment = 256;  // bytes
+
+// Of every intermediate value (neither graph input, output nor constant), in order of `first`.
+std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order);
+
+// The largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no plan needs less.
+int64_t live_peak(const std::vector<Lifetime>& lifetimes);
+
+// Sets the offsets; returns the arena's size. Tries several orders of first fit and keeps the best.
+int64_t plan_arena(std::vector<Lifetime>& lifetimes);
+
+}  // namespace tcc::sched

@@ -1,0 +1,101 @@
+// The execution order of regions: list scheduling that prefers what frees memory, kept only where it helps.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "scheduler/memory_plan.h"
+#include "scheduler/region.h"
+#include "scheduler/templates/common.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+int64_t bytes_of(const ir::Value* value) { return numel(value) * size_bytes(value->dtype()); }
+
+struct Dependencies {
+  std::vector<std::vector<size_t>> producers;  // of each region
+  std::map<const ir::Value*, size_t> producer;
+  std::map<const ir::Value*, int> readers;     // regions that read an intermediate value
+};
+
+Dependencies analyse(const ir::Graph& graph, const std::vector<Region>& regions) {
+  Dependencies d;
+  std::set<const ir::Value*> outputs(graph.outputs.begin(), graph.outputs.end());
+  for (size_t r = 0; r < regions.size(); ++r)
+    for (const ir::Value* value : regions[r].outputs) d.producer[value] = r;
+  d.producers.resize(regions.size());
+  for (size_t r = 0; r < regions.size(); ++r)
+    for (const ir::Value* value : regions[r].inputs) {
+      auto found = d.producer.find(value);
+      if (found == d.producer.end()) continue;
+      d.producers[r].push_back(found->second);
+      if (!outputs.count(value)) ++d.readers[value];
+    }
+  return d;
+}
+
+// Bytes that running region r next adds to what is live: its outputs, minus inputs that nobody else waits for.
+int64_t growth(const Region& region, const std::map<const ir::Value*, int>& readers) {
+  int64_t bytes = 0;
+  for (const ir::Value* value : region.outputs)
+    if (readers.count(value)) bytes += bytes_of(value);
+  for (const ir::Value* value : region.inputs)
+    if (auto found = readers.find(value); found != readers.end() && found->second == 1) bytes -= bytes_of(value);
+  return bytes;
+}
+
+std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependencies& dependencies, bool by_memory) {
+  std::vector<size_t> missing(regions.size(), 0);
+  std::vector<std::vector<size_t>> consumers(regions.size());
+  for (size_t r = 0; r < regions.size(); ++r) {
+    std::set<size_t> distinct(dependencies.producers[r].begin(), dependencies.producers[r].end());
+    missing[r] = distinct.size();
+    for (size_t p : distinct) consumers[p].push_back(r);
+  }
+  std::map<const ir::Value*, int> readers = dependencies.readers;
+  std::set<size_t> ready;
+  for (size_t r = 0; r < regions.size(); ++r)
+    if (missing[r] == 0) ready.insert(r);
+  std::vector<size_t> order;
+  while (!ready.empty()) {
+    size_t next = *ready.begin();
+    if (by_memory) {
+      int64_t best = std::numeric_limits<int64_t>::max();
+      for (size_t r : ready)
+        if (int64_t g = growth(regions[r], readers); g < best) {
+          best = g;
+          next = r;
+        }
+    }
+    ready.erase(next);
+    order.push_back(next);
+    for (const ir::Value* value : regions[next].inputs)
+      if (auto found = readers.find(value); found != readers.end()) --found->second;
+    for (size_t c : consumers[next])
+      if (--missing[c] == 0) ready.insert(c);
+  }
+  TCC_CHECK(order.size() == regions.size(), "regions depend on one another in a circle");
+  return order;
+}
+
+int64_t peak(const ir::Graph& graph, const std::vector<Region>& regions, const std::vector<size_t>& order) {
+  std::vector<const Region*> ordered;
+  for (size_t r : order) ordered.push_back(&regions[r]);
+  return live_peak(lifetimes(graph, ordered));
+}
+
+}  // namespace
+
+void order_regions(const ir::Graph& graph, std::vector<Region>& regions) {
+  Dependencies dependencies = analyse(graph, regions);
+  std::vector<size_t> order = schedule(regions, dependencies, false);
+  std::vector<size_t> frugal = schedule(regions, dependencies, true);
+  if (peak(graph, regions, frugal) < peak(graph, regions, order)) order = frugal;
+  std::vector<Region> sorted;
+  for (size_t r : order) sorted.push_back(std::move(regions[r]));
+  regions = std::move(sorted);
+}
+
+}  // namespace tcc::sched
