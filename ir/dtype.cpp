@@ -116,18 +116,12 @@ DType promote(DType a, DType b) {
 
 double round_to(DType dtype, double value) {
   switch (dtype) {
-    case DType::f64:
-      return value;
-    case DType::f32:
-      return static_cast<float>(value);
-    case DType::f16:
-      return f16_to_f32(f64_to_f16(value));
-    case DType::bf16:
-      return bf16_to_f32(f64_to_bf16(value));
-    case DType::boolean:
-      return value != 0 ? 1 : 0;
-    default:
-      break;
+    case DType::f64: return value;
+    case DType::f32: return static_cast<float>(value);
+    case DType::f16: return f16_to_f32(f64_to_f16(value));
+    case DType::bf16: return bf16_to_f32(f64_to_bf16(value));
+    case DType::boolean: return value != 0 ? 1 : 0;
+    default: break;
   }
   const int64_t wrapped = wrap_to(dtype, static_cast<int64_t>(wrap_f64(value)));
   return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped))

@@ -40,32 +40,19 @@ struct Bool {
 template <class F>
 auto visit(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f64:
-      return f(std::type_identity<double>{});
-    case DType::f32:
-      return f(std::type_identity<float>{});
-    case DType::f16:
-      return f(std::type_identity<Half>{});
-    case DType::bf16:
-      return f(std::type_identity<Bfloat>{});
-    case DType::i8:
-      return f(std::type_identity<int8_t>{});
-    case DType::i16:
-      return f(std::type_identity<int16_t>{});
-    case DType::i32:
-      return f(std::type_identity<int32_t>{});
-    case DType::i64:
-      return f(std::type_identity<int64_t>{});
-    case DType::u8:
-      return f(std::type_identity<uint8_t>{});
-    case DType::u16:
-      return f(std::type_identity<uint16_t>{});
-    case DType::u32:
-      return f(std::type_identity<uint32_t>{});
-    case DType::u64:
-      return f(std::type_identity<uint64_t>{});
-    case DType::boolean:
-      return f(std::type_identity<Bool>{});
+    case DType::f64: return f(std::type_identity<double>{});
+    case DType::f32: return f(std::type_identity<float>{});
+    case DType::f16: return f(std::type_identity<Half>{});
+    case DType::bf16: return f(std::type_identity<Bfloat>{});
+    case DType::i8: return f(std::type_identity<int8_t>{});
+    case DType::i16: return f(std::type_identity<int16_t>{});
+    case DType::i32: return f(std::type_identity<int32_t>{});
+    case DType::i64: return f(std::type_identity<int64_t>{});
+    case DType::u8: return f(std::type_identity<uint8_t>{});
+    case DType::u16: return f(std::type_identity<uint16_t>{});
+    case DType::u32: return f(std::type_identity<uint32_t>{});
+    case DType::u64: return f(std::type_identity<uint64_t>{});
+    case DType::boolean: return f(std::type_identity<Bool>{});
   }
   TCC_CHECK(false, "dtype ", static_cast<int>(dtype));
   return f(std::type_identity<double>{});

@@ -104,7 +104,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
   // A name that no other process or thread uses; O_EXCL settles what remains (a file left by a
   // crash).
   static std::atomic<unsigned> counter{0};
-  const std::string stem = (folder_of(path_) / ("." + path_.filename().string())).string();
+  const std::string stem = (folder_of(path_) / str(".", path_.filename().string())).string();
   for (int attempt = 0; descriptor_ < 0 && attempt < 100; ++attempt) {
     temporary_ = str(stem, ".", ::getpid(), ".", counter++, ".tmp");
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

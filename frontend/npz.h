@@ -1,0 +1,51 @@
+// NumPy's .npz: a ZIP archive of .npy members
+// (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
+//
+// Read: stored and deflated members, zip64, CRC-checked. A member's sizes are checked before
+// anything is allocated: what is inflated is bounded by the member's own .npy header and by what
+// deflate can make of its compressed bytes. Encrypted, repeated and overlapping members are
+// refused. Written: stored, the same bytes for the same tensors (no time stamps).
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/npy.h"
+#include "frontend/tensor_file.h"
+#include "frontend/zip.h"
+#include "support/file.h"
+
+namespace tcc {
+
+class NpzFile : public TensorFile {
+ public:
+  static NpzFile open(const std::filesystem::path& path) { return NpzFile(path); }
+  explicit NpzFile(const std::filesystem::path& path);
+
+  // Without the members' extension .npy.
+  std::vector<std::string> names() const override;
+  bool contains(std::string_view name) const override;
+  TensorInfo info(std::string_view name) const override;
+  Tensor load(std::string_view name) const override;
+
+ private:
+  const ZipMember& find(std::string_view name) const;
+  std::string where(const ZipMember& member) const;
+
+  std::filesystem::path path_;
+  MappedFile file_;
+  std::vector<ZipMember> members_;
+  std::map<std::string, size_t, std::less<>> index_;  // name -> place in members_
+};
+
+// Atomic: the file is complete or as it was. bf16 is written as f32. Throws Error(bad_input) for
+// repeated names.
+void write_npz(const std::filesystem::path& path,
+               std::span<const std::pair<std::string, const Tensor*>> tensors);
+
+}  // namespace tcc

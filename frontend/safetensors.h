@@ -1,0 +1,47 @@
+// The safetensors format (https://huggingface.co/docs/safetensors): a JSON directory and raw
+// little-endian data.
+//
+// Read only. As the format demands, the tensors must cover the data without gaps or overlaps, and
+// each must have the size that its type and shape say; so a truncated file never opens.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/tensor_file.h"
+#include "support/file.h"
+
+namespace tcc {
+
+class SafetensorsFile : public TensorFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  // In the order of their data.
+  std::vector<std::string> names() const override;
+  bool contains(std::string_view name) const override;
+  TensorInfo info(std::string_view name) const override;
+  Tensor load(std::string_view name) const override;
+
+ private:
+  struct Entry {
+    std::string name;
+    TensorInfo info;
+    int64_t begin = 0, end = 0;  // in the data
+  };
+  class Parser;
+
+  const Entry& find(std::string_view name) const;
+
+  std::filesystem::path path_;
+  MappedFile file_;
+  int64_t data_offset_ = 0;
+  std::vector<Entry> entries_;
+  std::map<std::string, size_t, std::less<>> index_;  // name -> place in entries_
+};
+
+}  // namespace tcc
