@@ -1,0 +1,42 @@
+// Division, and the integer arithmetic of the reference: defined for every operand, as the device's
+// is. Overflow wraps; dividing by zero gives 0 and leaves the remainder 0.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/dtype.h"
+#include "ir/expr.h"
+
+namespace tcc::ir::ops {
+
+inline int64_t wrapping_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t wrapping_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+inline int64_t wrapping_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+// Quotients rounded towards zero and towards minus infinity; remainders with the sign of a and of
+// b.
+int64_t trunc_quotient(DType dtype, int64_t a, int64_t b);
+int64_t floor_quotient(DType dtype, int64_t a, int64_t b);
+int64_t trunc_remainder(DType dtype, int64_t a, int64_t b);
+int64_t floor_remainder(DType dtype, int64_t a, int64_t b);
+// a to the power of b, wrapping. A negative b gives the whole part of the true power: 0, or 1 and
+// -1 for those bases.
+int64_t integer_power(DType dtype, int64_t a, int64_t b);
+// The same of floats, as C10's div_floor_floating and remainder do: right where a / b rounds to a
+// whole number.
+double floor_quotient(double a, double b);
+double floor_remainder(double a, double b);
+// -1, 0 or 1 as a is below, equal to or above b, in the order of `dtype`.
+int three_way(DType dtype, int64_t a, int64_t b);
+
+// fn(a, b) of integers, 0 where b is 0: dividing by zero differs between devices and is fatal on
+// some.
+Expr guarded_division(Fn fn, const Expr& a, const Expr& b);
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,24 @@
+#include "ir/ops/_elementwise.h"
+#include "ir/ops/_integers.h"
+#include "ir/ops/_samples.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_add() {
+  OpDef op = pointwise(
+      {.name = "add",
+       .operands = {"a", "b"},
+       .doc = "a + b; `or` of bools; torch.add",
+       .on_bool = true,
+       .element =
+           [](const Exprs& x) {
+             return call(x.dtype == DType::boolean ? Fn::logical_or : Fn::add, {x[0], x[1]});
+           },
+       .on_floats = [](const Floats& x) { return x[0] + x[1]; },
+       .on_integers = [](const Ints& x) { return wrapping_add(x[0], x[1]); }});
+  op.samples = binary_samples() + binary_int_samples(-8, 8) + int_float_samples();
+  op.samples.push_back(binary_bool_sample());
+  return op;
+}
+
+}  // namespace tcc::ir::ops

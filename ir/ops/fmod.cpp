@@ -1,0 +1,25 @@
+#include <cmath>
+
+#include "ir/ops/_elementwise.h"
+#include "ir/ops/_integers.h"
+#include "ir/ops/_samples.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_fmod() {
+  OpDef op = pointwise(
+      {.name = "fmod",
+       .operands = {"a", "b"},
+       .doc = "a - trunc(a / b) * b, with the sign of a; integers: fmod(x, 0) is 0; torch.fmod",
+       .element =
+           [](const Exprs& x) {
+             if (!is_float(x.dtype)) return guarded_division(Fn::fmod, x[0], x[1]);
+             return call(Fn::fmod, {x[0], x[1]});
+           },
+       .on_floats = [](const Floats& x) { return std::fmod(x[0], x[1]); },
+       .on_integers = [](const Ints& x) { return trunc_remainder(x.dtype, x[0], x[1]); }});
+  op.samples = binary_samples(-4, 4) + binary_int_samples(-8, 8) + int_float_samples();
+  return op;
+}
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,47 @@
+#include <cmath>
+
+#include "ir/ops/_elementwise.h"
+#include "ir/ops/_samples.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+constexpr double kRootTwoOverPi = 0.79788456080286535588;
+constexpr double kRootHalf = 0.70710678118654752440;
+
+bool by_tanh(const Node& node) { return node.attr<std::string>("approximate") == "tanh"; }
+
+Expr gelu(const Exprs& operands) {
+  const Expr& x = operands[0];
+  const auto number = [&](double value) { return literal(x, value); };
+  if (!by_tanh(operands.node)) {
+    const Expr erf = unary(Fn::erf, mul(x, number(kRootHalf)));
+    return mul(mul(x, number(0.5)), add(number(1), erf));
+  }
+  // (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits for large negative u.
+  const Expr cubic = add(number(1), mul(number(0.044715), mul(x, x)));
+  return mul(x, unary(Fn::sigmoid, mul(number(2 * kRootTwoOverPi), mul(x, cubic))));
+}
+
+double gelu(const Floats& operands) {
+  const double x = operands[0];
+  if (!by_tanh(operands.node)) return 0.5 * x * (1 + std::erf(x * kRootHalf));
+  return 0.5 * x * (1 + std::tanh(kRootTwoOverPi * (x + 0.044715 * x * x * x)));
+}
+
+}  // namespace
+
+OpDef make_gelu() {
+  OpDef op =
+      pointwise({.name = "gelu",
+                 .operands = {"x"},
+                 .doc = "x * Phi(x) with the normal distribution Phi, or its tanh approximation; "
+                        "torch.nn.functional.gelu",
+                 .attrs = {{"approximate", AttrType::text, "none", {"none", "tanh"}}},
+                 .element = [](const Exprs& x) { return gelu(x); },
+                 .on_floats = [](const Floats& x) { return gelu(x); }});
+  op.samples = unary_samples(-4, 4) + with_attrs(unary_samples(-4, 4), {{"approximate", "tanh"}});
+  return op;
+}
+
+}  // namespace tcc::ir::ops
