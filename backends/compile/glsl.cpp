@@ -1,0 +1,148 @@
+#include "backends/compile/glsl.h"
+
+#if TCC_HAVE_SHADERC
+#include <spirv-tools/libspirv.h>
+#include <shaderc/shaderc.hpp>
+#endif
+
+#include <cctype>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "backends/compile/process.h"
+#include "backends/compile/spirv.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc::backends {
+namespace {
+
+constexpr std::chrono::seconds kTimeout{120};
+constexpr int kMessageLines = 8;
+
+std::string first_lines(const std::string& text) {
+  size_t end = 0;
+  for (int line = 0; line < kMessageLines && end != std::string::npos; ++line)
+    end = text.find('\n', end + 1);
+  std::string lines = text.substr(0, end);
+  while (!lines.empty() && lines.back() == '\n') lines.pop_back();
+  return lines;
+}
+
+// A file name without folders or surprises.
+std::string file_name(std::string name) {
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
+  return name.substr(0, 100) + ".comp";
+}
+
+[[noreturn]] void fail_compile(const std::string& source, const std::string& name,
+                               const GlslOptions& options, const std::string& messages) {
+  std::string place;
+  if (!options.dump_folder.empty()) {
+    const std::filesystem::path path = options.dump_folder / file_name(name);
+    write_file_atomic(path, source);
+    place = str(" (source in ", path.string(), ")");
+  }
+  fail_device("kernel ", name, " does not compile", place, ":\n", first_lines(messages));
+}
+
+std::vector<uint8_t> compile_with(const std::string& program, const std::string& source,
+                                  const std::string& name, const GlslOptions& options) {
+  const TemporaryFolder folder;
+  const std::string input = (folder.path() / file_name(name)).string(),
+                    output = (folder.path() / "out.spv").string();
+  write_file_atomic(input, source);
+  const ProcessResult result =
+      run_process({program, "-fshader-stage=compute", "--target-env=vulkan1.2",
+                   options.optimize ? "-O" : "-O0", "-o", output, input},
+                  kTimeout);
+  if (result.timed_out)
+    fail_device("kernel ", name, ": ", program, " took longer than ", kTimeout.count(), " s");
+  if (result.exit_code != 0) fail_compile(source, name, options, result.output);
+  const std::string code = read_file(output);
+  return {code.begin(), code.end()};
+}
+
+// The first line of `glslc --version`, asked once per program.
+std::string version_of(const std::string& program) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  const std::lock_guard lock(mutex);
+  auto [entry, is_new] = known.try_emplace(program);
+  if (!is_new) return entry->second;
+  try {
+    const ProcessResult result = run_process({program, "--version"}, std::chrono::seconds(10));
+    if (result.exit_code == 0) entry->second = result.output;
+  } catch (const Error&) {
+    known.erase(entry);
+    throw;
+  }
+  return entry->second;
+}
+
+#if TCC_HAVE_SHADERC
+// One compiler for the process: glslang's symbol tables are built once, and compiling is
+// thread-safe.
+const shaderc::Compiler& shared_compiler() {
+  static const shaderc::Compiler compiler;
+  return compiler;
+}
+
+std::vector<uint8_t> compile_here(const std::string& source, const std::string& name,
+                                  const GlslOptions& options) {
+  shaderc::CompileOptions flags;
+  flags.SetTargetEnvironment(shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
+  flags.SetTargetSpirv(shaderc_spirv_version_1_5);
+  // The passes run below, so that their cost and their choice are ours.
+  flags.SetOptimizationLevel(shaderc_optimization_level_zero);
+  const auto result = shared_compiler().CompileGlslToSpv(
+      source.data(), source.size(), shaderc_compute_shader, name.c_str(), flags);
+  if (result.GetCompilationStatus() != shaderc_compilation_status_success)
+    fail_compile(source, name, options, result.GetErrorMessage());
+  const std::vector<uint8_t> code = spirv_bytes({result.cbegin(), result.cend()});
+  return options.optimize ? optimize_spirv(code) : code;
+}
+
+std::string missing_here() { return ""; }
+std::string id_here() {
+  unsigned int version = 0, revision = 0;
+  shaderc_get_spv_version(&version, &revision);
+  return str("libshaderc spv-", version, ".", revision, " ", spvSoftwareVersionDetailsString());
+}
+#else
+std::string missing_here() {
+  return "no GLSL compiler: tcc was built without libshaderc, and TCC_GLSLC names no glslc";
+}
+std::vector<uint8_t> compile_here(const std::string&, const std::string&, const GlslOptions&) {
+  fail_device(missing_here());
+}
+std::string id_here() { return "none"; }
+#endif
+
+}  // namespace
+
+std::vector<uint8_t> compile_glsl(const std::string& source, const std::string& name,
+                                  const GlslOptions& options) {
+  const std::string program = environment("TCC_GLSLC");
+  return program.empty() ? compile_here(source, name, options)
+                         : compile_with(program, source, name, options);
+}
+
+std::string glsl_compiler_missing() {
+  const std::string program = environment("TCC_GLSLC");
+  if (program.empty()) return missing_here();
+  try {
+    return version_of(program).empty() ? str("TCC_GLSLC: ", program, " --version fails") : "";
+  } catch (const Error& error) { return str("TCC_GLSLC: ", error.what()); }
+}
+
+std::string glsl_compiler_id() {
+  const std::string program = environment("TCC_GLSLC");
+  return program.empty() ? id_here() : str("glslc ", version_of(program));
+}
+
+}  // namespace tcc::backends

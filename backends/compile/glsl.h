@@ -1,0 +1,30 @@
+// GLSL compute text to SPIR-V 1.5 for Vulkan 1.2: with libshaderc in this process, or with the
+// newer `glslc` that the environment variable TCC_GLSLC names.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tcc::backends {
+
+struct GlslOptions {
+  bool optimize = true;  // SPIRV-Tools' performance passes
+  // Where the source of a shader that does not compile is written, as NAME.comp; "" writes nothing.
+  std::filesystem::path dump_folder = {};
+};
+
+// Compiles the compute shader `source`, whose entry point is main(); `name` stands for its file in
+// messages. Throws Error(device) with the compiler's first lines when it does not compile, or when
+// there is no compiler. Thread-safe.
+std::vector<uint8_t> compile_glsl(const std::string& source, const std::string& name,
+                                  const GlslOptions& options = {});
+
+// "": compile_glsl can work here; otherwise why it cannot.
+std::string glsl_compiler_missing();
+
+// The compiler and its version, for cache keys: equal ids give equal code.
+std::string glsl_compiler_id();
+
+}  // namespace tcc::backends

@@ -1,0 +1,105 @@
+#include "backends/compile/spirv.h"
+
+#if TCC_HAVE_SHADERC
+#include <spirv-tools/libspirv.hpp>
+#include <spirv-tools/optimizer.hpp>
+#endif
+
+#include <chrono>
+#include <cstring>
+#include <string_view>
+
+#include "backends/compile/process.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc::backends {
+namespace {
+
+constexpr uint32_t kMagic = 0x07230203;
+constexpr size_t kHeaderWords = 5;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string validate_with(const std::string& program, std::span<const uint8_t> code) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "module.spv").string();
+  write_file_atomic(file, {reinterpret_cast<const char*>(code.data()), code.size()});
+  const ProcessResult result =
+      run_process({program, "--target-env", "vulkan1.2", "--scalar-block-layout", file},
+                  std::chrono::seconds(60));
+  if (result.timed_out) fail_device(program, ": no answer after 60 s");
+  if (result.exit_code == 0) return "";
+  return result.output.empty() ? str(program, " ended with ", result.exit_code)
+                               : first_line(result.output);
+}
+
+#if TCC_HAVE_SHADERC
+// Keeps the first error that SPIRV-Tools reports.
+spvtools::MessageConsumer keep_first(std::string& message) {
+  return [&message](spv_message_level_t level, const char*, const spv_position_t& position,
+                    const char* text) {
+    if (level > SPV_MSG_ERROR || !message.empty()) return;
+    message = str("word ", position.index, ": ", first_line(text));
+  };
+}
+
+std::string validate_here(std::span<const uint8_t> code) {
+  const std::vector<uint32_t> words = spirv_words(code);
+  std::string message;
+  spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_2);
+  tools.SetMessageConsumer(keep_first(message));
+  spvtools::ValidatorOptions options;
+  options.SetScalarBlockLayout(true);
+  if (tools.Validate(words.data(), words.size(), options)) return "";
+  return message.empty() ? "invalid" : message;
+}
+
+std::vector<uint8_t> optimize_here(std::span<const uint8_t> code) {
+  const std::vector<uint32_t> words = spirv_words(code);
+  std::string message;
+  spvtools::Optimizer optimizer(SPV_ENV_VULKAN_1_2);
+  optimizer.SetMessageConsumer(keep_first(message));
+  optimizer.RegisterPerformancePasses();
+  spvtools::OptimizerOptions options;
+  options.set_run_validator(false);  // validate_spirv is its own step
+  std::vector<uint32_t> optimised;
+  if (!optimizer.Run(words.data(), words.size(), &optimised, options))
+    fail_device("spirv-opt: ", message);
+  return spirv_bytes(optimised);
+}
+#else
+std::string validate_here(std::span<const uint8_t>) {
+  fail_device(
+      "no SPIR-V validator: tcc was built without SPIRV-Tools, and TCC_SPIRV_VAL names none");
+}
+std::vector<uint8_t> optimize_here(std::span<const uint8_t>) {
+  fail_device("no SPIR-V optimiser: tcc was built without SPIRV-Tools");
+}
+#endif
+
+}  // namespace
+
+std::string validate_spirv(std::span<const uint8_t> code) {
+  const std::string program = environment("TCC_SPIRV_VAL");
+  return program.empty() ? validate_here(code) : validate_with(program, code);
+}
+
+std::vector<uint8_t> optimize_spirv(std::span<const uint8_t> code) { return optimize_here(code); }
+
+std::vector<uint32_t> spirv_words(std::span<const uint8_t> code) {
+  if (code.size() % 4 != 0 || code.size() < kHeaderWords * 4)
+    fail_device("not a SPIR-V module: ", code.size(), " bytes");
+  std::vector<uint32_t> words(code.size() / 4);
+  std::memcpy(words.data(), code.data(), code.size());
+  if (words[0] != kMagic) fail_device("not a SPIR-V module: it starts with 0x", std::hex, words[0]);
+  return words;
+}
+
+std::vector<uint8_t> spirv_bytes(std::span<const uint32_t> words) {
+  std::vector<uint8_t> bytes(words.size_bytes());
+  if (!words.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+}  // namespace tcc::backends
