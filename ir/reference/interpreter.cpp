@@ -1,0 +1,192 @@
+#include "ir/reference/interpreter.h"
+
+#include <algorithm>
+#include <memory>
+#include <ranges>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/reference/composition.h"
+#include "support/error.h"
+
+namespace tcc::ir {
+namespace {
+
+constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a few deep
+
+// What one run shares between the graph and the compositions inside it.
+struct Session {
+  RefMode mode;
+  std::unordered_map<std::string, std::unique_ptr<const Graph>> compositions = {};
+};
+
+using Tensors = std::vector<RefTensor>;
+using TensorRefs = std::vector<const RefTensor*>;
+
+Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& inputs, int nesting,
+                       const InterpretOptions& options);
+
+// A constant's value, its type checked against the graph's.
+RefTensor load_constant(const Value& value) {
+  if (const auto splat = value.data->splat()) {
+    RefTensor result(value.dtype(), const_shape(value));
+    std::ranges::fill(result.f, *splat);
+    if (!result.i.empty()) {
+      // u64 is kept as its bits.
+      const bool beyond_i64 = *splat >= 0x1p63;
+      std::ranges::fill(result.i, beyond_i64 ? static_cast<int64_t>(static_cast<uint64_t>(*splat))
+                                             : static_cast<int64_t>(*splat));
+    }
+    return result;
+  }
+  const TensorPtr tensor = value.data->load();
+  if (tensor->dtype() != value.dtype() || tensor->shape() != const_shape(value))
+    fail_input("weight '", value.name, "' is ", type_text(tensor->dtype(), tensor->shape()),
+               " where the graph says ", to_string(value.type));
+  return to_ref(*tensor);
+}
+
+Tensors allocate_outputs(const Node& node) {
+  Tensors outputs;
+  for (const Value* output : node.outputs)
+    outputs.emplace_back(output->dtype(), const_shape(*output));
+  return outputs;
+}
+
+Tensors evaluate_composition(Session& session, const Node& node, const TensorRefs& inputs,
+                             int nesting) {
+  TCC_CHECK(nesting < kMaxNesting, node.op_name(), " is composed of itself");
+  auto& graph = session.compositions[composition_key(node)];
+  if (!graph) graph = std::make_unique<const Graph>(composition_graph(node));
+  const Graph& stable = *graph;  // the map may grow below
+  TensorRefs given;
+  std::ranges::copy_if(inputs, std::back_inserter(given),
+                       [](const auto* x) { return x != nullptr; });
+  return evaluate_graph(session, stable, given, nesting + 1, {});
+}
+
+Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& inputs, int nesting) {
+  const bool has_reference = static_cast<bool>(node.op->reference);
+  Tensors outputs =
+      has_reference ? allocate_outputs(node) : evaluate_composition(session, node, inputs, nesting);
+  if (has_reference) {
+    EvalContext context{node, inputs, outputs};
+    node.op->reference(context);
+  }
+  // A composition's inner values stay unrounded: it is one op, as a framework's own kernel is.
+  const bool rounds = session.mode == RefMode::stepwise && nesting == 0;
+  for (RefTensor& output : outputs) normalize(output, rounds);
+  return outputs;
+}
+
+// One graph's values while it is evaluated.
+class Evaluation {
+ public:
+  Evaluation(const Graph& graph, const TensorRefs& inputs) : graph_(graph) {
+    for (size_t k = 0; k < inputs.size(); ++k) slots_[graph.inputs[k]].value = inputs[k];
+    count_uses();
+  }
+
+  bool is_needed(const Node& node) const { return needed_.contains(&node); }
+
+  const RefTensor* get(const Value* value) {
+    if (!value) return nullptr;
+    Slot& slot = slots_[value];
+    if (!slot.value && value->is_constant()) own(slot, load_constant(*value));
+    TCC_CHECK(slot.value, "value ", value->name, " is used before it is made");
+    return slot.value;
+  }
+
+  void set(const Value* value, RefTensor tensor) {
+    Slot& slot = slots_[value];
+    if (slot.uses > 0) own(slot, std::move(tensor));
+  }
+
+  // One use of `value` is over.
+  void release(const Value* value) {
+    if (!value) return;
+    Slot& slot = slots_[value];
+    if (--slot.uses == 0) slot = {};
+  }
+
+  // The value of an output: moved out at its last use.
+  RefTensor take(const Value* value) {
+    const RefTensor* tensor = get(value);
+    Slot& slot = slots_[value];
+    if (slot.uses == 1 && slot.owned) return std::move(*slot.owned);
+    --slot.uses;
+    return *tensor;
+  }
+
+ private:
+  struct Slot {
+    const RefTensor* value = nullptr;
+    std::unique_ptr<RefTensor> owned;  // null for the caller's
+    int uses = 0;                      // that are still to come
+  };
+
+  void own(Slot& slot, RefTensor tensor) {
+    slot.owned = std::make_unique<RefTensor>(std::move(tensor));
+    slot.value = slot.owned.get();
+  }
+
+  void count_uses() {
+    for (const Value* output : graph_.outputs) ++slots_[output].uses;
+    for (const auto& node : graph_.nodes() | std::views::reverse) {
+      const bool used = std::ranges::any_of(
+          node->outputs, [&](const Value* output) { return slots_[output].uses > 0; });
+      if (!used) continue;
+      needed_.insert(node.get());
+      for (const Value* input : node->inputs)
+        if (input) ++slots_[input].uses;
+    }
+  }
+
+  const Graph& graph_;
+  std::unordered_map<const Value*, Slot> slots_;
+  std::unordered_set<const Node*> needed_;
+};
+
+Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& inputs, int nesting,
+                       const InterpretOptions& options) {
+  Evaluation evaluation(graph, inputs);
+  for (const auto& node : graph.nodes()) {
+    if (!evaluation.is_needed(*node)) continue;
+    TensorRefs operands;
+    for (const Value* input : node->inputs) operands.push_back(evaluation.get(input));
+    Tensors outputs = evaluate_node(session, *node, operands, nesting);
+    if (options.observe) options.observe(*node, outputs);
+    for (size_t k = 0; k < outputs.size(); ++k)
+      evaluation.set(node->outputs[k], std::move(outputs[k]));
+    for (const Value* input : node->inputs) evaluation.release(input);
+  }
+  Tensors results;
+  for (const Value* output : graph.outputs) results.push_back(evaluation.take(output));
+  return results;
+}
+
+void check_inputs(const Graph& graph, const Tensors& inputs) {
+  if (inputs.size() != graph.inputs.size())
+    fail_input("graph '", graph.name, "' takes ", graph.inputs.size(), " inputs but got ",
+               inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const Value& value = *graph.inputs[k];
+    if (inputs[k].dtype != value.dtype() || inputs[k].shape != const_shape(value))
+      fail_input("input '", value.name, "' is ", type_text(inputs[k].dtype, inputs[k].shape),
+                 " where the graph says ", to_string(value.type));
+  }
+}
+
+}  // namespace
+
+std::vector<RefTensor> interpret(const Graph& bound_graph, const std::vector<RefTensor>& inputs,
+                                 RefMode mode, const InterpretOptions& options) {
+  check_inputs(bound_graph, inputs);
+  TensorRefs given;
+  for (const RefTensor& input : inputs) given.push_back(&input);
+  Session session{mode};
+  return evaluate_graph(session, bound_graph, given, 0, options);
+}
+
+}  // namespace tcc::ir
