@@ -25,12 +25,10 @@ int64_t floor_quotient(DType dtype, int64_t a, int64_t b) {
 }
 
 int64_t trunc_remainder(DType dtype, int64_t a, int64_t b) {
-  if (b == 0) return 0;
   return wrapping_sub(a, wrapping_mul(trunc_quotient(dtype, a, b), b));
 }
 
 int64_t floor_remainder(DType dtype, int64_t a, int64_t b) {
-  if (b == 0) return 0;
   return wrapping_sub(a, wrapping_mul(floor_quotient(dtype, a, b), b));
 }
 
@@ -67,13 +65,6 @@ int three_way(DType dtype, int64_t a, int64_t b) {
   if (a == b) return 0;
   if (dtype == DType::u64) return static_cast<uint64_t>(a) < static_cast<uint64_t>(b) ? -1 : 1;
   return a < b ? -1 : 1;
-}
-
-Expr guarded_division(Fn fn, const Expr& a, const Expr& b) {
-  const Expr zero = constant_int(b->dtype, 0);
-  const Expr by_zero = call(Fn::eq, {b, zero});
-  const Expr divisor = select(by_zero, constant_int(b->dtype, 1), b);
-  return select(by_zero, zero, call(fn, {a, divisor}));
 }
 
 }  // namespace tcc::ir::ops

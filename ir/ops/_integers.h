@@ -1,11 +1,10 @@
 // Division, and the integer arithmetic of the reference: defined for every operand, as the device's
-// is. Overflow wraps; dividing by zero gives 0 and leaves the remainder 0.
+// is. Overflow wraps; a / 0 is 0 and a % 0 is a, so that a = (a / b) * b + a % b always holds.
 #pragma once
 
 #include <cstdint>
 
 #include "ir/dtype.h"
-#include "ir/expr.h"
 
 namespace tcc::ir::ops {
 
@@ -34,9 +33,5 @@ double floor_quotient(double a, double b);
 double floor_remainder(double a, double b);
 // -1, 0 or 1 as a is below, equal to or above b, in the order of `dtype`.
 int three_way(DType dtype, int64_t a, int64_t b);
-
-// fn(a, b) of integers, 0 where b is 0: dividing by zero differs between devices and is fatal on
-// some.
-Expr guarded_division(Fn fn, const Expr& a, const Expr& b);
 
 }  // namespace tcc::ir::ops

@@ -4,18 +4,6 @@
 namespace tcc::ir::ops {
 namespace {
 
-// A shift by less than 0 or by the width and more is undefined on devices; only copies of the sign
-// are left then.
-Expr shift_right(const Exprs& x) {
-  const int bits = 8 * size_bytes(x.dtype);
-  const Expr zero = literal(x[1], 0);
-  const Expr in_width =
-      call(Fn::logical_and, {call(Fn::ge, {x[1], zero}), less(x[1], literal(x[1], bits))});
-  const Expr shift = select(in_width, x[1], literal(x[1], bits - 1));
-  const Expr shifted = call(Fn::shift_right, {x[0], shift});
-  return info(x.dtype).is_signed ? shifted : select(in_width, shifted, zero);
-}
-
 int64_t shift_right(const Ints& x) {
   const int bits = 8 * size_bytes(x.dtype);
   const bool in_width = x[1] >= 0 && x[1] < bits;
@@ -30,8 +18,11 @@ OpDef make_bitwise_right_shift() {
                         .operands = {"a", "b"},
                         .doc = "a >> b, arithmetic; the sign's copies unless 0 <= b < bits; "
                                "torch.bitwise_right_shift",
-                        .element = [](const Exprs& x) { return shift_right(x); },
-                        .on_integers = [](const Ints& x) { return shift_right(x); }});
+                        .element =
+                            [](const Exprs& x) {
+                              return call(Fn::shift_right, {x[0], x[1]});
+                            },
+                        .on_integers = shift_right});
   op.samples = binary_int_samples(-100, 100);
   return op;
 }

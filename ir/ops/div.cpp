@@ -13,11 +13,9 @@ DType working(const Node& node, DType promoted) {
 
 Expr divide(const Exprs& x) {
   const auto& mode = x.node.attr<std::string>("rounding_mode");
-  if (!is_float(x.dtype))
-    return guarded_division(mode == "floor" ? Fn::floordiv : Fn::div, x[0], x[1]);
   if (mode == "floor") return call(Fn::floordiv, {x[0], x[1]});
-  const Expr quotient = div(x[0], x[1]);
-  return mode == "trunc" ? unary(Fn::trunc, quotient) : quotient;
+  const Expr quotient = div(x[0], x[1]);  // of integers: towards zero
+  return mode == "trunc" && is_float(x.dtype) ? unary(Fn::trunc, quotient) : quotient;
 }
 
 double divide(const Floats& x) {

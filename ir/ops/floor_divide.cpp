@@ -12,7 +12,6 @@ OpDef make_floor_divide() {
               "torch.floor_divide",
        .element =
            [](const Exprs& x) {
-             if (!is_float(x.dtype)) return guarded_division(Fn::floordiv, x[0], x[1]);
              return call(Fn::floordiv, {x[0], x[1]});
            },
        .on_floats = [](const Floats& x) { return floor_quotient(x[0], x[1]); },

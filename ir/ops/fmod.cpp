@@ -10,10 +10,9 @@ OpDef make_fmod() {
   OpDef op = pointwise(
       {.name = "fmod",
        .operands = {"a", "b"},
-       .doc = "a - trunc(a / b) * b, with the sign of a; integers: fmod(x, 0) is 0; torch.fmod",
+       .doc = "a - trunc(a / b) * b, with the sign of a; integers: fmod(x, 0) is x; torch.fmod",
        .element =
            [](const Exprs& x) {
-             if (!is_float(x.dtype)) return guarded_division(Fn::fmod, x[0], x[1]);
              return call(Fn::fmod, {x[0], x[1]});
            },
        .on_floats = [](const Floats& x) { return std::fmod(x[0], x[1]); },

@@ -8,11 +8,10 @@ OpDef make_remainder() {
   OpDef op = pointwise(
       {.name = "remainder",
        .operands = {"a", "b"},
-       .doc = "a - floor_divide(a, b) * b, with the sign of b; integers: x % 0 is 0; "
+       .doc = "a - floor_divide(a, b) * b, with the sign of b; integers: x % 0 is x; "
               "torch.remainder",
        .element =
            [](const Exprs& x) {
-             if (!is_float(x.dtype)) return guarded_division(Fn::remainder, x[0], x[1]);
              return call(Fn::remainder, {x[0], x[1]});
            },
        .on_floats = [](const Floats& x) { return floor_remainder(x[0], x[1]); },

@@ -1,0 +1,67 @@
+#include <cmath>
+#include <limits>
+
+#include "ir/ops/_elementwise.h"
+#include "ir/ops/_integers.h"
+#include "ir/ops/_samples.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Expr lower(const Exprs& x) {
+  const double low = x.number("min"), high = x.number("max");
+  Expr result = x[0];
+  if (low != -kInfinity) result = maximum(result, literal(x[0], low));
+  if (high != kInfinity) result = minimum(result, literal(x[0], high));
+  return result;
+}
+
+double reference(const Floats& x) {
+  double result = x[0];  // NaN stays, since no comparison with it holds
+  if (result < x.number("min")) result = x.number("min");
+  return result > x.number("max") ? x.number("max") : result;
+}
+
+int64_t integer_reference(const Ints& x) {
+  const double low = x.number("min"), high = x.number("max");
+  int64_t result = x[0];
+  if (low != -kInfinity && three_way(x.dtype, result, static_cast<int64_t>(low)) < 0)
+    result = static_cast<int64_t>(low);
+  if (high != kInfinity && three_way(x.dtype, result, static_cast<int64_t>(high)) > 0)
+    result = static_cast<int64_t>(high);
+  return result;
+}
+
+void check(const InferContext& context) {
+  const DType dtype = context.inputs[0]->dtype;
+  for (const char* key : {"min", "max"}) {
+    const double bound = number_attr(context.node, key);
+    if (is_float(dtype) || std::isinf(bound)) continue;
+    const bool fits = std::trunc(bound) == bound && round_to(dtype, bound) == bound;
+    context.require(fits, str(key, " = ", bound, " is not a value of ", name(dtype)));
+  }
+}
+
+}  // namespace
+
+OpDef make_clamp() {
+  OpDef op = pointwise(
+      {.name = "clamp",
+       .operands = {"x"},
+       .doc = "min(max(x, min), max), NaN stays; each bound may be left out; "
+              "torch.clamp",
+       .attrs = {{"min", AttrType::number, -kInfinity}, {"max", AttrType::number, kInfinity}},
+       .element = lower,
+       .on_floats = reference,
+       .on_integers = integer_reference,
+       .check = check});
+  op.samples = with_attrs(unary_samples(), {{"min", -1.0}, {"max", 0.5}}) +
+               with_attrs(unary_samples(), {{"min", 0.25}}) +
+               with_attrs(unary_int_samples(-8, 8), {{"min", -3.0}, {"max", 5.0}});
+  return op;
+}
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,37 @@
+#include <limits>
+#include <optional>
+
+#include "ir/ops/_elementwise.h"
+#include "ir/ops/_samples.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+int64_t reference(const Ints& x) {
+  return x[1] != 0 ? static_cast<int64_t>(x.number("value")) : x[0];
+}
+
+}  // namespace
+
+OpDef make_masked_fill() {
+  OpDef op = pointwise(
+      {.name = "masked_fill",
+       .operands = {"x", "mask"},
+       .doc = "value where mask (bool) holds, x elsewhere; torch.Tensor.masked_fill",
+       .attrs = {{"value", AttrType::number, std::nullopt}},
+       .condition = 1,
+       .on_bool = true,
+       .element =
+           [](const Exprs& x) { return select(x[1], literal(x[0], x.number("value")), x[0]); },
+       .on_floats = [](const Floats& x) { return x[1] != 0 ? x.number("value") : x[0]; },
+       .on_integers = reference});
+  using enum DType;
+  const double lowest = -std::numeric_limits<double>::infinity();
+  op.samples = {
+      {.inputs = {{f32, {2, 3, 5}}, {boolean, {3, 5}}}, .attrs = {{"value", lowest}}, .int_hi = 2},
+      {.inputs = {{f16, {9}}, {boolean, {4, 1}}}, .attrs = {{"value", -1e4}}, .int_hi = 2},
+      {.inputs = {{i64, {4}}, {boolean, Shape{}}}, .attrs = {{"value", -1.0}}, .int_hi = 2}};
+  return op;
+}
+
+}  // namespace tcc::ir::ops
