@@ -1,6 +1,5 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_norm.h"
-
 #include "support/error.h"
 
 namespace tcc::ir::ops {

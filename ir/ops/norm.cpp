@@ -1,6 +1,6 @@
-#include "ir/ops/_reduction.h"
-
 #include <cmath>
+
+#include "ir/ops/_reduction.h"
 
 namespace tcc::ir::ops {
 namespace {

@@ -1,8 +1,7 @@
-#include "ir/ops/_attributes.h"
-#include "ir/ops/_norm.h"
-
 #include <cmath>
 
+#include "ir/ops/_attributes.h"
+#include "ir/ops/_norm.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

@@ -1,0 +1,15 @@
+#include "ir/builder.h"
+#include "ir/ops/_pooling.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_adaptive_max_pool1d() {
+  OpDef op = adaptive_pool_op(ReduceKind::max, 1);
+  op.samples = {
+      {{{DType::f32, {2, 3, 9}}}, {{"output_size", 4}}},
+      {{{DType::f32, {3, 10}}}, {{"output_size", 1}}},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops
