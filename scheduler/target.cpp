@@ -1,0 +1,125 @@
+#include "scheduler/target.h"
+
+#include <algorithm>
+
+#include "scheduler/target_profile.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+constexpr std::string_view kProfilePrefix = "vulkan:";
+
+// What holds for every CUDA architecture that tcc generates text for. Static shared memory ends at
+// 48 KiB; kernels that need the larger opt-in sizes ask for dynamic shared memory.
+Target cuda_target() {
+  Target target;
+  target.api = Api::cuda;
+  target.vendor = "nvidia";
+  target.shared_bytes = 48 << 10;
+  return target;
+}
+
+// A100-SXM4-80GB.
+Target sm_80() {
+  Target target = cuda_target();
+  target.arch = "sm_80";
+  target.compute_units = 108;
+  target.l2_bytes = int64_t{40} << 20;
+  target.bandwidth = 2.0e12;
+  target.flops_f32 = 19.5e12;
+  target.matrix_units = {"mma"};
+  return target;
+}
+
+// H200-SXM.
+Target sm_90a() {
+  Target target = cuda_target();
+  target.arch = "sm_90a";
+  target.compute_units = 132;
+  target.l2_bytes = int64_t{50} << 20;
+  target.bandwidth = 4.0e12;
+  target.flops_f32 = 60e12;
+  target.matrix_units = {"wgmma", "mma"};
+  return target;
+}
+
+// What Vulkan 1.2 guarantees, plus 8- and 16-bit storage and 64-bit integers, which every driver of
+// interest has. The subgroup size is only a hint for the order of memory accesses: without
+// shuffles, no kernel depends on it.
+Target vulkan_minimum() {
+  Target target;
+  target.api = Api::vulkan;
+  target.arch = "generic";
+  target.subgroup_size = 32;
+  target.subgroup_size_min = 4;
+  target.subgroup_size_max = 128;
+  target.max_workgroup_size = 128;
+  target.max_grid = {65535, 65535, 65535};
+  target.shared_bytes = 16 << 10;
+  target.max_buffer_bytes = int64_t{1} << 30;
+  target.push_constant_bytes = 128;
+  target.float64 = false;
+  target.subgroup_shuffle = false;
+  target.compute_units = 16;
+  target.max_threads_per_unit = 1024;
+  target.l2_bytes = 1 << 20;
+  target.bandwidth = 100e9;
+  target.flops_f32 = 2e12;
+  return target;
+}
+
+struct BuiltIn {
+  std::string_view name;
+  Target (*make)();
+};
+constexpr BuiltIn kBuiltIns[] = {
+    {"cuda:sm_80", sm_80}, {"cuda:sm_90a", sm_90a}, {"vulkan", vulkan_minimum}};
+
+// So that a name cannot leave the folder.
+bool is_profile_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+}  // namespace
+
+std::string_view name(Api api) {
+  switch (api) {
+    case Api::null: return "null";
+    case Api::cuda: return "cuda";
+    case Api::vulkan: return "vulkan";
+  }
+  TCC_CHECK(false, "Api ", static_cast<int>(api));
+}
+
+std::string Target::id() const {
+  const std::string base = arch.empty() ? std::string(name(api)) : str(name(api), ":", arch);
+  return api == Api::vulkan ? str(base, ":sg", subgroup_size) : base;
+}
+
+Target target_by_name(std::string_view wanted) {
+  for (const BuiltIn& target : kBuiltIns)
+    if (target.name == wanted) return target.make();
+  if (wanted.starts_with(kProfilePrefix)) {
+    const std::string_view profile = wanted.substr(kProfilePrefix.size());
+    const auto folder = config_folder() / "targets";
+    const auto names = profile_names(folder);
+    if (is_profile_name(profile) && std::find(names.begin(), names.end(), profile) != names.end())
+      return read_profile(folder / str(profile, ".yaml"));
+  }
+  std::string known;
+  for (const std::string& name : target_names()) known += (known.empty() ? "" : ", ") + name;
+  fail_input("unknown target '", wanted, "'; there are ", known);
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names;
+  for (const BuiltIn& target : kBuiltIns) names.emplace_back(target.name);
+  for (const std::string& profile : profile_names(config_folder() / "targets"))
+    names.push_back(str(kProfilePrefix, profile));
+  return names;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,202 @@
+#include "scheduler/target_profile.h"
+
+#include <dlfcn.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <set>
+#include <system_error>
+
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc::sched {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One value of the file, for conversions whose errors say where.
+struct Entry {
+  const std::string& file;
+  std::string key;
+  YAML::Node value;
+
+  [[noreturn]] void fail(const std::string& reason) const {
+    fail_input(file, ":", value.Mark().line + 1, ": ", key, ": ", reason);
+  }
+  template <class T>
+  T as(const char* what) const {
+    T result;
+    if (!value.IsScalar() || !YAML::convert<T>::decode(value, result)) fail(str("expected ", what));
+    return result;
+  }
+  int64_t positive() const {
+    const auto number = as<int64_t>("a positive integer");
+    if (number < 1) fail("expected a positive integer");
+    return number;
+  }
+  int small() const {
+    const int64_t number = positive();
+    if (number > std::numeric_limits<int>::max()) fail("too large");
+    return static_cast<int>(number);
+  }
+  int power_of_two() const {
+    const int number = small();
+    if (!std::has_single_bit(static_cast<unsigned>(number)) || number > 1024)
+      fail("expected a power of two up to 1024");
+    return number;
+  }
+  double rate() const {
+    const auto number = as<double>("a positive number");
+    if (!std::isfinite(number) || number <= 0) fail("expected a positive number");
+    return number;
+  }
+  bool flag() const { return as<bool>("true or false"); }
+  std::string word() const { return as<std::string>("a word"); }
+  std::vector<Entry> list(size_t size) const {
+    if (!value.IsSequence() || value.size() != size)
+      fail(str("expected a list of ", size, " integers"));
+    std::vector<Entry> entries;
+    for (const YAML::Node& item : value) entries.push_back({file, key, item});
+    return entries;
+  }
+};
+
+struct Field {
+  std::string_view key;
+  bool required;
+  void (*read)(Target&, const Entry&);
+};
+
+void read_range(Target& target, const Entry& entry) {
+  const std::vector<Entry> ends = entry.list(2);
+  target.subgroup_size_min = ends[0].power_of_two();
+  target.subgroup_size_max = ends[1].power_of_two();
+}
+
+void read_grid(Target& target, const Entry& entry) {
+  const std::vector<Entry> sizes = entry.list(3);
+  for (size_t i = 0; i < 3; ++i) target.max_grid[i] = sizes[i].positive();
+}
+
+void read_matrix_units(Target& target, const Entry& entry) {
+  if (!entry.value.IsSequence()) entry.fail("expected a list of words");
+  for (const YAML::Node& item : entry.value)
+    target.matrix_units.push_back(Entry{entry.file, entry.key, item}.word());
+}
+
+constexpr Field kFields[] = {
+    {"vendor", true, [](Target& t, const Entry& e) { t.vendor = e.word(); }},
+    {"subgroup_size", true, [](Target& t, const Entry& e) { t.subgroup_size = e.power_of_two(); }},
+    {"subgroup_size_range", true, read_range},
+    {"max_workgroup_size", true,
+     [](Target& t, const Entry& e) { t.max_workgroup_size = e.small(); }},
+    {"max_grid", true, read_grid},
+    {"shared_bytes", true, [](Target& t, const Entry& e) { t.shared_bytes = e.positive(); }},
+    {"max_buffer_bytes", true,
+     [](Target& t, const Entry& e) { t.max_buffer_bytes = e.positive(); }},
+    {"push_constant_bytes", true,
+     [](Target& t, const Entry& e) { t.push_constant_bytes = e.positive(); }},
+    {"storage16", true, [](Target& t, const Entry& e) { t.storage16 = e.flag(); }},
+    {"storage8", true, [](Target& t, const Entry& e) { t.storage8 = e.flag(); }},
+    {"int64", true, [](Target& t, const Entry& e) { t.int64 = e.flag(); }},
+    {"float64", true, [](Target& t, const Entry& e) { t.float64 = e.flag(); }},
+    {"subgroup_shuffle", true, [](Target& t, const Entry& e) { t.subgroup_shuffle = e.flag(); }},
+    {"unified_memory", false, [](Target& t, const Entry& e) { t.unified_memory = e.flag(); }},
+    {"is_cpu", false, [](Target& t, const Entry& e) { t.is_cpu = e.flag(); }},
+    {"matrix_units", false, read_matrix_units},
+    {"compute_units", true, [](Target& t, const Entry& e) { t.compute_units = e.small(); }},
+    {"registers_per_unit", true,
+     [](Target& t, const Entry& e) { t.registers_per_unit = e.small(); }},
+    {"max_threads_per_unit", true,
+     [](Target& t, const Entry& e) { t.max_threads_per_unit = e.small(); }},
+    {"l2_bytes", true, [](Target& t, const Entry& e) { t.l2_bytes = e.positive(); }},
+    {"bandwidth", true, [](Target& t, const Entry& e) { t.bandwidth = e.rate(); }},
+    {"flops_f32", true, [](Target& t, const Entry& e) { t.flops_f32 = e.rate(); }},
+};
+
+YAML::Node load_map(const std::string& text, const std::string& file) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    fail_input(file, ":", error.mark.line + 1, ": ", error.msg);
+  }
+  if (!root.IsMap()) fail_input(file, ":1: expected a map of the target's limits");
+  return root;
+}
+
+void check_consistent(const Target& target, const std::string& file) {
+  if (target.subgroup_size < target.subgroup_size_min ||
+      target.subgroup_size > target.subgroup_size_max)
+    fail_input(file, ": subgroup_size ", target.subgroup_size, " is outside subgroup_size_range");
+  if (target.max_workgroup_size < target.subgroup_size)
+    fail_input(file, ": max_workgroup_size is below subgroup_size");
+}
+
+// The folder of the program or shared library that holds this code.
+fs::path own_folder() {
+  Dl_info info;
+  if (!::dladdr(reinterpret_cast<const void*>(&config_folder), &info) || !info.dli_fname) return {};
+  std::error_code error;
+  const fs::path file = fs::canonical(info.dli_fname, error);
+  return error ? fs::path() : file.parent_path();
+}
+
+}  // namespace
+
+fs::path config_folder() {
+  if (const char* folder = std::getenv("TCC_CONFIG_DIR"); folder && *folder) return folder;
+  const fs::path own = own_folder();
+  const fs::path source = fs::path(__FILE__).parent_path().parent_path() / "configs";
+  for (const fs::path& folder : {own / "../configs", own / "../share/tcc/configs", source}) {
+    std::error_code error;
+    if (fs::is_directory(folder / "targets", error)) return folder.lexically_normal();
+  }
+  return {};
+}
+
+std::vector<std::string> profile_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().extension() == ".yaml") names.push_back(entry->path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Target read_profile(const fs::path& file) {
+  constexpr int64_t kMaxBytes = 64 << 10;
+  return parse_profile(read_file(file, kMaxBytes), file.string(), file.stem().string());
+}
+
+Target parse_profile(const std::string& text, const std::string& file, std::string_view arch) {
+  Target target;
+  target.api = Api::vulkan;
+  target.arch = arch;
+  std::set<std::string> seen;
+  const YAML::Node root = load_map(text, file);
+  for (const auto& item : root) {
+    const int line = item.first.Mark().line + 1;
+    if (!item.first.IsScalar()) fail_input(file, ":", line, ": a key must be a word");
+    const std::string key = item.first.Scalar();
+    const Field* field = std::find_if(std::begin(kFields), std::end(kFields),
+                                      [&](const Field& f) { return f.key == key; });
+    if (field == std::end(kFields)) fail_input(file, ":", line, ": unknown key '", key, "'");
+    if (!seen.insert(key).second) fail_input(file, ":", line, ": ", key, " is given twice");
+    field->read(target, Entry{file, key, item.second});
+  }
+  for (const Field& field : kFields)
+    if (field.required && !seen.count(std::string(field.key)))
+      fail_input(file, ": ", field.key, " is missing");
+  check_consistent(target, file);
+  return target;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,123 @@
+// Targets by name, the profiles under configs/targets, and what their reader refuses.
+#include "scheduler/target.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "scheduler/target_profile.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "tests/source_dir.h"
+
+namespace tcc::sched {
+namespace {
+
+std::string message_of(const std::string& text) {
+  try {
+    parse_profile(text, "gpu.yaml", "gpu");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+    return error.what();
+  }
+  return "";
+}
+
+std::string lavapipe_text() {
+  return read_file(testing::source_dir() / "configs/targets/lavapipe.yaml");
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  return text.replace(place, from.size(), to);
+}
+
+TEST(TargetTest, EveryNameGivesAConsistentTarget) {
+  const auto names = target_names();
+  EXPECT_GE(names.size(), 11u);
+  for (const std::string& name : names) {
+    const Target target = target_by_name(name);
+    EXPECT_NE(target.api, Api::null) << name;
+    EXPECT_EQ(target.api == Api::cuda, name.starts_with("cuda:")) << name;
+    EXPECT_LE(target.subgroup_size_min, target.subgroup_size) << name;
+    EXPECT_GE(target.subgroup_size_max, target.subgroup_size) << name;
+    EXPECT_GE(target.max_workgroup_size, target.subgroup_size) << name;
+    EXPECT_GE(target.push_constant_bytes, 128) << name;
+    EXPECT_GE(target.shared_bytes, 16 << 10) << name;
+    EXPECT_EQ(target.device, "") << name;
+  }
+}
+
+TEST(TargetTest, NumbersOfWellKnownTargets) {
+  const Target h200 = target_by_name("cuda:sm_90a");
+  EXPECT_EQ(h200.compute_units, 132);
+  EXPECT_EQ(h200.bandwidth, 4.0e12);
+  EXPECT_EQ(h200.id(), "cuda:sm_90a");
+  const Target lavapipe = target_by_name("vulkan:lavapipe");
+  EXPECT_EQ(lavapipe.subgroup_size, 8);
+  EXPECT_EQ(lavapipe.max_grid[0], 65535);
+  EXPECT_TRUE(lavapipe.is_cpu && lavapipe.unified_memory);
+  EXPECT_EQ(lavapipe.id(), "vulkan:lavapipe:sg8");
+  const Target intel = target_by_name("vulkan:intel");
+  EXPECT_EQ(intel.subgroup_size_min, 8);
+  EXPECT_EQ(intel.subgroup_size_max, 32);
+  EXPECT_EQ(Target{}.id(), "null");
+}
+
+TEST(TargetTest, AnUnknownNameListsWhatThereIs) {
+  for (const char* name :
+       {"", "cuda:sm_10", "vulkan:voodoo", "vulkan:../targets/intel", "vulkan:"}) {
+    try {
+      target_by_name(name);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+      const std::string message = error.what();
+      EXPECT_EQ(message.find("unknown target '" + std::string(name) + "'; there are cuda:sm_80, "),
+                0u)
+          << message;
+      EXPECT_NE(message.find("vulkan:mali"), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(TargetTest, TheConfigFolderCanBeNamed) {
+  ::setenv("TCC_CONFIG_DIR", "/nowhere", 1);
+  EXPECT_EQ(target_names(), (std::vector<std::string>{"cuda:sm_80", "cuda:sm_90a", "vulkan"}));
+  EXPECT_THROW(target_by_name("vulkan:intel"), Error);
+  ::unsetenv("TCC_CONFIG_DIR");
+}
+
+TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
+  const std::string text = lavapipe_text();
+  EXPECT_EQ(message_of(text), "");
+  const auto line = std::to_string(std::count(text.begin(), text.end(), '\n') + 1);
+  EXPECT_EQ(message_of(text + "warp_size: 32\n"), "gpu.yaml:" + line + ": unknown key 'warp_size'");
+  EXPECT_EQ(message_of(text + "vendor: arm\n"), "gpu.yaml:" + line + ": vendor is given twice");
+  EXPECT_EQ(message_of(text + "[a]: 1\n"), "gpu.yaml:" + line + ": a key must be a word");
+  EXPECT_EQ(message_of(replaced(text, "shared_bytes: 32768\n", "")),
+            "gpu.yaml: shared_bytes is missing");
+  EXPECT_EQ(message_of(replaced(text, "32768", "-1")),
+            "gpu.yaml:8: shared_bytes: expected a positive integer");
+  EXPECT_EQ(message_of(replaced(text, "32768", "32 KiB")),
+            "gpu.yaml:8: shared_bytes: expected a positive integer");
+  EXPECT_EQ(message_of(replaced(text, "[65535, 65535, 65535]", "[65535]")),
+            "gpu.yaml:7: max_grid: expected a list of 3 integers");
+  EXPECT_EQ(message_of(replaced(text, "subgroup_size: 8", "subgroup_size: 12")),
+            "gpu.yaml:4: subgroup_size: expected a power of two up to 1024");
+  EXPECT_EQ(message_of(replaced(text, "subgroup_size: 8", "subgroup_size: 16")),
+            "gpu.yaml: subgroup_size 16 is outside subgroup_size_range");
+  EXPECT_EQ(message_of(replaced(text, "int64: true", "int64: 7")),
+            "gpu.yaml:13: int64: expected true or false");
+  EXPECT_EQ(message_of(replaced(text, "20.0e9", ".nan")),
+            "gpu.yaml:22: bandwidth: expected a positive number");
+  EXPECT_EQ(message_of("[1, 2]"), "gpu.yaml:1: expected a map of the target's limits");
+  EXPECT_EQ(message_of(""), "gpu.yaml:1: expected a map of the target's limits");
+  EXPECT_NE(message_of("a: [1").find("gpu.yaml:"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tcc::sched
