@@ -1,5 +1,6 @@
 // Attributes: their text for messages, and the check against what an op declares.
 #include <charconv>
+#include <cmath>
 
 #include "ir/op.h"
 #include "ir/suggest.h"
@@ -106,6 +107,7 @@ Attr checked(const AttrDef& def, Attr attr) {
 }
 
 std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";  // without its sign
   char buffer[32];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, result.ptr};
