@@ -1,0 +1,94 @@
+#include "ir/passes/decompose.h"
+
+#include <ranges>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/builder.h"
+#include "ir/op.h"
+#include "support/error.h"
+
+namespace tcc::ir {
+namespace {
+
+constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a few deep
+
+using Nodes = std::vector<std::unique_ptr<Node>>;
+
+class Decomposer {
+ public:
+  Decomposer(Graph& graph, const std::function<bool(const Node&)>& keep)
+      : graph_(graph), keep_(keep) {}
+
+  void run() {
+    push(std::exchange(graph_.nodes(), {}), 0);
+    while (!pending_.empty()) {
+      auto [node, nesting] = std::move(pending_.back());
+      pending_.pop_back();
+      for (Value*& input : node->inputs) input = current(input);
+      if (!node->op->compose || (keep_ && keep_(*node)))
+        done_.push_back(std::move(node));
+      else
+        expand(std::move(node), nesting);
+    }
+    for (Value*& output : graph_.outputs) output = current(output);
+    graph_.nodes() = std::move(done_);
+    graph_.remove_dead();
+  }
+
+ private:
+  struct Pending {
+    std::unique_ptr<Node> node;
+    int nesting;
+  };
+
+  // The first of `nodes` is taken first.
+  void push(Nodes nodes, int nesting) {
+    for (auto& node : nodes | std::views::reverse) pending_.push_back({std::move(node), nesting});
+  }
+
+  // What stands for `value` now: a composition's result may itself have been a composite's.
+  Value* current(Value* value) const {
+    for (auto found = replaced_.find(value); found != replaced_.end();
+         found = replaced_.find(value))
+      value = found->second;
+    return value;
+  }
+
+  void expand(std::unique_ptr<Node> node, int nesting) {
+    TCC_CHECK(nesting < kMaxNesting, node->op_name(), " is composed of itself");
+    Builder builder(graph_);
+    builder.set_location(node->location);
+    const std::vector<Value*> results = node->op->compose(builder, *node);
+    TCC_CHECK(results.size() == node->outputs.size(), node->op_name(), " composes ", results.size(),
+              " results of ", node->outputs.size());
+    Nodes made = std::exchange(graph_.nodes(), {});
+    std::unordered_set<const Node*> is_made;
+    for (const auto& each : made) is_made.insert(each.get());
+    for (size_t k = 0; k < results.size(); ++k) {
+      Value* old = node->outputs[k];
+      TCC_CHECK(results[k]->type == old->type, node->op_name(), " composes ",
+                to_string(results[k]->type), " for ", to_string(old->type));
+      replaced_[old] = results[k];
+      // Once only: a composition may return one value twice, or an operand of its own.
+      if (is_made.erase(results[k]->producer)) results[k]->name = old->name;
+    }
+    push(std::move(made), nesting + 1);
+    retired_.push_back(std::move(node));
+  }
+
+  Graph& graph_;
+  const std::function<bool(const Node&)>& keep_;
+  std::vector<Pending> pending_;  // the last is next
+  Nodes done_;
+  Nodes retired_;  // their results lead back to them until those are removed
+  std::unordered_map<const Value*, Value*> replaced_;
+};
+
+}  // namespace
+
+void decompose(Graph& graph, const std::function<bool(const Node&)>& keep) {
+  Decomposer(graph, keep).run();
+}
+
+}  // namespace tcc::ir

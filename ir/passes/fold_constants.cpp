@@ -1,0 +1,95 @@
+#include "ir/passes/fold_constants.h"
+
+#include <algorithm>
+
+#include "ir/op.h"
+#include "ir/passes/folded_constant.h"
+
+namespace tcc::ir {
+namespace {
+
+constexpr int64_t kSmall = 4096;  // elements that are always worth having
+constexpr int64_t kMaxGrowth = 4;
+constexpr int kMaxDepth = 1000;  // of constants made of constants: they are destroyed recursively
+
+bool is_concrete(std::span<const SymInt> values) {
+  return std::ranges::all_of(values, &SymInt::is_const);
+}
+
+bool has_concrete_attrs(const Node& node) {
+  return std::ranges::all_of(node.attrs, [](const auto& entry) {
+    const auto* values = std::get_if<std::vector<SymInt>>(&entry.second);
+    return !values || is_concrete(*values);
+  });
+}
+
+// The elements of all values (omitted ones have none), or nothing if a size is symbolic or
+// impossible.
+std::optional<double> total_elements(const std::vector<Value*>& values) {
+  double total = 0;
+  for (const Value* value : values) {
+    if (!value) continue;
+    if (!is_concrete(value->shape())) return std::nullopt;
+    const auto bytes = tensor_bytes(value->dtype(), const_shape(*value));
+    if (!bytes) return std::nullopt;
+    total += static_cast<double>(*bytes) / size_bytes(value->dtype());
+  }
+  return total;
+}
+
+// How many folded constants lie below a node, on the longest way.
+int folding_depth(const Node& node) {
+  int depth = 0;
+  for (const Value* input : node.inputs) {
+    const auto* data = input ? dynamic_cast<const FoldedConstant*>(input->data.get()) : nullptr;
+    if (data) depth = std::max(depth, data->folding()->depth);
+  }
+  return depth + 1;
+}
+
+bool is_foldable(const Node& node) {
+  if (!node.subgraphs.empty() || !(node.op->reference || node.op->compose)) return false;
+  for (const Value* input : node.inputs)
+    if (input && (!input->is_constant() || input->is_mutable)) return false;
+  if (!has_concrete_attrs(node) || folding_depth(node) > kMaxDepth) return false;
+  const auto before = total_elements(node.inputs), after = total_elements(node.outputs);
+  return before && after && *after <= std::max<double>(kSmall, kMaxGrowth * *before);
+}
+
+FoldingPtr folding_of(const Node& node) {
+  auto folding = std::make_shared<Folding>();
+  folding->op = node.op;
+  folding->attrs = node.attrs;
+  folding->location = node.location;
+  folding->depth = folding_depth(node);
+  for (const Value* input : node.inputs)
+    folding->operands.push_back(input ? Folding::Operand{input->name, input->type, input->data}
+                                      : Folding::Operand{});
+  for (const Value* output : node.outputs) folding->results.push_back(output->type);
+  return folding;
+}
+
+// The node's results become constants in place, so that whoever uses them need not be told.
+void fold(const Node& node) {
+  const FoldingPtr folding = folding_of(node);
+  for (Value* output : node.outputs) {
+    output->kind = Value::Kind::constant;
+    output->data = std::make_shared<FoldedConstant>(folding, output->output_index);
+    output->producer = nullptr;
+    output->output_index = 0;
+  }
+}
+
+}  // namespace
+
+void fold_constants(Graph& graph) {
+  for (auto& node : graph.nodes()) {
+    if (!is_foldable(*node)) continue;
+    fold(*node);
+    node.reset();
+  }
+  std::erase(graph.nodes(), nullptr);
+  graph.remove_dead();
+}
+
+}  // namespace tcc::ir

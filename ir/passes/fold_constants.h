@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tcc::ir {
+
+// Makes constants of the results of nodes whose operands are all immutable constants and whose
+// sizes are all known.
+//
+// A folded constant is lazy: its data is computed on first use by the reference interpreter,
+// together with the folded constants that it is made of, in f64 and rounded once to its dtype.
+// Where it is the same everywhere, because an elementwise op met splats, ConstantData::splat()
+// knows the value.
+//
+// Nothing is folded that makes data grow: a result of more than 4096 elements and more than 4 times
+// the operands' stays a node (broadcasts, iota).
+void fold_constants(Graph& graph);
+
+}  // namespace tcc::ir
