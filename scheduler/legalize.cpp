@@ -52,9 +52,9 @@ class LaneReductions {
     }
   }
 
-  // Every dialect shuffles 32- and 64-bit numbers; bool goes through shared memory.
+  // Every device shuffles 32-bit numbers; the rest goes through shared memory.
   bool shuffles(const std::vector<DType>& dtypes) const {
-    return std::none_of(dtypes.begin(), dtypes.end(), [](DType d) { return d == DType::boolean || size_bytes(d) < 4; });
+    return std::none_of(dtypes.begin(), dtypes.end(), [](DType d) { return d == DType::boolean || size_bytes(d) != 4; });
   }
 
   void shuffle_step(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, Block& out) {

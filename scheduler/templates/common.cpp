@@ -17,7 +17,8 @@ int64_t numel(const ir::Value* value) {
 
 Kernel start_kernel(const Region& region) {
   Kernel kernel;
-  kernel.name = region.name();
+  // The ending keeps the name apart from functions of the target language.
+  kernel.name = region.name() + "_kernel";
   for (const ir::Value* value : region.inputs) {
     const Layout& layout = region.layout(value);
     kernel.arguments.push_back({value->dtype(), false, layout.elements, 16});

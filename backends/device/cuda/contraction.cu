@@ -1,0 +1,191 @@
+// Matrix products on FMA units: out[row, col] = sum over k of A[row, k] * B[k, col], per batch.
+//
+// A workgroup computes a BLOCK_M x BLOCK_N tile, a thread THREAD_M x THREAD_N of it in registers. Tiles of A and B go
+// through shared memory, k-major, two of each: the next is loaded into registers while this one is multiplied.
+// Hooks: load_a, load_b (index maps, prologues, bounds), epilogue (a row segment of SEGMENT results).
+// Long sums are folded every FOLD_TILES tiles into a second set of accumulators, which keeps f32 results within a few
+// ulp of exact.
+#ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
+#define ACC f32
+#define INDEX i32
+#define BLOCK_M 64
+#define BLOCK_N 64
+#define BLOCK_K 16
+#define THREAD_M 8
+#define THREAD_N 4
+#define SIZE_K 1024
+#define TILES_M 16
+#define TILES_N 16
+#define A_VECTOR 4
+#define A_ALONG_K 1
+#define B_VECTOR 4
+#define B_ALONG_K 0
+#define SEGMENT 4
+#define FOLD_TILES 8
+#define WORKGROUP 128
+#define GRID 256
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) contraction(const f32* __restrict__ b0, const f32* __restrict__ b1, f32* __restrict__ b2)
+#define TCC_BLOCK blockIdx.x
+#define TCC_THREAD threadIdx.x
+#define TCC_BUFFERS b0, b1, b2,
+static __device__ __forceinline__ void load_a(const f32* b0, const f32* b1, f32* b2, i32 batch, i32 at, i32 k, f32 (&v)[4]) {
+  for (i32 i = 0; i < 4; ++i) v[i] = b0[at * SIZE_K + k * 4 + i];
+}
+static __device__ __forceinline__ void load_b(const f32* b0, const f32* b1, f32* b2, i32 batch, i32 at, i32 k, f32 (&v)[4]) {
+  for (i32 i = 0; i < 4; ++i) v[i] = b1[k * BLOCK_N * TILES_N + at * 4 + i];
+}
+static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f32* b2, i32 batch, i32 row, i32 part, const f32 (&acc)[4]) {
+  for (i32 i = 0; i < 4; ++i) b2[row * BLOCK_N * TILES_N + part * 4 + i] = acc[i];
+}
+#endif
+
+#define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
+#define THREADS_N (BLOCK_N / THREAD_N)
+#define SEGMENTS (THREAD_N / SEGMENT)
+// Rows of the shared tiles are padded so that the transposing stores of along-k vectors hit different banks.
+#define STRIDE_A (BLOCK_M + 4)
+#define STRIDE_B (BLOCK_N + 4)
+// Vectors of a tile, and how many each thread moves.
+#define A_VECTORS (BLOCK_M * BLOCK_K / A_VECTOR)
+#define B_VECTORS (BLOCK_N * BLOCK_K / B_VECTOR)
+#define A_STEPS ((A_VECTORS + WORKGROUP - 1) / WORKGROUP)
+#define B_STEPS ((B_VECTORS + WORKGROUP - 1) / WORKGROUP)
+#define A_PER_K (BLOCK_K / A_VECTOR)
+#define A_PER_M (BLOCK_M / A_VECTOR)
+#define B_PER_K (BLOCK_K / B_VECTOR)
+#define B_PER_N (BLOCK_N / B_VECTOR)
+
+__shared__ __align__(16) ACC tile_a[2][BLOCK_K * STRIDE_A];
+__shared__ __align__(16) ACC tile_b[2][BLOCK_K * STRIDE_B];
+
+TCC_ENTRY {
+  const i32 thread = i32(TCC_THREAD);
+  const INDEX block = INDEX(TCC_BLOCK);
+  if (block >= GRID) return;
+  // Neighbouring workgroups share rows of A within a band of tiles, so that both operands stay in L2.
+  const i32 band = 8;
+  const i32 in_batch = i32(block % (TILES_M * TILES_N));
+  const i32 batch = i32(block / (TILES_M * TILES_N));
+  const i32 band_start = in_batch / (band * TILES_N) * band;
+  const i32 band_rows = TILES_M - band_start < band ? TILES_M - band_start : band;
+  const i32 in_band = in_batch % (band * TILES_N);
+  const i32 row0 = (band_start + in_band % band_rows) * BLOCK_M;
+  const i32 col0 = in_band / band_rows * BLOCK_N;
+  const i32 thread_row = thread / THREADS_N * THREAD_M;
+  const i32 thread_part = thread % THREADS_N;
+
+  ACC acc[THREAD_M][THREAD_N];
+#if FOLD_TILES
+  ACC total[THREAD_M][THREAD_N];
+#endif
+#pragma unroll
+  for (i32 i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+    for (i32 j = 0; j < THREAD_N; ++j) {
+      acc[i][j] = ACC(0);
+#if FOLD_TILES
+      total[i][j] = ACC(0);
+#endif
+    }
+  }
+
+  ACC next_a[A_STEPS][A_VECTOR];
+  ACC next_b[B_STEPS][B_VECTOR];
+
+#define FETCH(k0)                                                                                              \
+  _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
+    const i32 n = thread + s * WORKGROUP;                                                                      \
+    if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
+      if (A_ALONG_K)                                                                                           \
+        load_a(TCC_BUFFERS batch, row0 + n / A_PER_K, (k0) / A_VECTOR + n % A_PER_K, next_a[s]);               \
+      else                                                                                                     \
+        load_a(TCC_BUFFERS batch, row0 / A_VECTOR + n % A_PER_M, (k0) + n / A_PER_M, next_a[s]);               \
+    }                                                                                                          \
+  }                                                                                                            \
+  _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
+    const i32 n = thread + s * WORKGROUP;                                                                      \
+    if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
+      if (B_ALONG_K)                                                                                           \
+        load_b(TCC_BUFFERS batch, col0 + n / B_PER_K, (k0) / B_VECTOR + n % B_PER_K, next_b[s]);               \
+      else                                                                                                     \
+        load_b(TCC_BUFFERS batch, col0 / B_VECTOR + n % B_PER_N, (k0) + n / B_PER_N, next_b[s]);               \
+    }                                                                                                          \
+  }
+
+#define PUT(half)                                                                                              \
+  _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
+    const i32 n = thread + s * WORKGROUP;                                                                      \
+    if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
+      _Pragma("unroll") for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
+        if (A_ALONG_K)                                                                                         \
+          tile_a[half][(n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
+        else                                                                                                   \
+          tile_a[half][n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
+      }                                                                                                        \
+    }                                                                                                          \
+  }                                                                                                            \
+  _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
+    const i32 n = thread + s * WORKGROUP;                                                                      \
+    if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
+      _Pragma("unroll") for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
+        if (B_ALONG_K)                                                                                         \
+          tile_b[half][(n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
+        else                                                                                                   \
+          tile_b[half][n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
+      }                                                                                                        \
+    }                                                                                                          \
+  }
+
+  FETCH(0)
+  PUT(0)
+  __syncthreads();
+  for (i32 tile = 0; tile < K_TILES; ++tile) {
+    const i32 half = tile & 1;
+    const bool more = tile + 1 < K_TILES;
+    if (more) { FETCH((tile + 1) * BLOCK_K) }
+#pragma unroll
+    for (i32 k = 0; k < BLOCK_K; ++k) {
+      ACC a[THREAD_M];
+      ACC b[THREAD_N];
+#pragma unroll
+      for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[half][k * STRIDE_A + thread_row + i];
+      // Segments of one thread lie THREADS_N segments apart: a warp reads neighbouring addresses.
+#pragma unroll
+      for (i32 j = 0; j < THREAD_N; ++j)
+        b[j] = tile_b[half][k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
+#pragma unroll
+      for (i32 i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += a[i] * b[j];
+    }
+#if FOLD_TILES
+    if (tile % FOLD_TILES == FOLD_TILES - 1) {
+#pragma unroll
+      for (i32 i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (i32 j = 0; j < THREAD_N; ++j) {
+          total[i][j] += acc[i][j];
+          acc[i][j] = ACC(0);
+        }
+    }
+#endif
+    if (more) { PUT(1 - half) }
+    __syncthreads();
+  }
+
+#pragma unroll
+  for (i32 i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+    for (i32 s = 0; s < SEGMENTS; ++s) {
+      ACC part[SEGMENT];
+#pragma unroll
+      for (i32 j = 0; j < SEGMENT; ++j) {
+        part[j] = acc[i][s * SEGMENT + j];
+#if FOLD_TILES
+        part[j] += total[i][s * SEGMENT + j];
+#endif
+      }
+      epilogue(TCC_BUFFERS batch, row0 + thread_row + i, col0 / SEGMENT + s * THREADS_N + thread_part, part);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+// The emitter: kernel IR to a target's text. It walks the kernel once; everything that differs between targets comes
+// from a Dialect table or a device source file.
+#pragma once
+
+#include <string>
+
+#include "scheduler/kernel.h"
+#include "scheduler/target.h"
+
+namespace tcc::backends {
+
+struct EmittedKernel {
+  std::string source;           // a whole translation unit
+  bool argument_table = false;  // more arguments than push constants hold: they come through a table in memory
+};
+
+struct EmitOptions {
+  bool library = true;  // false: without prelude and math, for reading
+};
+
+// `kernel` is legalised for `target`. Deterministic.
+EmittedKernel emit(const sched::Kernel& kernel, const sched::Target& target, const EmitOptions& options = {});
+
+}  // namespace tcc::backends

@@ -1,0 +1,277 @@
+#include "backends/emit/printer.h"
+
+#include <algorithm>
+
+#include "backends/emit/scalar_table.h"
+#include "support/error.h"
+
+namespace tcc::backends {
+
+using ir::ExprNode;
+using sched::Stmt;
+
+Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent)
+    : kernel_(kernel), dialect_(dialect), indent_(indent) {}
+
+std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
+
+std::string without_parentheses(const std::string& text) {
+  if (text.size() < 2 || text.front() != '(' || text.back() != ')') return text;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')' && --depth == 0 && i + 1 < text.size()) return text;
+  }
+  return text.substr(1, text.size() - 2);
+}
+
+void Printer::line(const std::string& text) { text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
+
+void Printer::block(const sched::Block& block) {
+  for (const Stmt& stmt : block) {
+    // What one statement shared, the next computes again: variables may have changed in between.
+    uses_.clear();
+    names_.clear();
+    statement(stmt);
+  }
+}
+
+void Printer::scoped(const sched::Block& body) {
+  std::set<std::string> indirect = indirect_;
+  ++indent_;
+  block(body);
+  --indent_;
+  indirect_ = std::move(indirect);
+}
+
+void Printer::loop(const SymInt& axis, bool unroll, const sched::Block& body) {
+  if (axis.is_const()) {  // one iteration
+    line("{");
+    scoped(body);
+    line("}");
+    return;
+  }
+  std::string name = axis.as_atom()->name;
+  if (unroll) line(dialect_.unroll);
+  line("for (" + index_type() + " " + name + " = 0; " + name + " < " + index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
+  scoped(body);
+  line("}");
+}
+
+void Printer::statement(const Stmt& stmt) {
+  switch (stmt.kind) {
+    case Stmt::Kind::let_index:
+      if (stmt.axis.is_const()) return;
+      line(index_type() + " " + stmt.axis.as_atom()->name + " = " + index(stmt.index) + ";");
+      return;
+    case Stmt::Kind::declare: {
+      std::string value = expression(stmt.value);
+      line(compute_type(stmt.dtype) + " " + stmt.name + " = " + without_parentheses(value) + ";");
+      return;
+    }
+    case Stmt::Kind::assign: {
+      std::string value = expression(stmt.value);
+      line(stmt.name + " = " + without_parentheses(value) + ";");
+      return;
+    }
+    case Stmt::Kind::array:
+      line(compute_type(stmt.dtype) + " " + stmt.name + "[" + std::to_string(stmt.count) + "];");
+      return;
+    case Stmt::Kind::set_element: {
+      std::string value = expression(stmt.value), at = index(stmt.index);
+      line(stmt.name + "[" + at + "] = " + without_parentheses(value) + ";");
+      return;
+    }
+    case Stmt::Kind::store: {
+      std::string value = expression(stmt.value), element = buffer_element(stmt.buffer, stmt.index);
+      DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+      line(element + " = " + to_storage(stored, stmt.value->dtype, without_parentheses(value), dialect_.storage.at(stored)) + ";");
+      return;
+    }
+    case Stmt::Kind::load_vector: load_vector(stmt); return;
+    case Stmt::Kind::store_vector: store_vector(stmt); return;
+    case Stmt::Kind::loop: loop(stmt.axis, stmt.unroll, stmt.body); return;
+    case Stmt::Kind::branch: {
+      std::string condition = expression(stmt.value);
+      line("if (" + without_parentheses(condition) + ") {");
+      scoped(stmt.body);
+      if (!stmt.otherwise.empty()) {
+        line("} else {");
+        scoped(stmt.otherwise);
+      }
+      line("}");
+      return;
+    }
+    case Stmt::Kind::barrier: line(dialect_.barrier); return;
+    case Stmt::Kind::return_value: {
+      std::string value = expression(stmt.value);
+      line("return " + without_parentheses(value) + ";");
+      return;
+    }
+    case Stmt::Kind::reduce_lanes: break;
+  }
+  throw InternalError("a kernel was printed before it was legalised");
+}
+
+int Printer::vector_elements(const Stmt& stmt) const {
+  const sched::Argument& argument = kernel_.arguments[static_cast<size_t>(stmt.buffer)];
+  int bytes = size_bytes(argument.dtype);
+  if (bytes != 2 && bytes != 4) return 1;
+  int64_t elements = std::min<int64_t>(stmt.count, 16 / bytes);
+  elements = std::min(elements, argument.alignment / bytes);
+  while (elements > 1 && (!stmt.index.divisible_by(elements) || stmt.count % elements != 0)) elements /= 2;
+  return elements * bytes >= 4 ? static_cast<int>(elements) : 1;
+}
+
+namespace {
+
+std::string component(const std::string& vector, int words, int i) {
+  return words == 1 ? vector : vector + "." + "xyzw"[i];
+}
+
+// The elements in one 32-bit word.
+std::vector<std::string> unpack(DType stored, const std::string& word) {
+  switch (stored) {
+    case DType::f32: return {"tcc_bits_f32(" + word + ")"};
+    case DType::i32: return {"i32(" + word + ")"};
+    case DType::u32: return {word};
+    case DType::bf16: return {"tcc_bits_f32(" + word + " << 16)", "tcc_bits_f32(" + word + " & 0xffff0000u)"};
+    case DType::f16: return {"tcc_f16_to_f32(" + word + " & 0xffffu)", "tcc_f16_to_f32(" + word + " >> 16)"};
+    case DType::i16: return {"(i32(" + word + " << 16) >> 16)", "(i32(" + word + ") >> 16)"};
+    case DType::u16: return {"(" + word + " & 0xffffu)", "(" + word + " >> 16)"};
+    default: break;
+  }
+  throw InternalError("no vector access of this dtype");
+}
+
+std::string pack(DType stored, const std::vector<std::string>& values) {
+  auto half = [&](const std::string& value) {
+    if (stored == DType::i16 || stored == DType::u16) return "(u32(" + value + ") & 0xffffu)";
+    return "tcc_f32_to_" + std::string(name(stored)) + "(" + value + ")";
+  };
+  if (values.size() == 2) return half(values[0]) + " | (" + half(values[1]) + " << 16)";
+  return stored == DType::f32 ? "tcc_f32_bits(" + values[0] + ")" : "u32(" + values[0] + ")";
+}
+
+}  // namespace
+
+void Printer::load_vector(const Stmt& stmt) {
+  DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+  int elements = vector_elements(stmt);
+  if (elements == 1) {
+    for (int64_t i = 0; i < stmt.count; ++i)
+      line(stmt.name + "[" + std::to_string(i) + "] = " + from_storage(stored, buffer_element(stmt.buffer, stmt.index + i)) + ";");
+    return;
+  }
+  int per_word = 4 / size_bytes(stored), words = elements / per_word;
+  vector_words_.insert(words);
+  std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
+  for (int64_t start = 0; start < stmt.count; start += elements) {
+    std::string vector = "w" + std::to_string(next_++);
+    std::string at = index(floordiv(stmt.index + start, elements));
+    line(type + " " + vector + " = " +
+         fill(dialect_.vector_load, {{"word", type}, {"words", std::to_string(words)}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}}) + ";");
+    for (int w = 0; w < words; ++w) {
+      std::vector<std::string> parts = unpack(stored, component(vector, words, w));
+      for (int p = 0; p < per_word; ++p)
+        line(stmt.name + "[" + std::to_string(start + w * per_word + p) + "] = " + without_parentheses(parts[static_cast<size_t>(p)]) + ";");
+    }
+  }
+}
+
+void Printer::store_vector(const Stmt& stmt) {
+  DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+  DType from = compute_dtype(stored);
+  int elements = vector_elements(stmt);
+  auto element = [&](int64_t i) { return stmt.name + "[" + std::to_string(i) + "]"; };
+  if (elements == 1) {
+    for (int64_t i = 0; i < stmt.count; ++i)
+      line(buffer_element(stmt.buffer, stmt.index + i) + " = " + to_storage(stored, from, element(i), dialect_.storage.at(stored)) + ";");
+    return;
+  }
+  int per_word = 4 / size_bytes(stored), words = elements / per_word;
+  vector_words_.insert(words);
+  std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
+  for (int64_t start = 0; start < stmt.count; start += elements) {
+    std::string values;
+    for (int w = 0; w < words; ++w) {
+      std::vector<std::string> parts;
+      for (int p = 0; p < per_word; ++p) parts.push_back(element(start + w * per_word + p));
+      values += (w ? ", " : "") + pack(stored, parts);
+    }
+    std::string vector = words == 1 ? values : fill(dialect_.vector_make, {{"words", std::to_string(words)}, {"values", values}});
+    std::string at = index(floordiv(stmt.index + start, elements));
+    line(fill(dialect_.vector_store, {{"word", type}, {"words", std::to_string(words)}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}, {"value", vector}}) + ";");
+  }
+}
+
+std::string Printer::buffer_element(int buffer, const SymInt& offset) {
+  return fill(dialect_.element, {{"buffer", buffer_name(buffer)}, {"index", index(offset)}});
+}
+
+// ---- indices --------------------------------------------------------------------------------------------------------
+
+std::string Printer::index_constant(int64_t value) const {
+  if (value > INT32_MAX || value < INT32_MIN) return fill(dialect_.int64_literal, {{"value", std::to_string(value)}});
+  return std::to_string(value);
+}
+
+std::string Printer::index(const SymInt& value) {
+  if (value.is_const()) return index_constant(value.value());
+  std::string text;
+  for (const auto& term : value.terms()) {
+    int64_t coefficient = term.coefficient;
+    if (text.empty())
+      text = coefficient < 0 ? "-" : "";
+    else
+      text += coefficient < 0 ? " - " : " + ";
+    std::string product;
+    for (const auto& a : term.atoms) product += (product.empty() ? "" : " * ") + atom(a);
+    int64_t magnitude = coefficient < 0 ? -coefficient : coefficient;
+    text += magnitude == 1 ? product : product + " * " + index_constant(magnitude);
+  }
+  if (value.constant() != 0)
+    text += value.constant() < 0 ? " - " + index_constant(-value.constant()) : " + " + index_constant(value.constant());
+  return text;
+}
+
+std::string Printer::index_operand(const SymInt& value) {
+  std::string text = index(value);
+  bool simple = text.find(' ') == std::string::npos && text[0] != '-';
+  return simple ? text : "(" + text + ")";
+}
+
+std::string Printer::atom(const ir::AtomPtr& atom) {
+  using Kind = ir::Atom::Kind;
+  switch (atom->kind) {
+    case Kind::axis:
+    case Kind::symbol: return atom->name;
+    case Kind::indirect:
+      if (indirect_.insert(atom->name).second) {
+        count_uses(atom->value);
+        std::string value = render(atom->value);
+        line(index_type() + " " + atom->name + " = " + index_type() + "(" + without_parentheses(value) + ");");
+      }
+      return atom->name;
+    case Kind::floordiv:
+    case Kind::mod: {
+      const SymInt &a = atom->args[0], &b = atom->args[1];
+      bool division = atom->kind == Kind::floordiv;
+      if (b.is_const() && (b.value() & (b.value() - 1)) == 0) {
+        int shift = 0;
+        while ((int64_t{1} << shift) < b.value()) ++shift;
+        return "(" + index_operand(a) + (division ? " >> " + std::to_string(shift) : " & " + index_constant(b.value() - 1)) + ")";
+      }
+      if (a.range().lo >= 0) return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
+      return std::string("tcc_") + (division ? "floordiv_" : "mod_") + index_type() + "(" + index(a) + ", " + index(b) + ")";
+    }
+    case Kind::min:
+    case Kind::max: {
+      auto argument = [&](const SymInt& value) { return kernel_.wide_index ? "i64(" + index(value) + ")" : index(value); };
+      return std::string(atom->kind == Kind::min ? "min(" : "max(") + argument(atom->args[0]) + ", " + argument(atom->args[1]) + ")";
+    }
+  }
+  throw InternalError("an atom of unknown kind");
+}
+
+}  // namespace tcc::backends

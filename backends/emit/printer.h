@@ -1,0 +1,69 @@
+// Prints the statements and expressions of one kernel or hook in a dialect.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/emit/dialect.h"
+#include "scheduler/kernel.h"
+
+namespace tcc::backends {
+
+class Printer {
+ public:
+  Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent);
+
+  void block(const sched::Block& block);
+  void line(const std::string& text);
+  const std::string& text() const { return text_; }
+  // Vector widths (in 32-bit words) of the accesses printed so far.
+  const std::set<int>& vector_words() const { return vector_words_; }
+  std::string index_type() const { return kernel_.wide_index ? "i64" : "i32"; }
+
+ private:
+  using SymInt = ir::SymInt;
+  using Expr = ir::Expr;
+
+  void statement(const sched::Stmt& stmt);
+  void scoped(const sched::Block& body);
+  void loop(const SymInt& axis, bool unroll, const sched::Block& body);
+  void load_vector(const sched::Stmt& stmt);
+  void store_vector(const sched::Stmt& stmt);
+  int vector_elements(const sched::Stmt& stmt) const;
+
+  // The expression as text; what it needs first (shared parts, serial loops) is printed as statements.
+  std::string expression(const Expr& e);
+  void count_uses(const Expr& e);
+  std::string render(const Expr& e);
+  std::string render_now(const Expr& e);
+  std::string render_call(const Expr& e);
+  std::string render_random(const Expr& e);
+  std::string reduction(const Expr& e);
+  std::string constant(const Expr& e) const;
+  std::string named(const Expr& e, const std::string& text);
+  std::string plain_index(const Expr& e);
+
+  std::string index(const SymInt& value);            // may be a sum
+  std::string index_operand(const SymInt& value);    // parenthesised where needed
+  std::string atom(const ir::AtomPtr& atom);
+  std::string index_constant(int64_t value) const;
+  std::string buffer_element(int buffer, const SymInt& offset);
+
+  const sched::Kernel& kernel_;
+  const Dialect& dialect_;
+  int indent_;
+  int next_ = 0;
+  std::string text_;
+  std::map<const ir::ExprNode*, int> uses_;
+  std::map<const ir::ExprNode*, std::string> names_;  // shared parts of the statement at hand
+  std::set<std::string> indirect_;                    // indirect indices declared in this scope
+  std::set<int> vector_words_;
+};
+
+std::string buffer_name(int buffer);
+// "(a + b)" without its outer parentheses.
+std::string without_parentheses(const std::string& text);
+
+}  // namespace tcc::backends
