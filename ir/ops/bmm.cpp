@@ -1,0 +1,36 @@
+#include "ir/builder.h"
+#include "ir/ops/_attributes.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_bmm() {
+  OpDef op;
+  op.name = "bmm";
+  op.kind = OpKind::composite;
+  op.operands = {"a", "b"};
+  op.doc =
+      "Products of the matrices of two batches [B, M, K] and [B, K, N], without broadcasting; "
+      "torch.bmm";
+  op.infer = [](const InferContext& context) -> std::vector<Type> {
+    const Type& a = *context.inputs[0];
+    const Type& b = *context.inputs[1];
+    const bool fits = a.shape.size() == 3 && b.shape.size() == 3 && a.shape[0] == b.shape[0] &&
+                      a.shape[2] == b.shape[1];
+    context.require(fits, str("the operands must be [B, M, K] and [B, K, N], not ",
+                              shape_text(a.shape), " and ", shape_text(b.shape)));
+    context.require(a.dtype == b.dtype, "the operands differ in dtype");
+    return {{a.dtype, checked_shape(context, {a.shape[0], a.shape[1], b.shape[2]})}};
+  };
+  op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
+    return {b.matmul(node.inputs[0], node.inputs[1])};
+  };
+  op.samples = {
+      {{{DType::f32, {3, 5, 7}}, {DType::f32, {3, 7, 2}}}},
+      {{{DType::f32, {1, 1, 33}}, {DType::f32, {1, 33, 17}}}},
+      {{{DType::f16, {2, 16, 24}}, {DType::f16, {2, 24, 8}}}},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops

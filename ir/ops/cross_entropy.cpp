@@ -1,0 +1,40 @@
+#include "ir/ops/_loss.h"
+#include "ir/ops/_norm.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_cross_entropy() {
+  OpDef op;
+  op.name = "cross_entropy";
+  op.kind = OpKind::composite;
+  op.operands = {"input", "target"};
+  op.attrs = {
+      ignore_index_attr(), loss_reduction_attr(), {"label_smoothing", AttrType::number, 0.0}};
+  op.doc =
+      "nll_loss of log_softmax(input [N, C, ...]) against class indices in target [N, ...]; "
+      "torch.nn.functional.cross_entropy";
+  op.infer = [](const InferContext& context) {
+    const double smoothing = context.node.attr<double>("label_smoothing");
+    context.require(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0 and 1");
+    return infer_class_loss(context);
+  };
+  op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
+    Value* input = node.inputs[0];
+    Value* log_prob = b.op("log_softmax", {b.compute(input)}, {{"dim", class_dim(input->shape())}});
+    Value* loss = class_loss(b, node, log_prob, node.attr<double>("label_smoothing"));
+    return {b.cast(loss, input->dtype())};
+  };
+  op.samples = {
+      {{{DType::f32, {5, 8}}, {DType::i64, {5}}}},
+      {{{DType::f32, {2, 8, 3}}, {DType::i64, {2, 3}}},
+       {{"reduction", "none"}, {"ignore_index", 2}}},
+      {{{DType::f32, {33, 10}}, {DType::i64, {33}}},
+       {{"label_smoothing", 0.1}, {"ignore_index", 3}}},
+      {{{DType::f32, {8}}, {DType::i64, {}}}},
+      {{{DType::f16, {4, 1000}}, {DType::i32, {4}}}, {{"reduction", "sum"}}},
+      {{{DType::bf16, {6, 130}}, {DType::i64, {6}}}},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,57 @@
+#include "ir/builder.h"
+#include "ir/ops/_attributes.h"
+#include "ir/ops/_norm.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+std::vector<Type> infer_linear(const InferContext& context) {
+  const Type& x = *context.inputs[0];
+  const Type& weight = *context.inputs[1];
+  const auto shapes = [&] { return shape_text(x.shape) + " and " + shape_text(weight.shape); };
+  context.require(!x.shape.empty() && weight.shape.size() == 2,
+                  "x must be [..., in] and weight [out, in], not " + shapes());
+  context.require(x.shape.back() == weight.shape[1],
+                  str("the inner dims of x and weight, ", shapes(), ", differ: ", x.shape.back(),
+                      " and ", weight.shape[1]));
+  for (size_t k = 1; k < context.inputs.size(); ++k)
+    context.require(
+        !context.inputs[k] || context.inputs[k]->dtype == x.dtype,
+        str("operand ", k, " is ", context.inputs[k] ? name(context.inputs[k]->dtype) : "",
+            ", x is ", name(x.dtype)));
+  require_shape(context, 2, {weight.shape[0]}, "[out]");
+  Shape out = x.shape;
+  out.back() = weight.shape[0];
+  return {{x.dtype, checked_shape(context, std::move(out))}};
+}
+
+}  // namespace
+
+OpDef make_linear() {
+  OpDef op;
+  op.name = "linear";
+  op.kind = OpKind::composite;
+  op.operands = {"x", "weight", "bias?"};
+  op.doc =
+      "x [..., in] times the transpose of weight [out, in], plus bias [out]; "
+      "torch.nn.functional.linear";
+  op.infer = infer_linear;
+  op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
+    Value* product = b.matmul(node.inputs[0], b.transpose(node.inputs[1], 0, 1));
+    return {node.inputs[2] ? b.add(product, node.inputs[2]) : product};
+  };
+  op.samples = {
+      {{{DType::f32, {5, 7}}, {DType::f32, {3, 7}}, {DType::f32, {3}}}},
+      {{{DType::f32, {7}}, {DType::f32, {3, 7}}}},
+      {{{DType::f32, {2, 9, 33}}, {DType::f32, {17, 33}}, {DType::f32, {17}}}},
+      {{{DType::f32, {1, 1}}, {DType::f32, {1, 1}}, {DType::f32, {1}}}},
+      {{{DType::f32, {0, 7}}, {DType::f32, {3, 7}}, {DType::f32, {3}}}},
+      {{{DType::f16, {32, 64}}, {DType::f16, {48, 64}}, {DType::f16, {48}}}},
+      {{{DType::bf16, {4, 130}}, {DType::bf16, {65, 130}}}},
+      {{{DType::f64, {3, 5}}, {DType::f64, {2, 5}}, {DType::f64, {2}}}},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,168 @@
+#include <cmath>
+#include <limits>
+
+#include "ir/builder.h"
+#include "ir/ops/_attributes.h"
+#include "ir/ops/_norm.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+Shape batch_dims(const Shape& shape) { return {shape.begin(), shape.end() - 2}; }
+
+void check_mask(const InferContext& context, const Shape& scores) {
+  const Type* mask = context.inputs[3];
+  if (!mask) return;
+  context.require(!context.node.attr<bool>("is_causal"),
+                  "attn_mask and is_causal exclude each other");
+  context.require(mask->dtype == DType::boolean || is_float(mask->dtype),
+                  "attn_mask must be bool or float");
+  context.require(
+      context.broadcast(mask->shape, scores) == scores,
+      str("attn_mask ", shape_text(mask->shape), " does not broadcast to ", shape_text(scores)));
+}
+
+Shape attention_batch(const InferContext& context) {
+  const Shape query = batch_dims(context.inputs[0]->shape),
+              key = batch_dims(context.inputs[1]->shape),
+              value = batch_dims(context.inputs[2]->shape);
+  if (!context.node.attr<bool>("enable_gqa"))
+    return context.broadcast(context.broadcast(query, key), value);
+  context.require(!query.empty() && query.size() == key.size() && key == value,
+                  "enable_gqa needs key and value with the same dims [..., heads, keys, depth] and "
+                  "as many as query");
+  const SymInt &heads = query.back(), &shared = key.back();
+  context.require(shared.is_const() && shared.value() > 0 && heads.divisible_by(shared.value()),
+                  str("the ", heads, " query heads are no multiple of the ", shared, " key heads"));
+  context.require(std::equal(query.begin(), query.end() - 1, key.begin()),
+                  "query and key differ in their batch dims");
+  return query;
+}
+
+std::vector<Type> infer_attention(const InferContext& context) {
+  for (size_t k = 0; k < 3; ++k) {
+    require_float(context, k);
+    context.require(context.inputs[k]->shape.size() >= 2,
+                    "query, key and value must be [..., length, depth]");
+    context.require(context.inputs[k]->dtype == context.inputs[0]->dtype,
+                    "query, key and value must have one dtype");
+  }
+  const auto dim = [&](size_t k, size_t from_end) {
+    const Shape& shape = context.inputs[k]->shape;
+    return shape[shape.size() - from_end];
+  };
+  context.require(dim(0, 1) == dim(1, 1), str("query has depth ", dim(0, 1), ", key ", dim(1, 1)));
+  context.require(dim(1, 2) == dim(2, 2), str("key has length ", dim(1, 2), ", value ", dim(2, 2)));
+  context.require(dim(0, 1).is_const() || context.node.attr<double>("scale") != 0,
+                  "a symbolic depth needs an explicit scale");
+  const DType dtype = context.inputs[0]->dtype;
+  Shape lse = attention_batch(context);
+  lse.push_back(dim(0, 2));
+  Shape scores = lse, out = lse;
+  scores.push_back(dim(1, 2));
+  out.push_back(dim(2, 1));
+  check_mask(context, checked_shape(context, scores));
+  return {{dtype, checked_shape(context, std::move(out))}, {compute_dtype(dtype), lse}};
+}
+
+// True where key <= query: [queries, keys].
+Value* causal_mask(Builder& b, const SymInt& queries, const SymInt& keys) {
+  const auto positions = [&](const SymInt& count, int64_t dim) {
+    return b.unsqueeze(
+        b.op("arange", {}, {{"end", std::vector<SymInt>{count}}, {"dtype", DType::i64}}), dim);
+  };
+  return b.op("le", {positions(keys, 0), positions(queries, 1)});
+}
+
+Value* masked_scores(Builder& b, const Node& node, Value* scores) {
+  const auto& shape = scores->shape();
+  Value* mask = node.inputs[3];
+  if (node.attr<bool>("is_causal")) mask = causal_mask(b, shape[shape.size() - 2], shape.back());
+  if (!mask) return scores;
+  if (mask->dtype() != DType::boolean) return b.add(scores, b.cast(mask, scores->dtype()));
+  return b.op("where",
+              {mask, scores, b.scalar(scores->dtype(), -std::numeric_limits<double>::infinity())});
+}
+
+std::vector<Value*> compose_attention(Builder& b, const Node& node) {
+  Value* query = node.inputs[0];
+  Value* key = node.inputs[1];
+  Value* value = node.inputs[2];
+  const DType dtype = query->dtype();
+  const Shape out = node.outputs[0]->shape();
+  // Query heads that share a key head are rows of one product with it: [..., heads, L, .] as [...,
+  // key heads, group * L, .].
+  const bool grouped = node.attr<bool>("enable_gqa");
+  const auto regroup = [&](Value* x) {
+    Shape shape = x->shape();
+    if (!grouped) return x;
+    const SymInt& heads = shape[shape.size() - 3];
+    const SymInt& shared = key->shape()[key->shape().size() - 3];
+    shape[shape.size() - 2] = shape[shape.size() - 2] * floordiv(heads, shared);
+    shape[shape.size() - 3] = shared;
+    return b.reshape(x, shape);
+  };
+  double scale = node.attr<double>("scale");
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(query->shape().back().value()));
+  Value* scores = b.compute(b.matmul(regroup(query), b.transpose(key, -2, -1)));
+  if (grouped) {
+    Shape shape(out.begin(), out.end() - 1);
+    shape.push_back(key->shape()[key->shape().size() - 2]);
+    scores = b.reshape(scores, shape);
+  }
+  scores = b.mul(scores, b.scalar(scores->dtype(), scale));
+  scores = masked_scores(b, node, scores);
+
+  Value* max = b.reduce("amax", scores, {-1}, true);
+  Value* exp = b.unary("exp", b.sub(scores, max));
+  Value* sum = b.reduce("sum", exp, {-1}, true);
+  Value* weights = b.cast(b.div(exp, sum), dtype);
+  Value* result = b.reshape(b.matmul(regroup(weights), value), out);
+  // A row without keys has the maximum -inf, which is its log-sum-exp.
+  Value* lse = b.op("where", {b.unary("isinf", max), max, b.add(b.unary("log", sum), max)});
+  // The batch dims of value may be more than those of the scores.
+  Shape kept = node.outputs[1]->shape();
+  kept.push_back(1);
+  return {result, b.reshape(b.expand(lse, kept), node.outputs[1]->shape())};
+}
+
+}  // namespace
+
+OpDef make_scaled_dot_product_attention() {
+  OpDef op;
+  op.name = "scaled_dot_product_attention";
+  op.kind = OpKind::composite;
+  op.operands = {"query", "key", "value", "attn_mask?"};
+  op.attrs = {{"is_causal", AttrType::boolean, false},
+              {"scale", AttrType::number, 0.0},  // 0: 1 / sqrt(depth)
+              {"enable_gqa", AttrType::boolean, false}};
+  op.results = {"out", "logsumexp"};
+  op.doc =
+      "softmax(query key^T * scale + attn_mask) value, and the log-sum-exp of the scores; a bool "
+      "mask is true where a "
+      "query sees a key, and a query that sees none gives NaN; "
+      "torch.nn.functional.scaled_dot_product_attention";
+  op.infer = infer_attention;
+  op.compose = compose_attention;
+  using enum DType;
+  const Attrs causal = {{"is_causal", true}};
+  op.samples = {
+      {{{f32, {2, 3, 5, 8}}, {f32, {2, 3, 7, 8}}, {f32, {2, 3, 7, 6}}}},
+      {{{f32, {2, 3, 9, 8}}, {f32, {2, 3, 9, 8}}, {f32, {2, 3, 9, 8}}}, causal},
+      {{{f32, {1, 2, 4, 8}}, {f32, {1, 2, 6, 8}}, {f32, {1, 2, 6, 8}}}, causal},
+      {{{f32, {5, 8}}, {f32, {7, 8}}, {f32, {7, 8}}}, {{"scale", 0.5}}},
+      {{{f32, {2, 4, 3, 8}}, {f32, {2, 2, 5, 8}}, {f32, {2, 2, 5, 8}}}, {{"enable_gqa", true}}},
+      {{{f32, {1, 2, 4, 8}}, {f32, {1, 2, 6, 8}}, {f32, {1, 2, 6, 8}}, {f32, {4, 6}}}},
+      {.inputs = {{f32, {2, 4, 8}}, {f32, {2, 16, 8}}, {f32, {2, 16, 8}}, {boolean, {4, 16}}},
+       .int_hi = 2},
+      {{{f32, {2, 1, 4, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 1, 3}}}},
+      {{{f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}}},
+      {{{f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}}, causal},
+      {{{bf16, {1, 4, 16, 32}}, {bf16, {1, 2, 20, 32}}, {bf16, {1, 2, 20, 32}}},
+       {{"enable_gqa", true}}},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops
