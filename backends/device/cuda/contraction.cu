@@ -96,7 +96,7 @@ TCC_ENTRY {
   _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
     const i32 n = thread + s * WORKGROUP;                                                                      \
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
-      if (A_ALONG_K)                                                                                           \
+      if (A_ALONG_K != 0)                                                                                          \
         load_a(TCC_BUFFERS batch, row0 + n / A_PER_K, (k0) / A_VECTOR + n % A_PER_K, next_a[s]);               \
       else                                                                                                     \
         load_a(TCC_BUFFERS batch, row0 / A_VECTOR + n % A_PER_M, (k0) + n / A_PER_M, next_a[s]);               \
@@ -105,22 +105,22 @@ TCC_ENTRY {
   _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
     const i32 n = thread + s * WORKGROUP;                                                                      \
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
-      if (B_ALONG_K)                                                                                           \
+      if (B_ALONG_K != 0)                                                                                           \
         load_b(TCC_BUFFERS batch, col0 + n / B_PER_K, (k0) / B_VECTOR + n % B_PER_K, next_b[s]);               \
       else                                                                                                     \
         load_b(TCC_BUFFERS batch, col0 / B_VECTOR + n % B_PER_N, (k0) + n / B_PER_N, next_b[s]);               \
     }                                                                                                          \
   }
 
-#define PUT(half)                                                                                              \
+#define PUT(slot)                                                                                              \
   _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
     const i32 n = thread + s * WORKGROUP;                                                                      \
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
       _Pragma("unroll") for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
-        if (A_ALONG_K)                                                                                         \
-          tile_a[half][(n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
+        if (A_ALONG_K != 0)                                                                                        \
+          tile_a[slot][(n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
         else                                                                                                   \
-          tile_a[half][n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
+          tile_a[slot][n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
       }                                                                                                        \
     }                                                                                                          \
   }                                                                                                            \
@@ -128,10 +128,10 @@ TCC_ENTRY {
     const i32 n = thread + s * WORKGROUP;                                                                      \
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
       _Pragma("unroll") for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
-        if (B_ALONG_K)                                                                                         \
-          tile_b[half][(n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
+        if (B_ALONG_K != 0)                                                                                         \
+          tile_b[slot][(n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
         else                                                                                                   \
-          tile_b[half][n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
+          tile_b[slot][n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
       }                                                                                                        \
     }                                                                                                          \
   }
@@ -140,7 +140,7 @@ TCC_ENTRY {
   PUT(0)
   __syncthreads();
   for (i32 tile = 0; tile < K_TILES; ++tile) {
-    const i32 half = tile & 1;
+    const i32 slot = tile & 1;
     const bool more = tile + 1 < K_TILES;
     if (more) { FETCH((tile + 1) * BLOCK_K) }
 #pragma unroll
@@ -148,11 +148,11 @@ TCC_ENTRY {
       ACC a[THREAD_M];
       ACC b[THREAD_N];
 #pragma unroll
-      for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[half][k * STRIDE_A + thread_row + i];
+      for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[slot][k * STRIDE_A + thread_row + i];
       // Segments of one thread lie THREADS_N segments apart: a warp reads neighbouring addresses.
 #pragma unroll
       for (i32 j = 0; j < THREAD_N; ++j)
-        b[j] = tile_b[half][k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
+        b[j] = tile_b[slot][k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
 #pragma unroll
       for (i32 i = 0; i < THREAD_M; ++i)
 #pragma unroll
@@ -169,7 +169,7 @@ TCC_ENTRY {
         }
     }
 #endif
-    if (more) { PUT(1 - half) }
+    if (more) { PUT(1 - slot) }
     __syncthreads();
   }
 

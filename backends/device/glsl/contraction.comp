@@ -97,7 +97,7 @@ TCC_ENTRY {
   [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
     i32 n = thread + s * WORKGROUP;                                                                      \
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
-      if (A_ALONG_K)                                                                                           \
+      if (A_ALONG_K != 0)                                                                                          \
         load_a(TCC_BUFFERS batch, row0 + n / A_PER_K, (k0) / A_VECTOR + n % A_PER_K, next_a[s]);               \
       else                                                                                                     \
         load_a(TCC_BUFFERS batch, row0 / A_VECTOR + n % A_PER_M, (k0) + n / A_PER_M, next_a[s]);               \
@@ -106,22 +106,22 @@ TCC_ENTRY {
   [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
     i32 n = thread + s * WORKGROUP;                                                                      \
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
-      if (B_ALONG_K)                                                                                           \
+      if (B_ALONG_K != 0)                                                                                           \
         load_b(TCC_BUFFERS batch, col0 + n / B_PER_K, (k0) / B_VECTOR + n % B_PER_K, next_b[s]);               \
       else                                                                                                     \
         load_b(TCC_BUFFERS batch, col0 / B_VECTOR + n % B_PER_N, (k0) + n / B_PER_N, next_b[s]);               \
     }                                                                                                          \
   }
 
-#define PUT(half)                                                                                              \
+#define PUT(slot)                                                                                              \
   [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
     i32 n = thread + s * WORKGROUP;                                                                      \
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
       [[unroll]] for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
-        if (A_ALONG_K)                                                                                         \
-          tile_a[(half) * BLOCK_K * STRIDE_A + (n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
+        if (A_ALONG_K != 0)                                                                                        \
+          tile_a[(slot) * BLOCK_K * STRIDE_A + (n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
         else                                                                                                   \
-          tile_a[(half) * BLOCK_K * STRIDE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
+          tile_a[(slot) * BLOCK_K * STRIDE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
       }                                                                                                        \
     }                                                                                                          \
   }                                                                                                            \
@@ -129,10 +129,10 @@ TCC_ENTRY {
     i32 n = thread + s * WORKGROUP;                                                                      \
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
       [[unroll]] for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
-        if (B_ALONG_K)                                                                                         \
-          tile_b[(half) * BLOCK_K * STRIDE_B + (n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
+        if (B_ALONG_K != 0)                                                                                         \
+          tile_b[(slot) * BLOCK_K * STRIDE_B + (n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
         else                                                                                                   \
-          tile_b[(half) * BLOCK_K * STRIDE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
+          tile_b[(slot) * BLOCK_K * STRIDE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
       }                                                                                                        \
     }                                                                                                          \
   }
@@ -141,16 +141,16 @@ TCC_ENTRY {
   PUT(0)
   barrier();
   for (i32 tile = 0; tile < K_TILES; ++tile) {
-    i32 half = tile & 1;
+    i32 slot = tile & 1;
     bool more = tile + 1 < K_TILES;
     if (more) { FETCH((tile + 1) * BLOCK_K) }
     [[unroll]] for (i32 k = 0; k < BLOCK_K; ++k) {
       ACC a[THREAD_M];
       ACC b[THREAD_N];
-      [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[(half) * BLOCK_K * STRIDE_A + k * STRIDE_A + thread_row + i];
+      [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[(slot) * BLOCK_K * STRIDE_A + k * STRIDE_A + thread_row + i];
       // Segments of one thread lie THREADS_N segments apart: a warp reads neighbouring addresses.
       [[unroll]] for (i32 j = 0; j < THREAD_N; ++j)
-        b[j] = tile_b[(half) * BLOCK_K * STRIDE_B + k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
+        b[j] = tile_b[(slot) * BLOCK_K * STRIDE_B + k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
       [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
         [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += a[i] * b[j];
     }
@@ -163,7 +163,7 @@ TCC_ENTRY {
         }
     }
 #endif
-    if (more) { PUT(1 - half) }
+    if (more) { PUT(1 - slot) }
     barrier();
   }
 

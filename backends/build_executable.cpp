@@ -1,0 +1,245 @@
+#include "backends/build_executable.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+
+#include "backends/compile/code.h"
+#include "backends/emit/emit.h"
+#include "scheduler/memory_plan.h"
+#include "scheduler/template.h"
+#include "scheduler/templates/common.h"
+#include "support/error.h"
+#include "support/parallel.h"
+
+namespace tcc::backends {
+namespace {
+
+using sched::BufferInfo;
+using sched::Region;
+
+struct Lowered {
+  const Region* region = nullptr;
+  sched::KernelBinary binary;
+  std::string kernel_text;  // for dumps
+};
+
+std::array<uint32_t, 3> split_grid(int64_t grid, const sched::Target& target) {
+  if (grid <= target.max_grid[0]) return {static_cast<uint32_t>(grid), 1, 1};
+  // Near-square, so that few workgroups are beyond the end.
+  int64_t rows = (grid + target.max_grid[0] - 1) / target.max_grid[0];
+  int64_t columns = (grid + rows - 1) / rows;
+  return {static_cast<uint32_t>(columns), static_cast<uint32_t>(rows), 1};
+}
+
+Lowered lower_region(const Region& region, const sched::Template& kernel_template, const sched::ConfigChoice& choice,
+                     const sched::Target& target, const CompileOptions& options) {
+  sched::Kernel kernel = sched::legalize(kernel_template.lower(region, choice.config, target), target);
+  EmittedKernel emitted = emit(kernel, target);
+  Lowered lowered;
+  lowered.region = &region;
+  sched::KernelBinary& binary = lowered.binary;
+  binary.entry = target.api == sched::Api::vulkan ? "main" : kernel.name;
+  binary.source = emitted.source;
+  binary.workgroup = kernel.workgroup;
+  binary.grid = split_grid(kernel.grid, target);
+  binary.shared_bytes = kernel.shared_bytes;
+  binary.num_arguments = static_cast<int>(kernel.arguments.size());
+  binary.subgroup_size = kernel.uses_lanes ? target.subgroup_size : 0;
+  binary.argument_table = emitted.argument_table;
+  binary.template_name = kernel_template.name();
+  binary.region = region.name();
+  binary.config = choice.config.to_string();
+  binary.tier = sched::name(choice.tier);
+  binary.flops = kernel.flops;
+  binary.bytes = kernel.bytes;
+  if (options.dump) lowered.kernel_text = sched::to_string(kernel);
+  if (options.binaries) binary.code = compile_source(binary.source, binary.region, target, options.cache, options.validate);
+  return lowered;
+}
+
+// Work whose errors must reach the caller: the first one wins.
+void parallel_each(size_t count, const std::function<void(size_t)>& work) {
+  std::mutex mutex;
+  std::exception_ptr error;
+  parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      try {
+        work(static_cast<size_t>(i));
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+  });
+  if (error) std::rethrow_exception(error);
+}
+
+// A constant's bytes with its dims in the layout's order.
+std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
+  auto element = static_cast<size_t>(size_bytes(tensor.dtype()));
+  if (layout == sched::Layout::row_major(tensor.shape()))
+    return {tensor.data(), tensor.data() + tensor.bytes()};
+  std::vector<std::byte> bytes(static_cast<size_t>(layout.elements) * element);
+  const auto& shape = tensor.shape();
+  std::vector<int64_t> index(shape.size(), 0);
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * layout.strides[d];
+    std::copy_n(tensor.data() + static_cast<size_t>(i) * element, element, bytes.data() + static_cast<size_t>(offset) * element);
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return bytes;
+}
+
+class Builder {
+ public:
+  Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
+      : graph_(*scheduled.graph), target_(target), options_(options) {
+    for (const Region& region : scheduled.regions)
+      // What has no elements needs no kernel.
+      if (std::any_of(region.outputs.begin(), region.outputs.end(), [](const ir::Value* v) { return sched::numel(v) > 0; }))
+        regions_.push_back(&region);
+  }
+
+  sched::Executable run() {
+    executable_.name = graph_.name;
+    executable_.target = target_;
+    compile_kernels();
+    place_outside_buffers();
+    place_arena();
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      sched::Launch launch;
+      launch.kernel = kernel_of_[i];
+      for (const ir::Value* value : regions_[i]->inputs) launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
+      for (const ir::Value* value : regions_[i]->outputs) launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
+      executable_.launches.push_back(std::move(launch));
+    }
+    if (options_.dump) options_.dump("plan", plan_text());
+    return std::move(executable_);
+  }
+
+ private:
+  void compile_kernels() {
+    std::map<std::string, size_t> distinct;
+    std::vector<size_t> first;  // region index of each distinct kernel
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      auto [entry, inserted] = distinct.try_emplace(signature(*regions_[i]), first.size());
+      if (inserted) first.push_back(i);
+      kernel_of_.push_back(static_cast<int>(entry->second));
+    }
+    const sched::ConfigSource& configs = options_.configs ? *options_.configs : sched::analytic_configs();
+    std::vector<Lowered> lowered(first.size());
+    parallel_each(first.size(), [&](size_t i) {
+      const Region& region = *regions_[first[i]];
+      const sched::Template& kernel_template = sched::template_for(region, target_);
+      lowered[i] = lower_region(region, kernel_template, configs.choose(kernel_template, region, target_), target_, options_);
+    });
+    std::string kernels, sources;
+    for (Lowered& kernel : lowered) {
+      kernels += kernel.kernel_text + "\n";
+      sources += kernel.binary.source + "\n";
+      executable_.kernels.push_back(std::move(kernel.binary));
+    }
+    if (options_.dump) {
+      options_.dump("lower", kernels);
+      options_.dump("emit", sources);
+    }
+  }
+
+  int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout, int64_t offset) {
+    BufferInfo info;
+    info.kind = kind;
+    info.name = value->name;
+    info.dtype = value->dtype();
+    info.shape = ir::const_shape(*value);
+    info.strides = layout.strides;
+    info.bytes = layout.elements * size_bytes(value->dtype());
+    info.offset = offset;
+    executable_.buffers.push_back(info);
+    return static_cast<int>(executable_.buffers.size()) - 1;
+  }
+
+  void place_outside_buffers() {
+    auto row_major = [](const ir::Value* value) { return sched::Layout::row_major(ir::const_shape(*value)); };
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      int buffer = add_buffer(BufferInfo::Kind::input, graph_.inputs[i], row_major(graph_.inputs[i]), static_cast<int64_t>(i));
+      executable_.inputs.push_back(buffer);
+      buffers_[graph_.inputs[i]] = buffer;
+    }
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      int buffer = add_buffer(BufferInfo::Kind::output, graph_.outputs[i], row_major(graph_.outputs[i]), static_cast<int64_t>(i));
+      if (i < graph_.output_names.size()) executable_.buffers.back().name = graph_.output_names[i];
+      executable_.outputs.push_back(buffer);
+      buffers_[graph_.outputs[i]] = buffer;
+    }
+  }
+
+  void place_arena() {
+    std::vector<sched::Lifetime> lifetimes = sched::lifetimes(graph_, regions_);
+    executable_.arena_bytes = sched::plan_arena(lifetimes);
+    executable_.live_bytes_peak = sched::live_peak(lifetimes);
+    for (const sched::Lifetime& lifetime : lifetimes) offsets_[lifetime.value] = lifetime.offset;
+  }
+
+  int buffer_of(const ir::Value* value, const sched::Layout& layout) {
+    if (auto found = buffers_.find(value); found != buffers_.end()) return found->second;
+    if (!value->is_constant()) {
+      TCC_CHECK(offsets_.count(value), value->name, " has no place in the arena");
+      return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout, offsets_.at(value));
+    }
+    ir::ConstantPtr data = value->data;
+    auto make = [data, layout] { return pack(*data->load(), layout); };
+    executable_.constants.push_back({value->name, layout.elements * size_bytes(value->dtype()),
+                                     std::make_shared<const std::function<std::vector<std::byte>()>>(make)});
+    auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
+    return buffers_[value] = add_buffer(BufferInfo::Kind::constant, value, layout, number);
+  }
+
+  std::string plan_text() const {
+    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ", executable_.live_bytes_peak, " live\n");
+    for (const BufferInfo& buffer : executable_.buffers)
+      if (buffer.kind == BufferInfo::Kind::arena) text += str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name, "\n");
+    return text;
+  }
+
+  const ir::Graph& graph_;
+  const sched::Target& target_;
+  const CompileOptions& options_;
+  std::vector<const Region*> regions_;
+  std::vector<int> kernel_of_;
+  std::map<const ir::Value*, int> buffers_;
+  std::map<const ir::Value*, int64_t> offsets_;
+  sched::Executable executable_;
+};
+
+}  // namespace
+
+std::string regions_text(const std::vector<Region>& regions) {
+  std::string text;
+  for (const Region& region : regions) {
+    text += region.name() + "\n";
+    auto list = [&](std::string_view what, const std::vector<const ir::Value*>& values) {
+      text += "  " + std::string(what);
+      for (const ir::Value* value : values) text += " " + value->name + ":" + ir::to_string(value->type);
+      text += "\n";
+    };
+    list("in ", region.inputs);
+    list("out", region.outputs);
+  }
+  return text;
+}
+
+sched::Executable build_executable(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options) {
+  return Builder(scheduled, target, options).run();
+}
+
+sched::KernelBinary compile_region(const Region& region, const sched::Template& kernel_template, const sched::Config& config,
+                                   const sched::Target& target, const CompileOptions& options) {
+  return lower_region(region, kernel_template, {config, sched::Tier::exact}, target, options).binary;
+}
+
+}  // namespace tcc::backends

@@ -1,0 +1,89 @@
+#include "backends/pipeline.h"
+
+#include <set>
+
+#include "backends/build_executable.h"
+#include "ir/passes/common_subexpressions.h"
+#include "ir/passes/convert_precision.h"
+#include "ir/passes/dead_code.h"
+#include "ir/passes/decompose.h"
+#include "ir/passes/fold_batch_norm.h"
+#include "ir/passes/fold_constants.h"
+#include "ir/passes/materialize_outputs.h"
+#include "ir/passes/merge_siblings.h"
+#include "ir/passes/simplify.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "scheduler/split_reductions.h"
+
+namespace tcc::backends {
+namespace {
+
+struct GraphStage {
+  std::string_view name;
+  std::function<void(std::unique_ptr<ir::Graph>&, const sched::Target&, const CompileOptions&)> run;
+};
+
+// A pass that changes the graph in place.
+template <class Pass>
+GraphStage pass(std::string_view name, Pass run) {
+  return {name, [run](auto& graph, const auto&, const auto&) { run(*graph); }};
+}
+
+// The stages on the graph IR, in order. Then come: partition, configure, lower, emit, compile, plan.
+const std::vector<GraphStage>& graph_stages() {
+  static const std::vector<GraphStage> stages = {
+      {"bind", [](auto& graph, const auto&, const CompileOptions& options) {
+         graph = std::make_unique<ir::Graph>(graph->bind(options.dims));
+       }},
+      {"precision", [](auto& graph, const auto&, const CompileOptions& options) {
+         if (options.dtype) graph = std::make_unique<ir::Graph>(ir::convert_precision(*graph, *options.dtype));
+       }},
+      pass("simplify", [](ir::Graph& graph) { ir::simplify(graph); }),
+      pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
+      pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
+      pass("decompose", [](ir::Graph& graph) { ir::decompose(graph); }),
+      {"split-reductions", [](auto& graph, const sched::Target& target, const auto&) { sched::split_reductions(*graph, target); }},
+      pass("simplify-primitives", [](ir::Graph& graph) {
+        ir::decompose(graph);  // what splitting composed
+        ir::simplify(graph);
+        ir::eliminate_common_subexpressions(graph);
+      }),
+      pass("fold-constants", [](ir::Graph& graph) { ir::fold_constants(graph); }),
+      pass("dead-code", [](ir::Graph& graph) { ir::eliminate_dead_code(graph); }),
+      pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
+  };
+  return stages;
+}
+
+}  // namespace
+
+std::vector<std::string_view> stage_names() {
+  std::vector<std::string_view> names;
+  for (const GraphStage& stage : graph_stages()) names.push_back(stage.name);
+  for (std::string_view name : {"partition", "lower", "emit", "plan"}) names.push_back(name);
+  return names;
+}
+
+Scheduled schedule(const ir::Graph& graph, const sched::Target& target, const CompileOptions& options) {
+  Scheduled result;
+  result.graph = std::make_unique<ir::Graph>(graph.clone());
+  for (const GraphStage& stage : graph_stages()) {
+    stage.run(result.graph, target, options);
+    ir::verify(*result.graph);
+    if (options.dump) options.dump(stage.name, ir::print(*result.graph));
+  }
+  sched::PartitionOptions partition;
+  partition.fuse = options.fuse;
+  partition.strict_rounding = options.strict_rounding;
+  result.regions = sched::partition(*result.graph, partition);
+  if (options.dump) options.dump("partition", regions_text(result.regions));
+  return result;
+}
+
+sched::Executable compile(const ir::Graph& graph, const sched::Target& target, const CompileOptions& options) {
+  Scheduled scheduled = schedule(graph, target, options);
+  return build_executable(scheduled, target, options);
+}
+
+}  // namespace tcc::backends

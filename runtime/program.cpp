@@ -1,0 +1,140 @@
+#include "runtime/program.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+#include "support/parallel.h"
+
+namespace tcc::runtime {
+
+using sched::BufferInfo;
+
+Program::Program(std::shared_ptr<Device> device, sched::Executable executable)
+    : device_(std::move(device)), executable_(std::move(executable)) {
+  for (const sched::KernelBinary& binary : executable_.kernels) kernels_.push_back(device_->load(binary));
+  std::unique_ptr<Stream> stream = device_->create_stream();
+  for (const sched::ConstantBuffer& constant : executable_.constants) {
+    constants_.push_back(device_->allocate(std::max<int64_t>(constant.bytes, 1)));
+    std::vector<std::byte> bytes = (*constant.make)();
+    TCC_CHECK(static_cast<int64_t>(bytes.size()) == constant.bytes, constant.name);
+    if (!bytes.empty()) stream->copy_to_device(*constants_.back(), 0, bytes);
+    constant_bytes_ += constant.bytes;
+  }
+}
+
+Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream)
+    : program_(std::move(program)), stream_(std::move(stream)) {
+  if (!stream_) stream_ = program_->device().create_stream();
+  int64_t bytes = program_->executable().arena_bytes;
+  if (bytes > 0) arena_ = program_->device().allocate(bytes);
+}
+
+Context::~Context() = default;
+
+std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) const {
+  const sched::Executable& executable = program_->executable();
+  std::vector<BoundLaunch> launches;
+  for (const sched::Launch& launch : executable.launches) {
+    BoundLaunch bound{&program_->kernel(launch.kernel), {}};
+    for (int number : launch.buffers) {
+      const BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+      auto at = static_cast<size_t>(buffer.offset);
+      switch (buffer.kind) {
+        case BufferInfo::Kind::input: bound.arguments.push_back(inputs[at]); break;
+        case BufferInfo::Kind::output: bound.arguments.push_back(outputs[at]); break;
+        case BufferInfo::Kind::constant: bound.arguments.push_back(program_->constant(buffer.offset)); break;
+        case BufferInfo::Kind::arena: bound.arguments.push_back(arena_->address() + at); break;
+      }
+    }
+    launches.push_back(std::move(bound));
+  }
+  return launches;
+}
+
+void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
+  const sched::Executable& executable = program_->executable();
+  if (inputs.size() != executable.inputs.size() || outputs.size() != executable.outputs.size())
+    fail_input("the graph has ", executable.inputs.size(), " inputs and ", executable.outputs.size(), " outputs, not ",
+               inputs.size(), " and ", outputs.size());
+  if (caller_launches_.empty()) {
+    caller_launches_ = bind(inputs, outputs);
+  } else {
+    for (size_t i = 0; i < executable.launches.size(); ++i) {
+      const auto& buffers = executable.launches[i].buffers;
+      for (size_t k = 0; k < buffers.size(); ++k) {
+        const BufferInfo& buffer = executable.buffers[static_cast<size_t>(buffers[k])];
+        auto at = static_cast<size_t>(buffer.offset);
+        if (buffer.kind == BufferInfo::Kind::input) caller_launches_[i].arguments[k] = inputs[at];
+        if (buffer.kind == BufferInfo::Kind::output) caller_launches_[i].arguments[k] = outputs[at];
+      }
+    }
+  }
+  stream_->run(caller_launches_);
+}
+
+void Context::make_own_buffers() {
+  if (recording_) return;
+  const sched::Executable& executable = program_->executable();
+  std::vector<DeviceAddress> inputs, outputs;
+  auto make = [&](const std::vector<int>& numbers, std::vector<DeviceAddress>& addresses) {
+    for (int number : numbers) {
+      own_.push_back(program_->device().allocate(std::max<int64_t>(executable.buffers[static_cast<size_t>(number)].bytes, 1)));
+      addresses.push_back(own_.back()->address());
+    }
+  };
+  make(executable.inputs, inputs);
+  make(executable.outputs, outputs);
+  launches_ = bind(inputs, outputs);
+  recording_ = program_->device().record(launches_);
+}
+
+void Context::set_inputs(std::span<const Tensor> inputs) {
+  make_own_buffers();
+  const sched::Executable& executable = program_->executable();
+  if (inputs.size() != executable.inputs.size())
+    fail_input("the graph has ", executable.inputs.size(), " inputs, not ", inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.inputs[i])];
+    const Tensor& tensor = inputs[i];
+    if (tensor.dtype() != buffer.dtype)
+      fail_input("input '", buffer.name, "' is ", name(buffer.dtype), ", not ", name(tensor.dtype()));
+    if (tensor.shape() != buffer.shape) fail_input("input '", buffer.name, "' has another shape than the graph was compiled for");
+    if (tensor.bytes() > 0) stream_->copy_to_device(*own_[i], 0, {tensor.data(), tensor.bytes()});
+  }
+}
+
+void Context::replay() {
+  make_own_buffers();
+  stream_->run(*recording_);
+}
+
+std::vector<Tensor> Context::outputs() {
+  stream_->synchronize();
+  const sched::Executable& executable = program_->executable();
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < executable.outputs.size(); ++i) {
+    const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.outputs[i])];
+    Tensor tensor(buffer.dtype, buffer.shape);
+    if (tensor.bytes() > 0) stream_->copy_to_host({tensor.data(), tensor.bytes()}, *own_[executable.inputs.size() + i], 0);
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
+  set_inputs(inputs);
+  replay();
+  return outputs();
+}
+
+std::vector<double> Context::time_launches() {
+  make_own_buffers();
+  return stream_->time_each(launches_);
+}
+
+double Context::time_replay(int repeat) {
+  make_own_buffers();
+  return stream_->time(*recording_, repeat);
+}
+
+}  // namespace tcc::runtime

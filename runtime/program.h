@@ -1,0 +1,71 @@
+// A compiled graph on a device: a Program holds what does not change (kernels, constants), a Context, one per stream,
+// what does (arena, inputs, outputs, the recorded launches).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "runtime/device.h"
+#include "scheduler/executable.h"
+
+namespace tcc::runtime {
+
+class Program {
+ public:
+  // Loads the kernels and uploads the constants. Throws Error(device) when the device refuses one or is out of memory.
+  Program(std::shared_ptr<Device> device, sched::Executable executable);
+
+  const sched::Executable& executable() const { return executable_; }
+  Device& device() const { return *device_; }
+  const LoadedKernel& kernel(int i) const { return *kernels_[static_cast<size_t>(i)]; }
+  DeviceAddress constant(int64_t i) const { return constants_[static_cast<size_t>(i)]->address(); }
+  int64_t constant_bytes() const { return constant_bytes_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  sched::Executable executable_;
+  std::vector<std::unique_ptr<LoadedKernel>> kernels_;
+  std::vector<std::unique_ptr<Buffer>> constants_;
+  int64_t constant_bytes_ = 0;
+};
+
+class Context {
+ public:
+  // With a stream of its own, or the caller's (`stream` is kept).
+  explicit Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream = nullptr);
+  ~Context();
+
+  // On the caller's device buffers, in the graph's order, row-major, each as large as its type says. Asynchronous;
+  // allocates, synchronises and reads back nothing, so that it can be captured. Empty values may have address 0.
+  void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
+
+  // On host tensors, through buffers of the context's own, by replay; waits for the result. Checks dtypes and shapes:
+  // Error(bad_input).
+  std::vector<Tensor> run(std::span<const Tensor> inputs);
+
+  // The pieces of the above: upload, replay, download.
+  void set_inputs(std::span<const Tensor> inputs);
+  void replay();  // asynchronous
+  std::vector<Tensor> outputs();
+
+  // Device seconds per launch, in order, and of the whole replayed graph (mean of `repeat`).
+  std::vector<double> time_launches();
+  double time_replay(int repeat);
+  Stream& stream() { return *stream_; }
+
+ private:
+  std::vector<BoundLaunch> bind(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) const;
+  void make_own_buffers();
+
+  std::shared_ptr<const Program> program_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Buffer> arena_;
+  std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
+  std::vector<BoundLaunch> launches_;         // on own buffers
+  std::unique_ptr<Recording> recording_;
+  std::vector<BoundLaunch> caller_launches_;  // reused by run()
+};
+
+}  // namespace tcc::runtime

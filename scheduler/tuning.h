@@ -1,0 +1,42 @@
+// Where a kernel's configuration comes from.
+#pragma once
+
+#include <string>
+
+#include "scheduler/config.h"
+#include "scheduler/region.h"
+#include "scheduler/target.h"
+#include "scheduler/template.h"
+
+namespace tcc::sched {
+
+// How close the record was that a config was taken from; docs/tuning explains the tiers.
+enum class Tier : uint8_t { exact, stale, nearest, device, analytic };
+std::string_view name(Tier tier);  // "exact", ..., "default" for analytic
+
+struct ConfigChoice {
+  Config config;
+  Tier tier = Tier::analytic;
+};
+
+class ConfigSource {
+ public:
+  virtual ~ConfigSource() = default;
+  // A legal config of `kernel_template`'s space for the region. Thread-safe.
+  virtual ConfigChoice choose(const Template& kernel_template, const Region& region, const Target& target) const = 0;
+};
+
+// The templates' own defaults.
+const ConfigSource& analytic_configs();
+
+// Always the same config, for tuning and tests; the analytic default where it is not legal.
+class FixedConfig : public ConfigSource {
+ public:
+  explicit FixedConfig(Config config) : config_(std::move(config)) {}
+  ConfigChoice choose(const Template&, const Region&, const Target&) const override;
+
+ private:
+  Config config_;
+};
+
+}  // namespace tcc::sched
