@@ -69,7 +69,7 @@ Expr all_of(std::span<const Expr> conditions);         // null Exprs are "true";
 bool is_true(const Expr& e);
 bool is_const(const Expr& e, double value);
 std::string to_string(const Expr& e);
-// A key that is equal for structurally equal expressions.
+// A key (32 digits) that is equal for structurally equal expressions.
 std::string structural_key(const Expr& e);
 
 // Rebuilds bottom-up. `leaf` may return a replacement for any node (asked before its children), null to descend;

@@ -43,6 +43,8 @@ enum class ReduceKind : uint8_t { sum, prod, max, min, any, all, argmax, argmin 
 std::string_view name(ReduceKind kind);
 // The value that changes nothing: 0, 1, -inf or the lowest integer, ... (of the reduced value's dtype).
 double identity(ReduceKind kind, DType dtype);
+// The same for integers and bool, exact at the ends of i64 and u64 (whose bits it returns).
+int64_t identity_int(ReduceKind kind, DType dtype);
 inline bool is_arg(ReduceKind kind) { return kind == ReduceKind::argmax || kind == ReduceKind::argmin; }
 
 }  // namespace tcc::ir

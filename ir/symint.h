@@ -42,6 +42,7 @@ class SymInt {
  public:
   SymInt(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
   static SymInt symbol(std::string name);
+  // The constant 0 when the extent is 1: such a loop has no variable.
   static SymInt axis(std::string name, const SymInt& extent);
   static SymInt indirect(std::string name, Expr value, Interval range);
 
@@ -65,10 +66,12 @@ class SymInt {
   bool divisible_by(int64_t divisor) const;
   // The largest power of two (at most `limit`) that surely divides it.
   int64_t known_power_of_two(int64_t limit) const;
-  bool uses(const AtomPtr& atom) const;                       // also below divisions
-  void visit_atoms(const std::function<void(const AtomPtr&)>& visit) const;  // outer before inner
+  bool uses(const AtomPtr& atom) const;  // also below divisions and in the values of indirect indices
+  // Every distinct atom once, outer before inner; does not enter the values of indirect indices or axes' extents.
+  void visit_atoms(const std::function<void(const AtomPtr&)>& visit) const;
 
-  // The value with atoms replaced; `replace` returns nothing to keep an atom.
+  // The value with atoms replaced; `replace` returns nothing to keep an atom. Enters divisions, the extents of axes and
+  // the values of indirect indices (an indirect index whose value changes gets a name of its own).
   using Replace = std::function<std::optional<SymInt>(const AtomPtr&)>;
   SymInt substitute(const Replace& replace) const;
   SymInt substitute(const SymInt& atom, const SymInt& by) const;
@@ -84,6 +87,7 @@ class SymInt {
   friend SymInt operator-(const SymInt& a);
 
  private:
+  friend struct SymIntAccess;  // ir/symint_internal.h
   static SymInt from_atom(AtomPtr atom);
   static SymInt from_terms(int64_t constant, std::vector<Term> terms);
   int64_t constant_ = 0;

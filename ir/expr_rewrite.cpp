@@ -1,0 +1,152 @@
+// Walks over expressions, which are DAGs: every distinct node is handled once.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/expr.h"
+#include "ir/expr_fold.h"
+#include "ir/symint_internal.h"
+#include "support/error.h"
+#include "support/hash.h"
+
+namespace tcc::ir {
+
+namespace {
+
+using Kind = ExprNode::Kind;
+
+std::vector<AtomPtr> indirect_atoms(const SymInt& index) {
+  std::vector<AtomPtr> found;
+  index.visit_atoms([&](const AtomPtr& atom) {
+    if (atom->kind == Atom::Kind::indirect && atom->value) found.push_back(atom);
+  });
+  return found;
+}
+
+class Visitor {
+ public:
+  explicit Visitor(const std::function<void(const Expr&)>& seen) : seen_(seen) {}
+
+  void visit(const Expr& e) {
+    if (!done_.insert(e.get()).second) return;
+    for (const AtomPtr& atom : indirect_atoms(e->index)) visit(atom->value);
+    for (const Expr& arg : e->args) visit(arg);
+    seen_(e);
+  }
+
+ private:
+  const std::function<void(const Expr&)>& seen_;
+  std::unordered_set<const ExprNode*> done_;
+};
+
+class Rewriter {
+ public:
+  using Leaf = std::function<Expr(const Expr&)>;
+  using Index = std::function<SymInt(const SymInt&)>;
+  Rewriter(const Leaf& leaf, const Index& index) : leaf_(leaf), index_(index) {}
+
+  Expr of(const Expr& e) {
+    if (auto found = memo_.find(e.get()); found != memo_.end()) return found->second;
+    Expr result = leaf_ ? leaf_(e) : nullptr;
+    if (!result) result = rebuild(e);
+    return memo_[e.get()] = std::move(result);
+  }
+
+ private:
+  Expr rebuild(const Expr& e) {
+    const SymInt index = of(e->index);
+    bool changed = !(index == e->index);
+    std::vector<Expr> args;
+    for (const Expr& arg : e->args) {
+      args.push_back(of(arg));
+      changed |= args.back() != arg;
+    }
+    std::vector<SymInt> axes;
+    for (const SymInt& axis : e->axes) {
+      axes.push_back(of(axis));
+      changed |= axes.back().as_atom() != axis.as_atom();
+    }
+    if (!changed) return e;
+    switch (e->kind) {
+      case Kind::index: return index_value(index);
+      case Kind::load: return load(e->buffer, e->stored, index);
+      case Kind::element: return element(e->name, e->dtype, index);
+      case Kind::call: return call(e->fn, std::move(args));
+      case Kind::cast: return cast(args[0], e->dtype);
+      case Kind::shuffle: return shuffle_xor(args[0], e->integer);
+      case Kind::reduce: return reduce(e->reduce, std::move(axes), args[0]);
+      case Kind::constant:
+      case Kind::var: break;
+    }
+    throw InternalError("a leaf without operands changed");
+  }
+
+  SymInt of(const SymInt& index) {
+    if (index.is_const()) return index;
+    const std::vector<AtomPtr> indirect = indirect_atoms(index);
+    if (indirect.empty()) return index_ ? index_(index) : index;
+    // The values are rewritten here; index_, which may well enter them too, sees stand-ins without
+    // one.
+    std::unordered_map<std::string, SymInt> stand_ins, rewritten;
+    bool changed = false;
+    for (const AtomPtr& atom : indirect) {
+      Expr value = of(atom->value);
+      changed |= value != atom->value;
+      rewritten[atom->key] = value == atom->value
+                                 ? SymIntAccess::from_atom(atom)
+                                 : symint::renamed_indirect(*atom, std::move(value));
+      stand_ins[atom->key] = SymInt::indirect(atom->name, nullptr, atom->range);
+    }
+    if (!changed && !index_) return index;
+    const auto replace_by = [](const std::unordered_map<std::string, SymInt>& values) {
+      return [&values](const AtomPtr& atom) -> std::optional<SymInt> {
+        const auto found = values.find(atom->key);
+        return found == values.end() ? std::nullopt : std::optional<SymInt>(found->second);
+      };
+    };
+    SymInt result = index.substitute(replace_by(stand_ins));
+    if (index_) result = index_(result);
+    return result.substitute(replace_by(rewritten));
+  }
+
+  const Leaf& leaf_;
+  const Index& index_;
+  std::unordered_map<const ExprNode*, Expr> memo_;
+};
+
+// Numbers nodes by their content, so that a key's size is linear in the DAG's.
+class Numbering {
+ public:
+  void add(const Expr& e) {
+    Hasher hasher;
+    hasher.add(e->kind).add(e->dtype).add(e->fn).add(e->reduce).add(e->number).add(e->integer);
+    hasher.add(e->buffer).add(e->stored).add(e->name).add(e->index.to_string());
+    for (const AtomPtr& atom : indirect_atoms(e->index))
+      hasher.add(atom->key).add(keys_.at(atom->value.get()));
+    hasher.add(e->axes.size());
+    for (const SymInt& axis : e->axes)
+      hasher.add(axis.to_string()).add(axis.as_atom()->args[0].to_string());
+    for (const Expr& arg : e->args) hasher.add(keys_.at(arg.get()));
+    keys_[e.get()] = hasher.digest();
+  }
+  const Hash128& of(const Expr& e) const { return keys_.at(e.get()); }
+
+ private:
+  std::unordered_map<const ExprNode*, Hash128> keys_;
+};
+
+}  // namespace
+
+void visit(const Expr& e, const std::function<void(const Expr&)>& seen) { Visitor(seen).visit(e); }
+
+Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf,
+             const std::function<SymInt(const SymInt&)>& index) {
+  return Rewriter(leaf, index).of(e);
+}
+
+std::string structural_key(const Expr& e) {
+  Numbering numbering;
+  visit(e, [&](const Expr& node) { numbering.add(node); });
+  return numbering.of(e).hex();
+}
+
+}  // namespace tcc::ir

@@ -1,0 +1,96 @@
+// What the files that implement SymInt share. Nothing else includes this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/symint.h"
+
+namespace tcc::ir {
+
+// The door to SymInt's representation.
+struct SymIntAccess {
+  static SymInt from_atom(AtomPtr atom) { return SymInt::from_atom(std::move(atom)); }
+  // Terms that are canonical already.
+  static SymInt from_canonical(int64_t constant, std::vector<SymInt::Term> terms) {
+    SymInt result = constant;
+    if (!terms.empty())
+      result.terms_ = std::make_shared<const std::vector<SymInt::Term>>(std::move(terms));
+    return result;
+  }
+  // Canonical from any terms: sorted, merged, divisions recombined.
+  static SymInt from_terms(int64_t constant, std::vector<SymInt::Term> terms) {
+    return SymInt::from_terms(constant, std::move(terms));
+  }
+};
+
+namespace symint {
+
+using Term = SymInt::Term;
+
+// Throw Error(bad_input) "size overflows".
+int64_t add_or_throw(int64_t a, int64_t b);
+int64_t mul_or_throw(int64_t a, int64_t b);
+
+int64_t floor_div(int64_t a, int64_t b);  // b > 0
+int64_t floor_mod(int64_t a, int64_t b);
+
+// ---- atoms and terms (symint_terms.cpp)
+// -----------------------------------------------------------------------------
+
+// floordiv, mod, min or max as an atom, without any simplification. Throws Error(bad_input) when
+// its text gets absurdly long.
+SymInt make_atom(Atom::Kind kind, const SymInt& a, const SymInt& b);
+// `atom`, an indirect index, with another value and therefore another name.
+SymInt renamed_indirect(const Atom& atom, Expr value);
+int compare_atoms(const AtomPtr& a, const AtomPtr& b);
+int compare_terms(const Term& a, const Term& b);  // by atoms alone
+bool same_atoms(const std::vector<AtomPtr>& a, const std::vector<AtomPtr>& b);
+bool has_division(const Term& term);
+// The atoms of `term` without one occurrence of each of `atoms`; nothing when one is missing.
+std::optional<std::vector<AtomPtr>> remove_atoms(const std::vector<AtomPtr>& term,
+                                                 const std::vector<AtomPtr>& atoms);
+std::vector<AtomPtr> join_atoms(const std::vector<AtomPtr>& a, const std::vector<AtomPtr>& b);
+SymInt from_term(int64_t coefficient, std::vector<AtomPtr> atoms);
+
+// Sorts, merges equal terms, drops zeros.
+void normalize(std::vector<Term>& terms);
+
+// ---- recombination (symint_recombine.cpp)
+// ---------------------------------------------------------------------------
+
+// Undoes divisions: m*(x % c) + m*c*(x // c) becomes m*x, and m*(x % a) + m*a*(x // a % b) becomes
+// m*(x % (a*b)). Expects normalised terms; nothing when there is nothing to undo.
+std::optional<SymInt> recombine(int64_t constant, const std::vector<Term>& terms);
+
+// ---- ranges (symint_range.cpp)
+// --------------------------------------------------------------------------------------
+
+Interval interval_of(int64_t constant);
+Interval add(Interval a, Interval b);
+Interval multiply(Interval a, Interval b);
+Interval floordiv(Interval a, Interval b);  // of any divisor that is positive
+Interval mod(Interval a, Interval b);
+inline bool bounded_below(Interval i) { return i.lo > -kUnbounded; }
+inline bool bounded_above(Interval i) { return i.hi < kUnbounded; }
+// 0 <= value < bound, for every value of the atoms that makes `bound` and all extents positive.
+bool surely_within(const SymInt& value, const SymInt& bound);
+
+// ---- division (symint_div.cpp)
+// --------------------------------------------------------------------------------------
+
+struct Division {
+  SymInt quotient, remainder;
+};
+// dividend = quotient * divisor + remainder, exactly; the remainder is not necessarily in [0,
+// divisor).
+Division divide(const SymInt& dividend, const SymInt& divisor);
+// dividend / divisor when nothing remains.
+std::optional<SymInt> divide_exactly(const SymInt& dividend, const SymInt& divisor);
+
+}  // namespace symint
+}  // namespace tcc::ir
