@@ -62,13 +62,6 @@ Expr element(const Pointwise& spec, ElementContext& context, std::span<const Sym
   return result;
 }
 
-double read_float(const RefTensor& x, int64_t offset) {
-  const auto at = static_cast<size_t>(offset);
-  if (x.is_float()) return x.f[at];
-  return x.dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(x.i[at]))
-                               : static_cast<double>(x.i[at]);
-}
-
 int64_t read_int(const RefTensor& x, int64_t offset, DType working) {
   const auto at = static_cast<size_t>(offset);
   if (x.is_float()) return x.f[at] != 0;  // only bool is ever narrower than a float operand
@@ -106,7 +99,7 @@ void evaluate(EvalContext& context, DType working, const Read& read, const Funct
 void reference(const Pointwise& spec, EvalContext& context) {
   const DType working = working_dtype(spec, context.node);
   if (is_float(working)) {
-    evaluate<double>(context, working, read_float, spec.on_floats);
+    evaluate<double>(context, working, float_at, spec.on_floats);
     return;
   }
   const auto read = [&](const RefTensor& x, int64_t at) { return read_int(x, at, working); };
@@ -186,6 +179,13 @@ OpDef comparison(std::string name, Comparison kind, std::string doc) {
        }});
   op.tie_sensitive = true;
   return op;
+}
+
+double float_at(const RefTensor& x, int64_t offset) {
+  const auto at = static_cast<size_t>(offset);
+  if (x.is_float()) return x.f[at];
+  return x.dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(x.i[at]))
+                               : static_cast<double>(x.i[at]);
 }
 
 std::vector<SymInt> broadcast_index(std::span<const SymInt> index, const Shape& shape) {

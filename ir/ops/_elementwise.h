@@ -67,6 +67,9 @@ OpDef comparison(std::string name, Comparison kind, std::string doc);
 // The index into an operand of `shape` of the element that broadcasting puts at `index`.
 std::vector<SymInt> broadcast_index(std::span<const SymInt> index, const Shape& shape);
 
+// Element `offset` of a reference tensor as a number; a u64 from its bits.
+double float_at(const RefTensor& x, int64_t offset);
+
 // ---- expressions
 // ------------------------------------------------------------------------------------------------------
 

@@ -28,18 +28,13 @@ int64_t saturate(double value, DType dtype) {
                         : static_cast<int64_t>(static_cast<uint64_t>(whole));
 }
 
-double as_double(const RefTensor& x, size_t at) {
-  return x.dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(x.i[at]))
-                               : static_cast<double>(x.i[at]);
-}
-
 void reference(EvalContext& context) {
   const RefTensor& x = *context.inputs[0];
   RefTensor& out = context.outputs[0];
   for_each_index(x.shape, [&](std::span<const int64_t>, int64_t offset) {
     const auto at = static_cast<size_t>(offset);
     if (out.is_float())
-      out.f[at] = x.is_float() ? x.f[at] : as_double(x, at);
+      out.f[at] = float_at(x, offset);
     else if (out.dtype == DType::boolean)
       out.i[at] = x.is_float() ? x.f[at] != 0 : x.i[at] != 0;
     else

@@ -1,0 +1,24 @@
+// Ops that make tensors from attributes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "ir/builder.h"
+#include "ir/op.h"
+#include "ir/ops/_attributes.h"
+
+namespace tcc::ir::ops {
+
+// A finite number without its fraction, as an integer; numbers from 2^63 on as the bits of a u64.
+int64_t whole_value(double value);
+// A constant in `dtype`'s compute dtype, of the value that `dtype` holds: bool != 0, integers
+// without the fraction.
+Expr constant_of(DType dtype, double value);
+
+// Composes to `full`: of the attributes `size` and `dtype`, or of the type of x. With samples.
+OpDef filling(std::string name, double value, std::string doc);
+OpDef filling_like(std::string name, std::function<double(const Node&)> value, std::string doc);
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,20 @@
+// What the random ops share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ir/op.h"
+#include "ir/ops/_index_loop.h"
+#include "ir/ops/_philox.h"
+
+namespace tcc::ir::ops {
+
+// fn(seed, offset, number of the element), f32.
+Expr random_element(Fn fn, const Node& node, std::span<const SymInt> index);
+
+// A float tensor of `size` drawn with (seed, offset), with samples.
+OpDef random_op(std::string name, Fn fn, double (*reference)(const RandomStream&, int64_t i),
+                std::string doc);
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "ir/builder.h"
+#include "ir/ops/_creation.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+std::vector<Type> infer(const InferContext& context) {
+  const DType dtype = context.node.attr<DType>("dtype");
+  const double value = number_attr(context.node, "fill_value");
+  context.require(is_float(dtype) || std::isfinite(value),
+                  str("fill_value ", value, " is not a value of ", name(dtype)));
+  return {{dtype, checked_shape(context, symint_list(context.node, "size"))}};
+}
+
+void reference(EvalContext& context) {
+  RefTensor& out = context.outputs[0];
+  const double value = number_attr(context.node, "fill_value");
+  std::fill(out.f.begin(), out.f.end(), value);
+  if (out.dtype == DType::boolean)
+    std::fill(out.i.begin(), out.i.end(), value != 0);
+  else if (!out.is_float())
+    std::fill(out.i.begin(), out.i.end(), whole_value(value));
+}
+
+}  // namespace
+
+OpDef make_full() {
+  OpDef op;
+  op.name = "full";
+  op.attrs = {{"size", AttrType::ints, std::nullopt, {}, true},
+              {"fill_value", AttrType::number, std::nullopt},
+              {"dtype", AttrType::dtype, DType::f32}};
+  op.doc = "A tensor of one value; torch.full";
+  op.infer = infer;
+  op.element = [](ElementContext& context, std::span<const SymInt>) {
+    return constant_of(context.node().attr<DType>("dtype"),
+                       number_attr(context.node(), "fill_value"));
+  };
+  op.reference = reference;
+  using enum DType;
+  op.samples = {
+      {.inputs = {}, .attrs = {{"size", ints({3, 5})}, {"fill_value", 0.1}}},
+      {.inputs = {}, .attrs = {{"size", ints({})}, {"fill_value", -7.0}, {"dtype", i32}}},
+      {.inputs = {}, .attrs = {{"size", ints({0, 2})}, {"fill_value", 1.0}, {"dtype", f16}}},
+      {.inputs = {}, .attrs = {{"size", ints({9})}, {"fill_value", 2.0}, {"dtype", boolean}}},
+      {.inputs = {}, .attrs = {{"size", ints({4})}, {"fill_value", 1.0 / 3}, {"dtype", bf16}}}};
+  return op;
+}
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,11 @@
+#include "ir/ops/_creation.h"
+
+namespace tcc::ir::ops {
+
+OpDef make_zeros_like() {
+  return filling_like(
+      "zeros_like", [](const Node&) { return 0; },
+      "A tensor of zeros of the type of x; torch.zeros_like");
+}
+
+}  // namespace tcc::ir::ops
