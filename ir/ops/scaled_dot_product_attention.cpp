@@ -66,19 +66,11 @@ std::vector<Type> infer_attention(const InferContext& context) {
   return {{dtype, checked_shape(context, std::move(out))}, {compute_dtype(dtype), lse}};
 }
 
-// True where key <= query: [queries, keys].
-Value* causal_mask(Builder& b, const SymInt& queries, const SymInt& keys) {
-  const auto positions = [&](const SymInt& count, int64_t dim) {
-    return b.unsqueeze(
-        b.op("arange", {}, {{"end", std::vector<SymInt>{count}}, {"dtype", DType::i64}}), dim);
-  };
-  return b.op("le", {positions(keys, 0), positions(queries, 1)});
-}
-
 Value* masked_scores(Builder& b, const Node& node, Value* scores) {
   const auto& shape = scores->shape();
   Value* mask = node.inputs[3];
-  if (node.attr<bool>("is_causal")) mask = causal_mask(b, shape[shape.size() - 2], shape.back());
+  if (node.attr<bool>("is_causal"))
+    mask = b.op("causal_mask", {}, {{"size", Shape{shape[shape.size() - 2], shape.back()}}});
   if (!mask) return scores;
   if (mask->dtype() != DType::boolean) return b.add(scores, b.cast(mask, scores->dtype()));
   return b.op("where",
