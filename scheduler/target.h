@@ -42,6 +42,9 @@ struct Target {
   // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the next templates on.
   std::vector<std::string> matrix_units;
 
+  // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit. llvmpipe stops every
+  // loop silently beyond it.
+  int64_t max_loop_iterations = 0;
   bool is_cpu = false;  // a software device: compile and measure alternate
   // What compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8": part of every cache key.
   std::string id() const;

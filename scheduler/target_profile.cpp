@@ -110,6 +110,8 @@ constexpr Field kFields[] = {
     {"unified_memory", false, [](Target& t, const Entry& e) { t.unified_memory = e.flag(); }},
     {"is_cpu", false, [](Target& t, const Entry& e) { t.is_cpu = e.flag(); }},
     {"matrix_units", false, read_matrix_units},
+    {"max_loop_iterations", false,
+     [](Target& t, const Entry& e) { t.max_loop_iterations = e.positive(); }},
     {"compute_units", true, [](Target& t, const Entry& e) { t.compute_units = e.small(); }},
     {"registers_per_unit", true,
      [](Target& t, const Entry& e) { t.registers_per_unit = e.small(); }},

@@ -60,6 +60,7 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   EXPECT_EQ(lavapipe.subgroup_size, 8);
   EXPECT_EQ(lavapipe.max_grid[0], 65535);
   EXPECT_TRUE(lavapipe.is_cpu && lavapipe.unified_memory);
+  EXPECT_EQ(lavapipe.max_loop_iterations, 65535);
   EXPECT_EQ(lavapipe.id(), "vulkan:lavapipe:sg8");
   const Target intel = target_by_name("vulkan:intel");
   EXPECT_EQ(intel.subgroup_size_min, 8);
@@ -113,7 +114,7 @@ TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
   EXPECT_EQ(message_of(replaced(text, "int64: true", "int64: 7")),
             "gpu.yaml:13: int64: expected true or false");
   EXPECT_EQ(message_of(replaced(text, "20.0e9", ".nan")),
-            "gpu.yaml:22: bandwidth: expected a positive number");
+            "gpu.yaml:23: bandwidth: expected a positive number");
   EXPECT_EQ(message_of("[1, 2]"), "gpu.yaml:1: expected a map of the target's limits");
   EXPECT_EQ(message_of(""), "gpu.yaml:1: expected a map of the target's limits");
   EXPECT_NE(message_of("a: [1").find("gpu.yaml:"), std::string::npos);

@@ -1,0 +1,64 @@
+// Recording into command buffers: launches with their arguments, barriers, timestamps.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/vulkan/kernel.h"
+#include "runtime/vulkan/memory.h"
+
+namespace tcc::runtime::vulkan {
+
+// A command pool, for one thread at a time; its command buffers go with it.
+class CommandPool {
+ public:
+  explicit CommandPool(std::shared_ptr<Core> core);
+  ~CommandPool();
+  CommandPool(const CommandPool&) = delete;
+  CommandPool& operator=(const CommandPool&) = delete;
+  VkCommandBuffer allocate();
+
+ private:
+  const std::shared_ptr<Core> core_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+};
+
+// A command buffer's frame: what is recorded between begin() and end() sees everything that was
+// submitted before, and the host sees its writes once it has completed.
+void begin_commands(Core& core, VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
+void end_commands(Core& core, VkCommandBuffer commands);
+// Later launches and copies see the writes of earlier ones.
+void add_barrier(const Core& core, VkCommandBuffer commands);
+
+// TCC_CHECKs that each launch has a kernel of ours and its number of arguments.
+void check_launches(std::span<const BoundLaunch> launches);
+// The bytes that the argument tables of `launches` take; 0 when no kernel wants one.
+int64_t argument_table_bytes(std::span<const BoundLaunch> launches);
+
+// Timestamps: query `first` is written before the first launch, and one more after each launch.
+struct LaunchTimestamps {
+  VkQueryPool pool;
+  uint32_t first;
+};
+// Records the launches, each of which sees the writes of the ones before it. `tables`, mapped and
+// of at least argument_table_bytes(launches), is filled; null when that is 0.
+void record_launches(const Core& core, VkCommandBuffer commands,
+                     std::span<const BoundLaunch> launches, const Memory* tables,
+                     std::optional<LaunchTimestamps> timestamps = {});
+
+class VulkanRecording final : public Recording {
+ public:
+  VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundLaunch> launches);
+  ~VulkanRecording() override;
+  VkCommandBuffer commands() const { return commands_; }
+
+ private:
+  const std::shared_ptr<Core> core_;
+  CommandPool pool_;
+  std::unique_ptr<Memory> tables_;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
+}  // namespace tcc::runtime::vulkan

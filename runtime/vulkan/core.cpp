@@ -1,0 +1,176 @@
+#include "runtime/vulkan/core.h"
+
+#include <algorithm>
+
+#include "runtime/device_checks.h"
+#include "runtime/vulkan/result.h"
+#include "support/error.h"
+
+namespace tcc::runtime::vulkan {
+namespace {
+
+Physical usable_device(int ordinal) {
+  const Instance& vulkan = instance();
+  const auto count = static_cast<int>(vulkan.devices.size());
+  if (ordinal < 0 || ordinal >= count)
+    throw Error(ErrorKind::no_device,
+                str("no device vulkan:", ordinal, "; there are ", count, " Vulkan devices"));
+  Physical physical = inspect(vulkan, vulkan.devices[ordinal]);
+  if (!physical.unusable.empty())
+    throw Error(ErrorKind::no_device, str("vulkan:", ordinal, " (", physical.device_name,
+                                          ") cannot be used: ", physical.unusable));
+  return physical;
+}
+
+}  // namespace
+
+Core::Core(int ordinal)
+    : name_(str("vulkan:", ordinal)),
+      physical_(usable_device(ordinal)),
+      timeout_seconds_(device_timeout_seconds()) {
+  try {
+    create_device();
+    create_timeline();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+void Core::create_device() {
+  const InstanceFunctions& vk = instance().vk;
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{};
+  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue.queueFamilyIndex = physical_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+
+  std::vector<const char*> extensions;
+  for (const char* extension :
+       {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, "VK_KHR_portability_subset"})
+    if (physical_.has_extension(extension)) extensions.push_back(extension);
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.pNext = physical_.features.link(physical_.subgroup_size_control);
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check(vk.CreateDevice(physical_.handle, &info, nullptr, &device_), "vkCreateDevice");
+  vk_ = load_device_functions(vk, device_);
+  vk_.GetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
+}
+
+void Core::create_timeline() {
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo semaphore{};
+  semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  semaphore.pNext = &type;
+  check(vk_.CreateSemaphore(device_, &semaphore, nullptr, &timeline_), "vkCreateSemaphore");
+  VkPipelineCacheCreateInfo cache{};
+  cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  check(vk_.CreatePipelineCache(device_, &cache, nullptr, &pipeline_cache_),
+        "vkCreatePipelineCache");
+}
+
+Core::~Core() {
+  if (retire()) destroy();
+}
+
+void Core::destroy() {
+  if (!vk_.DestroyDevice) return;
+  vk_.DestroyPipelineCache(device_, pipeline_cache_, nullptr);
+  vk_.DestroySemaphore(device_, timeline_, nullptr);
+  vk_.DestroyDevice(device_, nullptr);
+}
+
+void Core::check(VkResult result, const char* call) {
+  if (result == VK_SUCCESS) return;
+  if (result == VK_ERROR_DEVICE_LOST) {
+    state_ = State::lost;
+    fail_device(name_, ": device lost in ", call);
+  }
+  fail_device(name_, ": ", call, ": ", result_name(result));
+}
+
+void Core::require_alive() const {
+  const State state = state_;
+  if (state == State::lost) fail_device(name_, ": the device was lost");
+  if (state == State::hung) fail_device(name_, ": the device does not answer since it timed out");
+}
+
+uint64_t Core::submit(std::span<const VkCommandBuffer> commands) {
+  require_alive();
+  const std::lock_guard lock(queue_mutex_);
+  const uint64_t number = submitted_ + 1;
+  VkTimelineSemaphoreSubmitInfo timeline{};
+  timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+  timeline.signalSemaphoreValueCount = 1;
+  timeline.pSignalSemaphoreValues = &number;
+  VkSubmitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  info.pNext = &timeline;
+  info.commandBufferCount = static_cast<uint32_t>(commands.size());
+  info.pCommandBuffers = commands.data();
+  info.signalSemaphoreCount = 1;
+  info.pSignalSemaphores = &timeline_;
+  check(vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  submitted_ = number;
+  return number;
+}
+
+VkResult Core::wait_for(uint64_t submission, double seconds) {
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline_;
+  info.pValues = &submission;
+  return vk_.WaitSemaphores(device_, &info, static_cast<uint64_t>(seconds * 1e9));
+}
+
+void Core::wait(uint64_t submission) {
+  if (submission <= completed_) return;
+  require_alive();
+  const VkResult result = wait_for(submission, timeout_seconds_);
+  if (result == VK_TIMEOUT) {
+    state_ = State::hung;
+    fail_device(name_, ": timed out after ", timeout_seconds_, " s (TCC_DEVICE_TIMEOUT)");
+  }
+  check(result, "vkWaitSemaphores");
+  uint64_t known = completed_;
+  while (known < submission && !completed_.compare_exchange_weak(known, submission)) {}
+}
+
+bool Core::retire() noexcept {
+  try {
+    if (state_ == State::alive) wait(submitted_);
+  } catch (const Error&) {
+    // The state says what happened.
+  }
+  // It may have come to an end after all.
+  return state_ != State::hung || wait_for(submitted_, 0) != VK_TIMEOUT;
+}
+
+void Core::reserve(int64_t bytes) {
+  const std::lock_guard lock(memory_mutex_);
+  if (allocations_ >= physical_.max_allocations)
+    fail_device(name_, ": out of memory: the device allows ", physical_.max_allocations,
+                " allocations");
+  // A CPU device would hand out more than there is, and the process be killed when it is touched.
+  if (physical_.target.is_cpu && bytes > physical_.memory_bytes - reserved_bytes_)
+    fail_device(name_, ": out of memory: ", bytes_text(bytes), " asked for, ",
+                bytes_text(reserved_bytes_), " of ", bytes_text(physical_.memory_bytes), " in use");
+  reserved_bytes_ += bytes;
+  ++allocations_;
+}
+
+void Core::release(int64_t bytes) {
+  const std::lock_guard lock(memory_mutex_);
+  reserved_bytes_ -= bytes;
+  --allocations_;
+}
+
+}  // namespace tcc::runtime::vulkan

@@ -1,0 +1,67 @@
+// The Vulkan device: the Device interface over one Core, and what Vulkan devices there are.
+#include "runtime/device.h"
+#include "runtime/vulkan/commands.h"
+#include "runtime/vulkan/core.h"
+#include "runtime/vulkan/kernel.h"
+#include "runtime/vulkan/memory.h"
+#include "runtime/vulkan/stream.h"
+#include "support/error.h"
+
+namespace tcc::runtime {
+namespace vulkan {
+namespace {
+
+class VulkanDevice final : public Device {
+ public:
+  explicit VulkanDevice(int ordinal) : core_(std::make_shared<Core>(ordinal)) {}
+
+  const sched::Target& target() const override { return core_->physical().target; }
+  std::string name() const override { return core_->name(); }
+  int64_t memory_bytes() const override { return core_->physical().memory_bytes; }
+
+  std::unique_ptr<Buffer> allocate(int64_t bytes) override {
+    return std::make_unique<VulkanBuffer>(core_, bytes);
+  }
+  std::unique_ptr<Buffer> wrap(DeviceAddress, int64_t) override {
+    fail_input(name(), ": a Vulkan device cannot use memory that it did not allocate");
+  }
+  std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) override {
+    return std::make_unique<VulkanKernel>(core_, binary);
+  }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(core_); }
+  std::unique_ptr<Stream> wrap_stream(void*) override {
+    fail_input(name(), ": a Vulkan device has no streams of the caller's");
+  }
+  std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) override {
+    return std::make_unique<VulkanRecording>(core_, launches);
+  }
+
+ private:
+  const std::shared_ptr<Core> core_;
+};
+
+}  // namespace
+}  // namespace vulkan
+
+std::shared_ptr<Device> open_vulkan(int ordinal) {
+  return std::make_shared<vulkan::VulkanDevice>(ordinal);
+}
+
+DeviceList list_vulkan() {
+  DeviceList list;
+  try {
+    const vulkan::Instance& instance = vulkan::instance();
+    for (size_t i = 0; i < instance.devices.size(); ++i) {
+      const vulkan::Physical physical = vulkan::inspect(instance, instance.devices[i]);
+      const std::string name = str("vulkan:", i);
+      if (physical.unusable.empty())
+        list.devices.push_back({name, vulkan::describe(physical)});
+      else
+        list.missing.push_back(str(name, " (", physical.device_name, "): ", physical.unusable));
+    }
+    if (instance.devices.empty()) list.missing.push_back("vulkan: no device");
+  } catch (const Error& error) { list.missing.push_back(str("vulkan: ", error.what())); }
+  return list;
+}
+
+}  // namespace tcc::runtime

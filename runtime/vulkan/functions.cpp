@@ -1,0 +1,57 @@
+#include "runtime/vulkan/functions.h"
+
+#include <dlfcn.h>
+
+#include "support/error.h"
+
+namespace tcc::runtime::vulkan {
+namespace {
+
+template <class Function>
+void assign(Function& function, PFN_vkVoidFunction loaded, const char* name) {
+  function = reinterpret_cast<Function>(loaded);
+  if (!function) throw Error(ErrorKind::no_device, str("the Vulkan driver lacks ", name));
+}
+
+// The handle is kept for good: drivers leave threads and exit handlers behind.
+GlobalFunctions open_loader() {
+  void* library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw Error(ErrorKind::no_device, "libvulkan.so.1 not found");
+  GlobalFunctions vk;
+  vk.GetInstanceProcAddr =
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"));
+  if (!vk.GetInstanceProcAddr)
+    throw Error(ErrorKind::no_device, "libvulkan.so.1 is no Vulkan loader");
+#define TCC_LOAD(name) assign(vk.name, vk.GetInstanceProcAddr(nullptr, "vk" #name), "vk" #name);
+  TCC_VULKAN_GLOBAL_FUNCTIONS(TCC_LOAD)
+#undef TCC_LOAD
+  return vk;
+}
+
+}  // namespace
+
+const GlobalFunctions& global_functions() {
+  static const GlobalFunctions functions = open_loader();
+  return functions;
+}
+
+InstanceFunctions load_instance_functions(VkInstance instance) {
+  const auto get = global_functions().GetInstanceProcAddr;
+  InstanceFunctions vk;
+#define TCC_LOAD(name) assign(vk.name, get(instance, "vk" #name), "vk" #name);
+  TCC_VULKAN_INSTANCE_FUNCTIONS(TCC_LOAD)
+#undef TCC_LOAD
+  vk.CreateDebugUtilsMessengerEXT = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+      get(instance, "vkCreateDebugUtilsMessengerEXT"));
+  return vk;
+}
+
+DeviceFunctions load_device_functions(const InstanceFunctions& instance, VkDevice device) {
+  DeviceFunctions vk;
+#define TCC_LOAD(name) assign(vk.name, instance.GetDeviceProcAddr(device, "vk" #name), "vk" #name);
+  TCC_VULKAN_DEVICE_FUNCTIONS(TCC_LOAD)
+#undef TCC_LOAD
+  return vk;
+}
+
+}  // namespace tcc::runtime::vulkan

@@ -1,0 +1,126 @@
+#include "runtime/vulkan/kernel.h"
+
+#include <bit>
+
+#include "backends/compile/spirv.h"
+#include "runtime/vulkan/result.h"
+#include "support/error.h"
+
+namespace tcc::runtime::vulkan {
+namespace {
+
+std::string label(const sched::KernelBinary& binary) {
+  return binary.template_name.empty() ? binary.entry : binary.template_name;
+}
+
+// Destroyed once the pipeline is made.
+class ShaderModule {
+ public:
+  ShaderModule(Core& core, const std::vector<uint32_t>& words) : core_(core) {
+    VkShaderModuleCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    info.codeSize = words.size() * sizeof(uint32_t);
+    info.pCode = words.data();
+    core.check(core.vk().CreateShaderModule(core.device(), &info, nullptr, &module_),
+               "vkCreateShaderModule");
+  }
+  ~ShaderModule() { core_.vk().DestroyShaderModule(core_.device(), module_, nullptr); }
+  ShaderModule(const ShaderModule&) = delete;
+  ShaderModule& operator=(const ShaderModule&) = delete;
+  VkShaderModule get() const { return module_; }
+
+ private:
+  Core& core_;
+  VkShaderModule module_ = VK_NULL_HANDLE;
+};
+
+}  // namespace
+
+VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const sched::KernelBinary& binary)
+    : core_(std::move(core)),
+      grid_(binary.grid),
+      num_arguments_(binary.num_arguments),
+      argument_table_(binary.argument_table) {
+  core_->require_alive();
+  check_limits(binary);
+  try {
+    create_layout();
+    create_pipeline(binary);
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+VulkanKernel::~VulkanKernel() {
+  if (core_->retire()) destroy();
+}
+
+void VulkanKernel::check_limits(const sched::KernelBinary& binary) const {
+  const sched::Target& target = core_->physical().target;
+  const auto refuse = [&](const auto&... reason) {
+    fail_device(core_->name(), ": kernel ", label(binary), ": ", reason...);
+  };
+  if (binary.workgroup < 1 || binary.workgroup > target.max_workgroup_size)
+    refuse("a workgroup of ", binary.workgroup, "; the device allows ", target.max_workgroup_size);
+  for (int i = 0; i < 3; ++i)
+    if (binary.grid[i] > target.max_grid[i])
+      refuse("grid size ", binary.grid[i], " in dimension ", i, "; the device allows ",
+             target.max_grid[i]);
+  const int size = binary.subgroup_size;
+  if (size != 0 && (!std::has_single_bit(static_cast<unsigned>(size)) ||
+                    size < target.subgroup_size_min || size > target.subgroup_size_max))
+    refuse("needs subgroups of ", size, "; the device has ", target.subgroup_size_min, " to ",
+           target.subgroup_size_max);
+  const int64_t bytes = argument_table_ ? 8 : int64_t{8} * num_arguments_;
+  if (num_arguments_ < 0 || bytes > target.push_constant_bytes)
+    refuse(num_arguments_, " arguments need ", bytes, " bytes of push constants; the device has ",
+           target.push_constant_bytes);
+}
+
+void VulkanKernel::create_layout() {
+  VkPushConstantRange range{};
+  range.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+  range.size = static_cast<uint32_t>(argument_table_ ? 8 : 8 * num_arguments_);
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.pushConstantRangeCount = range.size > 0 ? 1 : 0;
+  info.pPushConstantRanges = &range;
+  core_->check(core_->vk().CreatePipelineLayout(core_->device(), &info, nullptr, &layout_),
+               "vkCreatePipelineLayout");
+}
+
+void VulkanKernel::create_pipeline(const sched::KernelBinary& binary) {
+  const Physical& physical = core_->physical();
+  const sched::Target& target = physical.target;
+  const ShaderModule module(*core_, backends::spirv_words(binary.code));
+
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required{};
+  required.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+  required.requiredSubgroupSize = static_cast<uint32_t>(binary.subgroup_size);
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.layout = layout_;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module.get();
+  info.stage.pName = binary.entry.c_str();
+  const bool sizes_vary = target.subgroup_size_min != target.subgroup_size_max;
+  if (physical.subgroup_size_control && binary.subgroup_size != 0 && sizes_vary)
+    info.stage.pNext = &required;
+  // Full subgroups: a workgroup of whole subgroups is divided into nothing smaller.
+  if (physical.features.subgroup_size.computeFullSubgroups && binary.subgroup_size != 0 &&
+      binary.workgroup % binary.subgroup_size == 0)
+    info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  const VkResult result = core_->vk().CreateComputePipelines(
+      core_->device(), core_->pipeline_cache(), 1, &info, nullptr, &pipeline_);
+  core_->check(result, str("kernel ", label(binary), ": vkCreateComputePipelines").c_str());
+}
+
+void VulkanKernel::destroy() {
+  const DeviceFunctions& vk = core_->vk();
+  vk.DestroyPipeline(core_->device(), pipeline_, nullptr);
+  vk.DestroyPipelineLayout(core_->device(), layout_, nullptr);
+}
+
+}  // namespace tcc::runtime::vulkan

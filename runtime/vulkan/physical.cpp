@@ -1,0 +1,283 @@
+#include "runtime/vulkan/physical.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+
+#include "runtime/vulkan/memory_types.h"
+#include "runtime/vulkan/priors.h"
+#include "runtime/vulkan/result.h"
+#include "support/error.h"
+
+namespace tcc::runtime::vulkan {
+namespace {
+
+struct Properties {
+  VkPhysicalDeviceProperties2 core{};
+  VkPhysicalDeviceVulkan11Properties v11{};
+  VkPhysicalDeviceVulkan12Properties v12{};
+  VkPhysicalDeviceSubgroupSizeControlProperties subgroup_size{};
+  VkPhysicalDeviceMaintenance4Properties maintenance4{};
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{};
+  VkPhysicalDeviceShaderCorePropertiesAMD amd{};
+  const VkPhysicalDeviceLimits& limits() const { return core.properties.limits; }
+};
+
+// Puts `next` behind `last` in a chain of structures.
+template <class Last, class Next>
+VkBaseOutStructure* append(Last* last, Next& next, VkStructureType type) {
+  next.sType = type;
+  next.pNext = nullptr;
+  auto* added = reinterpret_cast<VkBaseOutStructure*>(&next);
+  last->pNext = added;
+  return added;
+}
+
+bool is_1_3(const Properties& properties) {
+  return properties.core.properties.apiVersion >= VK_API_VERSION_1_3;
+}
+
+std::set<std::string> list_extensions(const InstanceFunctions& vk, VkPhysicalDevice device) {
+  constexpr const char* call = "vkEnumerateDeviceExtensionProperties";
+  uint32_t count = 0;
+  check(vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr), call);
+  std::vector<VkExtensionProperties> list(count);
+  check(vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, list.data()), call);
+  std::set<std::string> names;
+  for (const VkExtensionProperties& extension : list) names.insert(extension.extensionName);
+  return names;
+}
+
+void query_properties(const InstanceFunctions& vk, const Physical& physical,
+                      Properties& properties) {
+  vk.GetPhysicalDeviceProperties(physical.handle, &properties.core.properties);
+  const bool v13 = is_1_3(properties);
+  properties.core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  auto* last = reinterpret_cast<VkBaseOutStructure*>(&properties.core);
+  last = append(last, properties.v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+  last = append(last, properties.v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+  if (v13 || physical.has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
+    last = append(last, properties.subgroup_size,
+                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES);
+  if (v13 || physical.has_extension(VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
+    last = append(last, properties.maintenance4,
+                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
+  if (physical.has_extension(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
+    last = append(last, properties.nvidia,
+                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
+  if (physical.has_extension(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME))
+    append(last, properties.amd, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD);
+  vk.GetPhysicalDeviceProperties2(physical.handle, &properties.core);
+}
+
+// Of what the device has, what tcc's kernels or runtime may use.
+void choose_features(const InstanceFunctions& vk, Physical& physical, bool can_control_subgroups) {
+  Features have;
+  vk.GetPhysicalDeviceFeatures2(physical.handle, have.link(can_control_subgroups));
+  Features& use = physical.features;
+  use.core.features.shaderInt64 = have.core.features.shaderInt64;
+  use.core.features.shaderInt16 = have.core.features.shaderInt16;
+  use.core.features.shaderFloat64 = have.core.features.shaderFloat64;
+  use.v11.storageBuffer16BitAccess = have.v11.storageBuffer16BitAccess;
+  use.v12.storageBuffer8BitAccess = have.v12.storageBuffer8BitAccess;
+  use.v12.shaderFloat16 = have.v12.shaderFloat16;
+  use.v12.shaderInt8 = have.v12.shaderInt8;
+  use.v12.shaderSubgroupExtendedTypes = have.v12.shaderSubgroupExtendedTypes;
+  use.v12.vulkanMemoryModel = have.v12.vulkanMemoryModel;
+  use.v12.vulkanMemoryModelDeviceScope = have.v12.vulkanMemoryModelDeviceScope;
+  use.v12.scalarBlockLayout = have.v12.scalarBlockLayout;
+  use.v12.bufferDeviceAddress = have.v12.bufferDeviceAddress;
+  use.v12.timelineSemaphore = have.v12.timelineSemaphore;
+  use.subgroup_size.subgroupSizeControl = have.subgroup_size.subgroupSizeControl;
+  use.subgroup_size.computeFullSubgroups = have.subgroup_size.computeFullSubgroups;
+  if (!have.v12.bufferDeviceAddress) physical.unusable = "it lacks bufferDeviceAddress";
+  if (!have.v12.timelineSemaphore) physical.unusable = "it lacks timelineSemaphore";
+  if (!have.v12.scalarBlockLayout) physical.unusable = "it lacks scalarBlockLayout";
+}
+
+// The first family that computes, better one with timestamps.
+void choose_queue_family(const InstanceFunctions& vk, Physical& physical) {
+  uint32_t count = 0;
+  vk.GetPhysicalDeviceQueueFamilyProperties(physical.handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vk.GetPhysicalDeviceQueueFamilyProperties(physical.handle, &count, families.data());
+  bool found = false;
+  for (uint32_t family = 0; family < count; ++family) {
+    if (!(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+    const uint32_t bits = families[family].timestampValidBits;
+    if (found && (physical.timestamp_bits > 0 || bits == 0)) continue;
+    physical.queue_family = family;
+    physical.timestamp_bits = bits;
+    found = true;
+  }
+  if (!found) physical.unusable = "it has no compute queue";
+}
+
+void fill_subgroup_sizes(Physical& physical, const Properties& properties) {
+  sched::Target& target = physical.target;
+  const VkPhysicalDeviceSubgroupSizeControlProperties& range = properties.subgroup_size;
+  physical.subgroup_size_control =
+      physical.features.subgroup_size.subgroupSizeControl &&
+      (range.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  physical.max_workgroup_subgroups = range.maxComputeWorkgroupSubgroups;
+  target.subgroup_size = static_cast<int>(properties.v11.subgroupSize);
+  target.subgroup_size_min = target.subgroup_size_max = target.subgroup_size;
+  if (!physical.subgroup_size_control) return;
+  target.subgroup_size_min = static_cast<int>(range.minSubgroupSize);
+  target.subgroup_size_max = static_cast<int>(range.maxSubgroupSize);
+}
+
+// vkAllocateMemory's and vkCreateBuffer's limits and the heap's size.
+int64_t largest_buffer(const Properties& properties, int64_t heap_bytes) {
+  uint64_t bytes = std::min<uint64_t>(properties.v11.maxMemoryAllocationSize, INT64_MAX);
+  if (properties.maintenance4.maxBufferSize > 0)
+    bytes = std::min<uint64_t>(bytes, properties.maintenance4.maxBufferSize);
+  return std::min(static_cast<int64_t>(bytes), heap_bytes);
+}
+
+int64_t host_memory_bytes() {
+  return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
+}
+
+void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properties& properties) {
+  vk.GetPhysicalDeviceMemoryProperties(physical.handle, &physical.memory);
+  sched::Target& target = physical.target;
+  const VkPhysicalDeviceType type = properties.core.properties.deviceType;
+  target.is_cpu = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  target.unified_memory = target.is_cpu || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  const auto index = choose_memory_type(physical.memory, MemoryUse::device, target.unified_memory);
+  if (!index) {
+    physical.unusable = "it has no device memory";
+    return;
+  }
+  const VkMemoryType chosen = physical.memory.memoryTypes[*index];
+  const auto heap_bytes = static_cast<int64_t>(physical.memory.memoryHeaps[chosen.heapIndex].size);
+  // lavapipe's heap is a made-up number; its memory is the host's.
+  physical.memory_bytes = target.is_cpu ? host_memory_bytes() : heap_bytes;
+  target.max_buffer_bytes = largest_buffer(properties, heap_bytes);
+}
+
+std::string vendor_name(uint32_t id) {
+  switch (id) {
+    case 0x1002: return "amd";
+    case 0x10DE: return "nvidia";
+    case 0x8086: return "intel";
+    case 0x13B5: return "arm";
+    case 0x5143: return "qualcomm";
+    case 0x106B: return "apple";
+    case 0x1010: return "imagination";
+    case 0x144D: return "samsung";
+    case 0x14E4: return "broadcom";
+    case 0x1AE0: return "google";
+    case VK_VENDOR_ID_MESA: return "mesa";
+    default: break;
+  }
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%x", id);
+  return text;
+}
+
+void fill_names(sched::Target& target, const Properties& properties) {
+  target.api = sched::Api::vulkan;
+  target.vendor = vendor_name(properties.core.properties.vendorID);
+  target.device = properties.core.properties.deviceName;
+  const bool is_llvmpipe = properties.v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  target.arch = is_llvmpipe ? "llvmpipe" : target.vendor;
+  // LP_MAX_TGSI_LOOP_ITERATIONS: llvmpipe counts the iterations of an invocation and leaves its
+  // loops when they are used up. Vulkan has no limit that tells.
+  if (is_llvmpipe) target.max_loop_iterations = 65535;
+  target.driver = properties.v12.driverName;
+  if (*properties.v12.driverInfo) target.driver += str(" ", properties.v12.driverInfo);
+}
+
+void fill_limits(Physical& physical, const Properties& properties) {
+  sched::Target& target = physical.target;
+  const VkPhysicalDeviceLimits& limits = properties.limits();
+  target.max_workgroup_size = static_cast<int>(
+      std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]));
+  if (physical.subgroup_size_control && target.subgroup_size_min != target.subgroup_size_max)
+    target.max_workgroup_size =
+        std::min<int>(target.max_workgroup_size,
+                      static_cast<int>(physical.max_workgroup_subgroups) * target.subgroup_size);
+  for (int i = 0; i < 3; ++i) target.max_grid[i] = limits.maxComputeWorkGroupCount[i];
+  target.shared_bytes = limits.maxComputeSharedMemorySize;
+  target.push_constant_bytes = limits.maxPushConstantsSize;
+  physical.max_allocations = limits.maxMemoryAllocationCount;
+  physical.timestamp_seconds = limits.timestampPeriod * 1e-9;
+  if (limits.timestampPeriod == 0) physical.timestamp_bits = 0;
+
+  const Features& features = physical.features;
+  target.storage16 = features.v11.storageBuffer16BitAccess && features.core.features.shaderInt16;
+  target.storage8 = features.v12.storageBuffer8BitAccess && features.v12.shaderInt8;
+  target.int64 = features.core.features.shaderInt64;
+  target.float64 = features.core.features.shaderFloat64;
+  target.subgroup_shuffle =
+      (properties.v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) &&
+      (properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);
+}
+
+DeviceClass class_of(VkPhysicalDeviceType type) {
+  if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) return DeviceClass::cpu;
+  return type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? DeviceClass::integrated
+                                                        : DeviceClass::discrete;
+}
+
+// 0 where the driver does not tell.
+int count_compute_units(const Properties& properties) {
+  const auto& amd = properties.amd;
+  const uint32_t units =
+      amd.shaderEngineCount * amd.shaderArraysPerEngineCount * amd.computeUnitsPerShaderArray;
+  return static_cast<int>(std::max(properties.nvidia.shaderSMCount, units));
+}
+
+}  // namespace
+
+VkPhysicalDeviceFeatures2* Features::link(bool with_subgroup_size) {
+  core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  auto* last = reinterpret_cast<VkBaseOutStructure*>(&core);
+  last = append(last, v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+  last = append(last, v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  if (with_subgroup_size)
+    append(last, subgroup_size, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+  return &core;
+}
+
+Physical inspect(const Instance& instance, VkPhysicalDevice device) {
+  const InstanceFunctions& vk = instance.vk;
+  Physical physical;
+  physical.handle = device;
+  VkPhysicalDeviceProperties basic;
+  vk.GetPhysicalDeviceProperties(device, &basic);
+  physical.device_name = basic.deviceName;
+  if (basic.apiVersion < VK_API_VERSION_1_2) {
+    physical.unusable = str("it supports Vulkan ", VK_API_VERSION_MAJOR(basic.apiVersion), ".",
+                            VK_API_VERSION_MINOR(basic.apiVersion), "; 1.2 is needed");
+    return physical;
+  }
+  physical.extensions = list_extensions(vk, device);
+  Properties properties;
+  query_properties(vk, physical, properties);
+  const bool can_control_subgroups =
+      is_1_3(properties) || physical.has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  choose_features(vk, physical, can_control_subgroups);
+  choose_queue_family(vk, physical);
+  fill_names(physical.target, properties);
+  fill_subgroup_sizes(physical, properties);
+  fill_limits(physical, properties);
+  fill_memory(vk, physical, properties);
+  guess_throughput(physical.target, class_of(basic.deviceType), count_compute_units(properties));
+  return physical;
+}
+
+std::string describe(const Physical& physical) {
+  const sched::Target& target = physical.target;
+  char memory[32];
+  std::snprintf(memory, sizeof memory, "%.1f GiB",
+                static_cast<double>(physical.memory_bytes) / (1 << 30));
+  return str(target.device, " (", target.driver, "), ", memory, ", subgroups of ",
+             target.subgroup_size);
+}
+
+}  // namespace tcc::runtime::vulkan

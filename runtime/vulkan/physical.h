@@ -1,0 +1,48 @@
+// What a physical device offers: its limits as a Target, and how a logical device on it is to be
+// made.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "runtime/vulkan/instance.h"
+#include "scheduler/target.h"
+
+namespace tcc::runtime::vulkan {
+
+// Feature structures that point to one another: link() before every use.
+struct Features {
+  VkPhysicalDeviceFeatures2 core{};
+  VkPhysicalDeviceVulkan11Features v11{};
+  VkPhysicalDeviceVulkan12Features v12{};
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
+  VkPhysicalDeviceFeatures2* link(bool with_subgroup_size);
+};
+
+struct Physical {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  std::string device_name;
+  std::string
+      unusable;  // why tcc cannot use it; "" when it can, and only then is what follows complete
+
+  std::set<std::string> extensions;  // that it has
+  Features features;                 // that tcc enables
+  bool subgroup_size_control = false;
+  uint32_t max_workgroup_subgroups = 0;  // with a required subgroup size
+  uint32_t queue_family = 0;
+  uint32_t timestamp_bits = 0;   // 0: no timestamps
+  double timestamp_seconds = 0;  // of one tick
+  uint32_t max_allocations = 0;
+  VkPhysicalDeviceMemoryProperties memory{};
+  int64_t memory_bytes = 0;  // of the heap that buffers come from; of the host for a CPU device
+  sched::Target target;
+
+  bool has_extension(const char* name) const { return extensions.count(name) > 0; }
+};
+
+Physical inspect(const Instance& instance, VkPhysicalDevice device);
+
+// "NVIDIA H200 (NVIDIA 570.86), 139.8 GiB, subgroups of 32"
+std::string describe(const Physical& physical);
+
+}  // namespace tcc::runtime::vulkan

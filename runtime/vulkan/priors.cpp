@@ -1,0 +1,68 @@
+#include "runtime/vulkan/priors.h"
+
+#include <algorithm>
+#include <string_view>
+#include <thread>
+
+namespace tcc::runtime::vulkan {
+namespace {
+
+struct Prior {
+  std::string_view name;  // part of the device's name
+  int compute_units;
+  int registers_per_unit, max_threads_per_unit;
+  int64_t l2_bytes;
+  double bandwidth, flops_f32;
+};
+
+constexpr int64_t kMiB = 1 << 20;
+
+// From the makers' data sheets; the first match counts.
+constexpr Prior kKnown[] = {
+    {"H200", 132, 65536, 2048, 50 * kMiB, 4.0e12, 60e12},
+    {"H100", 132, 65536, 2048, 50 * kMiB, 3.0e12, 60e12},
+    {"A100", 108, 65536, 2048, 40 * kMiB, 1.8e12, 19.5e12},
+    {"L40", 142, 65536, 1536, 96 * kMiB, 0.86e12, 90e12},
+    {"L4", 58, 65536, 1536, 48 * kMiB, 0.3e12, 30e12},
+    {"RTX 5090", 170, 65536, 1536, 96 * kMiB, 1.8e12, 105e12},
+    {"RTX 4090", 128, 65536, 1536, 72 * kMiB, 1.0e12, 82e12},
+    {"RTX 3090", 82, 65536, 1536, 6 * kMiB, 0.93e12, 35e12},
+    {"MI300X", 304, 131072, 2048, 32 * kMiB, 5.3e12, 160e12},
+    {"MI210", 104, 131072, 2048, 8 * kMiB, 1.6e12, 22.6e12},
+    {"7900 XTX", 96, 98304, 1024, 6 * kMiB, 0.96e12, 30e12},
+    {"A770", 32, 131072, 2048, 16 * kMiB, 0.56e12, 19.7e12},
+};
+
+constexpr Prior kDiscrete = {"", 48, 65536, 1536, 8 * kMiB, 400e9, 15e12};
+constexpr Prior kIntegrated = {"", 12, 65536, 1024, 2 * kMiB, 60e9, 2e12};
+
+// A core runs one workgroup at a time; its registers hold 16 vectors of a subgroup's width.
+Prior cpu_prior(int subgroup_size) {
+  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  return {"",       cores, 16 * subgroup_size * 4,           1024,
+          4 * kMiB, 20e9,  cores * 2.0 * subgroup_size * 1e9};
+}
+
+Prior find_prior(const sched::Target& target, DeviceClass device_class) {
+  for (const Prior& prior : kKnown)
+    if (target.device.find(prior.name) != std::string::npos) return prior;
+  if (device_class == DeviceClass::cpu) return cpu_prior(target.subgroup_size);
+  return device_class == DeviceClass::discrete ? kDiscrete : kIntegrated;
+}
+
+}  // namespace
+
+void guess_throughput(sched::Target& target, DeviceClass device_class, int compute_units) {
+  const Prior prior = find_prior(target, device_class);
+  // Scaled to the units that the driver counts: smaller and larger chips of one family.
+  const double scale =
+      compute_units > 0 ? static_cast<double>(compute_units) / prior.compute_units : 1.0;
+  target.compute_units = compute_units > 0 ? compute_units : prior.compute_units;
+  target.registers_per_unit = prior.registers_per_unit;
+  target.max_threads_per_unit = prior.max_threads_per_unit;
+  target.l2_bytes = prior.l2_bytes;
+  target.bandwidth = prior.bandwidth * scale;
+  target.flops_f32 = prior.flops_f32 * scale;
+}
+
+}  // namespace tcc::runtime::vulkan

@@ -1,0 +1,17 @@
+// What Vulkan does not tell: throughput and cache sizes, guessed for the analytic model.
+//
+// These are priors for ranking configurations before anything was measured; no result depends on
+// them.
+#pragma once
+
+#include "scheduler/target.h"
+
+namespace tcc::runtime::vulkan {
+
+enum class DeviceClass { cpu, integrated, discrete };
+
+// Fills the analytic-model fields of `target` from its device name, vendor and class.
+// `compute_units` is what the driver tells, 0 when it does not.
+void guess_throughput(sched::Target& target, DeviceClass device_class, int compute_units);
+
+}  // namespace tcc::runtime::vulkan

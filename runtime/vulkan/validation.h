@@ -1,0 +1,11 @@
+// What the validation layer said, where TCC_VULKAN_VALIDATION=1 asks for it: for tests.
+#pragma once
+
+#include <cstdint>
+
+namespace tcc::runtime::vulkan {
+
+// Errors and warnings reported in this process; they are printed to standard error, too.
+int64_t validation_message_count();
+
+}  // namespace tcc::runtime::vulkan

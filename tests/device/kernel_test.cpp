@@ -1,0 +1,231 @@
+// Conformance: kernels, launches in order, recordings, argument tables, timings.
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "support/error.h"
+#include "tests/device/conformance.h"
+
+namespace tcc::runtime {
+namespace {
+
+class KernelTest : public DeviceTest {
+ protected:
+  BoundLaunch bind(const LoadedKernel& kernel, std::initializer_list<const Buffer*> buffers) {
+    BoundLaunch launch{&kernel, {}};
+    for (const Buffer* buffer : buffers) launch.arguments.push_back(buffer->address());
+    return launch;
+  }
+  void expect_all(const Buffer& buffer, float value) {
+    if (!runs_kernels()) return;
+    const std::vector<float> values = download(buffer);
+    const auto wrong =
+        std::find_if(values.begin(), values.end(), [&](float x) { return x != value; });
+    if (wrong != values.end())
+      ADD_FAILURE() << "[" << wrong - values.begin() << "] is " << *wrong << ", not " << value;
+  }
+};
+TCC_ON_EVERY_DEVICE(KernelTest);
+
+TEST_P(KernelTest, AddsVectors) {
+  constexpr int64_t n = 10'007;
+  std::vector<float> a(n), b(n);
+  std::iota(a.begin(), a.end(), 0.0f);
+  std::iota(b.begin(), b.end(), 0.5f);
+  const auto buffer_a = upload(a), buffer_b = upload(b),
+             buffer_c = upload(std::vector<float>(n, -1));
+  const auto kernel = load(TestKernel::add, n);
+  const BoundLaunch launch = bind(*kernel, {buffer_a.get(), buffer_b.get(), buffer_c.get()});
+  stream->run({&launch, 1});
+  const std::vector<float> c = download(*buffer_c);
+  if (!runs_kernels()) return;
+  for (size_t i = 0; i < n; ++i) ASSERT_EQ(c[i], a[i] + b[i]) << i;
+}
+
+TEST_P(KernelTest, LaunchesSeeTheWritesOfEarlierOnes) {
+  constexpr int64_t n = 100'000;
+  const auto x = upload(std::vector<float>(n, 0));
+  const auto y = upload(std::vector<float>(n, 0));
+  const auto increment = load(TestKernel::increment, n), add = load(TestKernel::add, n);
+  std::vector<BoundLaunch> launches;
+  for (int i = 0; i < 20; ++i) {
+    launches.push_back(bind(*increment, {x.get()}));
+    launches.push_back(bind(*add, {x.get(), y.get(), y.get()}));
+  }
+  stream->run(launches);
+  stream->run(launches);
+  expect_all(*x, 40);
+  expect_all(*y, 40 * 41 / 2);
+}
+
+TEST_P(KernelTest, CopiesAndFillsAreOrderedWithLaunches) {
+  constexpr int64_t n = 100'000;
+  const auto x = upload(std::vector<float>(n, 0));
+  const auto kernel = load(TestKernel::increment, n);
+  const BoundLaunch launch = bind(*kernel, {x.get()});
+  for (int i = 0; i < 5; ++i) {
+    stream->run({&launch, 1});
+    stream->fill(*x, 0, x->bytes(), 0);
+    stream->run({&launch, 1});
+    expect_all(*x, 1);
+    const std::vector<float> tens(n, 10);
+    stream->run({&launch, 1});
+    stream->copy_to_device(*x, 0, std::as_bytes(std::span(tens)));
+    stream->run({&launch, 1});
+    expect_all(*x, 11);
+  }
+}
+
+TEST_P(KernelTest, ARecordingIsReplayedManyTimes) {
+  constexpr int64_t n = 1000;
+  const auto x = upload(std::vector<float>(n, 0));
+  const auto kernel = load(TestKernel::increment, n);
+  const std::vector<BoundLaunch> launches(3, bind(*kernel, {x.get()}));
+  const auto recording = device->record(launches);
+  for (int i = 0; i < 200; ++i) stream->run(*recording);
+  expect_all(*x, 600);
+  const auto other_stream = device->create_stream();
+  stream->synchronize();
+  other_stream->run(*recording);
+  other_stream->synchronize();
+  expect_all(*x, 603);
+}
+
+TEST_P(KernelTest, ARecordingIsDestroyedAfterItRan) {
+  constexpr int64_t n = 100'000;
+  const auto x = upload(std::vector<float>(n, 0));
+  {
+    const auto kernel = load(TestKernel::increment, n);
+    const BoundLaunch launch = bind(*kernel, {x.get()});
+    const auto recording = device->record({&launch, 1});
+    for (int i = 0; i < 10; ++i) stream->run(*recording);
+    stream->run({&launch, 1});
+  }
+  expect_all(*x, 11);
+}
+
+TEST_P(KernelTest, NoLaunchesAreAllowed) {
+  const auto recording = device->record({});
+  stream->run(*recording);
+  stream->run(std::span<const BoundLaunch>());
+  stream->synchronize();
+  EXPECT_TRUE(stream->time_each({}).empty());
+}
+
+TEST_P(KernelTest, PassesManyArguments) {
+  constexpr int64_t n = 500;
+  const auto kernel = load(TestKernel::sum20, n);
+  std::vector<std::unique_ptr<Buffer>> inputs;
+  const auto first = upload(std::vector<float>(n, 0)), second = upload(std::vector<float>(n, 0));
+  BoundLaunch launch{kernel.get(), {first->address()}};
+  for (int i = 0; i < 20; ++i) {
+    inputs.push_back(upload(std::vector<float>(n, static_cast<float>(1 << i))));
+    launch.arguments.push_back(inputs.back()->address());
+  }
+  // Two tables in one sequence, recorded and not.
+  std::vector<BoundLaunch> launches = {launch, launch};
+  launches[1].arguments[0] = second->address();
+  launches[1].arguments[1] = first->address();  // replaces the 1 by 2^20 - 1
+  stream->run(launches);
+  expect_all(*first, (1 << 20) - 1);
+  expect_all(*second, (1 << 21) - 3);
+  stream->fill(*first, 0, first->bytes(), 0);
+  stream->fill(*second, 0, second->bytes(), 0);
+  const auto recording = device->record(launches);
+  stream->run(*recording);
+  stream->run(*recording);
+  expect_all(*first, (1 << 20) - 1);
+  expect_all(*second, (1 << 21) - 3);
+}
+
+TEST_P(KernelTest, TheNumberOfArgumentsIsChecked) {
+  const auto kernel = load(TestKernel::add, 10);
+  const auto x = upload(std::vector<float>(10, 0));
+  const BoundLaunch launch = bind(*kernel, {x.get()});
+  EXPECT_THROW(stream->run({&launch, 1}), InternalError);
+  EXPECT_THROW(device->record({&launch, 1}), InternalError);
+  const BoundLaunch nothing;
+  EXPECT_THROW(stream->run({&nothing, 1}), InternalError);
+}
+
+TEST_P(KernelTest, ADamagedBinaryIsAnError) {
+  if (!runs_kernels()) GTEST_SKIP() << "it takes no code";
+  sched::KernelBinary binary = compile_test_kernel(*device, TestKernel::add, 10);
+  binary.code.resize(7);
+  EXPECT_THROW(device->load(binary), Error);
+  binary.code.clear();
+  EXPECT_THROW(device->load(binary), Error);
+}
+
+TEST_P(KernelTest, KernelsAreLoadedFromSeveralThreads) {
+  constexpr int64_t n = 1000;
+  const sched::KernelBinary binary = compile_test_kernel(*device, TestKernel::increment, n);
+  std::vector<std::unique_ptr<LoadedKernel>> kernels(16);
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      for (size_t i = thread; i < kernels.size(); i += 4) kernels[i] = device->load(binary);
+    });
+  for (std::thread& thread : threads) thread.join();
+  const auto x = upload(std::vector<float>(n, 0));
+  for (const auto& kernel : kernels) {
+    const BoundLaunch launch = bind(*kernel, {x.get()});
+    stream->run({&launch, 1});
+  }
+  expect_all(*x, 16);
+}
+
+TEST_P(KernelTest, TwoStreamsRunFromTwoThreads) {
+  constexpr int64_t n = 20'000;
+  const auto kernel = load(TestKernel::increment, n);
+  std::atomic<int> wrong = 0;
+  const auto work = [&](float start) {
+    const auto own = device->create_stream();
+    std::vector<float> values(n, start);
+    const auto x = device->allocate(n * sizeof(float));
+    const BoundLaunch launch = bind(*kernel, {x.get()});
+    const auto recording = device->record({&launch, 1});
+    for (int round = 0; round < 20; ++round) {
+      own->copy_to_device(*x, 0, std::as_bytes(std::span(values)));
+      own->run(*recording);
+      own->run({&launch, 1});
+      own->copy_to_host(std::as_writable_bytes(std::span(values)), *x, 0);
+    }
+    for (const float value : values) wrong += runs_kernels() && value != start + 40;
+  };
+  std::thread first(work, 0.0f), second(work, 1000.0f);
+  first.join();
+  second.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(KernelTest, TimesAreMeasured) {
+  constexpr int64_t n = 1'000'000;
+  const auto x = upload(std::vector<float>(n, 0));
+  const auto kernel = load(TestKernel::increment, n);
+  const std::vector<BoundLaunch> launches(5, bind(*kernel, {x.get()}));
+  const std::vector<double> each = stream->time_each(launches);
+  ASSERT_EQ(each.size(), 5u);
+  expect_all(*x, 5);
+  const auto recording = device->record(launches);
+  const double whole = stream->time(*recording, 10);
+  expect_all(*x, 55);
+  for (const double seconds : each) {
+    EXPECT_EQ(seconds > 0, runs_kernels());
+    EXPECT_LT(seconds, 10);
+  }
+  EXPECT_EQ(whole > 0, runs_kernels());
+  EXPECT_LT(whole, 10);
+}
+
+TEST_P(KernelTest, ManyLaunchesAreTimedOneByOne) {
+  const auto x = upload(std::vector<float>(10, 0));
+  const auto kernel = load(TestKernel::increment, 10);
+  const std::vector<BoundLaunch> launches(600, bind(*kernel, {x.get()}));
+  EXPECT_EQ(stream->time_each(launches).size(), 600u);
+  expect_all(*x, 600);
+}
+
+}  // namespace
+}  // namespace tcc::runtime

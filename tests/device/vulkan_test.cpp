@@ -1,0 +1,123 @@
+// What only Vulkan devices do: limits, subgroup sizes, devices that hang.
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "support/error.h"
+#include "tests/device/conformance.h"
+
+namespace tcc::runtime {
+namespace {
+
+class VulkanTest : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (device->target().api != sched::Api::vulkan) GTEST_SKIP() << "not Vulkan";
+  }
+  std::string load_error(const sched::KernelBinary& binary) {
+    try {
+      device->load(binary);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::device);
+      return error.what();
+    }
+    return "";
+  }
+};
+TCC_ON_EVERY_DEVICE(VulkanTest);
+
+TEST_P(VulkanTest, TheTargetIsFilledFromTheDevice) {
+  const sched::Target& target = device->target();
+  EXPECT_FALSE(target.vendor.empty() || target.device.empty() || target.arch.empty() ||
+               target.driver.empty());
+  EXPECT_LE(target.subgroup_size_min, target.subgroup_size);
+  EXPECT_GE(target.subgroup_size_max, target.subgroup_size);
+  EXPECT_GE(target.max_workgroup_size, 128);
+  EXPECT_GE(target.shared_bytes, 16 << 10);
+  EXPECT_GE(target.push_constant_bytes, 128);
+  EXPECT_GE(target.max_grid[0], 65535);
+  EXPECT_GE(target.max_buffer_bytes, int64_t{1} << 28);
+  EXPECT_GT(target.bandwidth, 0);
+  if (target.arch != "llvmpipe") return;
+  EXPECT_TRUE(target.is_cpu && target.unified_memory);
+  const char* width = std::getenv("LP_NATIVE_VECTOR_WIDTH");
+  EXPECT_TRUE(!width || target.subgroup_size == std::atoi(width) / 32) << target.subgroup_size;
+  EXPECT_EQ(target.id(), str("vulkan:llvmpipe:sg", target.subgroup_size));
+}
+
+TEST_P(VulkanTest, KernelsBeyondTheLimitsAreRefused) {
+  const sched::Target& target = device->target();
+  const sched::KernelBinary good = compile_test_kernel(*device, TestKernel::add, 10);
+  EXPECT_EQ(load_error(good), "");
+  sched::KernelBinary bad = good;
+  bad.workgroup = target.max_workgroup_size + 1;
+  EXPECT_NE(load_error(bad).find("a workgroup of "), std::string::npos);
+  bad = good;
+  bad.subgroup_size = target.subgroup_size_max * 2;
+  EXPECT_NE(load_error(bad).find("needs subgroups of "), std::string::npos);
+  bad = good;
+  bad.num_arguments = static_cast<int>(target.push_constant_bytes / 8) + 1;
+  EXPECT_NE(load_error(bad).find("bytes of push constants"), std::string::npos);
+  if (target.max_grid[1] == UINT32_MAX) return;
+  bad = good;
+  bad.grid[1] = static_cast<uint32_t>(target.max_grid[1]) + 1;
+  EXPECT_NE(load_error(bad).find("grid size "), std::string::npos);
+}
+
+TEST_P(VulkanTest, SubgroupSizesOfTheDeviceAreAccepted) {
+  const sched::Target& target = device->target();
+  for (int size = target.subgroup_size_min; size <= target.subgroup_size_max; size *= 2) {
+    sched::KernelBinary binary = compile_test_kernel(*device, TestKernel::increment, 1000);
+    binary.subgroup_size = size;
+    const auto kernel = device->load(binary);
+    const auto x = upload(std::vector<float>(1000, 0));
+    const BoundLaunch launch{kernel.get(), {x->address()}};
+    stream->run({&launch, 1});
+    EXPECT_EQ(download(*x), std::vector<float>(1000, 1)) << size;
+  }
+}
+
+TEST_P(VulkanTest, AnEmptyGridRunsNothing) {
+  sched::KernelBinary binary = compile_test_kernel(*device, TestKernel::increment, 10);
+  binary.grid[1] = 0;
+  const auto kernel = device->load(binary);
+  const auto x = upload(std::vector<float>(10, 3));
+  const BoundLaunch launch{kernel.get(), {x->address()}};
+  stream->run({&launch, 1});
+  EXPECT_EQ(download(*x), std::vector<float>(10, 3));
+}
+
+TEST_P(VulkanTest, AHangingDeviceIsAnErrorAndEndsCleanly) {
+  ::setenv("TCC_DEVICE_TIMEOUT", "0.05", 1);
+  const auto own = open_vulkan(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
+  ::unsetenv("TCC_DEVICE_TIMEOUT");
+  const auto kernel = own->load(compile_test_kernel(*own, TestKernel::slow, kSlowSize));
+  auto slow_stream = own->create_stream();
+  const auto x = own->allocate(kSlowSize * 4);
+  const BoundLaunch launch{kernel.get(), {x->address()}};
+  slow_stream->run({&launch, 1});
+  try {
+    slow_stream->synchronize();
+    ADD_FAILURE() << "not slow enough";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device);
+    EXPECT_NE(std::string(error.what()).find("timed out after 0.05 s"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(slow_stream->run({&launch, 1}), Error);
+  EXPECT_THROW(own->allocate(16), Error);
+  EXPECT_THROW(own->create_stream(), Error);
+  EXPECT_THROW(own->record({&launch, 1}), Error);
+  // The work does come to an end; only then may its memory be given back.
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+}
+
+TEST(DeviceTimeoutTest, MustBeANumber) {
+  ::setenv("TCC_DEVICE_TIMEOUT", "soon", 1);
+  EXPECT_THROW(open_vulkan(0), Error);
+  ::unsetenv("TCC_DEVICE_TIMEOUT");
+}
+
+}  // namespace
+}  // namespace tcc::runtime
