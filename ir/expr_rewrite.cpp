@@ -54,7 +54,7 @@ class Rewriter {
  private:
   Expr rebuild(const Expr& e) {
     const SymInt index = of(e->index);
-    bool changed = !(index == e->index);
+    bool changed = !symint::same_object(index, e->index);
     std::vector<Expr> args;
     for (const Expr& arg : e->args) {
       args.push_back(of(arg));
@@ -63,7 +63,7 @@ class Rewriter {
     std::vector<SymInt> axes;
     for (const SymInt& axis : e->axes) {
       axes.push_back(of(axis));
-      changed |= axes.back().as_atom() != axis.as_atom();
+      changed |= !symint::same_object(axes.back(), axis);
     }
     if (!changed) return e;
     switch (e->kind) {

@@ -111,7 +111,7 @@ class Substitution {
       case Atom::Kind::symbol: return std::nullopt;
       case Atom::Kind::axis: {
         SymInt extent = of(atom->args[0]);
-        if (extent == atom->args[0]) return std::nullopt;
+        if (symint::same_object(extent, atom->args[0])) return std::nullopt;
         return SymInt::axis(atom->name, extent);
       }
       case Atom::Kind::indirect: {
@@ -125,7 +125,8 @@ class Substitution {
       default: break;
     }
     SymInt a = of(atom->args[0]), b = of(atom->args[1]);
-    if (a == atom->args[0] && b == atom->args[1]) return std::nullopt;
+    if (symint::same_object(a, atom->args[0]) && symint::same_object(b, atom->args[1]))
+      return std::nullopt;
     switch (atom->kind) {
       case Atom::Kind::floordiv: return floordiv(a, b);
       case Atom::Kind::mod: return mod(a, b);

@@ -74,9 +74,6 @@ struct Monomial {
   std::vector<AtomPtr> atoms;
   SymInt value() const { return from_term(coefficient, atoms); }
   bool is_one() const { return coefficient == 1 && atoms.empty(); }
-  bool divides(const Term& term) const {
-    return term.coefficient % coefficient == 0 && remove_atoms(term.atoms, atoms).has_value();
-  }
 };
 
 Monomial common(const Monomial& a, const Monomial& b) {
@@ -118,6 +115,14 @@ std::vector<Monomial> shared_factors(const SymInt& dividend, const SymInt& divis
   return found;
 }
 
+// The quotient, where the ranges leave only one.
+std::optional<int64_t> quotient_by_range(const SymInt& dividend, const SymInt& divisor) {
+  const Interval range = floordiv(dividend.range(), divisor.range());
+  if (range.lo == range.hi && bounded_below(range) && bounded_above(range)) return range.lo;
+  if (surely_within(dividend, divisor)) return 0;
+  return std::nullopt;
+}
+
 // dividend = factor*scaled + rest with 0 <= rest < factor, and divisor = factor*divisor_rest.
 struct Split {
   SymInt factor, scaled, rest, divisor_rest;
@@ -125,23 +130,17 @@ struct Split {
 
 std::optional<Split> split(const SymInt& dividend, const SymInt& divisor) {
   for (const Monomial& factor : shared_factors(dividend, divisor)) {
-    SymInt multiples = 0, rest = dividend.constant();
-    for (const Term& term : dividend.terms()) {
-      SymInt part = from_term(term.coefficient, term.atoms);
-      (factor.divides(term) ? multiples : rest) = (factor.divides(term) ? multiples : rest) + part;
-    }
     const SymInt value = factor.value();
+    auto [scaled, rest] = divide(dividend, value);
     if (factor.atoms.empty()) {
-      const Interval range = rest.range();
-      if (!bounded_below(range) || !bounded_above(range)) continue;
-      const int64_t shift = floor_div(range.lo, factor.coefficient);
-      if (shift != floor_div(range.hi, factor.coefficient)) continue;
-      rest = rest - shift * value;
-      multiples = multiples + shift * value;
+      const auto shift = quotient_by_range(rest, value);
+      if (!shift) continue;
+      rest = rest - *shift * value;
+      scaled = scaled + *shift;
     } else if (!surely_within(rest, value)) {
       continue;
     }
-    return Split{value, divide(multiples, value).quotient, rest, divide(divisor, value).quotient};
+    return Split{value, scaled, rest, divide(divisor, value).quotient};
   }
   return std::nullopt;
 }
@@ -178,29 +177,35 @@ std::optional<SymInt> product_if_fits(const SymInt& a, const SymInt& b) {
 
 // (x//d + rest) // divisor = (x + d*rest) // (d*divisor): one division instead of two.
 std::optional<SymInt> merge_floordivs(const SymInt& dividend, const SymInt& divisor) {
-  AtomPtr inner;
+  struct Candidate {
+    SymInt merged;
+    SymInt inner_divisor;
+  };
+  std::vector<Candidate> candidates;
   for (const Term& term : dividend.terms()) {
-    const bool candidate = term.coefficient == 1 && term.atoms.size() == 1 &&
-                           term.atoms.front()->kind == Atom::Kind::floordiv;
-    if (!candidate) continue;
-    if (inner) return std::nullopt;  // which one would be arbitrary
-    inner = term.atoms.front();
+    const bool is_floordiv = term.coefficient == 1 && term.atoms.size() == 1 &&
+                             term.atoms.front()->kind == Atom::Kind::floordiv;
+    if (!is_floordiv) continue;
+    const SymInt &x = term.atoms.front()->args[0], &d = term.atoms.front()->args[1];
+    const SymInt rest = dividend - SymIntAccess::from_atom(term.atoms.front());
+    if (d.is_const() || rest.is(0)) candidates.push_back({x + d * rest, d});
   }
-  if (!inner) return std::nullopt;
-  const SymInt& d = inner->args[1];
-  const SymInt rest = dividend - SymIntAccess::from_atom(inner);
-  if (!d.is_const() && !rest.is(0)) return std::nullopt;
-  const auto both = product_if_fits(d, divisor);
-  if (!both) return std::nullopt;
-  return ir::floordiv(inner->args[0] + d * rest, *both);
+  for (const Candidate& candidate : candidates) {
+    // Of several, one whose parts come together again.
+    const bool shorter = candidate.merged.terms().size() < dividend.terms().size();
+    if (candidates.size() > 1 && !shorter) continue;
+    const auto both = product_if_fits(candidate.inner_divisor, divisor);
+    if (both) return ir::floordiv(candidate.merged, *both);
+  }
+  return std::nullopt;
 }
 
-// The quotient, where the ranges leave only one.
-std::optional<int64_t> quotient_by_range(const SymInt& dividend, const SymInt& divisor) {
-  const Interval range = floordiv(dividend.range(), divisor.range());
-  if (range.lo == range.hi && bounded_below(range) && bounded_above(range)) return range.lo;
-  if (surely_within(dividend, divisor)) return 0;
-  return std::nullopt;
+// (m*(x % d) + t) // divisor = (m*x + t) // divisor % (m*d / divisor), where the dividend is in [0,
+// m*d): the remainder outside, where it meets the others of a reshape.
+std::optional<SymInt> floordiv_of_mod(const SymInt& dividend, const SymInt& divisor) {
+  const auto open = open_mod(dividend, divisor, /*only_if_shorter=*/false);
+  if (!open || !surely_within(dividend, open->multiple * divisor)) return std::nullopt;
+  return ir::mod(ir::floordiv(open->opened, divisor), open->multiple);
 }
 
 // A symbolic divisor may turn out to be 0 once the user's sizes are known.
@@ -233,13 +238,11 @@ SymInt floordiv(const SymInt& a, const SymInt& b) {
   if (auto quotient = symint::quotient_by_range(a, b)) return *quotient;
   const auto [quotient, rest] = symint::divide(a, b);
   if (!quotient.is(0)) return quotient + floordiv(rest, b);
+  if (auto digit = symint::floordiv_of_mod(a, b)) return *digit;
   if (const auto split = symint::split(a, b)) return floordiv(split->scaled, split->divisor_rest);
   if (const auto open = symint::open_mod(a, b, /*only_if_shorter=*/true))
     return floordiv(open->opened, b) - open->multiple * floordiv(open->dividend, open->modulus);
   if (auto merged = symint::merge_floordivs(a, b)) return *merged;
-  if (const AtomPtr atom = a.as_atom(); atom && atom->kind == Atom::Kind::mod)
-    if (auto blocks = symint::divide_exactly(atom->args[1], b))
-      return mod(floordiv(atom->args[0], b), *blocks);
   return symint::make_atom(Atom::Kind::floordiv, a, b);
 }
 
@@ -250,10 +253,10 @@ SymInt mod(const SymInt& a, const SymInt& b) {
   if (auto quotient = symint::quotient_by_range(a, b)) return a - *quotient * b;
   const auto [quotient, rest] = symint::divide(a, b);
   if (!quotient.is(0)) return mod(rest, b);
-  if (const auto split = symint::split(a, b))
-    return split->factor * mod(split->scaled, split->divisor_rest) + split->rest;
   if (const auto open = symint::open_mod(a, b, /*only_if_shorter=*/false))
     return mod(open->opened, b);
+  if (const auto split = symint::split(a, b))
+    return split->factor * mod(split->scaled, split->divisor_rest) + split->rest;
   return symint::make_atom(Atom::Kind::mod, a, b);
 }
 

@@ -47,6 +47,11 @@ int64_t floor_mod(int64_t a, int64_t b);
 SymInt make_atom(Atom::Kind kind, const SymInt& a, const SymInt& b);
 // `atom`, an indirect index, with another value and therefore another name.
 SymInt renamed_indirect(const Atom& atom, Expr value);
+// Untouched copies of each other: stronger than ==, which does not see that an axis has another
+// extent.
+inline bool same_object(const SymInt& a, const SymInt& b) {
+  return a.constant() == b.constant() && a.terms().data() == b.terms().data();
+}
 int compare_atoms(const AtomPtr& a, const AtomPtr& b);
 int compare_terms(const Term& a, const Term& b);  // by atoms alone
 bool same_atoms(const std::vector<AtomPtr>& a, const std::vector<AtomPtr>& b);

@@ -15,26 +15,27 @@ int64_t saturate(Wide value) {
   return static_cast<int64_t>(std::clamp<Wide>(value, -kUnbounded, kUnbounded));
 }
 
+// Which bound of an atom that has a number and a symbolic one to take.
+enum class Prefer : uint8_t { number, symbol };
+constexpr Prefer kPreferences[] = {Prefer::number, Prefer::symbol};
+
 // A SymInt over symbols alone that is at least `value` wherever all extents are positive; nothing
 // when none is known.
-std::optional<SymInt> upper_bound(const SymInt& value);
+std::optional<SymInt> upper_bound(const SymInt& value, Prefer prefer);
 
-std::optional<SymInt> upper_bound(const Atom& atom) {
-  if (atom.kind == Atom::Kind::symbol) return std::nullopt;  // its own bound: the caller keeps it
-  if (atom.range.hi < kUnbounded) return atom.range.hi;
-  switch (atom.kind) {
-    case Atom::Kind::axis: return atom.args[0] - 1;
-    case Atom::Kind::mod: return atom.args[1] - 1;
-    case Atom::Kind::floordiv: {
-      auto dividend = upper_bound(atom.args[0]);
-      if (!dividend) return std::nullopt;
+// Of an atom that is no symbol.
+std::optional<SymInt> upper_bound(const Atom& atom, Prefer prefer) {
+  const bool bounded = atom.range.hi < kUnbounded;
+  if (bounded && prefer == Prefer::number) return atom.range.hi;
+  if (atom.kind == Atom::Kind::axis) return atom.args[0] - 1;
+  if (atom.kind == Atom::Kind::mod) return atom.args[1] - 1;
+  if (atom.kind == Atom::Kind::floordiv)
+    if (auto dividend = upper_bound(atom.args[0], prefer))
       return ir::floordiv(*dividend, atom.args[1]);
-    }
-    default: return std::nullopt;
-  }
+  return bounded ? std::optional<SymInt>(atom.range.hi) : std::nullopt;
 }
 
-std::optional<SymInt> upper_bound(const Term& term) {
+std::optional<SymInt> upper_bound(const Term& term, Prefer prefer) {
   const bool symbols = std::all_of(term.atoms.begin(), term.atoms.end(), [](const AtomPtr& atom) {
     return atom->kind == Atom::Kind::symbol;
   });
@@ -49,7 +50,7 @@ std::optional<SymInt> upper_bound(const Term& term) {
       high = high * SymIntAccess::from_atom(atom);
       continue;
     }
-    auto bound = upper_bound(*atom);
+    auto bound = upper_bound(*atom, prefer);
     if (!bound) return std::nullopt;
     high = high * *bound;
   }
@@ -59,10 +60,10 @@ std::optional<SymInt> upper_bound(const Term& term) {
   return SymInt(low.hi);
 }
 
-std::optional<SymInt> upper_bound(const SymInt& value) {
+std::optional<SymInt> upper_bound(const SymInt& value, Prefer prefer) {
   SymInt sum = value.constant();
   for (const Term& term : value.terms()) {
-    auto bound = upper_bound(term);
+    auto bound = upper_bound(term, prefer);
     if (!bound) return std::nullopt;
     sum = sum + *bound;
   }
@@ -120,23 +121,23 @@ bool surely_within(const SymInt& value, const SymInt& bound) {
   if (range.lo < 0) return false;
   if (bounded_above(range) && range.hi < bound.range().lo) return true;
   if (bound.is_const()) return false;
-  const std::optional<SymInt> most = upper_bound(value);
-  if (!most) return false;
   std::vector<AtomPtr> positive;
   collect_positive(bound, positive);
   value.visit_atoms([&](const AtomPtr& atom) {
     if (atom->kind == Atom::Kind::axis) collect_positive(atom->args[0], positive);
   });
   // A positive symbol is 1 + something that is not negative.
-  const SymInt distance =
-      (bound - *most).substitute([&](const AtomPtr& atom) -> std::optional<SymInt> {
-        const bool is_positive =
-            std::any_of(positive.begin(), positive.end(),
-                        [&](const AtomPtr& symbol) { return compare_atoms(symbol, atom) == 0; });
-        if (!is_positive) return std::nullopt;
-        return SymIntAccess::from_atom(atom) + 1;
-      });
-  return distance.range().lo >= 1;
+  const auto shifted = [&](const AtomPtr& atom) -> std::optional<SymInt> {
+    const bool is_positive =
+        std::any_of(positive.begin(), positive.end(),
+                    [&](const AtomPtr& symbol) { return compare_atoms(symbol, atom) == 0; });
+    if (!is_positive) return std::nullopt;
+    return SymIntAccess::from_atom(atom) + 1;
+  };
+  return std::any_of(std::begin(kPreferences), std::end(kPreferences), [&](Prefer prefer) {
+    const auto most = upper_bound(value, prefer);
+    return most && (bound - *most).substitute(shifted).range().lo >= 1;
+  });
 }
 
 }  // namespace symint
