@@ -1,11 +1,14 @@
 #include "frontend/tensor_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "frontend/npy.h"
 #include "frontend/npz.h"
 #include "frontend/safetensors.h"
+#include "ir/suggest.h"
 #include "support/error.h"
 #include "support/parallel.h"
 
@@ -38,14 +41,19 @@ std::string quoted_name(std::string_view name) {
 
 void fail_missing_tensor(const std::filesystem::path& path, const TensorFile& file,
                          std::string_view name) {
-  constexpr size_t shown = 8;
+  constexpr size_t shown = 8, max_compared = 10000;
   const std::vector<std::string> names = file.names();
+  const std::string message = str(path.string(), ": no tensor ", quoted_name(name));
+  // The names are untrusted: comparing very many would take for ever.
+  const std::span compared(names.data(), std::min(names.size(), max_compared));
+  const std::string close = ir::closest_name(name, compared);
+  if (!close.empty()) fail_input(message, "; did you mean ", quoted_name(close), "?");
+
   std::string list;
   for (size_t i = 0; i < names.size() && i < shown; ++i)
     list += (i == 0 ? "" : ", ") + quoted_name(names[i]);
   if (names.size() > shown) list += str(", ... (", names.size(), " in all)");
-  fail_input(path.string(), ": no tensor ", quoted_name(name), "; it has ",
-             list.empty() ? "none" : list);
+  fail_input(message, "; it has ", list.empty() ? "none" : list);
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, size_t size) {
