@@ -71,7 +71,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target, const Co
   for (const GraphStage& stage : graph_stages()) {
     stage.run(result.graph, target, options);
     ir::verify(*result.graph);
-    if (options.dump) options.dump(stage.name, ir::print(*result.graph));
+    if (options.dump) options.dump(stage.name, ir::print_graph(*result.graph));
   }
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;

@@ -1,0 +1,57 @@
+// A YAML document that may be hostile: limits before anything is built, and accessors whose errors name file and line.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tcc::yaml {
+
+// A node with its file. All accessors throw Error(bad_input) "FILE:LINE: what: reason".
+class Item {
+ public:
+  Item(YAML::Node node, std::shared_ptr<const std::string> file, std::string what)
+      : node_(std::move(node)), file_(std::move(file)), what_(std::move(what)) {}
+
+  bool is_map() const { return node_.IsMap(); }
+  bool is_list() const { return node_.IsSequence(); }
+  bool is_scalar() const { return node_.IsScalar(); }
+  bool is_null() const { return node_.IsNull() || !node_.IsDefined(); }
+  // Written in quotes: text, whatever it looks like.
+  bool is_quoted() const { return node_.Tag() == "!"; }
+
+  std::string text() const;
+  int64_t integer() const;
+  double number() const;
+  bool boolean() const;
+  ir::SymInt dim() const;  // an integer or an expression of symbols
+  std::vector<Item> list() const;
+  // Entries in file order; duplicate keys are errors.
+  std::vector<std::pair<std::string, Item>> map() const;
+
+  // The value of `key` in a map; has() asks first, at() fails naming the key.
+  bool has(std::string_view key) const;
+  Item at(std::string_view key) const;
+  // Fails for any key that is not listed, suggesting the closest.
+  void allow_keys(std::initializer_list<std::string_view> keys) const;
+
+  ir::Location location() const { return {file_, node_.Mark().line + 1}; }
+  const std::string& what() const { return what_; }
+  [[noreturn]] void fail(const std::string& reason) const;
+
+ private:
+  YAML::Node node_;
+  std::shared_ptr<const std::string> file_;
+  std::string what_;  // "key 'shape'", for messages
+};
+
+// Parses one document. Limits: size, depth, nodes, and nodes after aliases are followed.
+Item parse_document(std::string_view text, const std::string& file);
+
+}  // namespace tcc::yaml

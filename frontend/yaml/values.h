@@ -1,0 +1,51 @@
+// The pieces of a YAML graph: names, types, numbers, attributes and weights.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "frontend/tensor_file.h"
+#include "frontend/yaml/document.h"
+#include "ir/builder.h"
+#include "ir/op.h"
+
+namespace tcc::yaml {
+
+// Checks that `name` may name a dim, and gives the symbol.
+ir::SymInt identifier(const Item& item, const std::string& name);
+// Checks that `name` may name a value: printable, no spaces, not a number.
+void value_name(const Item& item, const std::string& name);
+
+DType dtype(const Item& item);
+ir::Shape shape(const Item& item);
+
+bool is_number(const Item& item);
+// A constant of rank 0: in `like`'s dtype, or f32 where a fraction meets integers, i64 and f32 where there is no `like`.
+ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like);
+
+// The value of op attribute `key`.
+ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key);
+
+struct Weight {
+  ir::Type type;
+  ir::ConstantPtr data;
+  bool is_mutable = false;
+};
+
+class WeightReader {
+ public:
+  WeightReader(std::filesystem::path folder, uint64_t seed) : folder_(std::move(folder)), seed_(seed) {}
+  // `name` picks the random stream, `use` replaces {i} in the file's name and the key.
+  Weight read(const Item& item, const std::string& name, int64_t use);
+
+ private:
+  Weight from_file(const Item& item, int64_t use);
+
+  std::filesystem::path folder_;
+  uint64_t seed_;
+  std::map<std::string, std::shared_ptr<const TensorFile>> files_;
+};
+
+}  // namespace tcc::yaml
