@@ -44,7 +44,7 @@ std::string elements_text(const Tensor& tensor) {
     if (i > 0) text += ", ";
     text += is_float(dtype) ? float_text(dtype, tensor.get(i)) : int_text(dtype, tensor.get_int(i));
   }
-  return "[" + text + "]";
+  return tensor.shape().empty() ? text : "[" + text + "]";
 }
 
 std::string constant_text(const Value& value) {
