@@ -20,7 +20,7 @@ int64_t trunc_quotient(DType dtype, int64_t a, int64_t b) {
 int64_t floor_quotient(DType dtype, int64_t a, int64_t b) {
   const int64_t quotient = trunc_quotient(dtype, a, b);
   const bool rounded_up =
-      info(dtype).is_signed && (a < 0) != (b < 0) && trunc_remainder(dtype, a, b) != 0;
+      b != 0 && info(dtype).is_signed && (a < 0) != (b < 0) && trunc_remainder(dtype, a, b) != 0;
   return rounded_up ? quotient - 1 : quotient;
 }
 

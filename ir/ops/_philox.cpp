@@ -30,9 +30,10 @@ std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t coun
   return counter;
 }
 
-RandomStream::RandomStream(const Node& node)
-    : seed(static_cast<uint64_t>(node.attr<int64_t>("seed"))),
-      offset(static_cast<uint64_t>(node.attr<int64_t>("offset"))) {}
+RandomStream stream_of(const Node& node) {
+  return {static_cast<uint64_t>(node.attr<int64_t>("seed")),
+          static_cast<uint64_t>(node.attr<int64_t>("offset"))};
+}
 
 double random_uniform(const RandomStream& stream, int64_t i) {
   return (words_of(stream, i)[static_cast<size_t>(i % 4)] >> 8) * 0x1p-24;

@@ -19,9 +19,9 @@ std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t coun
 
 // Which numbers a random node draws: its attributes `seed` and `offset`.
 struct RandomStream {
-  explicit RandomStream(const Node& node);
   uint64_t seed, offset;
 };
+RandomStream stream_of(const Node& node);
 
 // Element i: uniform in [0, 1), with 24 bits; or standard normal.
 double random_uniform(const RandomStream& stream, int64_t i);

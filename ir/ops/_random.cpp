@@ -36,7 +36,7 @@ OpDef random_op(std::string name, Fn fn, double (*reference)(const RandomStream&
                      context.node().attr<DType>("dtype"));
   };
   op.reference = [reference](EvalContext& context) {
-    const RandomStream stream(context.node);
+    const RandomStream stream = stream_of(context.node);
     RefTensor& out = context.outputs[0];
     for_each_index(out.shape, [&](std::span<const int64_t>, int64_t i) {
       out.f[static_cast<size_t>(i)] = reference(stream, i);

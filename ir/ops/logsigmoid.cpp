@@ -12,7 +12,7 @@ Expr lower(const Exprs& x) {
 }
 
 double reference(const Floats& x) {
-  return (x[0] < 0 ? x[0] : 0 * x[0]) - std::log1p(std::exp(-std::fabs(x[0])));
+  return (x[0] > 0 ? 0 : x[0]) - std::log1p(std::exp(-std::fabs(x[0])));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ OpDef make_randint() {
     return converted(value, context.node().attr<DType>("dtype"));
   };
   op.reference = [](EvalContext& context) {
-    const RandomStream stream(context.node);
+    const RandomStream stream = stream_of(context.node);
     RefTensor& out = context.outputs[0];
     for_each_index(out.shape, [&](std::span<const int64_t>, int64_t i) {
       const auto bits = static_cast<int64_t>(random_uniform(stream, i) * kResolution);
