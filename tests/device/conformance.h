@@ -30,9 +30,9 @@ enum class TestKernel {
   add,        // (a, b, c): c = a + b
   increment,  // (x): x += 1
   sum20,      // (out, in_0, ..., in_19): out = sum of all in_i; arguments by table on Vulkan
-  slow,       // (x): dependent work; a second or so where n is kSlowSize
+  slow,       // (x): dependent work; about a second where n is kSlowSize
 };
-inline constexpr int64_t kSlowSize = 100'000;
+inline constexpr int64_t kSlowSize = 10'000;
 // Compiled for the device. For the null device, a binary without code.
 sched::KernelBinary compile_test_kernel(const Device& device, TestKernel kernel, int64_t n);
 
