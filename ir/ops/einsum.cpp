@@ -193,7 +193,7 @@ OpDef make_einsum() {
       {{{f32, {2, 3, 4, 5}}, {f32, {2, 3, 5, 6}}}, equation("...ij,...jk->...ik")},
       {{{f32, {2, 3, 4}}, {f32, {3}}}, equation("bhd,h->bhd")},
       {{{f32, {2, 3}}, {f32, {2, 3}}}, equation("ij,ij->")},
-      {{{f32, {2, 3, 4}}, {f32, {5, 4, 3}}}, equation("bhd,ohd->bo")},
+      {{{f32, {2, 3, 4}}, {f32, {5, 3, 4}}}, equation("bhd,ohd->bo")},
       {{{f16, {4, 16}}, {f16, {8, 16}}}, equation("ik,jk->ij")},
   };
   return op;

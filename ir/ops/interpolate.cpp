@@ -92,7 +92,6 @@ Expr interpolate_from(ElementContext& context, std::vector<SymInt>& at,
                         context.node().attr<bool>("align_corners"));
   at[d + 2] = n.first;
   const Expr first = interpolate_from(context, at, index, d + 1);
-  if (n.weight.p.is(0)) return first;
   at[d + 2] = n.second;
   const Expr second = interpolate_from(context, at, index, d + 1);
   const DType dtype = first->dtype;
@@ -142,7 +141,6 @@ double sample(const RefTensor& x, const std::vector<std::vector<HostNeighbours>>
   const HostNeighbours& n = tables[d][static_cast<size_t>(o[d])];
   const int64_t base = offset * x.shape[d + 2];
   const double first = sample(x, tables, o, d + 1, base + n.first);
-  if (n.first == n.second && n.weight == 0) return first;
   return (1 - n.weight) * first + n.weight * sample(x, tables, o, d + 1, base + n.second);
 }
 
