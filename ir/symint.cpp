@@ -18,8 +18,9 @@ using symint::Term;
 namespace {
 
 // Far beyond any real index; below what takes noticeable time.
-constexpr size_t kMaxTerms = 2048;
-constexpr size_t kMaxFactors = 128;
+constexpr size_t kMaxTerms = 512;
+constexpr size_t kMaxProduct = 4096;  // terms, before equal ones meet
+constexpr size_t kMaxFactors = 64;
 
 std::vector<Term> merge(std::span<const Term> a, std::span<const Term> b) {
   std::vector<Term> result;
@@ -318,7 +319,7 @@ SymInt operator-(const SymInt& a) { return scale(a, -1); }
 SymInt operator*(const SymInt& a, const SymInt& b) {
   if (a.is_const()) return scale(b, a.constant_);
   if (b.is_const()) return scale(a, b.constant_);
-  if (a.terms_->size() * b.terms_->size() > 16 * kMaxTerms)
+  if (a.terms_->size() * b.terms_->size() > kMaxProduct)
     fail_input("size expression is too large");
   std::vector<Term> terms;
   terms.reserve((a.terms_->size() + 1) * (b.terms_->size() + 1));

@@ -54,7 +54,11 @@ class Parser {
   template <class Operation>
   SymInt located(size_t column, const Operation& operation) {
     try {
-      return operation();
+      SymInt result = operation();
+      // Multiplied out, a short text may stand for a very long one.
+      if (result.terms().size() > 1 && result.to_string().size() > kMaxLength)
+        fail_input("size expression is too large");
+      return result;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::bad_input) throw;
       position_ = column;

@@ -72,11 +72,25 @@ std::optional<std::vector<Term>> take_out(const std::vector<Term>& sum,
   return rest;
 }
 
-// A cheap test before the algebra: `other` may be a term of m*A*c*division.
+// Whether `atoms` holds every one of `part` and `extra`, all sorted; without copying.
+bool contains(const std::vector<AtomPtr>& atoms, const std::vector<AtomPtr>& part,
+              const AtomPtr& extra) {
+  size_t next = 0;
+  bool need_extra = true;
+  for (const AtomPtr& atom : atoms) {
+    if (next < part.size() && compare_atoms(atom, part[next]) == 0)
+      ++next;
+    else if (need_extra && atom == extra)
+      need_extra = false;
+  }
+  return next == part.size() && !need_extra;
+}
+
+// Cheap tests before the algebra: `other` may be a term of m*A*c*division.
 bool may_match(const Term& other, const ModTerm& mod_term) {
   const int64_t m = mod_term.term.coefficient;
-  const bool multiple = other.coefficient % m == 0;
-  if (!multiple || !mod_term.modulus().is_const()) return multiple;
+  if (other.coefficient % m != 0 || other.atoms.size() <= mod_term.others.size()) return false;
+  if (!mod_term.modulus().is_const()) return true;
   return other.coefficient / m == mod_term.modulus().constant() &&
          other.atoms.size() == mod_term.others.size() + 1;
 }
@@ -86,6 +100,7 @@ std::optional<SymInt> recombine_with(const ModTerm& mod_term, const Term& other,
   if (!has_division(other) || !may_match(other, mod_term)) return std::nullopt;
   for (const AtomPtr& division : other.atoms) {
     if (division->kind != Atom::Kind::floordiv && division->kind != Atom::Kind::mod) continue;
+    if (!contains(other.atoms, mod_term.others, division)) continue;
     const auto pair = pair_of(mod_term, division);
     if (!pair) continue;
     auto rest = take_out(terms, *pair);

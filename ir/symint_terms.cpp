@@ -1,5 +1,6 @@
 // Terms and atoms: order, products, canonical text.
 #include <algorithm>
+#include <limits>
 
 #include "ir/expr.h"
 #include "ir/symint_internal.h"
@@ -12,7 +13,7 @@ namespace {
 
 // Nested divisions of repeated operands could grow without bounds: user input must not get that
 // far.
-constexpr size_t kMaxKeyLength = 1 << 16;
+constexpr size_t kMaxKeyLength = 1 << 14;
 
 // `value` as an operand of // or %: the grammar of parse_symint reads it back as one operand.
 std::string operand(const SymInt& value, bool left) {
@@ -26,17 +27,18 @@ std::string_view function_name(Atom::Kind kind) { return kind == Atom::Kind::min
 
 }  // namespace
 
-int64_t add_or_throw(int64_t a, int64_t b) {
-  const auto sum = checked_add(a, b);
-  if (!sum) fail_input("size overflows");
-  return *sum;
+namespace {
+
+// The least integer has no negative and traps when divided by -1: no coefficient is it.
+int64_t in_range_or_throw(std::optional<int64_t> value) {
+  if (!value || *value == std::numeric_limits<int64_t>::min()) fail_input("size overflows");
+  return *value;
 }
 
-int64_t mul_or_throw(int64_t a, int64_t b) {
-  const auto product = checked_mul(a, b);
-  if (!product) fail_input("size overflows");
-  return *product;
-}
+}  // namespace
+
+int64_t add_or_throw(int64_t a, int64_t b) { return in_range_or_throw(checked_add(a, b)); }
+int64_t mul_or_throw(int64_t a, int64_t b) { return in_range_or_throw(checked_mul(a, b)); }
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
