@@ -33,15 +33,16 @@ Value* class_loss(Builder& b, const Node& node, Value* log_prob, double smoothin
   Value* loss = b.unary("neg", b.reshape(chosen, target->shape()));
   if (smoothing != 0) {
     const int classes[] = {dim};
-    Value* uniform = b.div(b.unary("neg", b.reduce("sum", log_prob, {dim})),
-                           reduced_count(b, log_prob->shape(), classes, dtype));
-    loss = b.add(b.mul(loss, b.scalar(dtype, 1 - smoothing)),
-                 b.mul(uniform, b.scalar(dtype, smoothing)));
+    Value* sum = b.unary("neg", b.reduce("sum", log_prob, {dim}));
+    Value* uniform = b.div(sum, reduced_count(b, log_prob->shape(), classes, dtype));
+    loss = b.mul(loss, b.scalar(dtype, 1 - smoothing));
+    loss = b.add(loss, b.mul(uniform, b.scalar(dtype, smoothing)));
   }
   loss = b.op("where", {counts, loss, zero});
   const auto& reduction = node.attr<std::string>("reduction");
   if (reduction != "mean") return reduce_loss(b, loss, reduction);
-  return b.div(b.reduce("sum", loss, {}), b.reduce("sum", b.cast(counts, dtype), {}));
+  Value* total = b.reduce("sum", loss, {});
+  return b.div(total, b.reduce("sum", b.cast(counts, dtype), {}));
 }
 
 AttrDef ignore_index_attr() { return {"ignore_index", AttrType::integer, int64_t{-100}}; }

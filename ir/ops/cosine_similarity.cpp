@@ -33,7 +33,7 @@ std::vector<Value*> compose_cosine_similarity(Builder& b, const Node& node) {
     Value* norm = b.op("norm", {x}, {{"dim", ints({dim})}, {"keepdim", true}});
     return b.div(x, b.op("maximum", {norm, b.scalar(x->dtype(), node.attr<double>("eps"))}));
   };
-  Value* product = b.mul(unit(node.inputs[0]), unit(node.inputs[1]));
+  Value* product = b.op("mul", {unit(node.inputs[0]), unit(node.inputs[1])});
   return {b.cast(b.reduce("sum", product, {dim}), dtype)};
 }
 

@@ -103,8 +103,8 @@ Term contract(Builder& b, const Einsum& einsum, const Term& x, const Term& y,
     Shape m_tail = m_shape, n_tail(m_shape.size(), SymInt(1));
     m_tail.resize(m_shape.size() + n_shape.size(), SymInt(1));
     n_tail.insert(n_tail.end(), n_shape.begin(), n_shape.end());
-    return {b.mul(shaped(x, joined({&batch, &m}), m_tail), shaped(y, joined({&batch, &n}), n_tail)),
-            out};
+    Value* left = shaped(x, joined({&batch, &m}), m_tail);
+    return {b.mul(left, shaped(y, joined({&batch, &n}), n_tail)), out};
   }
   const SymInt depth = product(extents_of(einsum, k));
   Value* a = shaped(x, joined({&batch, &m, &k}), {product(m_shape), depth});

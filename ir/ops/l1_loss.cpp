@@ -21,7 +21,7 @@ OpDef make_l1_loss() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     const DType dtype = node.outputs[0]->dtype();
     const auto operand = [&](size_t k) { return b.cast(node.inputs[k], compute_dtype(dtype)); };
-    Value* difference = b.sub(operand(0), operand(1));
+    Value* difference = b.op("sub", {operand(0), operand(1)});
     Value* loss = b.unary("abs", difference);
     return {b.cast(reduce_loss(b, loss, node.attr<std::string>("reduction")), dtype)};
   };

@@ -97,7 +97,7 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
   };
   double scale = node.attr<double>("scale");
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(query->shape().back().value()));
-  Value* scores = b.compute(b.matmul(regroup(query), b.transpose(key, -2, -1)));
+  Value* scores = b.compute(b.op("matmul", {regroup(query), b.transpose(key, -2, -1)}));
   if (grouped) {
     Shape shape(out.begin(), out.end() - 1);
     shape.push_back(key->shape()[key->shape().size() - 2]);

@@ -42,13 +42,14 @@ Value* fold(Builder& b, const Node& norm, const Node& layer) {
     return norm.inputs[k] ? b.cast(norm.inputs[k], wide) : nullptr;
   };
   Value* mean = statistic(1);
-  Value* scale = b.unary("rsqrt", b.add(statistic(2), b.scalar(wide, norm.attr<double>("eps"))));
+  Value* scale =
+      b.unary("rsqrt", b.op("add", {statistic(2), b.scalar(wide, norm.attr<double>("eps"))}));
   if (Value* gamma = statistic(3)) scale = b.mul(scale, gamma);
   Value* centered =
       layer.inputs[2] ? b.sub(b.cast(layer.inputs[2], wide), mean) : b.unary("neg", mean);
   Value* bias = b.mul(centered, scale);
   if (Value* beta = statistic(4)) bias = b.add(bias, beta);
-  Value* scaled = b.mul(b.cast(weight, wide), ops::along_dim(b, scale, 0, weight->rank()));
+  Value* scaled = b.op("mul", {b.cast(weight, wide), ops::along_dim(b, scale, 0, weight->rank())});
   return b.op(layer.op_name(), {layer.inputs[0], b.cast(scaled, dtype), b.cast(bias, dtype)},
               layer.attrs);
 }
