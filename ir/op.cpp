@@ -74,8 +74,12 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
   for (size_t i = 0; i < shorter.size(); ++i) {
     SymInt& dim = result[offset + i];
     if (dim == shorter[i] || shorter[i].is(1)) continue;
-    if (!dim.is(1)) fail(str("shapes ", dims_text(a), " and ", dims_text(b), " do not broadcast"));
-    dim = shorter[i];
+    if (dim.is_const() && shorter[i].is_const() && !dim.is(1))
+      fail(str("shapes ", dims_text(a), " and ", dims_text(b), " do not broadcast"));
+    // Symbolic dims that cannot be told apart are taken for equal; Graph::bind infers again, with numbers. The number,
+    // or the simpler expression, stands for both.
+    bool simpler = shorter[i].is_const() || shorter[i].to_string().size() < dim.to_string().size();
+    if (dim.is(1) || (!dim.is_const() && simpler)) dim = shorter[i];
   }
   return result;
 }

@@ -90,6 +90,7 @@ class Reader {
       item.allow_keys({"dtype", "shape", "range"});
       Value* value = graph_.add_input(name, {yaml::dtype(item.at("dtype")), shape(item.at("shape"))});
       value->location = item.location();
+      taken_[name] = value;
       if (item.has("range")) {
         std::vector<Item> range = item.at("range").list();
         if (range.size() != 2 || !is_integer(value->dtype())) item.at("range").fail("must be [lo, hi] of an integer input");
@@ -104,7 +105,10 @@ class Reader {
     for (auto& [name, item] : weights.map()) {
       yaml::value_name(item, name);
       yaml::Weight weight = weights_.read(item, prefix + name, use);
-      Value* value = graph_.add_constant(prefix + name, weight.type, weight.data);
+      std::string full = prefix + name;
+      for (int n = 2; taken_.count(full); ++n) full = prefix + name + "_" + std::to_string(n);
+      Value* value = graph_.add_constant(full, weight.type, weight.data);
+      taken_[full] = value;
       value->is_mutable = weight.is_mutable;
       value->location = item.location();
       define(item, scope, name, value);
