@@ -86,6 +86,12 @@ int dim_attr(const Node& node, std::string_view key, int rank) {
   return wrap_dim(node.attr<int64_t>(key), rank);
 }
 
+void require_value_of(const InferContext& context, std::string_view key, DType dtype) {
+  const double value = number_attr(context.node, key);
+  context.require(is_float(dtype) || round_to(dtype, value) == value,
+                  str(key, " = ", value, " is not a value of ", name(dtype)));
+}
+
 Shape checked_shape(const InferContext& context, Shape shape) {
   std::vector<int64_t> known;
   for (const SymInt& dim : shape) {

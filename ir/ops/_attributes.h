@@ -37,6 +37,10 @@ inline std::string shape_text(const Shape& shape) {
   return to_string(std::span<const SymInt>(shape));
 }
 
+// Fails where attribute `key` is a number that `dtype` cannot hold: a fraction or an infinity for
+// integers, or too large a number. Floats hold every number, rounded.
+void require_value_of(const InferContext& context, std::string_view key, DType dtype);
+
 // `shape`, once it is known that no dim is negative and that the number of elements does not
 // overflow.
 Shape checked_shape(const InferContext& context, Shape shape);

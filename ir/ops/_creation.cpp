@@ -3,12 +3,9 @@
 #include <optional>
 #include <utility>
 
-namespace tcc::ir::ops {
+#include "ir/ops/_integers.h"
 
-int64_t whole_value(double value) {
-  if (value >= 0x1p63) return static_cast<int64_t>(static_cast<uint64_t>(value));
-  return static_cast<int64_t>(value);
-}
+namespace tcc::ir::ops {
 
 Expr constant_of(DType dtype, double value) {
   if (is_float(dtype)) return constant(compute_dtype(dtype), value);

@@ -1,7 +1,6 @@
 // Ops that make tensors from attributes.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -11,8 +10,6 @@
 
 namespace tcc::ir::ops {
 
-// A finite number without its fraction, as an integer; numbers from 2^63 on as the bits of a u64.
-int64_t whole_value(double value);
 // A constant in `dtype`'s compute dtype, of the value that `dtype` holds: bool != 0, integers
 // without the fraction.
 Expr constant_of(DType dtype, double value);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/ops/_index_loop.h"
+#include "ir/ops/_integers.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -198,7 +199,7 @@ std::vector<SymInt> broadcast_index(std::span<const SymInt> index, const Shape& 
 
 Expr literal(const Expr& like, double value) {
   if (is_float(like->dtype)) return constant(like->dtype, value);
-  return constant_int(like->dtype, static_cast<int64_t>(value));
+  return constant_int(like->dtype, whole_value(value));
 }
 
 Expr converted(const Expr& value, DType dtype) {

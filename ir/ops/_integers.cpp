@@ -61,6 +61,11 @@ double floor_quotient(double a, double b) {
   return quotient - floor > 0.5 ? floor + 1 : floor;
 }
 
+int64_t whole_value(double value) {
+  if (value >= 0x1p63) return static_cast<int64_t>(static_cast<uint64_t>(value));
+  return static_cast<int64_t>(value);
+}
+
 int three_way(DType dtype, int64_t a, int64_t b) {
   if (a == b) return 0;
   if (dtype == DType::u64) return static_cast<uint64_t>(a) < static_cast<uint64_t>(b) ? -1 : 1;

@@ -31,6 +31,8 @@ int64_t integer_power(DType dtype, int64_t a, int64_t b);
 // whole number.
 double floor_quotient(double a, double b);
 double floor_remainder(double a, double b);
+// A number in [-2^63, 2^64) without its fraction, as an integer; from 2^63 on as the bits of a u64.
+int64_t whole_value(double value);
 // -1, 0 or 1 as a is below, equal to or above b, in the order of `dtype`.
 int three_way(DType dtype, int64_t a, int64_t b);
 

@@ -17,8 +17,14 @@ OpDef make_addcmul() {
        .on_floats = [](const Floats& x) { return x[0] + x.number("value") * (x[1] * x[2]); },
        .on_integers =
            [](const Ints& x) {
-             const auto value = static_cast<int64_t>(x.number("value"));
+             const auto value = whole_value(x.number("value"));
              return wrapping_add(x[0], wrapping_mul(value, wrapping_mul(x[1], x[2])));
+           },
+       .check =
+           [](const InferContext& context) {
+             DType dtype = context.inputs[0]->dtype;
+             for (const Type* x : context.inputs) dtype = promote(dtype, x->dtype);
+             require_value_of(context, "value", dtype);
            }});
   using enum DType;
   op.samples = {{.inputs = {{f32, {4, 9}}, {f32, {4, 9}}, {f32, {4, 9}}}},

@@ -1,10 +1,8 @@
-#include <cmath>
 #include <limits>
 
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
-#include "support/error.h"
 
 namespace tcc::ir::ops {
 namespace {
@@ -28,21 +26,17 @@ double reference(const Floats& x) {
 int64_t integer_reference(const Ints& x) {
   const double low = x.number("min"), high = x.number("max");
   int64_t result = x[0];
-  if (low != -kInfinity && three_way(x.dtype, result, static_cast<int64_t>(low)) < 0)
-    result = static_cast<int64_t>(low);
-  if (high != kInfinity && three_way(x.dtype, result, static_cast<int64_t>(high)) > 0)
-    result = static_cast<int64_t>(high);
+  if (low != -kInfinity && three_way(x.dtype, result, whole_value(low)) < 0)
+    result = whole_value(low);
+  if (high != kInfinity && three_way(x.dtype, result, whole_value(high)) > 0)
+    result = whole_value(high);
   return result;
 }
 
 void check(const InferContext& context) {
   const DType dtype = context.inputs[0]->dtype;
-  for (const char* key : {"min", "max"}) {
-    const double bound = number_attr(context.node, key);
-    if (is_float(dtype) || std::isinf(bound)) continue;
-    const bool fits = std::trunc(bound) == bound && round_to(dtype, bound) == bound;
-    context.require(fits, str(key, " = ", bound, " is not a value of ", name(dtype)));
-  }
+  if (number_attr(context.node, "min") != -kInfinity) require_value_of(context, "min", dtype);
+  if (number_attr(context.node, "max") != kInfinity) require_value_of(context, "max", dtype);
 }
 
 }  // namespace

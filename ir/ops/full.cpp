@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops/_creation.h"
+#include "ir/ops/_integers.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -12,7 +13,9 @@ namespace {
 std::vector<Type> infer(const InferContext& context) {
   const DType dtype = context.node.attr<DType>("dtype");
   const double value = number_attr(context.node, "fill_value");
-  context.require(is_float(dtype) || std::isfinite(value),
+  // A fraction is dropped, as torch.full does.
+  context.require(is_float(dtype) || dtype == DType::boolean ||
+                      round_to(dtype, std::trunc(value)) == std::trunc(value),
                   str("fill_value ", value, " is not a value of ", name(dtype)));
   return {{dtype, checked_shape(context, symint_list(context.node, "size"))}};
 }

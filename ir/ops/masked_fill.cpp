@@ -2,14 +2,13 @@
 #include <optional>
 
 #include "ir/ops/_elementwise.h"
+#include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
 namespace tcc::ir::ops {
 namespace {
 
-int64_t reference(const Ints& x) {
-  return x[1] != 0 ? static_cast<int64_t>(x.number("value")) : x[0];
-}
+int64_t reference(const Ints& x) { return x[1] != 0 ? whole_value(x.number("value")) : x[0]; }
 
 }  // namespace
 
@@ -24,7 +23,11 @@ OpDef make_masked_fill() {
        .element =
            [](const Exprs& x) { return select(x[1], literal(x[0], x.number("value")), x[0]); },
        .on_floats = [](const Floats& x) { return x[1] != 0 ? x.number("value") : x[0]; },
-       .on_integers = reference});
+       .on_integers = reference,
+       .check =
+           [](const InferContext& context) {
+             require_value_of(context, "value", context.inputs[0]->dtype);
+           }});
   using enum DType;
   const double lowest = -std::numeric_limits<double>::infinity();
   op.samples = {

@@ -2,6 +2,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops/_creation.h"
+#include "ir/ops/_integers.h"
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
@@ -36,6 +37,7 @@ std::vector<Type> infer(const InferContext& context) {
   context.require(
       count % 2 == 0 && count <= 2 * out.shape.size(),
       str("pad must hold two numbers for each of up to ", out.shape.size(), " dims, not ", count));
+  require_value_of(context, "value", out.dtype);
   const auto pads = amounts(context.node, out.shape.size());
   for (size_t d = 0; d < out.shape.size(); ++d) {
     for (const SymInt& amount : {pads[d].before, pads[d].after}) {

@@ -71,6 +71,9 @@ TEST(Elementwise, RefusesWhatPyTorchRefuses) {
   EXPECT_ERROR(infer("add", {{DType::f32, {2}}, {DType::f32, {3}}}),
                "shapes [2] and [3] do not broadcast");
   EXPECT_ERROR(infer("clamp", {{i32, {2}}}, {{"min", 0.5}}), "min = 0.5 is not a value of i32");
+  EXPECT_ERROR(infer("clamp", {{u8, {2}}}, {{"max", 256}}), "max = 256 is not a value of u8");
+  EXPECT_ERROR(infer("masked_fill", {{i32, {2}}, {boolean, {2}}}, {{"value", -kInf}}),
+               "value = -inf is not a value of i32");
   EXPECT_ERROR(infer("hardtanh", {{DType::f32, {2}}}, {{"min_val", 2.0}, {"max_val", 1.0}}),
                "min_val 2 is above max_val 1");
 }

@@ -76,7 +76,11 @@ class ExprEvaluator {
     if (axis == e.axes.size()) return (*this)(e.args[0]);
     const AtomPtr atom = e.axes[axis].as_atom();
     const int64_t extent = index(atom->args[0]);
-    Number total{identity(e.reduce, e.dtype), static_cast<int64_t>(identity(e.reduce, e.dtype))};
+    Number total;
+    if (is_float(e.dtype))
+      total.f = identity(e.reduce, e.dtype);
+    else
+      total.i = identity_int(e.reduce, e.dtype);
     for (int64_t i = 0; i < extent; ++i) {
       axes_[atom->name] = i;
       const Number next = reduced(e, axis + 1);

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ir/ops/_movement.h"
 #include "tests/expect_error.h"
 #include "tests/unit/op_runner.h"
 
@@ -47,6 +48,20 @@ TEST(Reshape, RefusesOtherSizes) {
   EXPECT_ERROR(infer("flatten", {f({2, 5})}, {{"start_dim", 1}, {"end_dim", 0}}),
                "start_dim 1 is after end_dim 0");
   EXPECT_ERROR(infer("unsqueeze", {f({2})}, {{"dim", 2}}), "dim 2 is out of range for rank 2");
+}
+
+TEST(Reshape, MapsSharedDimsOneToOne) {
+  const auto axis = [](const char* name, const SymInt& extent) {
+    return SymInt::axis(name, extent);
+  };
+  const SymInt b = axis("b", B), s = axis("s", S), h = axis("h", 12), d = axis("d", 64);
+  EXPECT_EQ(ops::reshaped_index(std::vector{b, s, h, d}, {B, S, 12, 64}, {B, S, 768}),
+            (std::vector{b, s, h * 64 + d}));
+  const SymInt c = axis("c", 768);
+  EXPECT_EQ(ops::reshaped_index(std::vector{b, s, c}, {B, S, 768}, {B, S, 12, 64}),
+            (std::vector{b, s, floordiv(c, 64), mod(c, 64)}));
+  EXPECT_EQ(ops::reshaped_index(std::vector{b, SymInt(0), s}, {B, 1, S}, {1, B, S}),
+            (std::vector{SymInt(0), b, s}));
 }
 
 TEST(Permute, MovesDims) {
