@@ -156,7 +156,8 @@ fs::path config_folder() {
   if (const char* folder = std::getenv("TCC_CONFIG_DIR"); folder && *folder) return folder;
   const fs::path own = own_folder();
   const fs::path source = fs::path(__FILE__).parent_path().parent_path() / "configs";
-  for (const fs::path& folder : {own / "../configs", own / "../share/tcc/configs", source}) {
+  for (const fs::path& folder : {own / "../configs", own / "../share/tcc/configs",
+                                 own / "../../share/tcc/configs", source}) {
     std::error_code error;
     if (fs::is_directory(folder / "targets", error)) return folder.lexically_normal();
   }
