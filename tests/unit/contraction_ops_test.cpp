@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
+#include "ir/ops/_index_loop.h"
 #include "tests/expect_error.h"
 #include "tests/unit/op_runner.h"
 
@@ -297,37 +299,84 @@ TEST(Convolution, ChecksItsSizes) {
       "output_padding must be smaller than stride or dilation");
 }
 
-// The index map of a contraction, walked over with numbers.
-TEST(Contraction, IndexMapsSayWhatTheReferenceSays) {
-  const RefTensor x = mixed({2, 4, 5}, 1), w = mixed({6, 2, 3}, 2);
-  const Attrs attrs = {
-      {"groups", 2}, {"padding", ints({2, 1})}, {"stride", 2}, {"input_dilation", 2}};
-  const Graph graph = test::op_graph("convolution", {test::type_of(x), test::type_of(w)}, attrs);
-  const Node& node = *graph.nodes()[0];
-  const Contraction c = node.op->contraction(node);
-  const RefTensor expected = run("convolution", {x, w}, attrs);
-  Numbers out(expected.f.size(), 0.0);
-  const auto at = [](const RefTensor& t, const std::vector<SymInt>& index) {
+// ---- index maps
+// -----------------------------------------------------------------------------------
+
+// The sum of products that a node's index maps describe, walked over with numbers.
+class ContractionWalk {
+ public:
+  ContractionWalk(const Node& node, const RefTensor& a, const RefTensor& b, RefTensor out)
+      : c_(node.op->contraction(node)), a_(a), b_(b), out_(std::move(out)) {}
+
+  RefTensor run() {
+    each(c_.batch, [&](const Shape& batch) {
+      each(c_.m, [&](const Shape& m) {
+        each(c_.n,
+             [&](const Shape& n) { out_.f[at(out_, c_.out(batch, m, n))] = sum(batch, m, n); });
+      });
+    });
+    return std::move(out_);
+  }
+  // The number of products.
+  double size() const {
+    double product = 1;
+    for (const auto* axes : {&c_.batch, &c_.m, &c_.n, &c_.k})
+      for (const SymInt& extent : *axes) product *= static_cast<double>(extent.value());
+    return product;
+  }
+
+ private:
+  template <class Body>
+  static void each(const std::vector<SymInt>& extents, const Body& body) {
+    const auto shape = const_shape(extents);
+    std::vector<int64_t> index(shape.size(), 0);
+    for (int64_t k = ops::count_of(shape); k > 0; --k, ops::advance(index, shape))
+      body(Shape(index.begin(), index.end()));
+  }
+
+  static size_t at(const RefTensor& t, const std::vector<SymInt>& index) {
+    EXPECT_EQ(index.size(), t.shape.size());
     int64_t offset = 0;
     for (size_t d = 0; d < index.size(); ++d) {
       EXPECT_TRUE(index[d].value() >= 0 && index[d].value() < t.shape[d]);
       offset = offset * t.shape[d] + index[d].value();
     }
     return static_cast<size_t>(offset);
-  };
-  for (int64_t g = 0; g < c.batch[0].value(); ++g)
-    for (int64_t n = 0; n < c.m[0].value(); ++n)
-      for (int64_t o = 0; o < c.m[1].value(); ++o)
-        for (int64_t f = 0; f < c.n[0].value(); ++f)
-          for (int64_t k = 0; k < c.k[0].value(); ++k)
-            for (int64_t p = 0; p < c.k[1].value(); ++p) {
-              const Shape batch = {g}, m = {n, o}, columns = {f}, depth = {k, p};
-              const Access a = c.a(batch, m, depth), b = c.b(batch, depth, columns);
-              if (a.valid && !is_true(a.valid)) continue;
-              out[at(expected, c.out(batch, m, columns))] +=
-                  x.f[at(x, a.index)] * w.f[at(w, b.index)];
-            }
-  EXPECT_EQ(out, expected.f);
+  }
+
+  double sum(const Shape& batch, const Shape& m, const Shape& n) const {
+    double total = 0;
+    each(c_.k, [&](const Shape& k) {
+      const Access a = c_.a(batch, m, k), b = c_.b(batch, k, n);
+      const double product = a_.f[at(a_, a.index)] * b_.f[at(b_, b.index)];
+      if (!a.valid || is_true(a.valid)) total += product;
+    });
+    return total;
+  }
+
+  Contraction c_;
+  const RefTensor& a_;
+  const RefTensor& b_;
+  RefTensor out_;
+};
+
+TEST(Contraction, IndexMapsSayWhatTheReferenceSays) {
+  constexpr double limit = 1e5;
+  for (const OpDef& op : all_ops()) {
+    for (size_t k = 0; op.kind == OpKind::contraction && k < op.samples.size(); ++k) {
+      const OpSample& sample = op.samples[k];
+      if (!is_float(sample.inputs[0].dtype)) continue;
+      SCOPED_TRACE(str(op.name, " sample ", k));
+      const auto draw = [&](size_t operand) {
+        return mixed(const_shape(sample.inputs[operand].shape), static_cast<int>(operand) + 1,
+                     sample.inputs[operand].dtype);
+      };
+      const RefTensor a = draw(0), b = draw(1), expected = run(op.name, {a, b}, sample.attrs);
+      const Graph graph = test::op_graph(op.name, sample.inputs, sample.attrs);
+      ContractionWalk walk(*graph.nodes()[0], a, b, RefTensor(expected.dtype, expected.shape));
+      if (walk.size() < limit) { EXPECT_EQ(walk.run().f, expected.f); }
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "tests/expect_error.h"
 #include "tests/unit/op_runner.h"
 
