@@ -232,6 +232,7 @@ class Directory {
   // Members that share bytes are how small archives expand to enormous ones.
   void refuse_overlaps(const std::vector<ZipMember>& members) const {
     std::vector<const ZipMember*> sorted;
+    sorted.reserve(members.size());
     for (const ZipMember& member : members) sorted.push_back(&member);
     std::sort(sorted.begin(), sorted.end(),
               [](auto* a, auto* b) { return a->header_offset < b->header_offset; });

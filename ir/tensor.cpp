@@ -100,7 +100,8 @@ To saturate(From value) {
   using Limits = std::numeric_limits<To>;
   // Both limits + 1 are powers of two (or 0), hence exact in `From`.
   constexpr From below = static_cast<From>(Limits::min());
-  constexpr From beyond = static_cast<From>(Limits::max() / 2 + 1) * 2;
+  constexpr From beyond =
+      static_cast<From>(Limits::max() / 2 + 1) * 2;  // NOLINT(bugprone-integer-division)
   if (!(value >= below)) return std::isnan(value) ? To{0} : Limits::min();
   return value >= beyond ? Limits::max() : static_cast<To>(value);
 }

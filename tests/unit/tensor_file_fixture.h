@@ -37,6 +37,8 @@ class TensorFileTest : public ::testing::Test {
   }
 
   std::filesystem::path put(const std::string& name, std::string_view content) const {
+    // A new file each time: ext4 waits for the disk when a file is truncated and written again.
+    std::filesystem::remove(folder / name);
     std::ofstream(folder / name, std::ios::binary) << content;
     return folder / name;
   }
