@@ -120,7 +120,7 @@ int64_t evaluate(const SymInt& symint, const Values& values) {
 }
 
 TEST(SymIntProperty, EvaluatesAsWritten) {
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
     Generator generator(seed);
     const Variables variables = generator.variables();
     const Tree tree = generator.tree(variables, 2 + static_cast<int>(seed % 4));
@@ -142,7 +142,7 @@ TEST(SymIntProperty, EvaluatesAsWritten) {
 // Symbols stand for the axes when the text is read back, so that less is known about them; nothing
 // may depend on that.
 TEST(SymIntProperty, PrintsAndParses) {
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
     Generator generator(seed);
     const SymInt symint = generator.tree(generator.variables(), 4).symint;
     if (symint.to_string().size() > 4096) continue;
@@ -157,7 +157,7 @@ TEST(SymIntProperty, PrintsAndParses) {
 // are written in different orders.
 TEST(SymIntProperty, LawsOfDivision) {
   int cases = 0, misses = 0;
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
     Generator generator(seed);
     const Variables variables = generator.variables();
     SymInt x = generator.pick(-4, 16);
