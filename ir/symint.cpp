@@ -319,8 +319,7 @@ SymInt operator-(const SymInt& a) { return scale(a, -1); }
 SymInt operator*(const SymInt& a, const SymInt& b) {
   if (a.is_const()) return scale(b, a.constant_);
   if (b.is_const()) return scale(a, b.constant_);
-  if (a.terms_->size() * b.terms_->size() > kMaxProduct)
-    fail_input("size expression is too large");
+  if (a.terms_->size() * b.terms_->size() > kMaxProduct) fail_input("size expression is too large");
   std::vector<Term> terms;
   terms.reserve((a.terms_->size() + 1) * (b.terms_->size() + 1));
   for (const Term& x : *a.terms_)
