@@ -21,6 +21,24 @@ std::vector<OpDef> make_table() {
   return table;
 }
 
+// "mlp.yaml:12: linear: ".
+std::string message_prefix(const Node& node) {
+  const std::string where = to_string(node.location);
+  return where + (where.empty() ? "" : ": ") + node.op->name + ": ";
+}
+
+// The op's shape rule. What it meets on the way (a size that overflows) knows no place; the message
+// gets the node's.
+std::vector<Type> infer(const InferContext& context) {
+  try {
+    return context.node.op->infer(context);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::bad_input) throw;
+    if (std::string_view(error.what()).starts_with(message_prefix(context.node))) throw;
+    context.fail(error.what());
+  }
+}
+
 std::string dims_text(const Shape& shape) { return to_string(std::span<const SymInt>(shape)); }
 
 }  // namespace
@@ -46,7 +64,7 @@ std::vector<Type> infer_types(const Node& node) {
   std::vector<const Type*> inputs;
   for (const Value* input : node.inputs) inputs.push_back(input ? &input->type : nullptr);
   const OpDef& op = *node.op;
-  std::vector<Type> types = op.infer({node, inputs});
+  std::vector<Type> types = infer({node, inputs});
   const size_t expected =
       op.num_results ? static_cast<size_t>(op.num_results(node)) : op.results.size();
   TCC_CHECK(types.size() == expected, op.name, " infers ", types.size(), " types for ", expected,
@@ -55,8 +73,7 @@ std::vector<Type> infer_types(const Node& node) {
 }
 
 void InferContext::fail(const std::string& reason) const {
-  const std::string where = to_string(node.location);
-  fail_input(where, where.empty() ? "" : ": ", node.op->name, ": ", reason);
+  fail_input(message_prefix(node), reason);
 }
 
 int InferContext::normalize_dim(int64_t dim, int rank) const {
@@ -76,8 +93,8 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
     if (dim == shorter[i] || shorter[i].is(1)) continue;
     if (dim.is_const() && shorter[i].is_const() && !dim.is(1))
       fail(str("shapes ", dims_text(a), " and ", dims_text(b), " do not broadcast"));
-    // Symbolic dims that cannot be told apart are taken for equal; Graph::bind infers again, with numbers. The number,
-    // or the simpler expression, stands for both.
+    // Symbolic dims that cannot be told apart are taken for equal; Graph::bind infers again, with
+    // numbers. The number, or the simpler expression, stands for both.
     bool simpler = shorter[i].is_const() || shorter[i].to_string().size() < dim.to_string().size();
     if (dim.is(1) || (!dim.is_const() && simpler)) dim = shorter[i];
   }

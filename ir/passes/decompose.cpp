@@ -1,5 +1,6 @@
 #include "ir/passes/decompose.h"
 
+#include <algorithm>
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,20 +56,33 @@ class Decomposer {
     return value;
   }
 
+  // A composition's result with the type that users of the composite were told. Symbolic dims that
+  // are equal once they are bound may be written in another way.
+  static Value* typed(Builder& builder, Value* value, const Type& type) {
+    if (value->type == type) return value;
+    const bool may_be_equal =
+        value->dtype() == type.dtype && value->shape().size() == type.shape.size() &&
+        std::ranges::equal(value->shape(), type.shape, [](const SymInt& a, const SymInt& b) {
+          return !a.is_const() || !b.is_const() || a == b;
+        });
+    TCC_CHECK(may_be_equal, "composed ", to_string(value->type), " for ", to_string(type));
+    return builder.reshape(value, type.shape);
+  }
+
   void expand(std::unique_ptr<Node> node, int nesting) {
     TCC_CHECK(nesting < kMaxNesting, node->op_name(), " is composed of itself");
     Builder builder(graph_);
     builder.set_location(node->location);
-    const std::vector<Value*> results = node->op->compose(builder, *node);
+    std::vector<Value*> results = node->op->compose(builder, *node);
     TCC_CHECK(results.size() == node->outputs.size(), node->op_name(), " composes ", results.size(),
               " results of ", node->outputs.size());
+    for (size_t k = 0; k < results.size(); ++k)
+      results[k] = typed(builder, results[k], node->outputs[k]->type);
     Nodes made = std::exchange(graph_.nodes(), {});
     std::unordered_set<const Node*> is_made;
     for (const auto& each : made) is_made.insert(each.get());
     for (size_t k = 0; k < results.size(); ++k) {
       Value* old = node->outputs[k];
-      TCC_CHECK(results[k]->type == old->type, node->op_name(), " composes ",
-                to_string(results[k]->type), " for ", to_string(old->type));
       replaced_[old] = results[k];
       // Once only: a composition may return one value twice, or an operand of its own.
       if (is_made.erase(results[k]->producer)) results[k]->name = old->name;

@@ -146,6 +146,20 @@ TEST(Decompose, ACompositionThatReturnsItsOperand) {
   EXPECT_EQ(graph.outputs[1], graph.inputs[0]);
 }
 
+// B and C are taken for equal; which of them stands in a shape is the op's choice.
+TEST(Decompose, SymbolicDimsKeepTheirTypes) {
+  Graph graph = parse_graph(R"(graph @g(B = 4, C = 4) {
+    %a: f32[B, 3] = input
+    %b: f32[C, 3] = input
+    %y = mse_loss(%a, %b) {reduction = "none"}
+    %z = relu(%y)
+    return %z
+  })");
+  decompose(graph);
+  verify(graph);
+  verify(graph.bind({}));
+}
+
 TEST(FoldConstants, FoldsChainsOfSmallLiterals) {
   EXPECT_EQ(after(fold_constants, R"(graph @g {
     %x: f32[2] = input

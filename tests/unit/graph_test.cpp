@@ -60,8 +60,8 @@ TEST(Graph, NodeErrorsNameLocationAndOp) {
                "mlp.yaml:12: softmax: unknown attribute 'dimm'; did you mean 'dim'?");
   EXPECT_ERROR(b.op("sofmax", {mlp.x}),
                "mlp.yaml:12: unknown op 'sofmax'; did you mean 'softmax'?");
-  EXPECT_ERROR(b.op("add", {mlp.x, mlp.weight}),
-               "mlp.yaml:12: add: shapes [B, 4] and [3, 4] do not broadcast");
+  EXPECT_ERROR(b.op("add", {mlp.hidden, mlp.weight}),
+               "mlp.yaml:12: add: shapes [B, 3] and [3, 4] do not broadcast");
   EXPECT_EQ(mlp.graph.nodes().size(), nodes) << "a failure leaves no node behind";
   EXPECT_EQ(mlp.graph.values().size(), values);
 }
