@@ -2,13 +2,15 @@
 //
 //   graph @mlp(B = 32) {
 //     %x: f32[B, 784] = input
-//     %ids: i64[B] = input range [0, 10)                  # of random draws, hi excluded
-//     %w1: f32[512, 784] = weight                         # by name only
+//     %ids: i64[B] = input range [0, 10)     # of random draws, hi excluded
+//     %w1: f32[512, 784] = weight            # by name only
 //     %b1: f32[512] = mutable weight
-//     %half: f32[] = const 0.5                            # every element; small ones may be [1, 2,
-//     3], row-major %h: f32[B, 512] = linear(%x, %w1, %b1) %a: f32[B, 512] = gelu(%h) {approximate
-//     = "tanh"}   # attributes that differ from their defaults %y: f32[B, 512], %lse: f32[B] =
-//     some_op(%a, _, %half)  # two results; an omitted operand return %y as "z", %lse
+//     %half: f32[] = const 0.5               # every element
+//     %few: i64[2, 2] = const [1, 2, 3, 4]   # row-major
+//     %h: f32[B, 512] = linear(%x, %w1, _)   # an omitted operand; those at the end may be left out
+//     %a: f32[B, 512] = gelu(%h) {approximate = "tanh"}   # what differs from the defaults
+//     %v: f32[B], %i: i64[B] = max(%a) {dim = [1]}
+//     return %a as "z", %v, %i
 //   }
 //
 // Names of other characters than letters, digits and _ . / - are quoted: %"a b". Line ends mean

@@ -1,4 +1,5 @@
-// When is a result right? The rule of design section 7, used by --check, by the tuner's gate and by tests.
+// When is a result right? The rule of design section 7, used by --check, by the tuner's gate and by
+// tests.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,21 @@ namespace tcc::ir {
 
 struct Comparison {
   bool pass = true;
-  // Floats, over the elements that are finite in `out` and in `ideal`; the relative error over those whose ideal is not 0.
+  // Floats, over the elements that are finite in `out` and in `ideal`; the relative error over
+  // those whose ideal is not 0.
   double max_abs = 0, max_rel = 0;
   double rmse_out = 0;       // of out against ideal
   double rmse_stepwise = 0;  // of stepwise against ideal
   double limit = 0;          // what rmse_out may be
-  int64_t mismatches = 0;    // unequal integers, NaNs and infinities where none may be or missing ones
+  int64_t mismatches = 0;    // unequal integers; NaNs and infinities in the wrong place
   std::string reason;        // one line when it does not pass: the worst element and its index
 };
 
-// Floats pass when RMSE(out, ideal) <= 2 RMSE(stepwise, ideal) + 4 ulp RMS(ideal), ulp being 2^-mantissa_bits of out's dtype.
-// NaNs and infinities stand where the ideal result, rounded to the dtype, or the stepwise one has them, and are left out
-// of the sums: an f16 computation may overflow where an exact one does not. Integers and bools are equal to the stepwise
-// result (the ideal one's floats that led to them were not rounded) or to the ideal one, element by element.
+// Floats pass when RMSE(out, ideal) <= 2 RMSE(stepwise, ideal) + 4 ulp RMS(ideal), ulp being
+// 2^-mantissa_bits of out's dtype. NaNs and infinities stand where the ideal result, rounded to the
+// dtype, or the stepwise one has them, and are left out of the sums: an f16 computation may
+// overflow where an exact one does not. Integers and bools are equal to the stepwise result (the
+// ideal one's floats that led to them were not rounded) or to the ideal one, element by element.
 //
 // A tensor of another dtype or shape than `ideal` does not pass.
 Comparison compare(const RefTensor& out, const RefTensor& ideal, const RefTensor& stepwise);

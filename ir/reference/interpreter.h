@@ -1,5 +1,5 @@
-// The reference: a graph evaluated on the CPU by the ops' plain C++ semantics. It is what every device is compared with
-// (design section 7), and what constants are folded by.
+// The reference: a graph evaluated on the CPU by the ops' plain C++ semantics. It is what every
+// device is compared with (design section 7), and what constants are folded by.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,22 @@ namespace tcc::ir {
 
 enum class RefMode {
   ideal,     // everything in f64, nothing is rounded
-  stepwise,  // the float outputs of every node are rounded to their dtype, as an eager framework does
+  stepwise,  // every node's float outputs are rounded to their dtype, as in an eager framework
 };
 
 struct InterpretOptions {
-  // Sees the outputs of every node that is evaluated, as they are handed on. Nodes inside a composition are not shown.
+  // Sees the outputs of every node that is evaluated, as they are handed on. Nodes inside a
+  // composition are not shown.
   std::function<void(const Node&, std::span<const RefTensor>)> observe;
 };
 
-// The graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their dtype and bools are 0 or 1 in
-// both modes. A composite op without reference semantics is evaluated as its composition, in f64, and rounded once. Nodes
-// that no output needs are skipped; values and converted weights are freed after their last use.
+// The graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their dtype and
+// bools are 0 or 1 in both modes. A composite op without reference semantics is evaluated as its
+// composition, in f64, and rounded once. Nodes that no output needs are skipped; values and
+// converted weights are freed after their last use.
 //
-// The graph must be bound (Graph::bind). Throws Error(bad_input) when an input's count, dtype or shape differs from the
-// graph's, and whatever loading a weight throws.
+// The graph must be bound (Graph::bind). Throws Error(bad_input) when an input's count, dtype or
+// shape differs from the graph's, and whatever loading a weight throws.
 std::vector<RefTensor> interpret(const Graph& bound_graph, const std::vector<RefTensor>& inputs,
                                  RefMode mode, const InterpretOptions& options = {});
 
@@ -36,7 +38,8 @@ RefTensor to_ref(const Tensor& tensor);
 // With rounding to nearest even into the tensor's dtype; integers wrap, bools become 0 or 1.
 Tensor to_tensor(const RefTensor& tensor);
 
-// Wraps integers, normalises bools, and rounds floats if asked to: what the interpreter does to every node's outputs.
+// Wraps integers, normalises bools, and rounds floats if asked to: what the interpreter does to
+// every node's outputs.
 void normalize(RefTensor& tensor, bool round_floats);
 
 }  // namespace tcc::ir
