@@ -202,7 +202,7 @@ const Unary<float, double> f32_functions[] = {
     TCC_UNARY(float, double, cosh_f32, std::cosh, -90, 90, 1.5, 1.5),
     TCC_UNARY(float, double, tanh_f32, std::tanh, -10, 10, 1.5, 1.5),
     TCC_UNARY(float, double, asinh_f32, std::asinh, -5, 5, 1.8, 1.8),
-    TCC_UNARY(float, double, acosh_f32, std::acosh, 1, 4, 2, 2.3),
+    TCC_UNARY(float, double, acosh_f32, std::acosh, 1, 4, 2, 2.5),
     TCC_UNARY(float, double, atanh_f32, std::atanh, -1, 1, 1.2, 1.2),
     TCC_UNARY(float, double, erf_f32, std::erf, -4, 4, 1.1, 1.3),
     TCC_UNARY(float, double, erfc_f32, std::erfc, -4, 10.2, 3.5, 4),
