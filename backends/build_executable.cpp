@@ -54,7 +54,11 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.flops = kernel.flops;
   binary.bytes = kernel.bytes;
   if (options.dump) lowered.kernel_text = sched::to_string(kernel);
-  if (options.binaries) binary.code = compile_source(binary.source, binary.region, target, options.cache, options.validate);
+  // Device sources are unrolled by hand as far as it pays: SPIRV-Tools would take a second for what the driver does in
+  // a tenth of one.
+  bool optimize = kernel.is_generated();
+  if (options.binaries)
+    binary.code = compile_source(binary.source, binary.region, target, options.cache, options.validate, optimize);
   return lowered;
 }
 

@@ -119,6 +119,31 @@ class LaneReductions {
   int next_ = 0;
 };
 
+int64_t times(int64_t a, int64_t b) {
+  int64_t result;
+  return __builtin_mul_overflow(a, b, &result) ? INT64_MAX / 2 : result;
+}
+
+int64_t extent(const SymInt& axis) { return axis.is_const() ? 1 : axis.range().hi + 1; }
+
+// Loop iterations of one thread, unrolled loops and serial reductions within expressions included.
+int64_t iterations(const Block& block) {
+  int64_t total = 0;
+  for (const Stmt& stmt : block) {
+    if (stmt.value)
+      ir::visit(stmt.value, [&](const Expr& e) {
+        if (e->kind != ir::ExprNode::Kind::reduce) return;
+        int64_t count = 1;
+        for (const SymInt& axis : e->axes) count = times(count, extent(axis));
+        total = std::min(total + count, INT64_MAX / 2);
+      });
+    int64_t inside = std::max(iterations(stmt.body), iterations(stmt.otherwise));
+    if (stmt.kind == Stmt::Kind::loop) inside = times(extent(stmt.axis), inside + 1);
+    total = std::min(total + inside, INT64_MAX / 2);
+  }
+  return total;
+}
+
 bool needs(const Kernel& kernel, DType dtype) {
   return std::any_of(kernel.arguments.begin(), kernel.arguments.end(), [&](const Argument& a) { return a.dtype == dtype; });
 }
@@ -151,6 +176,8 @@ Kernel legalize(Kernel kernel, const Target& target) {
     fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(), " has ", target.max_workgroup_size);
   if (kernel.grid > target.max_grid[0] * target.max_grid[1])
     fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(), " can launch");
+  if (int64_t count = iterations(kernel.body); target.max_loop_iterations > 0 && count > target.max_loop_iterations)
+    fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(), " stops it after ", target.max_loop_iterations);
   verify(kernel);
   return kernel;
 }

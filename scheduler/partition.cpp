@@ -36,7 +36,9 @@ class Partitioner {
   // Into the last of the groups that it reads from: every other one comes before that, so no cycle can arise.
   void place(const Node* node) {
     if (groups_.is_light(node)) return;
-    int last = options_.fuse ? groups_.last_producer(node) : -1;
+    // A contraction starts a group of its own; what feeds it joins later, where that pays (absorb_producers).
+    bool joins = options_.fuse && node->op->kind != OpKind::contraction;
+    int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0 && may_join(static_cast<size_t>(last), node)) {
       groups_.add(static_cast<size_t>(last), node);
       return;

@@ -8,10 +8,10 @@
 namespace tcc::backends {
 namespace {
 
-std::vector<uint8_t> compile_uncached(const std::string& source, const std::string& name, const sched::Target& target) {
+std::vector<uint8_t> compile_uncached(const std::string& source, const std::string& name, const sched::Target& target, bool optimize) {
   switch (target.api) {
     case sched::Api::cuda: return compile_cuda(source, name, target.arch);
-    case sched::Api::vulkan: return compile_glsl(source, name);
+    case sched::Api::vulkan: return compile_glsl(source, name, {.optimize = optimize});
     case sched::Api::null: break;
   }
   return {};
@@ -24,12 +24,12 @@ std::string compiler_id(sched::Api api) {
 }  // namespace
 
 std::vector<uint8_t> compile_source(const std::string& source, const std::string& name, const sched::Target& target,
-                                    KernelCache* cache, bool validate) {
+                                    KernelCache* cache, bool validate, bool optimize) {
   if (target.api == sched::Api::null) return {};
-  Hash128 key = kernel_key(source, "", compiler_id(target.api), target.api == sched::Api::cuda ? target.arch : "spirv");
+  Hash128 key = kernel_key(source, optimize ? "optimized" : "", compiler_id(target.api), target.api == sched::Api::cuda ? target.arch : "spirv");
   if (cache)
     if (auto found = cache->find(key)) return *found;
-  std::vector<uint8_t> code = compile_uncached(source, name, target);
+  std::vector<uint8_t> code = compile_uncached(source, name, target, optimize);
   if (validate && target.api == sched::Api::vulkan)
     if (std::string reason = validate_spirv(code); !reason.empty())
       throw InternalError(str(name, ": invalid SPIR-V: ", reason));

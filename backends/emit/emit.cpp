@@ -29,9 +29,10 @@ class Unit {
   EmittedKernel run() {
     std::string code = kernel_.is_generated() ? generated() : from_device_source();
     std::string library = library_sections(sections_used(code));
-    std::string text = head(code + library);
+    std::string types = buffer_types();
+    std::string text = head(code + library + types);
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
-    text += buffer_types();
+    text += types;
     text += code;
     return {comment() + text, table_};
   }
