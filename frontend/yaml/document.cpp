@@ -18,23 +18,35 @@ namespace {
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr int kMaxDepth = 64;
 constexpr int64_t kMaxNodes = 1000000;  // after aliases are followed
+constexpr size_t kMaxText = 4096;
+constexpr size_t kMaxMessage = 400;
 
-// Runs over the events before a tree is built: a few lines of nested aliases can stand for billions of nodes.
+// Runs over the events before a tree is built: a few lines of nested aliases can stand for billions
+// of nodes.
 class Limits : public YAML::EventHandler {
  public:
   explicit Limits(const std::string& file) : file_(file) {}
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { leaf(mark, anchor); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string&) override { leaf(mark, anchor); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string&) override {
+    leaf(mark, anchor);
+  }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     auto found = sizes_.find(anchor);
     if (found == sizes_.end()) fail(mark, "an alias inside its own anchor");
     count(mark, found->second);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(mark, anchor); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, anchor);
+  }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(mark, anchor); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, anchor);
+  }
   void OnMapEnd() override { close(); }
 
  private:
@@ -59,15 +71,27 @@ class Limits : public YAML::EventHandler {
   }
   void count(const YAML::Mark& mark, int64_t nodes) {
     total_ += nodes;
-    if (total_ > kMaxNodes) fail(mark, str("more than ", kMaxNodes, " nodes once aliases are followed"));
+    if (total_ > kMaxNodes)
+      fail(mark, str("more than ", kMaxNodes, " nodes once aliases are followed"));
   }
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& reason) const { fail_input(file_, ":", mark.line + 1, ": ", reason); }
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& reason) const {
+    fail_input(file_, ":", mark.line + 1, ": ", reason);
+  }
 
   const std::string& file_;
   int64_t total_ = 0;
   std::vector<Open> stack_;
   std::map<YAML::anchor_t, int64_t> sizes_;
 };
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// What a message may quote of an untrusted file.
+std::string masked(std::string text) {
+  std::replace_if(text.begin(), text.end(), is_control, '?');
+  if (text.size() > kMaxMessage) text = text.substr(0, kMaxMessage) + "...";
+  return text;
+}
 
 template <class Number>
 std::optional<Number> parse_number(const std::string& text) {
@@ -81,14 +105,25 @@ std::optional<Number> parse_number(const std::string& text) {
 
 }  // namespace
 
+std::string or_known(std::string_view name, const std::vector<std::string>& candidates) {
+  if (std::string near = ir::did_you_mean(name, candidates); !near.empty()) return near;
+  std::string list;
+  for (const std::string& candidate : candidates) list += (list.empty() ? "" : ", ") + candidate;
+  return list.empty() ? "; there are none" : "; there are " + list;
+}
+
 void Item::fail(const std::string& reason) const {
   std::string place = ir::to_string(location());
-  fail_input(place.empty() ? "" : place + ": ", what_, what_.empty() ? "" : ": ", reason);
+  fail_input(place.empty() ? "" : place + ": ", masked(what_), what_.empty() ? "" : ": ",
+             masked(reason));
 }
 
 std::string Item::text() const {
   if (!is_scalar()) fail("must be text");
-  return node_.Scalar();
+  const std::string& text = node_.Scalar();
+  if (text.size() > kMaxText) fail(str("is longer than ", kMaxText, " characters"));
+  if (std::any_of(text.begin(), text.end(), is_control)) fail("has a control character");
+  return text;
 }
 
 int64_t Item::integer() const {
@@ -102,7 +137,8 @@ double Item::number() const {
   if (!is_scalar()) fail("must be a number");
   const std::string& text = node_.Scalar();
   static const std::map<std::string, double> special = {
-      {".inf", INFINITY}, {"inf", INFINITY}, {"+.inf", INFINITY}, {"-.inf", -INFINITY}, {"-inf", -INFINITY}, {".nan", NAN}, {"nan", NAN}};
+      {".inf", INFINITY},  {"inf", INFINITY}, {"+.inf", INFINITY}, {"-.inf", -INFINITY},
+      {"-inf", -INFINITY}, {".nan", NAN},     {"nan", NAN}};
   if (auto found = special.find(text); found != special.end()) return found->second;
   auto value = parse_number<double>(text);
   if (!value) fail("must be a number, not '" + text + "'");
@@ -119,15 +155,13 @@ ir::SymInt Item::dim() const {
   if (!is_scalar()) fail("must be an integer or an expression of dims");
   try {
     return ir::parse_symint(node_.Scalar());
-  } catch (const Error& error) {
-    fail(error.what());
-  }
+  } catch (const Error& error) { fail(error.what()); }
 }
 
-std::vector<Item> Item::list() const {
+std::vector<Item> Item::list(const std::string& what) const {
   if (!is_list()) fail("must be a list");
   std::vector<Item> items;
-  for (const auto& child : node_) items.emplace_back(child, file_, what_);
+  for (const auto& child : node_) items.emplace_back(child, file_, what.empty() ? what_ : what);
   return items;
 }
 
@@ -147,7 +181,9 @@ std::vector<std::pair<std::string, Item>> Item::map() const {
 
 bool Item::has(std::string_view key) const {
   if (!is_map()) fail("must be a map");
-  return std::any_of(node_.begin(), node_.end(), [&](const auto& child) { return child.first.IsScalar() && child.first.Scalar() == key; });
+  return std::any_of(node_.begin(), node_.end(), [&](const auto& child) {
+    return child.first.IsScalar() && child.first.Scalar() == key;
+  });
 }
 
 Item Item::at(std::string_view key) const {
@@ -159,8 +195,8 @@ Item Item::at(std::string_view key) const {
 void Item::allow_keys(std::initializer_list<std::string_view> keys) const {
   for (const auto& [name, item] : map()) {
     if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
-    std::vector<std::string> candidates(keys.begin(), keys.end());
-    Item(item.node_, file_, "").fail("unknown key '" + name + "'" + ir::did_you_mean(name, candidates));
+    const std::vector<std::string> candidates(keys.begin(), keys.end());
+    Item(item.node_, file_, "").fail("unknown key '" + name + "'" + or_known(name, candidates));
   }
 }
 
@@ -173,6 +209,7 @@ Item parse_document(std::string_view text, const std::string& file) {
     YAML::Parser parser(stream);
     Limits limits(file);
     if (!parser.HandleNextDocument(limits)) fail_input(file, ": is empty");
+    if (parser.HandleNextDocument(limits)) fail_input(file, ": holds more than one document");
     return Item(YAML::Load(std::string(text)), name, "");
   } catch (const YAML::Exception& error) {
     fail_input(file, ":", error.mark.line + 1, ": ", error.msg);

@@ -1,4 +1,5 @@
-// A YAML document that may be hostile: limits before anything is built, and accessors whose errors name file and line.
+// A YAML document that may be hostile: limits before anything is built, and accessors whose errors
+// name file and line.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -26,23 +27,25 @@ class Item {
   // Written in quotes: text, whatever it looks like.
   bool is_quoted() const { return node_.Tag() == "!"; }
 
-  std::string text() const;
+  std::string text() const;  // of at most 4096 characters, none of them a control character
   int64_t integer() const;
   double number() const;
   bool boolean() const;
   ir::SymInt dim() const;  // an integer or an expression of symbols
-  std::vector<Item> list() const;
+  // `what` names the entries in messages; by default they are called as the list.
+  std::vector<Item> list(const std::string& what = "") const;
   // Entries in file order; duplicate keys are errors.
   std::vector<std::pair<std::string, Item>> map() const;
 
   // The value of `key` in a map; has() asks first, at() fails naming the key.
   bool has(std::string_view key) const;
   Item at(std::string_view key) const;
-  // Fails for any key that is not listed, suggesting the closest.
+  // Fails for any key that is not listed, suggesting the closest or listing all.
   void allow_keys(std::initializer_list<std::string_view> keys) const;
 
   ir::Location location() const { return {file_, node_.Mark().line + 1}; }
   const std::string& what() const { return what_; }
+  // One line whatever the file holds: control characters are masked, long texts shortened.
   [[noreturn]] void fail(const std::string& reason) const;
 
  private:
@@ -51,7 +54,10 @@ class Item {
   std::string what_;  // "key 'shape'", for messages
 };
 
-// Parses one document. Limits: size, depth, nodes, and nodes after aliases are followed.
+// What follows "unknown key 'x'": the closest candidate, or all of them.
+std::string or_known(std::string_view name, const std::vector<std::string>& candidates);
+
+// Parses a file of one document. Limits: size, depth, nodes, and nodes after aliases are followed.
 Item parse_document(std::string_view text, const std::string& file);
 
 }  // namespace tcc::yaml

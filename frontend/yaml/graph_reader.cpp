@@ -17,7 +17,8 @@ namespace {
 using ir::Value;
 using yaml::Item;
 
-constexpr size_t kMaxNodes = 200000;  // after functions and repeats are expanded
+constexpr int64_t kMaxSize = 500000;  // nodes, operands and weights once functions are expanded
+constexpr size_t kMaxPrefix = 512;    // of the names of what a function makes
 constexpr int kMaxCalls = 32;         // functions within functions
 
 // The names that nodes of one body see.
@@ -29,9 +30,11 @@ class Reader {
       : document_(document), weights_(folder, options.seed) {}
 
   ir::Graph run() {
-    document_.allow_keys({"tcc", "name", "dims", "inputs", "weights", "functions", "nodes", "outputs"});
+    document_.allow_keys(
+        {"tcc", "name", "dims", "inputs", "weights", "functions", "nodes", "outputs"});
     if (int64_t version = document_.at("tcc").integer(); version != 1)
-      document_.at("tcc").fail(str("this is version ", version, " of the format; this tcc reads version 1"));
+      document_.at("tcc").fail(
+          str("this is version ", version, " of the format; this tcc reads version 1"));
     if (document_.has("name")) graph_.name = document_.at("name").text();
     read_dims();
     if (document_.has("functions"))
@@ -80,6 +83,14 @@ class Reader {
     });
   }
 
+  // A few functions of functions can stand for billions of nodes.
+  void spend(const Item& item, int64_t size) {
+    size_ += size;
+    if (size_ > kMaxSize)
+      item.fail(
+          str("more than ", kMaxSize, " nodes, operands and weights once functions are expanded"));
+  }
+
   void define(const Item& item, Scope& scope, const std::string& name, Value* value) {
     if (!scope.emplace(name, value).second) item.fail("'" + name + "' is defined twice");
   }
@@ -88,14 +99,13 @@ class Reader {
     for (auto& [name, item] : document_.at("inputs").map()) {
       yaml::value_name(item, name);
       item.allow_keys({"dtype", "shape", "range"});
-      Value* value = graph_.add_input(name, {yaml::dtype(item.at("dtype")), shape(item.at("shape"))});
+      Value* value =
+          graph_.add_input(name, {yaml::dtype(item.at("dtype")), shape(item.at("shape"))});
       value->location = item.location();
       taken_[name] = value;
       if (item.has("range")) {
-        std::vector<Item> range = item.at("range").list();
-        if (range.size() != 2 || !is_integer(value->dtype())) item.at("range").fail("must be [lo, hi] of an integer input");
-        value->random_range = {range[0].integer(), range[1].integer()};
-        if (value->random_range->first >= value->random_range->second) item.at("range").fail("is empty");
+        if (!is_integer(value->dtype())) item.at("range").fail("is for integer inputs");
+        value->random_range = yaml::integer_range(item.at("range"), value->dtype());
       }
       define(item, scope, name, value);
     }
@@ -103,6 +113,7 @@ class Reader {
 
   void read_weights(const Item& weights, const std::string& prefix, int64_t use, Scope& scope) {
     for (auto& [name, item] : weights.map()) {
+      spend(item, 1);
       yaml::value_name(item, name);
       yaml::Weight weight = weights_.read(item, prefix + name, use);
       std::string full = prefix + name;
@@ -116,27 +127,30 @@ class Reader {
   }
 
   void read_nodes(const Item& nodes, const std::string& prefix, int depth, Scope& scope) {
-    std::vector<Item> list = nodes.list();
+    std::vector<Item> list = nodes.list("node");
     const std::vector<Item>* saved = body_;
     body_ = &list;
     for (const Item& item : list) read_node(item, prefix, depth, scope);
     body_ = saved;
   }
 
+  // One entry may stand without brackets.
+  static std::vector<Item> entries(const Item& item) {
+    return item.is_list() ? item.list() : std::vector<Item>{item};
+  }
+
   static std::vector<std::string> names(const Item& item) {
     std::vector<std::string> result;
-    if (item.is_list())
-      for (const Item& entry : item.list()) result.push_back(entry.text());
-    else
-      result.push_back(item.text());
+    for (const Item& entry : entries(item)) result.push_back(entry.text());
     return result;
   }
 
   void read_node(const Item& item, const std::string& prefix, int depth, Scope& scope) {
-    if (graph_.nodes().size() > kMaxNodes) item.fail(str("more than ", kMaxNodes, " nodes once functions are expanded"));
+    spend(item, 1);
     Item op_item = item.at("op");
     std::string op_name = op_item.text();
     std::vector<std::string> outs = names(item.at("out"));
+    if (outs.empty()) item.at("out").fail("names no result");
     for (const std::string& out : outs) yaml::value_name(item.at("out"), out);
     std::vector<Value*> results;
     if (auto function = functions_.find(op_name); function != functions_.end()) {
@@ -147,9 +161,11 @@ class Reader {
       results = add_op(item, *op, scope);
     }
     if (outs.size() > results.size())
-      item.at("out").fail(str("'", op_name, "' has ", results.size(), " result", results.size() == 1 ? "" : "s", ", not ", outs.size()));
+      item.at("out").fail(str("'", op_name, "' has ", results.size(), " result",
+                              results.size() == 1 ? "" : "s", ", not ", outs.size()));
     for (size_t i = 0; i < outs.size(); ++i) {
-      if (results[i]->kind == Value::Kind::result) results[i]->name = unique_name(prefix + outs[i], results[i]);
+      if (results[i]->kind == Value::Kind::result)
+        results[i]->name = unique_name(prefix + outs[i], results[i]);
       define(item.at("out"), scope, outs[i], results[i]);
     }
   }
@@ -192,7 +208,8 @@ class Reader {
   std::vector<Value*> operands(const Item& item, const Scope& scope) {
     if (!item.has("in")) return {};
     Item in = item.at("in");
-    std::vector<Item> list = in.is_list() ? in.list() : std::vector<Item>{in};
+    std::vector<Item> list = entries(in);
+    spend(in, static_cast<int64_t>(list.size()));
     std::vector<Value*> values(list.size(), nullptr);
     const Value* like = nullptr;
     for (size_t i = 0; i < list.size(); ++i) {
@@ -202,38 +219,51 @@ class Reader {
     }
     ir::Builder builder(graph_);
     for (size_t i = 0; i < list.size(); ++i)
-      if (!list[i].is_null() && yaml::is_number(list[i])) values[i] = yaml::scalar(builder, list[i], like);
+      if (!list[i].is_null() && yaml::is_number(list[i]))
+        values[i] = yaml::scalar(builder, list[i], like);
     return values;
   }
 
-  Value* lookup(const Item& item, const std::string& name, const Scope& scope, const Item* user) const {
+  Value* lookup(const Item& item, const std::string& name, const Scope& scope,
+                const Item* user) const {
     if (auto found = scope.find(name); found != scope.end()) return found->second;
     // Defined further down? Then the order is wrong, or there is a circle.
     if (user && body_)
       for (const Item& other : *body_)
         for (const std::string& out : names(other.at("out")))
           if (out == name)
-            item.fail(str("'", name, "' is used before it is defined at line ", other.location().line,
+            item.fail(str("'", name, "' is used before it is defined at line ",
+                          other.location().line,
                           "; nodes are listed in order and cannot form a cycle"));
     std::vector<std::string> candidates;
     for (const auto& [known, value] : scope) candidates.push_back(known);
     item.fail("unknown value '" + name + "'" + ir::did_you_mean(name, candidates));
   }
 
-  std::vector<Value*> call(const Item& item, const std::string& name, const Item& function, const std::string& prefix,
-                           const std::vector<std::string>& outs, int depth, const Scope& scope) {
+  std::vector<Value*> call(const Item& item, const std::string& name, const Item& function,
+                           const std::string& prefix, const std::vector<std::string>& outs,
+                           int depth, const Scope& scope) {
     item.allow_keys({"out", "op", "in", "repeat"});
     if (depth >= kMaxCalls || !calling_.insert(name).second)
-      item.fail(depth >= kMaxCalls ? str("functions are nested deeper than ", kMaxCalls) : "function '" + name + "' calls itself");
+      item.fail(depth >= kMaxCalls ? str("functions are nested deeper than ", kMaxCalls)
+                                   : "function '" + name + "' calls itself");
     int64_t repeat = item.has("repeat") ? item.at("repeat").integer() : 1;
-    if (repeat < 1 || repeat > 10000) item.at("repeat").fail(str("must be 1 to 10000, not ", repeat));
+    if (repeat < 1 || repeat > 10000)
+      item.at("repeat").fail(str("must be 1 to 10000, not ", repeat));
     std::vector<Value*> arguments = operands(item, scope);
-    std::vector<std::string> parameters = names(function.at("inputs")), result_names = names(function.at("outputs"));
+    std::vector<std::string> parameters = names(function.at("inputs"));
+    std::vector<Item> outputs = entries(function.at("outputs"));
+    if (outputs.empty()) function.at("outputs").fail("a function needs an output");
     if (arguments.size() != parameters.size())
-      item.fail(str("function '", name, "' has ", parameters.size(), " inputs, not ", arguments.size()));
+      item.fail(str("function '", name, "' has ", parameters.size(), " input",
+                    parameters.size() == 1 ? "" : "s", ", not ", arguments.size()));
     std::vector<Value*> results;
     for (int64_t use = 0; use < repeat; ++use) {
-      std::string inner = prefix + outs[0] + "." + (item.has("repeat") ? std::to_string(use) + "." : "");
+      spend(item, static_cast<int64_t>(1 + parameters.size() + outputs.size()));
+      std::string inner =
+          prefix + outs[0] + "." + (item.has("repeat") ? std::to_string(use) + "." : "");
+      if (inner.size() > kMaxPrefix)
+        item.fail("the names of nested functions' results are too long");
       Scope body;
       for (size_t i = 0; i < parameters.size(); ++i) {
         if (!arguments[i]) item.at("in").fail("a function's input cannot be omitted");
@@ -242,9 +272,8 @@ class Reader {
       if (function.has("weights")) read_weights(function.at("weights"), inner, use, body);
       read_nodes(function.at("nodes"), inner, depth + 1, body);
       results.clear();
-      for (const Item& output : function.at("outputs").is_list() ? function.at("outputs").list() : std::vector<Item>{function.at("outputs")})
+      for (const Item& output : outputs)
         results.push_back(lookup(output, output.text(), body, nullptr));
-      if (results.empty()) function.at("outputs").fail("a function needs an output");
       if (!arguments.empty()) arguments[0] = results[0];
     }
     calling_.erase(name);
@@ -258,12 +287,13 @@ class Reader {
   std::set<std::string> calling_;
   std::map<std::string, const Value*> taken_;
   const std::vector<Item>* body_ = nullptr;
+  int64_t size_ = 0;
 };
 
 }  // namespace
 
-ir::Graph parse_yaml_graph(std::string_view text, const std::string& name, const std::filesystem::path& folder,
-                           const GraphFileOptions& options) {
+ir::Graph parse_yaml_graph(std::string_view text, const std::string& name,
+                           const std::filesystem::path& folder, const GraphFileOptions& options) {
   return Reader(yaml::parse_document(text, name), folder, options).run();
 }
 
@@ -271,7 +301,8 @@ ir::Graph load_graph(const std::filesystem::path& path, const GraphFileOptions& 
   std::string ending = path.extension();
   if (ending != ".yaml" && ending != ".yml")
     fail_input(path.string(), ": graphs are .yaml files, not '", ending, "'");
-  return parse_yaml_graph(read_file(path, int64_t{16} << 20), path.string(), path.parent_path(), options);
+  return parse_yaml_graph(read_file(path, int64_t{16} << 20), path.string(), path.parent_path(),
+                          options);
 }
 
 }  // namespace tcc

@@ -6,21 +6,20 @@
 
 #include "frontend/random_init.h"
 #include "ir/suggest.h"
-#include "support/checked.h"
 #include "support/error.h"
 #include "support/file.h"
 
 namespace tcc::yaml {
 namespace {
 
-constexpr int64_t kMaxWeightBytes = int64_t{1} << 40;
-
 // Numbers as a frontend draws them, on first use.
 class DrawnConstant : public ir::ConstantData {
  public:
   DrawnConstant(DType dtype, std::vector<int64_t> shape, Init init, uint64_t seed)
       : dtype_(dtype), shape_(std::move(shape)), init_(init), seed_(seed) {}
-  TensorPtr load() const override { return std::make_shared<Tensor>(random_tensor(dtype_, shape_, init_, seed_)); }
+  TensorPtr load() const override {
+    return std::make_shared<Tensor>(random_tensor(dtype_, shape_, init_, seed_));
+  }
   std::optional<double> splat() const override {
     if (init_.kind != Init::Kind::constant) return std::nullopt;
     return is_float(dtype_) ? round_to(dtype_, init_.a) : init_.a;
@@ -33,32 +32,41 @@ class DrawnConstant : public ir::ConstantData {
   uint64_t seed_;
 };
 
-Init read_init(const Item& item) {
+Init constant_init(const Item& item, DType dtype) {
+  double value = item.number();
+  if (!is_float(dtype) && (!std::isfinite(value) || round_to(dtype, value) != value))
+    item.fail("does not fit into " + std::string(name(dtype)));
+  return Init::constant(value);
+}
+
+Init read_init(const Item& item, DType dtype) {
   if (item.is_scalar()) {
     std::string text = item.text();
     if (text == "zeros") return Init::zeros();
     if (text == "ones") return Init::ones();
-    item.fail("unknown initialiser '" + text + "'; there are zeros, ones, {normal: std}, {uniform: [lo, hi]}, {constant: x}, {integers: [lo, hi]}");
+    item.fail("unknown initialiser '" + text +
+              "'; there are zeros, ones, {normal: std}, {uniform: [lo, hi]}, {constant: x}, "
+              "{integers: [lo, hi]}");
   }
   item.allow_keys({"normal", "uniform", "constant", "integers"});
   auto entries = item.map();
   if (entries.size() != 1) item.fail("must name one initialiser");
   const auto& [kind, value] = entries[0];
-  if (kind == "constant") return Init::constant(value.number());
+  if (kind == "constant") return constant_init(value, dtype);
   if (kind == "normal") {
     if (double std = value.number(); std >= 0 && std::isfinite(std)) return Init::normal(std);
     value.fail("the standard deviation must be finite and not negative");
   }
+  if (kind == "integers") {
+    auto [lo, hi] = integer_range(value, dtype);
+    return Init::integers(lo, hi);
+  }
   std::vector<Item> bounds = value.list();
   if (bounds.size() != 2) value.fail("must be [lo, hi]");
-  if (kind == "uniform") {
-    double lo = bounds[0].number(), hi = bounds[1].number();
-    if (!(lo <= hi) || !std::isfinite(lo) || !std::isfinite(hi)) value.fail("must be finite and ascending");
-    return Init::uniform(lo, hi);
-  }
-  int64_t lo = bounds[0].integer(), hi = bounds[1].integer();
-  if (lo >= hi) value.fail("is empty");
-  return Init::integers(lo, hi);
+  double lo = bounds[0].number(), hi = bounds[1].number();
+  if (!(lo <= hi) || !std::isfinite(lo) || !std::isfinite(hi))
+    value.fail("must be finite and ascending");
+  return Init::uniform(lo, hi);
 }
 
 std::string with_use(std::string text, int64_t use) {
@@ -70,18 +78,23 @@ std::string with_use(std::string text, int64_t use) {
 }  // namespace
 
 ir::SymInt identifier(const Item& item, const std::string& name) {
-  bool good = !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-              std::all_of(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+  bool good =
+      !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+      std::all_of(name.begin(), name.end(),
+                  [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
   if (!good) item.fail("a dim's name is letters, digits and _");
   return ir::SymInt::symbol(name);
 }
 
 void value_name(const Item& item, const std::string& name) {
-  bool good = !name.empty() && name.size() <= 256 && std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' || c == '/';
-  });
+  bool good =
+      !name.empty() && name.size() <= 256 && std::all_of(name.begin(), name.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
+               c == '/';
+      });
   if (!good || (!std::isalpha(static_cast<unsigned char>(name[0])) && name[0] != '_'))
-    item.fail("'" + name.substr(0, 40) + "' cannot name a value: use a letter, then letters, digits, _ . - /");
+    item.fail("'" + name.substr(0, 40) +
+              "' cannot name a value: use a letter, then letters, digits, _ . - /");
 }
 
 DType dtype(const Item& item) {
@@ -91,13 +104,25 @@ DType dtype(const Item& item) {
   item.fail("unknown dtype '" + item.text() + "'" + ir::did_you_mean(item.text(), names));
 }
 
+std::pair<int64_t, int64_t> integer_range(const Item& item, DType dtype) {
+  std::vector<Item> bounds = item.list();
+  if (bounds.size() != 2) item.fail("must be [lo, hi]");
+  int64_t lo = bounds[0].integer(), hi = bounds[1].integer();
+  if (lo >= hi) item.fail("is empty");
+  if (!is_float(dtype) && (wrap_to(dtype, lo) != lo || wrap_to(dtype, hi - 1) != hi - 1))
+    item.fail(str("[", lo, ", ", hi, ") does not fit into ", name(dtype)));
+  return {lo, hi};
+}
+
 ir::Shape shape(const Item& item) {
   ir::Shape shape;
   std::vector<Item> list = item.list();
-  if (list.size() > kMaxFileRank) item.fail(str("a rank of ", list.size(), " is more than ", kMaxFileRank));
+  if (list.size() > kMaxFileRank)
+    item.fail(str("a rank of ", list.size(), " is more than ", kMaxFileRank));
   for (const Item& dim : list) {
     shape.push_back(dim.dim());
-    if (shape.back().is_const() && shape.back().value() < 0) dim.fail(str("a dim cannot be ", shape.back().value()));
+    if (shape.back().is_const() && shape.back().value() < 0)
+      dim.fail(str("a dim cannot be ", shape.back().value()));
   }
   return shape;
 }
@@ -107,12 +132,14 @@ bool is_number(const Item& item) {
   std::string text = item.text();
   if (text.empty()) return false;
   unsigned char first = static_cast<unsigned char>(text[0]);
-  return std::isdigit(first) || text[0] == '.' || ((text[0] == '-' || text[0] == '+') && text.size() > 1);
+  return std::isdigit(first) || text[0] == '.' ||
+         ((text[0] == '-' || text[0] == '+') && text.size() > 1);
 }
 
 ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like) {
   std::string text = item.text();
-  bool fraction = text.find_first_of(".eE") != std::string::npos || text.find("nf") != std::string::npos;
+  bool fraction =
+      text.find_first_of(".eE") != std::string::npos || text.find("nf") != std::string::npos;
   if (!fraction && (!like || is_integer(like->dtype()))) {
     DType dtype = like ? like->dtype() : DType::i64;
     int64_t value = item.integer();
@@ -124,11 +151,12 @@ ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like)
 }
 
 ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key) {
-  auto def = std::find_if(op.attrs.begin(), op.attrs.end(), [&](const ir::AttrDef& a) { return a.name == key; });
+  auto def = std::find_if(op.attrs.begin(), op.attrs.end(),
+                          [&](const ir::AttrDef& a) { return a.name == key; });
   if (def == op.attrs.end()) {
     std::vector<std::string> names;
     for (const ir::AttrDef& a : op.attrs) names.push_back(a.name);
-    item.fail("unknown attribute of '" + op.name + "'" + ir::did_you_mean(key, names));
+    item.fail("unknown attribute of '" + op.name + "'" + or_known(key, names));
   }
   switch (def->type) {
     case ir::AttrType::boolean: return item.boolean();
@@ -138,13 +166,15 @@ ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key
     case ir::AttrType::dtype: return dtype(item);
     case ir::AttrType::numbers: {
       std::vector<double> values;
-      for (const Item& entry : item.is_list() ? item.list() : std::vector<Item>{item}) values.push_back(entry.number());
+      for (const Item& entry : item.is_list() ? item.list() : std::vector<Item>{item})
+        values.push_back(entry.number());
       return values;
     }
     case ir::AttrType::ints: {
       std::vector<ir::SymInt> values;
       if (!item.is_list() && !def->scalar_to_list) item.fail("must be a list of integers");
-      for (const Item& entry : item.is_list() ? item.list() : std::vector<Item>{item}) values.push_back(entry.dim());
+      for (const Item& entry : item.is_list() ? item.list() : std::vector<Item>{item})
+        values.push_back(entry.dim());
       return values;
     }
   }
@@ -161,12 +191,13 @@ Weight WeightReader::read(const Item& item, const std::string& name, int64_t use
     if (!item.has("init")) item.fail("missing key 'init' or 'file'");
     weight.type = {dtype(item.at("dtype")), shape(item.at("shape"))};
     for (const ir::SymInt& dim : weight.type.shape)
-      if (!dim.is_const()) item.at("shape").fail("a weight's shape is made of numbers; slice it where a dim varies");
+      if (!dim.is_const())
+        item.at("shape").fail("a weight's shape is made of numbers; slice it where a dim varies");
     std::vector<int64_t> sizes = ir::const_shape(weight.type.shape);
-    auto elements = checked_product(sizes);
-    auto bytes = elements ? checked_mul(*elements, size_bytes(weight.type.dtype)) : std::nullopt;
-    if (!bytes || *bytes > kMaxWeightBytes) item.at("shape").fail("is too large");
-    weight.data = std::make_shared<DrawnConstant>(weight.type.dtype, sizes, read_init(item.at("init")), stream_seed(seed_, name));
+    if (!tensor_bytes(weight.type.dtype, sizes)) item.at("shape").fail("is too large");
+    Init init = read_init(item.at("init"), weight.type.dtype);
+    weight.data =
+        std::make_shared<DrawnConstant>(weight.type.dtype, sizes, init, stream_seed(seed_, name));
   }
   if (item.has("mutable")) weight.is_mutable = item.at("mutable").boolean();
   return weight;
@@ -179,21 +210,21 @@ Weight WeightReader::from_file(const Item& item, int64_t use) {
   std::shared_ptr<const TensorFile> file;
   TensorInfo info;
   try {
-    std::filesystem::path path = resolve_inside(folder_.empty() ? "." : folder_, relative);
+    resolve_inside(folder_.empty() ? "." : folder_, relative);
+    std::filesystem::path path = folder_ / relative;  // as the user knows it: for messages
     file = files_[path.string()];
     if (!file) file = files_[path.string()] = open_tensor_file(path);
     if (!file->contains(key)) fail_missing_tensor(path, *file, key);
     info = file->info(key);
-  } catch (const Error& error) {
-    file_item.fail(error.what());
-  }
+  } catch (const Error& error) { file_item.fail(error.what()); }
   Weight weight;
   weight.type = {info.dtype, ir::Shape(info.shape.begin(), info.shape.end())};
   if (item.has("dtype") && dtype(item.at("dtype")) != info.dtype)
     item.at("dtype").fail(str(relative, " holds '", key, "' as ", name(info.dtype)));
   if (item.has("shape") && !(shape(item.at("shape")) == weight.type.shape))
     item.at("shape").fail(str(relative, " holds '", key, "' as ", ir::to_string(weight.type)));
-  weight.data = ir::make_lazy_constant([file, key] { return std::make_shared<const Tensor>(file->load(key)); });
+  weight.data = ir::make_lazy_constant(
+      [file, key] { return std::make_shared<const Tensor>(file->load(key)); });
   return weight;
 }
 

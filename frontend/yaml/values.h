@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "frontend/tensor_file.h"
 #include "frontend/yaml/document.h"
@@ -19,10 +20,13 @@ ir::SymInt identifier(const Item& item, const std::string& name);
 void value_name(const Item& item, const std::string& name);
 
 DType dtype(const Item& item);
+// [lo, hi], integers that `dtype` holds; hi is excluded.
+std::pair<int64_t, int64_t> integer_range(const Item& item, DType dtype);
 ir::Shape shape(const Item& item);
 
 bool is_number(const Item& item);
-// A constant of rank 0: in `like`'s dtype, or f32 where a fraction meets integers, i64 and f32 where there is no `like`.
+// A constant of rank 0: in `like`'s dtype, or f32 where a fraction meets integers, i64 and f32
+// where there is no `like`.
 ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like);
 
 // The value of op attribute `key`.
@@ -36,7 +40,8 @@ struct Weight {
 
 class WeightReader {
  public:
-  WeightReader(std::filesystem::path folder, uint64_t seed) : folder_(std::move(folder)), seed_(seed) {}
+  WeightReader(std::filesystem::path folder, uint64_t seed)
+      : folder_(std::move(folder)), seed_(seed) {}
   // `name` picks the random stream, `use` replaces {i} in the file's name and the key.
   Weight read(const Item& item, const std::string& name, int64_t use);
 
