@@ -1,0 +1,118 @@
+#include <cstring>
+
+#include "api/impl.h"
+
+namespace tcc {
+namespace {
+
+// What kernels assume of every buffer's address (sched::Kernel's arguments).
+constexpr uint64_t kAlignment = 16;
+
+const sched::BufferInfo& buffer_of(const sched::Executable& executable,
+                                   const std::vector<int>& numbers, size_t i) {
+  return executable.buffers[static_cast<size_t>(numbers[i])];
+}
+
+void check_counts(const sched::Executable& executable, size_t inputs, size_t outputs) {
+  if (inputs != executable.inputs.size() || outputs != executable.outputs.size())
+    fail_input("the graph has ", executable.inputs.size(), " inputs and ",
+               executable.outputs.size(), " outputs, not ", inputs, " and ", outputs);
+}
+
+std::string type_of(const HostTensor& tensor) {
+  std::string text;
+  for (const int64_t dim : tensor.shape) text += str(text.empty() ? "" : ", ", dim);
+  return tensor.dtype + "[" + text + "]";
+}
+
+bool is_empty(const sched::BufferInfo& buffer) {
+  return *tensor_bytes(buffer.dtype, buffer.shape) == 0;
+}
+
+runtime::DeviceAddress address_of(const void* pointer, const sched::BufferInfo& buffer) {
+  const auto address = reinterpret_cast<runtime::DeviceAddress>(pointer);
+  if (is_empty(buffer)) return address;
+  if (!pointer) fail_input("'", buffer.name, "': a null pointer");
+  if (address % kAlignment != 0)
+    fail_input("'", buffer.name, "': the pointer is not aligned to ", kAlignment, " bytes");
+  return address;
+}
+
+}  // namespace
+
+struct Context::Impl {
+  std::shared_ptr<const runtime::Program> program;
+  runtime::Context context;
+  std::vector<runtime::DeviceAddress> inputs, outputs;  // reused by run_device()
+
+  const sched::Executable& executable() const { return program->executable(); }
+};
+
+Context::Context(const CompiledGraph& compiled)
+    : impl_(new Impl{compiled.impl().program, runtime::Context(compiled.impl().program), {}, {}}) {}
+
+Context::Context(const CompiledGraph& compiled, void* stream)
+    : impl_(new Impl{compiled.impl().program,
+                     runtime::Context(compiled.impl().program,
+                                      compiled.impl().program->device().wrap_stream(stream)),
+                     {},
+                     {}}) {}
+
+Context::~Context() = default;
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
+
+std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {
+  const sched::Executable& executable = impl_->executable();
+  check_counts(executable, inputs.size(), executable.outputs.size());
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const sched::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
+    if (inputs[i].dtype != name(buffer.dtype) || inputs[i].shape != buffer.shape)
+      fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, buffer.shape), ", not ",
+                 type_of(inputs[i]));
+    tensors.push_back(to_tensor(inputs[i], str("input '", buffer.name, "'")));
+  }
+  std::vector<HostTensor> outputs;
+  for (const Tensor& output : impl_->context.run(tensors)) outputs.push_back(to_host(output));
+  return outputs;
+}
+
+void Context::run_host(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  const sched::Executable& executable = impl_->executable();
+  check_counts(executable, inputs.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const sched::BufferInfo& buffer = buffer_of(executable, executable.outputs, i);
+    if (!outputs[i] && !is_empty(buffer)) fail_input("'", buffer.name, "': a null pointer");
+  }
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const sched::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
+    Tensor& tensor = tensors.emplace_back(buffer.dtype, buffer.shape);
+    if (tensor.bytes() == 0) continue;
+    if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
+    std::memcpy(tensor.data(), inputs[i], tensor.bytes());
+  }
+  const std::vector<Tensor> results = impl_->context.run(tensors);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].bytes() > 0) std::memcpy(outputs[i], results[i].data(), results[i].bytes());
+}
+
+void Context::run_device(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  const sched::Executable& executable = impl_->executable();
+  if (executable.target.api == sched::Api::vulkan)
+    fail_input(impl_->program->device().name(),
+               ": a Vulkan device cannot use memory that it did not allocate");
+  check_counts(executable, inputs.size(), outputs.size());
+  impl_->inputs.clear();
+  impl_->outputs.clear();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    impl_->inputs.push_back(address_of(inputs[i], buffer_of(executable, executable.inputs, i)));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    impl_->outputs.push_back(address_of(outputs[i], buffer_of(executable, executable.outputs, i)));
+  impl_->context.run(impl_->inputs, impl_->outputs);
+}
+
+void Context::synchronize() { impl_->context.stream().synchronize(); }
+
+}  // namespace tcc

@@ -1,0 +1,45 @@
+#include "api/impl.h"
+#include "frontend/graph_file.h"
+
+namespace tcc {
+namespace {
+
+ValueSpec spec_of(const ir::Value& value, const std::string& name) {
+  ValueSpec spec{name, std::string(tcc::name(value.dtype())), {}};
+  for (const ir::SymInt& dim : value.shape()) spec.shape.push_back(dim.to_string());
+  return spec;
+}
+
+}  // namespace
+
+std::string_view version() { return TCC_VERSION; }
+
+Graph Graph::load(const std::filesystem::path& path) {
+  return Graph(std::make_shared<const Impl>(Impl{load_graph(path)}));
+}
+
+Graph Graph::from_yaml(std::string_view text, const std::filesystem::path& folder) {
+  return Graph(std::make_shared<const Impl>(Impl{parse_yaml_graph(text, "<yaml>", folder)}));
+}
+
+std::string Graph::name() const { return impl_->graph.name; }
+
+std::map<std::string, std::int64_t> Graph::dims() const {
+  return {impl_->graph.dims.begin(), impl_->graph.dims.end()};
+}
+
+std::vector<ValueSpec> Graph::inputs() const {
+  std::vector<ValueSpec> specs;
+  for (const ir::Value* input : impl_->graph.inputs) specs.push_back(spec_of(*input, input->name));
+  return specs;
+}
+
+std::vector<ValueSpec> Graph::outputs() const {
+  const ir::Graph& graph = impl_->graph;
+  std::vector<ValueSpec> specs;
+  for (size_t i = 0; i < graph.outputs.size(); ++i)
+    specs.push_back(spec_of(*graph.outputs[i], graph.output_names[i]));
+  return specs;
+}
+
+}  // namespace tcc

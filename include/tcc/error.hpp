@@ -1,0 +1,34 @@
+// The one exception type of tcc's C++ API.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+// Inside the library support/error.h, included first, has defined the same two types.
+#ifndef TCC_CHECK
+#pragma GCC visibility push(default)
+namespace tcc {
+
+// The numbers are the tools' exit codes and the C ABI's tcc_status.
+enum class ErrorKind : int {
+  check_failed = 1,  // a result differs from the reference
+  bad_input = 2,     // usage, or a file that the user gave
+  no_device = 3,     // no such device
+  device = 4,        // the device or its toolchain failed: out of memory, lost, compiler error
+  internal = 70,     // a bug in tcc
+};
+
+// An error that a caller may expect; `what()` is one line that names file, line and key where they
+// are known.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+}  // namespace tcc
+#pragma GCC visibility pop
+#endif

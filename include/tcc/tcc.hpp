@@ -1,0 +1,226 @@
+// tcc's C++ API: load a graph, compile it for a device, run it. `find_package(tcc)`, target
+// tcc::tcc; docs/embedding.md.
+//
+//   tcc::Graph graph = tcc::Graph::load("mlp.yaml");
+//   tcc::CompiledGraph compiled = tcc::compile(graph, "auto", {.dims = {{"B", 8}}});
+//   tcc::Context context(compiled);
+//   std::vector<tcc::HostTensor> outputs = context.run(inputs);
+//
+// Everything throws tcc::Error, or std::bad_alloc. Element types are named as in graph files:
+// "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool".
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tcc/error.hpp"
+
+#pragma GCC visibility push(default)
+namespace tcc {
+
+std::string_view version();  // "0.1.0"
+
+// An input or output of a graph; its dims are numbers or expressions of the graph's symbols: "B",
+// "2*B".
+struct ValueSpec {
+  std::string name, dtype;
+  std::vector<std::string> shape;
+};
+
+// The same once it is compiled: dense, row-major.
+struct TensorSpec {
+  std::string name, dtype;
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes = 0;
+};
+
+// The dtype of a C++ type: dtype_of<float>() is "f32".
+template <class T>
+constexpr std::string_view dtype_of();
+
+// A dense, row-major tensor in host memory.
+struct HostTensor {
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> bytes;
+
+  HostTensor() = default;
+  // Zero-filled. Throws Error(bad_input) for an unknown dtype, a negative dim or a size that
+  // overflows.
+  HostTensor(std::string_view dtype, std::vector<std::int64_t> shape);
+  explicit HostTensor(const TensorSpec& spec) : HostTensor(spec.dtype, spec.shape) {}
+  // A copy of `values`, which must be as many as the shape says.
+  template <class T>
+  static HostTensor of(std::vector<std::int64_t> shape, const std::vector<T>& values);
+
+  // The elements. Throws Error(bad_input) when they are of another type; f16 and bf16 are
+  // std::uint16_t here.
+  template <class T>
+  std::span<T> as();
+  template <class T>
+  std::span<const T> as() const;
+};
+
+// A graph as it was written: its dims may still be symbols. Immutable; copies share it.
+class Graph {
+ public:
+  // A .yaml file (docs/yaml-format.md). Weight files must lie in its folder; they are read when it
+  // is compiled.
+  static Graph load(const std::filesystem::path& path);
+  // The same from memory; `folder` is where weight files are looked for.
+  static Graph from_yaml(std::string_view text, const std::filesystem::path& folder = ".");
+
+  std::string name() const;
+  std::map<std::string, std::int64_t> dims() const;  // symbols and their default values
+  std::vector<ValueSpec> inputs() const;
+  std::vector<ValueSpec> outputs() const;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Graph(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+struct CompileOptions {
+  std::map<std::string, std::int64_t> dims{};  // of symbols; the graph's defaults fill the rest
+  std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
+  std::string matmul_precision = "highest";  // of f32 products: "highest", "high" or "medium"
+  bool strict_rounding = false;              // round after every op, as an eager framework does
+  // Files and folders of tuning records, besides $TCC_TUNING_PATH.
+  std::vector<std::filesystem::path> tuning{};
+  bool use_cache = true;              // of compiled kernels, on disk
+  std::filesystem::path cache_dir{};  // "": $TCC_CACHE_DIR, else ~/.cache/tcc
+  // Told of tuning records that are damaged and skipped; by default they are printed on stderr.
+  std::function<void(const std::string&)> warn{};
+};
+
+// What became of the graph: one entry per distinct kernel.
+struct KernelReport {
+  std::string region;           // the ops that are fused in it
+  std::string kernel_template;  // what it was made from
+  std::string config;           // "block_m=64 ..."
+  std::string tier;  // where the config came from: exact, stale, nearest, device, default
+  int launches = 0;  // per run
+  double flops = 0, bytes = 0;  // per launch: operations, and bytes that must move
+};
+
+// A graph on a device: kernels and weights. Immutable, may be used from several threads; copies
+// share it.
+class CompiledGraph {
+ public:
+  std::string device() const;  // "cuda:0"
+  std::vector<TensorSpec> inputs() const;
+  std::vector<TensorSpec> outputs() const;
+  std::int64_t launches() const;  // per run
+  std::int64_t arena_bytes()
+      const;  // device memory that each Context takes for intermediate values
+  std::int64_t constant_bytes() const;  // device memory of the weights, shared by all
+  std::vector<KernelReport> kernels() const;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  friend CompiledGraph compile(const Graph&, std::string_view, const CompileOptions&);
+  friend class Context;
+  explicit CompiledGraph(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+// `device` is "cuda:N", "vulkan:N", "null" (runs nothing: for tests) or "auto". Throws Error:
+// bad_input for the graph or an option, no_device, device.
+CompiledGraph compile(const Graph& graph, std::string_view device,
+                      const CompileOptions& options = {});
+
+// The reference's result: the graph evaluated on the CPU, op by op, slowly. Uses dims and dtype of
+// the options.
+std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
+                                      const CompileOptions& options = {});
+
+// What running needs besides the compiled graph: a stream and the memory of intermediate values.
+// One per thread; not thread-safe. Keeps the compiled graph alive.
+class Context {
+ public:
+  // With a stream of its own.
+  explicit Context(const CompiledGraph& compiled);
+  // On the caller's stream (CUDA: a CUstream or cudaStream_t of the device's primary context, null
+  // for the default stream), which must outlive this. Throws Error(bad_input) on other devices.
+  Context(const CompiledGraph& compiled, void* stream);
+  ~Context();
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+
+  // On host tensors, through device buffers of the context's own; waits for the result. Throws
+  // Error(bad_input) for another number of inputs, another dtype or shape.
+  std::vector<HostTensor> run(std::span<const HostTensor> inputs);
+  // The same on plain host memory, each as large as TensorSpec::bytes says.
+  void run_host(std::span<const void* const> inputs, std::span<void* const> outputs);
+
+  // On the caller's device buffers (CUDA device pointers), in the graph's order, dense, row-major,
+  // aligned to 16 bytes; outputs overlap nothing else. Asynchronous on the stream: allocates and
+  // waits for nothing, so that it can be captured in a CUDA graph. Throws Error(bad_input) for a
+  // wrong number of pointers, a null or a misaligned one.
+  void run_device(std::span<const void* const> inputs, std::span<void* const> outputs);
+  void synchronize();  // waits for the stream
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+template <class T>
+constexpr std::string_view dtype_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return "bool";
+  else if constexpr (std::is_same_v<T, double>)
+    return "f64";
+  else if constexpr (std::is_same_v<T, float>)
+    return "f32";
+  else {
+    static_assert(std::is_integral_v<T>, "not an element type of tcc");
+    constexpr std::string_view names[] = {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"};
+    constexpr int size = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return names[size + (std::is_signed_v<T> ? 0 : 4)];
+  }
+}
+
+template <class T>
+std::span<T> HostTensor::as() {
+  const bool bits = std::is_same_v<T, std::uint16_t> && (dtype == "f16" || dtype == "bf16");
+  if (!bits && dtype != dtype_of<T>())
+    throw Error(ErrorKind::bad_input,
+                "the tensor is " + dtype + ", not " + std::string(dtype_of<T>()));
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+template <class T>
+std::span<const T> HostTensor::as() const {
+  return const_cast<HostTensor*>(this)->as<T>();
+}
+
+template <class T>
+HostTensor HostTensor::of(std::vector<std::int64_t> shape, const std::vector<T>& values) {
+  HostTensor tensor(dtype_of<T>(), std::move(shape));
+  const std::span<T> to = tensor.as<T>();
+  if (to.size() != values.size())
+    throw Error(ErrorKind::bad_input, "the shape has " + std::to_string(to.size()) + " elements, " +
+                                          std::to_string(values.size()) + " were given");
+  std::copy(values.begin(), values.end(), to.begin());
+  return tensor;
+}
+
+}  // namespace tcc
+#pragma GCC visibility pop
