@@ -1,0 +1,77 @@
+// The primary context of one CUDA device, which it shares with the CUDA runtime and with whoever
+// else uses that device in this process; and the checking of driver calls.
+#pragma once
+
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "runtime/cuda/driver_api.h"
+
+namespace tcc::runtime::cuda {
+
+// Buffers, kernels, streams and recordings hold their context alive. Thread-safe.
+class Context {
+ public:
+  // Throws Error(no_device) when there is no device `ordinal` or it cannot be used.
+  explicit Context(int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const std::string& name() const { return name_; }  // "cuda:0"
+  const DriverApi& api() const { return api_; }
+  CUdevice device() const { return device_; }
+  CUcontext handle() const { return handle_; }
+
+  // Throws Error(device) "cuda:0: CALL: RESULT" unless the call succeeded. After an error that
+  // makes every later call of the process fail (an illegal address, say), all throw the message of
+  // the first.
+  void check(CUresult result, const char* call) const;
+
+ private:
+  const DriverApi& api_;
+  const std::string name_;
+  CUdevice device_ = 0;
+  CUcontext handle_ = nullptr;
+  mutable std::mutex mutex_;
+  mutable std::string lost_;  // the first message of an error that does not go away
+};
+
+// Calls a driver function of a context and checks it: TCC_CUDA(*context, cuStreamSynchronize,
+// stream).
+#define TCC_CUDA(context, function, ...) \
+  (context).check((context).api().function(__VA_ARGS__), #function)
+
+// Makes a context current on the calling thread; what was current before is again afterwards.
+class ContextScope {
+ public:
+  explicit ContextScope(const Context& context);
+  // For destructors: calls in the scope fail when the context cannot be made current.
+  ContextScope(const Context& context, std::nothrow_t) noexcept;
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  CUresult enter() noexcept;
+
+  const Context& context_;
+  bool pushed_ = false;
+};
+
+// Allows the calling thread what the capture of a stream by anyone in this process forbids
+// otherwise, and would invalidate: to allocate and free, which no captured work depends on.
+class CaptureTolerantScope {
+ public:
+  explicit CaptureTolerantScope(const Context& context) noexcept;
+  ~CaptureTolerantScope();
+  CaptureTolerantScope(const CaptureTolerantScope&) = delete;
+  CaptureTolerantScope& operator=(const CaptureTolerantScope&) = delete;
+
+ private:
+  const DriverApi& api_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then the one to return to
+};
+
+}  // namespace tcc::runtime::cuda

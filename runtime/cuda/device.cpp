@@ -1,0 +1,78 @@
+// CUDA devices: open_cuda and list_cuda of runtime/device.h.
+#include "runtime/device.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/kernel.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/properties.h"
+#include "runtime/cuda/recording.h"
+#include "runtime/cuda/stream.h"
+#include "support/error.h"
+
+namespace tcc::runtime {
+namespace cuda {
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int ordinal)
+      : context_(std::make_shared<const Context>(ordinal)),
+        properties_(read_properties(context_->api(), context_->device())) {}
+
+  const sched::Target& target() const override { return properties_.target; }
+  std::string name() const override { return context_->name(); }
+  int64_t memory_bytes() const override { return properties_.memory_bytes; }
+
+  std::unique_ptr<Buffer> allocate(int64_t bytes) override {
+    return std::make_unique<CudaBuffer>(context_, bytes);
+  }
+  std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) override {
+    return std::make_unique<CudaBuffer>(context_, address, bytes);
+  }
+  std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) override {
+    return std::make_unique<CudaKernel>(
+        std::make_shared<const Function>(context_, properties_.target, binary));
+  }
+  std::unique_ptr<Stream> create_stream() override {
+    return std::make_unique<CudaStream>(context_);
+  }
+  std::unique_ptr<Stream> wrap_stream(void* handle) override {
+    return std::make_unique<CudaStream>(context_, static_cast<CUstream>(handle));
+  }
+  std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) override {
+    return std::make_unique<CudaRecording>(context_, launches);
+  }
+
+ private:
+  std::shared_ptr<const Context> context_;
+  Properties properties_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::shared_ptr<Device> open_cuda(int ordinal) {
+  return std::make_shared<cuda::CudaDevice>(ordinal);
+}
+
+DeviceList list_cuda() {
+  using namespace cuda;
+  DeviceList list;
+  try {
+    const DriverApi& api = driver();
+    int count = 0;
+    const CUresult counted = api.cuDeviceGetCount(&count);
+    if (counted != CUDA_SUCCESS)
+      list.missing.push_back("cuda: cuDeviceGetCount: " + api.describe(counted));
+    for (int i = 0; i < count; ++i) {
+      CUdevice device = 0;
+      const CUresult got = api.cuDeviceGet(&device, i);
+      if (got != CUDA_SUCCESS) fail_device("cuda:", i, ": cuDeviceGet: ", api.describe(got));
+      list.devices.push_back({str("cuda:", i), read_properties(api, device).description()});
+    }
+    if (counted == CUDA_SUCCESS && count == 0)
+      list.missing.push_back("cuda: the driver shows no device");
+  } catch (const Error& error) { list.missing.push_back(error.what()); }
+  return list;
+}
+
+}  // namespace tcc::runtime

@@ -1,0 +1,70 @@
+#include "runtime/cuda/driver_api.h"
+
+#include <dlfcn.h>
+
+#include <string_view>
+
+#include "support/error.h"
+
+namespace tcc::runtime::cuda {
+namespace {
+
+// Where containers and WSL put the driver without telling the linker.
+constexpr const char* kPlaces[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+                                   "/usr/lib/wsl/lib/libcuda.so.1"};
+
+// The library, or nullptr with the reason.
+void* open_library(std::string& reason) {
+  reason = "libcuda.so.1 not found";
+  for (const char* place : kPlaces) {
+    if (void* library = ::dlopen(place, RTLD_NOW | RTLD_LOCAL)) return library;
+    const char* text = ::dlerror();
+    if (text && std::string_view(text).find("No such file") == std::string_view::npos)
+      reason = text;
+  }
+  return nullptr;
+}
+
+// Returns the first function that is missing, or nullptr.
+const char* look_up(void* library, DriverApi& api) {
+#define TCC_CUDA_LOOK_UP(name, parameters)                                  \
+  api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name)); \
+  if (!api.name) return #name;
+  TCC_CUDA_FUNCTIONS(TCC_CUDA_LOOK_UP)
+#undef TCC_CUDA_LOOK_UP
+  return nullptr;
+}
+
+struct Opened {
+  DriverApi api;
+  std::string reason;  // "": usable
+
+  Opened() {
+    void* const library = open_library(reason);
+    if (!library) return;
+    if (const char* missing = look_up(library, api)) {
+      reason = str("the NVIDIA driver has no ", missing, "; tcc needs one for CUDA 11.4 or newer");
+      return;
+    }
+    const CUresult result = api.cuInit(0);
+    reason = result == CUDA_SUCCESS ? "" : "cuInit: " + api.describe(result);
+  }
+};
+
+}  // namespace
+
+std::string DriverApi::describe(CUresult result) const {
+  const char *error_name = nullptr, *text = nullptr;
+  if (cuGetErrorName(result, &error_name) != CUDA_SUCCESS || !error_name)
+    return str("CUresult ", static_cast<int>(result));
+  if (cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) return error_name;
+  return str(error_name, " (", text, ")");
+}
+
+const DriverApi& driver() {
+  static const Opened opened;
+  if (!opened.reason.empty()) throw Error(ErrorKind::no_device, "cuda: " + opened.reason);
+  return opened.api;
+}
+
+}  // namespace tcc::runtime::cuda

@@ -1,0 +1,135 @@
+#include "runtime/cuda/kernel.h"
+
+#include <cstring>
+
+#include "runtime/cuda/image.h"
+#include "support/error.h"
+
+namespace tcc::runtime::cuda {
+namespace {
+
+constexpr int kMaxArguments = 512;  // 4096 bytes of parameters
+constexpr int64_t kSharedWithoutAsking = 48 << 10;
+
+std::string label_of(const sched::KernelBinary& binary) {
+  return binary.template_name.empty() ? binary.entry : binary.template_name;
+}
+
+}  // namespace
+
+Function::Function(std::shared_ptr<const Context> context, const sched::Target& target,
+                   const sched::KernelBinary& binary)
+    : context_(std::move(context)),
+      label_(label_of(binary)),
+      grid_(binary.grid),
+      workgroup_(binary.workgroup),
+      num_arguments_(binary.num_arguments),
+      shared_bytes_(binary.shared_bytes) {
+  check_limits(target, binary);
+  const ContextScope scope(*context_);
+  const CaptureTolerantScope tolerant(*context_);
+  load(target, binary);
+  try {
+    find_entry(target, binary);
+  } catch (...) {
+    context_->api().cuModuleUnload(module_);
+    throw;
+  }
+}
+
+Function::~Function() {
+  const ContextScope scope(*context_, std::nothrow);
+  const CaptureTolerantScope tolerant(*context_);
+  context_->api().cuModuleUnload(module_);
+}
+
+template <class... Parts>
+void Function::refuse(const Parts&... reason) const {
+  fail_device(context_->name(), ": kernel ", label_, ": ", reason...);
+}
+
+void Function::check_limits(const sched::Target& target, const sched::KernelBinary& binary) const {
+  if (workgroup_ < 1 || workgroup_ > target.max_workgroup_size)
+    refuse("a workgroup of ", workgroup_, "; the device allows ", target.max_workgroup_size);
+  for (size_t i = 0; i < 3; ++i)
+    if (grid_[i] > target.max_grid[i])
+      refuse("grid size ", grid_[i], " in dimension ", i, "; the device allows ",
+             target.max_grid[i]);
+  if (num_arguments_ < 0 || num_arguments_ > kMaxArguments)
+    refuse(num_arguments_, " arguments; CUDA allows ", kMaxArguments);
+  if (shared_bytes_ < 0 || shared_bytes_ > target.shared_bytes)
+    refuse(shared_bytes_, " bytes of shared memory; the device allows ", target.shared_bytes);
+  if (binary.subgroup_size != 0 && binary.subgroup_size != target.subgroup_size)
+    refuse("needs subgroups of ", binary.subgroup_size, "; the device has ", target.subgroup_size);
+}
+
+void Function::load(const sched::Target& target, const sched::KernelBinary& binary) {
+  if (kind_of_image(binary.code) == Image::damaged)
+    refuse("its ", binary.code.size(), " bytes of code are neither a whole cubin nor PTX");
+  char log[4096] = {};
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the option's value is a number.
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  const CUresult result =
+      context_->api().cuModuleLoadDataEx(&module_, binary.code.data(), 2, options, values);
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE)
+    refuse("its code was compiled for another GPU architecture than ", target.arch,
+           " or for a newer driver: ", context_->api().describe(result));
+  std::string call = str("kernel ", label_, ": cuModuleLoadDataEx");
+  if (log[0] != '\0') call += str(": ", std::string_view(log, ::strnlen(log, sizeof log)));
+  context_->check(result, call.c_str());
+}
+
+void Function::find_entry(const sched::Target& target, const sched::KernelBinary& binary) {
+  const CUresult found =
+      context_->api().cuModuleGetFunction(&function_, module_, binary.entry.c_str());
+  if (found == CUDA_ERROR_NOT_FOUND) refuse("its code has no entry point ", binary.entry);
+  context_->check(found, "cuModuleGetFunction");
+
+  const int most = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  if (workgroup_ > most)
+    refuse("a workgroup of ", workgroup_, "; its registers and launch bounds allow ", most);
+  const int64_t all_shared = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) + shared_bytes_;
+  if (all_shared > target.shared_bytes)
+    refuse(all_shared, " bytes of shared memory; the device allows ", target.shared_bytes);
+  if (all_shared > kSharedWithoutAsking)
+    TCC_CUDA(*context_, cuFuncSetAttribute, function_,
+             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes_));
+}
+
+int Function::attribute(CUfunction_attribute attribute) const {
+  int value = 0;
+  TCC_CUDA(*context_, cuFuncGetAttribute, &value, attribute, function_);
+  return value;
+}
+
+void Function::launch(std::span<const DeviceAddress> arguments, CUstream stream) const {
+  if (grid_[0] == 0 || grid_[1] == 0 || grid_[2] == 0) return;
+  void* parameters[kMaxArguments];
+  for (size_t i = 0; i < arguments.size(); ++i)  // the driver only reads them
+    parameters[i] = const_cast<DeviceAddress*>(&arguments[i]);
+  const CUresult result = context_->api().cuLaunchKernel(
+      function_, grid_[0], grid_[1], grid_[2], static_cast<unsigned>(workgroup_), 1, 1,
+      static_cast<unsigned>(shared_bytes_), stream, parameters, nullptr);
+  if (result != CUDA_SUCCESS)
+    context_->check(result, str("kernel ", label_, ": cuLaunchKernel").c_str());
+}
+
+CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std::move(function)) {
+  const ContextScope scope(function_->context());
+  registers_ = function_->attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  spilled_bytes_ = function_->attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+}
+
+const std::shared_ptr<const Function>& function_of(const BoundLaunch& launch,
+                                                   const Context& context) {
+  const auto* kernel = dynamic_cast<const CudaKernel*>(launch.kernel);
+  TCC_CHECK(kernel && kernel->function()->context().device() == context.device(),
+            "a kernel of another device");
+  const auto expected = static_cast<size_t>(kernel->function()->num_arguments());
+  TCC_CHECK(launch.arguments.size() == expected, launch.arguments.size(), " arguments instead of ",
+            expected);
+  return kernel->function();
+}
+
+}  // namespace tcc::runtime::cuda

@@ -1,0 +1,66 @@
+// A kernel loaded into a context, and how it is launched.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/cuda/context.h"
+#include "runtime/device.h"
+
+namespace tcc::runtime::cuda {
+
+// What a launch needs; recordings share it, so that it outlives the kernel's object where it must.
+class Function {
+ public:
+  // Throws Error(device) naming the kernel when the driver or the target's limits refuse it.
+  Function(std::shared_ptr<const Context> context, const sched::Target& target,
+           const sched::KernelBinary& binary);
+  ~Function();
+  Function(const Function&) = delete;
+  Function& operator=(const Function&) = delete;
+
+  const Context& context() const { return *context_; }
+  int num_arguments() const { return num_arguments_; }
+  int attribute(CUfunction_attribute attribute) const;
+
+  // Asynchronous; a grid without workgroups launches nothing. The context must be current.
+  void launch(std::span<const DeviceAddress> arguments, CUstream stream) const;
+
+ private:
+  void check_limits(const sched::Target& target, const sched::KernelBinary& binary) const;
+  void load(const sched::Target& target, const sched::KernelBinary& binary);
+  void find_entry(const sched::Target& target, const sched::KernelBinary& binary);
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... reason) const;
+
+  std::shared_ptr<const Context> context_;
+  const std::string label_;
+  const std::array<uint32_t, 3> grid_;
+  const int workgroup_, num_arguments_;
+  const int64_t shared_bytes_;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+class CudaKernel final : public LoadedKernel {
+ public:
+  explicit CudaKernel(std::shared_ptr<const Function> function);
+
+  int registers() const override { return registers_; }
+  int spilled_bytes() const override { return spilled_bytes_; }  // local memory of one thread
+  const std::shared_ptr<const Function>& function() const { return function_; }
+
+ private:
+  std::shared_ptr<const Function> function_;
+  int registers_, spilled_bytes_;
+};
+
+// The kernel of a launch. TCC_CHECKs that it was loaded by `context`'s device and has as many
+// arguments.
+const std::shared_ptr<const Function>& function_of(const BoundLaunch& launch,
+                                                   const Context& context);
+
+}  // namespace tcc::runtime::cuda

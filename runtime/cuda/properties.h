@@ -1,0 +1,22 @@
+// What the driver says about a device, as tcc's Target. Needs no context.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/cuda/driver_api.h"
+#include "scheduler/target.h"
+
+namespace tcc::runtime::cuda {
+
+struct Properties {
+  sched::Target target;
+  int64_t memory_bytes = 0;
+
+  std::string description() const;  // "NVIDIA H200, sm_90a, 132 SMs, 139.8 GiB"
+};
+
+// Throws Error(device) when the driver does not answer.
+Properties read_properties(const DriverApi& api, CUdevice device);
+
+}  // namespace tcc::runtime::cuda

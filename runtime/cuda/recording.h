@@ -1,0 +1,34 @@
+// Recorded launches: a CUDA graph, and the launches themselves for streams that are being captured.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/cuda/graph.h"
+#include "runtime/cuda/kernel.h"
+#include "runtime/device.h"
+
+namespace tcc::runtime::cuda {
+
+class CudaRecording final : public Recording {
+ public:
+  CudaRecording(std::shared_ptr<const Context> context, std::span<const BoundLaunch> launches);
+
+  const Context& context() const { return *context_; }
+  // Both are asynchronous; the context must be current.
+  void replay(CUstream stream) const;
+  void launch_each(CUstream stream) const;
+
+ private:
+  struct Step {
+    std::shared_ptr<const Function> function;
+    std::vector<DeviceAddress> arguments;
+  };
+
+  std::shared_ptr<const Context> context_;
+  std::vector<Step> steps_;
+  std::unique_ptr<Graph> graph_;  // none without steps
+};
+
+}  // namespace tcc::runtime::cuda
