@@ -49,6 +49,7 @@ Part part_of(const std::string& name, const std::string& data, bool deflate) {
   return part;
 }
 
+// NOLINTBEGIN(performance-inefficient-string-concatenation): it reads like the format's tables
 std::string archive_of(const std::vector<Part>& parts, bool zip64_end = false,
                        const std::string& comment = "") {
   std::string text, directory;
@@ -84,6 +85,7 @@ std::string archive_of(const std::vector<Part>& parts, bool zip64_end = false,
          little(directory.size(), 4) + little(directory_offset, 4) + little(comment.size(), 2) +
          comment;
 }
+// NOLINTEND(performance-inefficient-string-concatenation)
 
 class Npz : public testing::TensorFileTest {
  protected:
@@ -94,6 +96,7 @@ class Npz : public testing::TensorFileTest {
 
   void write(const std::vector<std::pair<std::string, Tensor>>& tensors) const {
     std::vector<std::pair<std::string, const Tensor*>> list;
+    list.reserve(tensors.size());
     for (const auto& [name, tensor] : tensors) list.emplace_back(name, &tensor);
     write_npz(folder / "x.npz", list);
   }

@@ -45,7 +45,7 @@ TEST(Tensor, RefusesSizesThatOverflow) {
   EXPECT_THROW(Tensor(DType::f64, {int64_t{1} << 61}), Error);
   EXPECT_THROW(Tensor(DType::u8, {Tensor::max_bytes + 1}), Error);
   try {
-    Tensor(DType::f16, {int64_t{1} << 62, 4});
+    const Tensor tensor(DType::f16, {int64_t{1} << 62, 4});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::bad_input);
