@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
 #include <unordered_set>
 
 #include "ir/op.h"
@@ -146,11 +145,12 @@ void Graph::replace_uses(Value* from, Value* to) {
 void Graph::remove_dead() {
   std::unordered_set<const Value*> live(outputs.begin(), outputs.end());
   std::unordered_set<const Node*> kept;
-  for (const auto& node : nodes_ | std::views::reverse) {
-    if (std::ranges::none_of(node->outputs, [&](Value* v) { return live.contains(v); })) continue;
-    kept.insert(node.get());
-    live.insert(node->inputs.begin(), node->inputs.end());
-    live.insert(node->outputs.begin(), node->outputs.end());
+  for (size_t k = nodes_.size(); k-- > 0;) {
+    const Node& node = *nodes_[k];
+    if (std::ranges::none_of(node.outputs, [&](Value* v) { return live.contains(v); })) continue;
+    kept.insert(&node);
+    live.insert(node.inputs.begin(), node.inputs.end());
+    live.insert(node.outputs.begin(), node.outputs.end());
   }
   live.insert(inputs.begin(), inputs.end());
   std::erase_if(nodes_, [&](const auto& node) { return !kept.contains(node.get()); });

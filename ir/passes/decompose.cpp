@@ -1,7 +1,6 @@
 #include "ir/passes/decompose.h"
 
 #include <algorithm>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -44,8 +43,8 @@ class Decomposer {
   };
 
   // The first of `nodes` is taken first.
-  void push(Nodes nodes, int nesting) {
-    for (auto& node : nodes | std::views::reverse) pending_.push_back({std::move(node), nesting});
+  void push(Nodes&& nodes, int nesting) {
+    for (size_t k = nodes.size(); k-- > 0;) pending_.push_back({std::move(nodes[k]), nesting});
   }
 
   // What stands for `value` now: a composition's result may itself have been a composite's.

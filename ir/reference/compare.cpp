@@ -10,10 +10,9 @@ namespace {
 
 // "[1, 3]" of element `offset` of a row-major tensor.
 std::string index_text(int64_t offset, const std::vector<int64_t>& shape) {
-  std::string text;
-  for (size_t d = shape.size(); d-- > 0; offset /= shape[d])
-    text = std::to_string(offset % shape[d]) + (text.empty() ? "" : ", ") + text;
-  return "[" + text + "]";
+  std::vector<SymInt> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0; offset /= shape[d]) index[d] = offset % shape[d];
+  return to_string(std::span<const SymInt>(index));
 }
 
 enum class Class { finite, nan, plus_inf, minus_inf };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -133,12 +132,13 @@ class Evaluation {
 
   void count_uses() {
     for (const Value* output : graph_.outputs) ++slots_[output].uses;
-    for (const auto& node : graph_.nodes() | std::views::reverse) {
+    for (size_t k = graph_.nodes().size(); k-- > 0;) {
+      const Node& node = *graph_.nodes()[k];
       const bool used = std::ranges::any_of(
-          node->outputs, [&](const Value* output) { return slots_[output].uses > 0; });
+          node.outputs, [&](const Value* output) { return slots_[output].uses > 0; });
       if (!used) continue;
-      needed_.insert(node.get());
-      for (const Value* input : node->inputs)
+      needed_.insert(&node);
+      for (const Value* input : node.inputs)
         if (input) ++slots_[input].uses;
     }
   }
