@@ -1,5 +1,6 @@
 // The C++ API.
-#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -162,6 +163,16 @@ TEST(Api, ErrorsSayWhatIsWrong) {
                  "matmul_precision 'huge'");
   EXPECT_FAILURE(compile(graph, "null", {.tuning = {"no/such/records"}}), bad_input,
                  "no/such/records");
+}
+
+TEST(Api, TheDocumentShowsTheExample) {
+  const auto read = [](const char* path) {
+    std::ifstream file(tcc::testing::source_dir() / path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string example = read("examples/embed.cpp");
+  if (example.empty()) GTEST_SKIP() << "no source tree";
+  EXPECT_NE(read("docs/embedding.md").find(example), std::string::npos);
 }
 
 }  // namespace
