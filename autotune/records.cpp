@@ -1,127 +1,37 @@
 #include "autotune/records.h"
 
-#include <yaml-cpp/yaml.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
+#include "autotune/record_file.h"
+#include "backends/compile/code.h"
+#include "backends/compile/glsl.h"
+#include "backends/compile/nvrtc.h"
+#include "scheduler/target_profile.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/hash.h"
 
 namespace tcc::autotune {
 namespace {
 
-constexpr int kSchema = 1;
-constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
-constexpr size_t kMaxParameters = 32;
+namespace fs = std::filesystem;
 
 bool better(const Record& a, const Record& b) {
   if (a.seconds != b.seconds) return a.seconds < b.seconds;
   return a.best.hash() < b.best.hash();
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
+std::string compiler_of(sched::Api api) {
+  if (api == sched::Api::null || !backends::compiler_missing(api).empty()) return "";
+  return api == sched::Api::cuda ? backends::nvrtc_id() : backends::glsl_compiler_id();
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
+// What is unknown is no difference: a target without a device names no driver.
+bool differ(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
 }
-
-std::string file_text(const std::string& device, const std::string& kernel_template, const std::vector<const Record*>& records) {
-  std::ostringstream out;
-  out << "# Tuning records of tcc: docs/tuning.md. Sorted; merge with tcc-tune merge.\n";
-  out << "tcc_tuning: " << kSchema << "\ndevice: " << quoted(device) << "\ntemplate: " << kernel_template << "\nrecords:\n";
-  for (const Record* r : records) {
-    out << "  - name: " << quoted(r->name) << "\n    region: " << quoted(r->key.region) << "\n    version: " << r->key.version
-        << "\n    space: " << quoted(r->space_hash) << "\n    driver: " << quoted(r->driver) << "\n    config: {";
-    bool first = true;
-    for (const auto& [name, value] : r->best.values()) {
-      out << (first ? "" : ", ") << name << ": " << value;
-      first = false;
-    }
-    out << "}\n    seconds: " << number(r->seconds) << "\n    default_seconds: " << number(r->default_seconds)
-        << "\n    samples: " << r->samples << "\n    error: " << number(r->error) << "\n";
-  }
-  return out.str();
-}
-
-class FileReader {
- public:
-  FileReader(const std::filesystem::path& path, RecordStore& store, const std::function<void(const std::string&)>& warn)
-      : path_(path), store_(store), warn_(warn) {}
-
-  void run() {
-    try {
-      YAML::Node file = YAML::Load(read_file(path_, kMaxFileBytes));
-      if (!file.IsMap() || !file["tcc_tuning"]) return skip(file, "is not a tuning file");
-      if (file["tcc_tuning"].as<int>() != kSchema) return skip(file, "has another schema version than " + std::to_string(kSchema));
-      auto device = file["device"].as<std::string>();
-      auto kernel_template = file["template"].as<std::string>();
-      for (const auto& entry : file["records"]) read_record(entry, device, kernel_template);
-    } catch (const YAML::Exception& error) {
-      warn_(str(path_.string(), ":", error.mark.line + 1, ": ", error.msg, "; file skipped"));
-    } catch (const Error& error) {
-      warn_(str(error.what(), "; file skipped"));
-    }
-  }
-
- private:
-  void skip(const YAML::Node& node, const std::string& reason) const {
-    warn_(str(path_.string(), ":", node.Mark().line + 1, ": ", reason, "; skipped"));
-  }
-
-  void read_record(const YAML::Node& entry, const std::string& device, const std::string& kernel_template) {
-    try {
-      Record record;
-      record.key = {kernel_template, entry["version"].as<int>(), entry["region"].as<std::string>(), device};
-      record.name = entry["name"].as<std::string>("");
-      record.space_hash = entry["space"].as<std::string>("");
-      record.driver = entry["driver"].as<std::string>("");
-      if (!entry["config"].IsMap() || entry["config"].size() > kMaxParameters) return skip(entry, "record without a usable config");
-      for (const auto& parameter : entry["config"]) record.best.set(parameter.first.as<std::string>(), parameter.second.as<int64_t>());
-      record.seconds = entry["seconds"].as<double>();
-      record.default_seconds = entry["default_seconds"].as<double>(0);
-      record.samples = entry["samples"].as<int64_t>(0);
-      record.error = entry["error"].as<double>(0);
-      if (!(record.seconds > 0) || !(record.seconds < 1e6)) return skip(entry, "record with an impossible time");
-      store_.add(std::move(record));
-    } catch (const YAML::Exception& error) {
-      skip(entry, "damaged record (" + error.msg + ")");
-    }
-  }
-
-  const std::filesystem::path& path_;
-  RecordStore& store_;
-  const std::function<void(const std::string&)>& warn_;
-};
-
-void read_path(const std::filesystem::path& path, RecordStore& store, const std::function<void(const std::string&)>& warn) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return FileReader(path, store, warn).run();
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error))
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const auto& file : files) FileReader(file, store, warn).run();
-}
-
-std::string file_name(const std::string& device, const std::string& kernel_template) {
-  std::string name = device + "." + kernel_template + ".yaml";
-  std::replace_if(name.begin(), name.end(), [](char c) { return !(std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-'); }, '-');
-  return name;
-}
-
-}  // namespace
 
 std::string hash_text(uint64_t hash) {
   char text[20];
@@ -129,18 +39,51 @@ std::string hash_text(uint64_t hash) {
   return text;
 }
 
-RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region, const sched::Target& target) {
-  return {std::string(kernel_template.name()), kernel_template.version(), sched::signature(region), target.id()};
+}  // namespace
+
+RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
+                 const sched::Target& target) {
+  return {std::string(kernel_template.name()), kernel_template.version(),
+          hash_of(sched::signature(region)).hex(), target.id()};
 }
 
-sched::ConfigChoice RecordStore::choose(const sched::Template& kernel_template, const sched::Region& region,
+Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target) {
+  return {target.device, target.driver, compiler_of(target.api), hash_text(space.hash())};
+}
+
+std::string operands_text(const sched::Region& region) {
+  auto list = [&](const std::vector<const ir::Value*>& values) {
+    std::string text;
+    for (const ir::Value* value : values) {
+      text += (text.empty() ? "" : ", ") + ir::to_string(value->type);
+      auto layout = region.layouts.find(value);
+      if (layout == region.layouts.end()) continue;
+      if (layout->second == sched::Layout::row_major(ir::const_shape(*value))) continue;
+      std::string strides;
+      for (int64_t stride : layout->second.strides)
+        strides += (strides.empty() ? "" : ", ") + std::to_string(stride);
+      text += "{" + strides + "}";
+    }
+    return text;
+  };
+  std::string text = list(region.inputs) + " -> " + list(region.outputs);
+  constexpr size_t kMost = 400;  // a fused region may have dozens of operands
+  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+}
+
+sched::ConfigChoice RecordStore::choose(const sched::Template& kernel_template,
+                                        const sched::Region& region,
                                         const sched::Target& target) const {
   auto found = records_.find(key_of(kernel_template, region, target));
   if (found != records_.end()) {
+    const Record& record = found->second;
     sched::ConfigSpace space = kernel_template.space(region, target);
-    if (space.violation(found->second.best).empty()) {
-      bool fresh = found->second.driver == target.driver && found->second.space_hash == hash_text(space.hash());
-      return {found->second.best, fresh ? sched::Tier::exact : sched::Tier::stale};
+    if (space.violation(record.best).empty()) {
+      const Environment& environment = record.environment;
+      if (differ(environment.device, target.device)) return {record.best, sched::Tier::device};
+      bool stale = differ(environment.driver, target.driver) ||
+                   differ(environment.space, hash_text(space.hash()));
+      return {record.best, stale ? sched::Tier::stale : sched::Tier::exact};
     }
   }
   return sched::analytic_configs().choose(kernel_template, region, target);
@@ -151,31 +94,69 @@ void RecordStore::add(Record record) {
   if (!inserted && better(record, entry->second)) entry->second = std::move(record);
 }
 
-RecordStore load_records(const std::vector<std::filesystem::path>& paths, const std::function<void(const std::string&)>& warn) {
-  RecordStore store;
-  for (const auto& path : paths) read_path(path, store, warn);
+void RecordStore::override_with(const RecordStore& newer) {
+  for (const auto& [key, record] : newer.records_) records_.insert_or_assign(key, record);
+}
+
+void RecordStore::update(const RecordStore& newer) {
+  for (const auto& [key, record] : newer.records_) {
+    auto [entry, inserted] = records_.try_emplace(key, record);
+    if (inserted) continue;
+    if (entry->second.environment != record.environment || better(record, entry->second))
+      entry->second = record;
+  }
+}
+
+std::vector<fs::path> default_tuning_folders() {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  auto append = [&](const fs::path& path) {
+    if (fs::exists(path, error)) paths.push_back(path);
+  };
+  if (fs::path configs = sched::config_folder(); !configs.empty()) append(configs / "tuned");
   if (const char* variable = std::getenv("TCC_TUNING_PATH")) {
     std::istringstream list(variable);
     for (std::string path; std::getline(list, path, ':');)
-      if (!path.empty()) read_path(path, store, warn);
+      if (!path.empty()) append(path);
+  }
+  return paths;
+}
+
+RecordStore load_records(const std::vector<fs::path>& paths,
+                         const std::function<void(const std::string&)>& warn) {
+  std::vector<fs::path> all = default_tuning_folders();
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::exists(path, error)) fail_input(path.string(), ": no such file or folder");
+    all.push_back(path);
+  }
+  RecordStore store;
+  for (const fs::path& path : all) {
+    RecordStore one;
+    read_record_path(path, one, warn);
+    store.override_with(one);
   }
   return store;
 }
 
-std::vector<std::filesystem::path> save_records(const RecordStore& store, const std::filesystem::path& folder) {
+std::vector<fs::path> save_records(const RecordStore& store, const fs::path& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  std::map<std::pair<std::string, std::string>, RecordStore> files;
-  for (const auto& [key, record] : store.records()) files[{key.device, key.kernel_template}].add(record);
-  std::vector<std::filesystem::path> written;
-  for (auto& [name, content] : files) {
-    std::filesystem::path path = folder / file_name(name.first, name.second);
-    if (std::filesystem::exists(path)) read_path(path, content, [](const std::string&) {});
-    std::vector<const Record*> sorted;
+  fs::create_directories(folder, error);
+  if (error) fail_input(folder.string(), ": ", error.message());
+  std::map<std::pair<std::string, std::string>, RecordStore> by_file;
+  for (const auto& [key, record] : store.records())
+    by_file[{key.device, key.kernel_template}].add(record);
+
+  std::vector<fs::path> written;
+  for (const auto& [id, records] : by_file) {
+    fs::path path = folder / record_file_name(id.first, id.second);
+    RecordStore content;
+    if (fs::exists(path, error)) read_record_path(path, content, [](const std::string&) {});
+    content.update(records);
+    std::vector<const Record*> list;
     for (const auto& [key, record] : content.records())
-      if (key.device == name.first && key.kernel_template == name.second) sorted.push_back(&record);
-    std::sort(sorted.begin(), sorted.end(), [](const Record* a, const Record* b) { return std::tie(a->name, a->key) < std::tie(b->name, b->key); });
-    write_file_atomic(path, file_text(name.first, name.second, sorted));
+      if (key.device == id.first && key.kernel_template == id.second) list.push_back(&record);
+    write_file_atomic(path, record_file_text(list));
     written.push_back(path);
   }
   return written;

@@ -1,5 +1,5 @@
-// Tuning records: which config is best for which kernel on which device, as YAML files that people read, merge and
-// commit; and the look-up that compilation uses.
+// Tuning records: which config is best for which kernel on which device, as YAML files that people
+// read, merge and commit; and the look-up that compilation uses. docs/tuning.md shows a file.
 #pragma once
 
 #include <filesystem>
@@ -16,46 +16,74 @@ namespace tcc::autotune {
 struct RecordKey {
   std::string kernel_template;
   int version = 0;
-  std::string region;  // sched::signature: ops, dtypes, layouts, shapes
-  std::string device;  // Target::id() without the driver: "cuda:sm_90a"
+  std::string region;  // 32 digits: the hash of sched::signature (ops, dtypes, layouts, shapes)
+  std::string device;  // Target::id(): "cuda:sm_90a"
   friend auto operator<=>(const RecordKey&, const RecordKey&) = default;
+};
+
+// What a record was measured with. A difference makes it stale, not unusable.
+struct Environment {
+  std::string device;  // as the driver names it: "NVIDIA H200"
+  std::string driver;
+  std::string compiler;
+  std::string space;  // hash of the config space
+  friend bool operator==(const Environment&, const Environment&) = default;
 };
 
 struct Record {
   RecordKey key;
-  std::string name;        // of the region, for people
-  std::string space_hash;  // of the config space when it was measured: another one makes the record stale
-  std::string driver;      // soft environment
+  std::string name;      // of the region, for people: "matmul_add_gelu"
+  std::string operands;  // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
+  Environment environment;
   sched::Config best;
-  double seconds = 0;          // median
+  double seconds = 0;          // median, > 0
   double default_seconds = 0;  // of the analytic default, in the same sweep
-  int64_t samples = 0;
-  double error = 0;            // RMSE against the reference over its limit: at most 1
+  int64_t samples = 0;         // behind the median
+  double error = 0;            // RMSE against the default's result over its limit: at most 1
 };
 
-RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region, const sched::Target& target);
-std::string hash_text(uint64_t hash);
+RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
+                 const sched::Target& target);
+Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target);
+// The types of the region's inputs and outputs; strides follow where they are not row-major.
+std::string operands_text(const sched::Region& region);
 
 class RecordStore : public sched::ConfigSource {
  public:
-  // Exact record, stale record (other driver or space), else the analytic default. A record whose config is not legal
-  // today is passed over.
+  // The config of the region's record, if it is legal today: tier exact, stale (another driver or
+  // space) or device (measured on another device of this architecture); else the analytic default.
   sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
                              const sched::Target& target) const override;
-  // Keeps the better of two records of one key: the faster, or for equal times the smaller config hash.
+
+  // Keeps the better of two records of one key: the faster, or for equal times the smaller config
+  // hash. Records of different environments are compared like any others.
   void add(Record record);
+  // Every record of `newer` takes the place of ours with its key.
+  void override_with(const RecordStore& newer);
+  // As override_with for keys whose environment changed, as add() for the others.
+  void update(const RecordStore& newer);
+
   const std::map<RecordKey, Record>& records() const { return records_; }
 
  private:
   std::map<RecordKey, Record> records_;
 };
 
-// Reads files, and all .yaml files in folders; also $TCC_TUNING_PATH (separated by colons). Records that are damaged or
-// from the future are skipped with a warning that names file and line: never an error.
-RecordStore load_records(const std::vector<std::filesystem::path>& paths, const std::function<void(const std::string&)>& warn);
+// Where records are found without being asked for, in rising precedence: configs/tuned as shipped,
+// then the entries of $TCC_TUNING_PATH (separated by colons). Folders that are not there are left
+// out.
+std::vector<std::filesystem::path> default_tuning_folders();
 
-// One file per device and template below `folder`, merged with what is there, sorted, written atomically. Returns the
-// files.
-std::vector<std::filesystem::path> save_records(const RecordStore& store, const std::filesystem::path& folder);
+// Reads the default folders, then `paths`: files, and all .yaml files in folders. Records of a
+// later path take the place of an earlier one's. Files and records that are damaged or from the
+// future are skipped with a warning that names file and line. Throws Error(bad_input) only for a
+// path of `paths` that does not exist.
+RecordStore load_records(const std::vector<std::filesystem::path>& paths,
+                         const std::function<void(const std::string&)>& warn);
+
+// One file per device and template below `folder`, updated with `store`, sorted, written
+// atomically. Returns the files. Throws Error(bad_input) when the folder cannot be written.
+std::vector<std::filesystem::path> save_records(const RecordStore& store,
+                                                const std::filesystem::path& folder);
 
 }  // namespace tcc::autotune

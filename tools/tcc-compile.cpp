@@ -1,0 +1,186 @@
+// tcc-compile: a graph's kernels as files, for a target that need not be there.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "autotune/records.h"
+#include "backends/emit/dialect.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/hash.h"
+#include "support/json_writer.h"
+#include "tools/program.h"
+#include "tools/progress.h"
+
+namespace tcc::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string graph, target, output, dtype;
+  std::vector<std::string> dims, tuning;
+};
+
+std::string_view name(sched::BufferInfo::Kind kind) {
+  switch (kind) {
+    case sched::BufferInfo::Kind::input: return "input";
+    case sched::BufferInfo::Kind::output: return "output";
+    case sched::BufferInfo::Kind::constant: return "constant";
+    case sched::BufferInfo::Kind::arena: return "arena";
+  }
+  throw InternalError("a kind of buffer without a name");
+}
+
+// By what it is: NVRTC gives PTX for architectures that it does not know.
+std::string binary_ending(const std::vector<uint8_t>& code, sched::Api api) {
+  if (api == sched::Api::vulkan) return ".spv";
+  bool is_elf = code.size() > 4 && code[0] == 0x7f && code[1] == 'E';
+  return is_elf ? ".cubin" : ".ptx";
+}
+
+std::string_view text_of(const std::vector<uint8_t>& code) {
+  return {reinterpret_cast<const char*>(code.data()), code.size()};
+}
+
+template <class Numbers>
+void add_list(JsonWriter& json, std::string_view key, const Numbers& numbers) {
+  json.key(key).begin_array();
+  for (auto number : numbers) json.value(number);
+  json.end_array();
+}
+
+class Compile {
+ public:
+  explicit Compile(const Options& options) : options_(options) {}
+
+  int run() {
+    if (options_.target == "cpp") fail_input("--target cpp: not available yet");
+    sched::Target target = sched::target_by_name(options_.target);
+    ir::Graph graph = load_graph(options_.graph);
+    backends::CompileOptions compile;
+    compile.dims = parse_dims(options_.dims);
+    for (const auto& [name, value] : compile.dims)
+      if (!graph.dims.count(name)) fail_input("--dim ", name, ": the graph has no such dim");
+    if (!options_.dtype.empty()) compile.dtype = parse_dtype_option(options_.dtype);
+    autotune::RecordStore records = autotune::load_records(
+        {options_.tuning.begin(), options_.tuning.end()},
+        [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });
+    backends::KernelCache cache;
+    compile.configs = &records;
+    compile.cache = &cache;
+    if (progress_.on_terminal())
+      compile.dump = [&](std::string_view stage, const std::string&) {
+        progress_.draw("after stage " + std::string(stage), true);
+      };
+    progress_.draw("compiling " + graph.name, true);
+    executable_ = backends::compile(graph, target, compile);
+    write_files();
+    progress_.clear();
+    std::cout << executable_.kernels.size() << " kernels for " << target.id() << ", "
+              << executable_.launches.size() << " launches, arena "
+              << format_bytes(static_cast<double>(executable_.arena_bytes)) << ": "
+              << (fs::path(options_.output) / "manifest.json").string() << "\n";
+    return 0;
+  }
+
+ private:
+  // The manifest comes last: where it is, all files that it names are.
+  void write_files() {
+    fs::path folder = options_.output;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) fail_input(options_.output, ": ", error.message());
+    fs::remove(folder / "manifest.json", error);
+    sched::Api api = executable_.target.api;
+    std::string source_ending = backends::dialect_for(api).emit_ending;
+    for (size_t i = 0; i < executable_.kernels.size(); ++i) {
+      const sched::KernelBinary& kernel = executable_.kernels[i];
+      char number[24];
+      std::snprintf(number, sizeof number, "%03zu_", i);
+      std::string stem = number + kernel.region;
+      sources_.push_back(stem + source_ending);
+      binaries_.push_back(stem + binary_ending(kernel.code, api));
+      progress_.draw("writing " + stem);
+      write_file_atomic(folder / sources_[i], kernel.source);
+      write_file_atomic(folder / binaries_[i], text_of(kernel.code));
+    }
+    write_file_atomic(folder / "manifest.json", manifest() + "\n");
+  }
+
+  std::string manifest() const {
+    const sched::Executable& e = executable_;
+    JsonWriter json(JsonWriter::Style::indented);
+    json.begin_object().member("tcc_manifest", 1).member("graph", e.name);
+    json.member("target", e.target.id()).member("arena_bytes", e.arena_bytes);
+    json.member("live_bytes_peak", e.live_bytes_peak);
+    json.key("kernels").begin_array();
+    for (size_t i = 0; i < e.kernels.size(); ++i) add_kernel(json, i);
+    json.end_array().key("buffers").begin_array();
+    for (const sched::BufferInfo& buffer : e.buffers) add_buffer(json, buffer);
+    json.end_array();
+    add_list(json, "inputs", e.inputs);
+    add_list(json, "outputs", e.outputs);
+    json.key("launches").begin_array();
+    for (const sched::Launch& launch : e.launches) {
+      json.begin_object().member("kernel", launch.kernel);
+      add_list(json, "buffers", launch.buffers);
+      json.end_object();
+    }
+    json.end_array().end_object();
+    return json.text();
+  }
+
+  void add_kernel(JsonWriter& json, size_t i) const {
+    const sched::KernelBinary& kernel = executable_.kernels[i];
+    json.begin_object().member("source", sources_[i]).member("binary", binaries_[i]);
+    json.member("binary_hash", hash_of(text_of(kernel.code)).hex());
+    json.member("entry", kernel.entry).member("region", kernel.region);
+    json.member("template", kernel.template_name).member("config", kernel.config);
+    json.member("tier", kernel.tier);
+    add_list(json, "grid", kernel.grid);
+    json.member("workgroup", kernel.workgroup).member("subgroup_size", kernel.subgroup_size);
+    json.member("dynamic_shared_bytes", kernel.shared_bytes);
+    json.member("arguments", kernel.num_arguments);
+    json.member("argument_table", kernel.argument_table);
+    json.member("flops", kernel.flops).member("bytes", kernel.bytes).end_object();
+  }
+
+  static void add_buffer(JsonWriter& json, const sched::BufferInfo& buffer) {
+    json.begin_object().member("name", buffer.name).member("kind", name(buffer.kind));
+    json.member("dtype", tcc::name(buffer.dtype));
+    add_list(json, "shape", buffer.shape);
+    add_list(json, "strides", buffer.strides);
+    json.member("bytes", buffer.bytes);
+    bool in_arena = buffer.kind == sched::BufferInfo::Kind::arena;
+    json.member(in_arena ? "arena_offset" : "number", buffer.offset).end_object();
+  }
+
+  const Options& options_;
+  ProgressLine progress_;
+  sched::Executable executable_;
+  std::vector<std::string> sources_, binaries_;
+};
+
+}  // namespace
+}  // namespace tcc::tools
+
+int main(int argc, char** argv) {
+  using namespace tcc::tools;
+  CLI::App app("Writes a graph's kernels for a target as sources and binaries.", "tcc-compile");
+  Options options;
+  app.add_option("GRAPH", options.graph, "graph file (.yaml)")->required();
+  app.add_option("--target", options.target,
+                 "cuda:sm_80, cuda:sm_90a, vulkan or vulkan:PROFILE (configs/targets)")
+      ->required();
+  app.add_option("-o,--output", options.output, "folder for the files")->required();
+  app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
+      ->allow_extra_args(false);
+  app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
+  app.add_option("--tuning", options.tuning, "folders or files of tuning records")
+      ->allow_extra_args(false);
+  return run_program(app, argc, argv, [&] { return Compile(options).run(); });
+}

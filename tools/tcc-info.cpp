@@ -1,0 +1,233 @@
+// tcc-info: what tcc finds on this machine: devices, compilers, folders; and what it misses, and
+// why.
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "autotune/records.h"
+#include "backends/compile/code.h"
+#include "backends/compile/glsl.h"
+#include "backends/compile/kernel_cache.h"
+#include "backends/compile/nvrtc.h"
+#include "runtime/device.h"
+#include "scheduler/target_profile.h"
+#include "support/error.h"
+#include "support/json_writer.h"
+#include "tools/program.h"
+
+namespace tcc::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Device {
+  runtime::DeviceEntry entry;
+  std::optional<sched::Target> target;  // absent when it cannot be opened
+  int64_t memory_bytes = 0;
+  std::string error;
+};
+
+struct Compiler {
+  std::string api, id, missing;  // either an id or why it is missing
+};
+
+struct Folder {
+  std::string what, path, note;
+};
+
+struct Feature {
+  const char* name;
+  bool present;
+  const char* without;  // what its absence means
+};
+
+std::vector<Feature> features(const sched::Target& t) {
+  return {{"storage16", t.storage16, "f16 and bf16 buffers are accessed as words"},
+          {"storage8", t.storage8, "8-bit and bool buffers are accessed as words"},
+          {"int64", t.int64, "no i64 and u64 tensors"},
+          {"float64", t.float64, "no f64 tensors"},
+          {"subgroup_shuffle", t.subgroup_shuffle, "reductions go through shared memory"},
+          {"matrix_units", !t.matrix_units.empty(), "matrix products are made of FMAs"}};
+}
+
+std::vector<Device> find_devices(const runtime::DeviceList& list) {
+  std::vector<Device> devices;
+  for (const runtime::DeviceEntry& entry : list.devices) {
+    Device device{entry, std::nullopt, 0, ""};
+    try {
+      auto opened = runtime::open_device(entry.name);
+      device.target = opened->target();
+      device.memory_bytes = opened->memory_bytes();
+    } catch (const Error& error) { device.error = error.what(); }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+std::vector<Compiler> find_compilers() {
+  std::vector<Compiler> compilers;
+  for (sched::Api api : {sched::Api::cuda, sched::Api::vulkan}) {
+    Compiler compiler{std::string(sched::name(api)), "", backends::compiler_missing(api)};
+    if (compiler.missing.empty())
+      compiler.id = api == sched::Api::cuda ? backends::nvrtc_id() : backends::glsl_compiler_id();
+    compilers.push_back(std::move(compiler));
+  }
+  return compilers;
+}
+
+std::vector<Folder> find_folders() {
+  std::vector<Folder> folders;
+  std::error_code error;
+  fs::path configs = sched::config_folder();
+  folders.push_back(
+      {"configs", configs.string(), configs.empty() ? "not found: set TCC_CONFIG_DIR" : ""});
+  fs::path cache = backends::default_cache_folder();
+  std::string note = cache.empty()              ? "none: set TCC_CACHE_DIR or HOME"
+                     : fs::exists(cache, error) ? ""
+                                                : "made on first use";
+  folders.push_back({"kernel cache", cache.string(), note});
+  for (const fs::path& path : autotune::default_tuning_folders())
+    folders.push_back({"tuning", path.string(), ""});
+  if (!std::getenv("TCC_TUNING_PATH"))
+    folders.push_back({"tuning", "", "TCC_TUNING_PATH is not set"});
+  return folders;
+}
+
+std::string range(int low, int high) {
+  return low == high ? std::to_string(low) : str(low, "-", high);
+}
+
+void print_devices(const std::vector<Device>& devices, const std::vector<std::string>& missing) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Device& device : devices) {
+    if (!device.target) {
+      rows.push_back({device.entry.name, device.entry.description, "cannot be opened"});
+      continue;
+    }
+    const sched::Target& t = *device.target;
+    rows.push_back({device.entry.name, t.id(), str("", t.compute_units),
+                    range(t.subgroup_size_min, t.subgroup_size_max),
+                    std::to_string(t.max_workgroup_size),
+                    format_bytes(static_cast<double>(t.shared_bytes)),
+                    format_bytes(static_cast<double>(device.memory_bytes)),
+                    format_bytes(static_cast<double>(t.max_buffer_bytes))});
+  }
+  std::cout << "Devices\n";
+  if (!rows.empty())
+    std::cout << format_table({"name", "target", "compute", "subgroup", "workgroup", "shared",
+                               "memory", "largest buffer"},
+                              rows);
+  for (const Device& device : devices) {
+    std::cout << "\n" << device.entry.name << ": " << device.entry.description << "\n";
+    if (!device.target) {
+      std::cout << "  cannot be opened: " << device.error << "\n";
+      continue;
+    }
+    const sched::Target& t = *device.target;
+    std::cout << "  driver       " << t.driver << "\n";
+    std::string present, units;
+    for (const Feature& feature : features(t))
+      if (feature.present) present += std::string(present.empty() ? "" : ", ") + feature.name;
+    for (const std::string& unit : t.matrix_units) units += (units.empty() ? "" : ", ") + unit;
+    std::cout << "  features     " << present << (units.empty() ? "" : " (" + units + ")") << "\n";
+    for (const Feature& feature : features(t))
+      if (!feature.present)
+        std::cout << "  missing      " << feature.name << ": " << feature.without << "\n";
+    if (t.is_cpu) std::cout << "  software     its times say nothing about GPUs\n";
+  }
+  for (const std::string& reason : missing) std::cout << "missing: " << reason << "\n";
+}
+
+void print_json(const std::vector<Device>& devices, const std::vector<std::string>& missing,
+                const std::vector<Compiler>& compilers, const std::vector<Folder>& folders) {
+  JsonWriter json(JsonWriter::Style::indented);
+  json.begin_object().key("devices").begin_array();
+  for (const Device& device : devices) {
+    json.begin_object()
+        .member("name", device.entry.name)
+        .member("description", device.entry.description);
+    if (!device.error.empty()) json.member("error", device.error);
+    if (device.target) {
+      const sched::Target& t = *device.target;
+      json.member("target", t.id())
+          .member("vendor", t.vendor)
+          .member("device", t.device)
+          .member("arch", t.arch)
+          .member("driver", t.driver);
+      json.member("memory_bytes", device.memory_bytes)
+          .member("max_buffer_bytes", t.max_buffer_bytes);
+      json.member("compute_units", t.compute_units).member("subgroup_size", t.subgroup_size);
+      json.member("subgroup_size_min", t.subgroup_size_min)
+          .member("subgroup_size_max", t.subgroup_size_max);
+      json.member("max_workgroup_size", t.max_workgroup_size)
+          .member("shared_bytes", t.shared_bytes);
+      json.key("max_grid").begin_array();
+      for (int64_t limit : t.max_grid) json.value(limit);
+      json.end_array()
+          .member("push_constant_bytes", t.push_constant_bytes)
+          .member("l2_bytes", t.l2_bytes);
+      json.member("bandwidth", t.bandwidth).member("flops_f32", t.flops_f32);
+      json.member("unified_memory", t.unified_memory).member("is_cpu", t.is_cpu);
+      json.key("features").begin_object();
+      for (const Feature& feature : features(t)) json.member(feature.name, feature.present);
+      json.end_object().key("matrix_units").begin_array();
+      for (const std::string& unit : t.matrix_units) json.value(unit);
+      json.end_array();
+    }
+    json.end_object();
+  }
+  json.end_array().key("missing").begin_array();
+  for (const std::string& reason : missing) json.value(reason);
+  json.end_array().key("compilers").begin_array();
+  for (const Compiler& compiler : compilers) {
+    json.begin_object().member("api", compiler.api);
+    json.member(compiler.missing.empty() ? "compiler" : "missing",
+                compiler.missing.empty() ? compiler.id : compiler.missing)
+        .end_object();
+  }
+  json.end_array().key("folders").begin_array();
+  for (const Folder& folder : folders) {
+    json.begin_object().member("what", folder.what).member("path", folder.path);
+    if (!folder.note.empty()) json.member("note", folder.note);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  std::cout << json.text() << "\n";
+}
+
+int run(bool as_json) {
+  runtime::DeviceList list = runtime::list_devices();
+  std::vector<Device> devices = find_devices(list);
+  std::vector<Compiler> compilers = find_compilers();
+  std::vector<Folder> folders = find_folders();
+  if (as_json) {
+    print_json(devices, list.missing, compilers, folders);
+    return 0;
+  }
+  print_devices(devices, list.missing);
+  std::vector<std::vector<std::string>> rows;
+  for (const Compiler& compiler : compilers)
+    rows.push_back(
+        {compiler.api, compiler.missing.empty() ? compiler.id : "missing: " + compiler.missing});
+  std::cout << "\nCompilers\n" << format_table({"for", "compiler"}, rows);
+  rows.clear();
+  for (const Folder& folder : folders)
+    rows.push_back(
+        {folder.what, folder.path + (folder.note.empty() ? ""
+                                                         : (folder.path.empty() ? "" : "  ") +
+                                                               ("(" + folder.note + ")"))});
+  std::cout << "\nFolders\n" << format_table({"for", "path"}, rows);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tcc::tools
+
+int main(int argc, char** argv) {
+  using namespace tcc::tools;
+  CLI::App app("Lists devices, compilers and folders, and what is missing and why.", "tcc-info");
+  bool as_json = false;
+  app.add_flag("--json", as_json, "print one JSON object");
+  return run_program(app, argc, argv, [&] { return run(as_json); });
+}
