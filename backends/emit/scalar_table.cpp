@@ -42,7 +42,7 @@ std::string spell_int(Fn fn, DType dtype, const std::vector<std::string>& args) 
   std::string zero = type + "(0)", one = type + "(1)";
   bool is_signed = info(dtype).is_signed;
   switch (fn) {
-    case Fn::div:
+    case Fn::div: return library_call("truncdiv", dtype, args);
     case Fn::floordiv: return library_call("floordiv", dtype, args);
     case Fn::remainder: return library_call("mod", dtype, args);
     case Fn::fmod: return is_signed ? library_call("fmod", dtype, args) : library_call("mod", dtype, args);
@@ -160,6 +160,7 @@ std::string spell_cast(DType from, DType to, const std::string& value) {
   }
   if (source == target) return wrap_narrow(to, value);
   if (is_float(from) && !is_float(to)) return wrap_narrow(to, "tcc_" + source + "_to_" + target + "(" + value + ")");
+  if (source == "i32" && to == DType::i64) return "tcc_i32_to_i64(" + value + ")";
   return wrap_narrow(to, target + "(" + value + ")");
 }
 
@@ -185,7 +186,7 @@ std::string to_storage(DType stored, DType from, const std::string& value, const
     case DType::i16:
     case DType::u8:
     case DType::u16: return storage_type + "(" + value + ")";
-    case DType::boolean: return storage_type + "(" + value + " ? 1 : 0)";
+    case DType::boolean: return storage_type + "((" + value + ") ? 1 : 0)";
     default: return value;
   }
 }

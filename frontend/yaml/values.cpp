@@ -144,7 +144,7 @@ ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like)
     DType dtype = like ? like->dtype() : DType::i64;
     int64_t value = item.integer();
     if (wrap_to(dtype, value) != value) item.fail("does not fit into " + std::string(name(dtype)));
-    return builder.graph().add_constant(text, {dtype, {}}, ir::make_scalar_int(dtype, value));
+    return builder.graph().add_constant("", {dtype, {}}, ir::make_scalar_int(dtype, value));
   }
   DType dtype = like && is_float(like->dtype()) ? like->dtype() : DType::f32;
   return builder.scalar(dtype, item.number());

@@ -1,0 +1,81 @@
+// Random graphs against the reference.
+//
+//   TCC_FUZZ_COUNT=500 TCC_FUZZ_SEED=1000 TCC_FUZZ_DEVICE=cuda:0 test_fuzz --gtest_filter='RandomGraphs.*'
+//
+// runs more of them, from another seed on, on another device. A failure prints the seed, the graph and a part of it
+// that still fails.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "tests/fuzz/random_graphs.h"
+#include "tests/run_graph.h"
+
+namespace tcc::test {
+namespace {
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::string device() {
+  if (const char* name = std::getenv("TCC_FUZZ_DEVICE")) return name;
+  const std::vector<std::string> devices = devices_present(Devices::software);
+  return devices.empty() ? "" : devices.front();
+}
+
+std::string difference_of(const ir::Graph& graph, uint64_t seed, const backends::CompileOptions& options) {
+  DrawOptions draw;
+  draw.seed = seed;
+  return difference(graph, device(), draw_inputs(graph, draw), options);
+}
+
+void check(uint64_t count, const backends::CompileOptions& options) {
+  if (device().empty()) GTEST_SKIP() << "there is no software device to compare with the reference";
+  const uint64_t first = number_from("TCC_FUZZ_SEED", 1);
+  count = number_from("TCC_FUZZ_COUNT", count);
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const ir::Graph graph = random_graph(seed);
+    const std::string reason = difference_of(graph, seed, options);
+    if (reason.empty()) continue;
+    const ir::Graph part =
+        minimize(graph, [&](const ir::Graph& g) { return !difference_of(g, seed, options).empty(); });
+    ADD_FAILURE() << "seed " << seed << ": " << reason << ir::print_graph(graph) << "\nsmaller: "
+                  << difference_of(part, seed, options) << ir::print_graph(part);
+  }
+}
+
+TEST(RandomGraphs, AgreeWithTheReference) { check(40, {}); }
+
+TEST(RandomGraphs, AgreeWithoutFusion) {
+  backends::CompileOptions options;
+  options.fuse = false;
+  check(5, options);
+}
+
+TEST(RandomGraphs, AgreeWithStrictRounding) {
+  backends::CompileOptions options;
+  options.strict_rounding = true;
+  check(5, options);
+}
+
+TEST(RandomGraphs, AreValidAndPrintAndParseBack) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const ir::Graph graph = random_graph(seed);
+    ir::verify(graph);
+    const std::string text = ir::print_graph(graph);
+    EXPECT_EQ(ir::print_graph(ir::parse_graph(text)), text) << "seed " << seed;
+  }
+}
+
+TEST(RandomGraphs, AreTheSameForTheSameSeed) {
+  EXPECT_EQ(ir::print_graph(random_graph(3)), ir::print_graph(random_graph(3)));
+  EXPECT_NE(ir::print_graph(random_graph(3)), ir::print_graph(random_graph(4)));
+}
+
+}  // namespace
+}  // namespace tcc::test

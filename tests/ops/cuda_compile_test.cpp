@@ -1,0 +1,53 @@
+// Every op's kernels through NVRTC, for real architectures and without a GPU.
+#include <gtest/gtest.h>
+
+#include "backends/compile/nvrtc.h"
+#include "backends/pipeline.h"
+#include "ir/text.h"
+#include "tests/ops/op_samples.h"
+
+namespace tcc::test {
+namespace {
+
+// The initial of the ops' names: one test each, so that ctest runs them in parallel.
+class CudaCompile : public ::testing::TestWithParam<char> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = backends::nvrtc_missing(); !reason.empty())
+      GTEST_SKIP() << "CUDA kernels were not compiled: " << reason;
+  }
+};
+
+void compile_for(const std::string& target, const ir::Graph& graph) {
+  try {
+    backends::compile(graph, sched::target_by_name(target));
+  } catch (const Error& error) {
+    ADD_FAILURE() << target << ": " << error.what() << "\n" << ir::print_graph(graph);
+  }
+}
+
+// Every sample for sm_90a, every third for sm_80 too.
+TEST_P(CudaCompile, SamplesOfOps) {
+  size_t number = 0;
+  for (const ir::OpDef& op : ir::all_ops()) {
+    if (op.name[0] != GetParam()) continue;
+    for (const ir::OpSample& sample : op.samples) {
+      const ir::Graph graph = sample_graph(op, sample);
+      compile_for("cuda:sm_90a", graph);
+      if (number++ % 3 == 0) compile_for("cuda:sm_80", graph);
+    }
+  }
+}
+
+std::vector<char> initials() {
+  std::vector<char> initials;
+  for (const ir::OpDef& op : ir::all_ops())
+    if (initials.empty() || initials.back() != op.name[0]) initials.push_back(op.name[0]);
+  return initials;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, CudaCompile, ::testing::ValuesIn(initials()),
+                         [](const auto& initial) { return std::string(1, initial.param); });
+
+}  // namespace
+}  // namespace tcc::test

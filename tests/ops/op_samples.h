@@ -1,0 +1,25 @@
+// The cases that ops bring along, as graphs.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/op.h"
+#include "support/error.h"
+
+namespace tcc::test {
+
+// A graph of one node.
+inline ir::Graph sample_graph(const ir::OpDef& op, const ir::OpSample& sample) {
+  ir::Graph graph;
+  graph.name = op.name;
+  std::vector<ir::Value*> inputs;
+  for (const ir::Type& type : sample.inputs)
+    inputs.push_back(graph.add_input(str("x", inputs.size()), type));
+  const ir::Node* node = graph.add_node(op, inputs, sample.attrs);
+  graph.outputs = node->outputs;
+  for (const ir::Value* output : node->outputs) graph.output_names.push_back(output->name);
+  return graph;
+}
+
+}  // namespace tcc::test

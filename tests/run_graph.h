@@ -1,0 +1,98 @@
+// Compiles a graph, runs it on a device and compares the result with the reference: what tests/ops and tests/fuzz share.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/pipeline.h"
+#include "frontend/random_init.h"
+#include "ir/graph.h"
+#include "ir/reference/compare.h"
+#include "ir/reference/interpreter.h"
+#include "runtime/program.h"
+#include "support/error.h"
+
+namespace tcc::test {
+
+// Which devices a test is for: software devices run everywhere, GPUs in tests labelled gpu.
+enum class Devices : uint8_t { software, gpu };
+
+inline std::vector<std::string> devices_present(Devices wanted) {
+  std::vector<std::string> names;
+  for (const runtime::DeviceEntry& entry : runtime::list_devices().devices) {
+    const bool software = runtime::open_device(entry.name)->target().is_cpu;
+    if (software == (wanted == Devices::software)) names.push_back(entry.name);
+  }
+  return names;
+}
+
+// "vulkan:0" as part of a test's name.
+inline std::string test_name(std::string device) {
+  std::ranges::replace(device, ':', '_');
+  return device;
+}
+
+struct DrawOptions {
+  double lo = -2, hi = 2;          // floats
+  int64_t int_lo = 0, int_hi = 8;  // integers without a range of their own
+  uint64_t seed = 0;
+};
+
+// A tensor for every input of a bound graph.
+inline std::vector<Tensor> draw_inputs(const ir::Graph& graph, const DrawOptions& options) {
+  std::vector<Tensor> tensors;
+  for (const ir::Value* input : graph.inputs) {
+    Init init = Init::uniform(options.lo, options.hi);
+    if (input->dtype() == DType::boolean) init = Init::integers(0, 2);
+    if (is_integer(input->dtype())) {
+      const auto [lo, hi] = input->random_range.value_or(std::pair(options.int_lo, options.int_hi));
+      // What the dtype holds of the range.
+      const bool byte = size_bytes(input->dtype()) == 1, is_signed = info(input->dtype()).is_signed;
+      init = Init::integers(std::max<int64_t>(lo, is_signed ? (byte ? -128 : lo) : 0),
+                            byte ? std::min<int64_t>(hi, is_signed ? 128 : 256) : hi);
+    }
+    tensors.push_back(random_tensor(input->dtype(), ir::const_shape(*input), init,
+                                    stream_seed(options.seed, input->name)));
+  }
+  return tensors;
+}
+
+inline std::vector<Tensor> run_on_device(const ir::Graph& graph, const std::string& device_name,
+                                         std::span<const Tensor> inputs,
+                                         const backends::CompileOptions& options) {
+  const std::shared_ptr<runtime::Device> device = runtime::open_device(device_name);
+  sched::Executable executable = backends::compile(graph, device->target(), options);
+  runtime::Context context(std::make_shared<const runtime::Program>(device, std::move(executable)));
+  return context.run(inputs);
+}
+
+// "" when the outputs are right by the rule of ir/reference/compare.h, else which is not and why.
+inline std::string compare_with_reference(const ir::Graph& graph, std::span<const Tensor> inputs,
+                                          std::span<const Tensor> outputs) {
+  std::vector<ir::RefTensor> given;
+  for (const Tensor& tensor : inputs) given.push_back(ir::to_ref(tensor));
+  const std::vector<ir::RefTensor> ideal = ir::interpret(graph, given, ir::RefMode::ideal);
+  const std::vector<ir::RefTensor> stepwise = ir::interpret(graph, given, ir::RefMode::stepwise);
+  if (outputs.size() != ideal.size()) return str(outputs.size(), " outputs instead of ", ideal.size());
+  std::string text;
+  for (size_t i = 0; i < ideal.size(); ++i) {
+    const ir::Comparison comparison = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
+    if (!comparison.pass) text += str("output ", graph.output_names[i], ": ", comparison.reason, "\n");
+  }
+  return text;
+}
+
+// Both of the above; an error that is thrown is a difference, too.
+inline std::string difference(const ir::Graph& graph, const std::string& device,
+                              std::span<const Tensor> inputs,
+                              const backends::CompileOptions& options) {
+  try {
+    return compare_with_reference(graph, inputs, run_on_device(graph, device, inputs, options));
+  } catch (const std::exception& error) { return str("throws: ", error.what()); }
+}
+
+}  // namespace tcc::test
