@@ -45,14 +45,15 @@ std::string Printer::render_now(const Expr& e) {
       return "i64(" + index(e->index) + ")";
     case Kind::load: return from_storage(e->stored, buffer_element(e->buffer, e->index));
     case Kind::var: return e->name;
-    case Kind::element: return e->name + "[" + index(e->index) + "]";
+    case Kind::element: return e->name + "[" + array_index(e->index) + "]";
     case Kind::shuffle:
       return fill(dialect_.shuffle_xor, {{"value", render(e->args[0])}, {"mask", std::to_string(e->integer) + "u"}});
     case Kind::cast: {
       const Expr& from = e->args[0];
       if (from->kind == Kind::index && !kernel_.wide_index) {
         // Narrow indices convert without a detour over 64 bits.
-        return spell_cast(DType::i32, e->dtype, e->dtype == DType::i32 ? "(" + index(from->index) + ")" : index(from->index));
+        bool called = compute_type(e->dtype) != "i32" && e->dtype != DType::boolean;  // f32(...)
+        return spell_cast(DType::i32, e->dtype, called ? index(from->index) : index_operand(from->index));
       }
       return spell_cast(from->dtype, e->dtype, render(from));
     }
@@ -173,18 +174,18 @@ std::string Printer::constant(const Expr& e) const {
   bool wide = dtype == DType::f64;
   if (std::isnan(e->number)) return wide ? "tcc_nan_f64()" : "tcc_nan_f32()";
   if (std::isinf(e->number)) return std::string(e->number < 0 ? "(-" : "(") + (wide ? "tcc_inf_f64())" : "tcc_inf_f32())");
-  if (wide && static_cast<double>(static_cast<float>(e->number)) != e->number) {
-    auto bits = std::bit_cast<uint64_t>(e->number);
-    char text[64];
-    std::snprintf(text, sizeof text, "F64_BITS(0x%08xu, 0x%08xu)", static_cast<unsigned>(bits >> 32), static_cast<unsigned>(bits));
-    return text;
-  }
   // The shortest text that reads back to the same number.
   char text[64];
   auto number = static_cast<float>(e->number);
   for (int digits = 1; digits <= 9; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(number));
     if (std::strtof(text, nullptr) == number) break;
+  }
+  // glslang folds f64(0.1f) without rounding 0.1 to f32 first: only texts of the exact number may be written so.
+  if (wide && std::strtod(text, nullptr) != e->number) {
+    auto bits = std::bit_cast<uint64_t>(e->number);
+    std::snprintf(text, sizeof text, "F64_BITS(0x%08xu, 0x%08xu)", static_cast<unsigned>(bits >> 32), static_cast<unsigned>(bits));
+    return text;
   }
   std::string literal = text;
   if (literal.find_first_of(".e") == std::string::npos) literal += ".0";

@@ -27,6 +27,14 @@ Graph with_output(const Graph& graph, size_t node, size_t result) {
   return part;
 }
 
+Graph without_output(const Graph& graph, size_t output) {
+  Graph part = graph.clone();
+  part.outputs.erase(part.outputs.begin() + static_cast<std::ptrdiff_t>(output));
+  part.output_names.erase(part.output_names.begin() + static_cast<std::ptrdiff_t>(output));
+  drop_unused(part);
+  return part;
+}
+
 // The results of a node become inputs.
 Graph without_node(const Graph& graph, size_t node) {
   Graph part = graph.clone();
@@ -53,6 +61,10 @@ Graph minimize(const Graph& graph, const std::function<bool(const Graph&)>& fail
       found = true;
     }
     if (found) break;
+  }
+  for (size_t output = best.outputs.size(); output-- > 0 && best.outputs.size() > 1;) {
+    Graph part = without_output(best, output);
+    if (fails(part)) best = std::move(part);
   }
   for (size_t node = 0; node < best.nodes().size();) {
     Graph part = without_node(best, node);
