@@ -78,7 +78,7 @@ void Printer::statement(const Stmt& stmt) {
       line(compute_type(stmt.dtype) + " " + stmt.name + "[" + std::to_string(stmt.count) + "];");
       return;
     case Stmt::Kind::set_element: {
-      std::string value = expression(stmt.value), at = index(stmt.index);
+      std::string value = expression(stmt.value), at = array_index(stmt.index);
       line(stmt.name + "[" + at + "] = " + without_parentheses(value) + ";");
       return;
     }
@@ -232,7 +232,13 @@ std::string Printer::index(const SymInt& value) {
   }
   if (value.constant() != 0)
     text += value.constant() < 0 ? " - " + index_constant(-value.constant()) : " + " + index_constant(value.constant());
-  return text;
+  return without_parentheses(text);
+}
+
+// GLSL subscripts arrays with 32 bits only; those of a kernel are small.
+std::string Printer::array_index(const SymInt& value) {
+  std::string text = index(value);
+  return kernel_.wide_index && !value.is_const() ? "i32(" + text + ")" : text;
 }
 
 std::string Printer::index_operand(const SymInt& value) {

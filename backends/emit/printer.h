@@ -45,7 +45,8 @@ class Printer {
   std::string named(const Expr& e, const std::string& text);
   std::string plain_index(const Expr& e);
 
-  std::string index(const SymInt& value);            // may be a sum
+  std::string index(const SymInt& value);            // may be a sum, or of weaker operators (a & 3)
+  std::string array_index(const SymInt& value);      // of a register or shared array
   std::string index_operand(const SymInt& value);    // parenthesised where needed
   std::string atom(const ir::AtomPtr& atom);
   std::string index_constant(int64_t value) const;
