@@ -1,6 +1,7 @@
 #include "tools/program.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -36,10 +37,13 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts) {
   std::map<std::string, int64_t, std::less<>> dims;
   for (const std::string& text : texts) {
-    size_t equal = text.find('=');
-    char* end = nullptr;
-    int64_t value = equal == std::string::npos ? -1 : std::strtoll(text.c_str() + equal + 1, &end, 10);
-    if (equal == 0 || equal == std::string::npos || equal + 1 == text.size() || *end != '\0' || value < 0)
+    const size_t equal = text.find('=');
+    const char* end = text.data() + text.size();
+    int64_t value = -1;
+    std::from_chars_result parsed{end, std::errc::invalid_argument};
+    if (equal != std::string::npos) parsed = std::from_chars(text.data() + equal + 1, end, value);
+    if (parsed.ec == std::errc::result_out_of_range) fail_input("--dim ", text, ": is too large");
+    if (equal == 0 || parsed.ec != std::errc() || parsed.ptr != end || value < 0)
       fail_input("--dim ", text, ": must be NAME=NUMBER");
     if (!dims.emplace(text.substr(0, equal), value).second) fail_input("--dim ", text, ": given twice");
   }

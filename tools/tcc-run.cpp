@@ -134,7 +134,9 @@ class Run {
   }
 
   void write_sources(const sched::Executable& executable) const {
-    std::filesystem::create_directories(options_.emit);
+    std::error_code error;
+    std::filesystem::create_directories(options_.emit, error);
+    if (error) fail_input("--emit ", options_.emit, ": ", error.message());
     std::string ending = backends::dialect_for(executable.target.api).emit_ending;
     for (size_t i = 0; i < executable.kernels.size(); ++i) {
       char number[8];
