@@ -31,17 +31,12 @@ bool is_word(std::string_view text) {
   });
 }
 
+// Control characters, which the reader refuses, become '?'.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
-  for (char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned>(c));
-      out += code;
-      continue;
-    }
+  for (char c : text.substr(0, kMaxText)) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   }
   return out + "\"";
 }

@@ -30,7 +30,7 @@ class KernelTuner {
         options_(options),
         space_(task.kernel_template->space(*task.region, device_->target())),
         seed_(Hasher().add(options.seed).add(task.key.region).digest().low),
-        arena_(options.jobs > 0 ? options.jobs : parallelism()) {}
+        arena_(options.jobs > 0 ? std::min(options.jobs, parallelism()) : parallelism()) {}
 
   KernelResult run() {
     try {

@@ -46,7 +46,7 @@ struct KernelResult {
 
 struct TuneOptions {
   size_t trials = 64;  // candidates of each kernel, beside the default
-  int jobs = 0;        // threads that compile; 0: all cores
+  int jobs = 0;        // threads that compile, at most one per core; 0: all cores
   uint64_t seed = 0;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   backends::CompileOptions compile;                   // precision, cache
