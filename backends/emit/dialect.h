@@ -31,6 +31,9 @@ struct Dialect {
   std::string vector_type;     // declaration for vector access, {words} 32-bit words; "" when built in
   std::string vector_load;     // {words} {buffer} {index}: in units of the vector
   std::string vector_store;    // {words} {buffer} {index} {value}
+  // An element of {bytes} bytes behind {type} {buffer} where a subscript has 32 bits but {index} needs 64; "" where
+  // subscripts are wide enough.
+  std::string far_element;
   std::string vector_make;     // {words} {values}
   std::string word;            // type of a vector of {words} 32-bit words; one word is u32
 

@@ -43,6 +43,7 @@ const Dialect& glsl_dialect() {
     d.word = "uvec{words}";
     d.vector_load = "Words{words}({buffer}).v[{index}]";
     d.vector_store = "Words{words}({buffer}).v[{index}] = {value}";
+    d.far_element = "{type}(u64({buffer}) + u64({index}) * {bytes}ul).v[0]";
     d.vector_make = "uvec{words}({values})";
     d.entry_prefix = "layout(local_size_x = {workgroup}) in;\n";
     d.entry = "void main()";

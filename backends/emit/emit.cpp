@@ -73,16 +73,12 @@ class Unit {
   }
 
   // One type per dtype and access, and one per vector width.
-  std::string type_name(const Argument& argument) const {
-    return std::string(argument.written ? "Out_" : "In_") + std::string(tcc::name(argument.dtype));
-  }
-
   std::string buffer_types() const {
     std::string text;
     std::set<std::string> done;
     for (const Argument& argument : kernel_.arguments) {
-      if (!done.insert(type_name(argument)).second) continue;
-      text += fill(d_.buffer_type, {{"type", type_name(argument)}, {"storage", d_.storage.at(argument.dtype)},
+      if (!done.insert(buffer_type(argument)).second) continue;
+      text += fill(d_.buffer_type, {{"type", buffer_type(argument)}, {"storage", d_.storage.at(argument.dtype)},
                                     {"access", argument.written ? "writeonly " : "readonly "},
                                     {"bytes", std::to_string(size_bytes(argument.dtype))}});
     }
@@ -98,7 +94,7 @@ class Unit {
       const Argument& argument = kernel_.arguments[i];
       text += (i ? d_.parameter_separator : "") +
               fill(d_.buffer_parameter, {{"const", argument.written ? "" : "const "}, {"storage", d_.storage.at(argument.dtype)},
-                                         {"type", type_name(argument)}, {"name", buffer_name(static_cast<int>(i))}});
+                                         {"type", buffer_type(argument)}, {"name", buffer_name(static_cast<int>(i))}});
     }
     return text;
   }
@@ -107,7 +103,7 @@ class Unit {
     if (!table_) return fill(d_.argument_block, {{"parameters", parameters()}});
     std::string text = d_.table_block;
     for (size_t i = 0; i < kernel_.arguments.size(); ++i)
-      text += fill(d_.table_entry, {{"type", type_name(kernel_.arguments[i])}, {"name", buffer_name(static_cast<int>(i))}, {"number", std::to_string(i)}});
+      text += fill(d_.table_entry, {{"type", buffer_type(kernel_.arguments[i])}, {"name", buffer_name(static_cast<int>(i))}, {"number", std::to_string(i)}});
     return text;
   }
 

@@ -15,6 +15,10 @@ Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent
 
 std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
 
+std::string buffer_type(const sched::Argument& argument) {
+  return std::string(argument.written ? "Out_" : "In_") + std::string(tcc::name(argument.dtype));
+}
+
 std::string without_parentheses(const std::string& text) {
   if (text.size() < 2 || text.front() != '(' || text.back() != ')') return text;
   int depth = 0;
@@ -169,8 +173,10 @@ void Printer::load_vector(const Stmt& stmt) {
   for (int64_t start = 0; start < stmt.count; start += elements) {
     std::string vector = "w" + std::to_string(next_++);
     std::string at = index(floordiv(stmt.index + start, elements));
-    line(type + " " + vector + " = " +
-         fill(dialect_.vector_load, {{"word", type}, {"words", std::to_string(words)}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}}) + ";");
+    std::string count = std::to_string(words);
+    std::string source = is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4)
+                                  : fill(dialect_.vector_load, {{"word", type}, {"words", count}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}});
+    line(type + " " + vector + " = " + source + ";");
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> parts = unpack(stored, component(vector, words, w));
       for (int p = 0; p < per_word; ++p)
@@ -201,11 +207,20 @@ void Printer::store_vector(const Stmt& stmt) {
     }
     std::string vector = words == 1 ? values : fill(dialect_.vector_make, {{"words", std::to_string(words)}, {"values", values}});
     std::string at = index(floordiv(stmt.index + start, elements));
-    line(fill(dialect_.vector_store, {{"word", type}, {"words", std::to_string(words)}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}, {"value", vector}}) + ";");
+    std::string count = std::to_string(words);
+    line((is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4) + " = " + vector
+                   : fill(dialect_.vector_store, {{"word", type}, {"words", count}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}, {"value", vector}})) +
+         ";");
   }
 }
 
+std::string Printer::far_element(const std::string& type, int buffer, const std::string& at, int bytes) const {
+  return fill(dialect_.far_element, {{"type", type}, {"buffer", buffer_name(buffer)}, {"index", at}, {"bytes", std::to_string(bytes)}});
+}
+
 std::string Printer::buffer_element(int buffer, const SymInt& offset) {
+  const sched::Argument& argument = kernel_.arguments[static_cast<size_t>(buffer)];
+  if (is_far()) return far_element(buffer_type(argument), buffer, index(offset), size_bytes(argument.dtype));
   return fill(dialect_.element, {{"buffer", buffer_name(buffer)}, {"index", index(offset)}});
 }
 

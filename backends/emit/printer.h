@@ -51,6 +51,9 @@ class Printer {
   std::string atom(const ir::AtomPtr& atom);
   std::string index_constant(int64_t value) const;
   std::string buffer_element(int buffer, const SymInt& offset);
+  // Subscripts need 64 bits, and the dialect's do not have them.
+  bool is_far() const { return kernel_.wide_index && !dialect_.far_element.empty(); }
+  std::string far_element(const std::string& type, int buffer, const std::string& at, int bytes) const;
 
   const sched::Kernel& kernel_;
   const Dialect& dialect_;
@@ -64,6 +67,8 @@ class Printer {
 };
 
 std::string buffer_name(int buffer);
+// "In_f32": the type of the buffer behind an argument, in dialects that declare one.
+std::string buffer_type(const sched::Argument& argument);
 // "(a + b)" without its outer parentheses.
 std::string without_parentheses(const std::string& text);
 
