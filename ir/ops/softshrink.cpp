@@ -6,7 +6,8 @@ namespace {
 
 Expr lower(const Exprs& x) {
   const Expr lambda = literal(x[0], x.number("lambd")), minus = literal(x[0], -x.number("lambd"));
-  const Expr zero = mul(x[0], literal(x[0], 0));  // NaN stays NaN
+  // NaN stays NaN; GLSL compilers fold x * 0.
+  const Expr zero = select(unary(Fn::isnan, x[0]), x[0], literal(x[0], 0));
   const Expr negative = select(less(x[0], minus), add(x[0], lambda), zero);
   return select(greater(x[0], lambda), sub(x[0], lambda), negative);
 }

@@ -112,14 +112,16 @@ class Lowering {
   void find_cached(const Expr& e, size_t stage, const std::set<const ir::ExprNode*>& seen,
                    std::set<const ir::ExprNode*>& visited) {
     if (!visited.insert(e.get()).second) return;
+    bool serial = e->kind == ir::ExprNode::Kind::reduce;
     bool keepable = e->kind == ir::ExprNode::Kind::load || e->kind == ir::ExprNode::Kind::call ||
-                    e->kind == ir::ExprNode::Kind::cast;
+                    e->kind == ir::ExprNode::Kind::cast || serial;
     if (keepable && seen.count(e.get()) && !is_low_precision(e->dtype) && depends_on_column(e)) {
       if (cache_.count(e.get())) return;
       cache_[e.get()] = inliner_.new_name("kept");
       cached_exprs_.push_back(e);
       return;
     }
+    if (serial) return;  // its body has a value per step of its own loops
     for (const Expr& arg : e->args) find_cached(arg, stage, seen, visited);
   }
 
