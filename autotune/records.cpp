@@ -1,7 +1,11 @@
 #include "autotune/records.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 
 #include "autotune/record_file.h"
@@ -139,10 +143,15 @@ RecordStore load_records(const std::vector<fs::path>& paths,
   return store;
 }
 
-std::vector<fs::path> save_records(const RecordStore& store, const fs::path& folder) {
+void prepare_record_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail_input(folder.string(), ": ", error.message());
+  if (::access(folder.c_str(), W_OK) != 0) fail_input(folder.string(), ": ", std::strerror(errno));
+}
+
+std::vector<fs::path> save_records(const RecordStore& store, const fs::path& folder) {
+  prepare_record_folder(folder);
   std::map<std::pair<std::string, std::string>, RecordStore> by_file;
   for (const auto& [key, record] : store.records())
     by_file[{key.device, key.kernel_template}].add(record);
@@ -151,7 +160,8 @@ std::vector<fs::path> save_records(const RecordStore& store, const fs::path& fol
   for (const auto& [id, records] : by_file) {
     fs::path path = folder / record_file_name(id.first, id.second);
     RecordStore content;
-    if (fs::exists(path, error)) read_record_path(path, content, [](const std::string&) {});
+    if (std::error_code error; fs::exists(path, error))
+      read_record_path(path, content, [](const std::string&) {});
     content.update(records);
     std::vector<const Record*> list;
     for (const auto& [key, record] : content.records())

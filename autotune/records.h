@@ -81,6 +81,10 @@ std::vector<std::filesystem::path> default_tuning_folders();
 RecordStore load_records(const std::vector<std::filesystem::path>& paths,
                          const std::function<void(const std::string&)>& warn);
 
+// Makes the folder; throws Error(bad_input) when records could not be saved in it. To be called
+// before a long search.
+void prepare_record_folder(const std::filesystem::path& folder);
+
 // One file per device and template below `folder`, updated with `store`, sorted, written
 // atomically. Returns the files. Throws Error(bad_input) when the folder cannot be written.
 std::vector<std::filesystem::path> save_records(const RecordStore& store,

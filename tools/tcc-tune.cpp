@@ -72,6 +72,7 @@ class Tune {
 
   int run() {
     device_ = runtime::open_device(options_.device);
+    autotune::prepare_record_folder(options_.output);
     schedule_graphs();
     tasks_ = autotune::tuning_tasks(graphs_, device_->target());
     say(str(device_->name(), " (", device_->target().device, "): ", tasks_.size(), " kernels of ",
@@ -153,7 +154,8 @@ class Tune {
 
   std::string line(size_t i) const {
     const KernelResult& result = results_[i];
-    std::string text = str("[", i + 1, "/", tasks_.size(), "] ", tasks_[i].region->name(), ": ");
+    std::string text = str("[", i + 1, "/", tasks_.size(), "] ", tasks_[i].region->name(), " ",
+                           ir::to_string(tasks_[i].region->outputs[0]->type), ": ");
     if (result.record)
       text +=
           str(format_seconds(result.default_seconds), " -> ", format_seconds(result.best_seconds),
@@ -183,12 +185,14 @@ class Tune {
       if (!r.record) continue;
       default_seconds += tasks_[i].launches * r.default_seconds;
       best_seconds += tasks_[i].launches * r.best_seconds;
-      rows.push_back({tasks_[i].region->name(), r.record->key.kernel_template,
+      std::string type = ir::to_string(tasks_[i].region->outputs[0]->type);
+      rows.push_back({tasks_[i].region->name(), type, r.record->key.kernel_template,
                       format_seconds(r.default_seconds), format_seconds(r.best_seconds),
                       ratio(r.default_seconds / r.best_seconds), r.record->best.to_string()});
     }
     if (!rows.empty()) {
-      std::cout << format_table({"kernel", "template", "default", "best", "gain", "config"}, rows)
+      std::cout << format_table(
+                       {"kernel", "output", "template", "default", "best", "gain", "config"}, rows)
                 << "all launches: " << format_seconds(default_seconds) << " -> "
                 << format_seconds(best_seconds) << " (" << ratio(default_seconds / best_seconds)
                 << "); " << counts(sum) << "\n";

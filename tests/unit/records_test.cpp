@@ -182,6 +182,12 @@ TEST_F(RecordsTest, HostileFilesAreWarnedAbout) {
   }
 }
 
+TEST_F(RecordsTest, AFolderThatCannotBeWrittenIsRefused) {
+  std::ofstream(folder_ / "file") << "x";
+  EXPECT_THROW(prepare_record_folder(folder_ / "file"), Error);
+  EXPECT_THROW(save_records(store_of({record("a", 1e-6)}), folder_ / "file" / "below"), Error);
+}
+
 TEST_F(RecordsTest, FileNamesStayInTheFolder) {
   EXPECT_EQ(record_file_name("../../etc/x y", "t"), "..-..-etc-x-y.t.yaml");
   EXPECT_LT(record_file_name(std::string(5000, 'd'), std::string(5000, 't')).size(), 200u);
