@@ -109,7 +109,7 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
   Value* max = b.reduce("amax", scores, {-1}, true);
   Value* exp = b.unary("exp", b.sub(scores, max));
   Value* sum = b.reduce("sum", exp, {-1}, true);
-  Value* weights = b.cast(b.div(exp, sum), dtype);
+  Value* weights = b.cast(b.mul(exp, b.unary("reciprocal", sum)), dtype);
   Value* result = b.reshape(b.matmul(regroup(weights), value), out);
   // A row without keys has the maximum -inf, which is its log-sum-exp.
   Value* lse = b.op("where", {b.unary("isinf", max), max, b.add(b.unary("log", sum), max)});

@@ -21,7 +21,8 @@ OpDef make_softmax() {
     const int dim = softmax_dim(node);
     if (x->rank() > 0 && x->shape()[static_cast<size_t>(dim)].is(0)) return {x};
     const ShiftedExp e = shifted_exp(b, b.compute(x), dim);
-    return {b.cast(b.div(e.exp, e.sum), x->dtype())};
+    // One division per row, not per element.
+    return {b.cast(b.mul(e.exp, b.unary("reciprocal", e.sum)), x->dtype())};
   };
   op.samples = {
       {{{DType::f32, {5, 7}}}, {{"dim", 1}}},

@@ -110,7 +110,8 @@ class HookWriter {
     return hook;
   }
 
-  int64_t segment() const { return std::min<int64_t>(config_["thread_n"], 8); }
+  // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring segments hit all banks.
+  int64_t segment() const { return std::min<int64_t>(config_["thread_n"], 4); }
 
  private:
   const Region& region_;
@@ -161,7 +162,7 @@ class ContractionTemplate : public Template {
       double efficiency;  // of the FMA units, on a full device
     };
     static constexpr Candidate kGpu[] = {
-        {128, 128, 8, 8, 8, 1.0},  {128, 64, 8, 8, 8, 0.9}, {64, 128, 8, 8, 8, 0.9},  {64, 64, 16, 8, 4, 0.75},
+        {32, 128, 16, 8, 4, 1.0},  {128, 128, 8, 8, 8, 0.9}, {128, 64, 8, 8, 8, 0.9}, {64, 64, 16, 8, 4, 0.85},
         {64, 32, 16, 4, 4, 0.55},  {32, 64, 16, 4, 4, 0.55}, {32, 32, 16, 4, 2, 0.4}, {16, 64, 16, 2, 4, 0.35},
         {64, 16, 16, 4, 2, 0.35},  {16, 32, 16, 2, 2, 0.25}, {8, 64, 16, 1, 8, 0.25}, {16, 16, 32, 2, 2, 0.15},
     };
