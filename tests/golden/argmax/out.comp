@@ -1,0 +1,85 @@
+// ==== argmax [reduction] keep=0 row_threads=64 rows=4 vector=4
+// y = argmax(x) : i64[64]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#define TCC_USE_I64
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 8) restrict writeonly buffer Out_i64 {
+  i64 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_f32 b0;
+  Out_i64 b1;
+};
+shared f32 exchange_f320[256];
+shared i64 exchange_i641[256];
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_LocalInvocationIndex);
+  i32 lane = thread & 63;
+  i32 row = (thread >> 6) + block * 4;
+  f32 argmax0_value = -tcc_inf_f32();
+  i64 argmax0 = i64(1000l);
+  for (i32 e = 0; e < 4; ++e) {
+    if ((e * 64 + lane) < 250) {
+      i32 group = e * 64 + lane;
+      f32 x0[4];
+      uvec4 w0 = Words4(b0).v[group + row * 250];
+      x0[0] = tcc_bits_f32(w0.x);
+      x0[1] = tcc_bits_f32(w0.y);
+      x0[2] = tcc_bits_f32(w0.z);
+      x0[3] = tcc_bits_f32(w0.w);
+      [[unroll]]
+      for (i32 v = 0; v < 4; ++v) {
+        bool t1 = tcc_isnan_f32(x0[v]);
+        bool t2 = tcc_isnan_f32(argmax0_value);
+        if (((x0[v] > argmax0_value) || (t1 && (!t2))) || (((x0[v] == argmax0_value) || (t1 && t2)) && (i64(group * 4 + v) < argmax0))) {
+          argmax0_value = x0[v];
+          argmax0 = i64(group * 4 + v);
+        }
+      }
+    }
+  }
+  exchange_f320[thread] = argmax0_value;
+  exchange_i641[thread] = argmax0;
+  barrier();
+  argmax0_value = exchange_f320[-(thread & 15) + thread];
+  argmax0 = exchange_i641[-(thread & 15) + thread];
+  [[unroll]]
+  for (i32 x0 = 0; x0 < 15; ++x0) {
+    bool t3 = tcc_isnan_f32(exchange_f320[-(thread & 15) + thread + x0 + 1]);
+    bool t4 = tcc_isnan_f32(argmax0_value);
+    if (((exchange_f320[-(thread & 15) + thread + x0 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange_f320[-(thread & 15) + thread + x0 + 1] == argmax0_value) || (t3 && t4)) && (exchange_i641[-(thread & 15) + thread + x0 + 1] < argmax0))) {
+      argmax0_value = exchange_f320[-(thread & 15) + thread + x0 + 1];
+      argmax0 = exchange_i641[-(thread & 15) + thread + x0 + 1];
+    }
+  }
+  barrier();
+  exchange_f320[thread] = argmax0_value;
+  exchange_i641[thread] = argmax0;
+  barrier();
+  argmax0_value = exchange_f320[-((thread >> 4) & 3) * 16 + thread];
+  argmax0 = exchange_i641[-((thread >> 4) & 3) * 16 + thread];
+  [[unroll]]
+  for (i32 x1 = 0; x1 < 3; ++x1) {
+    bool t5 = tcc_isnan_f32(exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16]);
+    bool t6 = tcc_isnan_f32(argmax0_value);
+    if (((exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange_i641[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] < argmax0))) {
+      argmax0_value = exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+      argmax0 = exchange_i641[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+    }
+  }
+  barrier();
+  if (lane == 0) {
+    b1.v[row] = argmax0;
+  }
+}
+

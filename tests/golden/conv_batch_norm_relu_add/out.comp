@@ -1,0 +1,92 @@
+// ==== convolution_add_relu_add [contraction] block_k=16 block_m=16 block_n=32 thread_m=2 thread_n=2
+// convolution.14 = convolution(x, mul.12) : f32[2, 32, 14, 14]
+// n = add(convolution.14, reshape.15) : f32[2, 32, 14, 14]
+// r = relu(n) : f32[2, 32, 14, 14]
+// y = add(r, residual) : f32[2, 32, 14, 14]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2 {
+  uvec2 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
+#define ACC f32
+#define BLOCK_M 16
+#define BLOCK_N 32
+#define BLOCK_K 16
+#define THREAD_M 2
+#define THREAD_N 2
+#define SIZE_K 144
+#define TILES_M 2
+#define TILES_N 13
+#define A_VECTOR 4
+#define A_ALONG_K 0
+#define B_VECTOR 1
+#define B_ALONG_K 1
+#define SEGMENT 2
+#define FOLD_TILES 8
+#define WORKGROUP 128
+#define GRID 26
+#define INDEX i32
+#define TCC_ENTRY void main()
+#define TCC_BLOCK (gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x)
+#define TCC_THREAD (gl_LocalInvocationIndex)
+#define TCC_BUFFERS 
+layout(push_constant) uniform Arguments {
+  In_f32 b0;
+  In_f32 b1;
+  In_f32 b2;
+  In_f32 b3;
+  Out_f32 b4;
+};
+layout(local_size_x = 128) in;
+
+void load_a(i32 batch, i32 at, i32 k, inout f32 out_values[4]) {
+  i32 m = at;
+  i32 kk = k;
+  f32 x0[4];
+  uvec4 w0 = Words4(b1).v[kk * 8 + m];
+  x0[0] = tcc_bits_f32(w0.x);
+  x0[1] = tcc_bits_f32(w0.y);
+  x0[2] = tcc_bits_f32(w0.z);
+  x0[3] = tcc_bits_f32(w0.w);
+  [[unroll]]
+  for (i32 v = 0; v < 4; ++v) {
+    out_values[v] = x0[v];
+  }
+}
+
+void load_b(i32 batch, i32 at, i32 k, inout f32 out_values[1]) {
+  i32 n = min(391, at);
+  i32 kk = k;
+  out_values[0] = (((0 <= (((n / 14) % 14) + (kk / 48) - 1)) && ((((n / 14) % 14) + (kk / 48) - 1) < 14)) && ((0 <= (((kk >> 4) % 3) + (n % 14) - 1)) && ((((kk >> 4) % 3) + (n % 14) - 1) < 14))) ? b0.v[(kk & 15) * 196 + (n / 196) * 3136 + min(13, max(((kk >> 4) % 3) + (n % 14) - 1, 0)) + min(13, max(((n / 14) % 14) + (kk / 48) - 1, 0)) * 14] : 0.0f;
+}
+
+void epilogue(i32 batch, i32 row, i32 part, in f32 acc[2]) {
+  if (part < 196) {
+    i32 m = row;
+    i32 n = part;
+    f32 y0[2];
+    f32 s1 = b2.v[m];
+    f32 x2[2];
+    uvec2 w0 = Words2(b3).v[(n % 98) + (n / 98) * 3136 + m * 98];
+    x2[0] = tcc_bits_f32(w0.x);
+    x2[1] = tcc_bits_f32(w0.y);
+    [[unroll]]
+    for (i32 v = 0; v < 2; ++v) {
+      y0[v] = tcc_max_f32((acc[v] + s1), 0.0f) + x2[v];
+    }
+    Words2(b4).v[(n % 98) + (n / 98) * 3136 + m * 98] = uvec2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
+  }
+}
+
+// ... backends/device/glsl/contraction.comp follows
+

@@ -1,0 +1,254 @@
+// ==== add_cast_sum_div_sub [reduction] keep=1 row_threads=32 rows=8 vector=8
+// h = add(x, residual) : bf16[64, 768]
+// cast.2 = cast(h) : f32[64, 768]
+// sum.16 = sum(cast.2) : f32[64, 1]
+// mean.3 = div(sum.16, const.17) : f32[64, 1]
+// sub.4 = sub(cast.2, mean.3) : f32[64, 768]
+// mul.5 = mul(sub.4, sub.4) : f32[64, 768]
+// sum.19 = sum(mul.5) : f32[64, 1]
+// mean.6 = div(sum.19, const.17) : f32[64, 1]
+// add.8 = add(mean.6, const.7) : f32[64, 1]
+// rsqrt.9 = rsqrt(add.8) : f32[64, 1]
+// mul.10 = mul(sub.4, rsqrt.9) : f32[64, 768]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+layout(buffer_reference, std430, buffer_reference_align = 2) restrict readonly buffer In_bf16 {
+  u16 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 2) restrict writeonly buffer Out_bf16 {
+  u16 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_bf16 b0;
+  In_bf16 b1;
+  Out_bf16 b2;
+  Out_f32 b3;
+};
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
+  i32 lane = thread & 31;
+  i32 row = (thread >> 5) + block * 8;
+  f32 sum0_lane[8];
+  [[unroll]]
+  for (i32 v = 0; v < 8; ++v) {
+    sum0_lane[v] = 0.0f;
+  }
+  f32 kept0[24];
+  [[unroll]]
+  for (i32 e = 0; e < 3; ++e) {
+    i32 group = e * 32 + lane;
+    f32 x2[8];
+    uvec4 w0 = Words4(b0).v[group + row * 96];
+    x2[0] = tcc_bits_f32(w0.x << 16);
+    x2[1] = tcc_bits_f32(w0.x & 0xffff0000u);
+    x2[2] = tcc_bits_f32(w0.y << 16);
+    x2[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+    x2[4] = tcc_bits_f32(w0.z << 16);
+    x2[5] = tcc_bits_f32(w0.z & 0xffff0000u);
+    x2[6] = tcc_bits_f32(w0.w << 16);
+    x2[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+    f32 x3[8];
+    uvec4 w1 = Words4(b1).v[group + row * 96];
+    x3[0] = tcc_bits_f32(w1.x << 16);
+    x3[1] = tcc_bits_f32(w1.x & 0xffff0000u);
+    x3[2] = tcc_bits_f32(w1.y << 16);
+    x3[3] = tcc_bits_f32(w1.y & 0xffff0000u);
+    x3[4] = tcc_bits_f32(w1.z << 16);
+    x3[5] = tcc_bits_f32(w1.z & 0xffff0000u);
+    x3[6] = tcc_bits_f32(w1.w << 16);
+    x3[7] = tcc_bits_f32(w1.w & 0xffff0000u);
+    [[unroll]]
+    for (i32 v = 0; v < 8; ++v) {
+      kept0[e * 8 + v] = x2[v] + x3[v];
+      sum0_lane[v] = sum0_lane[v] + (x2[v] + x3[v]);
+    }
+  }
+  f32 sum0 = sum0_lane[0];
+  sum0 = sum0 + sum0_lane[1];
+  sum0 = sum0 + sum0_lane[2];
+  sum0 = sum0 + sum0_lane[3];
+  sum0 = sum0 + sum0_lane[4];
+  sum0 = sum0 + sum0_lane[5];
+  sum0 = sum0 + sum0_lane[6];
+  sum0 = sum0 + sum0_lane[7];
+  f32 other0 = subgroupShuffleXor(sum0, 1u);
+  sum0 = sum0 + other0;
+  f32 other1 = subgroupShuffleXor(sum0, 2u);
+  sum0 = sum0 + other1;
+  f32 other2 = subgroupShuffleXor(sum0, 4u);
+  sum0 = sum0 + other2;
+  f32 other3 = subgroupShuffleXor(sum0, 8u);
+  sum0 = sum0 + other3;
+  f32 other4 = subgroupShuffleXor(sum0, 16u);
+  sum0 = sum0 + other4;
+  f32 sum1_lane[8];
+  [[unroll]]
+  for (i32 v = 0; v < 8; ++v) {
+    sum1_lane[v] = 0.0f;
+  }
+  f32 kept1[24];
+  f32 h4 = tcc_div_f32(sum0, 768.0f);
+  [[unroll]]
+  for (i32 e = 0; e < 3; ++e) {
+    i32 group = e * 32 + lane;
+    [[unroll]]
+    for (i32 v = 0; v < 8; ++v) {
+      kept1[e * 8 + v] = kept0[e * 8 + v] - h4;
+      f32 t2 = kept0[e * 8 + v] - h4;
+      sum1_lane[v] = sum1_lane[v] + (t2 * t2);
+    }
+  }
+  f32 sum1 = sum1_lane[0];
+  sum1 = sum1 + sum1_lane[1];
+  sum1 = sum1 + sum1_lane[2];
+  sum1 = sum1 + sum1_lane[3];
+  sum1 = sum1 + sum1_lane[4];
+  sum1 = sum1 + sum1_lane[5];
+  sum1 = sum1 + sum1_lane[6];
+  sum1 = sum1 + sum1_lane[7];
+  f32 other5 = subgroupShuffleXor(sum1, 1u);
+  sum1 = sum1 + other5;
+  f32 other6 = subgroupShuffleXor(sum1, 2u);
+  sum1 = sum1 + other6;
+  f32 other7 = subgroupShuffleXor(sum1, 4u);
+  sum1 = sum1 + other7;
+  f32 other8 = subgroupShuffleXor(sum1, 8u);
+  sum1 = sum1 + other8;
+  f32 other9 = subgroupShuffleXor(sum1, 16u);
+  sum1 = sum1 + other9;
+  f32 h5 = tcc_rsqrt_f32((tcc_div_f32(sum1, 768.0f) + 1e-05f));
+  [[unroll]]
+  for (i32 e = 0; e < 3; ++e) {
+    i32 group = e * 32 + lane;
+    f32 y6[8];
+    f32 y7[8];
+    [[unroll]]
+    for (i32 v = 0; v < 8; ++v) {
+      y6[v] = kept0[e * 8 + v];
+      y7[v] = kept1[e * 8 + v] * h5;
+    }
+    Words4(b2).v[group + row * 96] = uvec4(tcc_f32_to_bf16(y6[0]) | (tcc_f32_to_bf16(y6[1]) << 16), tcc_f32_to_bf16(y6[2]) | (tcc_f32_to_bf16(y6[3]) << 16), tcc_f32_to_bf16(y6[4]) | (tcc_f32_to_bf16(y6[5]) << 16), tcc_f32_to_bf16(y6[6]) | (tcc_f32_to_bf16(y6[7]) << 16));
+    Words4(b3).v[group * 2 + row * 192] = uvec4(tcc_f32_bits(y7[0]), tcc_f32_bits(y7[1]), tcc_f32_bits(y7[2]), tcc_f32_bits(y7[3]));
+    Words4(b3).v[group * 2 + row * 192 + 1] = uvec4(tcc_f32_bits(y7[4]), tcc_f32_bits(y7[5]), tcc_f32_bits(y7[6]), tcc_f32_bits(y7[7]));
+  }
+}
+
+// ==== cast [pointwise] threads=256 vector=1 vectors=1
+// cast.11 = cast(weight) : f32[768]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+layout(buffer_reference, std430, buffer_reference_align = 2) restrict readonly buffer In_bf16 {
+  u16 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_bf16 b0;
+  Out_f32 b1;
+};
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_LocalInvocationIndex);
+  i32 i = block * 256 + thread;
+  b1.v[i] = tcc_bf16_to_f32(u32(b0.v[i]));
+}
+
+// ==== cast [pointwise] threads=256 vector=1 vectors=1
+// cast.13 = cast(bias) : f32[768]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+layout(buffer_reference, std430, buffer_reference_align = 2) restrict readonly buffer In_bf16 {
+  u16 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_bf16 b0;
+  Out_f32 b1;
+};
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_LocalInvocationIndex);
+  i32 i = block * 256 + thread;
+  b1.v[i] = tcc_bf16_to_f32(u32(b0.v[i]));
+}
+
+// ==== mul_add_cast [pointwise] threads=256 vector=2 vectors=1
+// mul.12 = mul(mul.10, cast.11) : f32[64, 768]
+// add.14 = add(mul.12, cast.13) : f32[64, 768]
+// y = cast(add.14) : bf16[64, 768]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 2) restrict writeonly buffer Out_bf16 {
+  u16 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words1 {
+  u32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2 {
+  uvec2 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_f32 b0;
+  In_f32 b1;
+  In_f32 b2;
+  Out_bf16 b3;
+};
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_LocalInvocationIndex);
+  i32 i = block * 256 + thread;
+  f32 y0[2];
+  f32 x1[2];
+  uvec2 w0 = Words2(b0).v[i];
+  x1[0] = tcc_bits_f32(w0.x);
+  x1[1] = tcc_bits_f32(w0.y);
+  f32 x2[2];
+  uvec2 w1 = Words2(b1).v[i % 384];
+  x2[0] = tcc_bits_f32(w1.x);
+  x2[1] = tcc_bits_f32(w1.y);
+  f32 x3[2];
+  uvec2 w2 = Words2(b2).v[i % 384];
+  x3[0] = tcc_bits_f32(w2.x);
+  x3[1] = tcc_bits_f32(w2.y);
+  [[unroll]]
+  for (i32 v = 0; v < 2; ++v) {
+    y0[v] = tcc_bf16_to_f32(tcc_f32_to_bf16(((x1[v] * x2[v]) + x3[v])));
+  }
+  Words1(b3).v[i] = tcc_f32_to_bf16(y0[0]) | (tcc_f32_to_bf16(y0[1]) << 16);
+}
+

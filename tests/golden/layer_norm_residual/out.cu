@@ -1,0 +1,155 @@
+// ==== add_cast_sum_div_sub [reduction] keep=1 row_threads=32 rows=8 vector=8
+// h = add(x, residual) : bf16[64, 768]
+// cast.2 = cast(h) : f32[64, 768]
+// sum.16 = sum(cast.2) : f32[64, 1]
+// mean.3 = div(sum.16, const.17) : f32[64, 1]
+// sub.4 = sub(cast.2, mean.3) : f32[64, 768]
+// mul.5 = mul(sub.4, sub.4) : f32[64, 768]
+// sum.19 = sum(mul.5) : f32[64, 1]
+// mean.6 = div(sum.19, const.17) : f32[64, 1]
+// add.8 = add(mean.6, const.7) : f32[64, 1]
+// rsqrt.9 = rsqrt(add.8) : f32[64, 1]
+// mul.10 = mul(sub.4, rsqrt.9) : f32[64, 768]
+
+extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, u16* __restrict__ b2, f32* __restrict__ b3) {
+  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
+  i32 thread = i32(threadIdx.x);
+  i32 lane = thread & 31;
+  i32 row = (thread >> 5) + block * 8;
+  f32 sum0_lane[8];
+  #pragma unroll
+  for (i32 v = 0; v < 8; ++v) {
+    sum0_lane[v] = 0.0f;
+  }
+  f32 kept0[24];
+  #pragma unroll
+  for (i32 e = 0; e < 3; ++e) {
+    i32 group = e * 32 + lane;
+    f32 x2[8];
+    uint4 w0 = ((const uint4*)b0)[group + row * 96];
+    x2[0] = tcc_bits_f32(w0.x << 16);
+    x2[1] = tcc_bits_f32(w0.x & 0xffff0000u);
+    x2[2] = tcc_bits_f32(w0.y << 16);
+    x2[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+    x2[4] = tcc_bits_f32(w0.z << 16);
+    x2[5] = tcc_bits_f32(w0.z & 0xffff0000u);
+    x2[6] = tcc_bits_f32(w0.w << 16);
+    x2[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+    f32 x3[8];
+    uint4 w1 = ((const uint4*)b1)[group + row * 96];
+    x3[0] = tcc_bits_f32(w1.x << 16);
+    x3[1] = tcc_bits_f32(w1.x & 0xffff0000u);
+    x3[2] = tcc_bits_f32(w1.y << 16);
+    x3[3] = tcc_bits_f32(w1.y & 0xffff0000u);
+    x3[4] = tcc_bits_f32(w1.z << 16);
+    x3[5] = tcc_bits_f32(w1.z & 0xffff0000u);
+    x3[6] = tcc_bits_f32(w1.w << 16);
+    x3[7] = tcc_bits_f32(w1.w & 0xffff0000u);
+    #pragma unroll
+    for (i32 v = 0; v < 8; ++v) {
+      kept0[e * 8 + v] = x2[v] + x3[v];
+      sum0_lane[v] = sum0_lane[v] + (x2[v] + x3[v]);
+    }
+  }
+  f32 sum0 = sum0_lane[0];
+  sum0 = sum0 + sum0_lane[1];
+  sum0 = sum0 + sum0_lane[2];
+  sum0 = sum0 + sum0_lane[3];
+  sum0 = sum0 + sum0_lane[4];
+  sum0 = sum0 + sum0_lane[5];
+  sum0 = sum0 + sum0_lane[6];
+  sum0 = sum0 + sum0_lane[7];
+  f32 other0 = __shfl_xor_sync(0xffffffffu, sum0, 1u);
+  sum0 = sum0 + other0;
+  f32 other1 = __shfl_xor_sync(0xffffffffu, sum0, 2u);
+  sum0 = sum0 + other1;
+  f32 other2 = __shfl_xor_sync(0xffffffffu, sum0, 4u);
+  sum0 = sum0 + other2;
+  f32 other3 = __shfl_xor_sync(0xffffffffu, sum0, 8u);
+  sum0 = sum0 + other3;
+  f32 other4 = __shfl_xor_sync(0xffffffffu, sum0, 16u);
+  sum0 = sum0 + other4;
+  f32 sum1_lane[8];
+  #pragma unroll
+  for (i32 v = 0; v < 8; ++v) {
+    sum1_lane[v] = 0.0f;
+  }
+  f32 kept1[24];
+  f32 h4 = tcc_div_f32(sum0, 768.0f);
+  #pragma unroll
+  for (i32 e = 0; e < 3; ++e) {
+    i32 group = e * 32 + lane;
+    #pragma unroll
+    for (i32 v = 0; v < 8; ++v) {
+      kept1[e * 8 + v] = kept0[e * 8 + v] - h4;
+      f32 t2 = kept0[e * 8 + v] - h4;
+      sum1_lane[v] = sum1_lane[v] + (t2 * t2);
+    }
+  }
+  f32 sum1 = sum1_lane[0];
+  sum1 = sum1 + sum1_lane[1];
+  sum1 = sum1 + sum1_lane[2];
+  sum1 = sum1 + sum1_lane[3];
+  sum1 = sum1 + sum1_lane[4];
+  sum1 = sum1 + sum1_lane[5];
+  sum1 = sum1 + sum1_lane[6];
+  sum1 = sum1 + sum1_lane[7];
+  f32 other5 = __shfl_xor_sync(0xffffffffu, sum1, 1u);
+  sum1 = sum1 + other5;
+  f32 other6 = __shfl_xor_sync(0xffffffffu, sum1, 2u);
+  sum1 = sum1 + other6;
+  f32 other7 = __shfl_xor_sync(0xffffffffu, sum1, 4u);
+  sum1 = sum1 + other7;
+  f32 other8 = __shfl_xor_sync(0xffffffffu, sum1, 8u);
+  sum1 = sum1 + other8;
+  f32 other9 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
+  sum1 = sum1 + other9;
+  f32 h5 = tcc_rsqrt_f32((tcc_div_f32(sum1, 768.0f) + 1e-05f));
+  #pragma unroll
+  for (i32 e = 0; e < 3; ++e) {
+    i32 group = e * 32 + lane;
+    f32 y6[8];
+    f32 y7[8];
+    #pragma unroll
+    for (i32 v = 0; v < 8; ++v) {
+      y6[v] = kept0[e * 8 + v];
+      y7[v] = kept1[e * 8 + v] * h5;
+    }
+    ((uint4*)b2)[group + row * 96] = make_uint4(tcc_f32_to_bf16(y6[0]) | (tcc_f32_to_bf16(y6[1]) << 16), tcc_f32_to_bf16(y6[2]) | (tcc_f32_to_bf16(y6[3]) << 16), tcc_f32_to_bf16(y6[4]) | (tcc_f32_to_bf16(y6[5]) << 16), tcc_f32_to_bf16(y6[6]) | (tcc_f32_to_bf16(y6[7]) << 16));
+    ((uint4*)b3)[group * 2 + row * 192] = make_uint4(tcc_f32_bits(y7[0]), tcc_f32_bits(y7[1]), tcc_f32_bits(y7[2]), tcc_f32_bits(y7[3]));
+    ((uint4*)b3)[group * 2 + row * 192 + 1] = make_uint4(tcc_f32_bits(y7[4]), tcc_f32_bits(y7[5]), tcc_f32_bits(y7[6]), tcc_f32_bits(y7[7]));
+  }
+}
+
+// ==== cast [pointwise] threads=256 vector=1 vectors=1
+// cast.11 = cast(weight) : f32[768]
+
+extern "C" __global__ void __launch_bounds__(256) cast_kernel(const u16* __restrict__ b0, f32* __restrict__ b1) {
+  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
+  i32 thread = i32(threadIdx.x);
+  i32 i = block * 256 + thread;
+  b1[i] = tcc_bf16_to_f32(u32(b0[i]));
+}
+
+// ==== cast [pointwise] threads=256 vector=1 vectors=1
+// cast.13 = cast(bias) : f32[768]
+
+extern "C" __global__ void __launch_bounds__(256) cast_kernel(const u16* __restrict__ b0, f32* __restrict__ b1) {
+  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
+  i32 thread = i32(threadIdx.x);
+  i32 i = block * 256 + thread;
+  b1[i] = tcc_bf16_to_f32(u32(b0[i]));
+}
+
+// ==== mul_add_cast [pointwise] threads=256 vector=1 vectors=1
+// mul.12 = mul(mul.10, cast.11) : f32[64, 768]
+// add.14 = add(mul.12, cast.13) : f32[64, 768]
+// y = cast(add.14) : bf16[64, 768]
+
+extern "C" __global__ void __launch_bounds__(256) mul_add_cast_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, u16* __restrict__ b3) {
+  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
+  i32 thread = i32(threadIdx.x);
+  i32 i = block * 256 + thread;
+  b3[i] = u16(tcc_f32_to_bf16(tcc_bf16_to_f32(tcc_f32_to_bf16(((b0[i] * b1[i % 768]) + b2[i % 768])))));
+}
+

@@ -1,0 +1,84 @@
+// ==== matmul_add_gelu [contraction] block_k=16 block_m=16 block_n=32 thread_m=2 thread_n=2
+// transpose.2 = transpose(w) : bf16[256, 512]
+// matmul.3 = matmul(x, transpose.2) : bf16[128, 512]
+// h = add(matmul.3, b) : bf16[128, 512]
+// y = gelu(h) : bf16[128, 512]
+#define ACC f32
+#define BLOCK_M 16
+#define BLOCK_N 32
+#define BLOCK_K 16
+#define THREAD_M 2
+#define THREAD_N 2
+#define SIZE_K 256
+#define TILES_M 8
+#define TILES_N 16
+#define A_VECTOR 8
+#define A_ALONG_K 1
+#define B_VECTOR 8
+#define B_ALONG_K 1
+#define SEGMENT 2
+#define FOLD_TILES 0
+#define WORKGROUP 128
+#define GRID 128
+#define INDEX i32
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) matmul_add_gelu_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3)
+#define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
+#define TCC_THREAD (threadIdx.x)
+#define TCC_BUFFERS b0, b1, b2, b3, 
+
+static __device__ __forceinline__ void load_a(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 at, i32 k, f32 (&out_values)[8]) {
+  i32 m = at;
+  i32 kk = k;
+  f32 x0[8];
+  uint4 w0 = ((const uint4*)b1)[kk + m * 32];
+  x0[0] = tcc_bits_f32(w0.x << 16);
+  x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
+  x0[2] = tcc_bits_f32(w0.y << 16);
+  x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+  x0[4] = tcc_bits_f32(w0.z << 16);
+  x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
+  x0[6] = tcc_bits_f32(w0.w << 16);
+  x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+  #pragma unroll
+  for (i32 v = 0; v < 8; ++v) {
+    out_values[v] = x0[v];
+  }
+}
+
+static __device__ __forceinline__ void load_b(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 at, i32 k, f32 (&out_values)[8]) {
+  i32 n = at;
+  i32 kk = k;
+  f32 x0[8];
+  uint4 w0 = ((const uint4*)b0)[kk + n * 32];
+  x0[0] = tcc_bits_f32(w0.x << 16);
+  x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
+  x0[2] = tcc_bits_f32(w0.y << 16);
+  x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+  x0[4] = tcc_bits_f32(w0.z << 16);
+  x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
+  x0[6] = tcc_bits_f32(w0.w << 16);
+  x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+  #pragma unroll
+  for (i32 v = 0; v < 8; ++v) {
+    out_values[v] = x0[v];
+  }
+}
+
+static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[2]) {
+  i32 m = row;
+  i32 n = part;
+  f32 y0[2];
+  f32 x1[2];
+  u32 w0 = ((const u32*)b2)[n];
+  x1[0] = tcc_bits_f32(w0 << 16);
+  x1[1] = tcc_bits_f32(w0 & 0xffff0000u);
+  #pragma unroll
+  for (i32 v = 0; v < 2; ++v) {
+    f32 t1 = acc[v] + x1[v];
+    y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32((t1 * 0.70710677f)));
+  }
+  ((u32*)b3)[m * 256 + n] = tcc_f32_to_bf16(y0[0]) | (tcc_f32_to_bf16(y0[1]) << 16);
+}
+
+// ... backends/device/cuda/contraction.cu follows
+

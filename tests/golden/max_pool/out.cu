@@ -1,0 +1,19 @@
+// ==== max_pool2d [pointwise] threads=256 vector=1 vectors=1
+// y = max_pool2d(x) : f32[2, 8, 14, 14]
+
+extern "C" __global__ void __launch_bounds__(256) max_pool2d_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
+  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
+  i32 thread = i32(threadIdx.x);
+  if ((block * 256 + thread) < 3136) {
+    i32 i = block * 256 + thread;
+    f32 acc0 = -tcc_inf_f32();
+    for (i32 r0 = 0; r0 < 3; ++r0) {
+      for (i32 r1 = 0; r1 < 3; ++r1) {
+        f32 t1 = ((0 <= (((i / 14) % 14) * 2 + r0 - 1)) && (0 <= ((i % 14) * 2 + r1 - 1))) ? b0[(i / 196) * 784 + max(((i / 14) % 14) * 2 + r0 - 1, 0) * 28 + max((i % 14) * 2 + r1 - 1, 0)] : (-tcc_inf_f32());
+        acc0 = tcc_max_f32(acc0, t1);
+      }
+    }
+    b1[i] = acc0;
+  }
+}
+

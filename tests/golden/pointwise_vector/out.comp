@@ -1,0 +1,47 @@
+// ==== add_relu_mul [pointwise] threads=256 vector=4 vectors=1
+// s = add(x, y) : f32[4096, 4096]
+// r = relu(s) : f32[4096, 4096]
+// z = mul(r, const.2) : f32[4096, 4096]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_f32 b0;
+  In_f32 b1;
+  Out_f32 b2;
+};
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_LocalInvocationIndex);
+  i32 i = block * 256 + thread;
+  f32 y0[4];
+  f32 x1[4];
+  uvec4 w0 = Words4(b0).v[i];
+  x1[0] = tcc_bits_f32(w0.x);
+  x1[1] = tcc_bits_f32(w0.y);
+  x1[2] = tcc_bits_f32(w0.z);
+  x1[3] = tcc_bits_f32(w0.w);
+  f32 x2[4];
+  uvec4 w1 = Words4(b1).v[i];
+  x2[0] = tcc_bits_f32(w1.x);
+  x2[1] = tcc_bits_f32(w1.y);
+  x2[2] = tcc_bits_f32(w1.z);
+  x2[3] = tcc_bits_f32(w1.w);
+  [[unroll]]
+  for (i32 v = 0; v < 4; ++v) {
+    y0[v] = tcc_max_f32((x1[v] + x2[v]), 0.0f) * 0.5f;
+  }
+  Words4(b2).v[i] = uvec4(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]), tcc_f32_bits(y0[2]), tcc_f32_bits(y0[3]));
+}
+

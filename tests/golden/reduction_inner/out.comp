@@ -1,0 +1,75 @@
+// ==== square_sum_mul [reduction] keep=0 row_threads=256 rows=1 vector=4
+// s = square(x) : f32[32, 4096]
+// sum.2 = sum(s) : f32[32]
+// y = mul(sum.2, const.5) : f32[32]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_f32 b0;
+  Out_f32 b1;
+};
+shared f32 exchange_f320[256];
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
+  i32 lane = thread;
+  i32 row = block;
+  f32 sum0_lane[4];
+  [[unroll]]
+  for (i32 v = 0; v < 4; ++v) {
+    sum0_lane[v] = 0.0f;
+  }
+  for (i32 e = 0; e < 4; ++e) {
+    i32 group = e * 256 + lane;
+    f32 x0[4];
+    uvec4 w0 = Words4(b0).v[group + row * 1024];
+    x0[0] = tcc_bits_f32(w0.x);
+    x0[1] = tcc_bits_f32(w0.y);
+    x0[2] = tcc_bits_f32(w0.z);
+    x0[3] = tcc_bits_f32(w0.w);
+    [[unroll]]
+    for (i32 v = 0; v < 4; ++v) {
+      sum0_lane[v] = sum0_lane[v] + (x0[v] * x0[v]);
+    }
+  }
+  f32 sum0 = sum0_lane[0];
+  sum0 = sum0 + sum0_lane[1];
+  sum0 = sum0 + sum0_lane[2];
+  sum0 = sum0 + sum0_lane[3];
+  f32 other0 = subgroupShuffleXor(sum0, 1u);
+  sum0 = sum0 + other0;
+  f32 other1 = subgroupShuffleXor(sum0, 2u);
+  sum0 = sum0 + other1;
+  f32 other2 = subgroupShuffleXor(sum0, 4u);
+  sum0 = sum0 + other2;
+  f32 other3 = subgroupShuffleXor(sum0, 8u);
+  sum0 = sum0 + other3;
+  f32 other4 = subgroupShuffleXor(sum0, 16u);
+  sum0 = sum0 + other4;
+  exchange_f320[thread] = sum0;
+  barrier();
+  sum0 = exchange_f320[-(thread >> 5) * 32 + thread];
+  [[unroll]]
+  for (i32 x5 = 0; x5 < 7; ++x5) {
+    sum0 = sum0 + exchange_f320[-(thread >> 5) * 32 + thread + x5 * 32 + 32];
+  }
+  barrier();
+  if (lane == 0) {
+    b1.v[row] = sum0 * 0.00024414062f;
+  }
+}
+

@@ -1,0 +1,130 @@
+// ==== amax_sub_exp_sum_reciprocal [reduction] keep=1 row_threads=64 rows=4 vector=4
+// amax.1 = amax(x) : f32[128, 1]
+// sub.2 = sub(x, amax.1) : f32[128, 1000]
+// exp.3 = exp(sub.2) : f32[128, 1000]
+// sum.4 = sum(exp.3) : f32[128, 1]
+// reciprocal.5 = reciprocal(sum.4) : f32[128, 1]
+// y = mul(exp.3, reciprocal.5) : f32[128, 1000]
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
+  f32 v[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
+layout(push_constant) uniform Arguments {
+  In_f32 b0;
+  Out_f32 b1;
+};
+shared f32 exchange_f320[256];
+layout(local_size_x = 256) in;
+
+void main() {
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
+  i32 lane = thread & 63;
+  i32 row = (thread >> 6) + block * 4;
+  f32 max0_lane[4];
+  [[unroll]]
+  for (i32 v = 0; v < 4; ++v) {
+    max0_lane[v] = -tcc_inf_f32();
+  }
+  f32 kept0[16];
+  [[unroll]]
+  for (i32 e = 0; e < 4; ++e) {
+    if ((e * 64 + lane) < 250) {
+      i32 group = e * 64 + lane;
+      f32 x2[4];
+      uvec4 w0 = Words4(b0).v[group + row * 250];
+      x2[0] = tcc_bits_f32(w0.x);
+      x2[1] = tcc_bits_f32(w0.y);
+      x2[2] = tcc_bits_f32(w0.z);
+      x2[3] = tcc_bits_f32(w0.w);
+      [[unroll]]
+      for (i32 v = 0; v < 4; ++v) {
+        kept0[e * 4 + v] = x2[v];
+        max0_lane[v] = tcc_max_f32(max0_lane[v], x2[v]);
+      }
+    }
+  }
+  f32 max0 = max0_lane[0];
+  max0 = tcc_max_f32(max0, max0_lane[1]);
+  max0 = tcc_max_f32(max0, max0_lane[2]);
+  max0 = tcc_max_f32(max0, max0_lane[3]);
+  f32 other0 = subgroupShuffleXor(max0, 1u);
+  max0 = tcc_max_f32(max0, other0);
+  f32 other1 = subgroupShuffleXor(max0, 2u);
+  max0 = tcc_max_f32(max0, other1);
+  f32 other2 = subgroupShuffleXor(max0, 4u);
+  max0 = tcc_max_f32(max0, other2);
+  f32 other3 = subgroupShuffleXor(max0, 8u);
+  max0 = tcc_max_f32(max0, other3);
+  f32 other4 = subgroupShuffleXor(max0, 16u);
+  max0 = tcc_max_f32(max0, other4);
+  exchange_f320[thread] = max0;
+  barrier();
+  max0 = exchange_f320[-((thread >> 5) & 1) * 32 + thread];
+  {
+    max0 = tcc_max_f32(max0, exchange_f320[-((thread >> 5) & 1) * 32 + thread + 32]);
+  }
+  barrier();
+  f32 sum1_lane[4];
+  [[unroll]]
+  for (i32 v = 0; v < 4; ++v) {
+    sum1_lane[v] = 0.0f;
+  }
+  f32 kept1[16];
+  [[unroll]]
+  for (i32 e = 0; e < 4; ++e) {
+    if ((e * 64 + lane) < 250) {
+      i32 group = e * 64 + lane;
+      [[unroll]]
+      for (i32 v = 0; v < 4; ++v) {
+        kept1[e * 4 + v] = tcc_exp_f32((kept0[e * 4 + v] - max0));
+        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32((kept0[e * 4 + v] - max0));
+      }
+    }
+  }
+  f32 sum1 = sum1_lane[0];
+  sum1 = sum1 + sum1_lane[1];
+  sum1 = sum1 + sum1_lane[2];
+  sum1 = sum1 + sum1_lane[3];
+  f32 other6 = subgroupShuffleXor(sum1, 1u);
+  sum1 = sum1 + other6;
+  f32 other7 = subgroupShuffleXor(sum1, 2u);
+  sum1 = sum1 + other7;
+  f32 other8 = subgroupShuffleXor(sum1, 4u);
+  sum1 = sum1 + other8;
+  f32 other9 = subgroupShuffleXor(sum1, 8u);
+  sum1 = sum1 + other9;
+  f32 other10 = subgroupShuffleXor(sum1, 16u);
+  sum1 = sum1 + other10;
+  exchange_f320[thread] = sum1;
+  barrier();
+  sum1 = exchange_f320[-((thread >> 5) & 1) * 32 + thread];
+  {
+    sum1 = sum1 + exchange_f320[-((thread >> 5) & 1) * 32 + thread + 32];
+  }
+  barrier();
+  f32 h3 = tcc_div_f32(1.0f, sum1);
+  [[unroll]]
+  for (i32 e = 0; e < 4; ++e) {
+    if ((e * 64 + lane) < 250) {
+      i32 group = e * 64 + lane;
+      f32 y4[4];
+      [[unroll]]
+      for (i32 v = 0; v < 4; ++v) {
+        y4[v] = kept1[e * 4 + v] * h3;
+      }
+      Words4(b1).v[group + row * 250] = uvec4(tcc_f32_bits(y4[0]), tcc_f32_bits(y4[1]), tcc_f32_bits(y4[2]), tcc_f32_bits(y4[3]));
+    }
+  }
+}
+
