@@ -7,7 +7,8 @@
 namespace tcc::ir::ops {
 
 Ratio lowest_terms(const SymInt& p, const SymInt& q) {
-  if (!p.is_const() || !q.is_const()) return {p, q};
+  // Negative sizes are refused by the shape rule, and the least integer has no gcd.
+  if (!p.is_const() || !q.is_const() || p.value() < 0 || q.value() < 0) return {p, q};
   const int64_t divisor = std::max<int64_t>(1, std::gcd(p.value(), q.value()));
   return {p.value() / divisor, q.value() / divisor};
 }
