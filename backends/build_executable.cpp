@@ -192,8 +192,10 @@ class Builder {
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {
     if (auto found = buffers_.find(value); found != buffers_.end()) return found->second;
     if (!value->is_constant()) {
-      TCC_CHECK(offsets_.count(value), value->name, " has no place in the arena");
-      return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout, offsets_.at(value));
+      // What has no elements has no producer either, and is nowhere.
+      const bool empty = sched::numel(value) == 0;
+      TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
+      return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout, empty ? 0 : offsets_.at(value));
     }
     ir::ConstantPtr data = value->data;
     auto make = [data, layout] { return pack(*data->load(), layout); };

@@ -43,7 +43,7 @@ std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs, st
         case BufferInfo::Kind::input: bound.arguments.push_back(inputs[at]); break;
         case BufferInfo::Kind::output: bound.arguments.push_back(outputs[at]); break;
         case BufferInfo::Kind::constant: bound.arguments.push_back(program_->constant(buffer.offset)); break;
-        case BufferInfo::Kind::arena: bound.arguments.push_back(arena_->address() + at); break;
+        case BufferInfo::Kind::arena: bound.arguments.push_back(arena_ ? arena_->address() + at : 0); break;
       }
     }
     launches.push_back(std::move(bound));
