@@ -90,7 +90,7 @@ class LaneReductions {
 
   // One array per dtype and position serves all exchanges: the barriers keep them apart.
   std::string shared_array(DType dtype, size_t position) {
-    std::string name = "exchange_" + std::string(tcc::name(dtype)) + std::to_string(position);
+    std::string name = "exchange" + std::to_string(position) + "_" + std::string(tcc::name(dtype));
     auto found = std::find_if(kernel_.shared.begin(), kernel_.shared.end(), [&](const Array& a) { return a.name == name; });
     if (found == kernel_.shared.end()) kernel_.shared.push_back({name, dtype, kernel_.workgroup});
     return name;

@@ -1,5 +1,6 @@
 #include "backends/emit/scalar_table.h"
 
+#include "backends/emit/printer.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -33,7 +34,7 @@ std::string binary(const std::vector<std::string>& args, std::string_view op) {
 
 std::string library_call(std::string_view name, DType dtype, const std::vector<std::string>& args) {
   std::string text = "tcc_" + std::string(name) + "_" + compute_type(dtype) + "(";
-  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + args[i];
+  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + without_parentheses(args[i]);
   return text + ")";
 }
 

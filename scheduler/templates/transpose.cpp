@@ -154,7 +154,8 @@ class Transpose : public Template {
       append(block, std::move(body));
       std::vector<Expr> inside = {ir::index_less(p, plan.shape[plan.p]), ir::index_less(q, plan.shape[plan.q])};
       Expr guard = ir::all_of(inside);
-      kernel.body.push_back(loop(step, {guard ? branch(guard, std::move(block)) : branch(ir::constant_int(DType::boolean, 1), std::move(block))}, true));
+      if (guard) block = {branch(guard, std::move(block))};
+      kernel.body.push_back(loop(step, std::move(block), true));
     };
     pass(base_p + row_in_tile, base_q + fast, std::move(in));
     kernel.body.push_back(barrier());

@@ -17,8 +17,8 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_i64 b1;
 };
-shared f32 exchange_f320[256];
-shared i64 exchange_i641[256];
+shared f32 exchange0_f32[256];
+shared i64 exchange1_i64[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -48,33 +48,33 @@ void main() {
       }
     }
   }
-  exchange_f320[thread] = argmax0_value;
-  exchange_i641[thread] = argmax0;
+  exchange0_f32[thread] = argmax0_value;
+  exchange1_i64[thread] = argmax0;
   barrier();
-  argmax0_value = exchange_f320[-(thread & 15) + thread];
-  argmax0 = exchange_i641[-(thread & 15) + thread];
+  argmax0_value = exchange0_f32[-(thread & 15) + thread];
+  argmax0 = exchange1_i64[-(thread & 15) + thread];
   [[unroll]]
   for (i32 x0 = 0; x0 < 15; ++x0) {
-    bool t3 = tcc_isnan_f32(exchange_f320[-(thread & 15) + thread + x0 + 1]);
+    bool t3 = tcc_isnan_f32(exchange0_f32[-(thread & 15) + thread + x0 + 1]);
     bool t4 = tcc_isnan_f32(argmax0_value);
-    if (((exchange_f320[-(thread & 15) + thread + x0 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange_f320[-(thread & 15) + thread + x0 + 1] == argmax0_value) || (t3 && t4)) && (exchange_i641[-(thread & 15) + thread + x0 + 1] < argmax0))) {
-      argmax0_value = exchange_f320[-(thread & 15) + thread + x0 + 1];
-      argmax0 = exchange_i641[-(thread & 15) + thread + x0 + 1];
+    if (((exchange0_f32[-(thread & 15) + thread + x0 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange0_f32[-(thread & 15) + thread + x0 + 1] == argmax0_value) || (t3 && t4)) && (exchange1_i64[-(thread & 15) + thread + x0 + 1] < argmax0))) {
+      argmax0_value = exchange0_f32[-(thread & 15) + thread + x0 + 1];
+      argmax0 = exchange1_i64[-(thread & 15) + thread + x0 + 1];
     }
   }
   barrier();
-  exchange_f320[thread] = argmax0_value;
-  exchange_i641[thread] = argmax0;
+  exchange0_f32[thread] = argmax0_value;
+  exchange1_i64[thread] = argmax0;
   barrier();
-  argmax0_value = exchange_f320[-((thread >> 4) & 3) * 16 + thread];
-  argmax0 = exchange_i641[-((thread >> 4) & 3) * 16 + thread];
+  argmax0_value = exchange0_f32[-((thread >> 4) & 3) * 16 + thread];
+  argmax0 = exchange1_i64[-((thread >> 4) & 3) * 16 + thread];
   [[unroll]]
   for (i32 x1 = 0; x1 < 3; ++x1) {
-    bool t5 = tcc_isnan_f32(exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16]);
+    bool t5 = tcc_isnan_f32(exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16]);
     bool t6 = tcc_isnan_f32(argmax0_value);
-    if (((exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange_i641[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] < argmax0))) {
-      argmax0_value = exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
-      argmax0 = exchange_i641[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+    if (((exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange1_i64[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] < argmax0))) {
+      argmax0_value = exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+      argmax0 = exchange1_i64[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
     }
   }
   barrier();

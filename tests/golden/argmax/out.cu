@@ -1,7 +1,7 @@
 // ==== argmax [reduction] keep=0 row_threads=64 rows=4 vector=4
 // y = argmax(x) : i64[64]
-__shared__ f32 exchange_f320[256];
-__shared__ i64 exchange_i641[256];
+__shared__ f32 exchange0_f32[256];
+__shared__ i64 exchange1_i64[256];
 
 extern "C" __global__ void __launch_bounds__(256) argmax_kernel(const f32* __restrict__ b0, i64* __restrict__ b1) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
@@ -30,33 +30,33 @@ extern "C" __global__ void __launch_bounds__(256) argmax_kernel(const f32* __res
       }
     }
   }
-  exchange_f320[thread] = argmax0_value;
-  exchange_i641[thread] = argmax0;
+  exchange0_f32[thread] = argmax0_value;
+  exchange1_i64[thread] = argmax0;
   __syncthreads();
-  argmax0_value = exchange_f320[-(thread & 15) + thread];
-  argmax0 = exchange_i641[-(thread & 15) + thread];
+  argmax0_value = exchange0_f32[-(thread & 15) + thread];
+  argmax0 = exchange1_i64[-(thread & 15) + thread];
   #pragma unroll
   for (i32 x0 = 0; x0 < 15; ++x0) {
-    bool t3 = tcc_isnan_f32(exchange_f320[-(thread & 15) + thread + x0 + 1]);
+    bool t3 = tcc_isnan_f32(exchange0_f32[-(thread & 15) + thread + x0 + 1]);
     bool t4 = tcc_isnan_f32(argmax0_value);
-    if (((exchange_f320[-(thread & 15) + thread + x0 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange_f320[-(thread & 15) + thread + x0 + 1] == argmax0_value) || (t3 && t4)) && (exchange_i641[-(thread & 15) + thread + x0 + 1] < argmax0))) {
-      argmax0_value = exchange_f320[-(thread & 15) + thread + x0 + 1];
-      argmax0 = exchange_i641[-(thread & 15) + thread + x0 + 1];
+    if (((exchange0_f32[-(thread & 15) + thread + x0 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange0_f32[-(thread & 15) + thread + x0 + 1] == argmax0_value) || (t3 && t4)) && (exchange1_i64[-(thread & 15) + thread + x0 + 1] < argmax0))) {
+      argmax0_value = exchange0_f32[-(thread & 15) + thread + x0 + 1];
+      argmax0 = exchange1_i64[-(thread & 15) + thread + x0 + 1];
     }
   }
   __syncthreads();
-  exchange_f320[thread] = argmax0_value;
-  exchange_i641[thread] = argmax0;
+  exchange0_f32[thread] = argmax0_value;
+  exchange1_i64[thread] = argmax0;
   __syncthreads();
-  argmax0_value = exchange_f320[-((thread >> 4) & 3) * 16 + thread];
-  argmax0 = exchange_i641[-((thread >> 4) & 3) * 16 + thread];
+  argmax0_value = exchange0_f32[-((thread >> 4) & 3) * 16 + thread];
+  argmax0 = exchange1_i64[-((thread >> 4) & 3) * 16 + thread];
   #pragma unroll
   for (i32 x1 = 0; x1 < 3; ++x1) {
-    bool t5 = tcc_isnan_f32(exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16]);
+    bool t5 = tcc_isnan_f32(exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16]);
     bool t6 = tcc_isnan_f32(argmax0_value);
-    if (((exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange_i641[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] < argmax0))) {
-      argmax0_value = exchange_f320[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
-      argmax0 = exchange_i641[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+    if (((exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange1_i64[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] < argmax0))) {
+      argmax0_value = exchange0_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+      argmax0 = exchange1_i64[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
     }
   }
   __syncthreads();

@@ -82,7 +82,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[2]) {
     x2[1] = tcc_bits_f32(w0.y);
     [[unroll]]
     for (i32 v = 0; v < 2; ++v) {
-      y0[v] = tcc_max_f32((acc[v] + s1), 0.0f) + x2[v];
+      y0[v] = tcc_max_f32(acc[v] + s1, 0.0f) + x2[v];
     }
     Words2(b4).v[(n % 98) + (n / 98) * 3136 + m * 98] = uvec2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
   }

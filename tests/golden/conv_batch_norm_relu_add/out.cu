@@ -72,7 +72,7 @@ static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, cons
     x2[1] = tcc_bits_f32(w0.y);
     #pragma unroll
     for (i32 v = 0; v < 2; ++v) {
-      y0[v] = tcc_max_f32((acc[v] + s1), 0.0f) + x2[v];
+      y0[v] = tcc_max_f32(acc[v] + s1, 0.0f) + x2[v];
     }
     ((uint2*)b4)[(n % 98) + (n / 98) * 3136 + m * 98] = make_uint2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
   }

@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(co
   sum1 = sum1 + other8;
   f32 other9 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
   sum1 = sum1 + other9;
-  f32 h5 = tcc_rsqrt_f32((tcc_div_f32(sum1, 768.0f) + 1e-05f));
+  f32 h5 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;

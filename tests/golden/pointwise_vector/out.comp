@@ -40,7 +40,7 @@ void main() {
   x2[3] = tcc_bits_f32(w1.w);
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    y0[v] = tcc_max_f32((x1[v] + x2[v]), 0.0f) * 0.5f;
+    y0[v] = tcc_max_f32(x1[v] + x2[v], 0.0f) * 0.5f;
   }
   Words4(b2).v[i] = uvec4(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]), tcc_f32_bits(y0[2]), tcc_f32_bits(y0[3]));
 }

@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256) add_relu_mul_kernel(const f32*
   x2[3] = tcc_bits_f32(w1.w);
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
-    y0[v] = tcc_max_f32((x1[v] + x2[v]), 0.0f) * 0.5f;
+    y0[v] = tcc_max_f32(x1[v] + x2[v], 0.0f) * 0.5f;
   }
   ((uint4*)b2)[i] = make_uint4(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]), tcc_f32_bits(y0[2]), tcc_f32_bits(y0[3]));
 }

@@ -20,7 +20,7 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 exchange_f320[256];
+shared f32 exchange0_f32[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -60,12 +60,12 @@ void main() {
   sum0 = sum0 + other3;
   f32 other4 = subgroupShuffleXor(sum0, 16u);
   sum0 = sum0 + other4;
-  exchange_f320[thread] = sum0;
+  exchange0_f32[thread] = sum0;
   barrier();
-  sum0 = exchange_f320[-(thread >> 5) * 32 + thread];
+  sum0 = exchange0_f32[-(thread >> 5) * 32 + thread];
   [[unroll]]
   for (i32 x5 = 0; x5 < 7; ++x5) {
-    sum0 = sum0 + exchange_f320[-(thread >> 5) * 32 + thread + x5 * 32 + 32];
+    sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x5 * 32 + 32];
   }
   barrier();
   if (lane == 0) {

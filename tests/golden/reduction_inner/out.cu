@@ -2,7 +2,7 @@
 // s = square(x) : f32[32, 4096]
 // sum.2 = sum(s) : f32[32]
 // y = mul(sum.2, const.5) : f32[32]
-__shared__ f32 exchange_f320[256];
+__shared__ f32 exchange0_f32[256];
 
 extern "C" __global__ void __launch_bounds__(256) square_sum_mul_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
@@ -41,12 +41,12 @@ extern "C" __global__ void __launch_bounds__(256) square_sum_mul_kernel(const f3
   sum0 = sum0 + other3;
   f32 other4 = __shfl_xor_sync(0xffffffffu, sum0, 16u);
   sum0 = sum0 + other4;
-  exchange_f320[thread] = sum0;
+  exchange0_f32[thread] = sum0;
   __syncthreads();
-  sum0 = exchange_f320[-(thread >> 5) * 32 + thread];
+  sum0 = exchange0_f32[-(thread >> 5) * 32 + thread];
   #pragma unroll
   for (i32 x5 = 0; x5 < 7; ++x5) {
-    sum0 = sum0 + exchange_f320[-(thread >> 5) * 32 + thread + x5 * 32 + 32];
+    sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x5 * 32 + 32];
   }
   __syncthreads();
   if (lane == 0) {

@@ -13,7 +13,7 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 exchange_f320[256];
+shared f32 exchange0_f32[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -26,12 +26,12 @@ void main() {
     i32 group = e * 8 + lane;
     sum0 = sum0 + b0.v[group * 1024 + row];
   }
-  exchange_f320[thread] = sum0;
+  exchange0_f32[thread] = sum0;
   barrier();
-  sum0 = exchange_f320[-(thread >> 5) * 32 + thread];
+  sum0 = exchange0_f32[-(thread >> 5) * 32 + thread];
   [[unroll]]
   for (i32 x0 = 0; x0 < 7; ++x0) {
-    sum0 = sum0 + exchange_f320[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
+    sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
   }
   barrier();
   if (lane == 0) {

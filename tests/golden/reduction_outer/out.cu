@@ -1,6 +1,6 @@
 // ==== sum [reduction] keep=0 row_threads=8 rows=32 vector=1
 // y = sum(x) : f32[1024]
-__shared__ f32 exchange_f320[256];
+__shared__ f32 exchange0_f32[256];
 
 extern "C" __global__ void __launch_bounds__(256) sum_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
@@ -12,12 +12,12 @@ extern "C" __global__ void __launch_bounds__(256) sum_kernel(const f32* __restri
     i32 group = e * 8 + lane;
     sum0 = sum0 + b0[group * 1024 + row];
   }
-  exchange_f320[thread] = sum0;
+  exchange0_f32[thread] = sum0;
   __syncthreads();
-  sum0 = exchange_f320[-(thread >> 5) * 32 + thread];
+  sum0 = exchange0_f32[-(thread >> 5) * 32 + thread];
   #pragma unroll
   for (i32 x0 = 0; x0 < 7; ++x0) {
-    sum0 = sum0 + exchange_f320[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
+    sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
   }
   __syncthreads();
   if (lane == 0) {

@@ -23,7 +23,7 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 exchange_f320[256];
+shared f32 exchange0_f32[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -68,11 +68,11 @@ void main() {
   max0 = tcc_max_f32(max0, other3);
   f32 other4 = subgroupShuffleXor(max0, 16u);
   max0 = tcc_max_f32(max0, other4);
-  exchange_f320[thread] = max0;
+  exchange0_f32[thread] = max0;
   barrier();
-  max0 = exchange_f320[-((thread >> 5) & 1) * 32 + thread];
+  max0 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
   {
-    max0 = tcc_max_f32(max0, exchange_f320[-((thread >> 5) & 1) * 32 + thread + 32]);
+    max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32]);
   }
   barrier();
   f32 sum1_lane[4];
@@ -87,8 +87,8 @@ void main() {
       i32 group = e * 64 + lane;
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
-        kept1[e * 4 + v] = tcc_exp_f32((kept0[e * 4 + v] - max0));
-        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32((kept0[e * 4 + v] - max0));
+        kept1[e * 4 + v] = tcc_exp_f32(kept0[e * 4 + v] - max0);
+        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32(kept0[e * 4 + v] - max0);
       }
     }
   }
@@ -106,11 +106,11 @@ void main() {
   sum1 = sum1 + other9;
   f32 other10 = subgroupShuffleXor(sum1, 16u);
   sum1 = sum1 + other10;
-  exchange_f320[thread] = sum1;
+  exchange0_f32[thread] = sum1;
   barrier();
-  sum1 = exchange_f320[-((thread >> 5) & 1) * 32 + thread];
+  sum1 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
   {
-    sum1 = sum1 + exchange_f320[-((thread >> 5) & 1) * 32 + thread + 32];
+    sum1 = sum1 + exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32];
   }
   barrier();
   f32 h3 = tcc_div_f32(1.0f, sum1);

@@ -5,7 +5,7 @@
 // sum.4 = sum(exp.3) : f32[128, 1]
 // reciprocal.5 = reciprocal(sum.4) : f32[128, 1]
 // y = mul(exp.3, reciprocal.5) : f32[128, 1000]
-__shared__ f32 exchange_f320[256];
+__shared__ f32 exchange0_f32[256];
 
 extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
@@ -49,11 +49,11 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
   max0 = tcc_max_f32(max0, other3);
   f32 other4 = __shfl_xor_sync(0xffffffffu, max0, 16u);
   max0 = tcc_max_f32(max0, other4);
-  exchange_f320[thread] = max0;
+  exchange0_f32[thread] = max0;
   __syncthreads();
-  max0 = exchange_f320[-((thread >> 5) & 1) * 32 + thread];
+  max0 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
   {
-    max0 = tcc_max_f32(max0, exchange_f320[-((thread >> 5) & 1) * 32 + thread + 32]);
+    max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32]);
   }
   __syncthreads();
   f32 sum1_lane[4];
@@ -68,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
       i32 group = e * 64 + lane;
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
-        kept1[e * 4 + v] = tcc_exp_f32((kept0[e * 4 + v] - max0));
-        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32((kept0[e * 4 + v] - max0));
+        kept1[e * 4 + v] = tcc_exp_f32(kept0[e * 4 + v] - max0);
+        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32(kept0[e * 4 + v] - max0);
       }
     }
   }
@@ -87,11 +87,11 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
   sum1 = sum1 + other9;
   f32 other10 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
   sum1 = sum1 + other10;
-  exchange_f320[thread] = sum1;
+  exchange0_f32[thread] = sum1;
   __syncthreads();
-  sum1 = exchange_f320[-((thread >> 5) & 1) * 32 + thread];
+  sum1 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
   {
-    sum1 = sum1 + exchange_f320[-((thread >> 5) & 1) * 32 + thread + 32];
+    sum1 = sum1 + exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32];
   }
   __syncthreads();
   f32 h3 = tcc_div_f32(1.0f, sum1);

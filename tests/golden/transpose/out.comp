@@ -22,20 +22,16 @@ void main() {
   i32 thread = i32(gl_LocalInvocationIndex);
   [[unroll]]
   for (i32 s = 0; s < 4; ++s) {
-    if (true) {
-      i32 d1 = (block & 7) * 32 + (thread >> 5) + s * 8;
-      i32 d0 = (block >> 3) * 32 + (thread & 31);
-      tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0.v[d0 + d1 * 512];
-    }
+    i32 d1 = (block & 7) * 32 + (thread >> 5) + s * 8;
+    i32 d0 = (block >> 3) * 32 + (thread & 31);
+    tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0.v[d0 + d1 * 512];
   }
   barrier();
   [[unroll]]
   for (i32 s = 0; s < 4; ++s) {
-    if (true) {
-      i32 d1 = (block & 7) * 32 + (thread & 31);
-      i32 d0 = (block >> 3) * 32 + (thread >> 5) + s * 8;
-      b1.v[d0 * 256 + d1] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
-    }
+    i32 d1 = (block & 7) * 32 + (thread & 31);
+    i32 d0 = (block >> 3) * 32 + (thread >> 5) + s * 8;
+    b1.v[d0 * 256 + d1] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
   }
 }
 

@@ -8,20 +8,16 @@ extern "C" __global__ void __launch_bounds__(256) add_kernel(const f32* __restri
   i32 thread = i32(threadIdx.x);
   #pragma unroll
   for (i32 s = 0; s < 4; ++s) {
-    if (true) {
-      i32 d1 = (block & 7) * 32 + (thread >> 5) + s * 8;
-      i32 d0 = (block >> 3) * 32 + (thread & 31);
-      tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0[d0 + d1 * 512];
-    }
+    i32 d1 = (block & 7) * 32 + (thread >> 5) + s * 8;
+    i32 d0 = (block >> 3) * 32 + (thread & 31);
+    tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0[d0 + d1 * 512];
   }
   __syncthreads();
   #pragma unroll
   for (i32 s = 0; s < 4; ++s) {
-    if (true) {
-      i32 d1 = (block & 7) * 32 + (thread & 31);
-      i32 d0 = (block >> 3) * 32 + (thread >> 5) + s * 8;
-      b1[d0 * 256 + d1] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
-    }
+    i32 d1 = (block & 7) * 32 + (thread & 31);
+    i32 d0 = (block >> 3) * 32 + (thread >> 5) + s * 8;
+    b1[d0 * 256 + d1] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
   }
 }
 
