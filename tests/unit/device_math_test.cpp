@@ -376,6 +376,28 @@ TEST(DeviceMath, F64FunctionsOfTwoArguments) {
   for (const auto& f : functions) check(f, 30000);
 }
 
+template <class T>
+void check_floor_quotients(T (*exact_division)(T, T), T (*inexact_division)(T, T), int limit) {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 200000; ++i) {
+    const T b =
+        std::ldexp(static_cast<T>(random() >> 40) + 1, static_cast<int>(random() % 20) - 30);
+    T quotient = std::ldexp(static_cast<T>(random() >> 11), static_cast<int>(i % (limit + 6)) - 53);
+    if (i & 1) quotient = std::floor(quotient);  // near a whole number, either side
+    const T a = (random() & 1 ? -quotient : quotient) * b, want = torch_floor_divide(a, b);
+    ASSERT_EQ(exact_division(a, b), want) << std::hexfloat << a << " " << b;
+    if (std::abs(want) < std::ldexp(T{1}, limit)) {
+      ASSERT_EQ(inexact_division(a, b), want) << std::hexfloat << a << " " << b;
+    }
+  }
+}
+
+// Inexact division may not turn a whole number into its neighbour.
+TEST(DeviceMath, FloorDivision) {
+  check_floor_quotients<float>(fused::tcc_floordiv_f32, unfused::tcc_floordiv_f32, 22);
+  check_floor_quotients<double>(fused::tcc_floordiv_f64, unfused::tcc_floordiv_f64, 51);
+}
+
 // Results near overflow, underflow and 1, which random pairs rarely meet.
 TEST(DeviceMath, PowOverItsWholeRange) {
   std::mt19937_64 random(1);
