@@ -26,7 +26,7 @@ std::string compiler_id(sched::Api api) {
 std::vector<uint8_t> compile_source(const std::string& source, const std::string& name, const sched::Target& target,
                                     KernelCache* cache, bool validate, bool optimize) {
   if (target.api == sched::Api::null) return {};
-  Hash128 key = kernel_key(source, optimize ? "optimized" : "", compiler_id(target.api), target.api == sched::Api::cuda ? target.arch : "spirv");
+  Hash128 key = kernel_key(source, optimize ? "optimized, loops kept" : "", compiler_id(target.api), target.api == sched::Api::cuda ? target.arch : "spirv");
   if (cache)
     if (auto found = cache->find(key)) return *found;
   std::vector<uint8_t> code = compile_uncached(source, name, target, optimize);

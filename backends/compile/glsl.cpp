@@ -56,10 +56,10 @@ std::vector<uint8_t> compile_with(const std::string& program, const std::string&
   const std::string input = (folder.path() / file_name(name)).string(),
                     output = (folder.path() / "out.spv").string();
   write_file_atomic(input, source);
-  const ProcessResult result =
-      run_process({program, "-fshader-stage=compute", "--target-env=vulkan1.2",
-                   options.optimize ? "-O" : "-O0", "-o", output, input},
-                  kTimeout);
+  // Not -O: it unrolls loops and loses `precise` on the way (spirv.cpp). Drivers optimise anyway.
+  const ProcessResult result = run_process(
+      {program, "-fshader-stage=compute", "--target-env=vulkan1.2", "-O0", "-o", output, input},
+      kTimeout);
   if (result.timed_out)
     fail_device("kernel ", name, ": ", program, " took longer than ", kTimeout.count(), " s");
   if (result.exit_code != 0) fail_compile(source, name, options, result.output);

@@ -55,12 +55,54 @@ std::string validate_here(std::span<const uint8_t> code) {
   return message.empty() ? "invalid" : message;
 }
 
+// SPIRV-Tools' performance passes but for its loop unrolling: the copies that it makes lose
+// NoContraction, and later passes then cancel what `precise` protects (exp became 2^n). Drivers
+// unroll by the hint that stays.
+void register_passes(spvtools::Optimizer& optimizer) {
+  optimizer.RegisterPassesFromFlags({"--wrap-opkill",
+                                     "--eliminate-dead-branches",
+                                     "--merge-return",
+                                     "--inline-entry-points-exhaustive",
+                                     "--eliminate-dead-functions",
+                                     "--eliminate-dead-code-aggressive",
+                                     "--private-to-local",
+                                     "--eliminate-local-single-block",
+                                     "--eliminate-local-single-store",
+                                     "--eliminate-dead-code-aggressive",
+                                     "--scalar-replacement=100",
+                                     "--convert-local-access-chains",
+                                     "--eliminate-local-single-block",
+                                     "--eliminate-local-single-store",
+                                     "--eliminate-dead-code-aggressive",
+                                     "--ssa-rewrite",
+                                     "--eliminate-dead-code-aggressive",
+                                     "--ccp",
+                                     "--eliminate-dead-code-aggressive",
+                                     "--eliminate-dead-branches",
+                                     "--redundancy-elimination",
+                                     "--combine-access-chains",
+                                     "--simplify-instructions",
+                                     "--vector-dce",
+                                     "--eliminate-dead-inserts",
+                                     "--eliminate-dead-branches",
+                                     "--simplify-instructions",
+                                     "--if-conversion",
+                                     "--copy-propagate-arrays",
+                                     "--reduce-load-size",
+                                     "--eliminate-dead-code-aggressive",
+                                     "--merge-blocks",
+                                     "--redundancy-elimination",
+                                     "--eliminate-dead-branches",
+                                     "--merge-blocks",
+                                     "--simplify-instructions"});
+}
+
 std::vector<uint8_t> optimize_here(std::span<const uint8_t> code) {
   const std::vector<uint32_t> words = spirv_words(code);
   std::string message;
   spvtools::Optimizer optimizer(SPV_ENV_VULKAN_1_2);
   optimizer.SetMessageConsumer(keep_first(message));
-  optimizer.RegisterPerformancePasses();
+  register_passes(optimizer);
   spvtools::OptimizerOptions options;
   options.set_run_validator(false);  // validate_spirv is its own step
   std::vector<uint32_t> optimised;
