@@ -1,4 +1,5 @@
-// Compiles a graph, runs it on a device and compares the result with the reference: what tests/ops and tests/fuzz share.
+// Compiles a graph, runs it on a device and compares the result with the reference: what tests/ops
+// and tests/fuzz share.
 #pragma once
 
 #include <algorithm>
@@ -77,11 +78,13 @@ inline std::string compare_with_reference(const ir::Graph& graph, std::span<cons
   for (const Tensor& tensor : inputs) given.push_back(ir::to_ref(tensor));
   const std::vector<ir::RefTensor> ideal = ir::interpret(graph, given, ir::RefMode::ideal);
   const std::vector<ir::RefTensor> stepwise = ir::interpret(graph, given, ir::RefMode::stepwise);
-  if (outputs.size() != ideal.size()) return str(outputs.size(), " outputs instead of ", ideal.size());
+  if (outputs.size() != ideal.size())
+    return str(outputs.size(), " outputs instead of ", ideal.size());
   std::string text;
   for (size_t i = 0; i < ideal.size(); ++i) {
     const ir::Comparison comparison = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
-    if (!comparison.pass) text += str("output ", graph.output_names[i], ": ", comparison.reason, "\n");
+    if (!comparison.pass)
+      text += str("output ", graph.output_names[i], ": ", comparison.reason, "\n");
   }
   return text;
 }

@@ -1,9 +1,10 @@
 // Random graphs against the reference.
 //
-//   TCC_FUZZ_COUNT=500 TCC_FUZZ_SEED=1000 TCC_FUZZ_DEVICE=cuda:0 test_fuzz --gtest_filter='RandomGraphs.*'
+//   TCC_FUZZ_COUNT=500 TCC_FUZZ_SEED=1000 TCC_FUZZ_DEVICE=cuda:0 test_fuzz
+//   --gtest_filter='RandomGraphs.*'
 //
-// runs more of them, from another seed on, on another device. A failure prints the seed, the graph and a part of it
-// that still fails.
+// runs more of them, from another seed on, on another device. A failure prints the seed, the graph
+// and a part of it that still fails.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,7 +29,8 @@ std::string device() {
   return devices.empty() ? "" : devices.front();
 }
 
-std::string difference_of(const ir::Graph& graph, uint64_t seed, const backends::CompileOptions& options) {
+std::string difference_of(const ir::Graph& graph, uint64_t seed,
+                          const backends::CompileOptions& options) {
   DrawOptions draw;
   draw.seed = seed;
   return difference(graph, device(), draw_inputs(graph, draw), options);
@@ -42,10 +44,10 @@ void check(uint64_t count, const backends::CompileOptions& options) {
     const ir::Graph graph = random_graph(seed);
     const std::string reason = difference_of(graph, seed, options);
     if (reason.empty()) continue;
-    const ir::Graph part =
-        minimize(graph, [&](const ir::Graph& g) { return !difference_of(g, seed, options).empty(); });
-    ADD_FAILURE() << "seed " << seed << ": " << reason << ir::print_graph(graph) << "\nsmaller: "
-                  << difference_of(part, seed, options) << ir::print_graph(part);
+    const ir::Graph part = minimize(
+        graph, [&](const ir::Graph& g) { return !difference_of(g, seed, options).empty(); });
+    ADD_FAILURE() << "seed " << seed << ": " << reason << ir::print_graph(graph)
+                  << "\nsmaller: " << difference_of(part, seed, options) << ir::print_graph(part);
   }
 }
 

@@ -40,7 +40,8 @@ Graph without_node(const Graph& graph, size_t node) {
   Graph part = graph.clone();
   int number = 0;
   for (Value* result : std::vector<Value*>(part.nodes()[node]->outputs)) {
-    Value* input = part.add_input("cut_" + result->name + "_" + std::to_string(number++), result->type);
+    Value* input =
+        part.add_input("cut_" + result->name + "_" + std::to_string(number++), result->type);
     part.replace_uses(result, input);
   }
   drop_unused(part);

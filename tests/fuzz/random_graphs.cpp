@@ -36,7 +36,8 @@ class Generator {
   Graph run() {
     graph_.name = "fuzz";
     for (int64_t i = random_.between(1, 3); i > 0; --i) input(dtype(), shape());
-    const auto wanted = static_cast<size_t>(random_.between(options_.min_nodes, options_.max_nodes));
+    const auto wanted =
+        static_cast<size_t>(random_.between(options_.min_nodes, options_.max_nodes));
     for (int attempts = 0; graph_.nodes().size() < wanted && attempts < 400; ++attempts) step();
     choose_outputs();
     graph_.remove_dead();
@@ -48,7 +49,7 @@ class Generator {
 
   DType dtype() {
     static const std::vector<DType> choices = {
-        DType::f32, DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64,
+        DType::f32, DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16,   DType::f64,
         DType::i64, DType::i32, DType::i8,  DType::u8,  DType::i16, DType::boolean};
     return random_.one_of(choices);
   }
@@ -59,7 +60,8 @@ class Generator {
   Dims shape() {
     Dims dims;
     int64_t elements = 1;
-    for (int64_t rank = random_.one_of(Dims{0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5}); rank > 0; --rank) {
+    for (int64_t rank = random_.one_of(Dims{0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5}); rank > 0;
+         --rank) {
       const int64_t room = options_.max_elements / std::max<int64_t>(elements, 1);
       dims.push_back(std::min(extent(), room));
       elements *= dims.back();
@@ -94,6 +96,12 @@ class Generator {
     return item ? std::optional(*item) : std::nullopt;
   }
 
+  // For what sums: the reference itself computes in f64, so that it is no better there.
+  std::optional<Item> any_summable(int min_rank = 0) {
+    const auto item = any_float(min_rank);
+    return item && item->value->dtype() != DType::f64 ? item : std::nullopt;
+  }
+
   // ---- values
 
   Item input(DType dtype, const Dims& dims, std::optional<std::pair<int64_t, int64_t>> range = {}) {
@@ -106,8 +114,9 @@ class Generator {
   Item weight(DType dtype, const Dims& dims, double bound) {
     const std::string name = "w" + std::to_string(weights_++);
     Tensor tensor = random_tensor(dtype, dims, Init::uniform(-bound, bound), stream_seed(7, name));
-    Value* value = graph_.add_constant(name, {dtype, ir::Shape(dims.begin(), dims.end())},
-                                       ir::make_constant(std::make_shared<const Tensor>(std::move(tensor))));
+    Value* value =
+        graph_.add_constant(name, {dtype, ir::Shape(dims.begin(), dims.end())},
+                            ir::make_constant(std::make_shared<const Tensor>(std::move(tensor))));
     return {value, bound, true};
   }
   // An input or a constant.
@@ -118,7 +127,8 @@ class Generator {
   // Notes a result, scaled down where it may be large.
   void add(Value* value, double bound, bool exact) {
     if (is_float(value->dtype()) && bound > kLargest) {
-      value = builder_.mul(value, builder_.scalar(value->dtype(), std::exp2(-std::ceil(std::log2(bound / 4)))));
+      value = builder_.mul(
+          value, builder_.scalar(value->dtype(), std::exp2(-std::ceil(std::log2(bound / 4)))));
       bound = 4;
       exact = false;
     }
@@ -133,13 +143,13 @@ class Generator {
 
   void step() {
     static const std::vector<void (Generator::*)()> steps = {
-        &Generator::unary,      &Generator::unary,     &Generator::binary,    &Generator::binary,
-        &Generator::binary,     &Generator::view,      &Generator::view,      &Generator::view,
-        &Generator::reduction,  &Generator::reduction, &Generator::norm,      &Generator::matmul,
-        &Generator::matmul,     &Generator::conv,      &Generator::pool,      &Generator::index,
-        &Generator::index,      &Generator::join,      &Generator::join,      &Generator::take_apart,
-        &Generator::condition,  &Generator::convert,   &Generator::integer,   &Generator::ternary,
-        &Generator::attention,  &Generator::scan,      &Generator::movement};
+        &Generator::unary,     &Generator::unary,     &Generator::binary,  &Generator::binary,
+        &Generator::binary,    &Generator::view,      &Generator::view,    &Generator::view,
+        &Generator::reduction, &Generator::reduction, &Generator::norm,    &Generator::matmul,
+        &Generator::matmul,    &Generator::conv,      &Generator::pool,    &Generator::index,
+        &Generator::index,     &Generator::join,      &Generator::join,    &Generator::take_apart,
+        &Generator::condition, &Generator::convert,   &Generator::integer, &Generator::ternary,
+        &Generator::attention, &Generator::scan,      &Generator::movement};
     const size_t before = items_.size();
     try {
       (this->*random_.one_of(steps))();
@@ -149,7 +159,8 @@ class Generator {
     }
     // Large values stay, as nodes, but nothing is made from them.
     std::erase_if(items_, [&](const Item& item) {
-      return &item >= items_.data() + before && elements(dims_of(item.value)) > 4 * options_.max_elements;
+      return &item >= items_.data() + before &&
+             elements(dims_of(item.value)) > 4 * options_.max_elements;
     });
   }
 
@@ -157,21 +168,28 @@ class Generator {
     const auto x = any_float();
     if (!x) return;
     if (x->exact && random_.chance(20))
-      return add(random_.one_of({"floor", "round", "sign", "trunc", "ceil"}), {x->value}, {}, x->bound + 1, true);
-    if (random_.chance(15)) return add(random_.one_of({"neg", "abs", "relu"}), {x->value}, {}, x->bound, x->exact);
-    if (x->bound <= 3 && random_.chance(15)) return add("exp", {x->value}, {}, std::exp(x->bound), false);
+      return add(random_.one_of({"floor", "round", "sign", "trunc", "ceil"}), {x->value}, {},
+                 x->bound + 1, true);
+    if (random_.chance(15))
+      return add(random_.one_of({"neg", "abs", "relu"}), {x->value}, {}, x->bound, x->exact);
+    if (x->bound <= 3 && random_.chance(15))
+      return add("exp", {x->value}, {}, std::exp(x->bound), false);
     if (random_.chance(10)) {
-      Value* positive = builder_.add(builder_.unary("abs", x->value), builder_.scalar(x->value->dtype(), 0.5));
-      return add(random_.one_of({"sqrt", "rsqrt", "log", "reciprocal", "log1p"}), {positive}, {}, 4, false);
+      Value* positive =
+          builder_.add(builder_.unary("abs", x->value), builder_.scalar(x->value->dtype(), 0.5));
+      return add(random_.one_of({"sqrt", "rsqrt", "log", "reciprocal", "log1p"}), {positive}, {}, 4,
+                 false);
     }
-    add(random_.one_of({"tanh", "sigmoid", "gelu", "silu", "sin", "cos", "erf", "atan", "softplus", "square", "elu", "mish",
-                        "hardswish", "softsign", "leaky_relu"}),
+    add(random_.one_of({"tanh", "sigmoid", "gelu", "silu", "sin", "cos", "erf", "atan", "softplus",
+                        "square", "elu", "mish", "hardswish", "softsign", "leaky_relu"}),
         {x->value}, {}, x->bound * x->bound + 2, false);
   }
 
   // Another operand of a shape that broadcasts with x's.
   Item partner(const Item& x) {
-    const Item* other = pick([&](const Item& i) { return i.value->dtype() == x.value->dtype() && i.value->shape() == x.value->shape(); });
+    const Item* other = pick([&](const Item& i) {
+      return i.value->dtype() == x.value->dtype() && i.value->shape() == x.value->shape();
+    });
     if (other && random_.chance(60)) return *other;
     Dims dims = dims_of(x.value);
     for (int64_t& dim : dims)
@@ -203,17 +221,22 @@ class Generator {
     if (!x) return;
     const Item a = *x;
     const Item b = partner(a);
-    add(random_.one_of({"add", "sub", "mul", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "remainder"}),
+    add(random_.one_of({"add", "sub", "mul", "maximum", "minimum", "bitwise_and", "bitwise_or",
+                        "bitwise_xor", "floor_divide", "remainder"}),
         {a.value, b.value}, {}, 0, true);
   }
 
   void ternary() {
     const auto x = any_float();
     if (!x) return;
-    if (random_.chance(30)) return add("clamp", {x->value}, {{"min", -1.0}, {"max", 1.5}}, 1.5, x->exact);
+    if (random_.chance(30))
+      return add("clamp", {x->value}, {{"min", -1.0}, {"max", 1.5}}, 1.5, x->exact);
     const Item y = partner(*x), z = partner(*x);
-    if (random_.chance(50)) return add("lerp", {x->value, y.value, z.value}, {}, (x->bound + y.bound) * (z.bound + 1), false);
-    add("addcmul", {x->value, y.value, z.value}, {{"value", 0.5}}, x->bound + y.bound * z.bound, false);
+    if (random_.chance(50))
+      return add("lerp", {x->value, y.value, z.value}, {}, (x->bound + y.bound) * (z.bound + 1),
+                 false);
+    add("addcmul", {x->value, y.value, z.value}, {{"value", 0.5}}, x->bound + y.bound * z.bound,
+        false);
   }
 
   void condition() {
@@ -221,7 +244,8 @@ class Generator {
     if (!x) return;
     Value* mask = nullptr;
     if (x->exact && x->value->dtype() != DType::boolean)
-      mask = builder_.op(random_.one_of({"gt", "le", "eq", "ne", "lt", "ge"}), {x->value, partner_exact(*x).value});
+      mask = builder_.op(random_.one_of({"gt", "le", "eq", "ne", "lt", "ge"}),
+                         {x->value, partner_exact(*x).value});
     else if (x->value->dtype() == DType::boolean)
       mask = x->value;
     else
@@ -229,7 +253,8 @@ class Generator {
     items_.push_back({mask, 1, true});
     if (random_.chance(20)) return add("logical_not", {mask}, {}, 1, true);
     if (x->value->dtype() == DType::boolean) return;
-    if (random_.chance(30)) return add("masked_fill", {x->value, mask}, {{"value", 1.0}}, x->bound + 1, x->exact);
+    if (random_.chance(30))
+      return add("masked_fill", {x->value, mask}, {{"value", 1.0}}, x->bound + 1, x->exact);
     const Item y = partner(*x);
     add("where", {mask, x->value, y.value}, {}, std::max(x->bound, y.bound), x->exact && y.exact);
   }
@@ -244,6 +269,8 @@ class Generator {
     const DType to = dtype();
     const DType from = x->value->dtype();
     if (is_float(from) && !is_float(to) && !x->exact) return;
+    // The comparison would expect the precision of `to`.
+    if (!x->exact && info(to).mantissa_bits > info(from).mantissa_bits) return;
     // Floats that an integer type does not hold saturate; only tame ones are converted.
     if (is_float(from) && is_integer(to) && !info(to).is_signed)
       return add("cast", {builder_.unary("abs", x->value)}, {{"dtype", to}}, 0, true);
@@ -260,23 +287,34 @@ class Generator {
     Value* v = x->value;
     const Dims dims = dims_of(v);
     const int64_t dim = dim_of(v), size = dims[static_cast<size_t>(dim)];
-    const auto done = [&](std::string_view op, Attrs attrs) { add(op, {v}, std::move(attrs), x->bound, x->exact); };
+    const auto done = [&](std::string_view op, Attrs attrs) {
+      add(op, {v}, std::move(attrs), x->bound, x->exact);
+    };
     switch (random_.below(9)) {
       case 0: return done("permute", {{"dims", ints(permutation(v->rank()))}});
       case 1: return done("flip", {{"dims", ints({dim})}});
       case 2: return done("reshape", {{"shape", ints(regrouped(dims))}});
       case 3: return done("transpose", {{"dim0", dim}, {"dim1", dim_of(v)}});
       case 4: return done("unsqueeze", {{"dim", random_.below(v->rank() + 1)}});
-      case 5: return done("slice", {{"dim", dim}, {"start", ints({random_.below(size + 1)})}, {"step", random_.between(1, 3)}});
-      case 6: return done("select", {{"dim", dim}, {"index", ints({random_.below(std::max<int64_t>(size, 1))})}});
+      case 5:
+        return done("slice", {{"dim", dim},
+                              {"start", ints({random_.below(size + 1)})},
+                              {"step", random_.between(1, 3)}});
+      case 6:
+        return done("select",
+                    {{"dim", dim}, {"index", ints({random_.below(std::max<int64_t>(size, 1))})}});
       case 7: {
         Dims wide = dims;
         for (int64_t& d : wide)
           if (d == 1 && random_.chance(70)) d = random_.between(2, 6);
-        if (elements(wide) < options_.max_elements) wide.insert(wide.begin(), random_.between(1, 3));
+        if (elements(wide) < options_.max_elements)
+          wide.insert(wide.begin(), random_.between(1, 3));
         return done("expand", {{"size", ints(wide)}});
       }
-      default: return done("narrow", {{"dim", dim}, {"start", ints({size / 3})}, {"length", ints({size - size / 3})}});
+      default:
+        return done(
+            "narrow",
+            {{"dim", dim}, {"start", ints({size / 3})}, {"length", ints({size - size / 3})}});
     }
   }
   Dims permutation(int rank) {
@@ -303,14 +341,23 @@ class Generator {
     if (!x) return;
     Value* v = x->value;
     const int64_t dim = dim_of(v);
-    const auto done = [&](std::string_view op, Attrs attrs) { add(op, {v}, std::move(attrs), x->bound + 1, x->exact); };
+    const auto done = [&](std::string_view op, Attrs attrs) {
+      add(op, {v}, std::move(attrs), x->bound + 1, x->exact);
+    };
     switch (random_.below(7)) {
-      case 0: return done("pad", {{"pad", ints({random_.between(-1, 3), random_.between(0, 3)})}, {"value", 1.0}});
-      case 1: return done("roll", {{"shifts", ints({random_.between(-3, 5)})}, {"dims", ints({dim})}});
-      case 2: return done("repeat_interleave", {{"repeats", ints({random_.between(1, 3)})}, {"dim", ints({dim})}});
+      case 0:
+        return done("pad", {{"pad", ints({random_.between(-1, 3), random_.between(0, 3)})},
+                            {"value", 1.0}});
+      case 1:
+        return done("roll", {{"shifts", ints({random_.between(-3, 5)})}, {"dims", ints({dim})}});
+      case 2:
+        return done("repeat_interleave",
+                    {{"repeats", ints({random_.between(1, 3)})}, {"dim", ints({dim})}});
       case 3: return done(random_.one_of({"tril", "triu"}), {{"diagonal", random_.between(-2, 2)}});
       case 4: return done("diagonal", {{"offset", random_.between(-1, 1)}});
-      case 5: return done("pad", {{"pad", ints({1, 2})}, {"mode", random_.one_of({"reflect", "replicate", "circular"})}});
+      case 5:
+        return done("pad", {{"pad", ints({1, 2})},
+                            {"mode", random_.one_of({"reflect", "replicate", "circular"})}});
       default: return done("repeat", {{"repeats", ints(Dims(dims_of(v).size(), 2))}});
     }
   }
@@ -324,7 +371,9 @@ class Generator {
     bool exact = x->exact;
     for (int64_t more = random_.between(1, 2); more > 0; --more) {
       Dims dims = dims_of(x->value);
-      const Item* same = pick([&](const Item& i) { return i.value->dtype() == x->value->dtype() && dims_of(i.value) == dims; });
+      const Item* same = pick([&](const Item& i) {
+        return i.value->dtype() == x->value->dtype() && dims_of(i.value) == dims;
+      });
       Item part = same ? *same : *x;
       if (random_.chance(30)) {
         dims[static_cast<size_t>(dim)] = random_.between(1, 5);
@@ -342,10 +391,20 @@ class Generator {
     if (!x) return;
     const int64_t dim = dim_of(x->value);
     if (random_.chance(50))
-      return add("chunk", {x->value}, {{"chunks", random_.between(2, 3)}, {"dim", dim}}, x->bound, x->exact);
+      return add("chunk", {x->value}, {{"chunks", random_.between(2, 3)}, {"dim", dim}}, x->bound,
+                 x->exact);
     const int64_t size = dims_of(x->value)[static_cast<size_t>(dim)];
     if (size >= 2)
-      add("split", {x->value}, {{"split_size_or_sections", ints({1, size - 1})}, {"dim", dim}}, x->bound, x->exact);
+      add("split", {x->value}, {{"split_size_or_sections", ints({1, size - 1})}, {"dim", dim}},
+          x->bound, x->exact);
+  }
+
+  // Elements that remain when `dims` (none: all) are reduced.
+  static int64_t keep_count(const Value* value, const Dims& dims) {
+    if (dims.empty()) return 1;
+    Dims kept = dims_of(value);
+    for (const int64_t d : dims) kept[static_cast<size_t>(d)] = 1;
+    return elements(kept);
   }
 
   void reduction() {
@@ -356,35 +415,46 @@ class Generator {
     for (int d = 0; d < v->rank(); ++d)
       if (random_.chance(50)) dims.push_back(d);
     const Attrs attrs = {{"dim", ints(dims)}, {"keepdim", random_.chance(40)}};
-    if (v->dtype() == DType::boolean) return add(random_.one_of({"any", "all", "sum"}), {v}, attrs, 0, true);
-    if (is_integer(v->dtype())) return add(random_.one_of({"sum", "amax", "amin", "prod"}), {v}, attrs, 0, true);
+    if (v->dtype() == DType::boolean)
+      return add(random_.one_of({"any", "all", "sum"}), {v}, attrs, 0, true);
+    if (is_integer(v->dtype()))
+      return add(random_.one_of({"sum", "amax", "amin", "prod"}), {v}, attrs, 0, true);
     if (elements(dims_of(v)) == 0) return add("sum", {v}, attrs, 0, false);
     if (x->exact && random_.chance(20))
       return add(random_.one_of({"argmax", "argmin"}), {v}, {{"dim", ints({dim_of(v)})}}, 0, true);
-    switch (random_.below(5)) {
-      case 0: return add("mean", {v}, attrs, x->bound, false);
-      case 1: return add("amax", {v}, attrs, x->bound, x->exact);
-      case 2: return add("amin", {v}, attrs, x->bound, x->exact);
+    // Long sums of both signs cancel, and the rule measures errors by the result.
+    const int64_t outputs = keep_count(v, dims);
+    if (elements(dims_of(v)) / std::max<int64_t>(outputs, 1) > 16 || v->dtype() == DType::f64)
+      v = builder_.unary("abs", v);
+    switch (v->dtype() == DType::f64 ? random_.below(2) : random_.below(5)) {
+      case 0: return add("amax", {v}, attrs, x->bound, x->exact);
+      case 1: return add("amin", {v}, attrs, x->bound, x->exact);
+      case 2: return add("mean", {v}, attrs, x->bound, false);
       case 3: return add("logsumexp", {v}, attrs, x->bound + 8, false);
-      default: return add("sum", {v}, attrs, x->bound * static_cast<double>(elements(dims_of(v))), false);
+      default:
+        return add("sum", {v}, attrs, x->bound * static_cast<double>(elements(dims_of(v))), false);
     }
   }
 
   void scan() {
     const auto x = any(1);
-    if (!x || x->value->dtype() == DType::boolean) return;
+    if (!x || x->value->dtype() == DType::boolean || x->value->dtype() == DType::f64) return;
     const int64_t dim = dim_of(x->value);
-    add("cumsum", {x->value}, {{"dim", dim}}, x->bound * static_cast<double>(dims_of(x->value)[static_cast<size_t>(dim)]), false);
+    add("cumsum", {x->value}, {{"dim", dim}},
+        x->bound * static_cast<double>(dims_of(x->value)[static_cast<size_t>(dim)]), false);
   }
 
   // x plus noise: its rows surely vary.
-  Value* spread(const Item& x) { return builder_.add(x.value, input(x.value->dtype(), dims_of(x.value)).value); }
+  Value* spread(const Item& x) {
+    return builder_.add(x.value, input(x.value->dtype(), dims_of(x.value)).value);
+  }
 
   void norm() {
-    const auto x = any_float(1);
+    const auto x = any_summable(1);
     if (!x) return;
     if (random_.chance(50))
-      return add(random_.one_of({"softmax", "log_softmax"}), {x->value}, {{"dim", dim_of(x->value)}}, x->bound * 2 + 5, false);
+      return add(random_.one_of({"softmax", "log_softmax"}), {x->value},
+                 {{"dim", dim_of(x->value)}}, x->bound * 2 + 5, false);
     const int64_t last = dims_of(x->value).back();
     if (last < 2) return;
     std::vector<Value*> operands = {spread(*x)};
@@ -396,7 +466,7 @@ class Generator {
   }
 
   void matmul() {
-    const auto x = any_float(1);
+    const auto x = any_summable(1);
     if (!x) return;
     const Dims dims = dims_of(x->value);
     const int64_t k = dims.back(), n = random_.one_of(Dims{1, 2, 5, 8, 16, 17, 33, 64});
@@ -409,9 +479,11 @@ class Generator {
       return add("linear", operands, {}, bound + 1, false);
     }
     Dims other = {k, n};
-    if (dims.size() >= 3 && random_.chance(60)) other.insert(other.begin(), dims.begin(), dims.end() - 2);
+    if (dims.size() >= 3 && random_.chance(60))
+      other.insert(other.begin(), dims.begin(), dims.end() - 2);
     if (random_.chance(30) && dims.size() == 2)
-      return add("matmul", {builder_.transpose(x->value, 0, 1), x->value}, {}, std::sqrt(static_cast<double>(dims[0])) * 3 * x->bound * x->bound, false);
+      return add("matmul", {builder_.transpose(x->value, 0, 1), x->value}, {},
+                 std::sqrt(static_cast<double>(dims[0])) * 3 * x->bound * x->bound, false);
     add("matmul", {x->value, leaf(dtype, other).value}, {}, bound, false);
   }
 
@@ -420,44 +492,54 @@ class Generator {
     if (x.value->rank() == 4) return x.value;
     const int64_t count = elements(dims_of(x.value));
     for (const int64_t side : {8, 5, 4, 3, 2})
-      if (count % (side * side * 2) == 0 && count > 0) return builder_.reshape(x.value, {1, count / (side * side), side, side});
+      if (count % (side * side * 2) == 0 && count > 0)
+        return builder_.reshape(x.value, {1, count / (side * side), side, side});
     return input(x.value->dtype(), {2, 4, 7, 6}).value;
   }
 
   void conv() {
-    const auto x = any_float();
+    const auto x = any_summable();
     if (!x) return;
     Value* v = image(*x);
     const int64_t channels = dims_of(v)[1], out = random_.one_of(Dims{2, 4, 8, 12});
     const bool depthwise = random_.chance(20);
     const int64_t side = random_.one_of(Dims{1, 2, 3});
     if (channels * out > 2048) return;
-    std::vector<Value*> operands = {v, leaf(v->dtype(), {depthwise ? channels : out, depthwise ? 1 : channels, side, side}).value};
-    if (random_.chance(50)) operands.push_back(weight(v->dtype(), {depthwise ? channels : out}, 1).value);
+    std::vector<Value*> operands = {
+        v,
+        leaf(v->dtype(), {depthwise ? channels : out, depthwise ? 1 : channels, side, side}).value};
+    if (random_.chance(50))
+      operands.push_back(weight(v->dtype(), {depthwise ? channels : out}, 1).value);
     const double terms = static_cast<double>((depthwise ? 1 : channels) * side * side);
     add("conv2d", operands,
-        {{"stride", ints({random_.between(1, 2), 1})}, {"padding", random_.between(0, 1)}, {"groups", depthwise ? channels : int64_t{1}}},
+        {{"stride", ints({random_.between(1, 2), 1})},
+         {"padding", random_.between(0, 1)},
+         {"groups", depthwise ? channels : int64_t{1}}},
         3 * std::sqrt(terms) * std::max(x->bound, 2.0) + 1, false);
   }
 
   void pool() {
-    const auto x = any_float();
+    const auto x = any_summable();
     if (!x) return;
     const int64_t side = random_.between(1, 3);
     const bool max = random_.chance(50);
-    add(max ? "max_pool2d" : "avg_pool2d", {image(*x)}, {{"kernel_size", side}, {"stride", random_.between(1, 2)}, {"padding", side / 2}},
+    add(max ? "max_pool2d" : "avg_pool2d", {image(*x)},
+        {{"kernel_size", side}, {"stride", random_.between(1, 2)}, {"padding", side / 2}},
         std::max(x->bound, 2.0), max && x->exact);
   }
 
   void attention() {
-    const auto x = any_float(2);
+    const auto x = any_summable(2);
     if (!x) return;
     const Dims dims = dims_of(x->value);
-    if (elements(dims) == 0) return;
+    // 16-bit scores are rounded where they are stored, but their f32 log-sum-exp is compared as
+    // f32.
+    if (elements(dims) == 0 || x->value->dtype() != DType::f32) return;
     Dims keys = dims;
     keys[keys.size() - 2] = random_.between(1, 9);
     const DType dtype = x->value->dtype();
-    add("scaled_dot_product_attention", {x->value, input(dtype, keys).value, input(dtype, keys).value},
+    add("scaled_dot_product_attention",
+        {x->value, input(dtype, keys).value, input(dtype, keys).value},
         {{"is_causal", random_.chance(30)}}, 2 + 2 * x->bound, false);
   }
 
@@ -478,14 +560,21 @@ class Generator {
         Dims ids = shape();
         ids.resize(std::min<size_t>(ids.size(), 2));
         if (elements(ids) * dims[1] > options_.max_elements) return;
-        return done("embedding", {input(index_type, ids, std::pair<int64_t, int64_t>(0, dims[0])).value, v}, {});
+        return done("embedding",
+                    {input(index_type, ids, std::pair<int64_t, int64_t>(0, dims[0])).value, v}, {});
       }
       case 1:
-        return done("index_select", {v, input(index_type, {random_.between(1, 9)}, std::pair<int64_t, int64_t>(0, size)).value}, {{"dim", dim}});
+        return done(
+            "index_select",
+            {v, input(index_type, {random_.between(1, 9)}, std::pair<int64_t, int64_t>(0, size))
+                    .value},
+            {{"dim", dim}});
       case 2: {
         Dims chosen = dims;
         chosen[static_cast<size_t>(dim)] = random_.between(1, 7);
-        return done("gather", {v, input(index_type, chosen, std::pair<int64_t, int64_t>(0, size)).value}, {{"dim", dim}});
+        return done("gather",
+                    {v, input(index_type, chosen, std::pair<int64_t, int64_t>(0, size)).value},
+                    {{"dim", dim}});
       }
       default: break;
     }
@@ -498,7 +587,8 @@ class Generator {
     add("scatter_add", {v, at, source.value}, {{"dim", dim}}, x->bound + 12, false);
   }
 
-  // Whatever nothing else uses, and now and then something in the middle, an input or the same value twice.
+  // Whatever nothing else uses, and now and then something in the middle, an input or the same
+  // value twice.
   void choose_outputs() {
     const auto uses = graph_.uses();
     for (const Item& item : items_) {
@@ -527,6 +617,8 @@ class Generator {
 
 }  // namespace
 
-Graph random_graph(uint64_t seed, const RandomGraphOptions& options) { return Generator(seed, options).run(); }
+Graph random_graph(uint64_t seed, const RandomGraphOptions& options) {
+  return Generator(seed, options).run();
+}
 
 }  // namespace tcc::test

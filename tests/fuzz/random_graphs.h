@@ -13,9 +13,9 @@ struct RandomGraphOptions {
   int64_t max_elements = 4096;  // of one value
 };
 
-// The same graph for the same seed on every machine. Floats stay within a few tens, nothing divides by what may be
-// near 0, and what is discontinuous (comparisons, rounding, arg reductions) only sees floats that were computed without
-// rounding, so that a right compiler passes ir::compare.
+// The same graph for the same seed on every machine. Floats stay within a few tens, nothing divides
+// by what may be near 0, and what is discontinuous (comparisons, rounding, arg reductions) only
+// sees floats that were computed without rounding, so that a right compiler passes ir::compare.
 ir::Graph random_graph(uint64_t seed, const RandomGraphOptions& options = {});
 
 // A small graph that still fails: one output, and as many nodes as possible replaced by inputs.

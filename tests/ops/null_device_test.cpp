@@ -1,4 +1,5 @@
-// Bookkeeping of every op's executable: launches, buffers and outputs on a device that computes nothing.
+// Bookkeeping of every op's executable: launches, buffers and outputs on a device that computes
+// nothing.
 #include <gtest/gtest.h>
 
 #include "ir/text.h"

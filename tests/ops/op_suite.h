@@ -1,5 +1,5 @@
-// Every op of the table against its reference on devices: one test per device and op. A file that includes this says
-// on which devices.
+// Every op of the table against its reference on devices: one test per device and op. A file that
+// includes this says on which devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ inline bool has_float(const ir::OpSample& sample) {
   return std::ranges::any_of(sample.inputs, [](const ir::Type& t) { return is_float(t.dtype); });
 }
 
-// The sample with all floats f32 and every operand of one shape, whose elements pair up all special values; nothing
-// where the op is not elementwise in that sense.
+// The sample with all floats f32 and every operand of one shape, whose elements pair up all special
+// values; nothing where the op is not elementwise in that sense.
 inline std::optional<ir::OpSample> elementwise_sample(const ir::OpDef& op, ir::OpSample sample,
                                                       int64_t elements) {
   for (ir::Type& type : sample.inputs) {
