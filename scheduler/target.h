@@ -38,6 +38,7 @@ struct Target {
   bool storage16 = true, storage8 = true;
   bool int64 = true, float64 = true;
   bool subgroup_shuffle = true;
+  bool native_exp2 = false;     // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
   bool unified_memory = false;  // host memory is device memory
   // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the next templates on.
   std::vector<std::string> matrix_units;

@@ -107,6 +107,7 @@ constexpr Field kFields[] = {
     {"int64", true, [](Target& t, const Entry& e) { t.int64 = e.flag(); }},
     {"float64", true, [](Target& t, const Entry& e) { t.float64 = e.flag(); }},
     {"subgroup_shuffle", true, [](Target& t, const Entry& e) { t.subgroup_shuffle = e.flag(); }},
+    {"native_exp2", false, [](Target& t, const Entry& e) { t.native_exp2 = e.flag(); }},
     {"unified_memory", false, [](Target& t, const Entry& e) { t.unified_memory = e.flag(); }},
     {"is_cpu", false, [](Target& t, const Entry& e) { t.is_cpu = e.flag(); }},
     {"matrix_units", false, read_matrix_units},

@@ -20,6 +20,7 @@ struct Dialect {
   std::string prelude;        // device source file with the type names
   // What a kernel's text starts with; {extensions} is replaced by the lines of `extension` that it needs.
   std::string header;
+  std::string native_exp2;   // before the prelude where the device's exp2 is exact enough for exp
   std::string wide_header;    // added before the prelude when 64-bit integers are used
   std::map<std::string, std::string, std::less<>> extensions;  // "lanes", "storage16", "storage8", ...
 

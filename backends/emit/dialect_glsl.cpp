@@ -15,6 +15,7 @@ const Dialect& glsl_dialect() {
         "#extension GL_EXT_buffer_reference : require\n"
         "#extension GL_EXT_control_flow_attributes : require\n"
         "{extensions}";
+    d.native_exp2 = "#define TCC_HAS_NATIVE_EXP2\n";
     d.wide_header = "#define TCC_USE_I64\n";
     d.extensions = {
         {"lanes", "#extension GL_KHR_shader_subgroup_basic : require\n"

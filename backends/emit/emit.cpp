@@ -21,7 +21,7 @@ using sched::Kernel;
 class Unit {
  public:
   Unit(const Kernel& kernel, const sched::Target& target, const EmitOptions& options)
-      : kernel_(kernel), options_(options), d_(dialect_for(target.api)) {
+      : kernel_(kernel), target_(target), options_(options), d_(dialect_for(target.api)) {
     auto bytes = static_cast<int64_t>(kernel.arguments.size()) * 8;
     table_ = !d_.table_block.empty() && bytes > target.push_constant_bytes;
   }
@@ -31,6 +31,7 @@ class Unit {
     std::string library = library_sections(sections_used(code));
     std::string types = buffer_types();
     std::string text = head(code + library + types);
+    if (options_.library && target_.native_exp2) text += d_.native_exp2;
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
     text += types;
     text += code;
@@ -172,6 +173,7 @@ class Unit {
   }
 
   const Kernel& kernel_;
+  const sched::Target& target_;
   EmitOptions options_;
   const Dialect& d_;
   bool table_ = false;
