@@ -423,16 +423,18 @@ class Generator {
     if (x->exact && random_.chance(20))
       return add(random_.one_of({"argmax", "argmin"}), {v}, {{"dim", ints({dim_of(v)})}}, 0, true);
     // Long sums of both signs cancel, and the rule measures errors by the result.
+    Value* summed = v;
     const int64_t outputs = keep_count(v, dims);
     if (elements(dims_of(v)) / std::max<int64_t>(outputs, 1) > 16 || v->dtype() == DType::f64)
-      v = builder_.unary("abs", v);
+      summed = builder_.unary("abs", v);
     switch (v->dtype() == DType::f64 ? random_.below(2) : random_.below(5)) {
       case 0: return add("amax", {v}, attrs, x->bound, x->exact);
       case 1: return add("amin", {v}, attrs, x->bound, x->exact);
-      case 2: return add("mean", {v}, attrs, x->bound, false);
+      case 2: return add("mean", {summed}, attrs, x->bound, false);
       case 3: return add("logsumexp", {v}, attrs, x->bound + 8, false);
       default:
-        return add("sum", {v}, attrs, x->bound * static_cast<double>(elements(dims_of(v))), false);
+        return add("sum", {summed}, attrs, x->bound * static_cast<double>(elements(dims_of(v))),
+                   false);
     }
   }
 
