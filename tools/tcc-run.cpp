@@ -139,7 +139,7 @@ class Run {
     if (error) fail_input("--emit ", options_.emit, ": ", error.message());
     std::string ending = backends::dialect_for(executable.target.api).emit_ending;
     for (size_t i = 0; i < executable.kernels.size(); ++i) {
-      char number[8];
+      char number[24];
       std::snprintf(number, sizeof number, "%03zu", i);
       write_file_atomic(std::filesystem::path(options_.emit) / (std::string(number) + "_" + executable.kernels[i].region + ending), executable.kernels[i].source);
     }
