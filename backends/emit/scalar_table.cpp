@@ -160,7 +160,8 @@ std::string spell_cast(DType from, DType to, const std::string& value) {
     return "tcc_" + half + "_to_f32(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" + half + "(" + number + "))";
   }
   if (source == target) return wrap_narrow(to, value);
-  if (is_float(from) && !is_float(to)) return wrap_narrow(to, "tcc_" + source + "_to_" + target + "(" + value + ")");
+  // Saturates at the narrow type's bounds.
+  if (is_float(from) && !is_float(to)) return "tcc_" + source + "_to_" + std::string(name(to)) + "(" + value + ")";
   if (source == "i32" && to == DType::i64) return "tcc_i32_to_i64(" + value + ")";
   return wrap_narrow(to, target + "(" + value + ")");
 }

@@ -136,7 +136,7 @@ TEST_P(Golden, GlslCompilesAndIsValid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace tcc::backends
