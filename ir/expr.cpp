@@ -352,6 +352,10 @@ Expr reduce(ReduceKind kind, std::vector<SymInt> axes, const Expr& body) {
     const AtomPtr atom = axis.as_atom();
     TCC_CHECK(atom && atom->kind == Atom::Kind::axis, axis, " is not an axis");
   }
+  const auto is_empty = [](const SymInt& axis) { return axis.as_atom()->args[0].is(0); };
+  if (std::ranges::any_of(axes, is_empty) && !is_arg(kind))
+    return is_float(body->dtype) ? constant(body->dtype, identity(kind, body->dtype))
+                                 : constant_int(body->dtype, identity_int(kind, body->dtype));
   if (axes.empty()) return is_arg(kind) ? constant_int(DType::i64, 0) : body;
   auto node = new_node(Kind::reduce, is_arg(kind) ? DType::i64 : body->dtype);
   node->reduce = kind;

@@ -159,6 +159,7 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
   ContractionPlan plan;
   plan.op = node->op->contraction(*node);
   plan.accumulator = compute_dtype(result->dtype());
+  if (ir::product(plan.op.k).is(0)) return std::nullopt;  // zeros, and operands without memory
   std::vector<SymInt> batch = named_axes("b", plan.op.batch), m = named_axes("m", plan.op.m),
                       n = named_axes("n", plan.op.n), k = named_axes("k", plan.op.k);
   ir::Access a = plan.op.a(batch, m, k), b = plan.op.b(batch, k, n);
