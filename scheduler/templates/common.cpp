@@ -64,6 +64,13 @@ std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<i
   return index;
 }
 
+int64_t coefficient(const SymInt& offset, const SymInt& axis) {
+  if (axis.is_const()) return 0;
+  for (const auto& term : offset.terms())
+    if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key) return term.coefficient;
+  return offset.uses(axis.as_atom()) ? -1 : 0;
+}
+
 int64_t power_of_two_at_least(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;

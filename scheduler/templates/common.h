@@ -22,6 +22,9 @@ std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int
 std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
                                        const Layout& layout);
 
+// How far `offset` moves with one step of `axis`: 0 when it does not depend on it, -1 when not by a fixed amount.
+int64_t coefficient(const SymInt& offset, const SymInt& axis);
+
 // The power of two at or above / below n (n >= 1).
 int64_t power_of_two_at_least(int64_t n);
 int64_t power_of_two_at_most(int64_t n);

@@ -30,13 +30,6 @@ bool uses_axis(const ir::Access& access, const SymInt& axis) {
                      [&](const SymInt& i) { return i.uses(axis.as_atom()); });
 }
 
-int64_t coefficient(const SymInt& offset, const SymInt& axis) {
-  if (axis.is_const()) return 0;
-  for (const auto& term : offset.terms())
-    if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key) return term.coefficient;
-  return offset.uses(axis.as_atom()) ? -1 : 0;
-}
-
 // The load of the largest buffer in `e`, or null.
 Expr main_load(const Region& region, const Expr& e) {
   Expr best;

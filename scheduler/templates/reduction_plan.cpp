@@ -35,12 +35,6 @@ bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& 
   Expr body = inliner.value_at(input, join_index(reduction.dims, kept, reduced));
   int64_t best = -1;
   bool inner = true;
-  auto coefficient = [](const SymInt& offset, const SymInt& axis) -> int64_t {
-    if (axis.is_const()) return 0;
-    for (const auto& term : offset.terms())
-      if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key) return term.coefficient;
-    return 0;
-  };
   ir::visit(body, [&](const Expr& e) {
     if (e->kind != ir::ExprNode::Kind::load) return;
     int64_t elements = region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements;

@@ -13,12 +13,6 @@ namespace {
 
 using ir::ExprNode;
 
-int64_t coefficient(const SymInt& offset, const SymInt& axis) {
-  for (const auto& term : offset.terms())
-    if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key) return term.coefficient;
-  return 0;
-}
-
 // Nothing but sums of axes with coefficients.
 bool is_affine(const SymInt& offset) {
   for (const auto& term : offset.terms())
