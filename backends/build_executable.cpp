@@ -32,9 +32,11 @@ std::array<uint32_t, 3> split_grid(int64_t grid, const sched::Target& target) {
   return {static_cast<uint32_t>(columns), static_cast<uint32_t>(rows), 1};
 }
 
-Lowered lower_region(const Region& region, const sched::Template& kernel_template, const sched::ConfigChoice& choice,
-                     const sched::Target& target, const CompileOptions& options) {
-  sched::Kernel kernel = sched::legalize(kernel_template.lower(region, choice.config, target), target);
+Lowered lower_region(const Region& region, const sched::Template& kernel_template,
+                     const sched::ConfigChoice& choice, const sched::Target& target,
+                     const CompileOptions& options) {
+  sched::Kernel kernel =
+      sched::legalize(kernel_template.lower(region, choice.config, target), target);
   EmittedKernel emitted = emit(kernel, target);
   Lowered lowered;
   lowered.region = &region;
@@ -54,11 +56,12 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.flops = kernel.flops;
   binary.bytes = kernel.bytes;
   if (options.dump) lowered.kernel_text = sched::to_string(kernel);
-  // Device sources are unrolled by hand as far as it pays: SPIRV-Tools would take a second for what the driver does in
-  // a tenth of one.
+  // Device sources are unrolled by hand as far as it pays: SPIRV-Tools would take a second for what
+  // the driver does in a tenth of one.
   bool optimize = kernel.is_generated();
   if (options.binaries)
-    binary.code = compile_source(binary.source, binary.region, target, options.cache, options.validate, optimize);
+    binary.code = compile_source(binary.source, binary.region, target, options.cache,
+                                 options.validate, optimize);
   return lowered;
 }
 
@@ -90,7 +93,8 @@ std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     int64_t offset = 0;
     for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * layout.strides[d];
-    std::copy_n(tensor.data() + static_cast<size_t>(i) * element, element, bytes.data() + static_cast<size_t>(offset) * element);
+    std::copy_n(tensor.data() + static_cast<size_t>(i) * element, element,
+                bytes.data() + static_cast<size_t>(offset) * element);
     for (size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d]) break;
       index[d] = 0;
@@ -105,7 +109,8 @@ class Builder {
       : graph_(*scheduled.graph), target_(target), options_(options) {
     for (const Region& region : scheduled.regions)
       // What has no elements needs no kernel.
-      if (std::any_of(region.outputs.begin(), region.outputs.end(), [](const ir::Value* v) { return sched::numel(v) > 0; }))
+      if (std::any_of(region.outputs.begin(), region.outputs.end(),
+                      [](const ir::Value* v) { return sched::numel(v) > 0; }))
         regions_.push_back(&region);
   }
 
@@ -118,8 +123,10 @@ class Builder {
     for (size_t i = 0; i < regions_.size(); ++i) {
       sched::Launch launch;
       launch.kernel = kernel_of_[i];
-      for (const ir::Value* value : regions_[i]->inputs) launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
-      for (const ir::Value* value : regions_[i]->outputs) launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
+      for (const ir::Value* value : regions_[i]->inputs)
+        launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
+      for (const ir::Value* value : regions_[i]->outputs)
+        launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
       executable_.launches.push_back(std::move(launch));
     }
     if (options_.dump) options_.dump("plan", plan_text());
@@ -135,12 +142,15 @@ class Builder {
       if (inserted) first.push_back(i);
       kernel_of_.push_back(static_cast<int>(entry->second));
     }
-    const sched::ConfigSource& configs = options_.configs ? *options_.configs : sched::analytic_configs();
+    const sched::ConfigSource& configs =
+        options_.configs ? *options_.configs : sched::analytic_configs();
     std::vector<Lowered> lowered(first.size());
     parallel_each(first.size(), [&](size_t i) {
       const Region& region = *regions_[first[i]];
       const sched::Template& kernel_template = sched::template_for(region, target_);
-      lowered[i] = lower_region(region, kernel_template, configs.choose(kernel_template, region, target_), target_, options_);
+      lowered[i] =
+          lower_region(region, kernel_template, configs.choose(kernel_template, region, target_),
+                       target_, options_);
     });
     std::string kernels, sources;
     for (Lowered& kernel : lowered) {
@@ -154,7 +164,8 @@ class Builder {
     }
   }
 
-  int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout, int64_t offset) {
+  int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout,
+                 int64_t offset) {
     BufferInfo info;
     info.kind = kind;
     info.name = value->name;
@@ -168,14 +179,18 @@ class Builder {
   }
 
   void place_outside_buffers() {
-    auto row_major = [](const ir::Value* value) { return sched::Layout::row_major(ir::const_shape(*value)); };
+    auto row_major = [](const ir::Value* value) {
+      return sched::Layout::row_major(ir::const_shape(*value));
+    };
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-      int buffer = add_buffer(BufferInfo::Kind::input, graph_.inputs[i], row_major(graph_.inputs[i]), static_cast<int64_t>(i));
+      int buffer = add_buffer(BufferInfo::Kind::input, graph_.inputs[i],
+                              row_major(graph_.inputs[i]), static_cast<int64_t>(i));
       executable_.inputs.push_back(buffer);
       buffers_[graph_.inputs[i]] = buffer;
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      int buffer = add_buffer(BufferInfo::Kind::output, graph_.outputs[i], row_major(graph_.outputs[i]), static_cast<int64_t>(i));
+      int buffer = add_buffer(BufferInfo::Kind::output, graph_.outputs[i],
+                              row_major(graph_.outputs[i]), static_cast<int64_t>(i));
       if (i < graph_.output_names.size()) executable_.buffers.back().name = graph_.output_names[i];
       executable_.outputs.push_back(buffer);
       buffers_[graph_.outputs[i]] = buffer;
@@ -195,20 +210,25 @@ class Builder {
       // What has no elements has no producer either, and is nowhere.
       const bool empty = sched::numel(value) == 0;
       TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
-      return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout, empty ? 0 : offsets_.at(value));
+      return buffers_[value] =
+                 add_buffer(BufferInfo::Kind::arena, value, layout, empty ? 0 : offsets_.at(value));
     }
     ir::ConstantPtr data = value->data;
     auto make = [data, layout] { return pack(*data->load(), layout); };
-    executable_.constants.push_back({value->name, layout.elements * size_bytes(value->dtype()),
-                                     std::make_shared<const std::function<std::vector<std::byte>()>>(make)});
+    executable_.constants.push_back(
+        {value->name, layout.elements * size_bytes(value->dtype()),
+         std::make_shared<const std::function<std::vector<std::byte>()>>(make)});
     auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
     return buffers_[value] = add_buffer(BufferInfo::Kind::constant, value, layout, number);
   }
 
   std::string plan_text() const {
-    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ", executable_.live_bytes_peak, " live\n");
+    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ",
+                           executable_.live_bytes_peak, " live\n");
     for (const BufferInfo& buffer : executable_.buffers)
-      if (buffer.kind == BufferInfo::Kind::arena) text += str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name, "\n");
+      if (buffer.kind == BufferInfo::Kind::arena)
+        text +=
+            str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name, "\n");
     return text;
   }
 
@@ -230,7 +250,8 @@ std::string regions_text(const std::vector<Region>& regions) {
     text += region.name() + "\n";
     auto list = [&](std::string_view what, const std::vector<const ir::Value*>& values) {
       text += "  " + std::string(what);
-      for (const ir::Value* value : values) text += " " + value->name + ":" + ir::to_string(value->type);
+      for (const ir::Value* value : values)
+        text += " " + value->name + ":" + ir::to_string(value->type);
       text += "\n";
     };
     list("in ", region.inputs);
@@ -239,13 +260,16 @@ std::string regions_text(const std::vector<Region>& regions) {
   return text;
 }
 
-sched::Executable build_executable(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options) {
+sched::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
+                                   const CompileOptions& options) {
   return Builder(scheduled, target, options).run();
 }
 
-sched::KernelBinary compile_region(const Region& region, const sched::Template& kernel_template, const sched::Config& config,
-                                   const sched::Target& target, const CompileOptions& options) {
-  return lower_region(region, kernel_template, {config, sched::Tier::exact}, target, options).binary;
+sched::KernelBinary compile_region(const Region& region, const sched::Template& kernel_template,
+                                   const sched::Config& config, const sched::Target& target,
+                                   const CompileOptions& options) {
+  return lower_region(region, kernel_template, {config, sched::Tier::exact}, target, options)
+      .binary;
 }
 
 }  // namespace tcc::backends

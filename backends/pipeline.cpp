@@ -30,25 +30,31 @@ GraphStage pass(std::string_view name, Pass run) {
   return {name, [run](auto& graph, const auto&, const auto&) { run(*graph); }};
 }
 
-// The stages on the graph IR, in order. Then come: partition, configure, lower, emit, compile, plan.
+// The stages on the graph IR, in order. Then come: partition, configure, lower, emit, compile,
+// plan.
 const std::vector<GraphStage>& graph_stages() {
   static const std::vector<GraphStage> stages = {
-      {"bind", [](auto& graph, const auto&, const CompileOptions& options) {
+      {"bind",
+       [](auto& graph, const auto&, const CompileOptions& options) {
          graph = std::make_unique<ir::Graph>(graph->bind(options.dims));
        }},
-      {"precision", [](auto& graph, const auto&, const CompileOptions& options) {
-         if (options.dtype) graph = std::make_unique<ir::Graph>(ir::convert_precision(*graph, *options.dtype));
+      {"precision",
+       [](auto& graph, const auto&, const CompileOptions& options) {
+         if (options.dtype)
+           graph = std::make_unique<ir::Graph>(ir::convert_precision(*graph, *options.dtype));
        }},
       pass("simplify", [](ir::Graph& graph) { ir::simplify(graph); }),
       pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
       pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
       pass("decompose", [](ir::Graph& graph) { ir::decompose(graph); }),
-      {"split-reductions", [](auto& graph, const sched::Target& target, const auto&) { sched::split_reductions(*graph, target); }},
-      pass("simplify-primitives", [](ir::Graph& graph) {
-        ir::decompose(graph);  // what splitting composed
-        ir::simplify(graph);
-        ir::eliminate_common_subexpressions(graph);
-      }),
+      {"split-reductions", [](auto& graph, const sched::Target& target,
+                              const auto&) { sched::split_reductions(*graph, target); }},
+      pass("simplify-primitives",
+           [](ir::Graph& graph) {
+             ir::decompose(graph);  // what splitting composed
+             ir::simplify(graph);
+             ir::eliminate_common_subexpressions(graph);
+           }),
       pass("fold-constants", [](ir::Graph& graph) { ir::fold_constants(graph); }),
       pass("dead-code", [](ir::Graph& graph) { ir::eliminate_dead_code(graph); }),
       pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
@@ -65,7 +71,8 @@ std::vector<std::string_view> stage_names() {
   return names;
 }
 
-Scheduled schedule(const ir::Graph& graph, const sched::Target& target, const CompileOptions& options) {
+Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
+                   const CompileOptions& options) {
   Scheduled result;
   result.graph = std::make_unique<ir::Graph>(graph.clone());
   for (const GraphStage& stage : graph_stages()) {
@@ -81,7 +88,8 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target, const Co
   return result;
 }
 
-sched::Executable compile(const ir::Graph& graph, const sched::Target& target, const CompileOptions& options) {
+sched::Executable compile(const ir::Graph& graph, const sched::Target& target,
+                          const CompileOptions& options) {
   Scheduled scheduled = schedule(graph, target, options);
   return build_executable(scheduled, target, options);
 }

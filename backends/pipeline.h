@@ -1,4 +1,5 @@
-// The whole compiler, stage by stage: a graph in, an Executable out. `stages()` in pipeline.cpp is the list.
+// The whole compiler, stage by stage: a graph in, an Executable out. `stages()` in pipeline.cpp is
+// the list.
 #pragma once
 
 #include <functional>
@@ -23,12 +24,12 @@ struct CompileOptions {
   std::map<std::string, int64_t, std::less<>> dims;  // symbols; the graph's defaults fill the rest
   std::optional<DType> dtype;                        // casts the graph's floating point
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
-  bool strict_rounding = false;                      // round after every op, as an eager framework does
-  bool fuse = true;                                  // false: one kernel per op
-  bool validate = false;                             // spirv-val on every module
-  const sched::ConfigSource* configs = nullptr;      // null: the templates' defaults
-  KernelCache* cache = nullptr;                      // null: compile everything
-  bool binaries = true;                              // false: source text only
+  bool strict_rounding = false;                  // round after every op, as an eager framework does
+  bool fuse = true;                              // false: one kernel per op
+  bool validate = false;                         // spirv-val on every module
+  const sched::ConfigSource* configs = nullptr;  // null: the templates' defaults
+  KernelCache* cache = nullptr;                  // null: compile everything
+  bool binaries = true;                          // false: source text only
   // Called after every stage with its name and the state as text, when set.
   std::function<void(std::string_view stage, const std::string& text)> dump;
 };
@@ -36,19 +37,24 @@ struct CompileOptions {
 // The stages' names, in order: what --dump-after takes.
 std::vector<std::string_view> stage_names();
 
-// Compiles for `target`; needs no device. Throws Error: bad_input for what is wrong with the graph, device for what the
-// target or its compiler cannot do.
-sched::Executable compile(const ir::Graph& graph, const sched::Target& target, const CompileOptions& options = {});
+// Compiles for `target`; needs no device. Throws Error: bad_input for what is wrong with the graph,
+// device for what the target or its compiler cannot do.
+sched::Executable compile(const ir::Graph& graph, const sched::Target& target,
+                          const CompileOptions& options = {});
 
-// The first half: the bound, simplified, decomposed graph and its regions in execution order (pointing into it).
+// The first half: the bound, simplified, decomposed graph and its regions in execution order
+// (pointing into it).
 struct Scheduled {
   std::unique_ptr<ir::Graph> graph;
   std::vector<sched::Region> regions;
 };
-Scheduled schedule(const ir::Graph& graph, const sched::Target& target, const CompileOptions& options = {});
+Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
+                   const CompileOptions& options = {});
 
-// One region with one config, compiled: what a tuner measures. Buffers are the region's inputs, then its outputs.
-sched::KernelBinary compile_region(const sched::Region& region, const sched::Template& kernel_template,
+// One region with one config, compiled: what a tuner measures. Buffers are the region's inputs,
+// then its outputs.
+sched::KernelBinary compile_region(const sched::Region& region,
+                                   const sched::Template& kernel_template,
                                    const sched::Config& config, const sched::Target& target,
                                    const CompileOptions& options = {});
 

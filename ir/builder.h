@@ -1,5 +1,5 @@
-// Adds nodes to a graph with the words of the field: the way ops state their composition, tests and C++ users build
-// graphs, and passes make new nodes.
+// Adds nodes to a graph with the words of the field: the way ops state their composition, tests and
+// C++ users build graphs, and passes make new nodes.
 #pragma once
 
 #include <initializer_list>
@@ -21,7 +21,7 @@ class Builder {
   Value* op(std::string_view name, std::vector<Value*> inputs, Attrs attrs = {});
   std::vector<Value*> ops(std::string_view name, std::vector<Value*> inputs, Attrs attrs = {});
 
-  Value* scalar(DType dtype, double value);  // a constant of shape []
+  Value* scalar(DType dtype, double value);                     // a constant of shape []
   Value* splat(DType dtype, const Shape& shape, double value);  // `full`
   // x as `dtype`; x itself where it has it already.
   Value* cast(Value* x, DType dtype);
@@ -42,7 +42,8 @@ class Builder {
   Value* unsqueeze(Value* x, int64_t dim);
   Value* slice(Value* x, int64_t dim, const SymInt& start, const SymInt& end, int64_t step = 1);
   // sum, mean, prod, amax, amin, ...
-  Value* reduce(std::string_view name, Value* x, const std::vector<int64_t>& dims, bool keepdim = false);
+  Value* reduce(std::string_view name, Value* x, const std::vector<int64_t>& dims,
+                bool keepdim = false);
   Value* matmul(Value* a, Value* b) { return op("matmul", {a, b}); }
 
  private:

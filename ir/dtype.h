@@ -1,4 +1,5 @@
-// Element types. The list stays open (f8, int4): nothing outside this file may enumerate it exhaustively.
+// Element types. The list stays open (f8, int4): nothing outside this file may enumerate it
+// exhaustively.
 #pragma once
 
 #include <cstdint>

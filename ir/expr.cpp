@@ -51,7 +51,6 @@ bool is_power_of_two(const Expr& e) {
 }
 
 // ---- index values
-// ---------------------------------------------------------------------------------------------------
 
 std::optional<SymInt> as_index(const Expr& e) {
   if (e->kind == Kind::index) return e->index;
@@ -124,7 +123,6 @@ Expr simplify_indices(Fn fn, const Expr& x, const Expr& y) {
 }
 
 // ---- functions
-// ------------------------------------------------------------------------------------------------------
 
 Expr simplify_float(Fn fn, const std::vector<Expr>& args) {
   const Expr& x = args[0];

@@ -1,8 +1,9 @@
-// Scalar loop expressions: what one element of an op's output is, in terms of elements of its inputs.
+// Scalar loop expressions: what one element of an op's output is, in terms of elements of its
+// inputs.
 //
-// Immutable and shared. Scheduling inlines them into one another, so that a fused kernel is one expression per output
-// (plus reductions); backends/emit prints them. Float arithmetic on f16 and bf16 values is done in f32: expressions
-// never compute in a 16-bit type, `cast` rounds.
+// Immutable and shared. Scheduling inlines them into one another, so that a fused kernel is one
+// expression per output (plus reductions); backends/emit prints them. Float arithmetic on f16 and
+// bf16 values is done in f32: expressions never compute in a 16-bit type, `cast` rounds.
 #pragma once
 
 #include <functional>
@@ -24,24 +25,25 @@ struct ExprNode {
     load,      // element `offset` of buffer `buffer`; dtype is the compute dtype of what is stored
     var,       // a variable of the kernel: an accumulator, a reduced value, a hook's parameter
     call,      // fn(args...)
-    cast,      // args[0] converted to dtype; rounds when the dtype is narrower, so f32 -> bf16 -> f32 rounds
-    reduce,    // serial reduction of args[0] over `axes`, within one thread
+    cast,    // args[0] converted to dtype; rounds when the dtype is narrower, so f32 -> bf16 -> f32
+             // rounds
+    reduce,  // serial reduction of args[0] over `axes`, within one thread
     // Only in kernels (scheduler/kernel.h):
-    element,   // name[index]: an element of a register or shared array
-    shuffle,   // args[0] as the lane whose subgroup index differs by xor `integer` has it
+    element,  // name[index]: an element of a register or shared array
+    shuffle,  // args[0] as the lane whose subgroup index differs by xor `integer` has it
   };
   Kind kind;
-  DType dtype;                // of the value; f16/bf16 only as the result of a cast
-  Fn fn{};                    // call
-  ReduceKind reduce{};        // reduce
-  double number = 0;          // constant, floats
-  int64_t integer = 0;        // constant, integers and bool
-  int buffer = -1;            // load: the kernel's buffer slot
-  DType stored{};             // load: dtype in memory
-  SymInt index;               // index: the value; load: the flat element offset; element: which
-  std::string name;           // var, element
+  DType dtype;          // of the value; f16/bf16 only as the result of a cast
+  Fn fn{};              // call
+  ReduceKind reduce{};  // reduce
+  double number = 0;    // constant, floats
+  int64_t integer = 0;  // constant, integers and bool
+  int buffer = -1;      // load: the kernel's buffer slot
+  DType stored{};       // load: dtype in memory
+  SymInt index;         // index: the value; load: the flat element offset; element: which
+  std::string name;     // var, element
   std::vector<Expr> args;
-  std::vector<SymInt> axes;   // reduce: axis atoms
+  std::vector<SymInt> axes;  // reduce: axis atoms
 };
 
 Expr constant(DType dtype, double value);
@@ -51,7 +53,8 @@ Expr load(int buffer, DType stored, const SymInt& offset);
 Expr variable(std::string name, DType dtype);
 Expr element(std::string array, DType dtype, const SymInt& index);
 Expr shuffle_xor(const Expr& value, int64_t mask);
-// Simplifies on the way: constants fold, x*1, x+0 (integers, or float where exact), select of a constant condition.
+// Simplifies on the way: constants fold, x*1, x+0 (integers, or float where exact), select of a
+// constant condition.
 Expr call(Fn fn, std::vector<Expr> args);
 Expr cast(const Expr& value, DType dtype);
 Expr reduce(ReduceKind kind, std::vector<SymInt> axes, const Expr& body);
@@ -61,10 +64,12 @@ inline Expr add(const Expr& a, const Expr& b) { return call(Fn::add, {a, b}); }
 inline Expr sub(const Expr& a, const Expr& b) { return call(Fn::sub, {a, b}); }
 inline Expr mul(const Expr& a, const Expr& b) { return call(Fn::mul, {a, b}); }
 inline Expr div(const Expr& a, const Expr& b) { return call(Fn::div, {a, b}); }
-inline Expr select(const Expr& c, const Expr& a, const Expr& b) { return call(Fn::select, {c, a, b}); }
-Expr index_less(const SymInt& a, const SymInt& b);     // a < b, folded where the ranges decide
+inline Expr select(const Expr& c, const Expr& a, const Expr& b) {
+  return call(Fn::select, {c, a, b});
+}
+Expr index_less(const SymInt& a, const SymInt& b);  // a < b, folded where the ranges decide
 Expr in_range(const SymInt& a, const SymInt& lo, const SymInt& hi);  // lo <= a < hi
-Expr all_of(std::span<const Expr> conditions);         // null Exprs are "true"; null when all are
+Expr all_of(std::span<const Expr> conditions);  // null Exprs are "true"; null when all are
 
 bool is_true(const Expr& e);
 bool is_const(const Expr& e, double value);
@@ -72,10 +77,12 @@ std::string to_string(const Expr& e);
 // A key (32 digits) that is equal for structurally equal expressions.
 std::string structural_key(const Expr& e);
 
-// Rebuilds bottom-up. `leaf` may return a replacement for any node (asked before its children), null to descend;
-// `index` maps every SymInt inside (axes and indirect values included).
+// Rebuilds bottom-up. `leaf` may return a replacement for any node (asked before its children),
+// null to descend; `index` maps every SymInt inside (axes and indirect values included).
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf,
              const std::function<SymInt(const SymInt&)>& index = {});
+// Rewrites all of `values` in place; what they share, their rewritten forms share.
+void rewrite_all(std::vector<Expr>& values, const std::function<Expr(const Expr&)>& leaf);
 // Every distinct node once, operands before users; enters the values of indirect indices too.
 void visit(const Expr& e, const std::function<void(const Expr&)>& seen);
 

@@ -143,6 +143,12 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf,
   return Rewriter(leaf, index).of(e);
 }
 
+void rewrite_all(std::vector<Expr>& values, const std::function<Expr(const Expr&)>& leaf) {
+  const std::function<SymInt(const SymInt&)> no_index;
+  Rewriter rewriter(leaf, no_index);
+  for (Expr& value : values) value = rewriter.of(value);
+}
+
 std::string structural_key(const Expr& e) {
   Numbering numbering;
   visit(e, [&](const Expr& node) { numbering.add(node); });

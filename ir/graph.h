@@ -28,8 +28,10 @@ struct Type {
 };
 std::string to_string(const Type& type);  // "f32[B, 768]"
 
-// An attribute's value. Lists of ints are lists of SymInts, so that a reshape's target may be symbolic.
-using Attr = std::variant<bool, int64_t, double, std::string, DType, std::vector<SymInt>, std::vector<double>>;
+// An attribute's value. Lists of ints are lists of SymInts, so that a reshape's target may be
+// symbolic.
+using Attr = std::variant<bool, int64_t, double, std::string, DType, std::vector<SymInt>,
+                          std::vector<double>>;
 using Attrs = std::map<std::string, Attr, std::less<>>;
 std::string to_string(const Attr& attr);  // "tanh" with its quotes, 1e-05, [B, 3]
 // In double quotes; quotes and backslashes escaped by a backslash, control characters as \x0a.
@@ -49,7 +51,8 @@ class ConstantData {
   virtual TensorPtr load() const = 0;
   // The value of every element, where it is known without loading.
   virtual std::optional<double> splat() const { return std::nullopt; }
-  // It was written down in the graph and is in memory: small ones are spelled out in the text IR. A weight is not.
+  // It was written down in the graph and is in memory: small ones are spelled out in the text IR. A
+  // weight is not.
   virtual bool is_literal() const { return false; }
 };
 using ConstantPtr = std::shared_ptr<const ConstantData>;
@@ -83,9 +86,9 @@ class Value {
 class Node {
  public:
   const OpDef* op = nullptr;
-  std::vector<Value*> inputs;   // null for an omitted optional operand
+  std::vector<Value*> inputs;  // null for an omitted optional operand
   std::vector<Value*> outputs;
-  Attrs attrs;                  // every attribute of the op, defaults filled in
+  Attrs attrs;  // every attribute of the op, defaults filled in
   Location location;
   std::vector<std::unique_ptr<Graph>> subgraphs;  // reserved for control flow
 
@@ -125,18 +128,20 @@ class Graph {
   void replace_uses(Value* from, Value* to);
   // Values that no node, input or output refers to any more are dropped; nodes without uses too.
   void remove_dead();
-  // Renames values whose names are empty or taken, and makes the names that add_node invents ("gelu.12") differ from
-  // all there are: for whoever has set Value::name himself.
+  // Renames values whose names are empty or taken, and makes the names that add_node invents
+  // ("gelu.12") differ from all there are: for whoever has set Value::name himself.
   void make_names_unique();
-  // Uses of every value: the nodes, in order (one that uses it twice is listed once), and how often it is an output.
+  // Uses of every value: the nodes, in order (one that uses it twice is listed once), and how often
+  // it is an output.
   struct Uses {
     std::vector<Node*> nodes;
     int outputs = 0;
   };
   std::map<const Value*, Uses> uses() const;
 
-  // A copy; with `bindings`, symbols are replaced by numbers (defaults from `dims` fill the rest) and every shape
-  // becomes constant. Throws Error(bad_input) for an unknown symbol, a negative dim or an overflow.
+  // A copy; with `bindings`, symbols are replaced by numbers (defaults from `dims` fill the rest)
+  // and every shape becomes constant. Throws Error(bad_input) for an unknown symbol, a negative dim
+  // or an overflow.
   Graph clone() const;
   Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings) const;
 
@@ -147,7 +152,7 @@ class Graph {
   int64_t next_id_ = 0;  // of an invented name
 };
 
-std::vector<int64_t> const_shape(const Value& value);   // TCC_CHECKs that it is constant
+std::vector<int64_t> const_shape(const Value& value);  // TCC_CHECKs that it is constant
 std::vector<int64_t> const_shape(std::span<const SymInt> shape);
 
 }  // namespace tcc::ir

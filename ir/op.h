@@ -1,4 +1,5 @@
-// What an op is. One file per op, ir/ops/<op>.cpp, fills in one OpDef; the table of all is generated.
+// What an op is. One file per op, ir/ops/<op>.cpp, fills in one OpDef; the table of all is
+// generated.
 #pragma once
 
 #include <functional>
@@ -15,21 +16,22 @@ namespace tcc::ir {
 
 class Builder;
 
-// ---- attributes -----------------------------------------------------------------------------------------------------
+// ---- attributes
 
 enum class AttrType : uint8_t { boolean, integer, number, text, dtype, ints, numbers };
 
 struct AttrDef {
   std::string name;
   AttrType type;
-  std::optional<Attr> default_value;          // required when absent
-  std::vector<std::string> choices = {};      // text only: what it may be
-  bool scalar_to_list = false;                // ints: a single int n stands for {n} (the op widens it)
+  std::optional<Attr> default_value;      // required when absent
+  std::vector<std::string> choices = {};  // text only: what it may be
+  bool scalar_to_list = false;            // ints: a single int n stands for {n} (the op widens it)
 };
 
-// ---- shape rule -----------------------------------------------------------------------------------------------------
+// ---- shape rule
 
-// What a shape rule sees. The fail() functions throw Error(bad_input) prefixed with location and op.
+// What a shape rule sees. The fail() functions throw Error(bad_input) prefixed with location and
+// op.
 struct InferContext {
   const Node& node;
   std::span<const Type* const> inputs;  // null for an omitted optional operand
@@ -43,44 +45,51 @@ struct InferContext {
   Shape broadcast(const Shape& a, const Shape& b) const;
 };
 
-// ---- loop expressions -----------------------------------------------------------------------------------------------
+// ---- loop expressions
 
 // What an element function sees.
 class ElementContext {
  public:
   virtual ~ElementContext() = default;
   virtual const Node& node() const = 0;
-  // The element of operand `k` at `index` (one SymInt per dim, in range wherever the result is used). Its dtype is
-  // compute_dtype(operand dtype).
+  // The element of operand `k` at `index` (one SymInt per dim, in range wherever the result is
+  // used). Its dtype is compute_dtype(operand dtype).
   virtual Expr operand(int k, std::span<const SymInt> index) = 0;
   // A fresh axis in [0, extent) for a serial `reduce`.
   virtual SymInt new_axis(const SymInt& extent) = 0;
-  // An index from a loaded integer: negative values count from the end, then clamped into [0, extent).
+  // An index from a loaded integer: negative values count from the end, then clamped into [0,
+  // extent).
   virtual SymInt indirect(const Expr& value, const SymInt& extent) = 0;
   const Type& operand_type(int k) const { return node().inputs[static_cast<size_t>(k)]->type; }
 };
 
-// One index map of a contraction: where an operand's element lies, and whether it exists (null: always). An element
-// that does not exist counts as zero.
+// One index map of a contraction: where an operand's element lies, and whether it exists (null:
+// always). An element that does not exist counts as zero.
 struct Access {
   std::vector<SymInt> index;
   Expr valid;
 };
 
-// out[out(b, m, n)] = sum over k of A[a(b, m, k)] * B[b(b, k, n)], each of b, m, n, k a list of axes.
+// out[out(b, m, n)] = sum over k of A[a(b, m, k)] * B[b(b, k, n)], each of b, m, n, k a list of
+// axes.
 struct Contraction {
   int a_operand = 0, b_operand = 1;
   std::vector<SymInt> batch, m, n, k;  // extents, outermost first
-  std::function<Access(std::span<const SymInt> batch, std::span<const SymInt> m, std::span<const SymInt> k)> a;
-  std::function<Access(std::span<const SymInt> batch, std::span<const SymInt> k, std::span<const SymInt> n)> b;
+  std::function<Access(std::span<const SymInt> batch, std::span<const SymInt> m,
+                       std::span<const SymInt> k)>
+      a;
+  std::function<Access(std::span<const SymInt> batch, std::span<const SymInt> k,
+                       std::span<const SymInt> n)>
+      b;
   std::function<std::vector<SymInt>(std::span<const SymInt> batch, std::span<const SymInt> m,
                                     std::span<const SymInt> n)>
       out;
 };
 
-// ---- reference semantics --------------------------------------------------------------------------------------------
+// ---- reference semantics
 
-// A value in the reference interpreter: f64 for floats, i64 for integers and bool (u64 as its bits). Row-major.
+// A value in the reference interpreter: f64 for floats, i64 for integers and bool (u64 as its
+// bits). Row-major.
 struct RefTensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
@@ -92,31 +101,34 @@ struct RefTensor {
   bool is_float() const { return tcc::is_float(dtype); }
 };
 
-// What a reference function sees: concrete inputs, and outputs that are allocated with the inferred types. It computes
-// in f64 / i64; rounding to the working type and wrapping are the interpreter's business.
+// What a reference function sees: concrete inputs, and outputs that are allocated with the inferred
+// types. It computes in f64 / i64; rounding to the working type and wrapping are the interpreter's
+// business.
 struct EvalContext {
   const Node& node;
   std::span<const RefTensor* const> inputs;  // null for an omitted optional operand
   std::span<RefTensor> outputs;
 };
 
-// ---- the op ---------------------------------------------------------------------------------------------------------
+// ---- the op
 
 enum class OpKind : uint8_t {
   pointwise,    // `element` reads operands at arbitrary indices; fuses with anything
   view,         // `element` only reads operand 0 at another index: no arithmetic, may be free
-  reduce,       // reduces `x` over attribute dim(s) with `reduction`; the inner-most loops of a reduction region
+  reduce,       // reduces `x` over attribute dim(s) with `reduction`; the inner-most loops of a
+                // reduction region
   contraction,  // `contraction`
   scan,         // a prefix operation along `dim`; simple kernel
   composite,    // `compose`
 };
 
-// A case for the tests that loop over the table: inputs by type, attributes. Float inputs are drawn from [lo, hi).
+// A case for the tests that loop over the table: inputs by type, attributes. Float inputs are drawn
+// from [lo, hi).
 struct OpSample {
   std::vector<Type> inputs;
   Attrs attrs = {};
-  double lo = -2, hi = 2;             // floats
-  int64_t int_lo = 0, int_hi = 8;     // integers
+  double lo = -2, hi = 2;          // floats
+  int64_t int_lo = 0, int_hi = 8;  // integers
 };
 
 struct OpDef {
@@ -125,33 +137,38 @@ struct OpDef {
   // Operand names, for messages: "x"; "bias?" is optional; "xs..." (last) stands for one or more.
   std::vector<std::string> operands;
   std::vector<AttrDef> attrs;
-  std::vector<std::string> results = {"out"};  // names; an op's result count is fixed, unless num_results says else
+  std::vector<std::string> results = {
+      "out"};  // names; an op's result count is fixed, unless num_results says else
   std::function<int(const Node&)> num_results;
   std::string doc;  // one line; source of the semantics (torch.nn.functional.gelu, ...)
 
   // The types of the outputs.
   std::function<std::vector<Type>(const InferContext&)> infer;
-  // Plain C++ reference semantics. Composites may omit it: their composition is then evaluated in f64.
+  // Plain C++ reference semantics. Composites may omit it: their composition is then evaluated in
+  // f64.
   std::function<void(EvalContext&)> reference;
 
   // Exactly one of these, by kind.
-  std::function<Expr(ElementContext&, std::span<const SymInt> index)> element;      // pointwise, view
-  std::optional<ReduceKind> reduction;                                              // reduce, scan
-  std::function<Contraction(const Node&)> contraction;                              // contraction
-  std::function<std::vector<Value*>(Builder&, const Node&)> compose;                // composite
+  std::function<Expr(ElementContext&, std::span<const SymInt> index)> element;  // pointwise, view
+  std::optional<ReduceKind> reduction;                                          // reduce, scan
+  std::function<Contraction(const Node&)> contraction;                          // contraction
+  std::function<std::vector<Value*>(Builder&, const Node&)> compose;            // composite
 
-  // view: where element `index` of operand 0 goes in the output, when the map is a bijection (permute, reshape):
-  // lets a producer store through it.
+  // view: where element `index` of operand 0 goes in the output, when the map is a bijection
+  // (permute, reshape): lets a producer store through it.
   std::function<std::vector<SymInt>(const Node&, std::span<const SymInt> operand_index)> inverse;
 
-  // The gradients of the operands given those of the results: graph to graph. Null until AOT autograd arrives, for
-  // every op: "not differentiable yet".
-  std::function<std::vector<Value*>(Builder&, const Node&, std::span<Value* const> grad_outputs)> gradient;
+  // The gradients of the operands given those of the results: graph to graph. Null until AOT
+  // autograd arrives, for every op: "not differentiable yet".
+  std::function<std::vector<Value*>(Builder&, const Node&, std::span<Value* const> grad_outputs)>
+      gradient;
 
-  // An element costs so much (a serial reduction, random numbers) that inlining it into several users is a loss.
+  // An element costs so much (a serial reduction, random numbers) that inlining it into several
+  // users is a loss.
   bool expensive = false;
-  // The lowest share of exact agreement etc. is the rule of design section 7; ops whose result is any that rounding
-  // allows near ties (argmax, comparisons on computed floats) are compared by their own rule in tests.
+  // The lowest share of exact agreement etc. is the rule of design section 7; ops whose result is
+  // any that rounding allows near ties (argmax, comparisons on computed floats) are compared by
+  // their own rule in tests.
   bool tie_sensitive = false;
 
   std::vector<OpSample> samples;
@@ -163,11 +180,12 @@ std::span<const OpDef> all_ops();  // sorted by name
 // The closest name, or "" when none is close: for "unknown op 'sofmax'; did you mean 'softmax'?".
 std::string suggest_op(std::string_view name);
 
-// The types of a node's outputs, from its op, attributes and the types of its inputs. Throws Error(bad_input) with the
-// op's words.
+// The types of a node's outputs, from its op, attributes and the types of its inputs. Throws
+// Error(bad_input) with the op's words.
 std::vector<Type> infer_types(const Node& node);
 
-// Checks attrs against the op (unknown, missing, wrong type, bad choice) and fills defaults in. Throws bad_input.
+// Checks attrs against the op (unknown, missing, wrong type, bad choice) and fills defaults in.
+// Throws bad_input.
 void complete_attrs(const OpDef& op, Attrs& attrs);
 
 }  // namespace tcc::ir

@@ -1,5 +1,5 @@
-// The scalar functions that loop expressions are made of. A dialect table in backends/ spells each of them once per
-// target; an op file uses them to state its element.
+// The scalar functions that loop expressions are made of. A dialect table in backends/ spells each
+// of them once per target; an op file uses them to state its element.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 namespace tcc::ir {
 
+// clang-format off
 enum class Fn : uint8_t {
   // arithmetic; operands and result share one dtype
   add, sub, mul, div, floordiv, remainder, fmod, pow, minimum, maximum, neg, abs, sign, copysign, fma,
@@ -27,13 +28,14 @@ enum class Fn : uint8_t {
   // Philox 4x32-10: (i64 seed, i64 offset, i64 index) -> f32 in [0, 1) and f32 standard normal
   rand_uniform, rand_normal,
 };
+// clang-format on
 
 struct FnInfo {
   Fn fn;
   std::string_view name;
   int arity;
-  bool to_bool;       // the result is bool whatever the operands are
-  bool expensive;     // worth keeping rather than computing twice
+  bool to_bool;    // the result is bool whatever the operands are
+  bool expensive;  // worth keeping rather than computing twice
 };
 
 const FnInfo& info(Fn fn);
@@ -41,10 +43,13 @@ inline std::string_view name(Fn fn) { return info(fn).name; }
 
 enum class ReduceKind : uint8_t { sum, prod, max, min, any, all, argmax, argmin };
 std::string_view name(ReduceKind kind);
-// The value that changes nothing: 0, 1, -inf or the lowest integer, ... (of the reduced value's dtype).
+// The value that changes nothing: 0, 1, -inf or the lowest integer, ... (of the reduced value's
+// dtype).
 double identity(ReduceKind kind, DType dtype);
 // The same for integers and bool, exact at the ends of i64 and u64 (whose bits it returns).
 int64_t identity_int(ReduceKind kind, DType dtype);
-inline bool is_arg(ReduceKind kind) { return kind == ReduceKind::argmax || kind == ReduceKind::argmin; }
+inline bool is_arg(ReduceKind kind) {
+  return kind == ReduceKind::argmax || kind == ReduceKind::argmin;
+}
 
 }  // namespace tcc::ir

@@ -1,9 +1,10 @@
 // Symbolic integers: the dims of shapes and the indices of loop expressions.
 //
-// A SymInt is an immutable polynomial with integer coefficients over atoms, kept in a canonical form so that equal
-// values usually compare equal: `B*12*64 == B*768`, `(i/8)*8 + i%8 == i`. Atoms are symbols (graph dims, >= 0), axes
-// (loop variables in [0, extent)), indirect indices (a loaded value, range known) and floor-divisions, remainders,
-// minima and maxima that could not be simplified. Division and remainder round towards minus infinity.
+// A SymInt is an immutable polynomial with integer coefficients over atoms, kept in a canonical
+// form so that equal values usually compare equal: `B*12*64 == B*768`, `(i/8)*8 + i%8 == i`. Atoms
+// are symbols (graph dims, >= 0), axes (loop variables in [0, extent)), indirect indices (a loaded
+// value, range known) and floor-divisions, remainders, minima and maxima that could not be
+// simplified. Division and remainder round towards minus infinity.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,11 @@ inline constexpr int64_t kUnbounded = int64_t{1} << 60;
 struct Atom {
   enum class Kind : uint8_t { symbol, axis, indirect, floordiv, mod, min, max };
   Kind kind;
-  std::string name;            // symbol, axis, indirect: unique within one kernel
-  Interval range;              // what values it can take
-  std::vector<SymInt> args;    // floordiv, mod, min, max: two; axis: its extent
-  Expr value;                  // indirect: the loaded index, already clamped into range
-  std::string key;             // canonical text: equal keys mean equal atoms
+  std::string name;          // symbol, axis, indirect: unique within one kernel
+  Interval range;            // what values it can take
+  std::vector<SymInt> args;  // floordiv, mod, min, max: two; axis: its extent
+  Expr value;                // indirect: the loaded index, already clamped into range
+  std::string key;           // canonical text: equal keys mean equal atoms
 };
 using AtomPtr = std::shared_ptr<const Atom>;
 
@@ -66,16 +67,20 @@ class SymInt {
   bool divisible_by(int64_t divisor) const;
   // The largest power of two (at most `limit`) that surely divides it.
   int64_t known_power_of_two(int64_t limit) const;
-  bool uses(const AtomPtr& atom) const;  // also below divisions and in the values of indirect indices
-  // Every distinct atom once, outer before inner; does not enter the values of indirect indices or axes' extents.
+  bool uses(
+      const AtomPtr& atom) const;  // also below divisions and in the values of indirect indices
+  // Every distinct atom once, outer before inner; does not enter the values of indirect indices or
+  // axes' extents.
   void visit_atoms(const std::function<void(const AtomPtr&)>& visit) const;
 
-  // The value with atoms replaced; `replace` returns nothing to keep an atom. Enters divisions, the extents of axes and
-  // the values of indirect indices (an indirect index whose value changes gets a name of its own).
+  // The value with atoms replaced; `replace` returns nothing to keep an atom. Enters divisions, the
+  // extents of axes and the values of indirect indices (an indirect index whose value changes gets
+  // a name of its own).
   using Replace = std::function<std::optional<SymInt>(const AtomPtr&)>;
   SymInt substitute(const Replace& replace) const;
   SymInt substitute(const SymInt& atom, const SymInt& by) const;
-  // The number, when `lookup` knows every symbol; throws Error(bad_input) on overflow or an unknown one.
+  // The number, when `lookup` knows every symbol; throws Error(bad_input) on overflow or an unknown
+  // one.
   int64_t evaluate(const std::function<std::optional<int64_t>(const Atom&)>& lookup) const;
 
   std::string to_string() const;  // parses back with parse_symint
@@ -100,8 +105,8 @@ SymInt min(const SymInt& a, const SymInt& b);
 SymInt max(const SymInt& a, const SymInt& b);
 SymInt ceildiv(const SymInt& a, const SymInt& b);
 
-// Integers, symbols, + - * // % and parentheses. Throws Error(bad_input) naming the column and the reason; depth and
-// length are limited.
+// Integers, symbols, + - * // % and parentheses. Throws Error(bad_input) naming the column and the
+// reason; depth and length are limited.
 SymInt parse_symint(std::string_view text);
 
 std::ostream& operator<<(std::ostream& out, const SymInt& value);

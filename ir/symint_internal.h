@@ -40,7 +40,6 @@ int64_t floor_div(int64_t a, int64_t b);  // b > 0
 int64_t floor_mod(int64_t a, int64_t b);
 
 // ---- atoms and terms (symint_terms.cpp)
-// -----------------------------------------------------------------------------
 
 // floordiv, mod, min or max as an atom, without any simplification. Throws Error(bad_input) when
 // its text gets absurdly long.
@@ -66,14 +65,12 @@ SymInt from_term(int64_t coefficient, std::vector<AtomPtr> atoms);
 void normalize(std::vector<Term>& terms);
 
 // ---- recombination (symint_recombine.cpp)
-// ---------------------------------------------------------------------------
 
 // Undoes divisions: m*(x % c) + m*c*(x // c) becomes m*x, and m*(x % a) + m*a*(x // a % b) becomes
 // m*(x % (a*b)). Expects normalised terms; nothing when there is nothing to undo.
 std::optional<SymInt> recombine(int64_t constant, const std::vector<Term>& terms);
 
 // ---- ranges (symint_range.cpp)
-// --------------------------------------------------------------------------------------
 
 Interval interval_of(int64_t constant);
 Interval add(Interval a, Interval b);
@@ -86,7 +83,6 @@ inline bool bounded_above(Interval i) { return i.hi < kUnbounded; }
 bool surely_within(const SymInt& value, const SymInt& bound);
 
 // ---- division (symint_div.cpp)
-// --------------------------------------------------------------------------------------
 
 struct Division {
   SymInt quotient, remainder;

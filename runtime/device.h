@@ -1,4 +1,5 @@
-// A device at run time: memory, kernels, streams. One interface for Vulkan, CUDA and the null device.
+// A device at run time: memory, kernels, streams. One interface for Vulkan, CUDA and the null
+// device.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ class Buffer {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  // What the driver's compiler says, where it does: registers, spilled bytes, shared bytes; -1 when unknown.
+  // What the driver's compiler says, where it does: registers, spilled bytes, shared bytes; -1 when
+  // unknown.
   virtual int registers() const { return -1; }
   virtual int spilled_bytes() const { return -1; }
 };
@@ -36,25 +38,29 @@ struct BoundLaunch {
   std::vector<DeviceAddress> arguments;
 };
 
-// A sequence of launches, recorded once and replayed: a CUDA graph, a Vulkan command buffer. Launches run in order;
-// each sees the writes of the ones before it.
+// A sequence of launches, recorded once and replayed: a CUDA graph, a Vulkan command buffer.
+// Launches run in order; each sees the writes of the ones before it.
 class Recording {
  public:
   virtual ~Recording() = default;
 };
 
-// One stream of execution. Not thread-safe; several streams of one device may be used from several threads.
+// One stream of execution. Not thread-safe; several streams of one device may be used from several
+// threads.
 class Stream {
  public:
   virtual ~Stream() = default;
-  virtual void run(const Recording& recording) = 0;  // asynchronous
+  virtual void run(const Recording& recording) = 0;             // asynchronous
   virtual void run(std::span<const BoundLaunch> launches) = 0;  // asynchronous, without recording
-  virtual void copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) = 0;  // synchronous
-  virtual void copy_to_host(std::span<std::byte> to, const Buffer& from, int64_t offset) = 0;    // synchronous
-  virtual void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) = 0;           // asynchronous
+  virtual void copy_to_device(Buffer& to, int64_t offset,
+                              std::span<const std::byte> from) = 0;  // synchronous
+  virtual void copy_to_host(std::span<std::byte> to, const Buffer& from,
+                            int64_t offset) = 0;  // synchronous
+  virtual void fill(Buffer& buffer, int64_t offset, int64_t bytes,
+                    uint8_t value) = 0;  // asynchronous
   virtual void synchronize() = 0;
-  // Seconds that the device spent on each launch of `launches` (device timers), run one after the other; and on the
-  // whole, replayed `repeat` times (seconds per replay).
+  // Seconds that the device spent on each launch of `launches` (device timers), run one after the
+  // other; and on the whole, replayed `repeat` times (seconds per replay).
   virtual std::vector<double> time_each(std::span<const BoundLaunch> launches) = 0;
   virtual double time(const Recording& recording, int repeat) = 0;
 };
@@ -89,8 +95,9 @@ struct DeviceList {
 };
 DeviceList list_devices();
 
-// "cuda:N", "vulkan:N", "null", or "auto": the first CUDA device, else the first Vulkan GPU, else the first Vulkan
-// device. Throws Error(no_device) saying what there is. Devices are opened once and shared.
+// "cuda:N", "vulkan:N", "null", or "auto": the first CUDA device, else the first Vulkan GPU, else
+// the first Vulkan device. Throws Error(no_device) saying what there is. Devices are opened once
+// and shared.
 std::shared_ptr<Device> open_device(std::string_view name);
 
 // The backends' makers; each throws Error(no_device) with the reason when its driver is missing.

@@ -11,7 +11,8 @@ using sched::BufferInfo;
 
 Program::Program(std::shared_ptr<Device> device, sched::Executable executable)
     : device_(std::move(device)), executable_(std::move(executable)) {
-  for (const sched::KernelBinary& binary : executable_.kernels) kernels_.push_back(device_->load(binary));
+  for (const sched::KernelBinary& binary : executable_.kernels)
+    kernels_.push_back(device_->load(binary));
   std::unique_ptr<Stream> stream = device_->create_stream();
   for (const sched::ConstantBuffer& constant : executable_.constants) {
     constants_.push_back(device_->allocate(std::max<int64_t>(constant.bytes, 1)));
@@ -31,7 +32,8 @@ Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream>
 
 Context::~Context() = default;
 
-std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) const {
+std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs,
+                                       std::span<const DeviceAddress> outputs) const {
   const sched::Executable& executable = program_->executable();
   std::vector<BoundLaunch> launches;
   for (const sched::Launch& launch : executable.launches) {
@@ -42,8 +44,12 @@ std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs, st
       switch (buffer.kind) {
         case BufferInfo::Kind::input: bound.arguments.push_back(inputs[at]); break;
         case BufferInfo::Kind::output: bound.arguments.push_back(outputs[at]); break;
-        case BufferInfo::Kind::constant: bound.arguments.push_back(program_->constant(buffer.offset)); break;
-        case BufferInfo::Kind::arena: bound.arguments.push_back(arena_ ? arena_->address() + at : 0); break;
+        case BufferInfo::Kind::constant:
+          bound.arguments.push_back(program_->constant(buffer.offset));
+          break;
+        case BufferInfo::Kind::arena:
+          bound.arguments.push_back(arena_ ? arena_->address() + at : 0);
+          break;
       }
     }
     launches.push_back(std::move(bound));
@@ -54,8 +60,8 @@ std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs, st
 void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
   const sched::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size() || outputs.size() != executable.outputs.size())
-    fail_input("the graph has ", executable.inputs.size(), " inputs and ", executable.outputs.size(), " outputs, not ",
-               inputs.size(), " and ", outputs.size());
+    fail_input("the graph has ", executable.inputs.size(), " inputs and ",
+               executable.outputs.size(), " outputs, not ", inputs.size(), " and ", outputs.size());
   if (caller_launches_.empty()) {
     caller_launches_ = bind(inputs, outputs);
   } else {
@@ -78,7 +84,8 @@ void Context::make_own_buffers() {
   std::vector<DeviceAddress> inputs, outputs;
   auto make = [&](const std::vector<int>& numbers, std::vector<DeviceAddress>& addresses) {
     for (int number : numbers) {
-      own_.push_back(program_->device().allocate(std::max<int64_t>(executable.buffers[static_cast<size_t>(number)].bytes, 1)));
+      own_.push_back(program_->device().allocate(
+          std::max<int64_t>(executable.buffers[static_cast<size_t>(number)].bytes, 1)));
       addresses.push_back(own_.back()->address());
     }
   };
@@ -97,8 +104,10 @@ void Context::set_inputs(std::span<const Tensor> inputs) {
     const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.inputs[i])];
     const Tensor& tensor = inputs[i];
     if (tensor.dtype() != buffer.dtype)
-      fail_input("input '", buffer.name, "' is ", name(buffer.dtype), ", not ", name(tensor.dtype()));
-    if (tensor.shape() != buffer.shape) fail_input("input '", buffer.name, "' has another shape than the graph was compiled for");
+      fail_input("input '", buffer.name, "' is ", name(buffer.dtype), ", not ",
+                 name(tensor.dtype()));
+    if (tensor.shape() != buffer.shape)
+      fail_input("input '", buffer.name, "' has another shape than the graph was compiled for");
     if (tensor.bytes() > 0) stream_->copy_to_device(*own_[i], 0, {tensor.data(), tensor.bytes()});
   }
 }
@@ -115,7 +124,9 @@ std::vector<Tensor> Context::outputs() {
   for (size_t i = 0; i < executable.outputs.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.outputs[i])];
     Tensor tensor(buffer.dtype, buffer.shape);
-    if (tensor.bytes() > 0) stream_->copy_to_host({tensor.data(), tensor.bytes()}, *own_[executable.inputs.size() + i], 0);
+    if (tensor.bytes() > 0)
+      stream_->copy_to_host({tensor.data(), tensor.bytes()}, *own_[executable.inputs.size() + i],
+                            0);
     tensors.push_back(std::move(tensor));
   }
   return tensors;

@@ -1,5 +1,5 @@
-// A compiled graph on a device: a Program holds what does not change (kernels, constants), a Context, one per stream,
-// what does (arena, inputs, outputs, the recorded launches).
+// A compiled graph on a device: a Program holds what does not change (kernels, constants), a
+// Context, one per stream, what does (arena, inputs, outputs, the recorded launches).
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace tcc::runtime {
 
 class Program {
  public:
-  // Loads the kernels and uploads the constants. Throws Error(device) when the device refuses one or is out of memory.
+  // Loads the kernels and uploads the constants. Throws Error(device) when the device refuses one
+  // or is out of memory.
   Program(std::shared_ptr<Device> device, sched::Executable executable);
 
   const sched::Executable& executable() const { return executable_; }
@@ -34,15 +35,17 @@ class Program {
 class Context {
  public:
   // With a stream of its own, or the caller's (`stream` is kept).
-  explicit Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream = nullptr);
+  explicit Context(std::shared_ptr<const Program> program,
+                   std::unique_ptr<Stream> stream = nullptr);
   ~Context();
 
-  // On the caller's device buffers, in the graph's order, row-major, each as large as its type says. Asynchronous;
-  // allocates, synchronises and reads back nothing, so that it can be captured. Empty values may have address 0.
+  // On the caller's device buffers, in the graph's order, row-major, each as large as its type
+  // says. Asynchronous; allocates, synchronises and reads back nothing, so that it can be captured.
+  // Empty values may have address 0.
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
-  // On host tensors, through buffers of the context's own, by replay; waits for the result. Checks dtypes and shapes:
-  // Error(bad_input).
+  // On host tensors, through buffers of the context's own, by replay; waits for the result. Checks
+  // dtypes and shapes: Error(bad_input).
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
   // The pieces of the above: upload, replay, download.
@@ -56,7 +59,8 @@ class Context {
   Stream& stream() { return *stream_; }
 
  private:
-  std::vector<BoundLaunch> bind(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) const;
+  std::vector<BoundLaunch> bind(std::span<const DeviceAddress> inputs,
+                                std::span<const DeviceAddress> outputs) const;
   void make_own_buffers();
 
   std::shared_ptr<const Program> program_;

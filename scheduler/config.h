@@ -1,4 +1,5 @@
-// A kernel's tunables: a flat map of small integers, the space it is drawn from and its constraints.
+// A kernel's tunables: a flat map of small integers, the space it is drawn from and its
+// constraints.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,8 @@ struct ConfigSpace {
   };
   std::vector<Constraint> constraints;
 
-  // "" when the config has exactly these parameters, each with a listed value, and all constraints hold; otherwise why.
+  // "" when the config has exactly these parameters, each with a listed value, and all constraints
+  // hold; otherwise why.
   std::string violation(const Config& config) const;
   // Visits all legal configs in lexicographic order; stops when `visit` returns false.
   void enumerate(const std::function<bool(const Config&)>& visit) const;

@@ -1,4 +1,5 @@
-// A compiled graph: immutable plain data for one kind of device, with no pointer back into the compiler.
+// A compiled graph: immutable plain data for one kind of device, with no pointer back into the
+// compiler.
 #pragma once
 
 #include <array>
@@ -17,19 +18,20 @@ namespace tcc::sched {
 
 // One kernel, compiled for a target.
 struct KernelBinary {
-  std::string entry;                 // entry point
-  std::string source;                // CUDA C++ or GLSL
-  std::vector<uint8_t> code;         // cubin or SPIR-V; empty for the null device
+  std::string entry;          // entry point
+  std::string source;         // CUDA C++ or GLSL
+  std::vector<uint8_t> code;  // cubin or SPIR-V; empty for the null device
   int workgroup = 1;
   std::array<uint32_t, 3> grid = {1, 1, 1};
-  int64_t shared_bytes = 0;          // dynamic shared memory (cuda)
-  int num_arguments = 0;             // buffers
-  int subgroup_size = 0;             // required, 0: any (vulkan)
-  // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of them.
+  int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
+  int num_arguments = 0;     // buffers
+  int subgroup_size = 0;     // required, 0: any (vulkan)
+  // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of
+  // them.
   bool argument_table = false;
   // For reports.
   std::string template_name, region, config;
-  std::string tier;                  // where the config came from: exact, stale, nearest, device, default
+  std::string tier;  // where the config came from: exact, stale, nearest, device, default
   double flops = 0, bytes = 0;
 };
 
@@ -39,9 +41,9 @@ struct BufferInfo {
   std::string name;
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  std::vector<int64_t> strides;   // inputs and outputs are row-major
+  std::vector<int64_t> strides;  // inputs and outputs are row-major
   int64_t bytes = 0;
-  int64_t offset = 0;             // arena: within it; input, output, constant: its number in its list
+  int64_t offset = 0;  // arena: within it; input, output, constant: its number in its list
 };
 
 // A constant in its physical layout, made on first use.
@@ -52,8 +54,8 @@ struct ConstantBuffer {
 };
 
 struct Launch {
-  int kernel = 0;              // index into kernels
-  std::vector<int> buffers;    // argument -> index into buffers
+  int kernel = 0;            // index into kernels
+  std::vector<int> buffers;  // argument -> index into buffers
 };
 
 struct Executable {
@@ -62,10 +64,11 @@ struct Executable {
   std::vector<KernelBinary> kernels;  // distinct ones
   std::vector<Launch> launches;       // in order; each waits for the ones before it
   std::vector<BufferInfo> buffers;
-  std::vector<int> inputs, outputs;   // buffer indices, in the graph's order
+  std::vector<int> inputs, outputs;  // buffer indices, in the graph's order
   std::vector<ConstantBuffer> constants;
   int64_t arena_bytes = 0;
-  int64_t live_bytes_peak = 0;        // the largest sum of live arena buffers: a lower bound of arena_bytes
+  int64_t live_bytes_peak =
+      0;  // the largest sum of live arena buffers: a lower bound of arena_bytes
 };
 
 }  // namespace tcc::sched

@@ -15,7 +15,9 @@ using ir::Value;
 namespace {
 
 // A constant that kernels hold as a number.
-bool is_number(const Value* value) { return value->is_constant() && !value->is_mutable && value->data->splat(); }
+bool is_number(const Value* value) {
+  return value->is_constant() && !value->is_mutable && value->data->splat();
+}
 
 // A sum that is too short and narrow for a matrix kernel is a serial loop in each thread.
 bool is_matrix_product(const Region& region) { return plan_contraction(region).has_value(); }
@@ -32,7 +34,8 @@ FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding)
     });
     bool free = node->op->kind == OpKind::view ||
                 (node->op->kind == OpKind::pointwise && !node->op->expensive &&
-                 std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v || is_number(v); }));
+                 std::all_of(node->inputs.begin(), node->inputs.end(),
+                             [](const Value* v) { return !v || is_number(v); }));
     if (free && !is_output) light_.insert(node.get());
   }
 }
@@ -62,12 +65,14 @@ int FusionGroups::last_producer(const Node* node) const {
   int last = -1;
   for (const Value* input : node->inputs) {
     if (!input || !input->producer) continue;
-    last = std::max(last, is_light(input->producer) ? last_producer(input->producer) : group_of_.at(input->producer));
+    last = std::max(last, is_light(input->producer) ? last_producer(input->producer)
+                                                    : group_of_.at(input->producer));
   }
   return last;
 }
 
-void FusionGroups::find_consumers(const Value* value, const std::set<const Node*>& inside, std::set<int>& groups) const {
+void FusionGroups::find_consumers(const Value* value, const std::set<const Node*>& inside,
+                                  std::set<int>& groups) const {
   auto found = uses_.find(value);
   if (found == uses_.end()) return;
   if (found->second.outputs > 0) groups.insert(-1);
@@ -92,7 +97,8 @@ int FusionGroups::only_consumer(size_t group) const {
 
 const Node* FusionGroups::only_user(const Value* value) const {
   auto found = uses_.find(value);
-  if (found == uses_.end() || found->second.outputs > 0 || found->second.nodes.size() != 1) return nullptr;
+  if (found == uses_.end() || found->second.outputs > 0 || found->second.nodes.size() != 1)
+    return nullptr;
   return found->second.nodes[0];
 }
 
@@ -103,18 +109,23 @@ bool FusionGroups::is_pointwise(size_t group) const {
 }
 
 bool FusionGroups::is_reduction(size_t group) const {
-  return std::any_of(groups_[group].begin(), groups_[group].end(), [](const Node* node) { return node->op->kind == OpKind::reduce; });
+  return std::any_of(groups_[group].begin(), groups_[group].end(),
+                     [](const Node* node) { return node->op->kind == OpKind::reduce; });
 }
 
 bool FusionGroups::has_contraction(size_t group) const {
-  return std::any_of(groups_[group].begin(), groups_[group].end(), [](const Node* node) { return node->op->kind == OpKind::contraction; });
+  return std::any_of(groups_[group].begin(), groups_[group].end(),
+                     [](const Node* node) { return node->op->kind == OpKind::contraction; });
 }
 
 bool FusionGroups::costly(const std::vector<const Node*>& nodes) const {
   static const std::set<std::string_view> cheap = {
-      "add", "sub", "mul", "neg", "abs", "relu", "to", "where", "maximum", "minimum", "clamp", "identity", "square",
-      "cat", "pad", "masked_fill", "tril", "triu", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-      "logical_not", "relu6", "leaky_relu", "hardtanh", "embedding", "gather", "index_select"};
+      "add",         "sub",        "mul",         "neg",         "abs",        "relu",
+      "to",          "where",      "maximum",     "minimum",     "clamp",      "identity",
+      "square",      "cat",        "pad",         "masked_fill", "tril",       "triu",
+      "eq",          "ne",         "lt",          "le",          "gt",         "ge",
+      "logical_and", "logical_or", "logical_not", "relu6",       "leaky_relu", "hardtanh",
+      "embedding",   "gather",     "index_select"};
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     return node->op->kind != OpKind::view && !cheap.count(node->op_name());
   });
@@ -133,7 +144,8 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
   Region region;
   region.strict_rounding = strict_rounding_;
   region.nodes.assign(all.begin(), all.end());
-  std::sort(region.nodes.begin(), region.nodes.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+  std::sort(region.nodes.begin(), region.nodes.end(),
+            [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
   std::set<const Node*> own(nodes.begin(), nodes.end());
   for (const Node* node : region.nodes) {
     for (const Value* input : node->inputs) {
@@ -144,27 +156,32 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     for (const Value* output : node->outputs) {
       auto uses = uses_.find(output);
       if (uses == uses_.end()) continue;
-      // Light users outside compute themselves from this value, unless they stand in this region alone.
+      // Light users outside compute themselves from this value, unless they stand in this region
+      // alone.
       std::function<bool(const Value*)> wanted_outside = [&](const Value* value) {
         auto found = uses_.find(value);
         if (found == uses_.end()) return false;
         if (found->second.outputs > 0) return true;
-        return std::any_of(found->second.nodes.begin(), found->second.nodes.end(), [&](const Node* user) {
-          if (own.count(user)) return false;
-          if (!is_light(user)) return true;
-          return std::any_of(user->outputs.begin(), user->outputs.end(), wanted_outside);
-        });
+        return std::any_of(
+            found->second.nodes.begin(), found->second.nodes.end(), [&](const Node* user) {
+              if (own.count(user)) return false;
+              if (!is_light(user)) return true;
+              return std::any_of(user->outputs.begin(), user->outputs.end(), wanted_outside);
+            });
       };
       if (wanted_outside(output)) region.outputs.push_back(output);
     }
   }
-  for (const Value* value : region.inputs) region.layouts[value] = Layout::row_major(ir::const_shape(*value));
-  for (const Value* value : region.outputs) region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+  for (const Value* value : region.inputs)
+    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+  for (const Value* value : region.outputs)
+    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
   // The anchor: a contraction that a matrix kernel takes, else the first reduction or scan.
   const Node *contraction = nullptr, *other = nullptr;
   for (const Node* node : region.nodes) {
     if (node->op->kind == OpKind::contraction && !contraction) contraction = node;
-    if ((node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan) && !other) other = node;
+    if ((node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan) && !other)
+      other = node;
   }
   region.anchor = other;
   if (contraction) {
@@ -178,9 +195,11 @@ bool FusionGroups::accepted(const std::vector<const Node*>& nodes) const {
   Region candidate = region(nodes);
   if (candidate.outputs.empty()) return false;
   // A contraction that was a matrix product may not become a serial loop by what is added to it.
-  bool contraction = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->kind == OpKind::contraction; });
+  bool contraction = std::any_of(nodes.begin(), nodes.end(),
+                                 [](const Node* n) { return n->op->kind == OpKind::contraction; });
   if (contraction && nodes.size() > 1 && !candidate.anchor) {
-    auto first = std::find_if(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->kind == OpKind::contraction; });
+    auto first = std::find_if(nodes.begin(), nodes.end(),
+                              [](const Node* n) { return n->op->kind == OpKind::contraction; });
     if (region({*first}).anchor) return false;
   }
   Target any;  // fusion does not depend on the device

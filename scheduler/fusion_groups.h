@@ -1,4 +1,5 @@
-// The state of partitioning: which group each node is in, who reads what, and what a set of nodes would be as a region.
+// The state of partitioning: which group each node is in, who reads what, and what a set of nodes
+// would be as a region.
 #pragma once
 
 #include <map>
@@ -15,8 +16,8 @@ class FusionGroups {
   FusionGroups(const ir::Graph& graph, bool strict_rounding);
   const ir::Graph& graph() const { return graph_; }
 
-  // Costs nothing to compute again: index maps, and expressions of no operand. Such nodes stand in every region that
-  // uses them, unless they are graph outputs.
+  // Costs nothing to compute again: index maps, and expressions of no operand. Such nodes stand in
+  // every region that uses them, unless they are graph outputs.
   bool is_light(const ir::Node* node) const { return light_.count(node) > 0; }
 
   size_t size() const { return groups_.size(); }
@@ -45,7 +46,8 @@ class FusionGroups {
 
  private:
   void collect_light(const ir::Value* value, std::set<const ir::Node*>& into) const;
-  void find_consumers(const ir::Value* value, const std::set<const ir::Node*>& inside, std::set<int>& groups) const;
+  void find_consumers(const ir::Value* value, const std::set<const ir::Node*>& inside,
+                      std::set<int>& groups) const;
 
   const ir::Graph& graph_;
   bool strict_rounding_;

@@ -47,8 +47,8 @@ std::string Inliner::new_name(std::string_view stem) {
 }
 
 Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
-  TCC_CHECK(index.size() == value->shape().size(), "index of rank ", index.size(), " into ", value->name,
-            " of rank ", value->shape().size());
+  TCC_CHECK(index.size() == value->shape().size(), "index of rank ", index.size(), " into ",
+            value->name, " of rank ", value->shape().size());
   std::string key = std::to_string(numbers_.try_emplace(value, numbers_.size()).first->second);
   for (const SymInt& i : index) key += "|" + i.to_string();
   if (auto found = memo_.find(key); found != memo_.end()) return found->second;
@@ -69,8 +69,8 @@ Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
     if (region_.strict_rounding && is_low_precision(value->dtype()))
       result = ir::cast(ir::cast(result, value->dtype()), DType::f32);
   }
-  TCC_CHECK(result->dtype == compute_dtype(value->dtype()), value->name, " is ", name(value->dtype()),
-            " but its element is computed as ", name(result->dtype));
+  TCC_CHECK(result->dtype == compute_dtype(value->dtype()), value->name, " is ",
+            name(value->dtype()), " but its element is computed as ", name(result->dtype));
   return memo_[key] = result;
 }
 
@@ -103,8 +103,8 @@ Expr Inliner::inline_reduction(const ir::Node* node, std::span<const SymInt> ind
 
 Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> index) {
   ir::Contraction c = node->op->contraction(*node);
-  // The output index is a permutation of the batch, m and n axes for every contraction that we have: find which axis
-  // each dim is by asking for the map of fresh axes.
+  // The output index is a permutation of the batch, m and n axes for every contraction that we
+  // have: find which axis each dim is by asking for the map of fresh axes.
   std::vector<SymInt> batch, m, n, k;
   for (const SymInt& e : c.batch) batch.push_back(new_axis(e));
   for (const SymInt& e : c.m) m.push_back(new_axis(e));

@@ -17,8 +17,9 @@ class Inliner {
  public:
   explicit Inliner(const Region& region) : region_(region) {}
 
-  // The element of `value` at `index`, in compute_dtype of its dtype. Producers in the region are inlined (reductions
-  // and contractions that are not bound become serial loops), inputs become loads.
+  // The element of `value` at `index`, in compute_dtype of its dtype. Producers in the region are
+  // inlined (reductions and contractions that are not bound become serial loops), inputs become
+  // loads.
   Expr value_at(const ir::Value* value, std::span<const SymInt> index);
 
   // From now on the elements of `value` are what `element` says: a reduced row, an accumulator.
@@ -57,12 +58,14 @@ std::vector<SymInt> join_index(const ReductionDims& dims, std::span<const SymInt
 std::vector<SymInt> kept_index(const ir::Node* node, const ReductionDims& dims,
                                std::span<const SymInt> index);
 
-// Follows bijective views inside the region upwards from `output`: the value under them and where its element goes.
+// Follows bijective views inside the region upwards from `output`: the value under them and where
+// its element goes.
 struct StoredThrough {
   const ir::Value* base;
   std::vector<const ir::Node*> views;  // from base to output
   std::vector<SymInt> output_index(std::span<const SymInt> base_index) const;
 };
-StoredThrough peel_views(const Region& region, const ir::Value* output, const ir::Value* stop = nullptr);
+StoredThrough peel_views(const Region& region, const ir::Value* output,
+                         const ir::Value* stop = nullptr);
 
 }  // namespace tcc::sched

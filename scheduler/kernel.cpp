@@ -141,7 +141,8 @@ Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
   // (value, index): the better value wins, NaN is best of all, the smaller index breaks ties.
   Expr acc_index = ir::variable(accs[1], values[1]->dtype);
   const Expr& index = values[1];
-  Expr better = kind == ReduceKind::argmax ? call(Fn::gt, {value, acc}) : call(Fn::lt, {value, acc});
+  Expr better =
+      kind == ReduceKind::argmax ? call(Fn::gt, {value, acc}) : call(Fn::lt, {value, acc});
   Expr same = call(Fn::eq, {value, acc});
   if (is_float(value->dtype)) {
     Expr value_nan = call(Fn::isnan, {value}), acc_nan = call(Fn::isnan, {acc});

@@ -1,7 +1,8 @@
 // Kernel IR: what a template lowers a region to, and what backends/emit prints for any target.
 //
-// A kernel is either a body of structured statements over ir::Expr, or a device source file (backends/device/) with
-// defines and hooks, whose bodies are such statements too. All buffers are arguments; the grid is one-dimensional
+// A kernel is either a body of structured statements over ir::Expr, or a device source file
+// (backends/device/) with defines and hooks, whose bodies are such statements too. All buffers are
+// arguments; the grid is one-dimensional
 // (`legalize` splits it where a target's limit asks for it).
 #pragma once
 
@@ -20,9 +21,9 @@ using ir::SymInt;
 
 struct Argument {
   DType dtype;
-  bool written = false;     // an output; otherwise read only
-  int64_t elements = 0;     // of the buffer: offsets stay below
-  int64_t alignment = 16;   // bytes: what the buffer's address is surely a multiple of
+  bool written = false;    // an output; otherwise read only
+  int64_t elements = 0;    // of the buffer: offsets stay below
+  int64_t alignment = 16;  // bytes: what the buffer's address is surely a multiple of
 };
 
 struct Array {
@@ -42,15 +43,16 @@ struct Stmt {
     array,         // a register array `name`[count] of `dtype`
     set_element,   // name[index] = value: register or shared array
     store,         // buffer[index] = value, converted to the argument's dtype
-    load_vector,   // array name[0..count) = buffer[index .. index+count), converted to the compute dtype
+    load_vector,   // array name[0..count) = buffer[index .. index+count), converted to the compute
+                   // dtype
     store_vector,  // buffer[index .. index+count) = array name[0..count), converted
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise
     barrier,       // all threads of the workgroup: shared memory before is visible after
-    reduce_lanes,  // combines variables `names` over the `count` threads whose number differs in the bits from
-                   // `stride` up to `stride * count` (powers of two); every thread gets the result. Two names
-                   // (value, index) for argmax and argmin. All threads of the workgroup must arrive. Legalised to
-                   // shuffles and shared memory.
+    reduce_lanes,  // combines variables `names` over the `count` threads whose number differs in
+                   // the bits from `stride` up to `stride * count` (powers of two); every thread
+                   // gets the result. Two names (value, index) for argmax and argmin. All threads
+                   // of the workgroup must arrive. Legalised to shuffles and shared memory.
     return_value,  // a hook's result
   };
   Kind kind;
@@ -80,16 +82,20 @@ Stmt store_vector(int buffer, const SymInt& index, std::string name, int64_t cou
 Stmt loop(const SymInt& axis, Block body, bool unroll = false);
 Stmt branch(Expr condition, Block body, Block otherwise = {});
 Stmt barrier();
-Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes, int64_t stride = 1);
-// acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are (value, index).
-Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs, const std::vector<Expr>& values);
-Expr combine_values(ir::ReduceKind kind, const Expr& a, const Expr& b);  // not for argmax and argmin
+Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes,
+                  int64_t stride = 1);
+// acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are
+// (value, index).
+Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
+              const std::vector<Expr>& values);
+Expr combine_values(ir::ReduceKind kind, const Expr& a,
+                    const Expr& b);  // not for argmax and argmin
 // What combines to nothing, in `dtype`.
 Expr identity_value(ir::ReduceKind kind, DType dtype);
 Stmt return_value(Expr value);
 
-// A function that a device source file calls. Parameters are ints (indices), floats, or a float array that is read
-// and written (`float acc[8]`).
+// A function that a device source file calls. Parameters are ints (indices), floats, or a float
+// array that is read and written (`float acc[8]`).
 struct Hook {
   std::string name;
   struct Parameter {
@@ -106,20 +112,21 @@ struct Hook {
 };
 
 struct Kernel {
-  std::string name;      // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
-  std::string comment;   // the region, for the reader of the generated text
+  std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
+  std::string comment;  // the region, for the reader of the generated text
   std::vector<Argument> arguments;
-  int64_t grid = 1;      // workgroups
-  int workgroup = 1;     // threads
+  int64_t grid = 1;   // workgroups
+  int workgroup = 1;  // threads
   std::vector<Array> shared;
   Block body;
-  // A device source file below backends/device/<dialect>/, without its ending, with its defines and hooks.
+  // A device source file below backends/device/<dialect>/, without its ending, with its defines and
+  // hooks.
   std::string source;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<Hook> hooks;
-  bool uses_lanes = false;   // shuffles: thread numbers must follow subgroup lanes
-  bool wide_index = false;  // some offset may reach 2^31: 64-bit index arithmetic
-  int64_t shared_bytes = 0; // dynamic, of a device source (its arrays are not in `shared`)
+  bool uses_lanes = false;      // shuffles: thread numbers must follow subgroup lanes
+  bool wide_index = false;      // some offset may reach 2^31: 64-bit index arithmetic
+  int64_t shared_bytes = 0;     // dynamic, of a device source (its arrays are not in `shared`)
   double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline
 
   bool is_generated() const { return source.empty(); }
@@ -132,11 +139,13 @@ SymInt thread_axis(int64_t workgroup);
 // The kernel IR as text, for dumps and goldens.
 std::string to_string(const Kernel& kernel);
 
-// Structural checks (every variable declared, buffers in range, vector widths legal); throws InternalError.
+// Structural checks (every variable declared, buffers in range, vector widths legal); throws
+// InternalError.
 void verify(const Kernel& kernel);
 
-// Restricts the kernel to what `target` can do: expands reduce_lanes, widens the index type where needed, checks
-// shared memory, workgroup and argument limits. Throws Error(device) naming the limit when it cannot be met.
+// Restricts the kernel to what `target` can do: expands reduce_lanes, widens the index type where
+// needed, checks shared memory, workgroup and argument limits. Throws Error(device) naming the
+// limit when it cannot be met.
 Kernel legalize(Kernel kernel, const Target& target);
 
 }  // namespace tcc::sched

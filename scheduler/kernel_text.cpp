@@ -23,15 +23,36 @@ class Writer {
   void statement(const Stmt& stmt, int depth) {
     switch (stmt.kind) {
       case Stmt::Kind::let_index: line(depth) << stmt.axis << " = " << stmt.index << "\n"; return;
-      case Stmt::Kind::declare: line(depth) << "var " << stmt.name << ": " << tcc::name(stmt.dtype) << " = " << ir::to_string(stmt.value) << "\n"; return;
-      case Stmt::Kind::assign: line(depth) << stmt.name << " = " << ir::to_string(stmt.value) << "\n"; return;
-      case Stmt::Kind::array: line(depth) << "array " << stmt.name << ": " << tcc::name(stmt.dtype) << "[" << stmt.count << "]\n"; return;
-      case Stmt::Kind::set_element: line(depth) << stmt.name << "[" << stmt.index << "] = " << ir::to_string(stmt.value) << "\n"; return;
-      case Stmt::Kind::store: line(depth) << "b" << stmt.buffer << "[" << stmt.index << "] = " << ir::to_string(stmt.value) << "\n"; return;
-      case Stmt::Kind::load_vector: line(depth) << stmt.name << "[0.." << stmt.count << ") = b" << stmt.buffer << "[" << stmt.index << "..]\n"; return;
-      case Stmt::Kind::store_vector: line(depth) << "b" << stmt.buffer << "[" << stmt.index << "..] = " << stmt.name << "[0.." << stmt.count << ")\n"; return;
+      case Stmt::Kind::declare:
+        line(depth) << "var " << stmt.name << ": " << tcc::name(stmt.dtype) << " = "
+                    << ir::to_string(stmt.value) << "\n";
+        return;
+      case Stmt::Kind::assign:
+        line(depth) << stmt.name << " = " << ir::to_string(stmt.value) << "\n";
+        return;
+      case Stmt::Kind::array:
+        line(depth) << "array " << stmt.name << ": " << tcc::name(stmt.dtype) << "[" << stmt.count
+                    << "]\n";
+        return;
+      case Stmt::Kind::set_element:
+        line(depth) << stmt.name << "[" << stmt.index << "] = " << ir::to_string(stmt.value)
+                    << "\n";
+        return;
+      case Stmt::Kind::store:
+        line(depth) << "b" << stmt.buffer << "[" << stmt.index
+                    << "] = " << ir::to_string(stmt.value) << "\n";
+        return;
+      case Stmt::Kind::load_vector:
+        line(depth) << stmt.name << "[0.." << stmt.count << ") = b" << stmt.buffer << "["
+                    << stmt.index << "..]\n";
+        return;
+      case Stmt::Kind::store_vector:
+        line(depth) << "b" << stmt.buffer << "[" << stmt.index << "..] = " << stmt.name << "[0.."
+                    << stmt.count << ")\n";
+        return;
       case Stmt::Kind::loop:
-        line(depth) << (stmt.unroll ? "unroll " : "for ") << stmt.axis << " < " << stmt.axis.range().hi + 1 << "\n";
+        line(depth) << (stmt.unroll ? "unroll " : "for ") << stmt.axis << " < "
+                    << stmt.axis.range().hi + 1 << "\n";
         block(stmt.body, depth + 1);
         return;
       case Stmt::Kind::branch:
@@ -43,12 +64,15 @@ class Writer {
         return;
       case Stmt::Kind::barrier: line(depth) << "barrier\n"; return;
       case Stmt::Kind::reduce_lanes: {
-        line(depth) << "reduce " << ir::name(stmt.reduce) << " over " << stmt.count << " threads, stride " << stmt.stride << ":";
+        line(depth) << "reduce " << ir::name(stmt.reduce) << " over " << stmt.count
+                    << " threads, stride " << stmt.stride << ":";
         for (const std::string& name : stmt.names) out_ << " " << name;
         out_ << "\n";
         return;
       }
-      case Stmt::Kind::return_value: line(depth) << "return " << ir::to_string(stmt.value) << "\n"; return;
+      case Stmt::Kind::return_value:
+        line(depth) << "return " << ir::to_string(stmt.value) << "\n";
+        return;
     }
   }
 
@@ -79,17 +103,22 @@ class Verifier {
     names_ = std::move(outside);
   }
 
-  void known(const std::string& name) const { TCC_CHECK(names_.count(name), kernel_.name, ": ", name, " is not declared"); }
+  void known(const std::string& name) const {
+    TCC_CHECK(names_.count(name), kernel_.name, ": ", name, " is not declared");
+  }
 
   void buffer(int slot, bool written) const {
-    TCC_CHECK(slot >= 0 && slot < static_cast<int>(kernel_.arguments.size()), kernel_.name, ": no buffer ", slot);
-    TCC_CHECK(!written || kernel_.arguments[static_cast<size_t>(slot)].written, kernel_.name, " writes its input b", slot);
+    TCC_CHECK(slot >= 0 && slot < static_cast<int>(kernel_.arguments.size()), kernel_.name,
+              ": no buffer ", slot);
+    TCC_CHECK(!written || kernel_.arguments[static_cast<size_t>(slot)].written, kernel_.name,
+              " writes its input b", slot);
   }
 
   void expression(const Expr& e) const {
     ir::visit(e, [&](const Expr& node) {
       if (node->kind == ir::ExprNode::Kind::load) buffer(node->buffer, false);
-      if (node->kind == ir::ExprNode::Kind::var || node->kind == ir::ExprNode::Kind::element) known(node->name);
+      if (node->kind == ir::ExprNode::Kind::var || node->kind == ir::ExprNode::Kind::element)
+        known(node->name);
     });
   }
 
@@ -100,9 +129,7 @@ class Verifier {
       case Stmt::Kind::array: names_.insert(stmt.name); break;
       case Stmt::Kind::assign:
       case Stmt::Kind::set_element: known(stmt.name); break;
-      case Stmt::Kind::store:
-        buffer(stmt.buffer, true);
-        break;
+      case Stmt::Kind::store: buffer(stmt.buffer, true); break;
       case Stmt::Kind::load_vector:
       case Stmt::Kind::store_vector:
         buffer(stmt.buffer, stmt.kind == Stmt::Kind::store_vector);
@@ -111,7 +138,8 @@ class Verifier {
         break;
       case Stmt::Kind::reduce_lanes:
         for (const std::string& name : stmt.names) known(name);
-        TCC_CHECK(stmt.count * stmt.stride <= kernel_.workgroup, kernel_.name, ": reduces over more threads than there are");
+        TCC_CHECK(stmt.count * stmt.stride <= kernel_.workgroup, kernel_.name,
+                  ": reduces over more threads than there are");
         break;
       default: break;
     }
@@ -127,12 +155,15 @@ class Verifier {
 
 std::string to_string(const Kernel& kernel) {
   std::ostringstream out;
-  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup << "\n";
+  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup
+      << "\n";
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument& a = kernel.arguments[i];
-    out << "  b" << i << ": " << (a.written ? "out " : "in ") << tcc::name(a.dtype) << "[" << a.elements << "]\n";
+    out << "  b" << i << ": " << (a.written ? "out " : "in ") << tcc::name(a.dtype) << "["
+        << a.elements << "]\n";
   }
-  for (const Array& a : kernel.shared) out << "  shared " << a.name << ": " << tcc::name(a.dtype) << "[" << a.elements << "]\n";
+  for (const Array& a : kernel.shared)
+    out << "  shared " << a.name << ": " << tcc::name(a.dtype) << "[" << a.elements << "]\n";
   if (!kernel.source.empty()) {
     out << "  source " << kernel.source << "\n";
     for (const auto& [name, value] : kernel.defines) out << "  " << name << " = " << value << "\n";

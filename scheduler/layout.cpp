@@ -1,7 +1,8 @@
 // Layout assignment: the order of dims in memory of every value between regions, and of constants.
 //
-// Convolutions want their channels innermost (reads run along the summed channels, writes along the produced ones) and
-// their weights as a [k, out] matrix. Everything else reads through strides and follows.
+// Convolutions want their channels innermost (reads run along the summed channels, writes along the
+// produced ones) and their weights as a [k, out] matrix. Everything else reads through strides and
+// follows.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -35,7 +36,8 @@ Layout packed_weight(const std::vector<int64_t>& shape) {
 
 }  // namespace
 
-void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions, const PartitionOptions& options) {
+void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
+                    const PartitionOptions& options) {
   if (!options.channels_last) return;
   // Graph inputs and outputs are row-major by contract.
   std::set<const ir::Value*> fixed(graph.inputs.begin(), graph.inputs.end());
@@ -59,7 +61,9 @@ void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions, const 
   for (bool changed = true; changed;) {
     changed = false;
     for (const Region& region : regions) {
-      bool any = std::any_of(region.inputs.begin(), region.inputs.end(), [&](const ir::Value* v) { return !v->is_constant() && chosen.count(v); });
+      bool any = std::any_of(region.inputs.begin(), region.inputs.end(), [&](const ir::Value* v) {
+        return !v->is_constant() && chosen.count(v);
+      });
       if (!any || region.anchor) continue;
       for (const ir::Value* value : region.outputs) {
         if (fixed.count(value) || chosen.count(value) || value->rank() < 4) continue;

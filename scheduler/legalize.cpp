@@ -54,7 +54,8 @@ class LaneReductions {
 
   // Every device shuffles 32-bit numbers; the rest goes through shared memory.
   bool shuffles(const std::vector<DType>& dtypes) const {
-    return std::none_of(dtypes.begin(), dtypes.end(), [](DType d) { return d == DType::boolean || size_bytes(d) != 4; });
+    return std::none_of(dtypes.begin(), dtypes.end(),
+                        [](DType d) { return d == DType::boolean || size_bytes(d) != 4; });
   }
 
   void shuffle_step(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, Block& out) {
@@ -67,7 +68,8 @@ class LaneReductions {
     for (Stmt& s : combine(stmt.reduce, stmt.names, others)) out.push_back(std::move(s));
   }
 
-  void exchange(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, int64_t count, Block& out) {
+  void exchange(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, int64_t count,
+                Block& out) {
     SymInt thread = thread_axis(kernel_.workgroup);
     std::vector<std::string> arrays;
     for (size_t i = 0; i < stmt.names.size(); ++i) {
@@ -91,7 +93,8 @@ class LaneReductions {
   // One array per dtype and position serves all exchanges: the barriers keep them apart.
   std::string shared_array(DType dtype, size_t position) {
     std::string name = "exchange" + std::to_string(position) + "_" + std::string(tcc::name(dtype));
-    auto found = std::find_if(kernel_.shared.begin(), kernel_.shared.end(), [&](const Array& a) { return a.name == name; });
+    auto found = std::find_if(kernel_.shared.begin(), kernel_.shared.end(),
+                              [&](const Array& a) { return a.name == name; });
     if (found == kernel_.shared.end()) kernel_.shared.push_back({name, dtype, kernel_.workgroup});
     return name;
   }
@@ -109,7 +112,9 @@ class LaneReductions {
         dtype = stmt.dtype;
         return true;
       }
-      if (find_declaration(stmt.body, variable, dtype) || find_declaration(stmt.otherwise, variable, dtype)) return true;
+      if (find_declaration(stmt.body, variable, dtype) ||
+          find_declaration(stmt.otherwise, variable, dtype))
+        return true;
     }
     return false;
   }
@@ -145,20 +150,23 @@ int64_t iterations(const Block& block) {
 }
 
 bool needs(const Kernel& kernel, DType dtype) {
-  return std::any_of(kernel.arguments.begin(), kernel.arguments.end(), [&](const Argument& a) { return a.dtype == dtype; });
+  return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                     [&](const Argument& a) { return a.dtype == dtype; });
 }
 
 }  // namespace
 
 Kernel legalize(Kernel kernel, const Target& target) {
   kernel.body = LaneReductions(kernel, target).rewrite(kernel.body);
-  // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are 64 bits wide.
+  // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are
+  // 64 bits wide.
   constexpr int64_t kNarrow = (int64_t{1} << 31) - (1 << 20);
   for (const Argument& argument : kernel.arguments)
     if (argument.elements >= kNarrow) kernel.wide_index = true;
   if (kernel.grid * kernel.workgroup >= kNarrow / 32) kernel.wide_index = true;
   if (kernel.wide_index && !target.int64)
-    fail_device(kernel.name, ": buffers beyond 2^31 elements need 64-bit integers, which ", target.id(), " lacks");
+    fail_device(kernel.name, ": buffers beyond 2^31 elements need 64-bit integers, which ",
+                target.id(), " lacks");
   if ((needs(kernel, DType::f64)) && !target.float64)
     fail_device(kernel.name, ": ", target.id(), " has no 64-bit floats");
   if ((needs(kernel, DType::i64) || needs(kernel, DType::u64)) && !target.int64)
@@ -171,13 +179,18 @@ Kernel legalize(Kernel kernel, const Target& target) {
   int64_t shared = kernel.shared_bytes;
   for (const Array& a : kernel.shared) shared += a.elements * std::max(4, size_bytes(a.dtype));
   if (shared > target.shared_bytes)
-    fail_device(kernel.name, ": needs ", shared, " bytes of shared memory, ", target.id(), " has ", target.shared_bytes);
+    fail_device(kernel.name, ": needs ", shared, " bytes of shared memory, ", target.id(), " has ",
+                target.shared_bytes);
   if (kernel.workgroup > target.max_workgroup_size)
-    fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(), " has ", target.max_workgroup_size);
+    fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(),
+                " has ", target.max_workgroup_size);
   if (kernel.grid > target.max_grid[0] * target.max_grid[1])
-    fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(), " can launch");
-  if (int64_t count = iterations(kernel.body); target.max_loop_iterations > 0 && count > target.max_loop_iterations)
-    fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(), " stops it after ", target.max_loop_iterations);
+    fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(),
+                " can launch");
+  if (int64_t count = iterations(kernel.body);
+      target.max_loop_iterations > 0 && count > target.max_loop_iterations)
+    fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(),
+                " stops it after ", target.max_loop_iterations);
   verify(kernel);
   return kernel;
 }

@@ -30,7 +30,9 @@ int64_t place(std::vector<Lifetime>& lifetimes, const std::vector<size_t>& order
     current.offset = offset;
     size = std::max(size, offset + current.bytes);
     placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) { return lifetimes[a].offset < lifetimes[b].offset; }),
+                                   [&](size_t a, size_t b) {
+                                     return lifetimes[a].offset < lifetimes[b].offset;
+                                   }),
                   i);
   }
   return size;
@@ -51,7 +53,8 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       number[value] = result.size();
       Lifetime lifetime;
       lifetime.value = value;
-      lifetime.bytes = round_up(std::max<int64_t>(numel(value) * size_bytes(value->dtype()), 1), kArenaAlignment);
+      lifetime.bytes = round_up(std::max<int64_t>(numel(value) * size_bytes(value->dtype()), 1),
+                                kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);
     }
@@ -78,7 +81,9 @@ int64_t plan_arena(std::vector<Lifetime>& lifetimes) {
   const Before orders[] = {
       [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; },
       [&](const Lifetime& a, const Lifetime& b) { return length(a) > length(b); },
-      [&](const Lifetime& a, const Lifetime& b) { return a.bytes * length(a) > b.bytes * length(b); },
+      [&](const Lifetime& a, const Lifetime& b) {
+        return a.bytes * length(a) > b.bytes * length(b);
+      },
       [](const Lifetime& a, const Lifetime& b) { return a.first < b.first; },
       [&](const Lifetime& a, const Lifetime& b) { return a.last > b.last; },
   };
@@ -86,7 +91,8 @@ int64_t plan_arena(std::vector<Lifetime>& lifetimes) {
   std::vector<Lifetime> best_plan = lifetimes;
   for (const Before& before : orders) {
     std::vector<size_t> sorted = order;
-    std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) { return before(lifetimes[a], lifetimes[b]); });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](size_t a, size_t b) { return before(lifetimes[a], lifetimes[b]); });
     int64_t size = place(lifetimes, sorted);
     if (best < 0 || size < best) {
       best = size;

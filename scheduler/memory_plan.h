@@ -1,4 +1,5 @@
-// The memory plan: one arena for all values between regions, at offsets that values whose lifetimes do not meet share.
+// The memory plan: one arena for all values between regions, at offsets that values whose lifetimes
+// do not meet share.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ inline constexpr int64_t kArenaAlignment = 256;  // bytes
 // Of every intermediate value (neither graph input, output nor constant), in order of `first`.
 std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order);
 
-// The largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no plan needs less.
+// The largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no plan needs
+// less.
 int64_t live_peak(const std::vector<Lifetime>& lifetimes);
 
 // Sets the offsets; returns the arena's size. Tries several orders of first fit and keeps the best.

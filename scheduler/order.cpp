@@ -1,4 +1,5 @@
-// The execution order of regions: list scheduling that prefers what frees memory, kept only where it helps.
+// The execution order of regions: list scheduling that prefers what frees memory, kept only where
+// it helps.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -17,7 +18,7 @@ int64_t bytes_of(const ir::Value* value) { return numel(value) * size_bytes(valu
 struct Dependencies {
   std::vector<std::vector<size_t>> producers;  // of each region
   std::map<const ir::Value*, size_t> producer;
-  std::map<const ir::Value*, int> readers;     // regions that read an intermediate value
+  std::map<const ir::Value*, int> readers;  // regions that read an intermediate value
 };
 
 Dependencies analyse(const ir::Graph& graph, const std::vector<Region>& regions) {
@@ -36,17 +37,20 @@ Dependencies analyse(const ir::Graph& graph, const std::vector<Region>& regions)
   return d;
 }
 
-// Bytes that running region r next adds to what is live: its outputs, minus inputs that nobody else waits for.
+// Bytes that running region r next adds to what is live: its outputs, minus inputs that nobody else
+// waits for.
 int64_t growth(const Region& region, const std::map<const ir::Value*, int>& readers) {
   int64_t bytes = 0;
   for (const ir::Value* value : region.outputs)
     if (readers.count(value)) bytes += bytes_of(value);
   for (const ir::Value* value : region.inputs)
-    if (auto found = readers.find(value); found != readers.end() && found->second == 1) bytes -= bytes_of(value);
+    if (auto found = readers.find(value); found != readers.end() && found->second == 1)
+      bytes -= bytes_of(value);
   return bytes;
 }
 
-std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependencies& dependencies, bool by_memory) {
+std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependencies& dependencies,
+                             bool by_memory) {
   std::vector<size_t> missing(regions.size(), 0);
   std::vector<std::vector<size_t>> consumers(regions.size());
   for (size_t r = 0; r < regions.size(); ++r) {
@@ -80,7 +84,8 @@ std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependenc
   return order;
 }
 
-int64_t peak(const ir::Graph& graph, const std::vector<Region>& regions, const std::vector<size_t>& order) {
+int64_t peak(const ir::Graph& graph, const std::vector<Region>& regions,
+             const std::vector<size_t>& order) {
   std::vector<const Region*> ordered;
   for (size_t r : order) ordered.push_back(&regions[r]);
   return live_peak(lifetimes(graph, ordered));

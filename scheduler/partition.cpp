@@ -1,4 +1,5 @@
-// Cutting the graph into regions: greedy, in topological order, as far as some kernel template accepts the result.
+// Cutting the graph into regions: greedy, in topological order, as far as some kernel template
+// accepts the result.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -33,10 +34,12 @@ class Partitioner {
   }
 
  private:
-  // Into the last of the groups that it reads from: every other one comes before that, so no cycle can arise.
+  // Into the last of the groups that it reads from: every other one comes before that, so no cycle
+  // can arise.
   void place(const Node* node) {
     if (groups_.is_light(node)) return;
-    // A contraction starts a group of its own; what feeds it joins later, where that pays (absorb_producers).
+    // A contraction starts a group of its own; what feeds it joins later, where that pays
+    // (absorb_producers).
     bool joins = options_.fuse && node->op->kind != OpKind::contraction;
     int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0 && may_join(static_cast<size_t>(last), node)) {
@@ -62,7 +65,8 @@ class Partitioner {
   // A pointwise producer would be computed more often than once per element.
   static bool multiplies_work(const std::vector<const Node*>& nodes, const Node* node) {
     bool anchored = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
-      return n->op->kind == OpKind::reduce || n->op->kind == OpKind::contraction || n->op->kind == OpKind::scan;
+      return n->op->kind == OpKind::reduce || n->op->kind == OpKind::contraction ||
+             n->op->kind == OpKind::scan;
     });
     if (anchored || node->op->kind == OpKind::reduce) return false;
     int64_t before = 0;
@@ -72,7 +76,8 @@ class Partitioner {
       expensive |= n->op->expensive;
     }
     int64_t after = numel(node->outputs[0]);
-    return node->op->kind != OpKind::contraction && (after > 4 * before || (expensive && after > before));
+    return node->op->kind != OpKind::contraction &&
+           (after > 4 * before || (expensive && after > before));
   }
 
   // Pointwise groups that only one other group reads become its prologue.
@@ -85,14 +90,17 @@ class Partitioner {
       if (groups_.costly(groups_.nodes(g)) && !groups_.is_reduction(into)) continue;
       std::vector<const Node*> nodes = groups_.nodes(g);
       const auto& others = groups_.nodes(into);
-      if (std::any_of(others.begin(), others.end(), [](const Node* n) { return rereads(n) && n->op_name() != "cat"; })) continue;
+      if (std::any_of(others.begin(), others.end(),
+                      [](const Node* n) { return rereads(n) && n->op_name() != "cat"; }))
+        continue;
       if (groups_.has_contraction(into) && reads_more_than_it_makes(nodes)) continue;
       nodes.insert(nodes.end(), others.begin(), others.end());
       if (groups_.accepted(nodes)) groups_.merge(g, into);
     }
   }
 
-  // As a prologue of a contraction its inputs are read once per tile of the other operand: not if they are larger.
+  // As a prologue of a contraction its inputs are read once per tile of the other operand: not if
+  // they are larger.
   bool reads_more_than_it_makes(const std::vector<const Node*>& nodes) const {
     Region region = groups_.region(nodes);
     int64_t in = 0, out = 0;
@@ -101,15 +109,17 @@ class Partitioner {
     return in > out + out / 2;
   }
 
-  // A bijective view that is all that reads a value moves into the value's group, which then stores through it: what
-  // the next kernel reads is laid out as that kernel wants it.
+  // A bijective view that is all that reads a value moves into the value's group, which then stores
+  // through it: what the next kernel reads is laid out as that kernel wants it.
   void sink_views() {
     for (size_t g = 0; g < groups_.size(); ++g) {
       for (bool moved = true; moved && !groups_.nodes(g).empty();) {
         moved = false;
         for (const Value* value : groups_.region(groups_.nodes(g)).outputs) {
           const Node* view = groups_.only_user(value);
-          if (!view || !groups_.is_light(view) || view->op->kind != OpKind::view || !view->op->inverse) continue;
+          if (!view || !groups_.is_light(view) || view->op->kind != OpKind::view ||
+              !view->op->inverse)
+            continue;
           std::vector<const Node*> nodes = groups_.nodes(g);
           nodes.push_back(view);
           if (!groups_.accepted(nodes)) continue;

@@ -25,24 +25,28 @@ struct Layout {
 };
 
 struct Region {
-  std::vector<const ir::Node*> nodes;        // topological; cheap ones may stand in several regions
-  std::vector<const ir::Value*> inputs;      // read from buffers
-  std::vector<const ir::Value*> outputs;     // written to buffers
-  const ir::Node* anchor = nullptr;          // the contraction, the first reduction, the scan; null: pointwise
+  std::vector<const ir::Node*> nodes;     // topological; cheap ones may stand in several regions
+  std::vector<const ir::Value*> inputs;   // read from buffers
+  std::vector<const ir::Value*> outputs;  // written to buffers
+  const ir::Node* anchor =
+      nullptr;  // the contraction, the first reduction, the scan; null: pointwise
   std::map<const ir::Value*, Layout> layouts;  // of inputs and outputs
-  bool strict_rounding = false;              // round after every op
+  bool strict_rounding = false;                // round after every op
 
   bool contains(const ir::Node* node) const;
-  bool contains(const ir::Value* value) const { return value->producer && contains(value->producer); }
+  bool contains(const ir::Value* value) const {
+    return value->producer && contains(value->producer);
+  }
   const Layout& layout(const ir::Value* value) const { return layouts.at(value); }
   // The kernel's buffer slot: inputs first, then outputs.
-  int slot_of_input(const ir::Value* value) const;   // -1 when it is none
+  int slot_of_input(const ir::Value* value) const;  // -1 when it is none
   int slot_of_output(const ir::Value* value) const;
   std::string name() const;  // "linear_add_gelu"
 };
 
-// Text that is equal for regions that may share a kernel: ops, attributes, types, layouts, wiring. Scalars and other
-// constants inlined into the kernel are part of it. Also the region part of a tuning key.
+// Text that is equal for regions that may share a kernel: ops, attributes, types, layouts, wiring.
+// Scalars and other constants inlined into the kernel are part of it. Also the region part of a
+// tuning key.
 std::string signature(const Region& region);
 
 struct PartitionOptions {
@@ -51,12 +55,13 @@ struct PartitionOptions {
   bool channels_last = true;     // layout assignment for convolutions
 };
 
-// Cuts a decomposed, bound graph into regions in an order that keeps live bytes low; every graph output is an output
-// of exactly one region. The graph must outlive the regions.
+// Cuts a decomposed, bound graph into regions in an order that keeps live bytes low; every graph
+// output is an output of exactly one region. The graph must outlive the regions.
 std::vector<Region> partition(const ir::Graph& graph, const PartitionOptions& options = {});
 
 // Chooses the physical layout of every value between regions, and of constants.
-void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions, const PartitionOptions& options);
+void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
+                    const PartitionOptions& options);
 
 // The execution order that keeps the sum of live buffers low.
 void order_regions(const ir::Graph& graph, std::vector<Region>& regions);

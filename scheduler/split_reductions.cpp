@@ -25,11 +25,13 @@ int64_t parts(const ReductionDims& dims, int rank, const Target& target) {
   if (rows == 0 || cols < 2048) return 1;
   bool inner = !dims.reduced.empty() && dims.reduced.back() == rank - 1;
   // Accumulators of a row in the reduction template, and workgroups for all rows.
-  int64_t accumulators = inner ? 4 * (target.is_cpu ? target.subgroup_size : 1024) : (target.is_cpu ? 2 : 8);
+  int64_t accumulators =
+      inner ? 4 * (target.is_cpu ? target.subgroup_size : 1024) : (target.is_cpu ? 2 : 8);
   int64_t workgroups = inner ? rows : ceil_div(rows, 32);
   int64_t wanted = ceil_div(cols, accumulators * kLongestSum);
   if (!target.is_cpu && workgroups * 4 < target.compute_units)
-    wanted = std::max(wanted, std::min(2 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
+    wanted = std::max(wanted,
+                      std::min(2 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
   return wanted <= 1 ? 1 : divisor_at_least(cols, wanted);
 }
 
@@ -55,7 +57,8 @@ void split_reductions(ir::Graph& graph, const Target& target) {
     b.set_location(node->location);
     std::vector<int64_t> order(dims.kept.begin(), dims.kept.end());
     order.insert(order.end(), dims.reduced.begin(), dims.reduced.end());
-    ir::Value* x = b.permute(b.compute(node->inputs[0]), order);  // parts are not rounded to 16 bits
+    ir::Value* x =
+        b.permute(b.compute(node->inputs[0]), order);  // parts are not rounded to 16 bits
     ir::Shape shape(dims.kept_extents.begin(), dims.kept_extents.end());
     shape.push_back(count);
     shape.push_back(dims.cols() / count);
@@ -65,7 +68,8 @@ void split_reductions(ir::Graph& graph, const Target& target) {
     x = b.reduce(node->op_name(), x, {last - 1});
     x = b.cast(b.reshape(x, node->outputs[0]->shape()), node->outputs[0]->dtype());
     graph.replace_uses(node->outputs[0], x);
-    // `node` itself has no users left; keep it until dead code is removed, since values point to it.
+    // `node` itself has no users left; keep it until dead code is removed, since values point to
+    // it.
     for (auto& later : old)
       if (later)
         for (ir::Value*& input : later->inputs)

@@ -1,4 +1,5 @@
-// What kernels are generated for: a kind of device, described by data alone. Generating text needs no such device.
+// What kernels are generated for: a kind of device, described by data alone. Generating text needs
+// no such device.
 #pragma once
 
 #include <array>
@@ -16,16 +17,17 @@ struct Target {
   Api api = Api::null;
   std::string vendor;  // "nvidia", "mesa", "amd", "intel", "arm", "qualcomm", "apple"
   std::string device;  // as the driver names it; "" for a profile
-  std::string arch;    // cuda: "sm_90a"; vulkan: the profile's name or the driver's ("llvmpipe", "nvidia")
+  std::string
+      arch;  // cuda: "sm_90a"; vulkan: the profile's name or the driver's ("llvmpipe", "nvidia")
   std::string driver;  // name and version, for tuning files
 
   int subgroup_size = 32;  // what kernels are compiled for; one of [min, max], a power of two
   int subgroup_size_min = 32, subgroup_size_max = 32;
   int max_workgroup_size = 1024;  // invocations
   std::array<int64_t, 3> max_grid = {2147483647, 65535, 65535};
-  int64_t shared_bytes = 48 * 1024;         // per workgroup
+  int64_t shared_bytes = 48 * 1024;             // per workgroup
   int64_t max_buffer_bytes = int64_t{1} << 40;  // one allocation
-  int64_t push_constant_bytes = 4096;       // vulkan: at least 128; cuda: kernel parameters
+  int64_t push_constant_bytes = 4096;           // vulkan: at least 128; cuda: kernel parameters
   // Analytic model.
   int compute_units = 1;           // SMs, CUs
   int registers_per_unit = 65536;  // 32-bit
@@ -38,21 +40,24 @@ struct Target {
   bool storage16 = true, storage8 = true;
   bool int64 = true, float64 = true;
   bool subgroup_shuffle = true;
-  bool native_exp2 = false;     // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
+  bool native_exp2 =
+      false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
   bool unified_memory = false;  // host memory is device memory
-  // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the next templates on.
+  // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the
+  // next templates on.
   std::vector<std::string> matrix_units;
 
-  // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit. llvmpipe stops every
-  // loop silently beyond it.
+  // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.
+  // llvmpipe stops every loop silently beyond it.
   int64_t max_loop_iterations = 0;
   bool is_cpu = false;  // a software device: compile and measure alternate
   // What compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8": part of every cache key.
   std::string id() const;
 };
 
-// A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", "vulkan" (a conservative Vulkan 1.2 device) or
-// "vulkan:PROFILE" for a file configs/targets/PROFILE.yaml. Throws Error(bad_input) listing what there is.
+// A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", "vulkan" (a conservative
+// Vulkan 1.2 device) or "vulkan:PROFILE" for a file configs/targets/PROFILE.yaml. Throws
+// Error(bad_input) listing what there is.
 Target target_by_name(std::string_view name);
 std::vector<std::string> target_names();
 

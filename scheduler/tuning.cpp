@@ -7,7 +7,8 @@ namespace {
 
 class Analytic : public ConfigSource {
  public:
-  ConfigChoice choose(const Template& kernel_template, const Region& region, const Target& target) const override {
+  ConfigChoice choose(const Template& kernel_template, const Region& region,
+                      const Target& target) const override {
     return {kernel_template.default_config(region, target), Tier::analytic};
   }
 };
@@ -30,8 +31,10 @@ const ConfigSource& analytic_configs() {
   return instance;
 }
 
-ConfigChoice FixedConfig::choose(const Template& kernel_template, const Region& region, const Target& target) const {
-  if (kernel_template.space(region, target).violation(config_).empty()) return {config_, Tier::exact};
+ConfigChoice FixedConfig::choose(const Template& kernel_template, const Region& region,
+                                 const Target& target) const {
+  if (kernel_template.space(region, target).violation(config_).empty())
+    return {config_, Tier::exact};
   return analytic_configs().choose(kernel_template, region, target);
 }
 

@@ -23,7 +23,8 @@ class ConfigSource {
  public:
   virtual ~ConfigSource() = default;
   // A legal config of `kernel_template`'s space for the region. Thread-safe.
-  virtual ConfigChoice choose(const Template& kernel_template, const Region& region, const Target& target) const = 0;
+  virtual ConfigChoice choose(const Template& kernel_template, const Region& region,
+                              const Target& target) const = 0;
 };
 
 // The templates' own defaults.

@@ -57,15 +57,48 @@ bool inside_serial_loop(const std::set<std::string>& axes) {
   return std::any_of(axes.begin(), axes.end(), is_serial_axis);
 }
 
+// Declares the largest calls and casts that several of `values` compute, once before all of them.
+Block share(std::vector<Expr>& values, FreeAxes& free, Inliner& inliner) {
+  std::map<const ExprNode*, size_t> last;  // the value that used it last
+  std::set<const ExprNode*> shared;
+  for (size_t i = 0; i < values.size(); ++i)
+    ir::visit(values[i], [&](const Expr& e) {
+      if (auto [entry, is_new] = last.try_emplace(e.get(), i); !is_new && entry->second != i)
+        shared.insert(e.get());
+    });
+  Block block;
+  if (shared.empty()) return block;
+  std::map<const ExprNode*, Expr> variables;
+  ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+    const bool computes = e->kind == ExprNode::Kind::call || e->kind == ExprNode::Kind::cast;
+    if (!computes || !shared.count(e.get()) || inside_serial_loop(free.of(e))) return nullptr;
+    auto [entry, is_new] = variables.try_emplace(e.get());
+    if (is_new) {
+      const std::string name = inliner.new_name("c");
+      block.push_back(declare(name, e));
+      entry->second = ir::variable(name, e->dtype);
+    }
+    return entry->second;
+  });
+  return block;
+}
+
 }  // namespace
 
 Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inliner& inliner,
                        const std::function<Block(const std::vector<Expr>& values)>& body) {
-  if (lane.is_const()) return body(values);
-  int64_t width = lane.range().hi + 1;
   Block block;
-  std::map<std::string, Expr> replaced;  // by the load's text
   FreeAxes free;
+  std::vector<Expr> rewritten = values;
+  auto shared_body = [&] {
+    Block statements = share(rewritten, free, inliner);
+    Block rest = body(rewritten);
+    statements.insert(statements.end(), rest.begin(), rest.end());
+    return statements;
+  };
+  if (lane.is_const()) return shared_body();
+  int64_t width = lane.range().hi + 1;
+  std::map<std::string, Expr> replaced;  // by the load's text
   auto key = [](const Expr& e) { return std::to_string(e->buffer) + "@" + e->index.to_string(); };
   for (const Expr& value : values) {
     ir::visit(value, [&](const Expr& e) {
@@ -92,35 +125,28 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inli
       }
     });
   }
-  std::vector<Expr> rewritten;
-  for (const Expr& value : values)
-    rewritten.push_back(ir::rewrite(value, [&](const Expr& e) -> Expr {
-      if (e->kind != ExprNode::Kind::load) return nullptr;
-      auto found = replaced.find(key(e));
-      return found == replaced.end() ? nullptr : found->second;
-    }));
-  block.push_back(loop(lane, body(rewritten), /*unroll=*/true));
+  ir::rewrite_all(rewritten, [&](const Expr& e) -> Expr {
+    if (e->kind != ExprNode::Kind::load) return nullptr;
+    auto found = replaced.find(key(e));
+    return found == replaced.end() ? nullptr : found->second;
+  });
+  block.push_back(loop(lane, shared_body(), /*unroll=*/true));
   return block;
 }
 
 Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane, Inliner& inliner) {
   std::vector<Expr> values;
   for (const Sink& sink : sinks) values.push_back(sink.value);
-  if (lane.is_const()) {
-    Block block;
-    for (const Sink& sink : sinks)
-      block.push_back(sink.buffer >= 0 ? store(sink.buffer, sink.offset, sink.value)
-                                       : set_element(sink.array, sink.offset, sink.value));
-    return block;
-  }
   int64_t width = lane.range().hi + 1;
   Block before, after;
   std::vector<std::string> arrays(sinks.size());
-  for (size_t i = 0; i < sinks.size(); ++i) {
-    if (sinks[i].buffer < 0 || access_along(sinks[i].offset, lane, true) != Access::contiguous) continue;
+  for (size_t i = 0; i < sinks.size() && !lane.is_const(); ++i) {
+    if (sinks[i].buffer < 0 || access_along(sinks[i].offset, lane, true) != Access::contiguous)
+      continue;
     arrays[i] = inliner.new_name("y");
     before.push_back(array(arrays[i], sinks[i].value->dtype, width));
-    after.push_back(store_vector(sinks[i].buffer, sinks[i].offset.substitute(lane, 0), arrays[i], width));
+    after.push_back(
+        store_vector(sinks[i].buffer, sinks[i].offset.substitute(lane, 0), arrays[i], width));
   }
   Block main = vectorize_values(values, lane, inliner, [&](const std::vector<Expr>& rewritten) {
     Block body;
@@ -140,7 +166,8 @@ Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane, Inliner& inl
   return block;
 }
 
-Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying, Inliner& inliner) {
+Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying,
+                       Inliner& inliner) {
   FreeAxes free;
   Block block;
   std::map<const ExprNode*, Expr> hoisted;
@@ -149,21 +176,21 @@ Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& var
         e->kind != ExprNode::Kind::reduce)
       return false;
     const auto& axes = free.of(e);
-    return !inside_serial_loop(axes) && std::none_of(varying.begin(), varying.end(), [&](const SymInt& axis) {
-      return axis.as_atom() && axes.count(axis.as_atom()->name) > 0;
-    });
+    return !inside_serial_loop(axes) &&
+           std::none_of(varying.begin(), varying.end(), [&](const SymInt& axis) {
+             return axis.as_atom() && axes.count(axis.as_atom()->name) > 0;
+           });
   };
-  for (Expr& value : values)
-    value = ir::rewrite(value, [&](const Expr& e) -> Expr {
-      if (!invariant(e)) return nullptr;
-      auto [entry, inserted] = hoisted.try_emplace(e.get());
-      if (inserted) {
-        std::string name = inliner.new_name("h");
-        block.push_back(declare(name, e));
-        entry->second = ir::variable(name, e->dtype);
-      }
-      return entry->second;
-    });
+  ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+    if (!invariant(e)) return nullptr;
+    auto [entry, inserted] = hoisted.try_emplace(e.get());
+    if (inserted) {
+      std::string name = inliner.new_name("h");
+      block.push_back(declare(name, e));
+      entry->second = ir::variable(name, e->dtype);
+    }
+    return entry->second;
+  });
   return block;
 }
 

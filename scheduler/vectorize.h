@@ -16,17 +16,20 @@ struct Sink {
   Expr value;
 };
 
-// Statements that compute and store every sink for `lane` in [0, its extent): loads that are contiguous in `lane`
-// become load_vector, those that do not depend on it happen once, contiguous stores become store_vector. `inliner`
-// gives fresh names. Values must not depend on what the sinks write.
+// Statements that compute and store every sink for `lane` in [0, its extent): loads that are
+// contiguous in `lane` become load_vector, those that do not depend on it happen once, contiguous
+// stores become store_vector. `inliner` gives fresh names. Values must not depend on what the sinks
+// write.
 Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane, Inliner& inliner);
 
-// As above for values that are wanted in the loop itself: `body` gets the rewritten values for one lane.
+// As above for values that are wanted in the loop itself: `body` gets the rewritten values for one
+// lane.
 Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inliner& inliner,
                        const std::function<Block(const std::vector<Expr>& values)>& body);
 
-// Declares the largest subexpressions of `values` that do not depend on `varying` axes and that are worth it (loads,
-// calls), and replaces them by the variables.
-Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying, Inliner& inliner);
+// Declares the largest subexpressions of `values` that do not depend on `varying` axes and that are
+// worth it (loads, calls), and replaces them by the variables.
+Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying,
+                       Inliner& inliner);
 
 }  // namespace tcc::sched

@@ -25,7 +25,10 @@ inline std::optional<int64_t> checked_product(std::span<const int64_t> dims) {
   bool empty = false;
   for (int64_t dim : dims) {
     if (dim < 0) return std::nullopt;
-    if (dim == 0) { empty = true; continue; }
+    if (dim == 0) {
+      empty = true;
+      continue;
+    }
     auto next = checked_mul(result, dim);
     if (!next) return std::nullopt;
     result = *next;

@@ -1,31 +1,13 @@
-// Errors: what the user did wrong, what the machine could not do, and what is our own bug.
-//
-// The kinds are the tools' exit codes and the C ABI's status codes; see docs/errors in README.
+// Errors: what the user did wrong, what the machine could not do, and what is our own bug. The type
+// that users catch, and the kinds, are public: tcc/error.hpp.
 #pragma once
 
 #include <sstream>
-#include <stdexcept>
 #include <string>
 
+#include "tcc/error.hpp"
+
 namespace tcc {
-
-enum class ErrorKind : int {
-  check_failed = 1,  // a result differs from the reference
-  bad_input = 2,     // usage, or a file that the user gave
-  no_device = 3,     // no such device
-  device = 4,        // the device or its toolchain failed: out of memory, lost, compiler error
-  internal = 70,     // a bug in tcc
-};
-
-// An error that a caller may expect; `what()` is one line that names file, line and key where they are known.
-class Error : public std::runtime_error {
- public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
-  ErrorKind kind() const { return kind_; }
-
- private:
-  ErrorKind kind_;
-};
 
 // A broken invariant of tcc itself.
 class InternalError : public Error {
@@ -56,8 +38,8 @@ template <class... Parts>
 #define TCC_CHECK(condition, ...)                                                                \
   do {                                                                                           \
     if (!(condition))                                                                            \
-      throw ::tcc::InternalError(::tcc::str(__FILE__, ":", __LINE__, ": ", #condition, ". ",     \
-                                            ::tcc::str(__VA_ARGS__)));                           \
+      throw ::tcc::InternalError(                                                                \
+          ::tcc::str(__FILE__, ":", __LINE__, ": ", #condition, ". ", ::tcc::str(__VA_ARGS__))); \
   } while (0)
 
 }  // namespace tcc

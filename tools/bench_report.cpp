@@ -10,7 +10,8 @@ namespace {
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -33,7 +34,9 @@ std::vector<Row> rows(const BenchResult& bench, const sched::Executable& executa
 
 // The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
 double roofline_share(const Row& row, const sched::Target& target) {
-  double least = std::max(row.kernel->bytes / target.bandwidth, row.kernel->flops / target.flops_f32) * row.launches;
+  double least =
+      std::max(row.kernel->bytes / target.bandwidth, row.kernel->flops / target.flops_f32) *
+      row.launches;
   return row.seconds > 0 ? least / row.seconds : 0;
 }
 
@@ -63,26 +66,40 @@ BenchResult measure(runtime::Context& context, const sched::Executable& executab
 std::string bench_table(const BenchResult& bench, const sched::Executable& executable) {
   std::vector<std::vector<std::string>> table;
   std::vector<Row> all = rows(bench, executable);
-  std::stable_sort(all.begin(), all.end(), [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
   double total = 0;
   for (const Row& row : all) {
     double each = row.seconds / std::max(row.launches, 1);
     total += row.seconds;
-    table.push_back({row.kernel->template_name, row.kernel->region, std::to_string(row.launches), number(each * 1e6, "%.1f"),
-                     number(row.kernel->bytes / each * 1e-9, "%.0f"), number(row.kernel->flops / each * 1e-12, "%.2f"),
-                     number(100 * roofline_share(row, executable.target), "%.0f%%"), row.kernel->tier});
+    table.push_back({row.kernel->template_name, row.kernel->region, std::to_string(row.launches),
+                     number(each * 1e6, "%.1f"), number(row.kernel->bytes / each * 1e-9, "%.0f"),
+                     number(row.kernel->flops / each * 1e-12, "%.2f"),
+                     number(100 * roofline_share(row, executable.target), "%.0f%%"),
+                     row.kernel->tier});
   }
-  return format_table({"kernel", "region", "launches", "us each", "GB/s", "TFLOP/s", "roofline", "tuning"}, table) +
-         "sum of kernels " + format_seconds(total) + ", whole graph by replay " + format_seconds(bench.replay_seconds) + "\n";
+  return format_table(
+             {"kernel", "region", "launches", "us each", "GB/s", "TFLOP/s", "roofline", "tuning"},
+             table) +
+         "sum of kernels " + format_seconds(total) + ", whole graph by replay " +
+         format_seconds(bench.replay_seconds) + "\n";
 }
 
 void bench_json(JsonWriter& json, const BenchResult& bench, const sched::Executable& executable) {
   json.member("seconds_replay", bench.replay_seconds).key("bench").begin_array();
   for (const Row& row : rows(bench, executable)) {
     double each = row.seconds / std::max(row.launches, 1);
-    json.begin_object().member("template", row.kernel->template_name).member("region", row.kernel->region).member("launches", row.launches);
-    json.member("seconds", each).member("bytes", row.kernel->bytes).member("flops", row.kernel->flops);
-    json.member("roofline", roofline_share(row, executable.target)).member("tier", row.kernel->tier).member("config", row.kernel->config).end_object();
+    json.begin_object()
+        .member("template", row.kernel->template_name)
+        .member("region", row.kernel->region)
+        .member("launches", row.launches);
+    json.member("seconds", each)
+        .member("bytes", row.kernel->bytes)
+        .member("flops", row.kernel->flops);
+    json.member("roofline", roofline_share(row, executable.target))
+        .member("tier", row.kernel->tier)
+        .member("config", row.kernel->config)
+        .end_object();
   }
   json.end_array();
 }

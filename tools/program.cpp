@@ -23,7 +23,9 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
   try {
     return body();
   } catch (const Error& error) {
-    std::cerr << app.get_name() << ": " << (error.kind() == ErrorKind::internal ? "internal error: " : "") << error.what() << "\n";
+    std::cerr << app.get_name() << ": "
+              << (error.kind() == ErrorKind::internal ? "internal error: " : "") << error.what()
+              << "\n";
     return static_cast<int>(error.kind());
   } catch (const std::bad_alloc&) {
     std::cerr << app.get_name() << ": out of host memory\n";
@@ -45,7 +47,8 @@ std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::st
     if (parsed.ec == std::errc::result_out_of_range) fail_input("--dim ", text, ": is too large");
     if (equal == 0 || parsed.ec != std::errc() || parsed.ptr != end || value < 0)
       fail_input("--dim ", text, ": must be NAME=NUMBER");
-    if (!dims.emplace(text.substr(0, equal), value).second) fail_input("--dim ", text, ": given twice");
+    if (!dims.emplace(text.substr(0, equal), value).second)
+      fail_input("--dim ", text, ": given twice");
   }
   return dims;
 }
@@ -85,12 +88,15 @@ std::string format_seconds(double seconds) {
   return text;
 }
 
-std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+std::string format_table(const std::vector<std::string>& header,
+                         const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const std::string& cell : header) widths.push_back(cell.size());
   for (const auto& row : rows)
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  auto is_number = [](const std::string& cell) { return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell[0] == '-'); };
+  auto is_number = [](const std::string& cell) {
+    return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell[0] == '-');
+  };
   auto line = [&](const std::vector<std::string>& cells, const std::vector<std::string>* align) {
     std::string text;
     for (size_t i = 0; i < cells.size(); ++i) {

@@ -13,7 +13,8 @@
 
 namespace tcc::tools {
 
-// Parses the command line and runs `body`; maps errors to the exit codes of support/error.h, one line on stderr.
+// Parses the command line and runs `body`; maps errors to the exit codes of support/error.h, one
+// line on stderr.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
 // "B=8" strings as bindings.
@@ -24,10 +25,11 @@ DType parse_dtype_option(const std::string& text);
 // The word of TCC_LOGS: whether a log of that name was asked for.
 bool log_enabled(std::string_view name);
 
-std::string format_bytes(double bytes);    // "93.8 MiB"
+std::string format_bytes(double bytes);      // "93.8 MiB"
 std::string format_seconds(double seconds);  // "12.3 us"
 
 // A text table with aligned columns; numbers to the right.
-std::string format_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+std::string format_table(const std::vector<std::string>& header,
+                         const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace tcc::tools

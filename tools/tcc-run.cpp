@@ -1,10 +1,12 @@
-// tcc-run: compiles a graph for a device and runs it: outputs, checks against the reference, timings.
+// tcc-run: compiles a graph for a device and runs it: outputs, checks against the reference,
+// timings.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 
+#include "autotune/records.h"
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -18,7 +20,6 @@
 #include "tools/bench_report.h"
 #include "tools/program.h"
 #include "tools/tensors.h"
-#include "autotune/records.h"
 
 namespace tcc::tools {
 namespace {
@@ -70,24 +71,30 @@ class Run {
     std::vector<ir::RefTensor> given;
     for (const Tensor& tensor : inputs_) given.push_back(ir::to_ref(tensor));
     auto start = std::chrono::steady_clock::now();
-    for (const ir::RefTensor& output : ir::interpret(bound_, given, ir::RefMode::stepwise)) outputs_.push_back(ir::to_tensor(output));
+    for (const ir::RefTensor& output : ir::interpret(bound_, given, ir::RefMode::stepwise))
+      outputs_.push_back(ir::to_tensor(output));
     run_seconds_ = seconds_since(start);
   }
 
   void execute() {
     auto device = runtime::open_device(options_.device);
     device_name_ = device->name();
-    backends::KernelCache cache(options_.no_cache ? std::filesystem::path() : backends::default_cache_folder());
+    backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
+                                                  : backends::default_cache_folder());
     std::vector<std::filesystem::path> folders(options_.tuning.begin(), options_.tuning.end());
-    autotune::RecordStore records = autotune::load_records(folders, [](const std::string& w) { std::cerr << "tcc-run: warning: " << w << "\n"; });
+    autotune::RecordStore records = autotune::load_records(
+        folders, [](const std::string& w) { std::cerr << "tcc-run: warning: " << w << "\n"; });
     compile_.configs = &records;
     compile_.cache = &cache;
     compile_.strict_rounding = options_.strict;
     compile_.fuse = !options_.no_fuse;
     compile_.validate = log_enabled("validate");
     static const std::map<std::string, backends::MatmulPrecision> precisions = {
-        {"highest", backends::MatmulPrecision::highest}, {"high", backends::MatmulPrecision::high}, {"medium", backends::MatmulPrecision::medium}};
-    if (!precisions.count(options_.precision)) fail_input("--matmul-precision ", options_.precision, ": must be highest, high or medium");
+        {"highest", backends::MatmulPrecision::highest},
+        {"high", backends::MatmulPrecision::high},
+        {"medium", backends::MatmulPrecision::medium}};
+    if (!precisions.count(options_.precision))
+      fail_input("--matmul-precision ", options_.precision, ": must be highest, high or medium");
     compile_.matmul_precision = precisions.at(options_.precision);
     dump_stages();
     auto start = std::chrono::steady_clock::now();
@@ -109,20 +116,24 @@ class Run {
   void dump_stages() {
     if (!options_.dump_after.empty()) {
       auto stages = backends::stage_names();
-      if (options_.dump_after != "all" && std::find(stages.begin(), stages.end(), options_.dump_after) == stages.end()) {
+      if (options_.dump_after != "all" &&
+          std::find(stages.begin(), stages.end(), options_.dump_after) == stages.end()) {
         std::vector<std::string> names(stages.begin(), stages.end());
         std::string list;
         for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-        fail_input("--dump-after ", options_.dump_after, ": no such stage", ir::did_you_mean(options_.dump_after, names), " (", list, ")");
+        fail_input("--dump-after ", options_.dump_after, ": no such stage",
+                   ir::did_you_mean(options_.dump_after, names), " (", list, ")");
       }
     }
-    bool partition = log_enabled("partition") || log_enabled("fusion"), code = log_enabled("output_code"), memory = log_enabled("memory");
+    bool partition = log_enabled("partition") || log_enabled("fusion"),
+         code = log_enabled("output_code"), memory = log_enabled("memory");
     std::string wanted = options_.dump_after;
     if (wanted.empty() && !partition && !code && !memory) return;
     compile_.dump = [=](std::string_view stage, const std::string& text) {
       if (stage == wanted || wanted == "all")
         std::cout << "// ---- after " << stage << "\n" << text << "\n";
-      else if ((stage == "partition" && partition) || (stage == "emit" && code) || (stage == "plan" && memory))
+      else if ((stage == "partition" && partition) || (stage == "emit" && code) ||
+               (stage == "plan" && memory))
         std::cerr << "// ---- " << stage << "\n" << text << "\n";
     };
   }
@@ -130,7 +141,8 @@ class Run {
   static void log(const sched::Executable& executable) {
     if (!log_enabled("tuning")) return;
     for (const sched::KernelBinary& kernel : executable.kernels)
-      std::cerr << "tuning: " << kernel.region << " [" << kernel.template_name << "] " << kernel.tier << " " << kernel.config << "\n";
+      std::cerr << "tuning: " << kernel.region << " [" << kernel.template_name << "] "
+                << kernel.tier << " " << kernel.config << "\n";
   }
 
   void write_sources(const sched::Executable& executable) const {
@@ -141,7 +153,9 @@ class Run {
     for (size_t i = 0; i < executable.kernels.size(); ++i) {
       char number[24];
       std::snprintf(number, sizeof number, "%03zu", i);
-      write_file_atomic(std::filesystem::path(options_.emit) / (std::string(number) + "_" + executable.kernels[i].region + ending), executable.kernels[i].source);
+      write_file_atomic(std::filesystem::path(options_.emit) /
+                            (std::string(number) + "_" + executable.kernels[i].region + ending),
+                        executable.kernels[i].source);
     }
   }
 
@@ -159,35 +173,51 @@ class Run {
       std::cout << bound_.output_names[i] << ": " << ir::to_string(bound_.outputs[i]->type);
       if (i < comparisons_.size()) {
         const ir::Comparison& c = comparisons_[i];
-        std::cout << "  " << (c.pass ? "ok" : "MISMATCH") << "  max abs " << c.max_abs << ", max rel " << c.max_rel << ", rmse " << c.rmse_out << " of " << c.limit;
+        std::cout << "  " << (c.pass ? "ok" : "MISMATCH") << "  max abs " << c.max_abs
+                  << ", max rel " << c.max_rel << ", rmse " << c.rmse_out << " of " << c.limit;
         if (!c.pass) std::cout << "  " << c.reason;
       }
       std::cout << "\n";
     }
     if (!program_) return;
     const sched::Executable& e = program_->executable();
-    std::cout << device_name_ << ": " << e.launches.size() << " launches of " << e.kernels.size() << " kernels, arena " << format_bytes(static_cast<double>(e.arena_bytes))
-              << ", compiled in " << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_) << "\n";
+    std::cout << device_name_ << ": " << e.launches.size() << " launches of " << e.kernels.size()
+              << " kernels, arena " << format_bytes(static_cast<double>(e.arena_bytes))
+              << ", compiled in " << format_seconds(compile_seconds_) << ", loaded in "
+              << format_seconds(load_seconds_) << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
   }
 
   std::string json() const {
     JsonWriter json(JsonWriter::Style::indented);
-    json.begin_object().member("graph", graph_.name).member("device", device_name_.empty() ? "reference" : device_name_);
+    json.begin_object()
+        .member("graph", graph_.name)
+        .member("device", device_name_.empty() ? "reference" : device_name_);
     json.member("seconds_run", run_seconds_);
     if (program_) {
       const sched::Executable& e = program_->executable();
-      json.member("target", e.target.id()).member("launches", e.launches.size()).member("kernels", e.kernels.size());
-      json.member("arena_bytes", e.arena_bytes).member("live_bytes_peak", e.live_bytes_peak).member("constant_bytes", program_->constant_bytes());
+      json.member("target", e.target.id())
+          .member("launches", e.launches.size())
+          .member("kernels", e.kernels.size());
+      json.member("arena_bytes", e.arena_bytes)
+          .member("live_bytes_peak", e.live_bytes_peak)
+          .member("constant_bytes", program_->constant_bytes());
       json.member("seconds_compile", compile_seconds_).member("seconds_load", load_seconds_);
       if (options_.bench > 0) bench_json(json, bench_, e);
     }
     json.key("outputs").begin_array();
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      json.begin_object().member("name", bound_.output_names[i]).member("type", ir::to_string(bound_.outputs[i]->type));
+      json.begin_object()
+          .member("name", bound_.output_names[i])
+          .member("type", ir::to_string(bound_.outputs[i]->type));
       if (i < comparisons_.size()) {
         const ir::Comparison& c = comparisons_[i];
-        json.member("pass", c.pass).member("max_abs", c.max_abs).member("max_rel", c.max_rel).member("rmse", c.rmse_out).member("rmse_stepwise", c.rmse_stepwise).member("limit", c.limit);
+        json.member("pass", c.pass)
+            .member("max_abs", c.max_abs)
+            .member("max_rel", c.max_rel)
+            .member("rmse", c.rmse_out)
+            .member("rmse_stepwise", c.rmse_stepwise)
+            .member("limit", c.limit);
         if (!c.pass) json.member("reason", c.reason);
       }
       json.end_object();
@@ -219,19 +249,26 @@ int main(int argc, char** argv) {
   Options options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml)")->required();
   app.add_option("--device", options.device, "auto, cuda:N, vulkan:N, null or reference");
-  app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")->allow_extra_args(false);
-  app.add_option("--input", options.inputs.named, "NAME=FILE.npy; several")->allow_extra_args(false);
+  app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
+      ->allow_extra_args(false);
+  app.add_option("--input", options.inputs.named, "NAME=FILE.npy; several")
+      ->allow_extra_args(false);
   app.add_option("--inputs", options.inputs.npz, "inputs by name, from an .npz; others are drawn");
   app.add_option("--seed", options.inputs.seed, "of the inputs that are drawn");
   app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
   app.add_option("--matmul-precision", options.precision, "highest, high or medium");
-  app.add_flag("--strict-rounding", options.strict, "round after every op, as an eager framework does");
+  app.add_flag("--strict-rounding", options.strict,
+               "round after every op, as an eager framework does");
   app.add_flag("--no-fuse", options.no_fuse, "one kernel per op");
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs, "write the outputs to this .npz");
   app.add_flag("--check", options.check, "compare with the reference; exit 1 on a mismatch");
-  app.add_option("--bench", options.bench, "time N replays (default 20)")->expected(0, 1)->default_str("20")->check(CLI::Range(1, 100000));
-  app.add_option("--tuning", options.tuning, "folders or files of tuning records")->allow_extra_args(false);
+  app.add_option("--bench", options.bench, "time N replays (default 20)")
+      ->expected(0, 1)
+      ->default_str("20")
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--tuning", options.tuning, "folders or files of tuning records")
+      ->allow_extra_args(false);
   app.add_flag("--json", options.json, "print one JSON object");
   app.add_option("--emit", options.emit, "write the kernels' sources into this folder");
   app.add_option("--dump-after", options.dump_after, "print the state after a stage, or 'all'");

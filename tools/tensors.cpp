@@ -20,10 +20,12 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 Tensor fit(Tensor tensor, const ir::Value& input, const std::string& from) {
   std::vector<int64_t> shape = ir::const_shape(input);
   if (tensor.shape() != shape)
-    fail_input(from, ": input '", input.name, "' has shape ", shape_text(shape), ", not ", shape_text(tensor.shape()));
+    fail_input(from, ": input '", input.name, "' has shape ", shape_text(shape), ", not ",
+               shape_text(tensor.shape()));
   if (tensor.dtype() == input.dtype()) return tensor;
   if (is_float(tensor.dtype()) && is_float(input.dtype())) return cast(tensor, input.dtype());
-  fail_input(from, ": input '", input.name, "' is ", name(input.dtype()), ", not ", name(tensor.dtype()));
+  fail_input(from, ": input '", input.name, "' is ", name(input.dtype()), ", not ",
+             name(tensor.dtype()));
 }
 
 Tensor draw(const ir::Value& input, uint64_t seed) {
@@ -32,7 +34,9 @@ Tensor draw(const ir::Value& input, uint64_t seed) {
   if (dtype == DType::boolean)
     init = Init::integers(0, 2);
   else if (is_integer(dtype))
-    init = input.random_range ? Init::integers(input.random_range->first, input.random_range->second) : Init::integers(0, 8);
+    init = input.random_range
+               ? Init::integers(input.random_range->first, input.random_range->second)
+               : Init::integers(0, 8);
   return random_tensor(dtype, ir::const_shape(input), init, stream_seed(seed, input.name));
 }
 
@@ -42,8 +46,10 @@ std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files)
   std::map<std::string, std::string> named;
   for (const std::string& text : files.named) {
     size_t equal = text.find('=');
-    if (equal == std::string::npos || equal == 0) fail_input("--input ", text, ": must be NAME=FILE.npy");
-    if (!named.emplace(text.substr(0, equal), text.substr(equal + 1)).second) fail_input("--input ", text, ": given twice");
+    if (equal == std::string::npos || equal == 0)
+      fail_input("--input ", text, ": must be NAME=FILE.npy");
+    if (!named.emplace(text.substr(0, equal), text.substr(equal + 1)).second)
+      fail_input("--input ", text, ": given twice");
   }
   std::unique_ptr<TensorFile> npz;
   if (!files.npz.empty()) npz = open_tensor_file(files.npz);
@@ -62,19 +68,23 @@ std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files)
   return tensors;
 }
 
-void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs, const std::string& path) {
+void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
+                  const std::string& path) {
   std::vector<std::pair<std::string, const Tensor*>> named;
-  for (size_t i = 0; i < outputs.size(); ++i) named.emplace_back(graph.output_names[i], &outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.emplace_back(graph.output_names[i], &outputs[i]);
   write_npz(path, named);
 }
 
-std::vector<ir::Comparison> check_outputs(const ir::Graph& bound, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+std::vector<ir::Comparison> check_outputs(const ir::Graph& bound, const std::vector<Tensor>& inputs,
+                                          const std::vector<Tensor>& outputs) {
   std::vector<ir::RefTensor> given;
   for (const Tensor& tensor : inputs) given.push_back(ir::to_ref(tensor));
   std::vector<ir::RefTensor> ideal = ir::interpret(bound, given, ir::RefMode::ideal);
   std::vector<ir::RefTensor> stepwise = ir::interpret(bound, given, ir::RefMode::stepwise);
   std::vector<ir::Comparison> comparisons;
-  for (size_t i = 0; i < outputs.size(); ++i) comparisons.push_back(ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    comparisons.push_back(ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]));
   return comparisons;
 }
 

@@ -8,7 +8,8 @@ const Dialect& dialect_for(sched::Api api) {
   return api == sched::Api::vulkan ? glsl_dialect() : cuda_dialect();
 }
 
-std::string fill(std::string_view pattern, const std::vector<std::pair<std::string_view, std::string>>& values) {
+std::string fill(std::string_view pattern,
+                 const std::vector<std::pair<std::string_view, std::string>>& values) {
   std::string out;
   while (!pattern.empty()) {
     size_t open = pattern.find('{');

@@ -1,6 +1,6 @@
-// A dialect: the spellings in which one target's text differs from another's. The emitter has no other knowledge of
-// targets. Patterns hold {placeholders}; type names (f32, i32, ...) come from the dialect's prelude and are the same for
-// all.
+// A dialect: the spellings in which one target's text differs from another's. The emitter has no
+// other knowledge of targets. Patterns hold {placeholders}; type names (f32, i32, ...) come from
+// the dialect's prelude and are the same for all.
 #pragma once
 
 #include <map>
@@ -18,40 +18,45 @@ struct Dialect {
   std::string source_ending;  // ".cu"
   std::string emit_ending;    // of files that tools write: ".cu", ".comp"
   std::string prelude;        // device source file with the type names
-  // What a kernel's text starts with; {extensions} is replaced by the lines of `extension` that it needs.
+  // What a kernel's text starts with; {extensions} is replaced by the lines of `extension` that it
+  // needs.
   std::string header;
-  std::string native_exp2;   // before the prelude where the device's exp2 is exact enough for exp
-  std::string wide_header;    // added before the prelude when 64-bit integers are used
-  std::map<std::string, std::string, std::less<>> extensions;  // "lanes", "storage16", "storage8", ...
+  std::string native_exp2;  // before the prelude where the device's exp2 is exact enough for exp
+  std::string wide_header;  // added before the prelude when 64-bit integers are used
+  // By name: "lanes", "storage16", "storage8", ...
+  std::map<std::string, std::string, std::less<>> extensions;
 
   std::map<DType, std::string> storage;  // element type in memory
-  std::string buffer_type;     // declaration of the type of a buffer of {storage}, once per type; {access}, {type}
+  // Declaration of the type of a buffer of {storage}, once per type; {access}, {type}.
+  std::string buffer_type;
   std::string buffer_parameter;  // one kernel argument: {storage} {name} {const}
   std::string parameter_separator;
-  std::string element;         // {buffer} {index}
-  std::string vector_type;     // declaration for vector access, {words} 32-bit words; "" when built in
-  std::string vector_load;     // {words} {buffer} {index}: in units of the vector
-  std::string vector_store;    // {words} {buffer} {index} {value}
-  // An element of {bytes} bytes behind {type} {buffer} where a subscript has 32 bits but {index} needs 64; "" where
-  // subscripts are wide enough.
+  std::string element;      // {buffer} {index}
+  std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in
+  std::string vector_load;  // {words} {buffer} {index}: in units of the vector
+  std::string vector_store;  // {words} {buffer} {index} {value}
+  // An element of {bytes} bytes behind {type} {buffer} where a subscript has 32 bits but {index}
+  // needs 64; "" where subscripts are wide enough.
   std::string far_element;
-  std::string vector_make;     // {words} {values}
-  std::string word;            // type of a vector of {words} 32-bit words; one word is u32
+  std::string vector_make;  // {words} {values}
+  std::string word;         // type of a vector of {words} 32-bit words; one word is u32
 
-  std::string entry_prefix;    // {workgroup}: lines before the entry
-  std::string entry;           // {name} {workgroup} {parameters}: up to and without the opening brace
-  std::string argument_block;  // {parameters}: declaration before the entry, "" when they are parameters
-  std::string table_block;     // the same, when arguments come through a table; with `table_entry` per argument
-  std::string table_entry;     // {storage} {name} {number} {const}
+  std::string entry_prefix;  // {workgroup}: lines before the entry
+  std::string entry;         // {name} {workgroup} {parameters}: up to and without the opening brace
+  // {parameters}: declaration before the entry, "" when they are parameters of the entry.
+  std::string argument_block;
+  std::string table_block;  // the same, when arguments come through a table; with `table_entry` per
+                            // argument
+  std::string table_entry;  // {storage} {name} {number} {const}
   std::string block_index, thread_index, lane_thread_index;
-  std::string hook;            // {result} {name} {parameters}
-  std::string hook_buffers;    // whether hooks are passed the buffers: "yes" or ""
+  std::string hook;                   // {result} {name} {parameters}
+  std::string hook_buffers;           // whether hooks are passed the buffers: "yes" or ""
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
-  std::string shared;          // {type} {name} {count}
+  std::string shared;                 // {type} {name} {count}
   std::string barrier;
-  std::string shuffle_xor;     // {value} {mask}
-  std::string unroll;          // before a loop
-  std::string int64_literal;   // {value}
+  std::string shuffle_xor;    // {value} {mask}
+  std::string unroll;         // before a loop
+  std::string int64_literal;  // {value}
 };
 
 const Dialect& cuda_dialect();
@@ -59,6 +64,7 @@ const Dialect& glsl_dialect();
 const Dialect& dialect_for(sched::Api api);
 
 // The pattern with its placeholders replaced.
-std::string fill(std::string_view pattern, const std::vector<std::pair<std::string_view, std::string>>& values);
+std::string fill(std::string_view pattern,
+                 const std::vector<std::pair<std::string_view, std::string>>& values);
 
 }  // namespace tcc::backends

@@ -1,4 +1,5 @@
-// GLSL 450 compute for Vulkan 1.2: buffers are device addresses (GL_EXT_buffer_reference) in the push constants.
+// GLSL 450 compute for Vulkan 1.2: buffers are device addresses (GL_EXT_buffer_reference) in the
+// push constants.
 #include "backends/emit/dialect.h"
 
 namespace tcc::backends {
@@ -18,20 +19,25 @@ const Dialect& glsl_dialect() {
     d.native_exp2 = "#define TCC_HAS_NATIVE_EXP2\n";
     d.wide_header = "#define TCC_USE_I64\n";
     d.extensions = {
-        {"lanes", "#extension GL_KHR_shader_subgroup_basic : require\n"
-                  "#extension GL_KHR_shader_subgroup_shuffle : require\n"},
+        {"lanes",
+         "#extension GL_KHR_shader_subgroup_basic : require\n"
+         "#extension GL_KHR_shader_subgroup_shuffle : require\n"},
         {"table", "#extension GL_EXT_buffer_reference_uvec2 : require\n"},
-        {"storage16", "#extension GL_EXT_shader_16bit_storage : require\n"
-                      "#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require\n"},
-        {"storage8", "#extension GL_EXT_shader_8bit_storage : require\n"
-                     "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require\n"},
+        {"storage16",
+         "#extension GL_EXT_shader_16bit_storage : require\n"
+         "#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require\n"},
+        {"storage8",
+         "#extension GL_EXT_shader_8bit_storage : require\n"
+         "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require\n"},
     };
-    d.storage = {{DType::f64, "f64"}, {DType::f32, "f32"}, {DType::f16, "u16"}, {DType::bf16, "u16"},
-                 {DType::i8, "i8"}, {DType::i16, "i16"}, {DType::i32, "i32"}, {DType::i64, "i64"},
-                 {DType::u8, "u8"}, {DType::u16, "u16"}, {DType::u32, "u32"}, {DType::u64, "u64"},
+    d.storage = {{DType::f64, "f64"},   {DType::f32, "f32"}, {DType::f16, "u16"},
+                 {DType::bf16, "u16"},  {DType::i8, "i8"},   {DType::i16, "i16"},
+                 {DType::i32, "i32"},   {DType::i64, "i64"}, {DType::u8, "u8"},
+                 {DType::u16, "u16"},   {DType::u32, "u32"}, {DType::u64, "u64"},
                  {DType::boolean, "u8"}};
     d.buffer_type =
-        "layout(buffer_reference, std430, buffer_reference_align = {bytes}) restrict {access}buffer {type} {\n"
+        "layout(buffer_reference, std430, buffer_reference_align = {bytes}) restrict "
+        "{access}buffer {type} {\n"
         "  {storage} v[];\n"
         "};\n";
     d.buffer_parameter = "  {type} {name};\n";
@@ -50,7 +56,8 @@ const Dialect& glsl_dialect() {
     d.entry = "void main()";
     d.argument_block = "layout(push_constant) uniform Arguments {\n{parameters}};\n";
     d.table_block =
-        "layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer Table {\n  uvec2 v[];\n};\n"
+        "layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer "
+        "Table {\n  uvec2 v[];\n};\n"
         "layout(push_constant) uniform Arguments {\n  Table table;\n};\n";
     d.table_entry = "#define {name} {type}(table.v[{number}])\n";
     d.block_index = "gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x";

@@ -57,14 +57,17 @@ class Unit {
     }
     std::string extensions;
     for (const std::string& name : wanted)
-      if (auto found = d_.extensions.find(name); found != d_.extensions.end()) extensions += found->second;
+      if (auto found = d_.extensions.find(name); found != d_.extensions.end())
+        extensions += found->second;
     std::string text = fill(d_.header, {{"extensions", extensions}});
     bool wide = kernel_.wide_index || uses_word(code, "i64") || uses_word(code, "u64");
     return wide ? text + d_.wide_header : text;
   }
 
   static bool uses_word(const std::string& text, std::string_view word) {
-    auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    auto part_of_name = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    };
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
       bool begins = at == 0 || !part_of_name(text[at - 1]);
       bool ends = at + word.size() == text.size() || !part_of_name(text[at + word.size()]);
@@ -79,13 +82,17 @@ class Unit {
     std::set<std::string> done;
     for (const Argument& argument : kernel_.arguments) {
       if (!done.insert(buffer_type(argument)).second) continue;
-      text += fill(d_.buffer_type, {{"type", buffer_type(argument)}, {"storage", d_.storage.at(argument.dtype)},
+      text += fill(d_.buffer_type, {{"type", buffer_type(argument)},
+                                    {"storage", d_.storage.at(argument.dtype)},
                                     {"access", argument.written ? "writeonly " : "readonly "},
                                     {"bytes", std::to_string(size_bytes(argument.dtype))}});
     }
     for (int words : vector_words_)
-      text += fill(d_.vector_type, {{"words", std::to_string(words)}, {"bytes", std::to_string(words * 4)},
-                                    {"word", words == 1 ? "u32" : fill(d_.word, {{"words", std::to_string(words)}})}});
+      text +=
+          fill(d_.vector_type,
+               {{"words", std::to_string(words)},
+                {"bytes", std::to_string(words * 4)},
+                {"word", words == 1 ? "u32" : fill(d_.word, {{"words", std::to_string(words)}})}});
     return text;
   }
 
@@ -94,8 +101,10 @@ class Unit {
     for (size_t i = 0; i < kernel_.arguments.size(); ++i) {
       const Argument& argument = kernel_.arguments[i];
       text += (i ? d_.parameter_separator : "") +
-              fill(d_.buffer_parameter, {{"const", argument.written ? "" : "const "}, {"storage", d_.storage.at(argument.dtype)},
-                                         {"type", buffer_type(argument)}, {"name", buffer_name(static_cast<int>(i))}});
+              fill(d_.buffer_parameter, {{"const", argument.written ? "" : "const "},
+                                         {"storage", d_.storage.at(argument.dtype)},
+                                         {"type", buffer_type(argument)},
+                                         {"name", buffer_name(static_cast<int>(i))}});
     }
     return text;
   }
@@ -104,59 +113,80 @@ class Unit {
     if (!table_) return fill(d_.argument_block, {{"parameters", parameters()}});
     std::string text = d_.table_block;
     for (size_t i = 0; i < kernel_.arguments.size(); ++i)
-      text += fill(d_.table_entry, {{"type", buffer_type(kernel_.arguments[i])}, {"name", buffer_name(static_cast<int>(i))}, {"number", std::to_string(i)}});
+      text += fill(d_.table_entry, {{"type", buffer_type(kernel_.arguments[i])},
+                                    {"name", buffer_name(static_cast<int>(i))},
+                                    {"number", std::to_string(i)}});
     return text;
   }
 
   std::string entry() const {
-    return fill(d_.entry, {{"name", kernel_.name}, {"workgroup", std::to_string(kernel_.workgroup)}, {"parameters", parameters()}});
+    return fill(d_.entry, {{"name", kernel_.name},
+                           {"workgroup", std::to_string(kernel_.workgroup)},
+                           {"parameters", parameters()}});
   }
 
-  std::string entry_prefix() const { return fill(d_.entry_prefix, {{"workgroup", std::to_string(kernel_.workgroup)}}); }
+  std::string entry_prefix() const {
+    return fill(d_.entry_prefix, {{"workgroup", std::to_string(kernel_.workgroup)}});
+  }
 
   std::string shared_arrays() const {
     std::string text;
     for (const sched::Array& a : kernel_.shared)
-      text += fill(d_.shared, {{"type", compute_type(a.dtype)}, {"name", a.name}, {"count", std::to_string(a.elements)}}) + "\n";
+      text += fill(d_.shared, {{"type", compute_type(a.dtype)},
+                               {"name", a.name},
+                               {"count", std::to_string(a.elements)}}) +
+              "\n";
     return text;
   }
 
-  std::string thread_index() const { return kernel_.uses_lanes ? d_.lane_thread_index : d_.thread_index; }
+  std::string thread_index() const {
+    return kernel_.uses_lanes ? d_.lane_thread_index : d_.thread_index;
+  }
 
   std::string generated() {
     Printer printer(kernel_, d_, 1);
     std::string type = printer.index_type();
     if (kernel_.grid > 1) printer.line(type + " block = " + type + "(" + d_.block_index + ");");
-    if (kernel_.workgroup > 1) printer.line(type + " thread = " + type + "(" + thread_index() + ");");
+    if (kernel_.workgroup > 1)
+      printer.line(type + " thread = " + type + "(" + thread_index() + ");");
     // A grid that was split over two dimensions may have more workgroups than there is work.
-    if (kernel_.grid > 65535) printer.line("if (block >= " + std::to_string(kernel_.grid) + ") return;");
+    if (kernel_.grid > 65535)
+      printer.line("if (block >= " + std::to_string(kernel_.grid) + ") return;");
     printer.block(kernel_.body);
     vector_words_ = printer.vector_words();
-    return argument_block() + shared_arrays() + entry_prefix() + "\n" + entry() + " {\n" + printer.text() + "}\n";
+    return argument_block() + shared_arrays() + entry_prefix() + "\n" + entry() + " {\n" +
+           printer.text() + "}\n";
   }
 
   std::string hook(const Hook& hook) {
     std::string parameters;
-    auto add = [&](const std::string& text) { parameters += (parameters.empty() ? "" : ", ") + text; };
+    auto add = [&](const std::string& text) {
+      parameters += (parameters.empty() ? "" : ", ") + text;
+    };
     if (!d_.hook_buffers.empty()) add(this->parameters());
     Printer printer(kernel_, d_, 1);
     for (const Hook::Parameter& p : hook.parameters) {
       if (p.is_index)
         add(printer.index_type() + " " + p.name);
       else if (p.elements > 0)
-        add(fill(p.written ? d_.array_inout : d_.array_in, {{"type", compute_type(p.dtype)}, {"name", p.name}, {"count", std::to_string(p.elements)}}));
+        add(fill(p.written ? d_.array_inout : d_.array_in,
+                 {{"type", compute_type(p.dtype)},
+                  {"name", p.name},
+                  {"count", std::to_string(p.elements)}}));
       else
         add(compute_type(p.dtype) + " " + p.name);
     }
     printer.block(hook.body);
     vector_words_.insert(printer.vector_words().begin(), printer.vector_words().end());
     std::string result = hook.returns ? compute_type(hook.result) : "void";
-    return fill(d_.hook, {{"result", result}, {"name", hook.name}, {"parameters", parameters}}) + " {\n" + printer.text() + "}\n";
+    return fill(d_.hook, {{"result", result}, {"name", hook.name}, {"parameters", parameters}}) +
+           " {\n" + printer.text() + "}\n";
   }
 
   std::string from_device_source() {
     std::string text;
-    for (const auto& [name, value] : kernel_.defines) text += "#define " + name + " " + value + "\n";
+    for (const auto& [name, value] : kernel_.defines)
+      text += "#define " + name + " " + value + "\n";
     text += "#define WORKGROUP " + std::to_string(kernel_.workgroup) + "\n";
     text += "#define GRID " + std::to_string(kernel_.grid) + "\n";
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
@@ -165,7 +195,8 @@ class Unit {
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
     std::string buffers;
     if (!d_.hook_buffers.empty())
-      for (size_t i = 0; i < kernel_.arguments.size(); ++i) buffers += buffer_name(static_cast<int>(i)) + ", ";
+      for (size_t i = 0; i < kernel_.arguments.size(); ++i)
+        buffers += buffer_name(static_cast<int>(i)) + ", ";
     text += "#define TCC_BUFFERS " + buffers + "\n";
     text += argument_block() + entry_prefix();
     for (const Hook& h : kernel_.hooks) text += "\n" + hook(h);

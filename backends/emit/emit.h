@@ -1,5 +1,5 @@
-// The emitter: kernel IR to a target's text. It walks the kernel once; everything that differs between targets comes
-// from a Dialect table or a device source file.
+// The emitter: kernel IR to a target's text. It walks the kernel once; everything that differs
+// between targets comes from a Dialect table or a device source file.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 namespace tcc::backends {
 
 struct EmittedKernel {
-  std::string source;           // a whole translation unit
-  bool argument_table = false;  // more arguments than push constants hold: they come through a table in memory
+  std::string source;  // a whole translation unit
+  bool argument_table =
+      false;  // more arguments than push constants hold: they come through a table in memory
 };
 
 struct EmitOptions {
@@ -19,6 +20,7 @@ struct EmitOptions {
 };
 
 // `kernel` is legalised for `target`. Deterministic.
-EmittedKernel emit(const sched::Kernel& kernel, const sched::Target& target, const EmitOptions& options = {});
+EmittedKernel emit(const sched::Kernel& kernel, const sched::Target& target,
+                   const EmitOptions& options = {});
 
 }  // namespace tcc::backends

@@ -56,7 +56,8 @@ void require(const Section& section, std::set<const Section*>& done, std::string
   if (!done.insert(&section).second) return;
   for (const std::string& need : section.needs) {
     auto found = by_name().find(need);
-    TCC_CHECK(found != by_name().end(), "device math section ", section.name, " needs unknown ", need);
+    TCC_CHECK(found != by_name().end(), "device math section ", section.name, " needs unknown ",
+              need);
     require(*found->second, done, text);
   }
   text += section.text;
@@ -74,9 +75,12 @@ std::string library_sections(const std::set<std::string>& names) {
 
 std::set<std::string> sections_used(std::string_view text) {
   std::set<std::string> used;
-  for (size_t at = text.find("tcc_"); at != std::string_view::npos; at = text.find("tcc_", at + 4)) {
+  for (size_t at = text.find("tcc_"); at != std::string_view::npos;
+       at = text.find("tcc_", at + 4)) {
     size_t end = at + 4;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
+      ++end;
     std::string_view name = text.substr(at + 4, end - at - 4);
     if (by_name().find(name) != by_name().end()) used.emplace(name);
   }

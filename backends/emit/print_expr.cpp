@@ -34,26 +34,28 @@ std::string Printer::render(const Expr& e) {
   if (auto found = names_.find(e.get()); found != names_.end()) return found->second;
   std::string text = render_now(e);
   bool shared = uses_[e.get()] > 1;
-  bool worth = e->kind == Kind::call || e->kind == Kind::cast || e->kind == Kind::load || e->kind == Kind::shuffle;
+  bool worth = e->kind == Kind::call || e->kind == Kind::cast || e->kind == Kind::load ||
+               e->kind == Kind::shuffle;
   return shared && worth ? named(e, text) : text;
 }
 
 std::string Printer::render_now(const Expr& e) {
   switch (e->kind) {
     case Kind::constant: return constant(e);
-    case Kind::index:
-      return "i64(" + index(e->index) + ")";
+    case Kind::index: return "i64(" + index(e->index) + ")";
     case Kind::load: return from_storage(e->stored, buffer_element(e->buffer, e->index));
     case Kind::var: return e->name;
     case Kind::element: return e->name + "[" + array_index(e->index) + "]";
     case Kind::shuffle:
-      return fill(dialect_.shuffle_xor, {{"value", render(e->args[0])}, {"mask", std::to_string(e->integer) + "u"}});
+      return fill(dialect_.shuffle_xor,
+                  {{"value", render(e->args[0])}, {"mask", std::to_string(e->integer) + "u"}});
     case Kind::cast: {
       const Expr& from = e->args[0];
       if (from->kind == Kind::index && !kernel_.wide_index) {
         // Narrow indices convert without a detour over 64 bits.
         bool called = compute_type(e->dtype) != "i32" && e->dtype != DType::boolean;  // f32(...)
-        return spell_cast(DType::i32, e->dtype, called ? index(from->index) : index_operand(from->index));
+        return spell_cast(DType::i32, e->dtype,
+                          called ? index(from->index) : index_operand(from->index));
       }
       return spell_cast(from->dtype, e->dtype, render(from));
     }
@@ -72,7 +74,8 @@ std::string Printer::plain_index(const Expr& e) {
 
 std::string Printer::render_call(const Expr& e) {
   if (e->fn == Fn::rand_uniform || e->fn == Fn::rand_normal) return render_random(e);
-  bool compares = e->fn == Fn::eq || e->fn == Fn::ne || e->fn == Fn::lt || e->fn == Fn::le || e->fn == Fn::gt || e->fn == Fn::ge;
+  bool compares = e->fn == Fn::eq || e->fn == Fn::ne || e->fn == Fn::lt || e->fn == Fn::le ||
+                  e->fn == Fn::gt || e->fn == Fn::ge;
   if (compares && e->args[0]->dtype == DType::i64) {
     auto plain = [](const Expr& a) { return a->kind == Kind::index || a->kind == Kind::constant; };
     if (plain(e->args[0]) && plain(e->args[1]))
@@ -96,7 +99,8 @@ std::string Printer::render_random(const Expr& e) {
     if (i) text += ", ";
     if (arg->kind == Kind::constant) {
       auto bits = static_cast<uint64_t>(arg->integer);
-      text += std::to_string(static_cast<uint32_t>(bits)) + "u, " + std::to_string(static_cast<uint32_t>(bits >> 32)) + "u";
+      text += std::to_string(static_cast<uint32_t>(bits)) + "u, " +
+              std::to_string(static_cast<uint32_t>(bits >> 32)) + "u";
     } else if (arg->kind == Kind::index && !kernel_.wide_index) {
       text += "u32(" + index(arg->index) + "), 0u";
     } else {
@@ -123,14 +127,16 @@ std::string Printer::reduction(const Expr& e) {
   for (const ir::SymInt& axis : e->axes) {
     if (axis.is_const()) continue;
     std::string name = axis.as_atom()->name;
-    line("for (" + index_type() + " " + name + " = 0; " + name + " < " + index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
+    line("for (" + index_type() + " " + name + " = 0; " + name + " < " +
+         index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
     ++indent_;
   }
   auto names = names_;
   auto indirect = indirect_;
   // The parts of the body that were named outside stay visible; those named inside do not leave.
-  sched::Block step = arg ? sched::combine(e->reduce, {value, position}, {body, ir::index_value(linear)})
-                          : sched::combine(e->reduce, {value}, {body});
+  sched::Block step =
+      arg ? sched::combine(e->reduce, {value, position}, {body, ir::index_value(linear)})
+          : sched::combine(e->reduce, {value}, {body});
   auto uses = uses_;
   for (const sched::Stmt& stmt : step) {
     if (stmt.kind == sched::Stmt::Kind::assign) {
@@ -156,11 +162,16 @@ std::string Printer::constant(const Expr& e) const {
   if (dtype == DType::boolean) return e->integer ? "true" : "false";
   if (!is_float(dtype)) {
     switch (dtype) {
-      case DType::i64: return "i64(" + fill(e->integer == INT64_MIN ? std::string("-") + dialect_.int64_literal + " - 1" : dialect_.int64_literal,
-                                            {{"value", std::to_string(e->integer == INT64_MIN ? INT64_MAX : e->integer)}}) + ")";
+      case DType::i64:
+        return "i64(" +
+               fill(e->integer == INT64_MIN ? std::string("-") + dialect_.int64_literal + " - 1"
+                                            : dialect_.int64_literal,
+                    {{"value", std::to_string(e->integer == INT64_MIN ? INT64_MAX : e->integer)}}) +
+               ")";
       case DType::u64: {
         auto bits = static_cast<uint64_t>(e->integer);
-        if (bits <= INT64_MAX) return "u64(" + fill(dialect_.int64_literal, {{"value", std::to_string(bits)}}) + ")";
+        if (bits <= INT64_MAX)
+          return "u64(" + fill(dialect_.int64_literal, {{"value", std::to_string(bits)}}) + ")";
         return "(~u64(" + fill(dialect_.int64_literal, {{"value", std::to_string(~bits)}}) + "))";
       }
       case DType::u8:
@@ -173,7 +184,8 @@ std::string Printer::constant(const Expr& e) const {
   }
   bool wide = dtype == DType::f64;
   if (std::isnan(e->number)) return wide ? "tcc_nan_f64()" : "tcc_nan_f32()";
-  if (std::isinf(e->number)) return std::string(e->number < 0 ? "(-" : "(") + (wide ? "tcc_inf_f64())" : "tcc_inf_f32())");
+  if (std::isinf(e->number))
+    return std::string(e->number < 0 ? "(-" : "(") + (wide ? "tcc_inf_f64())" : "tcc_inf_f32())");
   // The shortest text that reads back to the same number.
   char text[64];
   auto number = static_cast<float>(e->number);
@@ -181,10 +193,12 @@ std::string Printer::constant(const Expr& e) const {
     std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(number));
     if (std::strtof(text, nullptr) == number) break;
   }
-  // glslang folds f64(0.1f) without rounding 0.1 to f32 first: only texts of the exact number may be written so.
+  // glslang folds f64(0.1f) without rounding 0.1 to f32 first: only texts of the exact number may
+  // be written so.
   if (wide && std::strtod(text, nullptr) != e->number) {
     auto bits = std::bit_cast<uint64_t>(e->number);
-    std::snprintf(text, sizeof text, "F64_BITS(0x%08xu, 0x%08xu)", static_cast<unsigned>(bits >> 32), static_cast<unsigned>(bits));
+    std::snprintf(text, sizeof text, "F64_BITS(0x%08xu, 0x%08xu)",
+                  static_cast<unsigned>(bits >> 32), static_cast<unsigned>(bits));
     return text;
   }
   std::string literal = text;

@@ -29,7 +29,9 @@ std::string without_parentheses(const std::string& text) {
   return text.substr(1, text.size() - 2);
 }
 
-void Printer::line(const std::string& text) { text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
+void Printer::line(const std::string& text) {
+  text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
+}
 
 void Printer::block(const sched::Block& block) {
   for (const Stmt& stmt : block) {
@@ -57,7 +59,8 @@ void Printer::loop(const SymInt& axis, bool unroll, const sched::Block& body) {
   }
   std::string name = axis.as_atom()->name;
   if (unroll) line(dialect_.unroll);
-  line("for (" + index_type() + " " + name + " = 0; " + name + " < " + index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
+  line("for (" + index_type() + " " + name + " = 0; " + name + " < " +
+       index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
   scoped(body);
   line("}");
 }
@@ -89,7 +92,10 @@ void Printer::statement(const Stmt& stmt) {
     case Stmt::Kind::store: {
       std::string value = expression(stmt.value), element = buffer_element(stmt.buffer, stmt.index);
       DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
-      line(element + " = " + to_storage(stored, stmt.value->dtype, without_parentheses(value), dialect_.storage.at(stored)) + ";");
+      line(element + " = " +
+           to_storage(stored, stmt.value->dtype, without_parentheses(value),
+                      dialect_.storage.at(stored)) +
+           ";");
       return;
     }
     case Stmt::Kind::load_vector: load_vector(stmt); return;
@@ -123,7 +129,8 @@ int Printer::vector_elements(const Stmt& stmt) const {
   if (bytes != 2 && bytes != 4) return 1;
   int64_t elements = std::min<int64_t>(stmt.count, 16 / bytes);
   elements = std::min(elements, argument.alignment / bytes);
-  while (elements > 1 && (!stmt.index.divisible_by(elements) || stmt.count % elements != 0)) elements /= 2;
+  while (elements > 1 && (!stmt.index.divisible_by(elements) || stmt.count % elements != 0))
+    elements /= 2;
   return elements * bytes >= 4 ? static_cast<int>(elements) : 1;
 }
 
@@ -139,8 +146,10 @@ std::vector<std::string> unpack(DType stored, const std::string& word) {
     case DType::f32: return {"tcc_bits_f32(" + word + ")"};
     case DType::i32: return {"i32(" + word + ")"};
     case DType::u32: return {word};
-    case DType::bf16: return {"tcc_bits_f32(" + word + " << 16)", "tcc_bits_f32(" + word + " & 0xffff0000u)"};
-    case DType::f16: return {"tcc_f16_to_f32(" + word + " & 0xffffu)", "tcc_f16_to_f32(" + word + " >> 16)"};
+    case DType::bf16:
+      return {"tcc_bits_f32(" + word + " << 16)", "tcc_bits_f32(" + word + " & 0xffff0000u)"};
+    case DType::f16:
+      return {"tcc_f16_to_f32(" + word + " & 0xffffu)", "tcc_f16_to_f32(" + word + " >> 16)"};
     case DType::i16: return {"(i32(" + word + " << 16) >> 16)", "(i32(" + word + ") >> 16)"};
     case DType::u16: return {"(" + word + " & 0xffffu)", "(" + word + " >> 16)"};
     default: break;
@@ -149,11 +158,10 @@ std::vector<std::string> unpack(DType stored, const std::string& word) {
 }
 
 std::string pack(DType stored, const std::vector<std::string>& values) {
-  auto half = [&](const std::string& value) {
-    if (stored == DType::i16 || stored == DType::u16) return "(u32(" + value + ") & 0xffffu)";
-    return "tcc_f32_to_" + std::string(name(stored)) + "(" + value + ")";
-  };
-  if (values.size() == 2) return half(values[0]) + " | (" + half(values[1]) + " << 16)";
+  if (values.size() == 2 && is_float(stored))
+    return "tcc_pack_" + std::string(name(stored)) + "(" + values[0] + ", " + values[1] + ")";
+  if (values.size() == 2)
+    return "(u32(" + values[0] + ") & 0xffffu) | (u32(" + values[1] + ") << 16)";
   return stored == DType::f32 ? "tcc_f32_bits(" + values[0] + ")" : "u32(" + values[0] + ")";
 }
 
@@ -164,7 +172,8 @@ void Printer::load_vector(const Stmt& stmt) {
   int elements = vector_elements(stmt);
   if (elements == 1) {
     for (int64_t i = 0; i < stmt.count; ++i)
-      line(stmt.name + "[" + std::to_string(i) + "] = " + from_storage(stored, buffer_element(stmt.buffer, stmt.index + i)) + ";");
+      line(stmt.name + "[" + std::to_string(i) +
+           "] = " + from_storage(stored, buffer_element(stmt.buffer, stmt.index + i)) + ";");
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
@@ -174,13 +183,18 @@ void Printer::load_vector(const Stmt& stmt) {
     std::string vector = "w" + std::to_string(next_++);
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
-    std::string source = is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4)
-                                  : fill(dialect_.vector_load, {{"word", type}, {"words", count}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}});
+    std::string source = is_far()
+                             ? far_element("Words" + count, stmt.buffer, at, words * 4)
+                             : fill(dialect_.vector_load, {{"word", type},
+                                                           {"words", count},
+                                                           {"buffer", buffer_name(stmt.buffer)},
+                                                           {"index", at}});
     line(type + " " + vector + " = " + source + ";");
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> parts = unpack(stored, component(vector, words, w));
       for (int p = 0; p < per_word; ++p)
-        line(stmt.name + "[" + std::to_string(start + w * per_word + p) + "] = " + without_parentheses(parts[static_cast<size_t>(p)]) + ";");
+        line(stmt.name + "[" + std::to_string(start + w * per_word + p) +
+             "] = " + without_parentheses(parts[static_cast<size_t>(p)]) + ";");
     }
   }
 }
@@ -192,7 +206,8 @@ void Printer::store_vector(const Stmt& stmt) {
   auto element = [&](int64_t i) { return stmt.name + "[" + std::to_string(i) + "]"; };
   if (elements == 1) {
     for (int64_t i = 0; i < stmt.count; ++i)
-      line(buffer_element(stmt.buffer, stmt.index + i) + " = " + to_storage(stored, from, element(i), dialect_.storage.at(stored)) + ";");
+      line(buffer_element(stmt.buffer, stmt.index + i) + " = " +
+           to_storage(stored, from, element(i), dialect_.storage.at(stored)) + ";");
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
@@ -205,29 +220,41 @@ void Printer::store_vector(const Stmt& stmt) {
       for (int p = 0; p < per_word; ++p) parts.push_back(element(start + w * per_word + p));
       values += (w ? ", " : "") + pack(stored, parts);
     }
-    std::string vector = words == 1 ? values : fill(dialect_.vector_make, {{"words", std::to_string(words)}, {"values", values}});
+    std::string vector = words == 1 ? values
+                                    : fill(dialect_.vector_make,
+                                           {{"words", std::to_string(words)}, {"values", values}});
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
     line((is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4) + " = " + vector
-                   : fill(dialect_.vector_store, {{"word", type}, {"words", count}, {"buffer", buffer_name(stmt.buffer)}, {"index", at}, {"value", vector}})) +
+                   : fill(dialect_.vector_store, {{"word", type},
+                                                  {"words", count},
+                                                  {"buffer", buffer_name(stmt.buffer)},
+                                                  {"index", at},
+                                                  {"value", vector}})) +
          ";");
   }
 }
 
-std::string Printer::far_element(const std::string& type, int buffer, const std::string& at, int bytes) const {
-  return fill(dialect_.far_element, {{"type", type}, {"buffer", buffer_name(buffer)}, {"index", at}, {"bytes", std::to_string(bytes)}});
+std::string Printer::far_element(const std::string& type, int buffer, const std::string& at,
+                                 int bytes) const {
+  return fill(dialect_.far_element, {{"type", type},
+                                     {"buffer", buffer_name(buffer)},
+                                     {"index", at},
+                                     {"bytes", std::to_string(bytes)}});
 }
 
 std::string Printer::buffer_element(int buffer, const SymInt& offset) {
   const sched::Argument& argument = kernel_.arguments[static_cast<size_t>(buffer)];
-  if (is_far()) return far_element(buffer_type(argument), buffer, index(offset), size_bytes(argument.dtype));
+  if (is_far())
+    return far_element(buffer_type(argument), buffer, index(offset), size_bytes(argument.dtype));
   return fill(dialect_.element, {{"buffer", buffer_name(buffer)}, {"index", index(offset)}});
 }
 
-// ---- indices --------------------------------------------------------------------------------------------------------
+// ---- indices
 
 std::string Printer::index_constant(int64_t value) const {
-  if (value > INT32_MAX || value < INT32_MIN) return fill(dialect_.int64_literal, {{"value", std::to_string(value)}});
+  if (value > INT32_MAX || value < INT32_MIN)
+    return fill(dialect_.int64_literal, {{"value", std::to_string(value)}});
   return std::to_string(value);
 }
 
@@ -246,7 +273,8 @@ std::string Printer::index(const SymInt& value) {
     text += magnitude == 1 ? product : product + " * " + index_constant(magnitude);
   }
   if (value.constant() != 0)
-    text += value.constant() < 0 ? " - " + index_constant(-value.constant()) : " + " + index_constant(value.constant());
+    text += value.constant() < 0 ? " - " + index_constant(-value.constant())
+                                 : " + " + index_constant(value.constant());
   return without_parentheses(text);
 }
 
@@ -271,7 +299,8 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
       if (indirect_.insert(atom->name).second) {
         count_uses(atom->value);
         std::string value = render(atom->value);
-        line(index_type() + " " + atom->name + " = " + index_type() + "(" + without_parentheses(value) + ");");
+        line(index_type() + " " + atom->name + " = " + index_type() + "(" +
+             without_parentheses(value) + ");");
       }
       return atom->name;
     case Kind::floordiv:
@@ -281,15 +310,22 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
       if (b.is_const() && (b.value() & (b.value() - 1)) == 0) {
         int shift = 0;
         while ((int64_t{1} << shift) < b.value()) ++shift;
-        return "(" + index_operand(a) + (division ? " >> " + std::to_string(shift) : " & " + index_constant(b.value() - 1)) + ")";
+        return "(" + index_operand(a) +
+               (division ? " >> " + std::to_string(shift) : " & " + index_constant(b.value() - 1)) +
+               ")";
       }
-      if (a.range().lo >= 0) return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
-      return std::string("tcc_") + (division ? "floordiv_" : "mod_") + index_type() + "(" + index(a) + ", " + index(b) + ")";
+      if (a.range().lo >= 0)
+        return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
+      return std::string("tcc_") + (division ? "floordiv_" : "mod_") + index_type() + "(" +
+             index(a) + ", " + index(b) + ")";
     }
     case Kind::min:
     case Kind::max: {
-      auto argument = [&](const SymInt& value) { return kernel_.wide_index ? "i64(" + index(value) + ")" : index(value); };
-      return std::string(atom->kind == Kind::min ? "min(" : "max(") + argument(atom->args[0]) + ", " + argument(atom->args[1]) + ")";
+      auto argument = [&](const SymInt& value) {
+        return kernel_.wide_index ? "i64(" + index(value) + ")" : index(value);
+      };
+      return std::string(atom->kind == Kind::min ? "min(" : "max(") + argument(atom->args[0]) +
+             ", " + argument(atom->args[1]) + ")";
     }
   }
   throw InternalError("an atom of unknown kind");

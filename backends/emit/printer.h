@@ -33,7 +33,8 @@ class Printer {
   void store_vector(const sched::Stmt& stmt);
   int vector_elements(const sched::Stmt& stmt) const;
 
-  // The expression as text; what it needs first (shared parts, serial loops) is printed as statements.
+  // The expression as text; what it needs first (shared parts, serial loops) is printed as
+  // statements.
   std::string expression(const Expr& e);
   void count_uses(const Expr& e);
   std::string render(const Expr& e);
@@ -45,15 +46,16 @@ class Printer {
   std::string named(const Expr& e, const std::string& text);
   std::string plain_index(const Expr& e);
 
-  std::string index(const SymInt& value);            // may be a sum, or of weaker operators (a & 3)
-  std::string array_index(const SymInt& value);      // of a register or shared array
-  std::string index_operand(const SymInt& value);    // parenthesised where needed
+  std::string index(const SymInt& value);          // may be a sum, or of weaker operators (a & 3)
+  std::string array_index(const SymInt& value);    // of a register or shared array
+  std::string index_operand(const SymInt& value);  // parenthesised where needed
   std::string atom(const ir::AtomPtr& atom);
   std::string index_constant(int64_t value) const;
   std::string buffer_element(int buffer, const SymInt& offset);
   // Subscripts need 64 bits, and the dialect's do not have them.
   bool is_far() const { return kernel_.wide_index && !dialect_.far_element.empty(); }
-  std::string far_element(const std::string& type, int buffer, const std::string& at, int bytes) const;
+  std::string far_element(const std::string& type, int buffer, const std::string& at,
+                          int bytes) const;
 
   const sched::Kernel& kernel_;
   const Dialect& dialect_;

@@ -46,13 +46,17 @@ std::string spell_int(Fn fn, DType dtype, const std::vector<std::string>& args) 
     case Fn::div: return library_call("truncdiv", dtype, args);
     case Fn::floordiv: return library_call("floordiv", dtype, args);
     case Fn::remainder: return library_call("mod", dtype, args);
-    case Fn::fmod: return is_signed ? library_call("fmod", dtype, args) : library_call("mod", dtype, args);
+    case Fn::fmod:
+      return is_signed ? library_call("fmod", dtype, args) : library_call("mod", dtype, args);
     case Fn::pow: return library_call("pow", dtype, args);
     case Fn::minimum: return "min(" + args[0] + ", " + args[1] + ")";
     case Fn::maximum: return "max(" + args[0] + ", " + args[1] + ")";
-    case Fn::abs: return is_signed ? "(" + args[0] + " < " + zero + " ? -" + args[0] + " : " + args[0] + ")" : args[0];
+    case Fn::abs:
+      return is_signed ? "(" + args[0] + " < " + zero + " ? -" + args[0] + " : " + args[0] + ")"
+                       : args[0];
     case Fn::sign:
-      return is_signed ? "(" + args[0] + " > " + zero + " ? " + one + " : " + args[0] + " < " + zero + " ? -" + one + " : " + zero + ")"
+      return is_signed ? "(" + args[0] + " > " + zero + " ? " + one + " : " + args[0] + " < " +
+                             zero + " ? -" + one + " : " + zero + ")"
                        : "(" + args[0] + " > " + zero + " ? " + one + " : " + zero + ")";
     case Fn::fma: return "(" + args[0] + " * " + args[1] + " + " + args[2] + ")";
     case Fn::floor:
@@ -128,15 +132,17 @@ std::string spell(Fn fn, DType operand, const std::vector<std::string>& args) {
     case Fn::le: return binary(args, "<=");
     case Fn::gt: return binary(args, ">");
     case Fn::ge: return binary(args, ">=");
-    case Fn::neg: return wrap_narrow(operand, is_float(operand) || info(operand).is_signed
-                                                  ? "(-" + args[0] + ")"
-                                                  : "(" + compute_type(operand) + "(0) - " + args[0] + ")");
+    case Fn::neg:
+      return wrap_narrow(operand, is_float(operand) || info(operand).is_signed
+                                      ? "(-" + args[0] + ")"
+                                      : "(" + compute_type(operand) + "(0) - " + args[0] + ")");
     case Fn::add: return wrap_narrow(operand, binary(args, "+"));
     case Fn::sub: return wrap_narrow(operand, binary(args, "-"));
     case Fn::mul: return wrap_narrow(operand, binary(args, "*"));
     default: break;
   }
-  return is_float(operand) ? spell_float(fn, operand, args) : wrap_narrow(operand, spell_int(fn, operand, args));
+  return is_float(operand) ? spell_float(fn, operand, args)
+                           : wrap_narrow(operand, spell_int(fn, operand, args));
 }
 
 std::string wrap_narrow(DType dtype, const std::string& value) {
@@ -151,17 +157,20 @@ std::string wrap_narrow(DType dtype, const std::string& value) {
 
 std::string spell_cast(DType from, DType to, const std::string& value) {
   std::string source = compute_type(from), target = compute_type(to);
-  if (to == DType::boolean) return from == DType::boolean ? value : "(" + value + " != " + source + "(0))";
+  if (to == DType::boolean)
+    return from == DType::boolean ? value : "(" + value + " != " + source + "(0))";
   // Rounding casts: the result stays an f32 number.
   if (to == DType::f16 || to == DType::bf16) {
     if (from == to) return value;
     std::string half(name(to));
     std::string number = is_float(from) ? value : "f32(" + value + ")";
-    return "tcc_" + half + "_to_f32(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" + half + "(" + number + "))";
+    return "tcc_" + half + "_to_f32(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" + half +
+           "(" + number + "))";
   }
   if (source == target) return wrap_narrow(to, value);
   // Saturates at the narrow type's bounds.
-  if (is_float(from) && !is_float(to)) return "tcc_" + source + "_to_" + std::string(name(to)) + "(" + value + ")";
+  if (is_float(from) && !is_float(to))
+    return "tcc_" + source + "_to_" + std::string(name(to)) + "(" + value + ")";
   if (source == "i32" && to == DType::i64) return "tcc_i32_to_i64(" + value + ")";
   return wrap_narrow(to, target + "(" + value + ")");
 }
@@ -179,11 +188,13 @@ std::string from_storage(DType stored, const std::string& raw) {
   }
 }
 
-std::string to_storage(DType stored, DType from, const std::string& value, const std::string& storage_type) {
+std::string to_storage(DType stored, DType from, const std::string& value,
+                       const std::string& storage_type) {
   switch (stored) {
     case DType::f16:
     case DType::bf16:
-      return storage_type + "(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" + std::string(name(stored)) + "(" + value + "))";
+      return storage_type + "(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" +
+             std::string(name(stored)) + "(" + value + "))";
     case DType::i8:
     case DType::i16:
     case DType::u8:

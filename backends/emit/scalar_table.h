@@ -1,5 +1,5 @@
-// How each scalar function and cast is written in device code: one table for all dialects, since the device math
-// library gives them one set of names.
+// How each scalar function and cast is written in device code: one table for all dialects, since
+// the device math library gives them one set of names.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tcc::backends {
 
-// The device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or bool. f16 and bf16 values
-// are f32 numbers that happen to be representable.
+// The device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or bool. f16
+// and bf16 values are f32 numbers that happen to be representable.
 std::string compute_type(DType dtype);
 
 // fn(args) as text. Operands that are written more than once must be names.
@@ -22,7 +22,8 @@ std::string spell_cast(DType from, DType to, const std::string& value);
 
 // A bit pattern or number in memory (`storage`, of type stored) as a computed value, and back.
 std::string from_storage(DType stored, const std::string& raw);
-std::string to_storage(DType stored, DType from, const std::string& value, const std::string& storage_type);
+std::string to_storage(DType stored, DType from, const std::string& value,
+                       const std::string& storage_type);
 
 // Wraps a 32-bit result into a narrower integer type.
 std::string wrap_narrow(DType dtype, const std::string& value);

@@ -4,8 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-// Inside the library support/error.h, included first, has defined the same two types.
-#ifndef TCC_CHECK
 #pragma GCC visibility push(default)
 namespace tcc {
 
@@ -31,4 +29,3 @@ class Error : public std::runtime_error {
 
 }  // namespace tcc
 #pragma GCC visibility pop
-#endif

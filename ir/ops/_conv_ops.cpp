@@ -90,7 +90,6 @@ Attrs convolution_attrs(const Node& node, const std::vector<Window>& windows) {
 }
 
 // ---- convN d
-// --------------------------------------------------------------------------------------------------------
 
 void pad_conv(std::vector<Window>& windows, const std::string& auto_pad,
               const std::vector<int64_t>& padding) {
@@ -134,7 +133,6 @@ std::vector<Value*> compose_conv(Builder& b, const Node& node, int spatial) {
 }
 
 // ---- conv_transposeN d
-// ----------------------------------------------------------------------------------------------
 
 // The windows over the input with stride - 1 zeros between its elements: every one of its elements
 // must meet every kernel element, which takes span - 1 positions of padding, less what `padding`

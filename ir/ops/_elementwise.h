@@ -71,7 +71,6 @@ std::vector<SymInt> broadcast_index(std::span<const SymInt> index, const Shape& 
 double float_at(const RefTensor& x, int64_t offset);
 
 // ---- expressions
-// ------------------------------------------------------------------------------------------------------
 
 // A constant of the dtype of `like`.
 Expr literal(const Expr& like, double value);

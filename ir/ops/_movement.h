@@ -29,7 +29,7 @@ struct View {
 // A view op of one operand, x, without samples.
 OpDef view(View spec);
 
-// ---- reference loops ----------------------------------------------------------------------------
+// ---- reference loops
 
 // The output holds the operand's elements in their order: reshape and its kin.
 void copy_flat(EvalContext& context);
@@ -43,7 +43,7 @@ void copy_indexed(
     EvalContext& context,
     const std::function<void(std::span<const int64_t> index, std::span<int64_t> source)>& source);
 
-// ---- index maps ---------------------------------------------------------------------------------
+// ---- index maps
 
 // The index in a tensor of shape `to` of the element that has `index` in one of shape `from`, both
 // row-major with equally many elements. Dims that the two shapes share are mapped one to one, so

@@ -110,7 +110,6 @@ Expr interpolate_element(ElementContext& context, std::span<const SymInt> index)
 }
 
 // ---- reference
-// ------------------------------------------------------------------------------------------------------
 
 struct HostNeighbours {
   int64_t first, second;

@@ -12,31 +12,56 @@ namespace tcc::runtime::vulkan {
   X(EnumerateInstanceLayerProperties)     \
   X(EnumerateInstanceVersion)
 
-#define TCC_VULKAN_INSTANCE_FUNCTIONS(X)                             \
-  X(CreateDevice)                                                    \
-  X(EnumerateDeviceExtensionProperties)                              \
-  X(EnumeratePhysicalDevices)                                        \
-  X(GetDeviceProcAddr)                                               \
-  X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) \
-      X(GetPhysicalDeviceProperties) X(GetPhysicalDeviceProperties2) \
-          X(GetPhysicalDeviceQueueFamilyProperties)
+#define TCC_VULKAN_INSTANCE_FUNCTIONS(X) \
+  X(CreateDevice)                        \
+  X(EnumerateDeviceExtensionProperties)  \
+  X(EnumeratePhysicalDevices)            \
+  X(GetDeviceProcAddr)                   \
+  X(GetPhysicalDeviceFeatures2)          \
+  X(GetPhysicalDeviceMemoryProperties)   \
+  X(GetPhysicalDeviceProperties)         \
+  X(GetPhysicalDeviceProperties2)        \
+  X(GetPhysicalDeviceQueueFamilyProperties)
 
-#define TCC_VULKAN_DEVICE_FUNCTIONS(X)                                                            \
-  X(AllocateCommandBuffers)                                                                       \
-  X(AllocateMemory)                                                                               \
-  X(BeginCommandBuffer)                                                                           \
-  X(BindBufferMemory)                                                                             \
-  X(CmdBindPipeline) X(CmdCopyBuffer) X(CmdDispatch) X(CmdFillBuffer) X(CmdPipelineBarrier)       \
-      X(CmdPushConstants) X(CmdResetQueryPool) X(CmdWriteTimestamp) X(CreateBuffer)               \
-          X(CreateCommandPool) X(CreateComputePipelines) X(CreatePipelineCache)                   \
-              X(CreatePipelineLayout) X(CreateQueryPool) X(CreateSemaphore) X(CreateShaderModule) \
-                  X(DestroyBuffer) X(DestroyCommandPool) X(DestroyDevice) X(DestroyPipeline)      \
-                      X(DestroyPipelineCache) X(DestroyPipelineLayout) X(DestroyQueryPool)        \
-                          X(DestroySemaphore) X(DestroyShaderModule) X(EndCommandBuffer)          \
-                              X(FreeMemory) X(GetBufferDeviceAddress)                             \
-                                  X(GetBufferMemoryRequirements) X(GetDeviceQueue)                \
-                                      X(GetQueryPoolResults) X(MapMemory) X(QueueSubmit)          \
-                                          X(WaitSemaphores)
+#define TCC_VULKAN_DEVICE_FUNCTIONS(X) \
+  X(AllocateCommandBuffers)            \
+  X(AllocateMemory)                    \
+  X(BeginCommandBuffer)                \
+  X(BindBufferMemory)                  \
+  X(CmdBindPipeline)                   \
+  X(CmdCopyBuffer)                     \
+  X(CmdDispatch)                       \
+  X(CmdFillBuffer)                     \
+  X(CmdPipelineBarrier)                \
+  X(CmdPushConstants)                  \
+  X(CmdResetQueryPool)                 \
+  X(CmdWriteTimestamp)                 \
+  X(CreateBuffer)                      \
+  X(CreateCommandPool)                 \
+  X(CreateComputePipelines)            \
+  X(CreatePipelineCache)               \
+  X(CreatePipelineLayout)              \
+  X(CreateQueryPool)                   \
+  X(CreateSemaphore)                   \
+  X(CreateShaderModule)                \
+  X(DestroyBuffer)                     \
+  X(DestroyCommandPool)                \
+  X(DestroyDevice)                     \
+  X(DestroyPipeline)                   \
+  X(DestroyPipelineCache)              \
+  X(DestroyPipelineLayout)             \
+  X(DestroyQueryPool)                  \
+  X(DestroySemaphore)                  \
+  X(DestroyShaderModule)               \
+  X(EndCommandBuffer)                  \
+  X(FreeMemory)                        \
+  X(GetBufferDeviceAddress)            \
+  X(GetBufferMemoryRequirements)       \
+  X(GetDeviceQueue)                    \
+  X(GetQueryPoolResults)               \
+  X(MapMemory)                         \
+  X(QueueSubmit)                       \
+  X(WaitSemaphores)
 
 #define TCC_DECLARE_FUNCTION(name) PFN_vk##name name = nullptr;
 struct GlobalFunctions {

@@ -213,7 +213,9 @@ void fill_limits(Physical& physical, const Properties& properties) {
   target.storage8 = features.v12.storageBuffer8BitAccess && features.v12.shaderInt8;
   target.int64 = features.core.features.shaderInt64;
   target.float64 = features.core.features.shaderFloat64;
-  target.native_exp2 = properties.v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;  // ex2.approx: measured, and PTX documents 2^-22.5
+  target.native_exp2 =
+      properties.v12.driverID ==
+      VK_DRIVER_ID_NVIDIA_PROPRIETARY;  // ex2.approx: measured, and PTX documents 2^-22.5
   target.subgroup_shuffle =
       (properties.v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) &&
       (properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);

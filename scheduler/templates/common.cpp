@@ -43,7 +43,8 @@ Kernel start_kernel(const Region& region) {
 }
 
 void append(Block& block, Block more) {
-  block.insert(block.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  block.insert(block.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
 }
 
 std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape) {
@@ -54,9 +55,8 @@ std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<i
                                        const Layout& layout) {
   std::vector<size_t> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return layout.strides[a] > layout.strides[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return layout.strides[a] > layout.strides[b]; });
   std::vector<int64_t> sorted;
   for (size_t d : order) sorted.push_back(shape[d]);
   std::vector<SymInt> in_order = delinearize_ints(linear, sorted), index(shape.size());
@@ -67,7 +67,8 @@ std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<i
 int64_t coefficient(const SymInt& offset, const SymInt& axis) {
   if (axis.is_const()) return 0;
   for (const auto& term : offset.terms())
-    if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key) return term.coefficient;
+    if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key)
+      return term.coefficient;
   return offset.uses(axis.as_atom()) ? -1 : 0;
 }
 

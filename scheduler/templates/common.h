@@ -11,7 +11,8 @@ namespace tcc::sched {
 
 int64_t numel(const ir::Value* value);
 
-// A kernel with name, comment, arguments (inputs, then outputs), bytes and flops of `region` filled in.
+// A kernel with name, comment, arguments (inputs, then outputs), bytes and flops of `region` filled
+// in.
 Kernel start_kernel(const Region& region);
 
 void append(Block& block, Block more);
@@ -22,7 +23,8 @@ std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int
 std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
                                        const Layout& layout);
 
-// How far `offset` moves with one step of `axis`: 0 when it does not depend on it, -1 when not by a fixed amount.
+// How far `offset` moves with one step of `axis`: 0 when it does not depend on it, -1 when not by a
+// fixed amount.
 int64_t coefficient(const SymInt& offset, const SymInt& axis);
 
 // The power of two at or above / below n (n >= 1).

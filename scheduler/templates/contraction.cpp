@@ -1,5 +1,6 @@
-// Contractions (matrix products and convolutions) on FMA units: the loops are device source, backends/device/*/
-// contraction.*; what a region adds to them (index maps, prologue, epilogue) are its hooks.
+// Contractions (matrix products and convolutions) on FMA units: the loops are device source,
+// backends/device/*/ contraction.*; what a region adds to them (index maps, prologue, epilogue) are
+// its hooks.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +13,13 @@
 namespace tcc::sched {
 namespace {
 
-// Products that are summed in one go before they join the total, where the result is as wide as the accumulator.
+// Products that are summed in one go before they join the total, where the result is as wide as the
+// accumulator.
 constexpr int64_t kFold = 128;
 
-int64_t threads_of(const Config& c) { return c["block_m"] / c["thread_m"] * (c["block_n"] / c["thread_n"]); }
+int64_t threads_of(const Config& c) {
+  return c["block_m"] / c["thread_m"] * (c["block_n"] / c["thread_n"]);
+}
 
 // Two tiles of each operand; rows are padded by 4 against bank conflicts.
 int64_t shared_bytes_of(const Config& c, int element) {
@@ -29,15 +33,17 @@ class HookWriter {
   HookWriter(const Region& region, const ContractionPlan& plan, const Config& config)
       : region_(region), plan_(plan), config_(config) {}
 
-  // load_a(batch, free, k, out[vector]): `vector` neighbours along k (k counts vectors) or along the operand's own axis
-  // (that counts vectors). Rows and columns past the end repeat the last one; products past the end of k are zero.
+  // load_a(batch, free, k, out[vector]): `vector` neighbours along k (k counts vectors) or along
+  // the operand's own axis (that counts vectors). Rows and columns past the end repeat the last
+  // one; products past the end of k are zero.
   Hook load(bool of_a) const {
     const ContractionPlan::Operand& operand = of_a ? plan_.a : plan_.b;
     const FlatAxes& free = of_a ? plan_.m : plan_.n;
     int64_t width = operand.vector;
     Hook hook;
     hook.name = of_a ? "load_a" : "load_b";
-    hook.parameters = {{"batch"}, {"at"}, {"k"}, {"out_values", false, plan_.accumulator, width, true}};
+    hook.parameters = {
+        {"batch"}, {"at"}, {"k"}, {"out_values", false, plan_.accumulator, width, true}};
     Inliner inliner(region_);
     SymInt v = SymInt::axis("v", width);
     int64_t k_count = operand.along_k ? plan_.k.size() / width : plan_.k.size();
@@ -61,7 +67,8 @@ class HookWriter {
     sink.value = value;
     append(body, vectorize({sink}, v, inliner));
     if (padded_k > k_count) {
-      Block zeros = {loop(v, {set_element("out_values", v, ir::constant(plan_.accumulator, 0))}, true)};
+      Block zeros = {
+          loop(v, {set_element("out_values", v, ir::constant(plan_.accumulator, 0))}, true)};
       hook.body = {branch(ir::index_less(raw_k, k_count), std::move(body), std::move(zeros))};
     } else {
       hook.body = std::move(body);
@@ -75,10 +82,13 @@ class HookWriter {
     int64_t m_size = plan_.m.size(), n_size = plan_.n.size();
     Hook hook;
     hook.name = "epilogue";
-    hook.parameters = {{"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
+    hook.parameters = {
+        {"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
     SymInt batch = SymInt::axis("batch", plan_.batch.size());
-    SymInt raw_row = SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, config_["block_m"])));
-    SymInt raw_part = SymInt::axis("part", std::max<int64_t>(2, round_up(n_size, config_["block_n"]) / width));
+    SymInt raw_row =
+        SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, config_["block_m"])));
+    SymInt raw_part =
+        SymInt::axis("part", std::max<int64_t>(2, round_up(n_size, config_["block_n"]) / width));
     SymInt row = SymInt::axis("m", m_size);
     SymInt v = SymInt::axis("v", width);
     Expr row_inside = ir::index_less(raw_row, m_size);
@@ -103,14 +113,17 @@ class HookWriter {
       Block lane;
       if (!col.is_const()) lane.push_back(let_index(col, raw_part * width + v));
       append(lane, store_at(col, 0));
-      body.push_back(loop(v, {branch(ir::index_less(raw_part * width + v, n_size), std::move(lane))}, true));
+      body.push_back(
+          loop(v, {branch(ir::index_less(raw_part * width + v, n_size), std::move(lane))}, true));
     }
     Expr guard = ir::all_of(guards);
-    hook.body = guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
+    hook.body =
+        guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
     return hook;
   }
 
-  // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring segments hit all banks.
+  // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
+  // segments hit all banks.
   int64_t segment() const { return std::min<int64_t>(config_["thread_n"], 4); }
 
  private:
@@ -124,7 +137,9 @@ class ContractionTemplate : public Template {
   std::string_view name() const override { return "contraction"; }
   int version() const override { return 1; }
 
-  bool accepts(const Region& region, const Target&) const override { return plan_contraction(region).has_value(); }
+  bool accepts(const Region& region, const Target&) const override {
+    return plan_contraction(region).has_value();
+  }
 
   ConfigSpace space(const Region& region, const Target& target) const override {
     ContractionPlan plan = *plan_contraction(region);
@@ -139,8 +154,8 @@ class ContractionTemplate : public Template {
     space.constraints = {
         {"a workgroup has 32 to 512 threads, and no more than the device allows",
          [max = std::min(512, target.max_workgroup_size)](const Config& c) {
-           return c["block_m"] >= c["thread_m"] && c["block_n"] >= c["thread_n"] && threads_of(c) >= 32 &&
-                  threads_of(c) <= max;
+           return c["block_m"] >= c["thread_m"] && c["block_n"] >= c["thread_n"] &&
+                  threads_of(c) >= 32 && threads_of(c) <= max;
          }},
         {"the tiles fit into shared memory",
          [plan, bytes = target.shared_bytes](const Config& c) {
@@ -156,30 +171,38 @@ class ContractionTemplate : public Template {
   }
 
   Config default_config(const Region& region, const Target& target) const override {
-    // The tile whose waves over the device cost least: large tiles reuse more, small ones fill the device.
+    // The tile whose waves over the device cost least: large tiles reuse more, small ones fill the
+    // device.
     struct Candidate {
       int64_t block_m, block_n, block_k, thread_m, thread_n;
       double efficiency;  // of the FMA units, on a full device
     };
     static constexpr Candidate kGpu[] = {
-        {32, 128, 16, 8, 4, 1.0},  {128, 128, 8, 8, 8, 0.9}, {128, 64, 8, 8, 8, 0.9}, {64, 64, 16, 8, 4, 0.85},
-        {64, 32, 16, 4, 4, 0.55},  {32, 64, 16, 4, 4, 0.55}, {32, 32, 16, 4, 2, 0.4}, {16, 64, 16, 2, 4, 0.35},
-        {64, 16, 16, 4, 2, 0.35},  {16, 32, 16, 2, 2, 0.25}, {8, 64, 16, 1, 8, 0.25}, {16, 16, 32, 2, 2, 0.15},
+        {32, 128, 16, 8, 4, 1.0}, {128, 128, 8, 8, 8, 0.9}, {128, 64, 8, 8, 8, 0.9},
+        {64, 64, 16, 8, 4, 0.85}, {64, 32, 16, 4, 4, 0.55}, {32, 64, 16, 4, 4, 0.55},
+        {32, 32, 16, 4, 2, 0.4},  {16, 64, 16, 2, 4, 0.35}, {64, 16, 16, 4, 2, 0.35},
+        {16, 32, 16, 2, 2, 0.25}, {8, 64, 16, 1, 8, 0.25},  {16, 16, 32, 2, 2, 0.15},
     };
     static constexpr Candidate kCpu[] = {
-        {32, 32, 16, 4, 8, 1.0}, {64, 32, 16, 8, 8, 1.0}, {16, 32, 16, 2, 8, 0.8}, {32, 16, 16, 4, 4, 0.7},
-        {16, 16, 16, 2, 4, 0.5}, {8, 32, 16, 1, 8, 0.5},
+        {32, 32, 16, 4, 8, 1.0}, {64, 32, 16, 8, 8, 1.0}, {16, 32, 16, 2, 8, 0.8},
+        {32, 16, 16, 4, 4, 0.7}, {16, 16, 16, 2, 4, 0.5}, {8, 32, 16, 1, 8, 0.5},
     };
     ContractionPlan plan = *plan_contraction(region);
     ConfigSpace legal = space(region, target);
     Config best;
     double best_cost = 0;
     auto consider = [&](const Candidate& c) {
-      Config config{{"block_m", c.block_m}, {"block_n", c.block_n}, {"block_k", c.block_k}, {"thread_m", c.thread_m}, {"thread_n", c.thread_n}};
+      Config config{{"block_m", c.block_m},
+                    {"block_n", c.block_n},
+                    {"block_k", c.block_k},
+                    {"thread_m", c.thread_m},
+                    {"thread_n", c.thread_n}};
       if (!legal.violation(config).empty()) return;
-      double tiles = static_cast<double>(plan.batch.size() * ceil_div(plan.m.size(), c.block_m) * ceil_div(plan.n.size(), c.block_n));
+      double tiles = static_cast<double>(plan.batch.size() * ceil_div(plan.m.size(), c.block_m) *
+                                         ceil_div(plan.n.size(), c.block_n));
       double resident = std::max(1.0, 512.0 / static_cast<double>(threads_of(config)));
-      double waves = std::max(std::ceil(tiles / target.compute_units) / resident, tiles / (target.compute_units * resident));
+      double waves = std::max(std::ceil(tiles / target.compute_units) / resident,
+                              tiles / (target.compute_units * resident));
       waves = std::max(waves, 1.0 / resident);
       double cost = waves * resident * static_cast<double>(c.block_m * c.block_n) / c.efficiency;
       if (best.values().empty() || cost < best_cost) {
@@ -209,10 +232,17 @@ class ContractionTemplate : public Template {
     kernel.workgroup = static_cast<int>(threads_of(config));
     kernel.grid = batch * ceil_div(m, config["block_m"]) * ceil_div(n, config["block_n"]);
     kernel.shared_bytes = 0;  // static, in the source
-    kernel.flops = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    auto define = [&](std::string name, int64_t value) { kernel.defines.push_back({std::move(name), std::to_string(value)}); };
+    kernel.flops = 2.0 * static_cast<double>(batch) * static_cast<double>(m) *
+                   static_cast<double>(n) * static_cast<double>(k);
+    auto define = [&](std::string name, int64_t value) {
+      kernel.defines.push_back({std::move(name), std::to_string(value)});
+    };
     kernel.defines.push_back({"ACC", plan.accumulator == DType::f64 ? "f64" : "f32"});
-    for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"}, {"BLOCK_N", "block_n"}, {"BLOCK_K", "block_k"}, {"THREAD_M", "thread_m"}, {"THREAD_N", "thread_n"}})
+    for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
+                             {"BLOCK_N", "block_n"},
+                             {"BLOCK_K", "block_k"},
+                             {"THREAD_M", "thread_m"},
+                             {"THREAD_N", "thread_n"}})
       define(name, config[key]);
     define("SIZE_K", k);
     define("TILES_M", ceil_div(m, config["block_m"]));

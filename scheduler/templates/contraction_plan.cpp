@@ -45,7 +45,8 @@ Expr main_load(const Region& region, const Expr& e) {
 }
 
 // Extents of `axes` ordered by falling stride in `offset`; axes of extent 1 are left out.
-FlatAxes flatten(const std::vector<SymInt>& axes, const std::vector<SymInt>& extents, const SymInt& offset) {
+FlatAxes flatten(const std::vector<SymInt>& axes, const std::vector<SymInt>& extents,
+                 const SymInt& offset) {
   FlatAxes flat;
   std::vector<std::pair<int64_t, size_t>> order;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -68,7 +69,8 @@ std::vector<SymInt> unflatten(const FlatAxes& flat, size_t count, const SymInt& 
   return axes;
 }
 
-// The widest vector (at most 16 bytes) that divides the innermost extent and whose reads are contiguous and aligned.
+// The widest vector (at most 16 bytes) that divides the innermost extent and whose reads are
+// contiguous and aligned.
 int64_t vector_along(const SymInt& offset, const SymInt& axis, int64_t extent, int bytes) {
   if (coefficient(offset, axis) != 1) return 1;
   for (int64_t width = 16 / bytes; width > 1; width /= 2)
@@ -91,9 +93,12 @@ ContractionPlan::Axes ContractionPlan::axes(const SymInt& batch_index, const Sym
   std::vector<SymInt> wide_m = unflatten(op_m, batch_as_m.size() + op.m.size(), of_m);
   std::vector<SymInt> wide_n = unflatten(op_n, batch_as_n.size() + op.n.size(), of_n);
   result.batch.resize(op.batch.size());
-  for (size_t i = 0; i < batch_kept.size(); ++i) result.batch[static_cast<size_t>(batch_kept[i])] = kept[i];
-  for (size_t i = 0; i < batch_as_m.size(); ++i) result.batch[static_cast<size_t>(batch_as_m[i])] = wide_m[i];
-  for (size_t i = 0; i < batch_as_n.size(); ++i) result.batch[static_cast<size_t>(batch_as_n[i])] = wide_n[i];
+  for (size_t i = 0; i < batch_kept.size(); ++i)
+    result.batch[static_cast<size_t>(batch_kept[i])] = kept[i];
+  for (size_t i = 0; i < batch_as_m.size(); ++i)
+    result.batch[static_cast<size_t>(batch_as_m[i])] = wide_m[i];
+  for (size_t i = 0; i < batch_as_n.size(); ++i)
+    result.batch[static_cast<size_t>(batch_as_n[i])] = wide_n[i];
   result.m.assign(wide_m.begin() + static_cast<long>(batch_as_m.size()), wide_m.end());
   result.n.assign(wide_n.begin() + static_cast<long>(batch_as_n.size()), wide_n.end());
   result.k = unflatten(k, op.k.size(), k_index);
@@ -104,16 +109,17 @@ Expr operand_element(Inliner& inliner, const Region& region, const ContractionPl
                      const SymInt& batch, const SymInt& free, const SymInt& k) {
   bool first = of_a != plan.swapped;  // the op's own A
   ContractionPlan::Axes axes = of_a ? plan.axes(batch, free, 0, k) : plan.axes(batch, 0, free, k);
-  ir::Access access = first ? plan.op.a(axes.batch, axes.m, axes.k) : plan.op.b(axes.batch, axes.k, axes.n);
+  ir::Access access =
+      first ? plan.op.a(axes.batch, axes.m, axes.k) : plan.op.b(axes.batch, axes.k, axes.n);
   int operand = first ? plan.op.a_operand : plan.op.b_operand;
   Expr value = inliner.value_at(region.anchor->inputs[static_cast<size_t>(operand)], access.index);
   value = ir::cast(value, plan.accumulator);
   return access.valid ? ir::select(access.valid, value, ir::constant(plan.accumulator, 0)) : value;
 }
 
-std::vector<Stored> stored_elements(Inliner& inliner, const Region& region, const ContractionPlan& plan,
-                                    const Expr& accumulator, const SymInt& batch, const SymInt& m,
-                                    const SymInt& n) {
+std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
+                                    const ContractionPlan& plan, const Expr& accumulator,
+                                    const SymInt& batch, const SymInt& m, const SymInt& n) {
   const ir::Value* result = region.anchor->outputs[0];
   ContractionPlan::Axes axes = plan.axes(batch, m, n, 0);
   std::vector<SymInt> at = plan.op.out(axes.batch, axes.m, axes.n);
@@ -133,7 +139,8 @@ std::vector<Stored> stored_elements(Inliner& inliner, const Region& region, cons
     if (through.base->shape() != domain)
       index = delinearize_ints(ir::linearize(at, domain), const_shape(*through.base));
     Expr value = inliner.value_at(through.base, index);
-    stored.push_back({region.slot_of_output(output), region.layout(output).offset(through.output_index(index)), value});
+    stored.push_back({region.slot_of_output(output),
+                      region.layout(output).offset(through.output_index(index)), value});
   }
   return stored;
 }
@@ -144,7 +151,8 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
   const ir::Value* result = node->outputs[0];
   if (!is_float(result->dtype())) return std::nullopt;
   for (const ir::Node* other : region.nodes)
-    if (other != node && other->op->kind != ir::OpKind::pointwise && other->op->kind != ir::OpKind::view)
+    if (other != node && other->op->kind != ir::OpKind::pointwise &&
+        other->op->kind != ir::OpKind::view)
       return std::nullopt;
   for (const ir::Value* output : region.outputs)
     if (numel(output) != numel(result)) return std::nullopt;
@@ -165,13 +173,15 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
     else
       plan.batch_kept.push_back(i);
   }
-  auto with_batch = [&](const std::vector<int>& moved, const std::vector<SymInt>& from_batch, const std::vector<SymInt>& own) {
+  auto with_batch = [&](const std::vector<int>& moved, const std::vector<SymInt>& from_batch,
+                        const std::vector<SymInt>& own) {
     std::vector<SymInt> out;
     for (int i : moved) out.push_back(from_batch[static_cast<size_t>(i)]);
     out.insert(out.end(), own.begin(), own.end());
     return out;
   };
-  std::vector<SymInt> wide_m = with_batch(plan.batch_as_m, batch, m), wide_n = with_batch(plan.batch_as_n, batch, n);
+  std::vector<SymInt> wide_m = with_batch(plan.batch_as_m, batch, m),
+                      wide_n = with_batch(plan.batch_as_n, batch, n);
   std::vector<SymInt> m_extents = with_batch(plan.batch_as_m, plan.op.batch, plan.op.m);
   std::vector<SymInt> n_extents = with_batch(plan.batch_as_n, plan.op.batch, plan.op.n);
   std::vector<SymInt> kept, kept_extents;
@@ -181,7 +191,8 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
   }
 
   try {
-    // Where the main operands and the first output lie in memory decides the order of the flat axes.
+    // Where the main operands and the first output lie in memory decides the order of the flat
+    // axes.
     Inliner inliner(region);
     Expr of_a = inliner.value_at(node->inputs[static_cast<size_t>(plan.op.a_operand)], a.index);
     Expr of_b = inliner.value_at(node->inputs[static_cast<size_t>(plan.op.b_operand)], b.index);
@@ -205,9 +216,11 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
     if (through.base->shape() != result->shape())
       index = delinearize_ints(ir::linearize(at, result->shape()), const_shape(*through.base));
     SymInt offset = region.layout(output).offset(through.output_index(index));
-    SymInt a_offset = load_a ? load_a->index : SymInt(0), b_offset = load_b ? load_b->index : SymInt(0);
+    SymInt a_offset = load_a ? load_a->index : SymInt(0),
+           b_offset = load_b ? load_b->index : SymInt(0);
     plan.batch = flatten(kept, kept_extents, offset);
-    FlatAxes flat_m = flatten(wide_m, m_extents, offset), flat_n = flatten(wide_n, n_extents, offset);
+    FlatAxes flat_m = flatten(wide_m, m_extents, offset),
+             flat_n = flatten(wide_n, n_extents, offset);
     plan.k = flatten(k, plan.op.k, a_offset);
     // Columns are what is contiguous in the output.
     auto innermost = [&](const FlatAxes& flat, const std::vector<SymInt>& axes) -> int64_t {
@@ -220,8 +233,8 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
     // Vector reads: along k where memory runs that way, else along the operand's own axis.
     auto choose = [&](ContractionPlan::Operand& operand, bool is_a, const FlatAxes& free) {
       operand.input = (is_a != plan.swapped) ? plan.op.a_operand : plan.op.b_operand;
-      SymInt flat_b = SymInt::axis("fb", plan.batch.size()), flat_f = SymInt::axis("ff", free.size()),
-             flat_k = SymInt::axis("fk", plan.k.size());
+      SymInt flat_b = SymInt::axis("fb", plan.batch.size()),
+             flat_f = SymInt::axis("ff", free.size()), flat_k = SymInt::axis("fk", plan.k.size());
       Inliner own(region);
       int64_t extent_k = plan.k.extents.empty() ? 1 : plan.k.extents.back();
       int64_t extent_f = free.extents.empty() ? 1 : free.extents.back();
@@ -232,11 +245,13 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
           if (extent % width != 0) continue;
           SymInt group = SymInt::axis("g", total / width), lane = SymInt::axis("v", width);
           SymInt along = group * width + lane;
-          Expr value = operand_element(own, region, plan, is_a, flat_b, along_k ? flat_f : along, along_k ? along : flat_k);
+          Expr value = operand_element(own, region, plan, is_a, flat_b, along_k ? flat_f : along,
+                                       along_k ? along : flat_k);
           Expr load = main_load(region, value);
           if (!load) return 1;
           if (width * size_bytes(load->stored) > 16) continue;
-          if (vector_along(load->index, lane, width, size_bytes(load->stored)) == width) return width;
+          if (vector_along(load->index, lane, width, size_bytes(load->stored)) == width)
+            return width;
         }
         return 1;
       };
@@ -249,8 +264,10 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
       Expr load = main_load(region, operand_element(own, region, plan, is_a, flat_b, one, flat_k));
       bool along_free = load && extent_f > 1 && [&] {
         Inliner probe(region);
-        SymInt group = SymInt::axis("g", std::max<int64_t>(1, free.size() / extent_f)), lane = SymInt::axis("v", extent_f);
-        Expr at_lane = main_load(region, operand_element(probe, region, plan, is_a, flat_b, group * extent_f + lane, flat_k));
+        SymInt group = SymInt::axis("g", std::max<int64_t>(1, free.size() / extent_f)),
+               lane = SymInt::axis("v", extent_f);
+        Expr at_lane = main_load(region, operand_element(probe, region, plan, is_a, flat_b,
+                                                         group * extent_f + lane, flat_k));
         return at_lane && coefficient(at_lane->index, lane) == 1;
       }();
       operand.along_k = !along_free;
@@ -258,14 +275,14 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
     choose(plan.a, true, plan.m);
     choose(plan.b, false, plan.n);
 
-    plan.fold = std::any_of(region.outputs.begin(), region.outputs.end(), [](const ir::Value* o) { return !is_low_precision(o->dtype()); });
+    plan.fold = std::any_of(region.outputs.begin(), region.outputs.end(),
+                            [](const ir::Value* o) { return !is_low_precision(o->dtype()); });
     // The epilogue must be about its own element; this throws where it is not.
     Inliner check(region);
-    stored_elements(check, region, plan, ir::variable("acc", plan.accumulator), SymInt::axis("batch", plan.batch.size()),
-                    SymInt::axis("row", plan.m.size()), SymInt::axis("col", plan.n.size()));
-  } catch (const ElementMismatch&) {
-    return std::nullopt;
-  }
+    stored_elements(check, region, plan, ir::variable("acc", plan.accumulator),
+                    SymInt::axis("batch", plan.batch.size()), SymInt::axis("row", plan.m.size()),
+                    SymInt::axis("col", plan.n.size()));
+  } catch (const ElementMismatch&) { return std::nullopt; }
   return plan;
 }
 

@@ -1,5 +1,5 @@
-// How a contraction region maps onto a matrix product: which axes are rows, columns and summed, which operand is on
-// which side, and along which axis each can be read in vectors.
+// How a contraction region maps onto a matrix product: which axes are rows, columns and summed,
+// which operand is on which side, and along which axis each can be read in vectors.
 #pragma once
 
 #include <optional>
@@ -27,9 +27,9 @@ struct ContractionPlan {
   bool swapped = false;  // rows are the op's n axes
   FlatAxes batch, m, n, k;
   Operand a, b;
-  int64_t segment = 1;   // neighbouring columns that the epilogue gets at once
+  int64_t segment = 1;          // neighbouring columns that the epilogue gets at once
   bool vector_segment = false;  // n is a multiple of the segment
-  bool fold = false;     // an output is wide enough that long sums must be folded in parts
+  bool fold = false;            // an output is wide enough that long sums must be folded in parts
   DType accumulator = DType::f32;
   ir::Contraction op;
   // Moved batch axes: the op's batch axes that only one operand has count as its free axes.
@@ -39,24 +39,27 @@ struct ContractionPlan {
   struct Axes {
     std::vector<SymInt> batch, m, n, k;
   };
-  Axes axes(const SymInt& batch_index, const SymInt& m_index, const SymInt& n_index, const SymInt& k_index) const;
+  Axes axes(const SymInt& batch_index, const SymInt& m_index, const SymInt& n_index,
+            const SymInt& k_index) const;
 };
 
-// Nothing when the region is not one contraction with pointwise prologues and an epilogue over its own elements.
+// Nothing when the region is not one contraction with pointwise prologues and an epilogue over its
+// own elements.
 std::optional<ContractionPlan> plan_contraction(const Region& region);
 
 // The element of operand A (or B) at flat indices, zero where the op's access is not valid.
 Expr operand_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
                      const SymInt& batch, const SymInt& free, const SymInt& k);
 
-// What the outputs store, given the accumulator at flat (batch, m, n): offset and value for each of region.outputs.
+// What the outputs store, given the accumulator at flat (batch, m, n): offset and value for each of
+// region.outputs.
 struct Stored {
   int buffer;
   SymInt offset;
   Expr value;
 };
-std::vector<Stored> stored_elements(Inliner& inliner, const Region& region, const ContractionPlan& plan,
-                                    const Expr& accumulator, const SymInt& batch, const SymInt& m,
-                                    const SymInt& n);
+std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
+                                    const ContractionPlan& plan, const Expr& accumulator,
+                                    const SymInt& batch, const SymInt& m, const SymInt& n);
 
 }  // namespace tcc::sched

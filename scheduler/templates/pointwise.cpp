@@ -1,5 +1,6 @@
-// Pointwise regions: every output element is an expression of its own; all outputs have as many elements. Any op that
-// is not anchored elsewhere runs here: serial reductions (pooling windows, scatter) are loops inside one thread.
+// Pointwise regions: every output element is an expression of its own; all outputs have as many
+// elements. Any op that is not anchored elsewhere runs here: serial reductions (pooling windows,
+// scatter) are loops inside one thread.
 #include <algorithm>
 #include <numeric>
 
@@ -44,7 +45,8 @@ class Pointwise : public Template {
   }
 
   Config default_config(const Region& region, const Target& target) const override {
-    // 16 bytes of the widest buffer that is read or written whole; fewer where that would leave the device idle.
+    // 16 bytes of the widest buffer that is read or written whole; fewer where that would leave the
+    // device idle.
     int64_t n = output_elements(region);
     int64_t widest = 1;
     for (const ir::Value* value : region.outputs)
@@ -85,7 +87,8 @@ class Pointwise : public Template {
       }
       if (tail > 0) {
         SymInt rest = SymInt::axis("t" + suffix, tail);
-        Block scalar = {loop(rest, vectorize(sinks(region, inliner, whole * width + rest), 0, inliner))};
+        Block scalar = {
+            loop(rest, vectorize(sinks(region, inliner, whole * width + rest), 0, inliner))};
         kernel.body.push_back(branch(
             ir::call(ir::Fn::eq, {ir::index_value(number), ir::index_value(whole)}), scalar));
       }
@@ -94,7 +97,8 @@ class Pointwise : public Template {
   }
 
  private:
-  // A thread's element costs a loop or a long computation: one element per thread keeps the device busy.
+  // A thread's element costs a loop or a long computation: one element per thread keeps the device
+  // busy.
   static bool heavy(const Region& region) {
     return std::any_of(region.nodes.begin(), region.nodes.end(), [](const ir::Node* node) {
       return node->op->expensive || node->op->kind == ir::OpKind::reduce ||

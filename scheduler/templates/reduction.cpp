@@ -1,5 +1,6 @@
-// Reductions and normalisations: a group of threads takes a row, reduces it once or several times, and writes elements,
-// row results, or both. Where the row fits, what later stages need is kept in registers.
+// Reductions and normalisations: a group of threads takes a row, reduces it once or several times,
+// and writes elements, row results, or both. Where the row fits, what later stages need is kept in
+// registers.
 #include <algorithm>
 #include <set>
 
@@ -30,8 +31,12 @@ int widest_input(const Region& region) {
 class Lowering {
  public:
   Lowering(const Region& region, const ReductionPlan& plan, const Config& config)
-      : region_(region), plan_(plan), inliner_(region),
-        width_(config["vector"]), row_threads_(config["row_threads"]), block_rows_(config["rows"]),
+      : region_(region),
+        plan_(plan),
+        inliner_(region),
+        width_(config["vector"]),
+        row_threads_(config["row_threads"]),
+        block_rows_(config["rows"]),
         cached_(config["keep"] != 0) {
     row_ = SymInt::axis("row", plan.rows);
     lane_ = SymInt::axis("lane", row_threads_);
@@ -75,7 +80,8 @@ class Lowering {
     for (const auto& reduction : plan_.reductions) {
       Expr body = reduction_body(inliner_, reduction, row_, col_);
       ReduceKind kind = *reduction.node->op->reduction;
-      if (!ir::is_arg(kind)) body = ir::cast(body, compute_dtype(reduction.node->outputs[0]->dtype()));
+      if (!ir::is_arg(kind))
+        body = ir::cast(body, compute_dtype(reduction.node->outputs[0]->dtype()));
       stage_values_[static_cast<size_t>(reduction.stage)].push_back(body);
     }
     for (const auto& output : plan_.outputs)
@@ -128,38 +134,48 @@ class Lowering {
   SymInt cache_index() const { return iteration_ * width_ + v_; }
 
   // Replaces what earlier stages kept.
-  Expr with_kept(const Expr& value, size_t stage) {
-    return ir::rewrite(value, [&](const Expr& e) -> Expr {
+  void use_kept(std::vector<Expr>& values, size_t stage) {
+    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
       auto found = cache_.find(e.get());
       if (found == cache_.end() || first_stage_.at(e.get()) >= stage) return nullptr;
       return ir::element(found->second, e->dtype, cache_index());
     });
   }
 
+  // A row's loop: `columns` is what a thread does with one vector of columns.
+  Block over_row(Block columns) {
+    Block inner;
+    if (!group_.is_const()) inner.push_back(let_index(group_, iteration_ * row_threads_ + lane_));
+    append(inner, std::move(columns));
+    if (groups_ % row_threads_ != 0)
+      inner = {
+          branch(ir::index_less(iteration_ * row_threads_ + lane_, groups_), std::move(inner))};
+    return {loop(iteration_, std::move(inner), cached_)};
+  }
+
   // Runs `body` for every column of this thread: values are one lane's.
-  void for_columns(size_t stage, std::vector<Expr> values, const std::function<Block(const std::vector<Expr>&)>& body) {
+  void for_columns(size_t stage, std::vector<Expr> values,
+                   const std::function<Block(const std::vector<Expr>&)>& body) {
     if (plan_.cols == 0) return;
     std::vector<Expr> kept_now;
     for (const Expr& e : cached_exprs_)
       if (first_stage_.at(e.get()) == stage) kept_now.push_back(e);
     for (const Expr& e : kept_now)
       body_->push_back(array(cache_.at(e.get()), e->dtype, iterations_ * width_));
-    size_t wanted = values.size();
-    for (Expr& value : values) value = with_kept(value, stage);
-    for (const Expr& e : kept_now) values.push_back(with_kept(e, stage));
+    auto wanted = static_cast<long>(values.size());
+    values.insert(values.end(), kept_now.begin(), kept_now.end());
+    use_kept(values, stage);
     append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
-    Block inner;
-    if (!group_.is_const()) inner.push_back(let_index(group_, iteration_ * row_threads_ + lane_));
-    append(inner, vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& rewritten) {
-             Block block;
-             for (size_t i = 0; i < kept_now.size(); ++i)
-               block.push_back(set_element(cache_.at(kept_now[i].get()), cache_index(), rewritten[wanted + i]));
-             append(block, body({rewritten.begin(), rewritten.begin() + static_cast<long>(wanted)}));
-             return block;
-           }));
-    if (groups_ % row_threads_ != 0)
-      inner = {branch(ir::index_less(iteration_ * row_threads_ + lane_, groups_), std::move(inner))};
-    body_->push_back(loop(iteration_, std::move(inner), cached_));
+    auto columns = vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& rewritten) {
+      auto middle = rewritten.begin() + wanted;
+      Block block;
+      for (size_t i = 0; i < kept_now.size(); ++i)
+        block.push_back(
+            set_element(cache_.at(kept_now[i].get()), cache_index(), middle[static_cast<long>(i)]));
+      append(block, body({rewritten.begin(), middle}));
+      return block;
+    });
+    append(*body_, over_row(std::move(columns)));
   }
 
   void reduce_stage(int stage) {
@@ -187,10 +203,12 @@ class Lowering {
         ReduceKind kind = *now[i]->node->op->reduction;
         const std::string& variable = now[i]->variable;
         if (ir::is_arg(kind)) {
-          append(block, combine(kind, {variable + "_value", variable}, {rewritten[i], ir::index_value(col_)}));
+          append(block, combine(kind, {variable + "_value", variable},
+                                {rewritten[i], ir::index_value(col_)}));
         } else if (width_ > 1) {
           Expr acc = ir::element(variable + "_lane", rewritten[i]->dtype, v_);
-          block.push_back(set_element(variable + "_lane", v_, combine_values(kind, acc, rewritten[i])));
+          block.push_back(
+              set_element(variable + "_lane", v_, combine_values(kind, acc, rewritten[i])));
         } else {
           append(block, combine(kind, {variable}, {rewritten[i]}));
         }
@@ -203,7 +221,8 @@ class Lowering {
       if (!ir::is_arg(kind) && width_ > 1) {
         body_->push_back(declare(variable, ir::element(variable + "_lane", values[i]->dtype, 0)));
         for (int64_t v = 1; v < width_; ++v)
-          append(*body_, combine(kind, {variable}, {ir::element(variable + "_lane", values[i]->dtype, v)}));
+          append(*body_,
+                 combine(kind, {variable}, {ir::element(variable + "_lane", values[i]->dtype, v)}));
       }
       if (row_threads_ == 1) continue;
       std::vector<std::string> names = {variable};
@@ -227,7 +246,8 @@ class Lowering {
       rows.push_back(store(region_.slot_of_output(output.value), offset, value));
     }
     if (!rows.empty() && !lane_.is_const())
-      rows = {branch(ir::call(ir::Fn::eq, {ir::index_value(lane_), ir::index_value(0)}), std::move(rows))};
+      rows = {branch(ir::call(ir::Fn::eq, {ir::index_value(lane_), ir::index_value(0)}),
+                     std::move(rows))};
     append(*body_, std::move(rows));
     body_ = outer;
     if (guard) body_->push_back(branch(ir::index_less(raw_row_, plan_.rows), std::move(guarded)));
@@ -237,8 +257,8 @@ class Lowering {
     if (full_values_.empty() || plan_.cols == 0) return;
     size_t stage = stage_values_.size();
     std::vector<Sink> sinks;
-    std::vector<Expr> values;
-    for (const Expr& value : full_values_) values.push_back(with_kept(value, stage));
+    std::vector<Expr> values = full_values_;
+    use_kept(values, stage);
     append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
     size_t next = 0;
     for (const auto& output : plan_.outputs) {
@@ -247,12 +267,7 @@ class Lowering {
       SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
       sinks.push_back({region_.slot_of_output(output.value), "", offset, values[next++]});
     }
-    Block inner;
-    if (!group_.is_const()) inner.push_back(let_index(group_, iteration_ * row_threads_ + lane_));
-    append(inner, vectorize(sinks, v_, inliner_));
-    if (groups_ % row_threads_ != 0)
-      inner = {branch(ir::index_less(iteration_ * row_threads_ + lane_, groups_), std::move(inner))};
-    body_->push_back(loop(iteration_, std::move(inner), cached_));
+    append(*body_, over_row(vectorize(sinks, v_, inliner_)));
   }
 
   const Region& region_;
@@ -306,7 +321,9 @@ class Reduction : public Template {
         {"a kept row fits into registers",
          [plan](const Config& c) { return c["keep"] == 0 || per_thread(plan, c) <= kMaxCached; }},
         {"shared memory",
-         [bytes = target.shared_bytes](const Config& c) { return c["row_threads"] * c["rows"] * 16 <= bytes; }},
+         [bytes = target.shared_bytes](const Config& c) {
+           return c["row_threads"] * c["rows"] * 16 <= bytes;
+         }},
     };
     return space;
   }
@@ -332,11 +349,13 @@ class Reduction : public Template {
       row_threads = std::min(block / rows, power_of_two_at_least(cols));
       rows = std::max(rows, 32 / row_threads);
     }
-    while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(plan.rows)) rows /= 2;
+    while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(plan.rows))
+      rows /= 2;
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
     bool several_uses = plan.stages > 1 || std::any_of(plan.outputs.begin(), plan.outputs.end(),
                                                        [](const auto& o) { return o.full; });
-    if (several_uses && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) config.set("keep", 1);
+    if (several_uses && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached))
+      config.set("keep", 1);
     return config;
   }
 

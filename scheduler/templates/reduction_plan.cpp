@@ -23,8 +23,10 @@ int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Va
 bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& reduction) {
   Inliner inliner(region);
   std::vector<SymInt> kept, reduced;
-  for (int64_t e : reduction.dims.kept_extents) kept.push_back(SymInt::axis(inliner.new_name("k"), e));
-  for (int64_t e : reduction.dims.reduced_extents) reduced.push_back(SymInt::axis(inliner.new_name("c"), e));
+  for (int64_t e : reduction.dims.kept_extents)
+    kept.push_back(SymInt::axis(inliner.new_name("k"), e));
+  for (int64_t e : reduction.dims.reduced_extents)
+    reduced.push_back(SymInt::axis(inliner.new_name("c"), e));
   const ir::Value* input = reduction.node->inputs[0];
   // Results of earlier stages are not of interest here.
   for (const ir::Node* node : region.nodes)
@@ -39,8 +41,10 @@ bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& 
     if (e->kind != ir::ExprNode::Kind::load) return;
     int64_t elements = region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements;
     if (elements <= best) return;
-    bool along_cols = std::any_of(reduced.begin(), reduced.end(), [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
-    bool along_rows = std::any_of(kept.begin(), kept.end(), [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
+    bool along_cols = std::any_of(reduced.begin(), reduced.end(),
+                                  [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
+    bool along_rows = std::any_of(kept.begin(), kept.end(),
+                                  [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
     if (!along_cols && !along_rows) return;
     best = elements;
     inner = along_cols;
@@ -57,8 +61,9 @@ Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction,
   return inliner.value_at(reduction.node->inputs[0], join_index(reduction.dims, kept, reduced));
 }
 
-std::vector<SymInt> output_base_index(const ReductionPlan& plan, const ReductionPlan::Output& output,
-                                      const SymInt& row, const SymInt& col) {
+std::vector<SymInt> output_base_index(const ReductionPlan& plan,
+                                      const ReductionPlan::Output& output, const SymInt& row,
+                                      const SymInt& col) {
   std::vector<int64_t> shape = const_shape(*output.stored.base);
   if (!output.full) return delinearize_ints(row, shape);
   const ReductionDims& dims = plan.reductions[0].dims;
@@ -101,7 +106,8 @@ std::optional<ReductionPlan> plan_reduction(const Region& region) {
   plan.cols = plan.reductions[0].dims.cols();
   for (size_t i = 0; i < plan.reductions.size(); ++i) {
     auto& reduction = plan.reductions[i];
-    if (reduction.dims.rows() != plan.rows || reduction.dims.cols() != plan.cols) return std::nullopt;
+    if (reduction.dims.rows() != plan.rows || reduction.dims.cols() != plan.cols)
+      return std::nullopt;
     reduction.variable = std::string(name(*reduction.node->op->reduction)) + std::to_string(i);
   }
   for (const ir::Value* value : region.outputs) {
@@ -122,9 +128,7 @@ std::optional<ReductionPlan> plan_reduction(const Region& region) {
     for (const auto& reduction : plan.reductions) reduction_body(inliner, reduction, row, col);
     for (const auto& output : plan.outputs)
       inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
-  } catch (const RowMismatch&) {
-    return std::nullopt;
-  }
+  } catch (const RowMismatch&) { return std::nullopt; }
   plan.inner = plan.rows == 1 || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
   return plan;
 }

@@ -1,5 +1,5 @@
-// What a reduction region computes: rows that are reduced along their columns, once or in several dependent stages
-// (mean, then variance), and outputs per element or per row.
+// What a reduction region computes: rows that are reduced along their columns, once or in several
+// dependent stages (mean, then variance), and outputs per element or per row.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct ReductionPlan {
   struct Reduction {
     const ir::Node* node;
     ReductionDims dims;
-    int stage;  // 0 depends on no other reduction of the region
+    int stage;             // 0 depends on no other reduction of the region
     std::string variable;  // holds the result of the row
   };
   struct Output {
@@ -28,14 +28,18 @@ struct ReductionPlan {
   bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
 };
 
-// Nothing when the region's reductions do not share rows and columns, or an output needs another row's result.
+// Nothing when the region's reductions do not share rows and columns, or an output needs another
+// row's result.
 std::optional<ReductionPlan> plan_reduction(const Region& region);
 
 // The element of a reduction's input, and of an output's base value, at (row, col).
-Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row, const SymInt& col);
-std::vector<SymInt> output_base_index(const ReductionPlan& plan, const ReductionPlan::Output& output,
-                                      const SymInt& row, const SymInt& col);
-// Makes the results of the reductions available as variables; throws RowMismatch when asked for another row's.
+Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
+                    const SymInt& col);
+std::vector<SymInt> output_base_index(const ReductionPlan& plan,
+                                      const ReductionPlan::Output& output, const SymInt& row,
+                                      const SymInt& col);
+// Makes the results of the reductions available as variables; throws RowMismatch when asked for
+// another row's.
 struct RowMismatch {};
 void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row);
 

@@ -1,5 +1,5 @@
-// Scans (cumsum): one thread walks one line. Simple on purpose: right and deterministic; a parallel scan comes with the
-// sort templates.
+// Scans (cumsum): one thread walks one line. Simple on purpose: right and deterministic; a parallel
+// scan comes with the sort templates.
 #include <algorithm>
 
 #include "scheduler/templates/common.h"
@@ -9,7 +9,8 @@
 namespace tcc::sched {
 namespace {
 
-// Elements summed on their own before they join the total: long lines of one running sum would lose digits.
+// Elements summed on their own before they join the total: long lines of one running sum would lose
+// digits.
 constexpr int64_t kBlock = 64;
 
 class Scan : public Template {
@@ -18,15 +19,16 @@ class Scan : public Template {
   int version() const override { return 1; }
 
   bool accepts(const Region& region, const Target&) const override {
-    return region.anchor && region.anchor->op->kind == ir::OpKind::scan && region.outputs.size() == 1 &&
-           region.outputs[0] == region.anchor->outputs[0];
+    return region.anchor && region.anchor->op->kind == ir::OpKind::scan &&
+           region.outputs.size() == 1 && region.outputs[0] == region.anchor->outputs[0];
   }
 
   ConfigSpace space(const Region&, const Target& target) const override {
     ConfigSpace space;
     space.parameters = {{"threads", {32, 64, 128, 256}, "threads of a workgroup"}};
-    space.constraints = {{"a workgroup of this device has fewer threads",
-                          [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }}};
+    space.constraints = {
+        {"a workgroup of this device has fewer threads",
+         [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }}};
     return space;
   }
 

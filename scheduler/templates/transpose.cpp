@@ -1,5 +1,5 @@
-// Pointwise regions that read some input along another dim than they write: tiles go through shared memory, so that
-// both the reads and the writes are contiguous.
+// Pointwise regions that read some input along another dim than they write: tiles go through shared
+// memory, so that both the reads and the writes are contiguous.
 #include <algorithm>
 #include <set>
 
@@ -20,8 +20,8 @@ bool is_affine(const SymInt& offset) {
   return true;
 }
 
-// The region as a loop nest over the dims of its first output: which one is contiguous in the output (`p`), which one
-// in the inputs that are read across (`q`), and those inputs' loads.
+// The region as a loop nest over the dims of its first output: which one is contiguous in the
+// output (`p`), which one in the inputs that are read across (`q`), and those inputs' loads.
 struct Plan {
   std::vector<int64_t> shape;
   std::vector<SymInt> axes;
@@ -29,18 +29,22 @@ struct Plan {
   std::set<std::string> across;  // texts of the loads to stage
 };
 
-std::string load_key(const Expr& e) { return std::to_string(e->buffer) + "@" + e->index.to_string(); }
+std::string load_key(const Expr& e) {
+  return std::to_string(e->buffer) + "@" + e->index.to_string();
+}
 
 std::optional<Plan> plan_transpose(const Region& region) {
   if (region.anchor || region.outputs.empty()) return std::nullopt;
   for (const ir::Node* node : region.nodes)
-    if (node->op->expensive || (node->op->kind != ir::OpKind::pointwise && node->op->kind != ir::OpKind::view))
+    if (node->op->expensive ||
+        (node->op->kind != ir::OpKind::pointwise && node->op->kind != ir::OpKind::view))
       return std::nullopt;
   Plan plan;
   plan.shape = const_shape(*region.outputs[0]);
   const Layout& layout = region.layout(region.outputs[0]);
   for (const ir::Value* output : region.outputs)
-    if (const_shape(*output) != plan.shape || !(region.layout(output) == layout)) return std::nullopt;
+    if (const_shape(*output) != plan.shape || !(region.layout(output) == layout))
+      return std::nullopt;
   bool found = false;
   for (size_t d = 0; d < plan.shape.size(); ++d) {
     plan.axes.push_back(SymInt::axis("d" + std::to_string(d), plan.shape[d]));
@@ -63,7 +67,9 @@ std::optional<Plan> plan_transpose(const Region& region) {
           votes[d] += size_bytes(e->stored);
     });
   if (votes.empty()) return std::nullopt;
-  plan.q = std::max_element(votes.begin(), votes.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
+  plan.q = std::max_element(votes.begin(), votes.end(), [](auto& a, auto& b) {
+             return a.second < b.second;
+           })->first;
   plan.across = loads[plan.q];
   return plan;
 }
@@ -73,7 +79,9 @@ class Transpose : public Template {
   std::string_view name() const override { return "transpose"; }
   int version() const override { return 1; }
 
-  bool accepts(const Region& region, const Target&) const override { return plan_transpose(region).has_value(); }
+  bool accepts(const Region& region, const Target&) const override {
+    return plan_transpose(region).has_value();
+  }
 
   ConfigSpace space(const Region& region, const Target& target) const override {
     auto staged = static_cast<int64_t>(plan_transpose(region)->across.size());
@@ -108,7 +116,8 @@ class Transpose : public Template {
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
     int64_t tile = config["tile"], rows = config["rows"];
-    int64_t tiles_p = ceil_div(plan.shape[plan.p], tile), tiles_q = ceil_div(plan.shape[plan.q], tile);
+    int64_t tiles_p = ceil_div(plan.shape[plan.p], tile),
+            tiles_q = ceil_div(plan.shape[plan.q], tile);
     std::vector<int64_t> grid;  // the other dims, then the tiles
     std::vector<size_t> others;
     for (size_t d = 0; d < plan.shape.size(); ++d)
@@ -124,21 +133,25 @@ class Transpose : public Template {
     SymInt thread = thread_axis(kernel.workgroup);
     std::vector<SymInt> at = delinearize_ints(block_axis(kernel.grid), grid);
     for (size_t i = 0; i < others.size(); ++i)
-      if (!plan.axes[others[i]].is_const()) kernel.body.push_back(let_index(plan.axes[others[i]], at[i]));
+      if (!plan.axes[others[i]].is_const())
+        kernel.body.push_back(let_index(plan.axes[others[i]], at[i]));
     SymInt base_q = at[at.size() - 2] * tile, base_p = at[at.size() - 1] * tile;
     SymInt fast = mod(thread, tile), slow = floordiv(thread, tile);
     SymInt step = SymInt::axis("s", tile / rows);
     SymInt row_in_tile = step * rows + slow;
 
     std::vector<Expr> values;
-    for (const ir::Value* output : region.outputs) values.push_back(inliner.value_at(output, plan.axes));
-    // In: neighbouring threads along q. Out: along p. Tiles are padded by one so that columns hit different banks.
+    for (const ir::Value* output : region.outputs)
+      values.push_back(inliner.value_at(output, plan.axes));
+    // In: neighbouring threads along q. Out: along p. Tiles are padded by one so that columns hit
+    // different banks.
     std::map<std::string, std::string> tiles;
     Block in;
     for (const Expr& value : values)
       ir::visit(value, [&](const Expr& e) {
         if (e->kind != ExprNode::Kind::load || !plan.across.count(load_key(e))) return;
-        auto [entry, inserted] = tiles.try_emplace(load_key(e), "tile" + std::to_string(tiles.size()));
+        auto [entry, inserted] =
+            tiles.try_emplace(load_key(e), "tile" + std::to_string(tiles.size()));
         if (!inserted) return;
         kernel.shared.push_back({entry->second, e->dtype, tile * (tile + 1)});
         in.push_back(set_element(entry->second, fast * (tile + 1) + row_in_tile, e));
@@ -146,7 +159,8 @@ class Transpose : public Template {
     auto pass = [&](const SymInt& p, const SymInt& q, Block body) {
       Block block = {let_index(plan.axes[plan.p], p), let_index(plan.axes[plan.q], q)};
       append(block, std::move(body));
-      std::vector<Expr> inside = {ir::index_less(p, plan.shape[plan.p]), ir::index_less(q, plan.shape[plan.q])};
+      std::vector<Expr> inside = {ir::index_less(p, plan.shape[plan.p]),
+                                  ir::index_less(q, plan.shape[plan.q])};
       Expr guard = ir::all_of(inside);
       if (guard) block = {branch(guard, std::move(block))};
       kernel.body.push_back(loop(step, std::move(block), true));
@@ -162,7 +176,8 @@ class Transpose : public Template {
         if (found == tiles.end()) return nullptr;
         return ir::element(found->second, e->dtype, row_in_tile * (tile + 1) + fast);
       });
-      out.push_back(store(region.slot_of_output(region.outputs[i]), layout.offset(plan.axes), value));
+      out.push_back(
+          store(region.slot_of_output(region.outputs[i]), layout.offset(plan.axes), value));
     }
     pass(base_p + fast, base_q + row_in_tile, std::move(out));
     return kernel;

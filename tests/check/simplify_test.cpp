@@ -9,7 +9,6 @@ using test::expect_pass;
 using test::expect_unchanged;
 
 // ---- views
-// ----------------------------------------------------------------------------------------
 
 TEST(Simplify, DropsViewsWithoutEffect) {
   expect_pass(simplify, R"(
@@ -146,7 +145,6 @@ TEST(Simplify, DropsFlipsThatCancel) {
 }
 
 // ---- casts
-// ----------------------------------------------------------------------------------------
 
 TEST(Simplify, SkipsExactCasts) {
   expect_pass(simplify, R"(
@@ -186,7 +184,6 @@ TEST(Simplify, KeepsCastsThatRoundOrChangeTheRule) {
 }
 
 // ---- arithmetic
-// -----------------------------------------------------------------------------------
 
 TEST(Simplify, DropsNeutralOperands) {
   expect_pass(simplify, R"(

@@ -23,7 +23,6 @@ std::vector<std::string> devices_present();
 std::shared_ptr<Device> test_device(const std::string& name);
 
 // ---- kernels
-// --------------------------------------------------------------------------------------------------------
 
 // Kernels on `n` floats per buffer.
 enum class TestKernel {
@@ -37,7 +36,6 @@ inline constexpr int64_t kSlowSize = 10'000;
 sched::KernelBinary compile_test_kernel(const Device& device, TestKernel kernel, int64_t n);
 
 // ---- fixture
-// --------------------------------------------------------------------------------------------------------
 
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:

@@ -93,7 +93,6 @@ TEST(AddMm, ScalesBothParts) {
 }
 
 // ---- einsum
-// ---------------------------------------------------------------------------------------
 
 RefTensor einsum(const char* equation, const std::vector<RefTensor>& operands) {
   return run("einsum", operands, {{"equation", std::string(equation)}});
@@ -149,7 +148,6 @@ TEST(Einsum, ChecksItsEquation) {
 }
 
 // ---- convolution
-// ----------------------------------------------------------------------------------
 
 struct Conv2d {
   Dims stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
@@ -300,7 +298,6 @@ TEST(Convolution, ChecksItsSizes) {
 }
 
 // ---- index maps
-// -----------------------------------------------------------------------------------
 
 // The sum of products that a node's index maps describe, walked over with numbers.
 class ContractionWalk {

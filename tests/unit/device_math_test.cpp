@@ -483,6 +483,8 @@ void check_rounding(double x) {
   const auto f = static_cast<float>(x);
   ASSERT_TRUE(same_f16(fused::tcc_f32_to_f16(f), f32_to_f16(f))) << std::hexfloat << f;
   ASSERT_TRUE(same_bf16(fused::tcc_f32_to_bf16(f), f64_to_bf16(f))) << std::hexfloat << f;
+  ASSERT_EQ(fused::tcc_pack_f16(f, 1.5f), fused::tcc_f32_to_f16(f) | 0x3e000000u);
+  ASSERT_EQ(fused::tcc_pack_bf16(1.5f, f), fused::tcc_f32_to_bf16(f) << 16 | 0x3fc0u);
   ASSERT_TRUE(same_f16(fused::tcc_f64_to_f16(x), f64_to_f16(x))) << std::hexfloat << x;
   ASSERT_TRUE(same_bf16(fused::tcc_f64_to_bf16(x), f64_to_bf16(x))) << std::hexfloat << x;
 }

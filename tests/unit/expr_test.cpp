@@ -27,7 +27,6 @@ Expr i32(int64_t value) { return constant_int(DType::i32, value); }
 Expr i64(int64_t value) { return constant_int(DType::i64, value); }
 
 // ---- the tables
-// -----------------------------------------------------------------------------------------------------
 
 TEST(Scalar, TableHasUniqueNames) {
   std::set<std::string_view> names;
@@ -57,7 +56,6 @@ TEST(Scalar, IdentitiesChangeNothing) {
 }
 
 // ---- constants
-// ------------------------------------------------------------------------------------------------------
 
 TEST(Expr, FloatsFoldInTheirOwnPrecision) {
   std::mt19937 random(7);
@@ -141,7 +139,6 @@ TEST(Expr, CastsOfConstants) {
 }
 
 // ---- simplification
-// -------------------------------------------------------------------------------------------------
 
 TEST(Expr, NeutralElementsVanish) {
   EXPECT_EQ(mul(x, f32(1)), x);
@@ -249,7 +246,6 @@ TEST(Expr, ReduceDropsAxesOfOneElement) {
 }
 
 // ---- types
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(Expr, CallsCheckTheirOperands) {
   EXPECT_EQ(call(Fn::lt, {x, y})->dtype, DType::boolean);
@@ -266,7 +262,6 @@ TEST(Expr, CallsCheckTheirOperands) {
 }
 
 // ---- walks
-// ----------------------------------------------------------------------------------------------------------
 
 // A chain of squares: 2^64 nodes as a tree.
 Expr deep_dag() {

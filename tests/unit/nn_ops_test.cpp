@@ -151,7 +151,6 @@ TEST(CrossEntropy, HasItsClassesInDimOne) {
 }
 
 // ---- attention
-// ------------------------------------------------------------------------------------
 
 // One head by loops: query [l, e], key [s, e], value [s, ev]; `bias` is added to the scores.
 Numbers attend(const double* query, const double* key, const double* value, size_t l, size_t s,
@@ -242,7 +241,6 @@ TEST(Attention, ChecksItsShapes) {
 }
 
 // ---- interpolate
-// ----------------------------------------------------------------------------------
 
 TEST(Interpolate, Nearest) {
   const RefTensor x = f32({1, 1, 4}, {0, 1, 2, 3});

@@ -193,7 +193,7 @@ TEST_F(RecordsTest, FileNamesStayInTheFolder) {
   EXPECT_LT(record_file_name(std::string(5000, 'd'), std::string(5000, 't')).size(), 200u);
 }
 
-// ---- look-up -----------------------------------------------------------------------------------
+// ---- look-up
 
 class LookUpTest : public RecordsTest {
  protected:

@@ -60,7 +60,7 @@ TEST(SearchTest, TheKnownConfigIsNotProposed) {
   EXPECT_EQ(random_search(triangle(), known, 5, 0)->next_batch().size(), 5u);
 }
 
-// ---- gate --------------------------------------------------------------------------------------
+// ---- gate
 
 template <class T>
 GateResult gate(const std::vector<T>& expected, const std::vector<T>& got, DType dtype,
@@ -103,7 +103,7 @@ TEST(GateTest, IntegersAreExact) {
   EXPECT_EQ(result.reason, "element 1 is -3, not -2");
 }
 
-// ---- on devices --------------------------------------------------------------------------------
+// ---- on devices
 
 ir::Graph graph_of(const std::string& inputs, const std::string& nodes) {
   return parse_yaml_graph(

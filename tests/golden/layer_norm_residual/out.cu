@@ -47,8 +47,9 @@ extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(co
     x3[7] = tcc_bits_f32(w1.w & 0xffff0000u);
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      kept0[e * 8 + v] = x2[v] + x3[v];
-      sum0_lane[v] = sum0_lane[v] + (x2[v] + x3[v]);
+      f32 c4 = x2[v] + x3[v];
+      kept0[e * 8 + v] = c4;
+      sum0_lane[v] = sum0_lane[v] + c4;
     }
   }
   f32 sum0 = sum0_lane[0];
@@ -75,15 +76,15 @@ extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(co
     sum1_lane[v] = 0.0f;
   }
   f32 kept1[24];
-  f32 h4 = tcc_div_f32(sum0, 768.0f);
+  f32 h5 = tcc_div_f32(sum0, 768.0f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      kept1[e * 8 + v] = kept0[e * 8 + v] - h4;
-      f32 t2 = kept0[e * 8 + v] - h4;
-      sum1_lane[v] = sum1_lane[v] + (t2 * t2);
+      f32 c6 = kept0[e * 8 + v] - h5;
+      kept1[e * 8 + v] = c6;
+      sum1_lane[v] = sum1_lane[v] + (c6 * c6);
     }
   }
   f32 sum1 = sum1_lane[0];
@@ -104,20 +105,20 @@ extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(co
   sum1 = sum1 + other8;
   f32 other9 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
   sum1 = sum1 + other9;
-  f32 h5 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
+  f32 h7 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
-    f32 y6[8];
-    f32 y7[8];
+    f32 y8[8];
+    f32 y9[8];
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      y6[v] = kept0[e * 8 + v];
-      y7[v] = kept1[e * 8 + v] * h5;
+      y8[v] = kept0[e * 8 + v];
+      y9[v] = kept1[e * 8 + v] * h7;
     }
-    ((uint4*)b2)[group + row * 96] = make_uint4(tcc_f32_to_bf16(y6[0]) | (tcc_f32_to_bf16(y6[1]) << 16), tcc_f32_to_bf16(y6[2]) | (tcc_f32_to_bf16(y6[3]) << 16), tcc_f32_to_bf16(y6[4]) | (tcc_f32_to_bf16(y6[5]) << 16), tcc_f32_to_bf16(y6[6]) | (tcc_f32_to_bf16(y6[7]) << 16));
-    ((uint4*)b3)[group * 2 + row * 192] = make_uint4(tcc_f32_bits(y7[0]), tcc_f32_bits(y7[1]), tcc_f32_bits(y7[2]), tcc_f32_bits(y7[3]));
-    ((uint4*)b3)[group * 2 + row * 192 + 1] = make_uint4(tcc_f32_bits(y7[4]), tcc_f32_bits(y7[5]), tcc_f32_bits(y7[6]), tcc_f32_bits(y7[7]));
+    ((uint4*)b2)[group + row * 96] = make_uint4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
+    ((uint4*)b3)[group * 2 + row * 192] = make_uint4(tcc_f32_bits(y9[0]), tcc_f32_bits(y9[1]), tcc_f32_bits(y9[2]), tcc_f32_bits(y9[3]));
+    ((uint4*)b3)[group * 2 + row * 192 + 1] = make_uint4(tcc_f32_bits(y9[4]), tcc_f32_bits(y9[5]), tcc_f32_bits(y9[6]), tcc_f32_bits(y9[7]));
   }
 }
 

@@ -103,7 +103,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
     f32 t1 = acc[v] + x1[v];
     y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32(t1 * 0.70710677f));
   }
-  Words2(b3).v[m * 128 + n] = uvec2(tcc_f32_to_bf16(y0[0]) | (tcc_f32_to_bf16(y0[1]) << 16), tcc_f32_to_bf16(y0[2]) | (tcc_f32_to_bf16(y0[3]) << 16));
+  Words2(b3).v[m * 128 + n] = uvec2(tcc_pack_bf16(y0[0], y0[1]), tcc_pack_bf16(y0[2], y0[3]));
 }
 
 // ... backends/device/glsl/contraction.comp follows

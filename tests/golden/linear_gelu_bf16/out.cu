@@ -77,7 +77,7 @@ static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, cons
     f32 t1 = acc[v] + x1[v];
     y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32(t1 * 0.70710677f));
   }
-  ((u32*)b3)[m * 256 + n] = tcc_f32_to_bf16(y0[0]) | (tcc_f32_to_bf16(y0[1]) << 16);
+  ((u32*)b3)[m * 256 + n] = tcc_pack_bf16(y0[0], y0[1]);
 }
 
 // ... backends/device/cuda/contraction.cu follows

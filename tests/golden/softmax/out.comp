@@ -87,8 +87,9 @@ void main() {
       i32 group = e * 64 + lane;
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
-        kept1[e * 4 + v] = tcc_exp_f32(kept0[e * 4 + v] - max0);
-        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32(kept0[e * 4 + v] - max0);
+        f32 c3 = tcc_exp_f32(kept0[e * 4 + v] - max0);
+        kept1[e * 4 + v] = c3;
+        sum1_lane[v] = sum1_lane[v] + c3;
       }
     }
   }
@@ -113,17 +114,17 @@ void main() {
     sum1 = sum1 + exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32];
   }
   barrier();
-  f32 h3 = tcc_div_f32(1.0f, sum1);
+  f32 h4 = tcc_div_f32(1.0f, sum1);
   [[unroll]]
   for (i32 e = 0; e < 4; ++e) {
     if ((e * 64 + lane) < 250) {
       i32 group = e * 64 + lane;
-      f32 y4[4];
+      f32 y5[4];
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
-        y4[v] = kept1[e * 4 + v] * h3;
+        y5[v] = kept1[e * 4 + v] * h4;
       }
-      Words4(b1).v[group + row * 250] = uvec4(tcc_f32_bits(y4[0]), tcc_f32_bits(y4[1]), tcc_f32_bits(y4[2]), tcc_f32_bits(y4[3]));
+      Words4(b1).v[group + row * 250] = uvec4(tcc_f32_bits(y5[0]), tcc_f32_bits(y5[1]), tcc_f32_bits(y5[2]), tcc_f32_bits(y5[3]));
     }
   }
 }

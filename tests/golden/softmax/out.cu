@@ -68,8 +68,9 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
       i32 group = e * 64 + lane;
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
-        kept1[e * 4 + v] = tcc_exp_f32(kept0[e * 4 + v] - max0);
-        sum1_lane[v] = sum1_lane[v] + tcc_exp_f32(kept0[e * 4 + v] - max0);
+        f32 c3 = tcc_exp_f32(kept0[e * 4 + v] - max0);
+        kept1[e * 4 + v] = c3;
+        sum1_lane[v] = sum1_lane[v] + c3;
       }
     }
   }
@@ -94,17 +95,17 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
     sum1 = sum1 + exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32];
   }
   __syncthreads();
-  f32 h3 = tcc_div_f32(1.0f, sum1);
+  f32 h4 = tcc_div_f32(1.0f, sum1);
   #pragma unroll
   for (i32 e = 0; e < 4; ++e) {
     if ((e * 64 + lane) < 250) {
       i32 group = e * 64 + lane;
-      f32 y4[4];
+      f32 y5[4];
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
-        y4[v] = kept1[e * 4 + v] * h3;
+        y5[v] = kept1[e * 4 + v] * h4;
       }
-      ((uint4*)b1)[group + row * 250] = make_uint4(tcc_f32_bits(y4[0]), tcc_f32_bits(y4[1]), tcc_f32_bits(y4[2]), tcc_f32_bits(y4[3]));
+      ((uint4*)b1)[group + row * 250] = make_uint4(tcc_f32_bits(y5[0]), tcc_f32_bits(y5[1]), tcc_f32_bits(y5[2]), tcc_f32_bits(y5[3]));
     }
   }
 }
