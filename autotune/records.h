@@ -30,16 +30,31 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
+// How a record was measured; 0 and "" where it is not known.
+struct RunnerUp {
+  sched::Config config;
+  double seconds = 0, low = 0, high = 0;  // median and its 95 % interval
+};
+
 struct Record {
   RecordKey key;
   std::string name;      // of the region, for people: "matmul_add_gelu"
   std::string operands;  // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
+  // The region without its sizes (32 digits), and the sizes: records of one family differ in them
+  // only, and one may serve where another is missing.
+  std::string family;
+  std::vector<int64_t> extents;
   Environment environment;
   sched::Config best;
   double seconds = 0;          // median, > 0
+  double low = 0, high = 0;    // its 95 % interval, by bootstrap
   double default_seconds = 0;  // of the analytic default, in the same sweep
   int64_t samples = 0;         // behind the median
-  double error = 0;            // RMSE against the default's result over its limit: at most 1
+  double error = 0;            // RMSE against the expected result over its limit: at most 1
+  std::vector<RunnerUp> runners_up;  // fastest first, at most 4
+  std::string policy;                // of the measurement: "median of 50, cold L2, staged search"
+  std::string tcc;                   // version
+  std::string date;                  // "2026-11-21", UTC
 };
 
 RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,

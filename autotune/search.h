@@ -1,27 +1,60 @@
-// Which configs of a space are tried, and in what order.
+// Which configs of a space are tried, in what order, and how well each is measured.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/config.h"
 
 namespace tcc::autotune {
 
+// How well a config is measured: a few samples, to drop what is clearly worse; or all of them.
+enum class Effort : uint8_t { quick, full };
+
+struct Trial {
+  sched::Config config;
+  Effort effort = Effort::full;
+};
+
 class Searcher {
  public:
   virtual ~Searcher() = default;
-  // The configs to try next; none was proposed before. Empty: the search is over. Called when all
-  // of the batch before were reported.
-  virtual std::vector<sched::Config> next_batch() = 0;
-  // What came of one config: its median seconds, or nothing when it failed or was wrong.
-  virtual void report(const sched::Config& config, std::optional<double> seconds) = 0;
+  // What to measure next; no (config, effort) was proposed before. Empty: the search is over.
+  // Called when all of the batch before were reported.
+  virtual std::vector<Trial> next_batch() = 0;
+  // What came of one trial: its median seconds, or nothing when it failed or was wrong.
+  virtual void report(const Trial& trial, std::optional<double> seconds) = 0;
 };
 
-// Tries the whole space when it has at most `trials` configs beside `known`, the one that was
-// measured already; otherwise a seeded random sample.
-std::unique_ptr<Searcher> random_search(const sched::ConfigSpace& space, const sched::Config& known,
-                                        size_t trials, uint64_t seed);
+enum class SearchKind : uint8_t {
+  automatic,     // exhaustive where the space has at most `trials` configs, else `staged`
+  exhaustive,    // every config, in lexicographic order
+  random,        // a seeded uniform sample
+  staged,        // analytic ranking, successive halving, then local search around the best
+  evolutionary,  // seeded populations, crossed and mutated
+};
+std::optional<SearchKind> search_kind(std::string_view name);  // "auto", "exhaustive", ...
+std::string_view name(SearchKind kind);
+
+// What a searcher knows before it starts.
+struct SearchProblem {
+  const sched::ConfigSpace* space = nullptr;  // outlives the searcher
+  sched::Config known;       // the default config, which was measured already at full effort
+  double known_seconds = 0;  // its median
+  size_t trials = 64;        // measurements at most, quick ones counted in parts by `quick_cost`
+  double quick_cost = 0.25;  // of a quick trial, in full ones
+  uint64_t seed = 0;
+  // Predicted seconds of a legal config, for ranking; empty: nothing is known.
+  std::function<double(const sched::Config&)> estimate;
+  // No config can be faster: the roofline bound. The search ends when the best is within 2 % of it.
+  double bound_seconds = 0;
+};
+
+// Deterministic: the same problem and the same reports give the same trials on every machine.
+std::unique_ptr<Searcher> make_searcher(SearchKind kind, const SearchProblem& problem);
 
 }  // namespace tcc::autotune

@@ -1,20 +1,21 @@
-// Finding the best config of a kernel on a device: candidates are compiled in parallel and measured
-// one at a time.
+// Finding the best configs of kernels: candidates are compiled in parallel and measured one at a
+// time on each device, by worker processes.
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <filesystem>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "autotune/bench.h"
 #include "autotune/records.h"
+#include "autotune/search.h"
+#include "autotune/trial_log.h"
 #include "backends/pipeline.h"
-#include "runtime/device.h"
 
 namespace tcc::autotune {
 
@@ -31,33 +32,72 @@ struct TuningTask {
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs,
                                      const sched::Target& target);
 
+// What is known of one kernel so far, and at the end.
 struct KernelResult {
-  size_t planned = 0;  // candidates beside the default
-  size_t tried = 0;    // of them; the counts below are parts of it
-  size_t failed = 0, wrong = 0, slow = 0;
-  std::string first_failure, first_wrong;  // "CONFIG: reason"
-  sched::Config default_config;
+  LoggedTask task;
+  std::string output;  // "f32[32, 512]": the first output's type
+  std::string device;  // that measured it: "cuda:0"
+  int launches = 1;
+  int64_t space_size = 0;           // legal configs
+  size_t planned = 0;               // trials proposed so far
+  std::vector<LoggedTrial> trials;  // the default's first; those of a resumed log included
+  size_t resumed = 0;               // of them, taken from the log
+  double flops = 0, bytes = 0;      // of one launch
+  sched::Config best_config;
   double default_seconds = 0, best_seconds = 0;  // 0: the default could not be measured
   std::optional<Record> record;                  // of the best, which may be the default
-  // Why the kernel cannot be tuned, or why tuning it ended early; the device may be lost.
+  double wall_seconds = 0;
+  double compile_seconds = 0;  // summed over cores
+  std::string ended;           // why: "space exhausted", "bound reached", "trials", "budget", ...
+  // Why the kernel cannot be tuned, or why tuning it ended early.
   std::string error;
-  bool device_lost = false;
+
+  size_t count(Measurement::Status status) const;
+};
+
+// Called one at a time, from any thread.
+struct TuneEvents {
+  std::function<void(const KernelResult&)> started, trial, finished;
 };
 
 struct TuneOptions {
-  size_t trials = 64;  // candidates of each kernel, beside the default
-  int jobs = 0;        // threads that compile, at most one per core; 0: all cores
+  SearchKind search = SearchKind::automatic;
+  size_t trials = 64;         // measurements of each kernel, beside the default
+  double budget_seconds = 0;  // for all kernels together; 0: none
+  int jobs = 0;               // threads that compile, at most one per core; 0: all cores
   uint64_t seed = 0;
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  backends::CompileOptions compile;                   // precision, cache
-  const std::atomic<bool>* interrupted = nullptr;     // asked between candidates
-  std::function<void(const KernelResult&)> progress;  // after every candidate
+  backends::CompileOptions compile;  // precision, cache
+  bool workers = true;               // false: measure in this process (tests)
+  WorkerOptions worker;
+  std::filesystem::path log;  // appended to; "": no log
+  bool resume = false;        // trials that the log holds are not measured again
+  const std::atomic<bool>* interrupted = nullptr;  // asked between candidates
+  TuneEvents events;
 };
 
-// Measures the default config, then candidates until they, the time or the caller's patience are
-// used up. A candidate that does not compile, gives a wrong result or writes outside its outputs is
-// counted and never recorded. Throws nothing but InternalError.
-KernelResult tune_kernel(const std::shared_ptr<runtime::Device>& device, const TuningTask& task,
-                         const TuneOptions& options);
+struct TuneResult {
+  std::vector<KernelResult> kernels;  // in the tasks' order; those that were not begun are missing
+  RecordStore records;
+  double wall_seconds = 0;
+  double compile_seconds = 0;       // summed over cores
+  double compile_wall_seconds = 0;  // while at least one candidate was being compiled
+  int compile_threads = 0;
+  int workers_replaced = 0;
+  bool interrupted = false;
+};
+
+// Tunes the tasks on `devices` (of one kind, "cuda:0", "cuda:1"), each of which takes the next task
+// when it is free. A candidate that does not compile, gives a wrong result, writes outside its
+// outputs, hangs or crashes is logged as such and never recorded. Throws Error for what concerns
+// all kernels: a device or log that cannot be opened.
+TuneResult tune_tasks(std::span<const TuningTask> tasks, const sched::Target& target,
+                      std::span<const std::string> devices, const TuneOptions& options);
+
+// All kernels of one graph on one device ("auto", "cuda:0", "vulkan:0").
+TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOptions& options = {});
+
+// The part of `tasks` that shard `index` of `count` tunes: by key, so that it is the same on every
+// machine.
+std::vector<TuningTask> shard(std::span<const TuningTask> tasks, int index, int count);
 
 }  // namespace tcc::autotune

@@ -1,0 +1,121 @@
+// Measuring kernels that compute the same thing: the plain description of what they compute on, and
+// the interface behind which they run, in this process or in a worker's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autotune/search.h"
+#include "ir/dtype.h"
+#include "runtime/device.h"
+#include "scheduler/executable.h"
+#include "scheduler/region.h"
+
+namespace tcc::autotune {
+
+// One input buffer and how it is filled: floats uniform in [low, high), integers in
+// [int_low, int_high), both from the job's seed and the input's number.
+struct BenchInput {
+  DType dtype = DType::f32;
+  int64_t elements = 0;
+  double low = -1, high = 1;
+  int64_t int_low = 0, int_high = 100;
+};
+
+struct BenchOutput {
+  DType dtype = DType::f32;
+  int64_t elements = 0;
+};
+
+// An element that the reference computed, in f64.
+struct ReferenceSample {
+  int output = 0;
+  int64_t element = 0;  // in the buffer
+  double value = 0;
+};
+
+// All that a measurement needs: no region, no template, no pointer. Kernels' arguments are the
+// inputs, then the outputs.
+struct BenchJob {
+  std::string name;
+  std::vector<BenchInput> inputs;
+  std::vector<BenchOutput> outputs;
+  double combined = 1;  // see gate.h
+  uint64_t seed = 0;
+  // Whole outputs where they are small, seeded samples of large ones.
+  std::vector<ReferenceSample> reference;
+};
+
+// The elements of input `i`. Large buffers repeat a pattern whose length is a prime: no stride of a
+// kernel is a multiple of it, so a wrong address gives a wrong value.
+std::vector<std::byte> input_data(const BenchJob& job, size_t i);
+
+// The job of a region; its reference samples are computed here, on the CPU. Floats are drawn from
+// [0.1, 1) where [-1, 1) gives the reference NaNs or infinities.
+BenchJob bench_job(const sched::Region& region, uint64_t seed);
+
+// Clocks at the end of a measurement, where the driver tells; 0: unknown.
+struct Clocks {
+  double sm_mhz = 0, memory_mhz = 0;
+  std::string throttle;  // "" or the driver's reasons, "power cap"
+};
+
+struct Measurement {
+  enum class Status : uint8_t {
+    measured,
+    slow,     // far slower than the best so far: timed once
+    wrong,    // another result than expected, or bytes outside an output were written
+    refused,  // the compiler, the driver or the device did not take it
+    hung,     // ran past its limit; the process was replaced
+    crashed,  // the measuring process died, or the device was lost for it
+  };
+  Status status = Status::refused;
+  double seconds = 0;           // median on the device; measured and slow
+  double low = 0, high = 0;     // 95 % interval of the median, by bootstrap
+  std::vector<double> samples;  // seconds, in the order in which they were taken
+  double error = 0;             // RMSE against the expected outputs over its limit: at most 1
+  Clocks clocks;
+  std::string reason;  // of every status but `measured`
+};
+std::string_view name(Measurement::Status status);  // "measured", "slow", ...
+
+// One job on one device.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+  // Runs the default kernel, holds its outputs against the reference, keeps them as what every
+  // candidate is compared with, and times it at full effort.
+  virtual Measurement baseline(const sched::KernelBinary& kernel) = 0;
+  // Runs `kernel` on poisoned outputs with guard bytes around them, compares, and times it unless
+  // it is more than 10 times slower than `best_seconds` (infinity: none is known).
+  virtual Measurement measure(const sched::KernelBinary& kernel, Effort effort,
+                              double best_seconds) = 0;
+  // Times two kernels that passed before, interleaved, so that drift hits both.
+  virtual std::pair<Measurement, Measurement> duel(const sched::KernelBinary& incumbent,
+                                                   const sched::KernelBinary& challenger) = 0;
+};
+
+// In this process: what the kernel does to the device, it does to the caller. Throws Error(device)
+// when the buffers cannot be had.
+std::unique_ptr<Bench> local_bench(std::shared_ptr<runtime::Device> device, BenchJob job);
+
+struct WorkerOptions {
+  double limit_seconds = 30;  // of one measurement, the worker's start apart
+  std::string program;        // "": tcc-worker beside the library or the running program
+};
+
+// Worker processes that measure on one device: one at a time, replaced when it crashes, hangs,
+// loses the device or grows past bounds. The device is opened in the worker only. Not thread-safe.
+class WorkerPool {
+ public:
+  virtual ~WorkerPool() = default;
+  virtual std::unique_ptr<Bench> bench(BenchJob job) = 0;  // outlived by the pool
+  virtual int replaced() const = 0;                        // workers that were lost so far
+};
+// `device` as runtime::open_device takes it ("cuda:0"). Throws Error(no_device) where it is
+// missing.
+std::unique_ptr<WorkerPool> make_worker_pool(const std::string& device,
+                                             const WorkerOptions& options = {});
+
+}  // namespace tcc::autotune
