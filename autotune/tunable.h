@@ -1,0 +1,55 @@
+// What can be tuned, as plain data and a few functions: a kernel of a graph, or a user's own. The
+// search, the measurement, the log and the records know nothing else of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autotune/bench.h"
+#include "autotune/records.h"
+#include "backends/pipeline.h"
+#include "scheduler/config.h"
+#include "scheduler/executable.h"
+#include "scheduler/target.h"
+
+namespace tcc::autotune {
+
+struct TuningTask;  // autotune/tune.h
+
+struct Tunable {
+  RecordKey key;
+  std::string name;      // for people: "matmul_add_gelu"
+  std::string operands;  // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
+  std::string output;    // the first output's type, "f32[32, 512]"
+  // As in a Record: what it is without its sizes (32 digits), and the sizes.
+  std::string family;
+  std::vector<int64_t> extents;
+  Environment environment;
+  sched::ConfigSpace space;
+  sched::Config default_config;  // legal
+  int launches = 1;              // of equal kernels in what is tuned
+  double flops = 0, bytes = 0;   // of one launch; 0: unknown, and then there is no roofline bound
+
+  // The functions own what they need of this object's making, except where tunable_of says
+  // otherwise. All but `job` are thread-safe.
+
+  // Compiles a legal config. Throws Error(device) when the compiler or the target refuses it.
+  std::function<sched::KernelBinary(const sched::Config&)> compile;
+  // Predicted seconds of a legal config, for ranking; empty: nothing is known.
+  std::function<double(const sched::Config&)> estimate;
+  // What the kernels compute on, with its reference samples: CPU work, done once. Throws
+  // Error(bad_input) when there is no reference for the data.
+  std::function<BenchJob(uint64_t seed)> job;
+  // A kernel of the same arguments whose outputs are the expected ones: Bench::baseline takes it,
+  // and the default config is measured like any candidate. Empty: the default config's outputs are
+  // expected.
+  std::function<sched::KernelBinary()> expected;
+};
+
+// A region of a scheduled graph, which must outlive the result. `options.configs` is not used.
+Tunable tunable_of(const TuningTask& task, const sched::Target& target,
+                   const backends::CompileOptions& options);
+
+}  // namespace tcc::autotune
