@@ -1,0 +1,25 @@
+// The subcommands of tcc-tune that need no search: each adds itself to the command line and says
+// how it is run.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+namespace tcc::tools {
+
+struct Command {
+  CLI::App* app = nullptr;    // parsed() when the user chose it
+  std::function<int()> main;  // the exit code; to be called after the command line was parsed
+};
+
+// tcc-tune merge DIR|FILE... --output DIR: the best record of each kernel.
+Command add_merge(CLI::App& program);
+// tcc-tune show [PATH...]: records as a table.
+Command add_show(CLI::App& program);
+// tcc-tune why GRAPH: which record each kernel takes, and why closer ones were refused.
+Command add_why(CLI::App& program);
+// tcc-tune prune PATH...: drops records that nothing can use any more.
+Command add_prune(CLI::App& program);
+
+}  // namespace tcc::tools
