@@ -21,7 +21,8 @@ struct KernelBinary {
   std::string entry;          // entry point
   std::string source;         // CUDA C++ or GLSL
   std::vector<uint8_t> code;  // cubin or SPIR-V; empty for the null device
-  int workgroup = 1;
+  int workgroup = 1;                          // threads
+  std::array<uint32_t, 3> block = {0, 0, 0};  // their shape (cuda); zeros: {workgroup, 1, 1}
   std::array<uint32_t, 3> grid = {1, 1, 1};
   int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
   int num_arguments = 0;     // buffers

@@ -1,5 +1,6 @@
 #include "runtime/cuda/kernel.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/cuda/image.h"
@@ -10,6 +11,11 @@ namespace {
 
 constexpr int kMaxArguments = 512;  // 4096 bytes of parameters
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
+
+std::array<uint32_t, 3> block_of(const sched::KernelBinary& binary) {
+  if (binary.block[0] != 0) return binary.block;
+  return {static_cast<uint32_t>(std::max(binary.workgroup, 0)), 1, 1};
+}
 
 std::string label_of(const sched::KernelBinary& binary) {
   return binary.template_name.empty() ? binary.entry : binary.template_name;
@@ -22,6 +28,7 @@ Function::Function(std::shared_ptr<const Context> context, const sched::Target& 
     : context_(std::move(context)),
       label_(label_of(binary)),
       grid_(binary.grid),
+      block_(block_of(binary)),
       workgroup_(binary.workgroup),
       num_arguments_(binary.num_arguments),
       shared_bytes_(binary.shared_bytes) {
@@ -51,6 +58,9 @@ void Function::refuse(const Parts&... reason) const {
 void Function::check_limits(const sched::Target& target, const sched::KernelBinary& binary) const {
   if (workgroup_ < 1 || workgroup_ > target.max_workgroup_size)
     refuse("a workgroup of ", workgroup_, "; the device allows ", target.max_workgroup_size);
+  if (uint64_t{block_[0]} * block_[1] * block_[2] != static_cast<uint64_t>(workgroup_))
+    refuse("a workgroup of ", workgroup_, " threads as ", block_[0], " x ", block_[1], " x ",
+           block_[2]);
   for (size_t i = 0; i < 3; ++i)
     if (grid_[i] > target.max_grid[i])
       refuse("grid size ", grid_[i], " in dimension ", i, "; the device allows ",
@@ -109,7 +119,7 @@ void Function::launch(std::span<const DeviceAddress> arguments, CUstream stream)
   for (size_t i = 0; i < arguments.size(); ++i)  // the driver only reads them
     parameters[i] = const_cast<DeviceAddress*>(&arguments[i]);
   const CUresult result = context_->api().cuLaunchKernel(
-      function_, grid_[0], grid_[1], grid_[2], static_cast<unsigned>(workgroup_), 1, 1,
+      function_, grid_[0], grid_[1], grid_[2], block_[0], block_[1], block_[2],
       static_cast<unsigned>(shared_bytes_), stream, parameters, nullptr);
   if (result != CUDA_SUCCESS)
     context_->check(result, str("kernel ", label_, ": cuLaunchKernel").c_str());

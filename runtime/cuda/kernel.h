@@ -38,7 +38,7 @@ class Function {
 
   std::shared_ptr<const Context> context_;
   const std::string label_;
-  const std::array<uint32_t, 3> grid_;
+  const std::array<uint32_t, 3> grid_, block_;
   const int workgroup_, num_arguments_;
   const int64_t shared_bytes_;
   CUmodule module_ = nullptr;

@@ -1,0 +1,81 @@
+// A user's kernel with numbers for its dims, on a target: its space, and what a config compiles to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autotune/user_kernel/user_kernel.h"
+#include "backends/pipeline.h"
+#include "scheduler/config.h"
+#include "scheduler/executable.h"
+#include "scheduler/target.h"
+
+namespace tcc::autotune {
+
+// A dense, row-major buffer.
+struct BoundArgument {
+  const KernelArgument* declared = nullptr;
+  std::vector<int64_t> shape;
+  int64_t elements = 0;  // > 0
+};
+
+// Immutable: all functions are thread-safe. Copies share what they point to.
+class BoundKernel {
+ public:
+  // `dims` replace the file's. Throws Error(bad_input) naming file and line for an unknown or bad
+  // dim, an argument without elements or beyond Tensor::max_bytes, a missing source for the
+  // target's API, and a default config that is not legal for these dims on this target.
+  BoundKernel(UserKernel kernel, const Dims& dims, const sched::Target& target);
+
+  const UserKernel& kernel() const { return state_->kernel; }
+  const sched::Target& target() const { return state_->target; }
+  const Dims& dims() const { return state_->dims; }
+  const std::vector<BoundArgument>& inputs() const { return state_->inputs; }
+  const std::vector<BoundArgument>& outputs() const { return state_->outputs; }
+  double flops() const;  // of one launch; 0: unknown
+  double bytes() const;  // the arguments' where the file does not say
+  double terms() const;  // at least 1
+
+  // The file's parameters and constraints, and the target's limits: threads, shared memory, grid.
+  // What it holds lives as long as it does. A constraint that cannot be evaluated throws
+  // Error(bad_input) when it is asked.
+  sched::ConfigSpace space() const;
+
+  // What is compiled: dims, scalars and parameters as #defines before the source's text, behind its
+  // #version in GLSL.
+  std::string source_text(const sched::Config& config) const;
+  // Arguments are the inputs, then the outputs. Uses `cache`, `validate` and `binaries` of the
+  // options. Throws Error(device) when the compiler refuses the source, Error(bad_input) for a
+  // config that is not of the space.
+  sched::KernelBinary compile(const sched::Config& config,
+                              const backends::CompileOptions& options) const;
+
+  // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
+  std::string operands_text() const;
+  // Everything but parameters and sizes that a config's meaning and result depend on.
+  std::string family() const;  // 32 digits
+  std::string region() const;  // with the dims; 32 digits
+
+ private:
+  struct State {
+    UserKernel kernel;
+    sched::Target target;
+    Dims dims;
+    std::vector<BoundArgument> inputs, outputs;
+
+    std::optional<int64_t> lookup(std::string_view name, const sched::Config* config) const;
+    int64_t evaluate(const Expression& expression, const sched::Config* config = nullptr) const;
+    std::vector<BoundArgument> bind(const std::vector<KernelArgument>& arguments) const;
+    std::array<int64_t, 3> evaluate(const std::array<Expression, 3>& extents,
+                                    const sched::Config& config) const;
+    const KernelSource& source() const { return kernel.sources.at(target.api); }
+    std::string defines(const sched::Config& config) const;
+  };
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace tcc::autotune

@@ -1,0 +1,305 @@
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "autotune/user_kernel/user_kernel.h"
+#include "frontend/yaml/document.h"
+#include "frontend/yaml/values.h"
+#include "support/checked.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc::autotune {
+namespace {
+
+namespace fs = std::filesystem;
+using yaml::Item;
+
+constexpr int64_t kSchema = 1;
+constexpr int64_t kMaxFileBytes = int64_t{1} << 20;  // of a kernel file or a source
+constexpr size_t kMaxArguments = 16;                 // push constants: 128 bytes everywhere
+constexpr size_t kMaxNames = 32;                     // parameters; dims; scalars
+constexpr size_t kMaxConstraints = 128;
+constexpr size_t kMaxRank = 16;
+constexpr int64_t kMaxCombinations = int64_t{1} << 22;  // before constraints
+constexpr int64_t kMaxValue = int64_t{1} << 40;         // of a dim or a parameter
+
+int64_t integer_in(const Item& item, int64_t low, int64_t high) {
+  const int64_t value = item.integer();
+  if (value < low || value > high) item.fail(str(value, " is not in [", low, ", ", high, "]"));
+  return value;
+}
+
+template <class Entries>
+void limit(const Item& item, const Entries& entries, size_t least, size_t most) {
+  if (entries.size() < least || entries.size() > most)
+    item.fail(str("must have ", least, " to ", most, " entries, not ", entries.size()));
+}
+
+// Names become #defines of C++ and GLSL.
+void check_define_name(const Item& item, const std::string& name) {
+  const bool words =
+      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (!words || name.empty() || name.size() > 64 ||
+      !std::isalpha(static_cast<unsigned char>(name[0])))
+    item.fail("'" + name + "' must be a letter, then letters, digits and _, at most 64");
+  if (name.find("__") != std::string::npos || name.starts_with("gl_") || name.starts_with("GL_"))
+    item.fail("'" + name + "' is reserved in GLSL: no '__', no beginning 'gl_'");
+}
+
+bool is_real(const std::string& text) {
+  return text.find_first_not_of("0123456789+-.eE") == std::string::npos &&
+         text.find_first_of(".eE") != std::string::npos &&
+         !std::isalpha(static_cast<unsigned char>(text[0]));
+}
+
+class Reader {
+ public:
+  Reader(const std::string& file, fs::path folder) : folder_(std::move(folder)) {
+    kernel_.file = file;
+  }
+
+  UserKernel read(const Item& root) {
+    if (!root.is_map() || !root.has("tcc_kernel"))
+      root.fail("no kernel file: 'tcc_kernel: 1' is missing");
+    if (Item schema = root.at("tcc_kernel"); schema.integer() != kSchema)
+      schema.fail(str("only version ", kSchema, " is known"));
+    root.allow_keys({"tcc_kernel", "name", "dims", "inputs", "outputs", "scalars", "parameters",
+                     "constraints", "default", "cuda", "vulkan", "launch", "flops", "bytes",
+                     "terms", "check"});
+    kernel_.name = root.at("name").text();
+    check_define_name(root.at("name"), kernel_.name);
+    if (root.has("dims")) read_dims(root.at("dims"));
+    kernel_.inputs = read_arguments(root.at("inputs"), true);
+    kernel_.outputs = read_arguments(root.at("outputs"), false);
+    if (kernel_.inputs.size() + kernel_.outputs.size() > kMaxArguments)
+      root.at("outputs").fail(str("more than ", kMaxArguments, " inputs and outputs together"));
+    if (root.has("flops")) kernel_.flops = expression(root.at("flops"));
+    if (root.has("bytes")) kernel_.bytes = expression(root.at("bytes"));
+    if (root.has("terms")) kernel_.terms = expression(root.at("terms"));
+    if (root.has("scalars")) read_scalars(root.at("scalars"));
+    read_parameters(root.at("parameters"));
+    if (root.has("constraints")) read_constraints(root.at("constraints"));
+    kernel_.default_config = config(root.at("default"));
+    read_launch(root.at("launch"));
+    for (auto [api, key] : {std::pair{sched::Api::cuda, "cuda"}, {sched::Api::vulkan, "vulkan"}})
+      if (root.has(key)) kernel_.sources[api] = source(root.at(key), api);
+    if (kernel_.sources.empty()) root.fail("needs a source: key 'cuda', 'vulkan' or both");
+    read_check(root.at("check"));
+    return std::move(kernel_);
+  }
+
+ private:
+  void define(const Item& item, const std::string& name, bool is_integer = true) {
+    check_define_name(item, name);
+    if (!defined_.insert(name).second) item.fail("'" + name + "' is defined twice");
+    if (is_integer) integers_.insert(name);
+  }
+
+  // Over the names that were defined before it.
+  Expression expression(const Item& item) const {
+    Expression result =
+        Expression::parse(item.text(), str(ir::to_string(item.location()), ": ", item.what()));
+    for (const std::string& name : result.names())
+      if (!integers_.count(name))
+        item.fail("unknown name '" + name + "'" +
+                  yaml::or_known(name, {integers_.begin(), integers_.end()}));
+    return result;
+  }
+
+  void read_dims(const Item& item) {
+    const auto entries = item.map();
+    limit(item, entries, 0, kMaxNames);
+    for (const auto& [name, value] : entries) {
+      define(value, name);
+      kernel_.dims[name] = integer_in(value, 1, kMaxValue);
+    }
+  }
+
+  std::vector<KernelArgument> read_arguments(const Item& item, bool are_inputs) {
+    const auto entries = item.map();
+    limit(item, entries, are_inputs ? 0 : 1, kMaxArguments);
+    std::vector<KernelArgument> arguments;
+    for (const auto& [name, entry] : entries) {
+      check_define_name(entry, name);
+      if (!arguments_.insert(name).second) entry.fail("'" + name + "' is defined twice");
+      if (are_inputs)
+        entry.allow_keys({"dtype", "shape", "range"});
+      else
+        entry.allow_keys({"dtype", "shape"});
+      KernelArgument& argument = arguments.emplace_back();
+      argument.name = name;
+      argument.dtype = yaml::dtype(entry.at("dtype"));
+      const auto shape = entry.at("shape").list();
+      limit(entry.at("shape"), shape, 0, kMaxRank);
+      for (const Item& dim : shape) argument.shape.push_back(expression(dim));
+      if (entry.has("range")) read_range(entry.at("range"), argument);
+    }
+    return arguments;
+  }
+
+  static void read_range(const Item& item, KernelArgument& argument) {
+    if (!is_float(argument.dtype)) {
+      std::tie(argument.int_low, argument.int_high) = yaml::integer_range(item, argument.dtype);
+      return;
+    }
+    const auto bounds = item.list();
+    if (bounds.size() != 2) item.fail("must be [low, high]");
+    argument.low = bounds[0].number();
+    argument.high = bounds[1].number();
+    if (!std::isfinite(argument.low) || !std::isfinite(argument.high) ||
+        argument.low >= argument.high)
+      item.fail("must be finite, the first below the second");
+  }
+
+  void read_scalars(const Item& item) {
+    const auto entries = item.map();
+    limit(item, entries, 0, kMaxNames);
+    for (const auto& [name, value] : entries) {
+      if (!is_real(value.text())) {
+        kernel_.scalars.push_back({name, expression(value)});
+        continue;
+      }
+      if (!std::isfinite(value.number())) value.fail("must be finite");
+      kernel_.scalars.push_back({name, real_text(value.number())});
+    }
+    // Scalars are over dims alone: their names become known after the last of them.
+    for (const auto& [name, value] : entries) define(value, name, !is_real(value.text()));
+  }
+
+  // Of type double in both languages where they have it, and the same number.
+  static std::string real_text(double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", value);
+    std::string result = text;
+    if (result.find_first_of(".e") == std::string::npos) result += ".0";
+    return result;
+  }
+
+  void read_parameters(const Item& item) {
+    const auto entries = item.map();
+    limit(item, entries, 1, kMaxNames);
+    std::optional<int64_t> combinations = 1;
+    for (const auto& [name, list] : entries) {
+      define(list, name);
+      sched::Parameter& parameter = kernel_.parameters.emplace_back();
+      parameter.name = name;
+      for (const Item& value : list.list())
+        parameter.values.push_back(integer_in(value, -kMaxValue, kMaxValue));
+      if (parameter.values.empty()) list.fail("must have at least one value");
+      std::ranges::sort(parameter.values);
+      if (std::ranges::adjacent_find(parameter.values) != parameter.values.end())
+        list.fail("has a value twice");
+      combinations = checked_mul(*combinations, static_cast<int64_t>(parameter.values.size()));
+      if (!combinations || *combinations > kMaxCombinations)
+        list.fail(str("more than ", kMaxCombinations, " combinations of parameters"));
+    }
+  }
+
+  void read_constraints(const Item& item) {
+    const auto entries = item.list();
+    limit(item, entries, 0, kMaxConstraints);
+    for (const Item& entry : entries) kernel_.constraints.push_back(expression(entry));
+  }
+
+  // Has exactly the parameters; whether it is legal depends on the dims and the target.
+  sched::Config config(const Item& item) const {
+    sched::Config result;
+    for (const auto& [name, value] : item.map()) result.set(name, value.integer());
+    if (std::string reason = sched::ConfigSpace{kernel_.parameters, {}}.violation(result);
+        !reason.empty())
+      item.fail(reason);
+    return result;
+  }
+
+  std::array<Expression, 3> extents(const Item& item) const {
+    const auto entries = item.list();
+    limit(item, entries, 1, 3);
+    std::array<Expression, 3> result{Expression(1), Expression(1), Expression(1)};
+    for (size_t i = 0; i < entries.size(); ++i) result[i] = expression(entries[i]);
+    return result;
+  }
+
+  void read_launch(const Item& item) {
+    item.allow_keys({"grid", "workgroup", "shared"});
+    kernel_.launch.grid = extents(item.at("grid"));
+    kernel_.launch.workgroup = extents(item.at("workgroup"));
+    if (item.has("shared")) kernel_.launch.shared = expression(item.at("shared"));
+  }
+
+  fs::path inside(const Item& item) const {
+    const std::string name = item.text();
+    try {
+      return resolve_inside(folder_.empty() ? "." : folder_, name);
+    } catch (const Error& error) { item.fail(error.what()); }
+  }
+
+  KernelSource source(const Item& item, sched::Api api) const {
+    if (api == sched::Api::cuda)
+      item.allow_keys({"source", "entry"});
+    else
+      item.allow_keys({"source"});
+    KernelSource result;
+    const Item file = item.at("source");
+    result.file = file.text();
+    if (result.file.find_first_of("\"\\") != std::string::npos)
+      file.fail("no quotes and no backslashes, please: compilers print the name");
+    try {
+      result.text = read_file(inside(file), kMaxFileBytes);
+    } catch (const Error& error) { file.fail(error.what()); }
+    if (result.text.find('\0') != std::string::npos) file.fail("is not a text file");
+    result.entry = api == sched::Api::vulkan ? "main" : kernel_.name;
+    if (item.has("entry")) {
+      result.entry = item.at("entry").text();
+      check_define_name(item.at("entry"), result.entry);
+    }
+    return result;
+  }
+
+  void read_check(const Item& item) {
+    item.allow_keys({"graph", "kernel", "config"});
+    KernelCheck& check = kernel_.check;
+    check.place = str(ir::to_string(item.location()), ": ", item.what());
+    if (item.has("graph") + item.has("kernel") + (item.has("config") && !item.has("kernel")) != 1)
+      item.fail(
+          "must be {graph: FILE}, {kernel: FILE}, {kernel: FILE, config: {...}} or {config: "
+          "{...}}");
+    if (item.has("graph")) {
+      check.file = inside(item.at("graph"));
+      return;
+    }
+    if (!item.has("kernel")) {
+      check.kind = KernelCheck::Kind::config;
+      check.config = config(item.at("config"));
+      return;
+    }
+    check.kind = KernelCheck::Kind::kernel;
+    check.file = inside(item.at("kernel"));
+    if (!item.has("config")) return;
+    // Of the other kernel's parameters, which are not known yet.
+    check.config.emplace();
+    for (const auto& [name, value] : item.at("config").map())
+      check.config->set(name, value.integer());
+  }
+
+  fs::path folder_;
+  UserKernel kernel_;
+  std::set<std::string> defined_;    // dims, scalars and parameters
+  std::set<std::string> integers_;   // of them, what expressions may name
+  std::set<std::string> arguments_;  // of inputs and outputs
+};
+
+}  // namespace
+
+UserKernel parse_user_kernel(std::string_view text, const std::string& file,
+                             const fs::path& folder) {
+  return Reader(file, folder).read(yaml::parse_document(text, file));
+}
+
+UserKernel load_user_kernel(const fs::path& path) {
+  return parse_user_kernel(read_file(path, kMaxFileBytes), path.string(), path.parent_path());
+}
+
+}  // namespace tcc::autotune

@@ -1,0 +1,92 @@
+// A kernel that a user wrote, as its file describes it: sources, arguments, parameters, launch
+// geometry and what checks it. docs/tuning-your-own-kernels.md is the format's reference.
+//
+//   UserKernel kernel = load_user_kernel("matmul.yaml");
+//   BoundKernel bound(kernel, {{"M", 512}}, device->target());      // bound_kernel.h
+//   Tunable tunable = tunable_of(kernel, device->target(), options);  // user_tunable.h
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "autotune/user_kernel/expression.h"
+#include "ir/dtype.h"
+#include "scheduler/config.h"
+#include "scheduler/target.h"
+
+namespace tcc::autotune {
+
+using Dims = std::map<std::string, int64_t, std::less<>>;
+
+// A dense, row-major buffer that the kernel reads or writes.
+struct KernelArgument {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Expression> shape;  // over dims
+  // Inputs: what a tuner draws from, [low, high).
+  double low = -1, high = 1;
+  int64_t int_low = 0, int_high = 100;
+};
+
+// A constant of the source: an integer over dims, or the text of a real number.
+struct KernelScalar {
+  std::string name;
+  std::variant<Expression, std::string> value;
+};
+
+struct KernelSource {
+  std::string file;  // as the kernel file names it
+  std::string text;
+  std::string entry;
+};
+
+// Expressions over dims, scalars and parameters.
+struct KernelLaunch {
+  std::array<Expression, 3> grid;       // workgroups
+  std::array<Expression, 3> workgroup;  // threads
+  Expression shared{0};                 // bytes of shared memory; cuda: dynamic
+};
+
+// Where the expected outputs come from.
+struct KernelCheck {
+  enum class Kind : uint8_t { graph, kernel, config };
+  Kind kind = Kind::graph;
+  std::filesystem::path file;           // graph, kernel
+  std::optional<sched::Config> config;  // config; kernel: nothing is that kernel's default
+  std::string place;                    // for messages
+};
+
+struct UserKernel {
+  std::string name;
+  std::string file;  // for messages
+  Dims dims;         // default values
+  std::vector<KernelArgument> inputs, outputs;
+  std::vector<KernelScalar> scalars;
+  std::vector<sched::Parameter> parameters;
+  std::vector<Expression> constraints;
+  sched::Config default_config;
+  std::map<sched::Api, KernelSource> sources;
+  KernelLaunch launch;
+  Expression flops{0};  // of one launch; 0: unknown
+  std::optional<Expression> bytes;
+  Expression terms{1};  // that are combined into one output element, at most: see gate.h
+  KernelCheck check;
+};
+
+// Reads a kernel file and the sources that it names, which must lie in its folder. Throws
+// Error(bad_input) as "FILE:LINE: ..." for whatever is wrong in the file. The file of `check` is
+// not read yet.
+UserKernel load_user_kernel(const std::filesystem::path& path);
+
+// The same from memory; `file` is for messages, `folder` where the sources are looked for.
+UserKernel parse_user_kernel(std::string_view text, const std::string& file,
+                             const std::filesystem::path& folder);
+
+}  // namespace tcc::autotune
