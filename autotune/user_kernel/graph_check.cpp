@@ -1,0 +1,121 @@
+#include "autotune/user_kernel/graph_check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "autotune/random_words.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "ir/reference/interpreter.h"
+#include "support/error.h"
+
+namespace tcc::autotune {
+namespace {
+
+constexpr int64_t kWholeOutput = 8192;   // elements; of larger ones as many are drawn
+constexpr double kMaxOperations = 2e10;  // of the reference: minutes on two cores
+
+class GraphCheck {
+ public:
+  explicit GraphCheck(const BoundKernel& kernel)
+      : kernel_(kernel), check_(kernel.kernel().check), graph_(load()) {
+    if (graph_.outputs.size() != kernel.outputs().size())
+      fail(str("has ", graph_.outputs.size(), " outputs, the kernel ", kernel.outputs().size()));
+    for (size_t i = 0; i < graph_.outputs.size(); ++i)
+      require_type(*graph_.outputs[i], kernel.outputs()[i]);
+    limit_work();
+  }
+
+  std::vector<ReferenceSample> samples(const BenchJob& job) const {
+    const auto outputs = ir::interpret(graph_, inputs(job), ir::RefMode::ideal);
+    std::vector<ReferenceSample> samples;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      for (const int64_t element : elements(kernel_.outputs()[i].elements, job.seed + i))
+        samples.push_back({static_cast<int>(i), element, value(outputs[i], element)});
+    return samples;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    fail_input(check_.place, ": graph ", check_.file.string(), ": ", reason);
+  }
+
+  ir::Graph load() const {
+    const ir::Graph graph = load_graph(check_.file);
+    Dims dims;
+    for (const auto& [name, value] : graph.dims)
+      if (const auto known = kernel_.dims().find(name); known != kernel_.dims().end())
+        dims[name] = known->second;
+    return graph.bind(dims);
+  }
+
+  void require_type(const ir::Value& value, const BoundArgument& argument) const {
+    if (value.dtype() == argument.declared->dtype && ir::const_shape(value) == argument.shape)
+      return;
+    fail(str("'", value.name, "' is ", ir::to_string(value.type), ", the kernel's '",
+             argument.declared->name, "' ", type_text(argument.declared->dtype, argument.shape)));
+  }
+
+  void limit_work() const {
+    backends::CompileOptions options;
+    options.binaries = false;
+    const sched::Executable executable = backends::compile(graph_, kernel_.target(), options);
+    double operations = 0;
+    for (const sched::Launch& launch : executable.launches)
+      operations += executable.kernels[static_cast<size_t>(launch.kernel)].flops;
+    if (operations > kMaxOperations)
+      fail(str("takes ", operations, " operations, too many for the CPU (", kMaxOperations,
+               "): tune with smaller dims, or check with a simple kernel of your own"));
+  }
+
+  std::vector<ir::RefTensor> inputs(const BenchJob& job) const {
+    std::vector<ir::RefTensor> tensors;
+    for (const ir::Value* input : graph_.inputs) {
+      const auto& arguments = kernel_.inputs();
+      const auto found = std::ranges::find_if(arguments, [&](const BoundArgument& argument) {
+        return argument.declared->name == input->name;
+      });
+      if (found == arguments.end()) fail("the kernel has no input '" + input->name + "'");
+      require_type(*input, *found);
+      const std::vector<std::byte> data =
+          input_data(job, static_cast<size_t>(found - arguments.begin()));
+      Tensor tensor(input->dtype(), found->shape);
+      TCC_CHECK(data.size() == tensor.bytes(), input->name);
+      std::memcpy(tensor.data(), data.data(), data.size());
+      tensors.push_back(ir::to_ref(tensor));
+    }
+    return tensors;
+  }
+
+  // The first and the last are always among them.
+  static std::set<int64_t> elements(int64_t count, uint64_t seed) {
+    std::set<int64_t> chosen;
+    if (count <= kWholeOutput) {
+      for (int64_t i = 0; i < count; ++i) chosen.insert(i);
+      return chosen;
+    }
+    chosen = {0, count - 1};
+    RandomWords random(seed);
+    while (chosen.size() < kWholeOutput)
+      chosen.insert(static_cast<int64_t>(random.below(static_cast<uint64_t>(count))));
+    return chosen;
+  }
+
+  static double value(const ir::RefTensor& tensor, int64_t element) {
+    const auto i = static_cast<size_t>(element);
+    return tensor.is_float() ? tensor.f[i] : static_cast<double>(tensor.i[i]);
+  }
+
+  const BoundKernel& kernel_;
+  const KernelCheck& check_;
+  ir::Graph graph_;
+};
+
+}  // namespace
+
+std::vector<ReferenceSample> graph_samples(const BoundKernel& kernel, const BenchJob& job) {
+  return GraphCheck(kernel).samples(job);
+}
+
+}  // namespace tcc::autotune

@@ -1,0 +1,129 @@
+#include "autotune/user_kernel/user_tunable.h"
+
+#include "autotune/user_kernel/graph_check.h"
+#include "ir/tensor.h"
+#include "support/error.h"
+
+namespace tcc::autotune {
+namespace {
+
+constexpr int kVersion = 1;  // of what a kernel file's config means
+
+BenchJob job_of(const BoundKernel& kernel, uint64_t seed) {
+  BenchJob job;
+  job.name = kernel.kernel().name;
+  job.seed = seed;
+  job.combined = kernel.terms();
+  for (const BoundArgument& input : kernel.inputs()) {
+    const KernelArgument& declared = *input.declared;
+    job.inputs.push_back({declared.dtype, input.elements, declared.low, declared.high,
+                          declared.int_low, declared.int_high});
+  }
+  for (const BoundArgument& output : kernel.outputs())
+    job.outputs.push_back({output.declared->dtype, output.elements});
+  if (kernel.kernel().check.kind == KernelCheck::Kind::graph)
+    job.reference = graph_samples(kernel, job);
+  return job;
+}
+
+// The kernel that `kernel`'s check names, on the same arguments. Its own check is not looked at.
+BoundKernel checking_kernel(const BoundKernel& kernel) {
+  const KernelCheck& check = kernel.kernel().check;
+  UserKernel other = load_user_kernel(check.file);
+  Dims dims;
+  for (const auto& [name, value] : other.dims)
+    if (const auto known = kernel.dims().find(name); known != kernel.dims().end())
+      dims[name] = known->second;
+  BoundKernel bound(std::move(other), dims, kernel.target());
+  if (bound.operands_text() != kernel.operands_text())
+    fail_input(check.place, ": ", check.file.string(),
+               " has other arguments: ", bound.operands_text(), " instead of ",
+               kernel.operands_text());
+  return bound;
+}
+
+// What gives the expected outputs, when that is not the default config.
+std::function<sched::KernelBinary()> expected_of(const BoundKernel& kernel,
+                                                 const backends::CompileOptions& options) {
+  const KernelCheck& check = kernel.kernel().check;
+  if (check.kind == KernelCheck::Kind::graph) return {};
+  const BoundKernel by = check.kind == KernelCheck::Kind::kernel ? checking_kernel(kernel) : kernel;
+  const sched::Config config = check.config.value_or(by.kernel().default_config);
+  if (std::string reason = by.space().violation(config); !reason.empty())
+    fail_input(check.place, ": config ", config.to_string(), ": ", reason);
+  if (check.kind == KernelCheck::Kind::config && config == kernel.kernel().default_config)
+    return {};
+  return [by, config, options] { return by.compile(config, options); };
+}
+
+sched::BufferInfo buffer_of(const BoundArgument& argument, sched::BufferInfo::Kind kind,
+                            size_t number) {
+  sched::BufferInfo info;
+  info.kind = kind;
+  info.name = argument.declared->name;
+  info.dtype = argument.declared->dtype;
+  info.shape = argument.shape;
+  info.strides.assign(argument.shape.size(), 1);
+  for (size_t d = argument.shape.size(); d-- > 1;)
+    info.strides[d - 1] = info.strides[d] * argument.shape[d];
+  info.bytes = argument.elements * size_bytes(info.dtype);
+  info.offset = static_cast<int64_t>(number);
+  return info;
+}
+
+}  // namespace
+
+RecordKey key_of(const BoundKernel& kernel) {
+  return {"user:" + kernel.kernel().name, kVersion, kernel.region(), kernel.target().id()};
+}
+
+Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
+                   const backends::CompileOptions& options) {
+  const BoundKernel bound(kernel, options.dims, target);
+  Tunable tunable;
+  tunable.key = key_of(bound);
+  tunable.name = kernel.name;
+  tunable.operands = bound.operands_text();
+  const BoundArgument& output = bound.outputs().front();
+  tunable.output = type_text(output.declared->dtype, output.shape);
+  tunable.family = bound.family();
+  for (const auto& [name, value] : bound.dims()) tunable.extents.push_back(value);
+  tunable.space = bound.space();
+  // Constraints that cannot be evaluated are found now, not in the middle of a search.
+  tunable.space.enumerate([](const sched::Config&) { return true; });
+  tunable.environment = environment_of(tunable.space, target);
+  tunable.default_config = kernel.default_config;
+  tunable.flops = bound.flops();
+  tunable.bytes = bound.bytes();
+  tunable.compile = [bound, options](const sched::Config& config) {
+    return bound.compile(config, options);
+  };
+  tunable.job = [bound](uint64_t seed) { return job_of(bound, seed); };
+  tunable.expected = expected_of(bound, options);
+  return tunable;
+}
+
+sched::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,
+                                const backends::CompileOptions& options) {
+  using Kind = sched::BufferInfo::Kind;
+  sched::Executable executable;
+  executable.name = kernel.kernel().name;
+  executable.target = kernel.target();
+  executable.kernels.push_back(kernel.compile(choice.config, options));
+  executable.kernels.front().tier = sched::name(choice.tier);
+  sched::Launch& launch = executable.launches.emplace_back();
+  const auto add = [&](const std::vector<BoundArgument>& arguments, Kind kind,
+                       std::vector<int>& list) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const int number = static_cast<int>(executable.buffers.size());
+      executable.buffers.push_back(buffer_of(arguments[i], kind, i));
+      list.push_back(number);
+      launch.buffers.push_back(number);
+    }
+  };
+  add(kernel.inputs(), Kind::input, executable.inputs);
+  add(kernel.outputs(), Kind::output, executable.outputs);
+  return executable;
+}
+
+}  // namespace tcc::autotune
