@@ -1,0 +1,135 @@
+#include "tools/tune/report.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/sweep_fixture.h"
+#include "tools/tune/plain_lines.h"
+#include "tools/tune/summary.h"
+
+namespace tcc::tools {
+namespace {
+
+using autotune::KernelResult;
+using autotune::Measurement;
+using autotune::TuneResult;
+
+TEST(ReportTest, TheDataSaysWhatTheSweepFound) {
+  const auto json = nlohmann::json::parse(report_json(testing::tuned_sweep(), "mlp.yaml"));
+  EXPECT_EQ(json["title"], "mlp.yaml");
+  ASSERT_EQ(json["kernels"].size(), 2u);
+  const auto& kernel = json["kernels"][0];
+  EXPECT_EQ(kernel["name"], "matmul_gelu");
+  EXPECT_EQ(kernel["best_config"]["tile_m"], 64);
+  EXPECT_EQ(kernel["default_config"]["tile_m"], 32);
+  ASSERT_EQ(kernel["trials"].size(), 76u);
+  EXPECT_EQ(kernel["trials"][0]["config"], (nlohmann::json{32, 64, 1}));
+  EXPECT_EQ(kernel["trials"][0]["status"], autotune::name(Measurement::Status::measured));
+  EXPECT_EQ(kernel["parameters"][1]["name"], "tile_n");
+}
+
+TEST(ReportTest, InfluenceFindsTheParametersThatMatter) {
+  const std::vector<double> influence = parameter_influence(testing::tuned_kernel());
+  ASSERT_EQ(influence.size(), 3u);
+  EXPECT_GT(influence[0], influence[1]);  // tile_m costs more than tile_n, unroll hardly anything
+  EXPECT_GT(influence[1], 10 * influence[2]);
+  EXPECT_GT(influence[2], 0);
+  EXPECT_LE(influence[0], 1);
+}
+
+TEST(ReportTest, InfluenceOfNothing) {
+  KernelResult kernel = testing::tuned_kernel();
+  kernel.trials.resize(1);
+  EXPECT_EQ(parameter_influence(kernel), (std::vector<double>{0, 0, 0}));
+  kernel.trials.clear();
+  EXPECT_EQ(parameter_influence(kernel), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(ReportTest, NamesCannotLeaveTheirElement) {
+  TuneResult result = testing::tuned_sweep();
+  const std::string hostile = "</script><script>alert('x')</script><!--";
+  result.kernels[0].task.name = result.kernels[0].error = hostile;
+  result.kernels[0].trials[0].result.reason = hostile + "\xff";
+  const std::string data = report_json(result, hostile);
+  EXPECT_EQ(data.find('<'), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(data)["kernels"][0]["name"], hostile);
+  const std::string page = report_page(result, hostile);
+  EXPECT_EQ(page.find(hostile), std::string::npos);
+  EXPECT_NE(page.find(data), std::string::npos);
+}
+
+TEST(ReportTest, ThePageNeedsNoNetwork) {
+  std::string page = report_page(testing::tuned_sweep(), "mlp.yaml");
+  const std::string svg = "http://www.w3.org/2000/svg";  // a name, never fetched
+  for (size_t at; (at = page.find(svg)) != std::string::npos;) page.erase(at, svg.size());
+  for (const char* word : {"http:", "https:", "@import", "url(", " src=", "<link"})
+    EXPECT_EQ(page.find(word), std::string::npos) << word;
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+}
+
+TEST(SummaryTest, TableTotalsAndRates) {
+  const std::string text = summary_text(testing::tuned_sweep());
+  EXPECT_NE(text.find("matmul_gelu  f32[512, 512]  contraction  68.40 us  40.40 us  1.69x       62%"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("all launches: 273.60 us -> 161.60 us (1.69x)"), std::string::npos) << text;
+  EXPECT_NE(text.find("152 candidates in 0:30 (5.1 per second); compiled on 1.5 of 2 cores (75%); "
+                      "workers replaced: 1"),
+            std::string::npos)
+      << text;
+}
+
+TEST(SummaryTest, TrialsOfALogAreNotCountedAsWork) {
+  TuneResult result = testing::tuned_sweep();
+  result.kernels[0].resumed = 70;
+  EXPECT_DOUBLE_EQ(candidates_per_second(result), 82.0 / 30);
+  EXPECT_NE(summary_text(result).find("82 candidates in 0:30 (2.7 per second), 70 more from the "
+                                      "log"),
+            std::string::npos);
+}
+
+TEST(SummaryTest, NothingIsKnown) {
+  TuneResult result;
+  result.kernels.emplace_back();
+  EXPECT_EQ(summary_text(result), "0 candidates in 0:00 (0.0 per second)\n");
+  EXPECT_EQ(gain_text(gain(result.kernels[0])), "-");
+  EXPECT_EQ(share_text(roofline_share(result.kernels[0])), "-");
+}
+
+TEST(SummaryTest, FailuresAreCountedAndTheFirstIsShown) {
+  TuneResult result = testing::tuned_sweep();
+  result.kernels.resize(1);
+  Measurement& wrong = result.kernels[0].trials[3].result;
+  wrong.status = Measurement::Status::wrong;
+  wrong.reason = "element 5 is 1,\nnot 2";
+  const std::string text = rejected_text(result);
+  EXPECT_NE(text.find("matmul_gelu [contraction] 1 wrong, first tile_m=16 tile_n=64 unroll=1: "
+                      "element 5 is 1,?not 2\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("18 refused, first tile_m=64 tile_n=256 unroll=1: too much shared memory"),
+            std::string::npos)
+      << text;
+}
+
+TEST(PlainLinesTest, OneLinePerFinishedKernel) {
+  std::ostringstream out;
+  PlainLines lines(out, 2);
+  autotune::TuneEvents events = lines.events();
+  KernelResult kernel = testing::tuned_kernel();
+  events.finished(kernel);
+  kernel.record.reset();
+  kernel.trials.clear();
+  kernel.default_seconds = kernel.best_seconds = 0;
+  kernel.ended.clear();
+  kernel.error = "the default config crashed: SIGSEGV";
+  events.finished(kernel);
+  EXPECT_EQ(out.str(),
+            "[1/2] matmul_gelu f32[512, 512]: 68.40 us -> 40.40 us (1.69x), 62% of roofline, 76 "
+            "trials, 18 refused; ended: space exhausted\n"
+            "[2/2] matmul_gelu f32[512, 512]: no result, 0 trials; error: the default config "
+            "crashed: SIGSEGV\n");
+}
+
+}  // namespace
+}  // namespace tcc::tools

@@ -1,0 +1,100 @@
+#include "tools/tune/options.h"
+
+#include <algorithm>
+
+#include "frontend/graph_file.h"
+#include "support/error.h"
+#include "tools/program.h"
+
+namespace tcc::tools {
+
+void add_graph_options(CLI::App& app, GraphOptions& options) {
+  app.add_option("GRAPH", options.graphs, "graph files (.yaml)");
+  app.add_option("--dim", options.dims,
+                 "values of a symbolic dim, NAME=1,8,32; several: every combination")
+      ->allow_extra_args(false);
+  app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
+}
+
+void add_sweep_options(CLI::App& app, SweepOptions& options) {
+  add_graph_options(app, options.graphs);
+  app.add_option("--device", options.devices,
+                 "auto, cuda:N or vulkan:N; several of one kind: cuda:0,cuda:1")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--output", options.output,
+                 "folder of the tuning records; updated (default: tuned)");
+  app.add_option("--search", options.search,
+                 "auto, exhaustive, random, staged or evolutionary (default: auto)");
+  app.add_option("--trials", options.trials, "measurements of each kernel (default: 64)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1000000}));
+  app.add_option("--budget", options.budget_seconds, "seconds for all kernels together")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--jobs", options.jobs, "threads that compile (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--seed", options.seed, "of the search and of the data");
+  app.add_option("--log", options.log, "trial log, appended to (default: OUTPUT/trials.jsonl)");
+  app.add_flag("--resume", options.resume, "do not measure again what the trial log holds");
+  app.add_option("--shard", options.shard,
+                 "i/n: this process's part; default: from srun, mpirun or torchrun");
+  app.add_option("--report", options.report, "write a page about the sweep to this .html");
+  app.add_option("--replay", options.replay,
+                 "compare searches on a trial log of exhaustive sweeps; needs no device");
+  app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
+}
+
+autotune::SearchKind parse_search_kind(const std::string& text) {
+  auto kind = autotune::search_kind(text);
+  if (!kind)
+    fail_input("--search ", text, ": must be auto, exhaustive, random, staged or evolutionary");
+  return *kind;
+}
+
+std::vector<Dims> parse_dim_lists(const std::vector<std::string>& texts) {
+  constexpr size_t kMost = 1024;
+  std::vector<Dims> all = {{}};
+  for (const std::string& text : texts) {
+    const size_t equal = std::min(text.find('='), text.size());
+    const std::string name = text.substr(0, equal),
+                      values = text.substr(std::min(equal + 1, text.size()));
+    std::vector<Dims> grown;
+    for (size_t begin = 0, end; begin <= values.size(); begin = end + 1) {
+      end = std::min(values.find(',', begin), values.size());
+      const Dims one = parse_dims({name + "=" + values.substr(begin, end - begin)});
+      for (Dims dims : all) {
+        if (!dims.insert(*one.begin()).second) fail_input("--dim ", text, ": given twice");
+        grown.push_back(std::move(dims));
+      }
+      if (grown.size() > kMost) fail_input("--dim ", text, ": more than ", kMost, " combinations");
+    }
+    all = std::move(grown);
+  }
+  return all;
+}
+
+std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
+                                                 const sched::Target& target,
+                                                 backends::CompileOptions compile) {
+  if (!options.dtype.empty()) compile.dtype = parse_dtype_option(options.dtype);
+  const std::vector<Dims> combinations = parse_dim_lists(options.dims);
+  std::map<std::string, bool> used;
+  for (const auto& [name, value] : combinations[0]) used[name] = false;
+  std::vector<backends::Scheduled> scheduled;
+  for (const std::string& path : options.graphs) {
+    const ir::Graph graph = load_graph(path);
+    std::vector<Dims> done;
+    for (Dims dims : combinations) {
+      std::erase_if(dims, [&](const auto& dim) { return !graph.dims.count(dim.first); });
+      for (const auto& [name, value] : dims) used[name] = true;
+      if (std::find(done.begin(), done.end(), dims) != done.end()) continue;
+      done.push_back(dims);
+      compile.dims = dims;
+      scheduled.push_back(backends::schedule(graph, target, compile));
+    }
+  }
+  for (const auto& [name, is_used] : used)
+    if (!is_used) fail_input("--dim ", name, ": no graph has such a dim");
+  return scheduled;
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,50 @@
+// The command line of tcc-tune, and the graphs it names.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "autotune/search.h"
+#include "backends/pipeline.h"
+
+namespace tcc::tools {
+
+// Which kernels: graphs, bound to sizes, in a type.
+struct GraphOptions {
+  std::vector<std::string> graphs;
+  std::vector<std::string> dims;  // "B=1,8,32"
+  std::string dtype;
+};
+void add_graph_options(CLI::App& app, GraphOptions& options);
+
+struct SweepOptions {
+  GraphOptions graphs;
+  std::vector<std::string> devices = {"auto"};
+  std::string output = "tuned", search = "auto", log, shard, report, replay;
+  int64_t trials = 64;
+  double budget_seconds = 0;  // 0: none
+  int jobs = 0;               // 0: all cores
+  uint64_t seed = 0;
+  bool resume = false, no_cache = false;
+};
+void add_sweep_options(CLI::App& app, SweepOptions& options);
+
+// --search's value. Throws Error(bad_input) with what there is.
+autotune::SearchKind parse_search_kind(const std::string& text);
+
+using Dims = std::map<std::string, int64_t, std::less<>>;
+
+// "B=1,8,32" and "T=128" as bindings: every combination, at most 1024.
+std::vector<Dims> parse_dim_lists(const std::vector<std::string>& texts);
+
+// Every graph scheduled for `target`, once for each different binding of its own dims. Throws
+// Error(bad_input) for a dim that no graph has. The result's regions point into it.
+std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
+                                                 const sched::Target& target,
+                                                 backends::CompileOptions compile);
+
+}  // namespace tcc::tools

@@ -1,0 +1,141 @@
+#include "tools/tune/summary.h"
+
+#include <array>
+#include <cstdio>
+#include <vector>
+
+#include "support/error.h"
+#include "tools/program.h"
+#include "tools/progress.h"
+
+namespace tcc::tools {
+namespace {
+
+using autotune::KernelResult;
+using autotune::TuneResult;
+using Status = autotune::Measurement::Status;
+
+constexpr std::array kFailures = {Status::wrong, Status::refused, Status::hung, Status::crashed};
+
+std::string format(const char* pattern, double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, pattern, value);
+  return text;
+}
+
+size_t measured_here(const TuneResult& result) {
+  size_t count = 0;
+  for (const KernelResult& kernel : result.kernels) count += kernel.trials.size() - kernel.resumed;
+  return count;
+}
+
+std::string kernel_table(const TuneResult& result) {
+  std::vector<std::vector<std::string>> rows;
+  for (const KernelResult& kernel : result.kernels) {
+    if (!kernel.record) continue;
+    rows.push_back({printable(kernel.task.name), kernel.output, kernel.task.key.kernel_template,
+                    time_text(kernel.default_seconds), time_text(kernel.best_seconds),
+                    gain_text(gain(kernel)), share_text(roofline_share(kernel)),
+                    std::to_string(kernel.trials.size()), kernel.best_config.to_string()});
+  }
+  if (rows.empty()) return "";
+  return format_table(
+      {"kernel", "output", "template", "default", "best", "gain", "roofline", "trials", "config"},
+      rows);
+}
+
+// "120 candidates in 0:42 (2.9 per second), ...".
+std::string rates_text(const TuneResult& result) {
+  size_t resumed = 0;
+  for (const KernelResult& kernel : result.kernels) resumed += kernel.resumed;
+  std::string text =
+      str(measured_here(result), " candidates in ", format_clock(result.wall_seconds), " (",
+          format("%.1f", candidates_per_second(result)), " per second)");
+  if (resumed > 0) text += str(", ", resumed, " more from the log");
+  if (result.compile_wall_seconds > 0)
+    text += str("; compiled on ", core_text(result.compile_seconds / result.compile_wall_seconds),
+                " of ", result.compile_threads, " cores (", share_text(compile_utilization(result)),
+                ")");
+  if (result.workers_replaced > 0) text += str("; workers replaced: ", result.workers_replaced);
+  return text;
+}
+
+}  // namespace
+
+double gain(const KernelResult& kernel) {
+  return kernel.best_seconds > 0 ? kernel.default_seconds / kernel.best_seconds : 0;
+}
+
+double roofline_share(const KernelResult& kernel) {
+  return kernel.best_seconds > 0 ? kernel.task.bound_seconds / kernel.best_seconds : 0;
+}
+
+Total total(const TuneResult& result) {
+  Total sum;
+  for (const KernelResult& kernel : result.kernels) {
+    if (!kernel.record || gain(kernel) == 0) continue;
+    sum.default_seconds += kernel.launches * kernel.default_seconds;
+    sum.best_seconds += kernel.launches * kernel.best_seconds;
+  }
+  return sum;
+}
+
+std::string gain_text(double gain) { return gain > 0 ? format("%.2fx", gain) : "-"; }
+std::string share_text(double share) { return share > 0 ? format("%.0f%%", 100 * share) : "-"; }
+std::string time_text(double seconds) { return seconds > 0 ? format_seconds(seconds) : "-"; }
+std::string core_text(double cores_in_use) { return format("%.1f", cores_in_use); }
+
+std::string counts_text(const KernelResult& kernel) {
+  std::array<size_t, 8> counts{};
+  for (const autotune::LoggedTrial& trial : kernel.trials)
+    ++counts.at(static_cast<size_t>(trial.result.status));
+  std::string text = str(kernel.trials.size(), kernel.trials.size() == 1 ? " trial" : " trials");
+  for (Status status :
+       {Status::slow, Status::wrong, Status::refused, Status::hung, Status::crashed})
+    if (size_t count = counts.at(static_cast<size_t>(status)))
+      text += str(", ", count, " ", autotune::name(status));
+  return text;
+}
+
+double candidates_per_second(const TuneResult& result) {
+  return result.wall_seconds > 0 ? static_cast<double>(measured_here(result)) / result.wall_seconds
+                                 : 0;
+}
+
+double compile_utilization(const TuneResult& result) {
+  const double most = result.compile_wall_seconds * result.compile_threads;
+  return most > 0 ? result.compile_seconds / most : 0;
+}
+
+std::string summary_text(const TuneResult& result) {
+  std::string text = kernel_table(result);
+  const Total sum = total(result);
+  if (sum.best_seconds > 0)
+    text += str("all launches: ", format_seconds(sum.default_seconds), " -> ",
+                format_seconds(sum.best_seconds), " (",
+                gain_text(sum.default_seconds / sum.best_seconds), ")\n");
+  return text + rates_text(result) + "\n";
+}
+
+std::string rejected_text(const TuneResult& result) {
+  std::string text;
+  for (const KernelResult& kernel : result.kernels) {
+    for (Status status : kFailures) {
+      const autotune::LoggedTrial* first = nullptr;
+      size_t count = 0;
+      for (const autotune::LoggedTrial& trial : kernel.trials) {
+        if (trial.result.status != status) continue;
+        if (!first) first = &trial;
+        ++count;
+      }
+      if (first)
+        text += printable(str(kernel.task.name, " [", kernel.task.key.kernel_template, "] ", count,
+                              " ", autotune::name(status), ", first ", first->config.to_string(),
+                              ": ", first->result.reason)) +
+                "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,40 @@
+// The numbers that every view of a sweep shows, and its closing table.
+#pragma once
+
+#include <string>
+
+#include "autotune/tune.h"
+
+namespace tcc::tools {
+
+// The default's time over the best's; 0: unknown.
+double gain(const autotune::KernelResult& kernel);
+// The roofline bound over the best's time: 1 cannot be bettered; 0: unknown.
+double roofline_share(const autotune::KernelResult& kernel);
+// Launches of all kernels with a record, by the default configs and by the best ones.
+struct Total {
+  double default_seconds = 0, best_seconds = 0;
+};
+Total total(const autotune::TuneResult& result);
+
+std::string gain_text(double gain);          // "1.42x", "-" when unknown
+std::string share_text(double share);        // "83%", "-" when unknown
+std::string time_text(double seconds);       // "12.30 us", "-" when unknown
+std::string core_text(double cores_in_use);  // "1.9"
+
+// What became of the candidates: "64 trials, 12 slow, 1 crashed".
+std::string counts_text(const autotune::KernelResult& kernel);
+
+// Of the sweep: how many candidates were measured per second, and what share of cores x time
+// compilation used while anything was being compiled; 0: nothing was.
+double candidates_per_second(const autotune::TuneResult& result);
+double compile_utilization(const autotune::TuneResult& result);
+
+// A table of the kernels, then totals and rates.
+std::string summary_text(const autotune::TuneResult& result);
+
+// One line per kernel and kind of failure, with the first reason: a candidate that fails or is
+// wrong is a bug of a template or of a driver and must be seen.
+std::string rejected_text(const autotune::TuneResult& result);
+
+}  // namespace tcc::tools
