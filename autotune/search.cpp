@@ -1,32 +1,54 @@
 #include "autotune/search.h"
 
-#include <utility>
-
-#include "autotune/space.h"
+#include "autotune/search_base.h"
+#include "support/error.h"
 
 namespace tcc::autotune {
 namespace {
 
-class RandomSearch : public Searcher {
- public:
-  explicit RandomSearch(std::vector<sched::Config> configs) : configs_(std::move(configs)) {}
-
-  std::vector<sched::Config> next_batch() override { return std::exchange(configs_, {}); }
-  // What was found does not change what is tried.
-  void report(const sched::Config&, std::optional<double>) override {}
-
- private:
-  std::vector<sched::Config> configs_;
+struct Kind {
+  SearchKind kind;
+  std::string_view name;
 };
+constexpr Kind kKinds[] = {{SearchKind::automatic, "auto"},
+                           {SearchKind::exhaustive, "exhaustive"},
+                           {SearchKind::random, "random"},
+                           {SearchKind::staged, "staged"},
+                           {SearchKind::evolutionary, "evolutionary"}};
+
+// The space's size as far as it matters: more than `limit` is limit + 1.
+size_t size_up_to(const sched::ConfigSpace& space, size_t limit) {
+  size_t count = 0;
+  space.enumerate([&](const sched::Config&) { return ++count <= limit; });
+  return count;
+}
 
 }  // namespace
 
-std::unique_ptr<Searcher> random_search(const sched::ConfigSpace& space, const sched::Config& known,
-                                        size_t trials, uint64_t seed) {
-  std::vector<sched::Config> configs = sample_configs(space, trials + 1, seed);
-  std::erase(configs, known);
-  if (configs.size() > trials) configs.resize(trials);
-  return std::make_unique<RandomSearch>(std::move(configs));
+std::optional<SearchKind> search_kind(std::string_view name) {
+  for (const Kind& kind : kKinds)
+    if (kind.name == name) return kind.kind;
+  return std::nullopt;
+}
+
+std::string_view name(SearchKind wanted) {
+  for (const Kind& kind : kKinds)
+    if (kind.kind == wanted) return kind.name;
+  throw InternalError("a search without a name");
+}
+
+std::unique_ptr<Searcher> make_searcher(SearchKind kind, const SearchProblem& problem) {
+  switch (kind) {
+    case SearchKind::exhaustive: return exhaustive_search(problem);
+    case SearchKind::random: return random_search(problem);
+    case SearchKind::staged: return staged_search(problem);
+    case SearchKind::evolutionary: return evolutionary_search(problem);
+    case SearchKind::automatic: break;
+  }
+  // The known config needs no trial.
+  const size_t most = problem.trials + 1;
+  return size_up_to(*problem.space, most) <= most ? exhaustive_search(problem)
+                                                  : staged_search(problem);
 }
 
 }  // namespace tcc::autotune

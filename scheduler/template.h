@@ -1,6 +1,7 @@
 // A kernel template: how one kind of region becomes a kernel.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -12,6 +13,9 @@
 
 namespace tcc::sched {
 
+// Predicted seconds of a legal config, for ranking. Cheap: a space of a million configs is ranked.
+using CostModel = std::function<double(const Config&)>;
+
 class Template {
  public:
   virtual ~Template() = default;
@@ -22,6 +26,13 @@ class Template {
   virtual ConfigSpace space(const Region& region, const Target& target) const = 0;
   // A legal config of the space without tuning: the analytic model's choice.
   virtual Config default_config(const Region& region, const Target& target) const = 0;
+  // The analytic model of the region's kernels (scheduler/templates/cost.h): what does not depend
+  // on the config is worked out once. It outlives neither the region nor its graph.
+  virtual CostModel cost_model(const Region& region, const Target& target) const = 0;
+  // The model's answer for one config.
+  double estimate(const Region& region, const Config& config, const Target& target) const {
+    return cost_model(region, target)(config);
+  }
   // Deterministic; `config` is legal. The result is not legalised yet.
   virtual Kernel lower(const Region& region, const Config& config, const Target& target) const = 0;
 };

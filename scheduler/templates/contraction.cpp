@@ -6,6 +6,7 @@
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_plan.h"
+#include "scheduler/templates/cost.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -221,6 +222,68 @@ class ContractionTemplate : public Template {
       });
     TCC_CHECK(!best.values().empty(), "no legal contraction config on ", target.id());
     return best;
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const ContractionPlan plan = *plan_contraction(region);
+    const double epilogue = region_arithmetic(region), bytes = region_bytes(region);
+    const int element = size_bytes(plan.accumulator);
+    // An operand's element as it lies in memory; a prologue of several inputs reads as much more.
+    double operand_bytes = 0;
+    for (const ir::Value* input : region.anchor->inputs)
+      if (input) operand_bytes = std::max<double>(operand_bytes, size_bytes(input->dtype()));
+    const auto batch = static_cast<double>(plan.batch.size());
+    return [=, m = plan.m.size(), n = plan.n.size(), k = plan.k.size(), fold = plan.fold,
+            a_vector = static_cast<double>(plan.a.vector),
+            b_vector = static_cast<double>(plan.b.vector)](const Config& c) {
+      const auto block_m = static_cast<double>(c["block_m"]),
+                 block_n = static_cast<double>(c["block_n"]),
+                 block_k = static_cast<double>(c["block_k"]),
+                 thread_m = static_cast<double>(c["thread_m"]),
+                 thread_n = static_cast<double>(c["thread_n"]);
+      LaunchCost cost;
+      cost.threads = static_cast<double>(threads_of(c));
+      cost.workgroups =
+          batch * static_cast<double>(ceil_div(m, c["block_m"]) * ceil_div(n, c["block_n"]));
+      cost.shared_bytes = static_cast<double>(shared_bytes_of(c, element));
+      const auto k_tiles = static_cast<double>(ceil_div(k, c["block_k"]));
+      const double tiles = cost.workgroups * k_tiles;
+      const double threads = cost.workgroups * cost.threads;
+      const double products = tiles * block_k * block_m * block_n;
+      // Reads of shared memory, one product step of one thread: vectors of four where they align.
+      const double parts = std::ceil(thread_m / 4) + std::ceil(thread_n / 4);
+      const double product_steps = threads * k_tiles * block_k;
+      // A subgroup's rows of A and columns of B: threads on the same ones share a read, but the
+      // pipe takes a cycle for each 32-bit word that a thread gets.
+      const double across = block_n / thread_n, words = element / 4.0;
+      const double rows_bytes = std::max(1.0, 32 / across) * thread_m * element;
+      const double cols_bytes = std::min(32.0, across) * thread_n * element;
+      const double cycles = std::max(thread_m * words, std::ceil(rows_bytes / 128)) +
+                            std::max(thread_n * words, std::ceil(cols_bytes / 128));
+      // Loads of tiles: whole vectors to registers, then element by element into shared memory.
+      const double moved = tiles * block_k * (block_m + block_n);
+      const double vectors = tiles * block_k * (block_m / a_vector + block_n / b_vector);
+      cost.accesses = product_steps * parts + vectors + moved;
+      cost.bank_cycles = product_steps / 32 * (cycles - parts) + moved / 32;
+      cost.elements = 2 * moved + product_steps * (thread_m + thread_n) / 2;
+      const double folding = fold ? product_steps * thread_m * thread_n / 128 : 0;
+      // Index maps and bounds of each vector, loop overhead of each tile.
+      cost.arithmetic = products + folding + 16 * vectors + 20 * threads * k_tiles + epilogue +
+                        8 * threads * thread_m;
+      cost.memory_bytes = bytes;
+      cost.cache_bytes = bytes + moved * operand_bytes;
+      const double staged = block_k * (block_m + block_n) / cost.threads;
+      cost.registers = 32 + thread_m * thread_n * (fold ? 2 : 1) + 2 * (thread_m + thread_n) +
+                       std::max(staged, 2.0);
+      // The next tile is on its way while one is multiplied. Tiles that others read too come from
+      // the cache, in less than half of memory's time.
+      constexpr double kCached = 0.4;
+      cost.bytes_in_flight = std::max(4.0, staged * operand_bytes) / kCached;
+      cost.round_trips = 1 + kCached * k_tiles;
+      cost.barriers = k_tiles;
+      cost.parallelism = std::min(8.0, thread_m * thread_n);
+      return predicted_seconds(cost, target);
+    };
   }
 
   Kernel lower(const Region& region, const Config& config, const Target&) const override {

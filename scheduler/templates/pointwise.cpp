@@ -2,9 +2,11 @@
 // elements. Any op that is not anchored elsewhere runs here: serial reductions (pooling windows,
 // scatter) are loops inside one thread.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -57,6 +59,47 @@ class Pointwise : public Template {
     while (vector > 1 && (n / vector < wanted || n % vector != 0)) vector /= 2;
     int64_t threads = std::min(target.is_cpu ? 64 : 256, target.max_workgroup_size);
     return {{"threads", threads}, {"vector", vector}, {"vectors", 1}};
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const int64_t n = output_elements(region);
+    Inliner inliner(region);
+    const SymInt at = SymInt::axis("at", std::max<int64_t>(n, 1));
+    std::vector<Expr> values;
+    double stored_bytes = 0;  // of one element of each output
+    for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
+    for (const ir::Value* output : region.outputs) stored_bytes += size_bytes(output->dtype());
+    const Reads reads = reads_along(values, at);
+    const double outputs = static_cast<double>(region.outputs.size());
+    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    return [=](const Config& c) {
+      const auto count = static_cast<double>(n);
+      const auto width = static_cast<double>(c["vector"]),
+                 vectors = static_cast<double>(c["vectors"]);
+      LaunchCost cost;
+      cost.threads = static_cast<double>(c["threads"]);
+      cost.workgroups = std::max(1.0, std::ceil(count / (width * vectors * cost.threads)));
+      const double streams = reads.contiguous + outputs;
+      const double stream_bytes = (reads.bytes + stored_bytes) / std::max(1.0, streams);
+      // An access moves at most 16 bytes of a thread.
+      const double per_stream = std::ceil(width * stream_bytes / 16);
+      const double groups = std::ceil(count / width);
+      cost.accesses = groups * (streams * per_stream + reads.shared + reads.scattered * width);
+      // Pieces of one thread that are further apart than 16 bytes touch more lines at a time.
+      const double lines = std::max(1.0, width * stream_bytes / 16);
+      cost.bank_cycles =
+          groups / 32 * (streams * per_stream * (lines - 1) + 16 * reads.scattered * width);
+      cost.elements = count * (streams + reads.scattered) + groups * reads.shared;
+      // Addresses and bounds of every vector.
+      cost.arithmetic = arithmetic + 10 * groups;
+      cost.memory_bytes = bytes;
+      cost.cache_bytes = std::max(bytes, count * (reads.bytes + stored_bytes));
+      cost.registers = 20 + width * vectors * (reads.contiguous + reads.scattered + outputs);
+      // Threads do not wait for their stores; bounds checks keep the vectors of a thread apart.
+      cost.bytes_in_flight = width * std::max(4.0, reads.bytes) * std::min(vectors, 4.0);
+      cost.round_trips = std::max(1.0, vectors / 4);
+      return predicted_seconds(cost, target);
+    };
   }
 
   Kernel lower(const Region& region, const Config& config, const Target&) const override {

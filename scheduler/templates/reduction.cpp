@@ -2,9 +2,11 @@
 // and writes elements, row results, or both. Where the row fits, what later stages need is kept in
 // registers.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
 #include "scheduler/templates/reduction_plan.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
@@ -357,6 +359,73 @@ class Reduction : public Template {
     if (several_uses && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached))
       config.set("keep", 1);
     return config;
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const ReductionPlan plan = *plan_reduction(region);
+    const int64_t rows = plan.rows, cols = std::max<int64_t>(plan.cols, 1);
+    const SymInt row = SymInt::axis("row", rows), col = SymInt::axis("col", cols);
+    Inliner inliner(region);
+    bind_reductions(inliner, plan, row);
+    std::vector<Expr> values;
+    for (const auto& reduction : plan.reductions)
+      values.push_back(reduction_body(inliner, reduction, row, col));
+    double stores = 0;
+    for (const auto& output : plan.outputs) {
+      if (!output.full) continue;
+      ++stores;
+      values.push_back(
+          inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
+    }
+    const Reads reads = reads_along(values, plan.inner ? col : row);
+    const double passes = plan.stages + (stores > 0 ? 1 : 0);
+    // Loads that passes share were counted once; a pass that keeps nothing repeats them.
+    const double loads = std::max(1.0, reads.contiguous + reads.scattered);
+    const double element = std::max(1.0, reads.bytes) / loads;
+    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    return [=, inner = plan.inner, stages = plan.stages,
+            reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
+      const auto width = static_cast<double>(c["vector"]);
+      const auto lanes = static_cast<double>(c["row_threads"]),
+                 block_rows = static_cast<double>(c["rows"]);
+      const bool keep = c["keep"] != 0;
+      const double again = keep ? 1 : passes;  // how often an element is read
+      const double iterations = std::ceil(static_cast<double>(ceil_div(cols, c["vector"])) / lanes);
+      LaunchCost cost;
+      cost.threads = lanes * block_rows;
+      cost.workgroups = std::max(1.0, std::ceil(static_cast<double>(rows) / block_rows));
+      const double threads = cost.workgroups * cost.threads;
+      const double steps = threads * iterations;  // vectors, those of idle threads included
+      const double per_vector = std::ceil(width * element / 16);
+      cost.accesses = steps * per_vector * (loads * again + stores);
+      // Neighbouring threads share a line as long as they are in one row (inner) or in one column.
+      const double run = (inner ? lanes * width : block_rows) * element;
+      const double lines = std::max(1.0, 32 * width * element / std::max(run, 16.0) / 4);
+      cost.bank_cycles = cost.accesses / 32 * (lines - 1) / 4;
+      cost.elements = steps * width * (loads * again + stores);
+      // Each pass walks the row; lanes are combined in a tree, and barriers join subgroups.
+      const double tree =
+          inner ? std::log2(std::max(1.0, lanes)) : 2 * std::log2(std::max(1.0, lanes));
+      cost.arithmetic =
+          arithmetic * steps * width / (static_cast<double>(rows) * static_cast<double>(cols)) +
+          steps * passes * 6 + threads * reductions * (12 * tree + 4 * width);
+      const double sector = std::max(1.0, 32 / std::max(run, 1.0));
+      const double row_bytes = static_cast<double>(rows) * static_cast<double>(cols) * element;
+      cost.memory_bytes = bytes * std::min(sector, 4.0);
+      cost.cache_bytes = (bytes + (again - 1) * loads * row_bytes) * sector;
+      // Unrolled loops have all their loads in flight, others those that the compiler unrolls.
+      const double together = std::min(iterations, keep ? 16.0 : 4.0);
+      cost.bytes_in_flight = std::max(4.0, together * width * element * loads);
+      const double kept = keep ? iterations * width * std::max(1.0, loads) : width * together;
+      cost.registers = 24 + kept + width * reductions;
+      const bool joins = lanes > target.subgroup_size || !inner || !target.subgroup_shuffle;
+      cost.round_trips = again * std::ceil(iterations / together);
+      cost.barriers =
+          joins && lanes > 1 ? stages * (target.subgroup_shuffle && inner ? 2 : tree) : 0;
+      cost.shared_bytes = cost.barriers > 0 ? cost.threads * 4 * reductions : 0;
+      cost.parallelism = std::min(8.0, std::max(1.0, width));
+      return predicted_seconds(cost, target);
+    };
   }
 
   Kernel lower(const Region& region, const Config& config, const Target&) const override {

@@ -1,8 +1,10 @@
 // Scans (cumsum): one thread walks one line. Simple on purpose: right and deterministic; a parallel
 // scan comes with the sort templates.
 #include <algorithm>
+#include <cmath>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -33,6 +35,32 @@ class Scan : public Template {
   }
 
   Config default_config(const Region&, const Target&) const override { return {{"threads", 32}}; }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const std::vector<int64_t> shape = const_shape(*region.outputs[0]);
+    int64_t dim = region.anchor->attr<int64_t>("dim");
+    if (dim < 0) dim += static_cast<int64_t>(shape.size());
+    const auto count = static_cast<double>(numel(region.outputs[0]));
+    const auto length = static_cast<double>(std::max<int64_t>(1, shape[static_cast<size_t>(dim)]));
+    const bool along_memory =
+        region.layout(region.outputs[0]).strides[static_cast<size_t>(dim)] == 1;
+    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    return [=](const Config& c) {
+      LaunchCost cost;
+      cost.threads = static_cast<double>(c["threads"]);
+      cost.workgroups = std::max(1.0, std::ceil(count / length / cost.threads));
+      cost.arithmetic = arithmetic + 8 * count;
+      cost.accesses = 2 * count;
+      cost.bank_cycles =
+          along_memory ? 2 * count * 31 / 32 : 0;  // each thread has a line of its own
+      cost.elements = 2 * count;
+      cost.memory_bytes = cost.cache_bytes = bytes;
+      cost.bytes_in_flight = 4;
+      cost.round_trips = length;
+      cost.parallelism = 1;
+      return predicted_seconds(cost, target);
+    };
+  }
 
   Kernel lower(const Region& region, const Config& config, const Target&) const override {
     const ir::Node* node = region.anchor;

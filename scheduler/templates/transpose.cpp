@@ -4,6 +4,7 @@
 #include <set>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -109,6 +110,48 @@ class Transpose : public Template {
     for (Config config : {Config{{"tile", 32}, {"rows", 8}}, Config{{"tile", 16}, {"rows", 8}}})
       if (legal.violation(config).empty()) return config;
     return {{"tile", 16}, {"rows", 2}};
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const Plan plan = *plan_transpose(region);
+    Inliner inliner(region);
+    std::vector<Expr> values;
+    for (const ir::Value* output : region.outputs)
+      values.push_back(inliner.value_at(output, plan.axes));
+    const Reads along = reads_along(values, plan.axes[plan.p]);
+    double others = 1;
+    for (size_t d = 0; d < plan.shape.size(); ++d)
+      if (d != plan.p && d != plan.q) others *= static_cast<double>(plan.shape[d]);
+    const int element = size_bytes(region.outputs[0]->dtype());
+    const auto staged = static_cast<double>(plan.across.size());
+    const double direct = along.contiguous + static_cast<double>(region.outputs.size());
+    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    return [=, p = plan.shape[plan.p], q = plan.shape[plan.q]](const Config& c) {
+      const int64_t tile = c["tile"];
+      const auto steps = static_cast<double>(tile / c["rows"]);
+      LaunchCost cost;
+      cost.threads = static_cast<double>(tile * c["rows"]);
+      cost.workgroups = others * static_cast<double>(ceil_div(p, tile) * ceil_div(q, tile));
+      // The threads of tiles that stand out of the tensor run along.
+      const double covered = cost.workgroups * static_cast<double>(tile * tile);
+      cost.shared_bytes = staged * static_cast<double>(tile * (tile + 1)) * 4;
+      cost.accesses = covered * (3 * staged + direct);
+      // Rows of a tile that are shorter than a subgroup: more lines, and the padding no longer
+      // keeps columns in different banks.
+      const double rows = std::max(1.0, 32.0 / static_cast<double>(tile));
+      cost.bank_cycles = covered / 32 * (rows - 1) * (2 * staged + direct);
+      cost.elements = covered * (3 * staged + direct);
+      cost.arithmetic = arithmetic + 8 * covered;
+      // Memory is moved in pieces of 64 bytes and more.
+      const double piece = static_cast<double>(tile * element);
+      cost.memory_bytes = bytes * std::max(1.0, 64 / piece);
+      cost.cache_bytes = bytes * std::max(1.0, 64 / piece);
+      cost.registers = 24 + 2 * steps * staged;
+      cost.bytes_in_flight = std::min(steps, 16.0) * staged * element;
+      cost.round_trips = 1 + steps / 16;
+      cost.barriers = 1;
+      return predicted_seconds(cost, target);
+    };
   }
 
   Kernel lower(const Region& region, const Config& config, const Target&) const override {

@@ -1,0 +1,58 @@
+// The analytic performance model that the templates share: a launch as the resources that it takes,
+// and what they cost on a target. It ranks configs; its seconds are right to a factor of about two.
+//
+// A device is units (SMs) that run workgroups side by side, as many as registers, shared memory and
+// thread slots allow. A round of workgroups takes as long as the resource that it needs most: issue
+// slots, the load/store pipe, memory bandwidth, the bandwidth that its loads in flight can draw
+// (Little's law), or its own chain of dependent steps. A software device runs one subgroup after
+// the other instead; nothing is hidden there, so the parts add up.
+#pragma once
+
+#include <span>
+
+#include "ir/expr.h"
+#include "scheduler/config.h"
+#include "scheduler/region.h"
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+struct LaunchCost {
+  double workgroups = 1;
+  double threads = 32;      // of a workgroup
+  double registers = 32;    // of a thread, 32 bits each
+  double shared_bytes = 0;  // of a workgroup
+
+  // Of the whole launch, padding included; an operation of one thread counts 1.
+  double arithmetic = 0;    // fused multiply-adds, or anything that takes an issue slot
+  double accesses = 0;      // load and store instructions, to buffers and shared memory
+  double bank_cycles = 0;   // for which a load/store pipe is busy beyond one per subgroup access
+  double elements = 0;      // loaded and stored: a software device pays for each
+  double memory_bytes = 0;  // that come from memory or go there, in whole sectors
+  double cache_bytes = 0;   // that pass between the last-level cache and the units
+
+  // Of one thread.
+  double bytes_in_flight = 16;  // asked for before it waits
+  double round_trips = 1;       // waits for memory, one after the other
+  double barriers = 0;          // of the workgroup
+  double parallelism = 4;       // operations that do not wait for one another
+};
+
+double predicted_seconds(const LaunchCost& cost, const Target& target);
+
+// How expressions read buffers when neighbouring threads take neighbouring values of an axis.
+struct Reads {
+  double contiguous = 0;  // loads of neighbouring elements
+  double scattered = 0;   // loads of elements that are not neighbours
+  double shared = 0;      // loads of the same element
+  double bytes = 0;       // of the contiguous and scattered loads' elements, together
+};
+Reads reads_along(std::span<const ir::Expr> values, const SymInt& axis);
+
+// Issue slots of the region's pointwise ops and reductions together, roughly: a view costs nothing,
+// and most pointwise ops are a few instructions.
+double region_arithmetic(const Region& region);
+// Bytes of the region's inputs and outputs, each once.
+double region_bytes(const Region& region);
+
+}  // namespace tcc::sched
