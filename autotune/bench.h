@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct BenchInput {
 struct BenchOutput {
   DType dtype = DType::f32;
   int64_t elements = 0;
+  // A type that values are cast to on their way, where that is coarser than `dtype`: it widens the
+  // gate's tolerance.
+  std::optional<DType> rounded = {};
 };
 
 // An element that the reference computed, in f64.
@@ -33,6 +37,7 @@ struct ReferenceSample {
   int output = 0;
   int64_t element = 0;  // in the buffer
   double value = 0;
+  friend bool operator==(const ReferenceSample&, const ReferenceSample&) = default;
 };
 
 // All that a measurement needs: no region, no template, no pointer. Kernels' arguments are the

@@ -23,8 +23,54 @@ double elements(const ir::Value& value) {
 
 double ulp(DType dtype) { return std::ldexp(1.0, -info(dtype).mantissa_bits); }
 
-// Both infinities, or both NaN.
-bool same_special(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
+template <class T>
+void refuse(GateResult& result, size_t element, T expected, T got) {
+  result.pass = false;
+  result.reason = str("element ", element, " is ", got, ", not ", expected);
+}
+
+// The RMSE over the finite ones of what is added, against its limit.
+class FloatComparison {
+ public:
+  // False when a special value stands on one side alone: then the result is known.
+  bool add(size_t element, double expected, double got) {
+    if (!std::isfinite(expected) || !std::isfinite(got)) {
+      if (same_special(expected, got)) return true;
+      refuse(result_, element, expected, got);
+      return false;
+    }
+    const double error = std::fabs(expected - got);
+    difference_ += error * error;
+    magnitude_ += expected * expected;
+    finite_ += 1;
+    if (error > worst_.error) worst_ = {error, element, expected, got};
+    return true;
+  }
+
+  GateResult result(double tolerance) {
+    if (!result_.pass) return result_;
+    const double root_count = std::sqrt(std::max(finite_, 1.0));
+    const double rmse = std::sqrt(difference_) / root_count;
+    const double limit = tolerance * std::sqrt(magnitude_) / root_count;
+    if (rmse <= limit) {
+      result_.error = limit > 0 ? rmse / limit : 0;
+      return result_;
+    }
+    refuse(result_, worst_.element, worst_.expected, worst_.got);
+    result_.reason = str("RMSE ", rmse, " exceeds ", limit, "; worst ", result_.reason);
+    return result_;
+  }
+
+ private:
+  struct Worst {
+    double error = -1;
+    size_t element = 0;
+    double expected = 0, got = 0;
+  };
+  double difference_ = 0, magnitude_ = 0, finite_ = 0;
+  Worst worst_;
+  GateResult result_;
+};
 
 }  // namespace
 
@@ -52,63 +98,66 @@ double combined_values(const sched::Region& region) {
   return most;
 }
 
+double gate_tolerance(const BenchOutput& output, double combined) {
+  double coarsest = ulp(output.dtype);
+  if (output.rounded) coarsest = std::max(coarsest, ulp(*output.rounded));
+  return 8 * coarsest + (16 + 8 * std::sqrt(combined)) * ulp(compute_dtype(output.dtype));
+}
+
+bool same_special(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
+
 GateResult compare_with(std::span<const std::byte> expected, std::span<const std::byte> got,
-                        DType dtype, double combined) {
+                        const BenchOutput& output, double combined) {
   TCC_CHECK(expected.size() == got.size(), "outputs of different sizes");
   GateResult result;
   if (std::memcmp(expected.data(), got.data(), expected.size()) == 0) return result;
-  auto size = static_cast<size_t>(size_bytes(dtype));
-  size_t count = expected.size() / size;
-  auto refuse = [&](size_t element, auto a, auto b) {
-    result.pass = false;
-    result.reason = str("element ", element, " is ", b, ", not ", a);
-    return result;
-  };
+  const DType dtype = output.dtype;
+  const auto size = static_cast<size_t>(size_bytes(dtype));
+  const size_t count = expected.size() / size;
   if (!is_float(dtype)) {
-    for (size_t i = 0; i < count; ++i)
-      if (std::memcmp(&expected[i * size], &got[i * size], size) != 0) {
-        std::array<int64_t, 2> values{};
-        convert(&expected[i * size], dtype, &values[0], DType::i64, 1);
-        convert(&got[i * size], dtype, &values[1], DType::i64, 1);
-        return refuse(i, values[0], values[1]);
-      }
+    size_t i = 0;
+    while (i < count && std::memcmp(&expected[i * size], &got[i * size], size) == 0) ++i;
+    std::array<int64_t, 2> values{};
+    convert(&expected[i * size], dtype, &values[0], DType::i64, 1);
+    convert(&got[i * size], dtype, &values[1], DType::i64, 1);
+    refuse(result, i, values[0], values[1]);
     return result;
   }
+  FloatComparison comparison;
   std::array<double, kChunk> a, b;
-  double difference = 0, magnitude = 0, worst = -1, finite = 0;
-  size_t worst_element = 0;
-  double worst_expected = 0, worst_got = 0;
   for (size_t begin = 0; begin < count; begin += kChunk) {
-    size_t some = std::min(kChunk, count - begin);
+    const size_t some = std::min(kChunk, count - begin);
     convert(&expected[begin * size], dtype, a.data(), DType::f64, static_cast<int64_t>(some));
     convert(&got[begin * size], dtype, b.data(), DType::f64, static_cast<int64_t>(some));
-    for (size_t i = 0; i < some; ++i) {
-      if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-        if (!same_special(a[i], b[i])) return refuse(begin + i, a[i], b[i]);
-        continue;
-      }
-      double error = std::fabs(a[i] - b[i]);
-      difference += error * error;
-      magnitude += a[i] * a[i];
-      finite += 1;
-      if (error <= worst) continue;
-      worst = error;
-      worst_element = begin + i;
-      worst_expected = a[i];
-      worst_got = b[i];
+    for (size_t i = 0; i < some; ++i)
+      if (!comparison.add(begin + i, a[i], b[i])) return comparison.result(0);
+  }
+  return comparison.result(gate_tolerance(output, combined));
+}
+
+GateResult compare_with_reference(const BenchJob& job, size_t number,
+                                  std::span<const std::byte> got) {
+  const BenchOutput& output = job.outputs[number];
+  const DType dtype = output.dtype;
+  const auto size = static_cast<size_t>(size_bytes(dtype));
+  FloatComparison comparison;
+  for (const ReferenceSample& sample : job.reference) {
+    if (sample.output != static_cast<int>(number)) continue;
+    const auto element = static_cast<size_t>(sample.element);
+    TCC_CHECK((element + 1) * size <= got.size(), "no element ", element, " of output ", number);
+    double value = 0;
+    convert(&got[element * size], dtype, &value, DType::f64, 1);
+    if (is_float(dtype)) {
+      // What overflows in the output's type is an infinity there.
+      const double rounded = round_to(dtype, sample.value);
+      if (!comparison.add(element, std::isinf(rounded) ? rounded : sample.value, value)) break;
+    } else if (value != sample.value) {
+      GateResult result;
+      refuse(result, element, sample.value, value);
+      return result;
     }
   }
-  double root_count = std::sqrt(std::max(finite, 1.0));
-  double rmse = std::sqrt(difference) / root_count;
-  double limit = (8 * ulp(dtype) + (16 + 8 * std::sqrt(combined)) * ulp(compute_dtype(dtype))) *
-                 std::sqrt(magnitude) / root_count;
-  if (rmse <= limit) {
-    result.error = limit > 0 ? rmse / limit : 0;
-    return result;
-  }
-  refuse(worst_element, worst_expected, worst_got);
-  result.reason = str("RMSE ", rmse, " exceeds ", limit, "; worst ", result.reason);
-  return result;
+  return comparison.result(gate_tolerance(output, job.combined));
 }
 
 }  // namespace tcc::autotune

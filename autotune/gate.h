@@ -1,12 +1,12 @@
-// The tuner's gate: a candidate's result must agree with that of the template's default config,
-// which the tests hold against the reference.
+// The tuner's gate: a candidate's result must agree with that of the default config, whole, and
+// both with the elements that the reference computed.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
 
-#include "ir/dtype.h"
+#include "autotune/bench.h"
 #include "scheduler/region.h"
 
 namespace tcc::autotune {
@@ -21,12 +21,24 @@ struct GateResult {
 // order differ by about its square root in ulps.
 double combined_values(const sched::Region& region);
 
+// What the RMSE of an output may be, in its RMS:
+//   8 ulp(dtype) + (16 + 8 sqrt(combined)) ulp(compute dtype)
+// or with `output.rounded` instead of dtype where that is coarser. Two right results are each
+// within the rule of ir/reference/compare.h; missing one of `combined` values exceeds this by far.
+double gate_tolerance(const BenchOutput& output, double combined);
+
+// Both NaN, or equal.
+bool same_special(double a, double b);
+
 // Compares one output, element by element. Floats pass when NaNs and infinities are in the same
-// places and
-//   RMSE <= (8 ulp(dtype) + (16 + 8 sqrt(combined)) ulp(compute dtype)) RMS(expected)
-// over the finite elements: two right results are each within the rule of ir/reference/compare.h,
-// and missing one of `combined` values exceeds this limit by far. Integers and bools are equal.
+// places and RMSE <= gate_tolerance RMS(expected) over the finite elements. Integers and bools are
+// equal.
 GateResult compare_with(std::span<const std::byte> expected, std::span<const std::byte> got,
-                        DType dtype, double combined);
+                        const BenchOutput& output, double combined);
+
+// The same rule for output `number` of the job, over the elements that the reference computed: an
+// output without any passes.
+GateResult compare_with_reference(const BenchJob& job, size_t number,
+                                  std::span<const std::byte> got);
 
 }  // namespace tcc::autotune

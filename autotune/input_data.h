@@ -1,0 +1,12 @@
+// What input buffers hold: random elements that are the same on every machine.
+#pragma once
+
+#include "autotune/bench.h"
+#include "autotune/expr_program.h"
+
+namespace tcc::autotune {
+
+// The pattern that input_data repeats, as numbers that the input's dtype holds.
+ExprBuffer input_pattern(const BenchJob& job, size_t i);
+
+}  // namespace tcc::autotune

@@ -1,0 +1,216 @@
+#include "autotune/reference_samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "autotune/expr_program.h"
+#include "autotune/gate.h"
+#include "autotune/input_data.h"
+#include "autotune/random_words.h"
+#include "ir/expr.h"
+#include "scheduler/inline.h"
+#include "support/checked.h"
+#include "support/error.h"
+#include "support/parallel.h"
+
+namespace tcc::autotune {
+namespace {
+
+using ir::Expr;
+using ir::Number;
+using ir::SymInt;
+using Index = std::vector<int64_t>;
+
+constexpr int64_t kWhole = 512;  // elements that are computed without sampling
+constexpr int64_t kSamples = 200;
+constexpr int64_t kWork = 32'000'000;  // evaluated subexpressions of one output: about a second
+
+// The element of a scan is a reduction of the elements up to it.
+void bind_scan(sched::Inliner& inliner, const ir::Node* node) {
+  const ir::Value* out = node->outputs[0];
+  const DType dtype = compute_dtype(out->dtype());
+  const ir::ReduceKind kind = *node->op->reduction;
+  auto dim = node->attr<int64_t>("dim");
+  if (dim < 0) dim += out->rank();
+  const auto along = static_cast<size_t>(dim);
+  inliner.bind(out, [=, &inliner](std::span<const SymInt> index) {
+    std::vector<SymInt> at(index.begin(), index.end());
+    at[along] = inliner.new_axis(out->shape()[along]);
+    const Expr value = ir::cast(inliner.value_at(node->inputs[0], at), dtype);
+    const Expr none = is_float(dtype) ? ir::constant(dtype, ir::identity(kind, dtype))
+                                      : ir::constant_int(dtype, ir::identity_int(kind, dtype));
+    const Expr counts = ir::index_less(at[along], index[along] + 1);
+    return ir::reduce(kind, {at[along]}, ir::select(counts, value, none));
+  });
+}
+
+// The elements to compute, in the order of their importance; `shape` has at least one.
+std::vector<Index> chosen_elements(const Index& shape, uint64_t seed) {
+  const int64_t count = *checked_product(shape);
+  const size_t rank = shape.size();
+  std::vector<Index> chosen;
+  if (count <= kWhole) {
+    Index index(rank, 0);
+    for (int64_t n = 0; n < count; ++n) {
+      chosen.push_back(index);
+      for (size_t d = rank; d-- > 0 && ++index[d] == shape[d];) index[d] = 0;
+    }
+    return chosen;
+  }
+  RandomWords random(seed);
+  std::set<Index> seen;
+  const auto add = [&](const Index& index) {
+    if (seen.insert(index).second) chosen.push_back(index);
+  };
+  const auto anywhere = [&] {
+    Index index;
+    for (const int64_t extent : shape)
+      index.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(extent))));
+    return index;
+  };
+  add(Index(rank, 0));
+  Index last;
+  for (const int64_t extent : shape) last.push_back(extent - 1);
+  add(last);
+  for (int round = 0; round < 4; ++round)
+    for (size_t d = 0; d < rank; ++d)
+      for (const int64_t border : {int64_t{0}, shape[d] - 1}) {
+        Index index = anywhere();
+        index[d] = border;
+        add(index);
+      }
+  while (static_cast<int64_t>(chosen.size()) < kSamples) add(anywhere());
+  return chosen;
+}
+
+struct Sample {
+  Number ideal, rounded;
+};
+
+// As many of `elements` as the limit of work allows.
+std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuffer> buffers,
+                             std::span<const Index> elements) {
+  using Rounding = ExprEvaluator::Rounding;
+  const auto evaluate_from = [&](size_t begin, size_t end, std::vector<Sample>& samples) {
+    ExprEvaluator ideal(program, buffers, Rounding::none),
+        rounded(program, buffers, Rounding::each);
+    for (size_t n = begin; n < end; ++n) samples[n] = {ideal(elements[n]), rounded(elements[n])};
+    return ideal.work() + rounded.work();
+  };
+  std::vector<Sample> samples(1);
+  const int64_t work = std::max<int64_t>(evaluate_from(0, 1, samples), 1);
+  samples.resize(std::clamp<size_t>(static_cast<size_t>(kWork / work), 1, elements.size()));
+  constexpr int64_t kGrain = 16;
+  parallel_for(1, static_cast<int64_t>(samples.size()), kGrain, [&](int64_t begin, int64_t end) {
+    evaluate_from(static_cast<size_t>(begin), static_cast<size_t>(end), samples);
+  });
+  return samples;
+}
+
+std::optional<DType> coarsest_cast(const Expr& expr) {
+  std::optional<DType> coarsest;
+  ir::visit(expr, [&](const Expr& e) {
+    if (e->kind != ir::ExprNode::Kind::cast || !is_low_precision(e->dtype)) return;
+    if (!coarsest || info(e->dtype).mantissa_bits < info(*coarsest).mantissa_bits)
+      coarsest = e->dtype;
+  });
+  return coarsest;
+}
+
+double as_double(Number value, DType dtype) {
+  if (is_float(dtype)) return value.number;
+  return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(value.integer))
+                             : static_cast<double>(value.integer);
+}
+
+// Leaves out the samples that differ between f64 and step by step rounding by more than the gate
+// would forgive.
+void keep_decided(std::vector<ReferenceSample>& into, int output, const BenchOutput& type,
+                  double combined, std::span<const int64_t> elements,
+                  std::span<const Sample> samples, bool& finite) {
+  const bool floats = is_float(type.dtype);
+  double squares = 0, count = 0;
+  for (const Sample& sample : samples) {
+    if (!floats) continue;
+    if (!std::isfinite(sample.ideal.number) || !std::isfinite(sample.rounded.number)) {
+      finite = false;
+      continue;
+    }
+    squares += sample.ideal.number * sample.ideal.number;
+    ++count;
+  }
+  const double rms = std::sqrt(squares / std::max(count, 1.0));
+  for (size_t n = 0; n < samples.size(); ++n) {
+    const auto& [ideal, rounded] = samples[n];
+    const double tolerance =
+        gate_tolerance(type, combined) * std::max(rms, std::fabs(ideal.number));
+    const bool decided = floats ? same_special(ideal.number, rounded.number) ||
+                                      std::fabs(ideal.number - rounded.number) <= tolerance
+                                : ideal.integer == rounded.integer;
+    if (decided) into.push_back({output, elements[n], as_double(ideal, type.dtype)});
+  }
+}
+
+}  // namespace
+
+ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job) {
+  ReferenceSamples result;
+  result.rounded.resize(job.outputs.size());
+  std::vector<ExprBuffer> buffers;
+  for (size_t i = 0; i < job.inputs.size(); ++i) buffers.push_back(input_pattern(job, i));
+  for (size_t k = 0; k < region.outputs.size(); ++k) {
+    const ir::Value* output = region.outputs[k];
+    const Index shape = const_shape(*output);
+    if (*checked_product(shape) == 0) continue;
+    sched::Inliner inliner(region);
+    for (const ir::Node* node : region.nodes)
+      if (node->op->kind == ir::OpKind::scan) bind_scan(inliner, node);
+    std::vector<SymInt> axes;
+    for (size_t d = 0; d < shape.size(); ++d)
+      axes.push_back(SymInt::axis("out" + std::to_string(d), shape[d]));
+    const Expr element = inliner.value_at(output, axes);
+    const ExprProgram program(element, axes);
+    const std::vector<Index> chosen = chosen_elements(shape, job.seed + k);
+    const std::vector<Sample> samples = evaluate(program, buffers, chosen);
+    std::vector<int64_t> elements;
+    for (const Index& index : chosen) {
+      const std::vector<SymInt> at(index.begin(), index.end());
+      elements.push_back(region.layout(output).offset(at).value());
+    }
+    BenchOutput type = job.outputs[k];
+    type.rounded = result.rounded[k] = coarsest_cast(element);
+    keep_decided(result.samples, static_cast<int>(k), type, job.combined, elements, samples,
+                 result.finite);
+  }
+  std::ranges::stable_sort(result.samples, [](const auto& a, const auto& b) {
+    return std::pair(a.output, a.element) < std::pair(b.output, b.element);
+  });
+  return result;
+}
+
+BenchJob bench_job(const sched::Region& region, uint64_t seed) {
+  BenchJob job;
+  job.name = region.name();
+  job.combined = combined_values(region);
+  job.seed = seed;
+  for (const ir::Value* value : region.inputs) {
+    BenchInput& input = job.inputs.emplace_back();
+    input.dtype = value->dtype();
+    input.elements = region.layout(value).elements;
+    if (value->random_range) std::tie(input.int_low, input.int_high) = *value->random_range;
+    if (value->dtype() == DType::boolean) std::tie(input.int_low, input.int_high) = std::pair(0, 2);
+  }
+  for (const ir::Value* value : region.outputs)
+    job.outputs.push_back({value->dtype(), region.layout(value).elements, {}});
+  for (const auto& [low, high] : {std::pair{-1.0, 1.0}, {0.1, 1.0}}) {
+    for (BenchInput& input : job.inputs) std::tie(input.low, input.high) = std::pair(low, high);
+    ReferenceSamples reference = reference_samples(region, job);
+    job.reference = std::move(reference.samples);
+    for (size_t k = 0; k < job.outputs.size(); ++k) job.outputs[k].rounded = reference.rounded[k];
+    if (reference.finite) break;
+  }
+  return job;
+}
+
+}  // namespace tcc::autotune

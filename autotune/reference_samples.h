@@ -1,0 +1,27 @@
+// What the outputs of a region should be, computed on the CPU: the whole of small outputs, seeded
+// samples of large ones.
+#pragma once
+
+#include <vector>
+
+#include "autotune/bench.h"
+#include "scheduler/region.h"
+
+namespace tcc::autotune {
+
+struct ReferenceSamples {
+  std::vector<ReferenceSample> samples;  // by output, then by element
+  bool finite = true;                    // all floats, in f64 and rounded step by step
+  // By output: the coarsest float type that a value passes through on its way, where there is one
+  // that is coarser than the compute type.
+  std::vector<std::optional<DType>> rounded;
+};
+
+// Up to 512 elements of each output, else about 200: the first, the last, some on every border and
+// some anywhere; fewer where each costs much (an element of a long reduction), but at least one.
+// Computed from the region's loop expressions in f64, with the inputs of `job`. Where rounding
+// decides (the index of a maximum among nearly equal ones, the floor of a number just below the
+// next) a sample says nothing and is left out.
+ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job);
+
+}  // namespace tcc::autotune

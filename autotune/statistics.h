@@ -1,0 +1,23 @@
+// Medians of few, skewed samples, and how far they can be trusted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tcc::autotune {
+
+// Of at least one value; the mean of the two in the middle where their number is even.
+double median(std::span<const double> values);
+
+struct Interval {
+  double low = 0, high = 0;
+  // Half its width over `center`, which is positive.
+  double relative_half_width(double center) const { return (high - low) / 2 / center; }
+};
+
+// The 95 % interval of the median of at least one value: the percentile bootstrap (Efron, 1979)
+// with a fixed seed, so that equal samples give equal intervals on every machine. Of one value it
+// is that value.
+Interval median_interval(std::span<const double> values);
+
+}  // namespace tcc::autotune

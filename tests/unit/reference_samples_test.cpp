@@ -1,0 +1,201 @@
+// The elements that the reference computes for the tuner's gate: for every op, and for fused
+// regions, they are what the interpreter says.
+#include "autotune/reference_samples.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "autotune/gate.h"
+#include "autotune/input_data.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "ir/ops/_index_loop.h"
+#include "ir/reference/interpreter.h"
+#include "support/error.h"
+#include "tests/unit/op_runner.h"
+
+namespace tcc::autotune {
+namespace {
+
+// The region alone, as a graph of its own.
+ir::Graph graph_of(const sched::Region& region) {
+  ir::Graph graph;
+  std::map<const ir::Value*, ir::Value*> values;
+  for (const ir::Value* input : region.inputs)
+    values[input] = graph.add_input("in" + std::to_string(values.size()), input->type);
+  for (const ir::Node* node : region.nodes) {
+    std::vector<ir::Value*> inputs;
+    for (const ir::Value* input : node->inputs) {
+      if (input && !values.contains(input))
+        values[input] = graph.add_constant(input->name, input->type, input->data);
+      inputs.push_back(input ? values.at(input) : nullptr);
+    }
+    const ir::Node* copy = graph.add_node(*node->op, inputs, node->attrs);
+    for (size_t k = 0; k < node->outputs.size(); ++k) values[node->outputs[k]] = copy->outputs[k];
+  }
+  for (const ir::Value* output : region.outputs) graph.outputs.push_back(values.at(output));
+  return graph;
+}
+
+int64_t place(const sched::Layout& layout, std::span<const int64_t> index) {
+  return layout.offset(std::vector<ir::SymInt>(index.begin(), index.end())).value();
+}
+
+// An input buffer as the tensor that it holds.
+ir::RefTensor logical_input(const BenchJob& job, size_t i, const sched::Region& region) {
+  const ExprBuffer pattern = input_pattern(job, i);
+  ir::RefTensor tensor(pattern.dtype, const_shape(*region.inputs[i]));
+  std::vector<int64_t> index = ir::ops::index_of(0, tensor.shape);
+  for (int64_t n = 0; n < tensor.numel(); ++n, ir::ops::advance(index, tensor.shape)) {
+    const auto at = static_cast<size_t>(place(region.layout(region.inputs[i]), index));
+    if (tensor.is_float())
+      tensor.f[static_cast<size_t>(n)] = pattern.floats[at % pattern.floats.size()];
+    else
+      tensor.i[static_cast<size_t>(n)] = pattern.integers[at % pattern.integers.size()];
+  }
+  return tensor;
+}
+
+// The number of samples that agree with the interpreter; fails on those that do not.
+size_t check_region(const sched::Region& region) {
+  const BenchJob job = bench_job(region, 3);
+  const ir::Graph graph = graph_of(region);
+  std::vector<ir::RefTensor> inputs;
+  for (size_t i = 0; i < job.inputs.size(); ++i) inputs.push_back(logical_input(job, i, region));
+  const auto expected = interpret(graph, inputs, ir::RefMode::ideal);
+  std::vector<std::map<int64_t, double>> by_place(expected.size());
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const ir::RefTensor& tensor = expected[k];
+    std::vector<int64_t> index = ir::ops::index_of(0, tensor.shape);
+    for (int64_t n = 0; n < tensor.numel(); ++n, ir::ops::advance(index, tensor.shape)) {
+      const auto at = static_cast<size_t>(n);
+      by_place[k][place(region.layout(region.outputs[k]), index)] =
+          tensor.is_float() ? tensor.f[at] : static_cast<double>(tensor.i[at]);
+    }
+  }
+  for (const ReferenceSample& sample : job.reference) {
+    const auto k = static_cast<size_t>(sample.output);
+    const double value = by_place.at(k).at(sample.element);
+    if (std::isnan(value) || std::isinf(value)) {
+      EXPECT_TRUE(same_special(sample.value, value)) << sample.value << " for " << value;
+      continue;
+    }
+    // Constants of expressions are rounded to f32.
+    const double tolerance = job.outputs[k].rounded ? 1e-2 : 2e-6;
+    EXPECT_NEAR(sample.value, value, tolerance * (1 + std::fabs(value)))
+        << "element " << sample.element << " of output " << k;
+  }
+  return job.reference.size();
+}
+
+struct Fixture {
+  ir::Graph graph;
+  backends::Scheduled scheduled;
+  explicit Fixture(ir::Graph given)
+      : graph(std::move(given)), scheduled(backends::schedule(graph, {})) {}
+  Fixture(const std::string& inputs, const std::string& nodes)
+      : Fixture(parse_yaml_graph(
+            "tcc: 1\nname: g\ninputs: {" + inputs + "}\nnodes: [" + nodes + "]\noutputs: [y]\n",
+            "g.yaml", ".")) {}
+  const sched::Region& region() const {
+    EXPECT_EQ(scheduled.regions.size(), 1u);
+    return scheduled.regions.at(0);
+  }
+};
+
+TEST(ReferenceSamplesTest, EveryOpAgreesWithTheInterpreter) {
+  size_t samples = 0, elements = 0;
+  for (const ir::OpDef& op : ir::all_ops())
+    for (const ir::OpSample& sample : op.samples) {
+      SCOPED_TRACE(op.name);
+      Fixture fixture(ir::test::op_graph(op.name, sample.inputs, sample.attrs));
+      for (const sched::Region& region : fixture.scheduled.regions) {
+        samples += check_region(region);
+        for (const ir::Value* output : region.outputs)
+          elements += static_cast<size_t>(region.layout(output).elements);
+      }
+    }
+  EXPECT_GT(static_cast<double>(samples), 0.95 * static_cast<double>(elements));
+}
+
+TEST(ReferenceSamplesTest, FusedRegionsAgreeWithTheInterpreter) {
+  for (const auto& [inputs, nodes] : std::vector<std::pair<std::string, std::string>>{
+           {"x: {dtype: f32, shape: [24, 40]}", "{out: y, op: softmax, in: [x], dim: -1}"},
+           {"x: {dtype: bf16, shape: [24, 40]}",
+            "{out: a, op: layer_norm, in: [x], normalized_shape: [40]}, "
+            "{out: b, op: gelu, in: [a]}, {out: y, op: add, in: [b, x]}"},
+           {"x: {dtype: f32, shape: [6, 10]}, w: {dtype: f32, shape: [12, 10]}",
+            "{out: a, op: linear, in: [x, w]}, {out: y, op: gelu, in: [a]}"},
+           {"x: {dtype: f32, shape: [2, 3, 9, 9]}, w: {dtype: f32, shape: [4, 3, 3, 3]}",
+            "{out: a, op: conv2d, in: [x, w], stride: 2, padding: 1}, {out: y, op: relu, in: [a]}"},
+           {"x: {dtype: f32, shape: [6, 33]}", "{out: y, op: cumsum, in: [x], dim: 1}"}}) {
+    SCOPED_TRACE(nodes);
+    Fixture fixture(inputs, nodes);
+    for (const sched::Region& region : fixture.scheduled.regions)
+      EXPECT_GT(check_region(region), 0u);
+  }
+}
+
+TEST(ReferenceSamplesTest, LargeOutputsAreSampledWithTheirBorders) {
+  Fixture fixture("x: {dtype: f32, shape: [100, 200]}", "{out: y, op: exp, in: [x]}");
+  const BenchJob job = bench_job(fixture.region(), 1);
+  EXPECT_EQ(job.reference.size(), 200u);
+  std::set<int64_t> rows, columns, elements;
+  for (const ReferenceSample& sample : job.reference) {
+    elements.insert(sample.element);
+    rows.insert(sample.element / 200);
+    columns.insert(sample.element % 200);
+  }
+  EXPECT_EQ(elements.size(), 200u);
+  EXPECT_TRUE(elements.contains(0) && elements.contains(19999));
+  EXPECT_TRUE(rows.contains(0) && rows.contains(99));
+  EXPECT_TRUE(columns.contains(0) && columns.contains(199));
+  EXPECT_EQ(job.reference, bench_job(fixture.region(), 1).reference);
+  EXPECT_NE(job.reference, bench_job(fixture.region(), 2).reference);
+}
+
+TEST(ReferenceSamplesTest, InputsArePositiveWhereOthersGiveNaNs) {
+  Fixture log("x: {dtype: f32, shape: [1000]}", "{out: y, op: log, in: [x]}");
+  EXPECT_EQ(bench_job(log.region(), 1).inputs[0].low, 0.1);
+  Fixture exp("x: {dtype: f32, shape: [1000]}", "{out: y, op: exp, in: [x]}");
+  EXPECT_EQ(bench_job(exp.region(), 1).inputs[0].low, -1);
+}
+
+// f32 values differ from their f64 ones by less than a step of a thousandth, yet some lie beside
+// one.
+TEST(ReferenceSamplesTest, WhatRoundingDecidesIsLeftOut) {
+  Fixture fixture("x: {dtype: f32, shape: [400]}",
+                  "{out: a, op: mul, in: [x, 1e7]}, {out: b, op: floor, in: [a]}, "
+                  "{out: c, op: sin, in: [b]}, {out: y, op: gt, in: [c, 0]}");
+  const size_t kept = bench_job(fixture.region(), 1).reference.size();
+  EXPECT_LT(kept, 400u);
+  EXPECT_GT(kept, 100u);
+}
+
+double seconds_of(const Fixture& fixture, size_t& samples) {
+  const auto start = std::chrono::steady_clock::now();
+  samples = bench_job(fixture.region(), 1).reference.size();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST(ReferenceSamplesTest, WorkIsBounded) {
+  size_t samples = 0;
+  const Fixture matmul("a: {dtype: f32, shape: [4096, 4096]}, b: {dtype: f32, shape: [4096, 4096]}",
+                       "{out: y, op: matmul, in: [a, b]}");
+  EXPECT_LT(seconds_of(matmul, samples), 3);
+  EXPECT_EQ(samples, 200u);
+  const Fixture softmax("x: {dtype: f32, shape: [8192, 8192]}",
+                        "{out: y, op: softmax, in: [x], dim: -1}");
+  EXPECT_LT(seconds_of(softmax, samples), 3);
+  EXPECT_GT(samples, 20u);
+  const Fixture sum("x: {dtype: f32, shape: [64, 1000000]}",
+                    "{out: y, op: cumsum, in: [x], dim: 1}");
+  EXPECT_LT(seconds_of(sum, samples), 10);
+  EXPECT_GE(samples, 1u);
+}
+
+}  // namespace
+}  // namespace tcc::autotune
