@@ -1,10 +1,10 @@
+// Reading tuning files, which come from anywhere: every value has a type, a range and a limit.
 #include "autotune/record_file.h"
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
+#include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "frontend/yaml/document.h"
@@ -17,13 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 using Warn = std::function<void(const std::string&)>;
 
-constexpr int kSchema = 1;
-constexpr int64_t kMaxFileBytes = int64_t{16} << 20;
 constexpr size_t kMaxFiles = 4096;  // of one folder
 constexpr size_t kMaxRecords = 20000;
-constexpr size_t kMaxParameters = 32;
-constexpr size_t kMaxText = 1024;
+constexpr size_t kMaxEnvironments = 256;
+constexpr size_t kMaxEntries = 32;    // of a config, of capabilities
+constexpr size_t kMaxExtents = 1024;  // of a region
 constexpr int64_t kMaxValue = int64_t{1} << 40;
+constexpr int64_t kMaxExtent = int64_t{1} << 62;
+constexpr double kMaxSeconds = 1e6;
 
 bool is_word(std::string_view text) {
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -31,40 +32,12 @@ bool is_word(std::string_view text) {
   });
 }
 
-// Control characters, which the reader refuses, become '?'.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text.substr(0, kMaxText)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return out + "\"";
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-std::string config_text(const sched::Config& config) {
-  std::string text;
-  for (const auto& [name, value] : config.values())
-    text += (text.empty() ? "" : ", ") + name + ": " + std::to_string(value);
-  return "{" + text + "}";
-}
-
-std::string word(const yaml::Item& item) {
-  std::string text = item.text();
-  if (!is_word(text)) item.fail("must be a word of letters, digits and _, at most 64");
-  return text;
-}
-
 std::string short_text(const yaml::Item& map, std::string_view key) {
   if (!map.has(key)) return "";
   yaml::Item item = map.at(key);
   std::string text = item.text();
-  if (text.size() > kMaxText) item.fail(str("longer than ", kMaxText, " characters"));
+  if (text.size() > kMaxRecordText)
+    item.fail(str("is longer than ", kMaxRecordText, " characters"));
   return text;
 }
 
@@ -81,6 +54,8 @@ double number_in(const yaml::Item& item, double low, double high) {
   return value;
 }
 
+double seconds(const yaml::Item& item) { return number_in(item, 1e-12, kMaxSeconds); }
+
 std::string hash_digits(const yaml::Item& item) {
   std::string text = item.text();
   if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -88,130 +63,221 @@ std::string hash_digits(const yaml::Item& item) {
   return text;
 }
 
-sched::Config read_config(const yaml::Item& item) {
-  sched::Config config;
+std::string date_text(const yaml::Item& record) {
+  std::string text = short_text(record, "date");
+  std::string shape = text;
+  std::replace_if(
+      shape.begin(), shape.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
+  if (!text.empty() && shape != "0000-00-00") record.at("date").fail("must be YYYY-MM-DD");
+  return text;
+}
+
+// A flat map of words to integers.
+std::vector<std::pair<std::string, int64_t>> integers(const yaml::Item& item) {
+  std::vector<std::pair<std::string, int64_t>> result;
   auto entries = item.map();
-  if (entries.empty() || entries.size() > kMaxParameters)
-    item.fail(str("must have 1 to ", kMaxParameters, " parameters"));
+  if (entries.size() > kMaxEntries) item.fail(str("has more than ", kMaxEntries, " entries"));
   for (const auto& [name, value] : entries) {
-    if (!is_word(name)) value.fail("is no parameter's name");
-    config.set(name, integer_in(value, -kMaxValue, kMaxValue));
+    if (!is_word(name)) value.fail("a name is of letters, digits and _, at most 64");
+    result.emplace_back(name, integer_in(value, -kMaxValue, kMaxValue));
   }
+  return result;
+}
+
+sched::Config config_of(const yaml::Item& item) {
+  sched::Config config;
+  for (auto& [name, value] : integers(item)) config.set(name, value);
+  if (config.values().empty()) item.fail("has no parameters");
   return config;
 }
 
-Record read_record(const yaml::Item& entry, const std::string& device,
-                   const std::string& kernel_template) {
-  Record record;
-  record.key = {kernel_template, static_cast<int>(integer_in(entry.at("version"), 0, 1000000)),
-                hash_digits(entry.at("key")), device};
-  record.name = short_text(entry, "name");
-  record.operands = short_text(entry, "operands");
-  record.environment = {short_text(entry, "measured_on"), short_text(entry, "driver"),
-                        short_text(entry, "compiler"), short_text(entry, "space")};
-  record.best = read_config(entry.at("config"));
-  record.seconds = number_in(entry.at("seconds"), 1e-12, 1e6);
-  if (entry.has("default_seconds"))
-    record.default_seconds = number_in(entry.at("default_seconds"), 0, 1e6);
-  if (entry.has("samples")) record.samples = integer_in(entry.at("samples"), 0, 1000000000);
-  if (entry.has("error")) record.error = number_in(entry.at("error"), 0, 1);
-  return record;
+std::pair<double, double> interval_of(const yaml::Item& map) {
+  if (!map.has("interval")) return {0, 0};
+  yaml::Item item = map.at("interval");
+  std::vector<yaml::Item> ends = item.list();
+  if (ends.size() != 2) item.fail("must be [low, high]");
+  double low = seconds(ends[0]), high = seconds(ends[1]);
+  if (low > high) item.fail("must be [low, high]");
+  return {low, high};
 }
+
+RunnerUp read_runner_up(const yaml::Item& item) {
+  item.allow_keys({"config", "median", "interval"});
+  auto [low, high] = interval_of(item);
+  return {config_of(item.at("config")), seconds(item.at("median")), low, high};
+}
+
+void read_best(const yaml::Item& item, Record& record) {
+  item.allow_keys({"config", "median", "interval", "samples", "error"});
+  record.best = config_of(item.at("config"));
+  record.seconds = seconds(item.at("median"));
+  std::tie(record.low, record.high) = interval_of(item);
+  if (item.has("samples")) record.samples = integer_in(item.at("samples"), 0, 1000000000);
+  if (item.has("error")) record.error = number_in(item.at("error"), 0, 1);
+}
+
+struct Surroundings {
+  Environment environment;
+  std::string tcc;
+};
+
+Surroundings read_environment(const yaml::Item& item) {
+  item.allow_keys({"vendor", "device", "capabilities", "driver", "compiler", "tcc"});
+  Surroundings result;
+  result.environment.device = short_text(item, "device");
+  result.environment.driver = short_text(item, "driver");
+  result.environment.compiler = short_text(item, "compiler");
+  result.environment.vendor = short_text(item, "vendor");
+  if (item.has("capabilities"))
+    for (auto& [name, value] : integers(item.at("capabilities")))
+      result.environment.capabilities[name] = value;
+  result.tcc = short_text(item, "tcc");
+  return result;
+}
+
+class Reader {
+ public:
+  Reader(RecordStore& store, const Warn& warn) : store_(store), warn_(warn) {}
+
+  void read(const yaml::Item& document) {
+    if (!document.is_map() || !document.has("tcc_tuning")) document.fail("is no tuning file");
+    yaml::Item schema = document.at("tcc_tuning");
+    if (schema.integer() != kRecordSchema)
+      schema.fail(str("only schema ", kRecordSchema, " can be read"));
+    document.allow_keys({"tcc_tuning", "target", "template", "environments", "records"});
+    device_ = name_of(document.at("target"));
+    template_ = name_of(document.at("template"));
+    read_environments(document);
+    yaml::Item list = document.at("records");
+    std::vector<yaml::Item> records = list.list();
+    if (records.size() > kMaxRecords) list.fail(str("has more than ", kMaxRecords, " records"));
+    for (const yaml::Item& item : records) {
+      try {
+        add(item);
+      } catch (const Error& error) { warn_(str(error.what(), "; record skipped")); }
+    }
+  }
+
+ private:
+  // "cuda:sm_90a", "contraction", "user:stencil".
+  static std::string name_of(const yaml::Item& item) {
+    std::string text = item.text();
+    bool fine =
+        !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
+          return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == ':' || c == '.' ||
+                 c == '-';
+        });
+    if (!fine) item.fail("must be 1 to 128 letters, digits or _ : . -");
+    return text;
+  }
+
+  void read_environments(const yaml::Item& document) {
+    if (!document.has("environments")) return;
+    yaml::Item all = document.at("environments");
+    auto entries = all.map();
+    if (entries.size() > kMaxEnvironments)
+      all.fail(str("has more than ", kMaxEnvironments, " entries"));
+    for (const auto& [name, item] : entries) {
+      try {
+        environments_[name] = read_environment(item);
+      } catch (const Error& error) {
+        warn_(str(error.what(), "; records of environment '", name, "' are skipped"));
+      }
+    }
+  }
+
+  void add(const yaml::Item& item) {
+    Record record = read_record(item);
+    if (!seen_.insert(record.key).second)
+      warn_(str(ir::to_string(item.location()),
+                ": a second record of this kernel; the preferred one is used"));
+    store_.add(std::move(record));
+  }
+
+  Record read_record(const yaml::Item& item) const {
+    item.allow_keys({"name", "operands", "region", "version", "family", "extents", "space",
+                     "environment", "date", "policy", "best", "default", "runners_up"});
+    Record record;
+    record.key = {template_, static_cast<int>(integer_in(item.at("version"), 0, 1000000)),
+                  hash_digits(item.at("region")), device_};
+    record.name = short_text(item, "name");
+    record.operands = short_text(item, "operands");
+    if (item.has("family")) record.family = hash_digits(item.at("family"));
+    if (item.has("extents")) read_extents(item.at("extents"), record);
+    if (item.has("environment")) {
+      yaml::Item reference = item.at("environment");
+      auto found = environments_.find(reference.text());
+      if (found == environments_.end())
+        reference.fail("no such entry in 'environments' that can be read");
+      record.environment = found->second.environment;
+      record.tcc = found->second.tcc;
+    }
+    record.environment.space = short_text(item, "space");
+    record.date = date_text(item);
+    record.policy = short_text(item, "policy");
+    read_best(item.at("best"), record);
+    if (item.has("default")) record.default_seconds = number_in(item.at("default"), 0, kMaxSeconds);
+    if (item.has("runners_up")) read_runners_up(item.at("runners_up"), record);
+    return record;
+  }
+
+  static void read_extents(const yaml::Item& item, Record& record) {
+    std::vector<yaml::Item> values = item.list();
+    if (values.size() > kMaxExtents) item.fail(str("has more than ", kMaxExtents, " entries"));
+    for (const yaml::Item& value : values)
+      record.extents.push_back(integer_in(value, 0, kMaxExtent));
+  }
+
+  static void read_runners_up(const yaml::Item& item, Record& record) {
+    std::vector<yaml::Item> values = item.list();
+    if (values.size() > kMaxRunnersUp) item.fail(str("has more than ", kMaxRunnersUp, " entries"));
+    for (const yaml::Item& value : values) record.runners_up.push_back(read_runner_up(value));
+  }
+
+  RecordStore& store_;
+  const Warn& warn_;
+  std::string device_, template_;
+  std::map<std::string, Surroundings> environments_;
+  std::set<RecordKey> seen_;  // of this file
+};
 
 }  // namespace
-
-std::string record_file_text(std::span<const Record* const> records) {
-  TCC_CHECK(!records.empty(), "a tuning file has records");
-  std::vector<const Record*> sorted(records.begin(), records.end());
-  std::sort(sorted.begin(), sorted.end(), [](const Record* a, const Record* b) {
-    return std::tie(a->name, a->operands, a->key) < std::tie(b->name, b->operands, b->key);
-  });
-  std::set<std::string> devices;
-  for (const Record* record : sorted) devices.insert(quoted(record->environment.device));
-
-  const RecordKey& key = sorted.front()->key;
-  std::ostringstream out;
-  out << "# Best configs of the kernel template \"" << key.kernel_template
-      << "\", found by tcc-tune"
-      << " on\n";
-  for (const std::string& device : devices) out << "#   " << device << "\n";
-  out << "# Sorted by name, operands and key. Times are seconds; docs/tuning.md explains the "
-         "rest.\n"
-      << "tcc_tuning: " << kSchema << "\ndevice: " << quoted(key.device)
-      << "\ntemplate: " << key.kernel_template << "\nrecords:\n";
-  for (const Record* record : sorted) {
-    const Environment& environment = record->environment;
-    out << "  - name: " << quoted(record->name) << "\n    operands: " << quoted(record->operands)
-        << "\n    key: \"" << record->key.region << "\"\n    version: " << record->key.version
-        << "\n    config: " << config_text(record->best)
-        << "\n    seconds: " << number(record->seconds)
-        << "\n    default_seconds: " << number(record->default_seconds)
-        << "\n    samples: " << record->samples << "\n    error: " << number(record->error)
-        << "\n    measured_on: " << quoted(environment.device)
-        << "\n    driver: " << quoted(environment.driver)
-        << "\n    compiler: " << quoted(environment.compiler)
-        << "\n    space: " << quoted(environment.space) << "\n";
-  }
-  return out.str();
-}
 
 void read_record_text(std::string_view text, const std::string& file, RecordStore& store,
                       const Warn& warn) {
   try {
-    yaml::Item document = yaml::parse_document(text, file);
-    if (!document.is_map() || !document.has("tcc_tuning")) document.fail("no tuning file");
-    yaml::Item schema = document.at("tcc_tuning");
-    if (schema.integer() != kSchema) schema.fail(str("only schema ", kSchema, " is known"));
-    std::string device = short_text(document, "device");
-    std::string kernel_template = word(document.at("template"));
-    std::vector<yaml::Item> records = document.at("records").list();
-    if (records.size() > kMaxRecords)
-      document.at("records").fail(str("more than ", kMaxRecords, " records"));
-    for (const yaml::Item& entry : records) {
-      try {
-        store.add(read_record(entry, device, kernel_template));
-      } catch (const Error& error) { warn(str(error.what(), "; record skipped")); }
-    }
+    Reader(store, warn).read(yaml::parse_document(text, file));
   } catch (const Error& error) { warn(str(error.what(), "; file skipped")); }
 }
 
-void read_record_path(const fs::path& path, RecordStore& store, const Warn& warn) {
+std::vector<fs::path> record_files(const fs::path& path, const Warn& warn) {
   std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
   std::vector<fs::path> files;
-  if (fs::is_directory(path, error)) {
-    for (fs::directory_iterator entry(path, error), end; !error && entry != end;
-         entry.increment(error))
-      if (entry->path().extension() == ".yaml") files.push_back(entry->path());
-    if (error) warn(str(path.string(), ": ", error.message()));
-    std::sort(files.begin(), files.end());
-    if (files.size() > kMaxFiles) {
-      warn(str(path.string(), ": only the first ", kMaxFiles, " files are read"));
-      files.resize(kMaxFiles);
-    }
-  } else {
-    files.push_back(path);
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().extension() == ".yaml" && !entry->path().filename().string().starts_with("."))
+      files.push_back(entry->path());
+  if (error) warn(str(path.string(), ": ", error.message()));
+  std::sort(files.begin(), files.end());
+  if (files.size() > kMaxFiles) {
+    warn(str(path.string(), ": only the first ", kMaxFiles, " files are read"));
+    files.resize(kMaxFiles);
   }
-  for (const fs::path& file : files) {
+  return files;
+}
+
+void read_record_path(const fs::path& path, RecordStore& store, const Warn& warn) {
+  for (const fs::path& file : record_files(path, warn)) {
     std::string text;
     try {
-      text = read_file(file, kMaxFileBytes);
+      text = read_file(file, kMaxRecordFileBytes);
     } catch (const Error& reason) {
       warn(str(reason.what(), "; file skipped"));
       continue;
     }
     read_record_text(text, file.string(), store, warn);
   }
-}
-
-std::string record_file_name(const std::string& device, const std::string& kernel_template) {
-  std::string name = device.substr(0, 100) + "." + kernel_template.substr(0, 64) + ".yaml";
-  std::replace_if(
-      name.begin(), name.end(),
-      [](char c) {
-        return !std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-';
-      },
-      '-');
-  return name;
 }
 
 }  // namespace tcc::autotune

@@ -1,17 +1,25 @@
-// The text of one tuning file.
+// The text of one tuning file; docs/tuning.md shows one, docs/tuning-file.schema.json is its
+// schema.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autotune/records.h"
 
 namespace tcc::autotune {
 
-// The records, all of one device and template, sorted by name, operands and key.
+inline constexpr int kRecordSchema = 2;
+inline constexpr int64_t kMaxRecordFileBytes = int64_t{16} << 20;
+inline constexpr size_t kMaxRecordText = 1024;  // of a name, an operand list, a version
+inline constexpr size_t kMaxRunnersUp = 4;
+
+// The records, all of one architecture and template, sorted by name, operands and key.
 std::string record_file_text(std::span<const Record* const> records);
 
 // Adds the records of a tuning file's text to `store`; `file` is for messages. The text is not
@@ -20,7 +28,12 @@ std::string record_file_text(std::span<const Record* const> records);
 void read_record_text(std::string_view text, const std::string& file, RecordStore& store,
                       const std::function<void(const std::string&)>& warn);
 
-// A file, or every .yaml file in a folder, in the order of their names.
+// The .yaml files of a folder in the order of their names, or the file itself. Hidden files are
+// left out: another process may be writing one.
+std::vector<std::filesystem::path> record_files(
+    const std::filesystem::path& path, const std::function<void(const std::string&)>& warn);
+
+// All of record_files().
 void read_record_path(const std::filesystem::path& path, RecordStore& store,
                       const std::function<void(const std::string&)>& warn);
 

@@ -1,12 +1,17 @@
 #include "autotune/records.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <compare>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <tuple>
 
 #include "autotune/record_file.h"
 #include "backends/compile/code.h"
@@ -22,9 +27,59 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool better(const Record& a, const Record& b) {
-  if (a.seconds != b.seconds) return a.seconds < b.seconds;
-  return a.best.hash() < b.best.hash();
+// "570.9" before "570.12": runs of digits compare as numbers.
+std::weak_ordering compare_versions(std::string_view a, std::string_view b) {
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto digits = [&](std::string_view text, size_t& at) {
+    size_t begin = at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    std::string_view run = text.substr(begin, at - begin);
+    run.remove_prefix(std::min(run.find_first_not_of('0'), run.size()));
+    return run;
+  };
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      std::string_view x = digits(a, i), y = digits(b, j);
+      if (auto order = x.size() <=> y.size(); order != 0) return order;
+      if (auto order = x <=> y; order != 0) return order;
+    } else if (a[i] != b[j]) {
+      return static_cast<unsigned char>(a[i]) <=> static_cast<unsigned char>(b[j]);
+    } else {
+      ++i;
+      ++j;
+    }
+  }
+  return a.size() - i <=> b.size() - j;
+}
+
+// By what the environment is called first: nothing is said about times in two of them.
+std::weak_ordering compare_environments(const Record& a, const Record& b) {
+  const std::pair<const std::string*, const std::string*> texts[] = {
+      {&a.environment.device, &b.environment.device},
+      {&a.environment.driver, &b.environment.driver},
+      {&a.environment.compiler, &b.environment.compiler},
+      {&a.tcc, &b.tcc}};
+  for (const auto& [x, y] : texts)
+    if (auto order = compare_versions(*x, *y); order != 0) return order;
+  return std::weak_ordering::equivalent;
+}
+
+bool same_environment(const Record& a, const Record& b) {
+  return a.environment == b.environment && a.tcc == b.tcc;
+}
+
+// Beyond the intervals; a record without one is as sure as its median.
+bool significantly_faster(const Record& a, const Record& b) {
+  return (a.high > 0 ? a.high : a.seconds) < (b.low > 0 ? b.low : b.seconds);
+}
+
+// What differs only by chance leaves the record as it is: two sweeps agree, and diffs are small.
+bool supersedes(const Record& newer, const Record& ours) {
+  if (!same_environment(newer, ours)) return true;
+  if (newer.best == ours.best) return false;
+  if (significantly_faster(newer, ours)) return true;
+  return !significantly_faster(ours, newer) && newer.best.hash() < ours.best.hash();
 }
 
 std::string compiler_of(sched::Api api) {
@@ -32,9 +87,16 @@ std::string compiler_of(sched::Api api) {
   return api == sched::Api::cuda ? backends::nvrtc_id() : backends::glsl_compiler_id();
 }
 
-// What is unknown is no difference: a target without a device names no driver.
-bool differ(const std::string& a, const std::string& b) {
-  return !a.empty() && !b.empty() && a != b;
+// What the templates' spaces and default configs look at.
+std::map<std::string, int64_t> capabilities_of(const sched::Target& target) {
+  std::map<std::string, int64_t> all = {{"compute_units", target.compute_units},
+                                        {"l2_bytes", target.l2_bytes},
+                                        {"shared_bytes", target.shared_bytes},
+                                        {"subgroup_size", target.subgroup_size},
+                                        {"workgroup_size", target.max_workgroup_size}};
+  if (target.is_cpu) all["is_cpu"] = 1;
+  for (const std::string& unit : target.matrix_units) all[unit] = 1;
+  return all;
 }
 
 std::string hash_text(uint64_t hash) {
@@ -52,8 +114,13 @@ RecordKey key_of(const sched::Template& kernel_template, const sched::Region& re
 }
 
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target) {
-  return {target.device, target.driver, compiler_of(target.api), hash_text(space.hash())};
+  return {target.device,           target.driver, compiler_of(target.api),
+          hash_text(space.hash()), target.vendor, capabilities_of(target)};
 }
+
+std::string family_digits(const sched::Family& family) { return hash_of(family.text).hex(); }
+
+std::string tcc_version() { return TCC_VERSION; }
 
 std::string operands_text(const sched::Region& region) {
   auto list = [&](const std::vector<const ir::Value*>& values) {
@@ -75,39 +142,51 @@ std::string operands_text(const sched::Region& region) {
   return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
 }
 
-sched::ConfigChoice RecordStore::choose(const sched::Template& kernel_template,
-                                        const sched::Region& region,
-                                        const sched::Target& target) const {
-  auto found = records_.find(key_of(kernel_template, region, target));
+bool preferred(const Record& a, const Record& b) {
+  if (auto order = compare_environments(a, b); order != 0) return order > 0;
+  if (a.seconds != b.seconds) return a.seconds < b.seconds;
+  if (auto order = a.best.hash() <=> b.best.hash(); order != 0) return order < 0;
+  auto all = [](const Record& r) {
+    return std::tie(r.best, r.environment.device, r.environment.driver, r.environment.compiler,
+                    r.environment.space, r.environment.vendor, r.environment.capabilities, r.tcc,
+                    r.date, r.policy, r.name, r.operands, r.family, r.extents, r.low, r.high,
+                    r.default_seconds, r.samples, r.error, r.runners_up);
+  };
+  return all(a) < all(b);
+}
+
+RecordStore::FamilyKey RecordStore::family_key(const Record& record) {
+  return {record.key.kernel_template, record.key.version, record.key.device, record.family};
+}
+
+void RecordStore::put(Record record) {
+  auto found = records_.find(record.key);
   if (found != records_.end()) {
-    const Record& record = found->second;
-    sched::ConfigSpace space = kernel_template.space(region, target);
-    if (space.violation(record.best).empty()) {
-      const Environment& environment = record.environment;
-      if (differ(environment.device, target.device)) return {record.best, sched::Tier::device};
-      bool stale = differ(environment.driver, target.driver) ||
-                   differ(environment.space, hash_text(space.hash()));
-      return {record.best, stale ? sched::Tier::stale : sched::Tier::exact};
-    }
+    auto family = families_.find(family_key(found->second));
+    if (family != families_.end()) family->second.erase(record.key);
   }
-  return sched::analytic_configs().choose(kernel_template, region, target);
+  if (!record.family.empty()) families_[family_key(record)].insert(record.key);
+  RecordKey key = record.key;
+  records_.insert_or_assign(std::move(key), std::move(record));
 }
 
 void RecordStore::add(Record record) {
-  auto [entry, inserted] = records_.try_emplace(record.key, record);
-  if (!inserted && better(record, entry->second)) entry->second = std::move(record);
+  auto found = records_.find(record.key);
+  if (found == records_.end() || preferred(record, found->second)) put(std::move(record));
+}
+
+void RecordStore::merge(const RecordStore& other) {
+  for (const auto& [key, record] : other.records_) add(record);
 }
 
 void RecordStore::override_with(const RecordStore& newer) {
-  for (const auto& [key, record] : newer.records_) records_.insert_or_assign(key, record);
+  for (const auto& [key, record] : newer.records_) put(record);
 }
 
 void RecordStore::update(const RecordStore& newer) {
   for (const auto& [key, record] : newer.records_) {
-    auto [entry, inserted] = records_.try_emplace(key, record);
-    if (inserted) continue;
-    if (entry->second.environment != record.environment || better(record, entry->second))
-      entry->second = record;
+    auto found = records_.find(key);
+    if (found == records_.end() || supersedes(record, found->second)) put(record);
   }
 }
 
@@ -150,8 +229,44 @@ void prepare_record_folder(const fs::path& folder) {
   if (::access(folder.c_str(), W_OK) != 0) fail_input(folder.string(), ": ", std::strerror(errno));
 }
 
-std::vector<fs::path> save_records(const RecordStore& store, const fs::path& folder) {
+namespace {
+
+// Two processes that update one folder do so one after the other.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    // Not every file system can lock: then files are still whole, but the last writer wins.
+    if (descriptor_ >= 0) (void)::flock(descriptor_, LOCK_EX);
+  }
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+// The records of a file that is about to be replaced. What cannot be read of it is kept beside it,
+// under a name that no reader takes for a tuning file.
+std::string read_old(const fs::path& path, RecordStore& content) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return "";
+  std::string text = read_file(path, kMaxRecordFileBytes);
+  bool damaged = false;
+  read_record_text(text, path.string(), content, [&](const std::string&) { damaged = true; });
+  if (damaged) write_file_atomic(path.string() + ".damaged", text);
+  return text;
+}
+
+}  // namespace
+
+std::vector<fs::path> save_records(const RecordStore& store, const fs::path& folder,
+                                   Saving saving) {
   prepare_record_folder(folder);
+  FolderLock lock(folder);
   std::map<std::pair<std::string, std::string>, RecordStore> by_file;
   for (const auto& [key, record] : store.records())
     by_file[{key.device, key.kernel_template}].add(record);
@@ -160,13 +275,12 @@ std::vector<fs::path> save_records(const RecordStore& store, const fs::path& fol
   for (const auto& [id, records] : by_file) {
     fs::path path = folder / record_file_name(id.first, id.second);
     RecordStore content;
-    if (std::error_code error; fs::exists(path, error))
-      read_record_path(path, content, [](const std::string&) {});
-    content.update(records);
+    std::string before = read_old(path, content);
+    saving == Saving::update ? content.update(records) : content.merge(records);
     std::vector<const Record*> list;
     for (const auto& [key, record] : content.records())
       if (key.device == id.first && key.kernel_template == id.second) list.push_back(&record);
-    write_file_atomic(path, record_file_text(list));
+    if (std::string text = record_file_text(list); text != before) write_file_atomic(path, text);
     written.push_back(path);
   }
   return written;

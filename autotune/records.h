@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "scheduler/family.h"
 #include "scheduler/tuning.h"
 
 namespace tcc::autotune {
@@ -21,19 +24,25 @@ struct RecordKey {
   friend auto operator<=>(const RecordKey&, const RecordKey&) = default;
 };
 
-// What a record was measured with. A difference makes it stale, not unusable.
+// What a record was measured with. A difference makes it stale, not unusable; what is unknown ("")
+// is no difference.
 struct Environment {
   std::string device;  // as the driver names it: "NVIDIA H200"
   std::string driver;
   std::string compiler;
-  std::string space;  // hash of the config space
+  std::string space;   // hash of the config space
+  std::string vendor;  // "nvidia"
+  // What of the device configs depend on, by name: "compute_units", "shared_bytes", ... Used to
+  // find the nearest of several devices.
+  std::map<std::string, int64_t> capabilities;
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-// How a record was measured; 0 and "" where it is not known.
+// A config that nearly won.
 struct RunnerUp {
   sched::Config config;
-  double seconds = 0, low = 0, high = 0;  // median and its 95 % interval
+  double seconds = 0, low = 0, high = 0;  // median and its 95 % interval; 0: not known
+  friend auto operator<=>(const RunnerUp&, const RunnerUp&) = default;
 };
 
 struct Record {
@@ -46,42 +55,104 @@ struct Record {
   std::vector<int64_t> extents;
   Environment environment;
   sched::Config best;
-  double seconds = 0;          // median, > 0
-  double low = 0, high = 0;    // its 95 % interval, by bootstrap
-  double default_seconds = 0;  // of the analytic default, in the same sweep
-  int64_t samples = 0;         // behind the median
-  double error = 0;            // RMSE against the expected result over its limit: at most 1
+  double seconds = 0;                // median, > 0
+  double low = 0, high = 0;          // its 95 % interval, by bootstrap
+  double default_seconds = 0;        // of the analytic default, in the same sweep
+  int64_t samples = 0;               // behind the median
+  double error = 0;                  // RMSE against the expected result over its limit: at most 1
   std::vector<RunnerUp> runners_up;  // fastest first, at most 4
   std::string policy;                // of the measurement: "median of 50, cold L2, staged search"
   std::string tcc;                   // version
   std::string date;                  // "2026-11-21", UTC
+  friend bool operator==(const Record&, const Record&) = default;
 };
 
 RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
                  const sched::Target& target);
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target);
+// The hash of sched::family_of(region).text: 32 digits.
+std::string family_digits(const sched::Family& family);
+// This tcc's, as records keep it.
+std::string tcc_version();
 // The types of the region's inputs and outputs; strides follow where they are not row-major.
 std::string operands_text(const sched::Region& region);
 
+// Whether merging takes `a` rather than `b`, both of one key: a strict total order, so that merging
+// is idempotent, commutative and associative. The newer environment wins (device, driver, compiler
+// and tcc version, compared as versions are), then the faster config, then the smaller config hash,
+// then the text. Records stay as one sweep measured them, runners-up included.
+bool preferred(const Record& a, const Record& b);
+
+// A kernel whose config is looked up: a region's, or a user's own.
+struct Query {
+  RecordKey key;
+  std::string family;  // as in Record; "": it has no relatives
+  std::vector<int64_t> extents;
+  Environment environment;  // today's
+  std::string tcc;
+  const sched::ConfigSpace* space = nullptr;  // today's: what is not legal in it is refused
+};
+Query query_of(const sched::Template& kernel_template, const sched::Region& region,
+               const sched::Target& target, const sched::ConfigSpace& space);
+
+struct Found {
+  const Record* record = nullptr;  // null: none serves, the tier is analytic
+  sched::Tier tier = sched::Tier::analytic;
+};
+
+// Where a config came from, and why nothing closer served.
+struct Explanation {
+  sched::ConfigChoice choice;
+  std::optional<Record> record;      // none: the analytic default
+  std::vector<std::string> refused;  // a line for each closer tier: "nearest: no record of ..."
+};
+
 class RecordStore : public sched::ConfigSource {
  public:
-  // The config of the region's record, if it is legal today: tier exact, stale (another driver or
-  // space) or device (measured on another device of this architecture); else the analytic default.
+  // The tiers, in this order; a record's config serves only where it is legal today.
+  //
+  //   exact     of this kernel, architecture and environment
+  //   stale     of this kernel and architecture; another device, driver, compiler, tcc or space
+  //   nearest   of this architecture, and of a kernel that differs in sizes only: the least
+  //   distance
+  //             in octaves, sizes that divide less well counting more (scheduler/family.h)
+  //   device    of this kernel on the most similar device of another architecture of the API
+  //   analytic  the template's own default
   sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
                              const sched::Target& target) const override;
+  // The same choice, with its reasons. Slower: looks through the template's other versions too.
+  Explanation explain(const sched::Template& kernel_template, const sched::Region& region,
+                      const sched::Target& target) const;
 
-  // Keeps the better of two records of one key: the faster, or for equal times the smaller config
-  // hash. Records of different environments are compared like any others.
+  // What both do, for any kernel; a pointer into this store. `refused` gets the reasons.
+  Found find(const Query& query, std::vector<std::string>* refused = nullptr) const;
+
+  // Keeps the preferred() one of two records of one key.
   void add(Record record);
+  // Every record of `other`: a semilattice's join.
+  void merge(const RecordStore& other);
   // Every record of `newer` takes the place of ours with its key.
   void override_with(const RecordStore& newer);
-  // As override_with for keys whose environment changed, as add() for the others.
+  // A sweep's records: one takes the place of ours when the environment changed, or when it is
+  // significantly faster (its interval lies below ours) than another config.
   void update(const RecordStore& newer);
 
   const std::map<RecordKey, Record>& records() const { return records_; }
 
  private:
+  friend class LookUp;
+  void put(Record record);
+
+  struct FamilyKey {
+    std::string kernel_template;
+    int version = 0;
+    std::string device, family;
+    friend auto operator<=>(const FamilyKey&, const FamilyKey&) = default;
+  };
+  static FamilyKey family_key(const Record& record);
+
   std::map<RecordKey, Record> records_;
+  std::map<FamilyKey, std::set<RecordKey>> families_;
 };
 
 // Where records are found without being asked for, in rising precedence: configs/tuned as shipped,
@@ -100,9 +171,17 @@ RecordStore load_records(const std::vector<std::filesystem::path>& paths,
 // before a long search.
 void prepare_record_folder(const std::filesystem::path& folder);
 
-// One file per device and template below `folder`, updated with `store`, sorted, written
-// atomically. Returns the files. Throws Error(bad_input) when the folder cannot be written.
+// How records meet those that a folder has already.
+enum class Saving : uint8_t {
+  update,  // a sweep's results: RecordStore::update
+  merge,   // more records of the same worth: RecordStore::merge
+};
+// One file per architecture and template below `folder`, updated with `store`, sorted, written
+// atomically; a file that says the same already is left alone. Of a file with damage, a copy is
+// kept as FILE.damaged. Returns the files. Throws Error(bad_input) when the folder cannot be
+// written.
 std::vector<std::filesystem::path> save_records(const RecordStore& store,
-                                                const std::filesystem::path& folder);
+                                                const std::filesystem::path& folder,
+                                                Saving saving = Saving::update);
 
 }  // namespace tcc::autotune
