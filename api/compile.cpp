@@ -23,22 +23,6 @@ std::optional<DType> parse_dtype_option(const std::string& text) {
   return dtype;
 }
 
-std::filesystem::path cache_folder(const CompileOptions& options) {
-  if (!options.use_cache) return {};
-  return options.cache_dir.empty() ? backends::default_cache_folder() : options.cache_dir;
-}
-
-autotune::RecordStore load_tuning(const CompileOptions& options) {
-  std::error_code error;
-  for (const std::filesystem::path& path : options.tuning)
-    if (!std::filesystem::exists(path, error))
-      fail_input(path.string(), ": no such file or folder of tuning records");
-  const auto print = [](const std::string& warning) {
-    std::cerr << "tcc: warning: " << warning << "\n";
-  };
-  return autotune::load_records(options.tuning, options.warn ? options.warn : print);
-}
-
 std::map<std::string, int64_t, std::less<>> bindings(const CompileOptions& options) {
   return {options.dims.begin(), options.dims.end()};
 }
@@ -55,6 +39,22 @@ std::vector<TensorSpec> specs_of(const sched::Executable& executable,
 }
 
 }  // namespace
+
+std::filesystem::path cache_folder(const CompileOptions& options) {
+  if (!options.use_cache) return {};
+  return options.cache_dir.empty() ? backends::default_cache_folder() : options.cache_dir;
+}
+
+autotune::RecordStore load_tuning(const CompileOptions& options) {
+  std::error_code error;
+  for (const std::filesystem::path& path : options.tuning)
+    if (!std::filesystem::exists(path, error))
+      fail_input(path.string(), ": no such file or folder of tuning records");
+  const auto print = [](const std::string& warning) {
+    std::cerr << "tcc: warning: " << warning << "\n";
+  };
+  return autotune::load_records(options.tuning, options.warn ? options.warn : print);
+}
 
 CompiledGraph compile(const Graph& graph, std::string_view device_name,
                       const CompileOptions& options) {

@@ -2,15 +2,19 @@
 // tcc/error.hpp).
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "autotune/records.h"
+#include "autotune/user_kernel/user_kernel.h"
 #include "ir/graph.h"
 #include "runtime/program.h"
 #include "support/error.h"
 
 #include "tcc/tcc.hpp"
+#include "tcc/tuned_kernel.hpp"
 
 namespace tcc {
 
@@ -18,9 +22,19 @@ struct Graph::Impl {
   ir::Graph graph;
 };
 
+struct KernelFile::Impl {
+  autotune::UserKernel kernel;
+};
+
 struct CompiledGraph::Impl {
   std::shared_ptr<const runtime::Program> program;
 };
+
+// The folder of compiled kernels; "": none.
+std::filesystem::path cache_folder(const CompileOptions& options);
+// The records that the options and the environment name. Throws Error(bad_input) for a path of the
+// options that is not there.
+autotune::RecordStore load_tuning(const CompileOptions& options);
 
 // Copies. `name` stands for the tensor in the message when it is damaged: Error(bad_input).
 Tensor to_tensor(const HostTensor& host, const std::string& name);

@@ -71,8 +71,10 @@ BoundKernel::BoundKernel(UserKernel kernel, const Dims& dims, const sched::Targe
   state->inputs = state->bind(state->kernel.inputs);
   state->outputs = state->bind(state->kernel.outputs);
   if (!state->kernel.sources.count(target.api))
-    fail_input(state->kernel.file, ": has no source for ", sched::name(target.api), ": add key '",
-               sched::name(target.api), "'");
+    fail_input(state->kernel.file, ": has no source for ", sched::name(target.api), "; there is ",
+               state->kernel.sources.size() == 2
+                   ? "one for cuda and one for vulkan"
+                   : sched::name(state->kernel.sources.begin()->first));
   state_ = std::move(state);
   for (const Expression* amount : {&this->kernel().flops, &this->kernel().terms})
     if (state_->evaluate(*amount) < 0) fail_input(amount->place(), ": is negative");

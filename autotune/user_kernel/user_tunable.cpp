@@ -26,6 +26,12 @@ BenchJob job_of(const BoundKernel& kernel, uint64_t seed) {
   return job;
 }
 
+std::vector<int64_t> extents_of(const BoundKernel& kernel) {
+  std::vector<int64_t> extents;
+  for (const auto& [name, value] : kernel.dims()) extents.push_back(value);
+  return extents;
+}
+
 // The kernel that `kernel`'s check names, on the same arguments. Its own check is not looked at.
 BoundKernel checking_kernel(const BoundKernel& kernel) {
   const KernelCheck& check = kernel.kernel().check;
@@ -87,7 +93,7 @@ Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
   const BoundArgument& output = bound.outputs().front();
   tunable.output = type_text(output.declared->dtype, output.shape);
   tunable.family = bound.family();
-  for (const auto& [name, value] : bound.dims()) tunable.extents.push_back(value);
+  tunable.extents = extents_of(bound);
   tunable.space = bound.space();
   // Constraints that cannot be evaluated are found now, not in the middle of a search.
   tunable.space.enumerate([](const sched::Config&) { return true; });
@@ -101,6 +107,19 @@ Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
   tunable.job = [bound](uint64_t seed) { return job_of(bound, seed); };
   tunable.expected = expected_of(bound, options);
   return tunable;
+}
+
+sched::ConfigChoice choose(const RecordStore& records, const BoundKernel& kernel) {
+  const sched::ConfigSpace space = kernel.space();
+  Query query{.key = key_of(kernel),
+              .family = kernel.family(),
+              .extents = extents_of(kernel),
+              .environment = environment_of(space, kernel.target()),
+              .tcc = tcc_version(),
+              .space = &space};
+  const Found found = records.find(query);
+  if (!found.record) return {kernel.kernel().default_config, sched::Tier::analytic};
+  return {found.record->best, found.tier};
 }
 
 sched::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,

@@ -117,6 +117,8 @@ struct KernelReport {
   double flops = 0, bytes = 0;  // per launch: operations, and bytes that must move
 };
 
+class KernelFile;  // tcc/tuned_kernel.hpp
+
 // A graph on a device: kernels and weights. Immutable, may be used from several threads; copies
 // share it.
 class CompiledGraph {
@@ -135,6 +137,7 @@ class CompiledGraph {
 
  private:
   friend CompiledGraph compile(const Graph&, std::string_view, const CompileOptions&);
+  friend CompiledGraph compile(const KernelFile&, std::string_view, const CompileOptions&);
   friend class Context;
   explicit CompiledGraph(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;

@@ -1,0 +1,43 @@
+// Kernels of your own, tuned by `tcc-tune --kernel` (docs/tuning-your-own-kernels.md): load the
+// kernel file, compile it with the config that the tuning records have for the device and the dims,
+// and launch it like a compiled graph.
+//
+//   tcc::KernelFile file = tcc::KernelFile::load("matmul.yaml");
+//   tcc::CompiledGraph matmul = tcc::compile(file, "cuda:0", {.dims = {{"M", 512}}, .tuning =
+//   {"tuned"}}); tcc::Context context(matmul, stream); context.run_device(inputs, outputs);   // or
+//   run(), run_host() on host memory
+#pragma once
+
+#include "tcc/tcc.hpp"
+
+#pragma GCC visibility push(default)
+namespace tcc {
+
+// A kernel file and the sources that it names. Immutable; copies share it.
+class KernelFile {
+ public:
+  // Throws Error(bad_input) as "FILE:LINE: ..." for whatever is wrong in the file.
+  static KernelFile load(const std::filesystem::path& path);
+
+  std::string name() const;
+  std::map<std::string, std::int64_t> dims() const;  // and their default values
+  std::vector<ValueSpec> inputs() const;             // shapes as the file writes them
+  std::vector<ValueSpec> outputs() const;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  explicit KernelFile(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+// The kernel as a graph of one launch, specialised for its dims: inputs and outputs are those of
+// the file, in its order; CompiledGraph::kernels() tells config and tier. Of the options, `dims`,
+// `tuning`, `use_cache`, `cache_dir` and `warn` count. Throws Error: bad_input for the file, a dim
+// or a default config that is not legal; no_device; device where the source does not compile.
+CompiledGraph compile(const KernelFile& kernel, std::string_view device,
+                      const CompileOptions& options = {});
+
+}  // namespace tcc
+#pragma GCC visibility pop
