@@ -106,27 +106,10 @@ class LookUp {
       refuse(sched::Tier::stale, "as for exact");
       return nullptr;
     }
-    std::string changed = change(record);
+    std::string changed = environment_change(record, query_.environment, query_.tcc);
     tier_ = changed.empty() ? sched::Tier::exact : sched::Tier::stale;
     if (!changed.empty()) refuse(sched::Tier::exact, "the record was measured with ", changed);
     return &record;
-  }
-
-  // What of the environment is another today.
-  std::string change(const Record& record) const {
-    const Environment &then = record.environment, &now = query_.environment;
-    const struct {
-      const char* what;
-      const std::string &then, &now;
-    } parts[] = {{"device", then.device, now.device},
-                 {"driver", then.driver, now.driver},
-                 {"compiler", then.compiler, now.compiler},
-                 {"tcc", record.tcc, query_.tcc},
-                 {"config space", then.space, now.space}};
-    for (const auto& part : parts)
-      if (differ(part.then, part.now))
-        return str(part.what, " '", part.then, "', not '", part.now, "'");
-    return "";
   }
 
   std::string other_version() const {
@@ -199,6 +182,23 @@ class LookUp {
   std::vector<std::string>* refused_;
   sched::Tier tier_ = sched::Tier::exact;
 };
+
+std::string environment_change(const Record& record, const Environment& now,
+                               const std::string& tcc) {
+  const Environment& then = record.environment;
+  const struct {
+    const char* what;
+    const std::string &then, &now;
+  } parts[] = {{"device", then.device, now.device},
+               {"driver", then.driver, now.driver},
+               {"compiler", then.compiler, now.compiler},
+               {"tcc", record.tcc, tcc},
+               {"config space", then.space, now.space}};
+  for (const auto& part : parts)
+    if (differ(part.then, part.now))
+      return str(part.what, " '", part.then, "', not '", part.now, "'");
+  return "";
+}
 
 Found RecordStore::find(const Query& query, std::vector<std::string>* refused) const {
   return LookUp(*this, query, refused).run();

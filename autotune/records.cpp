@@ -159,15 +159,19 @@ RecordStore::FamilyKey RecordStore::family_key(const Record& record) {
   return {record.key.kernel_template, record.key.version, record.key.device, record.family};
 }
 
+void RecordStore::erase(const RecordKey& key) {
+  auto found = records_.find(key);
+  if (found == records_.end()) return;
+  auto family = families_.find(family_key(found->second));
+  if (family != families_.end()) family->second.erase(key);
+  records_.erase(found);
+}
+
 void RecordStore::put(Record record) {
-  auto found = records_.find(record.key);
-  if (found != records_.end()) {
-    auto family = families_.find(family_key(found->second));
-    if (family != families_.end()) family->second.erase(record.key);
-  }
+  erase(record.key);
   if (!record.family.empty()) families_[family_key(record)].insert(record.key);
   RecordKey key = record.key;
-  records_.insert_or_assign(std::move(key), std::move(record));
+  records_.emplace(std::move(key), std::move(record));
 }
 
 void RecordStore::add(Record record) {

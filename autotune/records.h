@@ -100,6 +100,10 @@ struct Found {
   sched::Tier tier = sched::Tier::analytic;
 };
 
+// What of a record's environment is another today ("driver '570.1', not '580.0'"), or "".
+std::string environment_change(const Record& record, const Environment& now,
+                               const std::string& tcc);
+
 // Where a config came from, and why nothing closer served.
 struct Explanation {
   sched::ConfigChoice choice;
@@ -136,6 +140,8 @@ class RecordStore : public sched::ConfigSource {
   // A sweep's records: one takes the place of ours when the environment changed, or when it is
   // significantly faster (its interval lies below ours) than another config.
   void update(const RecordStore& newer);
+
+  void erase(const RecordKey& key);
 
   const std::map<RecordKey, Record>& records() const { return records_; }
 

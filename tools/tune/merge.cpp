@@ -1,0 +1,39 @@
+// tcc-tune merge: joins the records of several machines or sweeps.
+#include <iostream>
+#include <memory>
+
+#include "support/error.h"
+#include "tools/tune/commands.h"
+#include "tools/tune/record_options.h"
+
+namespace tcc::tools {
+namespace {
+
+struct MergeOptions {
+  std::vector<std::string> paths;
+  std::string output;
+};
+
+int merge(const MergeOptions& options) {
+  autotune::RecordStore store = join_records(options.paths);
+  if (store.records().empty()) fail_input("no records in what is to be merged");
+  auto files = autotune::save_records(store, options.output, autotune::Saving::merge);
+  std::cout << store.records().size() << " records\n";
+  for (const auto& file : files) std::cout << "wrote " << file.string() << "\n";
+  return 0;
+}
+
+}  // namespace
+
+Command add_merge(CLI::App& program) {
+  auto options = std::make_shared<MergeOptions>();
+  CLI::App* app = program.add_subcommand(
+      "merge",
+      "Joins tuning records: of two of one kernel, the newer environment's, then the faster");
+  app->add_option("PATH", options->paths, "tuning files, and folders of them")->required();
+  app->add_option("--output", options->output, "folder of the result; what is there is joined too")
+      ->required();
+  return {app, [options] { return merge(*options); }};
+}
+
+}  // namespace tcc::tools

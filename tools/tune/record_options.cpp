@@ -1,0 +1,38 @@
+#include "tools/tune/record_options.h"
+
+#include <iostream>
+
+#include "autotune/record_file.h"
+#include "runtime/device.h"
+#include "support/error.h"
+
+namespace tcc::tools {
+
+void add_target_options(CLI::App& app, TargetOptions& options) {
+  auto* device = app.add_option("--device", options.device, "auto, cuda:N or vulkan:N");
+  app.add_option("--target", options.target, "a target that need not be there, as in tcc-compile")
+      ->excludes(device);
+}
+
+sched::Target target_of(const TargetOptions& options) {
+  if (!options.target.empty()) return sched::target_by_name(options.target);
+  return runtime::open_device(options.device)->target();
+}
+
+autotune::RecordStore join_records(const std::vector<std::string>& paths) {
+  autotune::RecordStore store;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) fail_input(path, ": no such file or folder");
+    autotune::read_record_path(path, store, print_warning);
+  }
+  return store;
+}
+
+void print_warning(const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; }
+
+std::string shortened(const std::string& text, size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,33 @@
+// What the subcommands about tuning files share.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "autotune/records.h"
+#include "scheduler/target.h"
+
+namespace tcc::tools {
+
+// Which device's kernels: one that is here, or one that is only described.
+struct TargetOptions {
+  std::string device = "auto", target;
+};
+void add_target_options(CLI::App& app, TargetOptions& options);
+// Throws Error(no_device) or Error(bad_input).
+sched::Target target_of(const TargetOptions& options);
+
+// The records of `paths` alone, joined. Warnings go to stderr; throws Error(bad_input) for a path
+// that does not exist.
+autotune::RecordStore join_records(const std::vector<std::string>& paths);
+
+// "tcc-tune: warning: ..."
+void print_warning(const std::string& text);
+
+// At most `most` characters of a text for a table.
+std::string shortened(const std::string& text, size_t most);
+
+}  // namespace tcc::tools

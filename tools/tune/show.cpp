@@ -1,0 +1,80 @@
+// tcc-tune show: records as a table.
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "autotune/records.h"
+#include "support/error.h"
+#include "tools/program.h"
+#include "tools/tune/commands.h"
+#include "tools/tune/record_options.h"
+
+namespace tcc::tools {
+namespace {
+
+using autotune::Record;
+
+struct ShowOptions {
+  std::vector<std::string> paths;
+  std::string device, kernel_template;
+};
+
+// "cuda", "cuda:sm_90a" and "H200" all name an H200's records.
+bool is_of_device(const Record& record, const std::string& device) {
+  return record.key.device == device || record.key.device.starts_with(device + ":") ||
+         record.environment.device.find(device) != std::string::npos;
+}
+
+// Half the interval, as a share of the median.
+std::string spread(const Record& record) {
+  if (record.high <= 0) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f%%", 50 * (record.high - record.low) / record.seconds);
+  return text;
+}
+
+std::string gain(const Record& record) {
+  if (record.default_seconds <= 0) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2fx", record.default_seconds / record.seconds);
+  return text;
+}
+
+int show(const ShowOptions& options) {
+  autotune::RecordStore store = options.paths.empty() ? autotune::load_records({}, print_warning)
+                                                      : join_records(options.paths);
+  constexpr size_t kWidth = 40;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [key, record] : store.records()) {
+    if (!options.device.empty() && !is_of_device(record, options.device)) continue;
+    if (!options.kernel_template.empty() && key.kernel_template != options.kernel_template)
+      continue;
+    rows.push_back({shortened(record.name, kWidth), shortened(record.operands, kWidth),
+                    key.kernel_template, key.device, format_seconds(record.seconds), spread(record),
+                    gain(record), std::to_string(record.runners_up.size()), record.date,
+                    record.best.to_string()});
+  }
+  if (rows.empty()) {
+    std::cout << "no records\n";
+    return 0;
+  }
+  std::cout << format_table({"kernel", "operands", "template", "target", "best", "+-", "gain",
+                             "runners-up", "date", "config"},
+                            rows)
+            << rows.size() << " records\n";
+  return 0;
+}
+
+}  // namespace
+
+Command add_show(CLI::App& program) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* app = program.add_subcommand("show", "Prints tuning records as a table");
+  app->add_option("PATH", options->paths,
+                  "tuning files, and folders of them; default: those that compilation finds");
+  app->add_option("--device", options->device, "only of this target or device: cuda:sm_90a, H200");
+  app->add_option("--template", options->kernel_template, "only of this kernel template");
+  return {app, [options] { return show(*options); }};
+}
+
+}  // namespace tcc::tools
