@@ -21,5 +21,7 @@ Command add_show(CLI::App& program);
 Command add_why(CLI::App& program);
 // tcc-tune prune PATH...: drops records that nothing can use any more.
 Command add_prune(CLI::App& program);
+// tcc-tune verify GRAPH...: whether the records are still right on this machine.
+Command add_verify(CLI::App& program);
 
 }  // namespace tcc::tools

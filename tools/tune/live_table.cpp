@@ -132,6 +132,8 @@ std::string LiveTable::bar_line(double elapsed, size_t columns) const {
 }
 
 std::string LiveTable::rate_line(double elapsed) const {
+  if (plan_.interrupted && *plan_.interrupted)
+    return "ending after the running candidates; a second signal ends at once";
   double compiled = 0, default_seconds = 0, best_seconds = 0;
   size_t measured = 0;
   for (const auto& [key, row] : rows_) {

@@ -2,6 +2,7 @@
 // kernels, redrawn in place.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -22,6 +23,7 @@ struct SweepPlan {
   double budget_seconds = 0;  // 0: none
   int compile_threads = 1;
   bool several_devices = false;
+  const std::atomic<bool>* interrupted = nullptr;  // whether it was told to end
 };
 
 // What is drawn, apart from a terminal.

@@ -128,11 +128,11 @@ std::string rejected_text(const TuneResult& result) {
         if (!first) first = &trial;
         ++count;
       }
-      if (first)
-        text += printable(str(kernel.task.name, " [", kernel.task.key.kernel_template, "] ", count,
-                              " ", autotune::name(status), ", first ", first->config.to_string(),
-                              ": ", first->result.reason)) +
-                "\n";
+      if (!first) continue;
+      text += printable(str("tcc-tune: ", kernel.task.name, " [", kernel.task.key.kernel_template,
+                            "] ", count, " ", autotune::name(status), ", first ",
+                            first->config.to_string(), ": ", first->result.reason)) +
+              "\n";
     }
   }
   return text;

@@ -1,0 +1,110 @@
+// The report as a browser shows it: headless Chromium draws the page, and what it drew is counted.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+
+#include <gtest/gtest.h>
+
+#include "support/file.h"
+#include "tests/unit/sweep_fixture.h"
+#include "tools/tune/report.h"
+
+namespace tcc::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return "";
+  std::string text;
+  char buffer[4096];
+  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, size);
+  pclose(pipe);
+  return text;
+}
+
+std::string find_browser() {
+  std::string path = output_of("command -v chromium chromium-browser google-chrome 2>/dev/null");
+  return path.substr(0, path.find('\n'));
+}
+
+class ReportBrowserTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    browser_ = find_browser();
+    if (browser_.empty()) GTEST_SKIP() << "no Chromium is installed";
+    folder_ = fs::temp_directory_path() / ("tcc-report-" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  // The document after its script ran.
+  std::string drawn(const std::string& page) const {
+    write_file_atomic(folder_ / "report.html", page);
+    // The page is ours; the sandbox cannot start in most containers.
+    return output_of("timeout 100 '" + browser_ +
+                     "' --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+                     "--user-data-dir='" +
+                     (folder_ / "profile").string() + "' --dump-dom 'file://" +
+                     (folder_ / "report.html").string() + "' 2>/dev/null");
+  }
+
+  static std::string title(const std::string& document) {
+    const std::regex pattern("<title>([^<]*)</title>");
+    std::smatch match;
+    return std::regex_search(document, match, pattern) ? match[1].str() : "no title";
+  }
+
+  static size_t count(const std::string& document, const std::string& words) {
+    size_t count = 0;
+    for (size_t at = 0; (at = document.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+
+  std::string browser_;
+  fs::path folder_;
+};
+
+TEST_F(ReportBrowserTest, EveryKernelIsDrawn) {
+  const std::string document = drawn(report_page(testing::tuned_sweep(), "mlp.yaml"));
+  EXPECT_EQ(title(document), "mlp.yaml \u2013 tcc-tune report");
+  EXPECT_EQ(count(document, "data-drawn=\"2\""), 1u);
+  for (const char* chart : {"class=\"scatter\"", "class=\"heat\"", "class=\"bars\""})
+    EXPECT_EQ(count(document, chart), 2u) << chart;
+  EXPECT_EQ(count(document, "tile_m 64 (default 32)"), 2u);  // of the winning config
+  EXPECT_EQ(count(document, ">1.00\u00d7</text>"), 2u);      // the best cell of each heat map
+  EXPECT_EQ(count(document, ">fail</text>"), 2u * 6);        // pairs that no config survived
+}
+
+TEST_F(ReportBrowserTest, SweepsWithHolesAreDrawn) {
+  autotune::TuneResult result = testing::tuned_sweep();
+  result.kernels[0].trials.clear();
+  result.kernels[0].best_seconds = result.kernels[0].default_seconds = 0;
+  result.kernels[0].best_config = {};
+  result.kernels[0].error = "</script><b>no default";
+  result.kernels[1].trials.resize(1);
+  result.kernels[1].task.bound_seconds = 0;
+  result.kernels.emplace_back();  // nothing is known of it
+  const std::string document = drawn(report_page(result, "holes"));
+  EXPECT_EQ(title(document), "holes \u2013 tcc-tune report");
+  EXPECT_EQ(count(document, "data-drawn=\"3\""), 1u);
+  EXPECT_EQ(count(document, "no trial could be timed"), 2u + 1);  // in the script once
+  EXPECT_EQ(count(document, "&lt;/script&gt;&lt;b&gt;no default"), 1u);
+}
+
+TEST_F(ReportBrowserTest, AFaultShowsInTheTitle) {
+  std::string page = report_page(testing::tuned_sweep(), "mlp.yaml");
+  const std::string key = "\"kernels\":";
+  page.replace(page.find(key), key.size(), "\"kernel\":");
+  EXPECT_EQ(title(drawn(page)).find("report error: "), 0u);
+}
+
+}  // namespace
+}  // namespace tcc::tools

@@ -1,0 +1,191 @@
+#include "tools/tune/sweep_command.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "autotune/replay.h"
+#include "autotune/tune.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/parallel.h"
+#include "tools/tune/live_table.h"
+#include "tools/tune/plain_lines.h"
+#include "tools/tune/report.h"
+#include "tools/tune/shards.h"
+#include "tools/tune/summary.h"
+
+namespace tcc::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using autotune::TuneResult;
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // set by a signal handler
+
+// The first signal ends the search after the running candidates; the second one ends the program.
+void on_signal(int) {
+  interrupted = true;
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+void catch_signals() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  // A reader of our output that went away must not end a sweep of hours.
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void warn(const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; }
+
+// A long sweep must not end with a file that cannot be written.
+void check_folder_of(const char* option, const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (!file.empty() && !fs::is_directory(folder))
+    fail_input(option, " ", file.string(), ": there is no folder ", folder.string());
+}
+
+int replay_main(const SweepOptions& options) {
+  if (!options.graphs.graphs.empty()) fail_input("--replay takes a log and no GRAPH");
+  if (!fs::exists(options.replay)) fail_input("--replay ", options.replay, ": no such file");
+  const autotune::SearchKind kind = parse_search_kind(options.search);
+  const autotune::TrialHistory history = autotune::read_trial_log(options.replay, warn);
+  std::cout << autotune::replay_table(autotune::replay(history, kind),
+                                      autotune::replay(history, autotune::SearchKind::random));
+  return 0;
+}
+
+class Sweep {
+ public:
+  explicit Sweep(const SweepOptions& options)
+      : options_(options),
+        shard_(find_shard(options.shard, [](const char* name) { return std::getenv(name); })) {}
+
+  int run() {
+    tune_.search = parse_search_kind(options_.search);
+    const fs::path report = shard_file(shard_, options_.report);
+    check_folder_of("--report", report);
+    check_folder_of("--log", options_.log);
+    choose_devices();
+    const fs::path folder = shard_folder(shard_, options_.output);
+    autotune::prepare_record_folder(folder);
+    tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
+    make_tasks();
+    catch_signals();
+    const TuneResult result = tune();
+    std::cout << summary_text(result);
+    std::cerr << rejected_text(result);
+    if (!result.records.records().empty())
+      for (const fs::path& path : autotune::save_records(result.records, folder))
+        std::cout << "wrote " << path.string() << "\n";
+    if (!report.empty()) {
+      write_file_atomic(report, report_page(result, report_title()));
+      std::cout << "wrote " << report.string() << "\n";
+    }
+    return exit_code(result);
+  }
+
+ private:
+  // Devices are opened here only to learn what they are: measuring is the workers' work.
+  void choose_devices() {
+    std::set<std::string> names;
+    for (const std::string& asked : shard_devices(shard_, options_.devices)) {
+      const auto device = runtime::open_device(asked);
+      if (devices_.empty()) target_ = device->target();
+      if (device->target().id() != target_.id())
+        fail_input("--device ", asked, ": is ", device->target().id(), ", but ", devices_[0],
+                   " is ", target_.id(), "; devices must be of one kind");
+      if (!names.insert(device->name()).second) fail_input("--device ", asked, ": given twice");
+      devices_.push_back(device->name());
+    }
+  }
+
+  void make_tasks() {
+    tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
+    graphs_ = schedule_graphs(options_.graphs, target_, tune_.compile);
+    tasks_ = autotune::tuning_tasks(graphs_, target_);
+    std::string devices;
+    for (const std::string& device : devices_) devices += (devices.empty() ? "" : ", ") + device;
+    std::cout << devices << " (" << target_.device << "): " << tasks_.size() << " kernels of "
+              << graphs_.size() << (graphs_.size() == 1 ? " graph" : " graphs");
+    if (!shard_.alone()) {
+      tasks_ = autotune::shard(tasks_, shard_.index, shard_.count);
+      std::cout << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
+                << "): " << tasks_.size();
+    }
+    std::cout << std::endl;
+  }
+
+  TuneResult tune() {
+    tune_.trials = static_cast<size_t>(options_.trials);
+    tune_.budget_seconds = options_.budget_seconds;
+    tune_.jobs = options_.jobs;
+    tune_.seed = options_.seed;
+    tune_.resume = options_.resume;
+    tune_.interrupted = &interrupted;
+    SweepPlan plan;
+    plan.kernels = tasks_.size();
+    plan.trials = tune_.trials;
+    plan.budget_seconds = tune_.budget_seconds;
+    plan.compile_threads =
+        options_.jobs > 0 ? std::min(options_.jobs, parallelism()) : parallelism();
+    plan.several_devices = devices_.size() > 1;
+    plan.interrupted = &interrupted;
+    if (LiveLines::possible()) {
+      LiveView view(plan);
+      tune_.events = view.events();
+      return autotune::tune_tasks(tasks_, target_, devices_, tune_);
+    }
+    PlainLines lines(std::cout, tasks_.size());
+    tune_.events = lines.events();
+    return autotune::tune_tasks(tasks_, target_, devices_, tune_);
+  }
+
+  std::string report_title() const {
+    std::string title;
+    for (const std::string& graph : options_.graphs.graphs)
+      title += (title.empty() ? "" : ", ") + fs::path(graph).filename().string();
+    return shard_.alone() ? title : title + ", " + shard_.name();
+  }
+
+  int exit_code(const TuneResult& result) const {
+    if (result.interrupted) {
+      std::cerr << "tcc-tune: interrupted after " << result.kernels.size() << " of "
+                << tasks_.size() << " kernels; --resume goes on\n";
+      return 128 + SIGINT;
+    }
+    bool any_error = false;
+    for (const autotune::KernelResult& kernel : result.kernels) {
+      if (kernel.error.empty()) continue;
+      any_error = true;
+      std::cerr << "tcc-tune: " << kernel.task.name << " " << kernel.output << ": " << kernel.error
+                << "\n";
+    }
+    return any_error ? static_cast<int>(ErrorKind::device) : 0;
+  }
+
+  const SweepOptions& options_;
+  const Shard shard_;
+  autotune::TuneOptions tune_;
+  backends::KernelCache cache_;
+  std::vector<std::string> devices_;
+  sched::Target target_;
+  std::vector<backends::Scheduled> graphs_;
+  std::vector<autotune::TuningTask> tasks_;
+};
+
+}  // namespace
+
+int sweep_main(const SweepOptions& options) {
+  if (!options.replay.empty()) return replay_main(options);
+  if (options.graphs.graphs.empty()) fail_input("GRAPH is required; see --help");
+  return Sweep(options).run();
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,11 @@
+// tcc-tune without a subcommand: tunes the kernels of graphs, or replays a trial log.
+#pragma once
+
+#include "tools/tune/options.h"
+
+namespace tcc::tools {
+
+// Returns the exit code: 130 after SIGINT or SIGTERM, with what is known written. Throws Error.
+int sweep_main(const SweepOptions& options);
+
+}  // namespace tcc::tools

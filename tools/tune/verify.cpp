@@ -1,0 +1,171 @@
+#include "tools/tune/verify.h"
+
+#include <cstdio>
+#include <iostream>
+#include <limits>
+#include <memory>
+
+#include "autotune/tunable.h"
+#include "autotune/tune.h"
+#include "support/error.h"
+#include "tools/program.h"
+#include "tools/tune/commands.h"
+#include "tools/tune/options.h"
+#include "tools/tune/summary.h"
+
+namespace tcc::tools {
+namespace {
+
+using autotune::Measurement;
+using autotune::Record;
+using autotune::Tunable;
+using Status = Measurement::Status;
+
+struct VerifyOptions {
+  GraphOptions graphs;
+  std::string device = "auto";
+  std::vector<std::string> tuning;
+  double threshold_percent = 5;
+  uint64_t seed = 0;
+};
+
+bool fails(const Measurement& measurement) {
+  return measurement.status != Status::measured && measurement.status != Status::slow;
+}
+
+bool beats(const Verified::Pair& pair, double threshold) {
+  const auto& [incumbent, rival] = pair;
+  if (fails(rival) || fails(incumbent)) return false;
+  return rival.seconds * (1 + threshold) < incumbent.seconds && rival.high < incumbent.low;
+}
+
+// "+3.1%".
+std::string drift_text(double now, double recorded) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f%%", 100 * (now / recorded - 1));
+  return text;
+}
+
+std::string rival_text(const std::optional<Verified::Pair>& pair) {
+  if (!pair) return "-";
+  if (fails(pair->second)) return std::string(autotune::name(pair->second.status));
+  return time_text(pair->second.seconds) + " (" +
+         gain_text(pair->second.seconds / pair->first.seconds) + ")";
+}
+
+class Verify {
+ public:
+  explicit Verify(const VerifyOptions& options) : options_(options) {}
+
+  int run() {
+    if (options_.graphs.graphs.empty()) fail_input("verify: GRAPH is required; see --help");
+    const auto device = runtime::open_device(options_.device);
+    const std::string name = device->name();
+    const sched::Target target = device->target();
+    const autotune::RecordStore store = autotune::load_records(
+        {options_.tuning.begin(), options_.tuning.end()},
+        [](const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; });
+    compile_.cache = &cache_;
+    const auto graphs = schedule_graphs(options_.graphs, target, compile_);
+    pool_ = autotune::make_worker_pool(name);
+    size_t missing = 0;
+    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
+      const auto found = store.records().find(task.key);
+      if (found == store.records().end())
+        ++missing;
+      else
+        add_row(autotune::tunable_of(task, target, compile_), found->second);
+    }
+    if (!rows_.empty())
+      std::cout << format_table(
+          {"kernel", "output", "recorded", "now", "drift", "default", "runner-up", "verdict"},
+          rows_);
+    std::cout << name << ": " << rows_.size() << " records verified, " << regressions_
+              << " to be tuned again; " << missing << " kernels have no record\n";
+    return regressions_ > 0 ? static_cast<int>(ErrorKind::check_failed) : 0;
+  }
+
+ private:
+  void add_row(const Tunable& tunable, const Record& record) {
+    const Verified verified = verify(tunable, record);
+    const std::string reason = regression(verified, options_.threshold_percent / 100);
+    const double now = verified.against_default ? verified.against_default->first.seconds
+                                                : verified.incumbent.seconds;
+    rows_.push_back({tunable.name, tunable.output, time_text(record.seconds), time_text(now),
+                     now > 0 ? drift_text(now, record.seconds) : "-",
+                     rival_text(verified.against_default), rival_text(verified.against_runner_up),
+                     reason.empty() ? "ok" : reason});
+    regressions_ += !reason.empty();
+  }
+
+  Verified verify(const Tunable& tunable, const Record& record) {
+    Verified verified;
+    verified.incumbent.reason = tunable.space.violation(record.best);
+    if (!verified.incumbent.reason.empty()) return verified;  // refused
+    const auto bench = pool_->bench(tunable.job(options_.seed));
+    const sched::KernelBinary standard = tunable.compile(tunable.default_config);
+    verified.incumbent = bench->baseline(standard);
+    if (fails(verified.incumbent)) {
+      verified.incumbent.reason = "the default config: " + verified.incumbent.reason;
+      return verified;
+    }
+    const bool is_default = record.best == tunable.default_config;
+    const sched::KernelBinary incumbent = is_default ? standard : tunable.compile(record.best);
+    if (!is_default) {
+      verified.incumbent = measure(*bench, incumbent);
+      if (fails(verified.incumbent)) return verified;
+      verified.against_default = bench->duel(incumbent, standard);
+    }
+    for (const autotune::RunnerUp& rival : record.runners_up) {
+      if (rival.config == tunable.default_config || !tunable.space.violation(rival.config).empty())
+        continue;
+      const sched::KernelBinary kernel = tunable.compile(rival.config);
+      if (!fails(measure(*bench, kernel)))
+        verified.against_runner_up = bench->duel(incumbent, kernel);
+      break;
+    }
+    return verified;
+  }
+
+  static Measurement measure(autotune::Bench& bench, const sched::KernelBinary& kernel) {
+    return bench.measure(kernel, autotune::Effort::full, std::numeric_limits<double>::infinity());
+  }
+
+  const VerifyOptions& options_;
+  backends::KernelCache cache_;
+  backends::CompileOptions compile_;
+  std::unique_ptr<autotune::WorkerPool> pool_;
+  std::vector<std::vector<std::string>> rows_;
+  int regressions_ = 0;
+};
+
+}  // namespace
+
+std::string regression(const Verified& verified, double threshold) {
+  if (fails(verified.incumbent))
+    return str(autotune::name(verified.incumbent.status), ": ", verified.incumbent.reason);
+  if (verified.against_default && beats(*verified.against_default, threshold))
+    return "slower than the default";
+  if (verified.against_runner_up && beats(*verified.against_runner_up, threshold))
+    return "slower than the runner-up";
+  return "";
+}
+
+Command add_verify(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "verify",
+      "measures the records of graphs' kernels again, beside default and runner-up; "
+      "exits 1 when one is slower");
+  auto options = std::make_shared<VerifyOptions>();
+  add_graph_options(*app, options->graphs);
+  app->add_option("--device", options->device, "auto, cuda:N or vulkan:N");
+  app->add_option("--tuning", options->tuning, "folders or files of tuning records")
+      ->allow_extra_args(false);
+  app->add_option("--threshold", options->threshold_percent,
+                  "how much faster another config must be, in percent (default: 5)")
+      ->check(CLI::Range(0.0, 1000.0));
+  app->add_option("--seed", options->seed, "of the data");
+  return {app, [options] { return Verify(*options).run(); }};
+}
+
+}  // namespace tcc::tools
