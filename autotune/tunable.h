@@ -30,7 +30,8 @@ struct Tunable {
   sched::ConfigSpace space;
   sched::Config default_config;  // legal
   int launches = 1;              // of equal kernels in what is tuned
-  double flops = 0, bytes = 0;   // of one launch; 0: unknown, and then there is no roofline bound
+  double flops = 0, bytes = 0;   // of one launch; 0: unknown
+  double bound_seconds = 0;      // the roofline bound: no config can be faster; 0: unknown
 
   // The functions own what they need of this object's making, except where tunable_of says
   // otherwise. All but `job` are thread-safe.

@@ -1,13 +1,10 @@
 #include "autotune/tune.h"
 
-#include <oneapi/tbb/parallel_pipeline.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <map>
+#include <thread>
 
-#include "autotune/measure.h"
-#include "autotune/search.h"
+#include "autotune/sweep.h"
 #include "support/error.h"
 #include "support/hash.h"
 #include "support/parallel.h"
@@ -15,190 +12,135 @@
 namespace tcc::autotune {
 namespace {
 
-struct Candidate {
-  sched::Config config;
-  std::unique_ptr<runtime::LoadedKernel> kernel;  // null: it failed, or tuning stopped before
-  std::string failure;
+using Clock = std::chrono::steady_clock;
+
+// Kernels under way on one GPU: one is measured while the next ones compile.
+constexpr size_t kSweepsPerGpu = 3;
+
+// A device, and what measures on it.
+struct Station {
+  std::string name;
+  std::mutex mutex;  // one measurement at a time
+  std::unique_ptr<WorkerPool> workers;
+
+  std::unique_ptr<Bench> open(BenchJob job, const TuneOptions& options) {
+    if (!options.workers) return local_bench(runtime::open_device(name), std::move(job));
+    if (!workers) workers = make_worker_pool(name, options.worker);
+    return workers->bench(std::move(job));
+  }
 };
 
-class KernelTuner {
+class Tuning {
  public:
-  KernelTuner(std::shared_ptr<runtime::Device> device, const TuningTask& task,
-              const TuneOptions& options)
-      : device_(std::move(device)),
-        task_(task),
+  Tuning(std::span<const Tunable> tunables, bool is_cpu, std::span<const std::string> devices,
+         const TuneOptions& options)
+      : tunables_(tunables),
+        is_cpu_(is_cpu),
         options_(options),
-        space_(task.kernel_template->space(*task.region, device_->target())),
-        seed_(Hasher().add(options.seed).add(task.key.region).digest().low),
-        arena_(options.jobs > 0 ? std::min(options.jobs, parallelism()) : parallelism()) {}
-
-  KernelResult run() {
-    try {
-      measure_default();
-      search();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::internal) throw;
-      result_.error = error.what();
+        arena_(options.jobs > 0 ? std::min(options.jobs, parallelism()) : parallelism()),
+        results_(tunables.size()) {
+    if (devices.empty()) fail_input("no device to tune on");
+    for (const std::string& device : devices) {
+      stations_.push_back(std::make_unique<Station>());
+      stations_.back()->name = device;
     }
-    result_.device_lost = lost_;
-    if (best_) make_record();
-    return std::move(result_);
+    if (options.log.empty()) return;
+    if (options.resume)
+      history_ = read_trial_log(
+          options.log, options.warn ? options.warn : [](const auto&) {});
+    log_ = open_trial_log(options.log);
+  }
+
+  TuneResult run() {
+    std::vector<std::thread> threads;
+    for (const auto& station : stations_)
+      for (size_t i = 0; i < (is_cpu_ ? 1 : kSweepsPerGpu); ++i)
+        threads.emplace_back([this, &station] { work(*station); });
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+    return collect();
   }
 
  private:
-  bool stopped() const {
-    return lost_ || (options_.interrupted && *options_.interrupted) ||
-           std::chrono::steady_clock::now() >= options_.deadline;
-  }
-
-  std::unique_ptr<runtime::LoadedKernel> load(const sched::Config& config) const {
-    return device_->load(backends::compile_region(*task_.region, *task_.kernel_template, config,
-                                                  device_->target(), options_.compile));
-  }
-
-  void measure_default() {
-    result_.default_config =
-        task_.kernel_template->default_config(*task_.region, device_->target());
-    default_kernel_ = load(result_.default_config);
-    bench_.emplace(device_, *task_.region, seed_);
-    bench_->set_expected(*default_kernel_);
-    Measurement measured =
-        bench_->measure(*default_kernel_, std::numeric_limits<double>::infinity());
-    if (measured.status != Measurement::Status::measured)
-      fail_device("the default config: ", measured.reason);
-    result_.default_seconds = measured.seconds;
-    keep(result_.default_config, measured);
-  }
-
-  void search() {
-    auto searcher = random_search(space_, result_.default_config, options_.trials, seed_);
-    for (auto batch = searcher->next_batch(); !batch.empty() && !stopped();
-         batch = searcher->next_batch()) {
-      result_.planned += batch.size();
-      if (device_->target().is_cpu)
-        alternate(*searcher, batch);
-      else
-        overlap(*searcher, batch);
+  void work(Station& station) try {
+    for (size_t i = next_++; i < tunables_.size() && !stopped(); i = next_++) {
+      const SweepContext context{
+          options_,
+          is_cpu_,
+          arena_,
+          compiling_,
+          log_.get(),
+          log_mutex_,
+          history_,
+          events_mutex_,
+          station.mutex,
+          station.name,
+          [&](BenchJob job) { return station.open(std::move(job), options_); },
+          deadline(i)};
+      results_[i] = sweep(tunables_[i], context);
     }
+  } catch (...) {
+    std::lock_guard lock(events_mutex_);
+    if (!failure_) failure_ = std::current_exception();
   }
 
-  // Thread-safe.
-  Candidate compile(const sched::Config& config) const {
-    Candidate candidate{config, nullptr, ""};
-    if (stopped()) return candidate;
-    try {
-      candidate.kernel = load(config);
-    } catch (const Error& error) { candidate.failure = error.what(); }
-    return candidate;
+  bool stopped() {
+    if (options_.interrupted && *options_.interrupted) return true;
+    std::lock_guard lock(events_mutex_);
+    return failure_ != nullptr;
   }
 
-  // On a CPU device, compiling would slow down what is measured.
-  void alternate(Searcher& searcher, const std::vector<sched::Config>& batch) {
-    size_t some = 2 * static_cast<size_t>(arena_.max_concurrency());
-    for (size_t begin = 0; begin < batch.size() && !stopped(); begin += some) {
-      std::vector<Candidate> candidates(std::min(some, batch.size() - begin));
-      arena_.execute([&] {
-        parallel_for(0, static_cast<int64_t>(candidates.size()), 1, [&](int64_t from, int64_t to) {
-          for (auto i = static_cast<size_t>(from); i < static_cast<size_t>(to); ++i)
-            candidates[i] = compile(batch[begin + i]);
-        });
-      });
-      for (Candidate& candidate : candidates) measure(searcher, candidate);
+  // What is left of the budget is shared by the kernels that are left, on all devices at once.
+  Clock::time_point deadline(size_t index) const {
+    if (options_.budget_seconds <= 0) return Clock::time_point::max();
+    const double left =
+        options_.budget_seconds - std::chrono::duration<double>(Clock::now() - start_).count();
+    const auto at_once = static_cast<double>(stations_.size() * (is_cpu_ ? 1 : kSweepsPerGpu));
+    const double share = std::max(left, 0.0) *
+                         std::min(1.0, at_once / static_cast<double>(tunables_.size() - index));
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share));
+  }
+
+  TuneResult collect() {
+    TuneResult result;
+    for (std::optional<KernelResult>& kernel : results_) {
+      if (!kernel) continue;
+      if (kernel->record) result.records.add(*kernel->record);
+      result.kernels.push_back(std::move(*kernel));
     }
+    result.wall_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    result.compile_seconds = compiling_.sum_seconds();
+    result.compile_wall_seconds = compiling_.covered_seconds();
+    result.compile_threads = arena_.max_concurrency();
+    for (const auto& station : stations_)
+      if (station->workers) result.workers_replaced += station->workers->replaced();
+    result.interrupted = options_.interrupted && *options_.interrupted;
+    return result;
   }
 
-  // One thread at a time measures, in the batch's order, while the others compile; the number of
-  // kernels in memory is bounded.
-  void overlap(Searcher& searcher, const std::vector<sched::Config>& batch) {
-    size_t next = 0;
-    auto feed = [&](tbb::flow_control& control) -> size_t {
-      if (next == batch.size() || stopped()) control.stop();
-      return next++;
-    };
-    auto build = [&](size_t i) { return std::make_shared<Candidate>(compile(batch[i])); };
-    auto take = [&](const std::shared_ptr<Candidate>& candidate) { measure(searcher, *candidate); };
-    using Mode = tbb::filter_mode;
-    arena_.execute([&] {
-      tbb::parallel_pipeline(
-          2 * static_cast<size_t>(arena_.max_concurrency()),
-          tbb::make_filter<void, size_t>(Mode::serial_in_order, feed) &
-              tbb::make_filter<size_t, std::shared_ptr<Candidate>>(Mode::parallel, build) &
-              tbb::make_filter<std::shared_ptr<Candidate>, void>(Mode::serial_in_order, take));
-    });
-  }
-
-  void measure(Searcher& searcher, Candidate& candidate) {
-    if (stopped() || (!candidate.kernel && candidate.failure.empty())) return;
-    Measurement measured;
-    measured.reason = candidate.failure;
-    if (candidate.kernel) measured = bench_->measure(*candidate.kernel, result_.best_seconds);
-    candidate.kernel.reset();
-    count(candidate.config, measured, candidate.failure.empty());
-    bool usable = measured.status == Measurement::Status::measured;
-    if (usable) keep(candidate.config, measured);
-    searcher.report(candidate.config, usable || measured.status == Measurement::Status::slow
-                                          ? std::optional(measured.seconds)
-                                          : std::nullopt);
-    if (options_.progress) options_.progress(result_);
-  }
-
-  void count(const sched::Config& config, const Measurement& measured, bool compiled) {
-    using Status = Measurement::Status;
-    ++result_.tried;
-    result_.slow += measured.status == Status::slow;
-    result_.wrong += measured.status == Status::wrong;
-    result_.failed += measured.status == Status::failed;
-    std::string line = str(config.to_string(), ": ", measured.reason);
-    if (measured.status == Status::wrong && result_.first_wrong.empty()) result_.first_wrong = line;
-    if (measured.status != Status::failed) return;
-    if (result_.first_failure.empty()) result_.first_failure = line;
-    // A kernel that the device refused may have cost us the device.
-    if (!compiled) return;
-    Measurement again = bench_->measure(*default_kernel_, result_.default_seconds);
-    if (again.status == Measurement::Status::measured || again.status == Measurement::Status::slow)
-      return;
-    lost_ = true;
-    result_.error = str("the device fails since config ", line);
-  }
-
-  void keep(const sched::Config& config, const Measurement& measured) {
-    if (best_ && (measured.seconds > result_.best_seconds ||
-                  (measured.seconds == result_.best_seconds && config.hash() >= best_->hash())))
-      return;
-    best_ = config;
-    best_measured_ = measured;
-    result_.best_seconds = measured.seconds;
-  }
-
-  void make_record() {
-    Record record;
-    record.key = task_.key;
-    record.name = task_.region->name();
-    record.operands = operands_text(*task_.region);
-    record.environment = environment_of(space_, device_->target());
-    record.best = *best_;
-    record.seconds = best_measured_.seconds;
-    record.default_seconds = result_.default_seconds;
-    record.samples = best_measured_.samples;
-    record.error = best_measured_.error;
-    result_.record = std::move(record);
-  }
-
-  std::shared_ptr<runtime::Device> device_;
-  const TuningTask& task_;
+  std::span<const Tunable> tunables_;
+  bool is_cpu_;
   const TuneOptions& options_;
-  sched::ConfigSpace space_;
-  uint64_t seed_;
   tbb::task_arena arena_;
-  std::atomic<bool> lost_ = false;
-  std::unique_ptr<runtime::LoadedKernel> default_kernel_;
-  std::optional<RegionBench> bench_;
-  std::optional<sched::Config> best_;
-  Measurement best_measured_;
-  KernelResult result_;
+  std::vector<std::unique_ptr<Station>> stations_;
+  TrialHistory history_;
+  std::unique_ptr<TrialLog> log_;
+  std::mutex log_mutex_, events_mutex_;
+  Meter compiling_;
+  std::atomic<size_t> next_ = 0;
+  std::vector<std::optional<KernelResult>> results_;
+  std::exception_ptr failure_;
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
+
+size_t KernelResult::count(Measurement::Status status) const {
+  return static_cast<size_t>(
+      std::count_if(trials.begin(), trials.end(),
+                    [&](const LoggedTrial& trial) { return trial.result.status == status; }));
+}
 
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs,
                                      const sched::Target& target) {
@@ -222,9 +164,36 @@ std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs
   return tasks;
 }
 
-KernelResult tune_kernel(const std::shared_ptr<runtime::Device>& device, const TuningTask& task,
-                         const TuneOptions& options) {
-  return KernelTuner(device, task, options).run();
+TuneResult tune_tunables(std::span<const Tunable> tunables, bool is_cpu,
+                         std::span<const std::string> devices, const TuneOptions& options) {
+  return Tuning(tunables, is_cpu, devices, options).run();
+}
+
+TuneResult tune_tasks(std::span<const TuningTask> tasks, const sched::Target& target,
+                      std::span<const std::string> devices, const TuneOptions& options) {
+  std::vector<Tunable> tunables;
+  for (const TuningTask& task : tasks)
+    tunables.push_back(tunable_of(task, target, options.compile));
+  return tune_tunables(tunables, target.is_cpu, devices, options);
+}
+
+TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOptions& options) {
+  const std::shared_ptr<runtime::Device> opened = runtime::open_device(device);
+  std::vector<backends::Scheduled> graphs;
+  graphs.push_back(backends::schedule(graph, opened->target(), options.compile));
+  const std::vector<TuningTask> tasks = tuning_tasks(graphs, opened->target());
+  const std::string name = opened->name();
+  return tune_tasks(tasks, opened->target(), {&name, 1}, options);
+}
+
+std::vector<TuningTask> shard(std::span<const TuningTask> tasks, int index, int count) {
+  TCC_CHECK(index >= 0 && index < count, "shard ", index, " of ", count);
+  std::vector<TuningTask> part;
+  for (const TuningTask& task : tasks) {
+    const uint64_t hash = Hasher().add(task.key.kernel_template).add(task.key.region).digest().low;
+    if (hash % static_cast<uint64_t>(count) == static_cast<uint64_t>(index)) part.push_back(task);
+  }
+  return part;
 }
 
 }  // namespace tcc::autotune

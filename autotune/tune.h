@@ -15,6 +15,7 @@
 #include "autotune/records.h"
 #include "autotune/search.h"
 #include "autotune/trial_log.h"
+#include "autotune/tunable.h"
 #include "backends/pipeline.h"
 
 namespace tcc::autotune {
@@ -72,6 +73,7 @@ struct TuneOptions {
   std::filesystem::path log;  // appended to; "": no log
   bool resume = false;        // trials that the log holds are not measured again
   const std::atomic<bool>* interrupted = nullptr;  // asked between candidates
+  std::function<void(const std::string&)> warn;    // damaged lines of the log
   TuneEvents events;
 };
 
@@ -92,6 +94,11 @@ struct TuneResult {
 // all kernels: a device or log that cannot be opened.
 TuneResult tune_tasks(std::span<const TuningTask> tasks, const sched::Target& target,
                       std::span<const std::string> devices, const TuneOptions& options);
+
+// The same for tunables of any kind, such as users' own kernels. `is_cpu` as in the target: compile
+// and measure alternate.
+TuneResult tune_tunables(std::span<const Tunable> tunables, bool is_cpu,
+                         std::span<const std::string> devices, const TuneOptions& options);
 
 // All kernels of one graph on one device ("auto", "cuda:0", "vulkan:0").
 TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOptions& options = {});

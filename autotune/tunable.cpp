@@ -1,0 +1,59 @@
+#include "autotune/tunable.h"
+
+#include <algorithm>
+
+#include "autotune/tune.h"
+#include "scheduler/family.h"
+
+namespace tcc::autotune {
+namespace {
+
+// What must come from memory and go there. An element-wise kernel need not read more elements of an
+// input than it writes: a table that it looks rows up in, a tensor that it slices.
+double least_bytes(const sched::Region& region) {
+  double bytes = 0, written = 0;
+  for (const ir::Value* value : region.outputs) {
+    const auto elements = static_cast<double>(region.layout(value).elements);
+    bytes += elements * size_bytes(value->dtype());
+    written += elements;
+  }
+  for (const ir::Value* value : region.inputs) {
+    auto elements = static_cast<double>(region.layout(value).elements);
+    if (!region.anchor) elements = std::min(elements, written);
+    bytes += elements * size_bytes(value->dtype());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Tunable tunable_of(const TuningTask& task, const sched::Target& target,
+                   const backends::CompileOptions& options) {
+  const sched::Region& region = *task.region;
+  const sched::Template& kernel_template = *task.kernel_template;
+  Tunable tunable;
+  tunable.key = task.key;
+  tunable.name = region.name();
+  tunable.operands = operands_text(region);
+  tunable.output = ir::to_string(region.outputs.at(0)->type);
+  const sched::Family family = sched::family_of(region);
+  tunable.family = family_digits(family);
+  tunable.extents = family.extents;
+  tunable.space = kernel_template.space(region, target);
+  tunable.environment = environment_of(tunable.space, target);
+  tunable.default_config = kernel_template.default_config(region, target);
+  tunable.launches = task.launches;
+  const sched::Kernel kernel = kernel_template.lower(region, tunable.default_config, target);
+  tunable.flops = kernel.flops;
+  tunable.bytes = least_bytes(region);
+  tunable.bound_seconds =
+      std::max(tunable.bytes / target.bandwidth, tunable.flops / target.flops_f32);
+  tunable.compile = [&region, &kernel_template, target, options](const sched::Config& config) {
+    return backends::compile_region(region, kernel_template, config, target, options);
+  };
+  tunable.estimate = kernel_template.cost_model(region, target);
+  tunable.job = [&region](uint64_t seed) { return bench_job(region, seed); };
+  return tunable;
+}
+
+}  // namespace tcc::autotune
