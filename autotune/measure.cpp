@@ -1,258 +1,293 @@
-#include "autotune/measure.h"
-
+// local_bench: one job on one device in this process. Its buffers, filled with random data, and
+// what kernels do with them.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
 
+#include "autotune/bench.h"
+#include "autotune/clocks.h"
 #include "autotune/gate.h"
-#include "autotune/random_words.h"
-#include "ir/tensor.h"
+#include "autotune/sampling.h"
+#include "autotune/statistics.h"
 #include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
+namespace {
 
 using runtime::BoundLaunch;
 using runtime::LoadedKernel;
-
-// The expected bytes and those of the last run, guards included.
-struct RegionBench::Output {
-  DType dtype;
-  int64_t bytes = 0;
-  std::vector<std::byte> expected, got;
-
-  std::span<const std::byte> inner(const std::vector<std::byte>& all) const;
-};
-
-namespace {
+using sched::KernelBinary;
 
 constexpr int64_t kGuardBytes = 256;  // keeps the alignment of the output
 constexpr std::byte kPoison{0xff};    // NaN in every float type
 constexpr size_t kMostSets = 32;
-constexpr double kSlow = 10;            // times the best
-constexpr double kTimingSeconds = 0.2;  // of one candidate
-constexpr double kTimerTick = 1e-9;     // no kernel takes no time
-constexpr int kFewestSamples = 3, kMostSamples = 50;
+constexpr double kSlow = 10;         // times the best
+constexpr double kTimerTick = 1e-9;  // no kernel takes no time
 
-int64_t buffer_bytes(const sched::Region& region, const ir::Value* value) {
-  return region.layout(value).elements * size_bytes(value->dtype());
+// Inside a handler.
+Measurement refused(const Error& error) {
+  // A bug of tcc's is no verdict on a kernel.
+  if (error.kind() == ErrorKind::internal) throw;
+  Measurement result;
+  result.reason = error.what();
+  return result;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+void summarize(Measurement& result, std::vector<double> samples) {
+  result.status = Measurement::Status::measured;
+  for (double& sample : samples) sample = std::max(sample, kTimerTick);
+  result.seconds = median(samples);
+  const Interval interval = median_interval(samples);
+  result.low = interval.low;
+  result.high = interval.high;
+  result.samples = std::move(samples);
 }
 
-// Random elements. Large buffers repeat a pattern whose length is a prime: no stride of a kernel is
-// a multiple of it, so a wrong address gives a wrong value.
-std::vector<std::byte> random_bytes(const ir::Value& value, int64_t bytes, double low, double high,
-                                    uint64_t seed) {
-  constexpr int64_t kPattern = 1000003;
-  DType dtype = value.dtype();
-  auto [first, last] = value.random_range.value_or(std::pair<int64_t, int64_t>{0, 100});
-  if (dtype == DType::boolean) {
-    first = 0;
-    last = 2;
-  }
-  int64_t count = std::min(bytes / size_bytes(dtype), kPattern);
-  RandomWords random(seed);
-  uint64_t span = std::max<uint64_t>(static_cast<uint64_t>(last) - static_cast<uint64_t>(first), 1);
-  std::vector<double> numbers;
-  std::vector<int64_t> integers;
-  for (int64_t i = 0; i < count; ++i) {
-    if (is_float(dtype))
-      numbers.push_back(random.uniform(low, high));
-    else
-      integers.push_back(static_cast<int64_t>(static_cast<uint64_t>(first) + random.below(span)));
-  }
-  std::vector<std::byte> data(static_cast<size_t>(bytes));
-  if (is_float(dtype))
-    convert(numbers.data(), DType::f64, data.data(), dtype, count);
-  else
-    convert(integers.data(), DType::i64, data.data(), dtype, count);
-  size_t pattern = static_cast<size_t>(count * size_bytes(dtype));
-  for (size_t at = pattern; at < data.size(); at += pattern)
-    std::memcpy(&data[at], data.data(), std::min(pattern, data.size() - at));
-  return data;
+class LocalBench final : public Bench {
+ public:
+  LocalBench(std::shared_ptr<runtime::Device> device, BenchJob job);
+
+  Measurement baseline(const KernelBinary& kernel) override;
+  Measurement measure(const KernelBinary& kernel, Effort effort, double best_seconds) override;
+  std::pair<Measurement, Measurement> duel(const KernelBinary& incumbent,
+                                           const KernelBinary& challenger) override;
+
+ private:
+  // The expected bytes and those of the last run, guards included.
+  struct Output {
+    int64_t bytes = 0;
+    std::vector<std::byte> expected, got;
+    std::span<const std::byte> inner(const std::vector<std::byte>& all) const {
+      return std::span(all).subspan(kGuardBytes, static_cast<size_t>(bytes));
+    }
+  };
+
+  void allocate();
+  void fill_inputs();
+  std::unique_ptr<LoadedKernel> load(const KernelBinary& kernel) const;
+  BoundLaunch launch(const LoadedKernel& kernel, size_t set) const;
+  double time_once(const LoadedKernel& kernel);
+  // Runs the kernel once on poisoned outputs and reads them. Its time says little: a software
+  // device translates a kernel at its first launch.
+  void run_poisoned(const LoadedKernel& kernel);
+  // Guards, the expected outputs and the reference: into status, error and reason.
+  bool check(Measurement& result) const;
+  void time(Measurement& result, const LoadedKernel& kernel, Effort effort, double about_seconds);
+
+  const std::shared_ptr<runtime::Device> device_;
+  const BenchJob job_;
+  const std::unique_ptr<runtime::Stream> stream_;
+  // One set after the other, each the job's inputs, then its outputs.
+  std::vector<std::unique_ptr<runtime::Buffer>> buffers_;
+  std::vector<Output> outputs_;
+  size_t sets_ = 1, per_set_ = 0, next_set_ = 0;
+  bool has_expected_ = false;
+};
+
+LocalBench::LocalBench(std::shared_ptr<runtime::Device> device, BenchJob job)
+    : device_(std::move(device)), job_(std::move(job)), stream_(device_->create_stream()) {
+  allocate();
+  fill_inputs();
 }
 
-bool all_finite(std::span<const std::byte> bytes, DType dtype) {
-  auto size = static_cast<size_t>(size_bytes(dtype));
-  for (size_t at = 0; at + size <= bytes.size(); at += size) {
-    double value;
-    convert(&bytes[at], dtype, &value, DType::f64, 1);
-    if (!std::isfinite(value)) return false;
-  }
-  return true;
+int64_t bytes_of(DType dtype, int64_t elements) {
+  const auto bytes = checked_mul(elements, size_bytes(dtype));
+  if (!bytes || *bytes < 0) fail_input("a buffer of ", elements, " ", name(dtype), "s");
+  return *bytes;
 }
 
-}  // namespace
-
-std::span<const std::byte> RegionBench::Output::inner(const std::vector<std::byte>& all) const {
-  return std::span(all).subspan(kGuardBytes, static_cast<size_t>(bytes));
-}
-
-RegionBench::RegionBench(std::shared_ptr<runtime::Device> device, const sched::Region& region,
-                         uint64_t seed)
-    : device_(std::move(device)),
-      region_(region),
-      seed_(seed),
-      combined_(combined_values(region)),
-      stream_(device_->create_stream()) {
-  int64_t total = 0;
-  for (const ir::Value* value : region.inputs) total += buffer_bytes(region, value);
-  for (const ir::Value* value : region.outputs) {
-    int64_t bytes = buffer_bytes(region, value);
-    total += bytes;
-    outputs_.push_back({value->dtype(), bytes, {}, {}});
+void LocalBench::allocate() {
+  double total = 1;
+  for (const BenchInput& input : job_.inputs)
+    total += static_cast<double>(bytes_of(input.dtype, input.elements));
+  for (const BenchOutput& output : job_.outputs) {
+    outputs_.push_back({bytes_of(output.dtype, output.elements), {}, {}});
+    total += static_cast<double>(outputs_.back().bytes);
   }
   // More than twice the cache between two uses of one buffer; at most a quarter of the memory.
   const sched::Target& target = device_->target();
   if (!target.is_cpu) {
-    total = std::max<int64_t>(total, 1);
-    int64_t wanted = std::min<int64_t>(ceil_div(2 * target.l2_bytes, total) + 1, kMostSets);
-    sets_ =
-        static_cast<size_t>(std::clamp<int64_t>(device_->memory_bytes() / 4 / total, 1, wanted));
+    const double wanted = std::ceil(2 * static_cast<double>(target.l2_bytes) / total) + 1;
+    const double fitting = static_cast<double>(device_->memory_bytes()) / 4 / total;
+    sets_ = static_cast<size_t>(std::clamp(std::min(wanted, fitting), 1.0, double{kMostSets}));
   }
+  per_set_ = job_.inputs.size() + job_.outputs.size();
   for (size_t set = 0; set < sets_; ++set) {
-    for (const ir::Value* value : region.inputs)
-      buffers_.push_back(device_->allocate(std::max<int64_t>(buffer_bytes(region, value), 1)));
+    for (const BenchInput& input : job_.inputs)
+      buffers_.push_back(
+          device_->allocate(std::max<int64_t>(bytes_of(input.dtype, input.elements), 1)));
     for (const Output& output : outputs_)
       buffers_.push_back(device_->allocate(output.bytes + 2 * kGuardBytes));
   }
 }
 
-RegionBench::~RegionBench() = default;
-
-void RegionBench::fill_inputs(double low, double high) {
-  size_t per_set = buffers_.size() / sets_;
-  for (size_t i = 0; i < region_.inputs.size(); ++i) {
-    const ir::Value* value = region_.inputs[i];
-    std::vector<std::byte> data =
-        random_bytes(*value, buffer_bytes(region_, value), low, high, seed_ + i);
+void LocalBench::fill_inputs() {
+  for (size_t i = 0; i < job_.inputs.size(); ++i) {
+    const std::vector<std::byte> data = input_data(job_, i);
     for (size_t set = 0; set < sets_; ++set)
-      if (!data.empty()) stream_->copy_to_device(*buffers_[set * per_set + i], 0, data);
+      if (!data.empty()) stream_->copy_to_device(*buffers_[set * per_set_ + i], 0, data);
   }
 }
 
-void RegionBench::poison_outputs() {
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    runtime::Buffer& buffer = *buffers_[region_.inputs.size() + i];
+std::unique_ptr<LoadedKernel> LocalBench::load(const KernelBinary& kernel) const {
+  if (static_cast<size_t>(std::max(kernel.num_arguments, 0)) != per_set_)
+    fail_input("a kernel of ", kernel.num_arguments, " arguments where '", job_.name, "' has ",
+               per_set_);
+  return device_->load(kernel);
+}
+
+BoundLaunch LocalBench::launch(const LoadedKernel& kernel, size_t set) const {
+  BoundLaunch launch{&kernel, {}};
+  for (size_t i = 0; i < per_set_; ++i) {
+    const uint64_t inner = i < job_.inputs.size() ? 0 : kGuardBytes;
+    launch.arguments.push_back(buffers_[set * per_set_ + i]->address() + inner);
+  }
+  return launch;
+}
+
+double LocalBench::time_once(const LoadedKernel& kernel) {
+  const BoundLaunch once = launch(kernel, 0);
+  return stream_->time_each({&once, 1}).at(0);
+}
+
+void LocalBench::run_poisoned(const LoadedKernel& kernel) {
+  const size_t first_output = job_.inputs.size();
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    runtime::Buffer& buffer = *buffers_[first_output + k];
     stream_->fill(buffer, 0, buffer.bytes(), static_cast<uint8_t>(kPoison));
   }
-}
-
-void RegionBench::read_outputs() {
+  const BoundLaunch once = launch(kernel, 0);
+  stream_->run({&once, 1});
   stream_->synchronize();
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    Output& output = outputs_[i];
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    Output& output = outputs_[k];
     output.got.resize(static_cast<size_t>(output.bytes + 2 * kGuardBytes));
-    stream_->copy_to_host(output.got, *buffers_[region_.inputs.size() + i], 0);
+    stream_->copy_to_host(output.got, *buffers_[first_output + k], 0);
   }
 }
 
-std::string RegionBench::guard_damage() {
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const std::vector<std::byte>& got = outputs_[i].got;
-    auto clean = [](auto begin, auto end) {
-      return std::all_of(begin, end, [](std::byte b) { return b == kPoison; });
-    };
-    if (!clean(got.begin(), got.begin() + kGuardBytes) ||
-        !clean(got.end() - kGuardBytes, got.end()))
-      return str("wrote outside output ", i);
-  }
-  return "";
-}
-
-bool RegionBench::expected_is_finite() const {
-  return std::all_of(outputs_.begin(), outputs_.end(), [](const Output& output) {
-    return !is_float(output.dtype) || all_finite(output.inner(output.expected), output.dtype);
-  });
-}
-
-std::vector<BoundLaunch> RegionBench::launches(const LoadedKernel& kernel, size_t count) const {
-  std::vector<BoundLaunch> launches(count, {&kernel, {}});
-  size_t per_set = buffers_.size() / sets_;
-  for (size_t n = 0; n < count; ++n)
-    for (size_t i = 0; i < per_set; ++i) {
-      runtime::DeviceAddress address = buffers_[n % sets_ * per_set + i]->address();
-      if (i >= region_.inputs.size()) address += kGuardBytes;
-      launches[n].arguments.push_back(address);
-    }
-  return launches;
-}
-
-double RegionBench::time_once(const LoadedKernel& kernel) {
-  return stream_->time_each(launches(kernel, 1)).at(0);
-}
-
-std::vector<double> RegionBench::time_many(const LoadedKernel& kernel, double about_seconds) {
-  double fitting = kTimingSeconds / std::max(about_seconds, 1e-9);
-  auto count = static_cast<size_t>(std::clamp<double>(fitting, kFewestSamples, kMostSamples));
-  // The gate's run of a long kernel has warmed the device up.
-  std::ptrdiff_t warm_ups = about_seconds < 0.01 ? 2 : 0;
-  std::vector<double> samples =
-      stream_->time_each(launches(kernel, count + static_cast<size_t>(warm_ups)));
-  samples.erase(samples.begin(), samples.begin() + warm_ups);
-  return samples;
-}
-
-void RegionBench::set_expected(const LoadedKernel& kernel) {
-  for (auto [low, high] : {std::pair{-1.0, 1.0}, {0.1, 1.0}}) {
-    fill_inputs(low, high);
-    poison_outputs();
-    stream_->run(launches(kernel, 1));
-    read_outputs();
-    if (std::string damage = guard_damage(); !damage.empty())
-      fail_device("the default config ", damage);
-    for (Output& output : outputs_) output.expected = output.got;
-    if (expected_is_finite()) return;
-  }
-}
-
-Measurement RegionBench::measure_or_throw(const LoadedKernel& kernel, double best_seconds) {
-  Measurement result;
-  poison_outputs();
-  double first = time_once(kernel);
-  read_outputs();
+bool LocalBench::check(Measurement& result) const {
   result.status = Measurement::Status::wrong;
-  result.reason = guard_damage();
-  if (!result.reason.empty()) return result;
-  for (const Output& output : outputs_) {
-    GateResult gate = compare_with(output.inner(output.expected), output.inner(output.got),
-                                   output.dtype, combined_);
-    result.error = std::max(result.error, gate.error);
-    result.reason = gate.reason;
-    if (!gate.pass) return result;
+  const auto clean = [](auto begin, auto end) {
+    return std::all_of(begin, end, [](std::byte b) { return b == kPoison; });
+  };
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    const std::vector<std::byte>& got = outputs_[k].got;
+    if (clean(got.begin(), got.begin() + kGuardBytes) && clean(got.end() - kGuardBytes, got.end()))
+      continue;
+    result.reason = str("wrote outside output ", k);
+    return false;
   }
-  // The first run may hold a software device's last translation of the kernel.
-  if (first > kSlow * best_seconds) {
-    double again = time_once(kernel);
-    if (again > kSlow * best_seconds) {
-      result.status = Measurement::Status::slow;
-      result.seconds = std::max(again, kTimerTick);
-      result.samples = 1;
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    const Output& output = outputs_[k];
+    std::vector<GateResult> gates;
+    if (has_expected_)
+      gates.push_back(compare_with(output.inner(output.expected), output.inner(output.got),
+                                   job_.outputs[k], job_.combined));
+    // The null device computes nothing that could be right.
+    if (device_->target().api != sched::Api::null)
+      gates.push_back(compare_with_reference(job_, k, output.inner(output.got)));
+    for (const GateResult& gate : gates) {
+      result.error = std::max(result.error, gate.error);
+      result.reason =
+          outputs_.size() > 1 && !gate.pass ? str("output ", k, ": ", gate.reason) : gate.reason;
+      if (!gate.pass) return false;
+    }
+  }
+  return true;
+}
+
+void LocalBench::time(Measurement& result, const LoadedKernel& kernel, Effort effort,
+                      double about_seconds) {
+  const auto run = [&](size_t count) {
+    std::vector<BoundLaunch> launches;
+    for (size_t n = 0; n < count; ++n) launches.push_back(launch(kernel, next_set_++ % sets_));
+    return stream_->time_each(launches);
+  };
+  summarize(result, take_samples(run, effort, about_seconds));
+  result.clocks = read_clocks(device_->pci_address());
+}
+
+Measurement LocalBench::baseline(const KernelBinary& binary) {
+  try {
+    Measurement result;
+    const auto kernel = load(binary);
+    has_expected_ = false;
+    run_poisoned(*kernel);
+    if (!check(result)) {
+      result.reason = str("the default kernel: ", result.reason);
       return result;
     }
-    first = again;
-  }
-  std::vector<double> samples = time_many(kernel, first);
-  result.status = Measurement::Status::measured;
-  result.samples = static_cast<int64_t>(samples.size());
-  result.seconds = std::max(median(std::move(samples)), kTimerTick);
-  return result;
+    for (Output& output : outputs_) output.expected = std::move(output.got);
+    has_expected_ = true;
+    time(result, *kernel, Effort::full, time_once(*kernel));
+    return result;
+  } catch (const Error& error) { return refused(error); }
 }
 
-Measurement RegionBench::measure(const LoadedKernel& kernel, double best_seconds) {
+Measurement LocalBench::measure(const KernelBinary& binary, Effort effort, double best_seconds) {
+  TCC_CHECK(has_expected_, job_.name, " is measured without a baseline");
   try {
-    return measure_or_throw(kernel, best_seconds);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
     Measurement result;
-    result.reason = error.what();
+    const auto kernel = load(binary);
+    run_poisoned(*kernel);
+    if (!check(result)) return result;
+    const double about = time_once(*kernel);
+    if (about > kSlow * best_seconds) {
+      summarize(result, {about});
+      result.status = Measurement::Status::slow;
+      result.reason = str("more than ", kSlow, " times slower than the best");
+      return result;
+    }
+    time(result, *kernel, effort, about);
     return result;
+  } catch (const Error& error) { return refused(error); }
+}
+
+std::pair<Measurement, Measurement> LocalBench::duel(const KernelBinary& incumbent,
+                                                     const KernelBinary& challenger) {
+  try {
+    const auto a = load(incumbent), b = load(challenger);
+    // a b b a a b b ...: neither always follows the other.
+    const auto run = [&](size_t count) {
+      std::vector<BoundLaunch> launches;
+      for (size_t n = 0; n < 2 * count; ++n)
+        launches.push_back(launch(n % 4 == 0 || n % 4 == 3 ? *a : *b, next_set_++ % sets_));
+      const std::vector<double> seconds = stream_->time_each(launches);
+      SamplePairs pairs;
+      for (size_t n = 0; n < seconds.size(); ++n)
+        (n % 4 == 0 || n % 4 == 3 ? pairs.first : pairs.second).push_back(seconds[n]);
+      return pairs;
+    };
+    run(1);  // translates them
+    const double about = (time_once(*a) + time_once(*b)) / 2;
+    SamplePairs samples = take_pairs(run, about);
+    std::pair<Measurement, Measurement> results;
+    summarize(results.first, std::move(samples.first));
+    summarize(results.second, std::move(samples.second));
+    results.first.clocks = results.second.clocks = read_clocks(device_->pci_address());
+    return results;
+  } catch (const Error& error) { return {refused(error), refused(error)}; }
+}
+
+}  // namespace
+
+std::string_view name(Measurement::Status status) {
+  using Status = Measurement::Status;
+  switch (status) {
+    case Status::measured: return "measured";
+    case Status::slow: return "slow";
+    case Status::wrong: return "wrong";
+    case Status::refused: return "refused";
+    case Status::hung: return "hung";
+    case Status::crashed: return "crashed";
   }
+  throw InternalError("unknown status of a measurement");
+}
+
+std::unique_ptr<Bench> local_bench(std::shared_ptr<runtime::Device> device, BenchJob job) {
+  return std::make_unique<LocalBench>(std::move(device), std::move(job));
 }
 
 }  // namespace tcc::autotune

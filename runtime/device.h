@@ -71,6 +71,7 @@ class Device {
   virtual const sched::Target& target() const = 0;
   virtual std::string name() const = 0;  // "cuda:0", "vulkan:1", "null"
   virtual int64_t memory_bytes() const = 0;
+  virtual std::string pci_address() const { return ""; }  // "0000:3b:00.0"; "": unknown or none
 
   // Throws Error(device) when memory is out: nothing else is lost.
   virtual std::unique_ptr<Buffer> allocate(int64_t bytes) = 0;

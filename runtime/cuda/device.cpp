@@ -21,6 +21,7 @@ class CudaDevice final : public Device {
   const sched::Target& target() const override { return properties_.target; }
   std::string name() const override { return context_->name(); }
   int64_t memory_bytes() const override { return properties_.memory_bytes; }
+  std::string pci_address() const override { return properties_.pci_address; }
 
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
     return std::make_unique<CudaBuffer>(context_, bytes);

@@ -98,6 +98,7 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuDeviceGetCount, (int* count))                                                               \
   F(cuDeviceGet, (CUdevice * device, int ordinal))                                                \
   F(cuDeviceGetName, (char* name, int bytes, CUdevice device))                                    \
+  F(cuDeviceGetPCIBusId, (char* address, int bytes, CUdevice device))                             \
   F(cuDeviceGetAttribute, (int* value, CUdevice_attribute attribute, CUdevice device))            \
   F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                       \
   F(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                             \

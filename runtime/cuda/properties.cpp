@@ -31,6 +31,11 @@ class Reader {
     check(api_.cuDeviceGetName(name, sizeof name, device_), "cuDeviceGetName");
     return name;
   }
+  std::string pci_address() const {
+    char address[32] = {};
+    check(api_.cuDeviceGetPCIBusId(address, sizeof address, device_), "cuDeviceGetPCIBusId");
+    return address;
+  }
   int64_t memory_bytes() const {
     size_t bytes = 0;
     check(api_.cuDeviceTotalMem_v2(&bytes, device_), "cuDeviceTotalMem");
@@ -108,6 +113,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
                                  reader.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
   Properties properties;
   properties.memory_bytes = reader.memory_bytes();
+  properties.pci_address = reader.pci_address();
 
   sched::Target& target = properties.target;
   target.api = sched::Api::cuda;

@@ -12,6 +12,7 @@ namespace tcc::runtime::cuda {
 struct Properties {
   sched::Target target;
   int64_t memory_bytes = 0;
+  std::string pci_address;
 
   std::string description() const;  // "NVIDIA H200, sm_90a, 132 SMs, 139.8 GiB"
 };

@@ -18,6 +18,7 @@ class VulkanDevice final : public Device {
   const sched::Target& target() const override { return core_->physical().target; }
   std::string name() const override { return core_->name(); }
   int64_t memory_bytes() const override { return core_->physical().memory_bytes; }
+  std::string pci_address() const override { return core_->physical().pci_address; }
 
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
     return std::make_unique<VulkanBuffer>(core_, bytes);

@@ -22,6 +22,7 @@ struct Properties {
   VkPhysicalDeviceMaintenance4Properties maintenance4{};
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{};
   VkPhysicalDeviceShaderCorePropertiesAMD amd{};
+  VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
   const VkPhysicalDeviceLimits& limits() const { return core.properties.limits; }
 };
 
@@ -68,7 +69,10 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
     last = append(last, properties.nvidia,
                   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
   if (physical.has_extension(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME))
-    append(last, properties.amd, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD);
+    last =
+        append(last, properties.amd, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD);
+  if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
+    append(last, properties.pci, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
   vk.GetPhysicalDeviceProperties2(physical.handle, &properties.core);
 }
 
@@ -135,6 +139,13 @@ int64_t largest_buffer(const Properties& properties, int64_t heap_bytes) {
   if (properties.maintenance4.maxBufferSize > 0)
     bytes = std::min<uint64_t>(bytes, properties.maintenance4.maxBufferSize);
   return std::min(static_cast<int64_t>(bytes), heap_bytes);
+}
+
+std::string pci_address(const VkPhysicalDevicePCIBusInfoPropertiesEXT& pci) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", pci.pciDomain, pci.pciBus, pci.pciDevice,
+                pci.pciFunction);
+  return text;
 }
 
 int64_t host_memory_bytes() {
@@ -270,6 +281,8 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   fill_subgroup_sizes(physical, properties);
   fill_limits(physical, properties);
   fill_memory(vk, physical, properties);
+  if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
+    physical.pci_address = pci_address(properties.pci);
   guess_throughput(physical.target, class_of(basic.deviceType), count_compute_units(properties));
   return physical;
 }

@@ -35,6 +35,7 @@ struct Physical {
   uint32_t max_allocations = 0;
   VkPhysicalDeviceMemoryProperties memory{};
   int64_t memory_bytes = 0;  // of the heap that buffers come from; of the host for a CPU device
+  std::string pci_address;   // "0000:3b:00.0"; "" where the driver does not tell
   sched::Target target;
 
   bool has_extension(const char* name) const { return extensions.count(name) > 0; }

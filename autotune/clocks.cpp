@@ -1,0 +1,73 @@
+#include "autotune/clocks.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tcc::autotune {
+namespace {
+
+// As in nvml.h; every function returns 0 for success.
+struct Nvml {
+  using Handle = struct nvmlDevice_st*;
+  static constexpr int kSmClock = 1, kMemoryClock = 2;
+  int (*init)() = nullptr;
+  int (*find)(const char* pci_address, Handle* device) = nullptr;
+  int (*clock)(Handle device, int type, unsigned* mhz) = nullptr;
+  int (*throttle_reasons)(Handle device, unsigned long long* reasons) = nullptr;
+  bool usable = false;
+
+  Nvml() {
+    void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    const auto load = [&](auto& function, const char* symbol) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, symbol));
+      return function != nullptr;
+    };
+    usable = load(init, "nvmlInit_v2") && load(find, "nvmlDeviceGetHandleByPciBusId_v2") &&
+             load(clock, "nvmlDeviceGetClockInfo") &&
+             load(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons") && init() == 0;
+  }
+};
+
+struct Reason {
+  unsigned long long bit;
+  std::string_view name;
+};
+// An idle GPU (bit 0) is no reason: at the end of a measurement it is.
+constexpr std::array kReasons = {
+    Reason{0x2, "application clocks"},
+    Reason{0x4, "power cap"},
+    Reason{0x8, "hardware slowdown"},
+    Reason{0x10, "sync boost"},
+    Reason{0x20, "thermal"},
+    Reason{0x40, "hardware thermal"},
+    Reason{0x80, "hardware power brake"},
+    Reason{0x100, "display clocks"},
+};
+
+}  // namespace
+
+Clocks read_clocks(const std::string& pci_address) {
+  static const Nvml nvml;
+  Clocks clocks;
+  Nvml::Handle device = nullptr;
+  if (pci_address.empty() || !nvml.usable || nvml.find(pci_address.c_str(), &device) != 0)
+    return clocks;
+  unsigned mhz = 0;
+  if (nvml.clock(device, Nvml::kSmClock, &mhz) == 0) clocks.sm_mhz = mhz;
+  if (nvml.clock(device, Nvml::kMemoryClock, &mhz) == 0) clocks.memory_mhz = mhz;
+  unsigned long long reasons = 0;
+  if (nvml.throttle_reasons(device, &reasons) != 0) return clocks;
+  for (const Reason& reason : kReasons) {
+    if (!(reasons & reason.bit)) continue;
+    if (!clocks.throttle.empty()) clocks.throttle += ", ";
+    clocks.throttle += reason.name;
+  }
+  return clocks;
+}
+
+}  // namespace tcc::autotune

@@ -1,0 +1,14 @@
+// NVIDIA GPUs' clocks, from NVML (libnvidia-ml.so.1, opened at run time).
+#pragma once
+
+#include <string>
+
+#include "autotune/bench.h"
+
+namespace tcc::autotune {
+
+// Of the GPU at a PCI address ("0000:3b:00.0"), now; all unknown where NVML is missing or does not
+// know the address. Thread-safe.
+Clocks read_clocks(const std::string& pci_address);
+
+}  // namespace tcc::autotune

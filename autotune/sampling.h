@@ -1,0 +1,29 @@
+// How many samples of a kernel's time are taken: warm-up until they are stable, then as many as the
+// effort asks for.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "autotune/search.h"
+
+namespace tcc::autotune {
+
+// Runs a kernel `count` times; the device's seconds of each run.
+using SampleFn = std::function<std::vector<double>(size_t count)>;
+
+// The samples, in order. `about_seconds` is what one run took. quick: 3 to 5; full: until the 95 %
+// interval of the median is within 1 %, at most 50 or what fits into 0.2 s, at least 3. Runs of 10
+// ms and more need no warm-up: whoever knows what one takes has run it.
+std::vector<double> take_samples(const SampleFn& run, Effort effort, double about_seconds);
+
+// Runs two kernels `count` times each, interleaved; the seconds of each run, by kernel.
+using SamplePairs = std::pair<std::vector<double>, std::vector<double>>;
+using SamplePairsFn = std::function<SamplePairs(size_t count)>;
+
+// As take_samples at full effort, until both intervals are that narrow, for twice the time.
+SamplePairs take_pairs(const SamplePairsFn& run, double about_seconds);
+
+}  // namespace tcc::autotune
