@@ -186,13 +186,16 @@ TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOpt
   return tune_tasks(tasks, opened->target(), {&name, 1}, options);
 }
 
-std::vector<TuningTask> shard(std::span<const TuningTask> tasks, int index, int count) {
+bool in_shard(const RecordKey& key, int index, int count) {
   TCC_CHECK(index >= 0 && index < count, "shard ", index, " of ", count);
+  const uint64_t hash = Hasher().add(key.kernel_template).add(key.region).digest().low;
+  return hash % static_cast<uint64_t>(count) == static_cast<uint64_t>(index);
+}
+
+std::vector<TuningTask> shard(std::span<const TuningTask> tasks, int index, int count) {
   std::vector<TuningTask> part;
-  for (const TuningTask& task : tasks) {
-    const uint64_t hash = Hasher().add(task.key.kernel_template).add(task.key.region).digest().low;
-    if (hash % static_cast<uint64_t>(count) == static_cast<uint64_t>(index)) part.push_back(task);
-  }
+  for (const TuningTask& task : tasks)
+    if (in_shard(task.key, index, count)) part.push_back(task);
   return part;
 }
 

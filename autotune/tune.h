@@ -103,8 +103,11 @@ TuneResult tune_tunables(std::span<const Tunable> tunables, bool is_cpu,
 // All kernels of one graph on one device ("auto", "cuda:0", "vulkan:0").
 TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOptions& options = {});
 
-// The part of `tasks` that shard `index` of `count` tunes: by key, so that it is the same on every
+// Whether shard `index` of `count` tunes the kernel: by key, so that it is the same on every
 // machine.
+bool in_shard(const RecordKey& key, int index, int count);
+
+// The part of `tasks` that is in the shard.
 std::vector<TuningTask> shard(std::span<const TuningTask> tasks, int index, int count);
 
 }  // namespace tcc::autotune

@@ -1,6 +1,8 @@
 #include "tools/tune/live_table.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
 #include "support/error.h"
 #include "tools/program.h"
@@ -223,13 +225,24 @@ void LiveView::update(const KernelResult& kernel, bool finished) {
   table_.update(kernel, finished);
 }
 
+void LiveView::say(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  said_ += printable(text) + "\n";
+}
+
 void LiveView::draw_until_stopped() {
   std::unique_lock lock(mutex_);
-  while (!stopped_) {
+  for (bool last = false; !last;) {
+    last = stopped_;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
     const std::vector<std::string> frame = table_.frame(LiveLines::size(), elapsed.count());
+    const std::string said = std::exchange(said_, "");
     lock.unlock();  // a terminal that was stopped must not stop the sweep
-    lines_.draw(frame);
+    if (!said.empty()) {
+      lines_.clear();
+      std::fwrite(said.data(), 1, said.size(), stderr);
+    }
+    if (!last) lines_.draw(frame);
     lock.lock();
     wake_.wait_for(lock, kRedraw, [this] { return stopped_; });
   }

@@ -75,6 +75,8 @@ class LiveView {
   LiveView& operator=(const LiveView&) = delete;
 
   autotune::TuneEvents events();  // to be outlived by this object
+  // A line above the table.
+  void say(const std::string& text);
 
  private:
   void update(const autotune::KernelResult& kernel, bool finished);
@@ -83,8 +85,9 @@ class LiveView {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopped_ = false;
+  std::string said_;  // and not printed yet
   LiveTable table_;
-  LiveLines lines_;
+  LiveLines lines_;  // the drawer's alone
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::thread drawer_;  // last: it uses all others
 };

@@ -18,6 +18,8 @@ void add_graph_options(CLI::App& app, GraphOptions& options) {
 
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   add_graph_options(app, options.graphs);
+  app.add_option("--kernel", options.kernels, "a kernel file (.yaml) of your own to tune; several")
+      ->allow_extra_args(false);
   app.add_option("--device", options.devices,
                  "auto, cuda:N or vulkan:N; several of one kind: cuda:0,cuda:1")
       ->delimiter(',')
@@ -50,9 +52,8 @@ autotune::SearchKind parse_search_kind(const std::string& text) {
   return *kind;
 }
 
-std::vector<Dims> parse_dim_lists(const std::vector<std::string>& texts) {
+DimLists::DimLists(const std::vector<std::string>& texts) {
   constexpr size_t kMost = 1024;
-  std::vector<Dims> all = {{}};
   for (const std::string& text : texts) {
     const size_t equal = std::min(text.find('='), text.size());
     const std::string name = text.substr(0, equal),
@@ -61,39 +62,45 @@ std::vector<Dims> parse_dim_lists(const std::vector<std::string>& texts) {
     for (size_t begin = 0, end; begin <= values.size(); begin = end + 1) {
       end = std::min(values.find(',', begin), values.size());
       const Dims one = parse_dims({name + "=" + values.substr(begin, end - begin)});
-      for (Dims dims : all) {
+      for (Dims dims : all_) {
         if (!dims.insert(*one.begin()).second) fail_input("--dim ", text, ": given twice");
         grown.push_back(std::move(dims));
       }
       if (grown.size() > kMost) fail_input("--dim ", text, ": more than ", kMost, " combinations");
     }
-    all = std::move(grown);
+    all_ = std::move(grown);
+    used_[name] = false;
   }
-  return all;
 }
 
-std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
+std::vector<Dims> DimLists::combinations(const Dims& declared) {
+  std::vector<Dims> different;
+  for (Dims dims : all_) {
+    std::erase_if(dims, [&](const auto& dim) { return !declared.count(dim.first); });
+    for (const auto& [name, value] : dims) used_[name] = true;
+    if (std::find(different.begin(), different.end(), dims) == different.end())
+      different.push_back(std::move(dims));
+  }
+  return different;
+}
+
+void DimLists::check_all_used() const {
+  for (const auto& [name, is_used] : used_)
+    if (!is_used) fail_input("--dim ", name, ": nothing that is tuned has such a dim");
+}
+
+std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
                                                  backends::CompileOptions compile) {
   if (!options.dtype.empty()) compile.dtype = parse_dtype_option(options.dtype);
-  const std::vector<Dims> combinations = parse_dim_lists(options.dims);
-  std::map<std::string, bool> used;
-  for (const auto& [name, value] : combinations[0]) used[name] = false;
   std::vector<backends::Scheduled> scheduled;
   for (const std::string& path : options.graphs) {
     const ir::Graph graph = load_graph(path);
-    std::vector<Dims> done;
-    for (Dims dims : combinations) {
-      std::erase_if(dims, [&](const auto& dim) { return !graph.dims.count(dim.first); });
-      for (const auto& [name, value] : dims) used[name] = true;
-      if (std::find(done.begin(), done.end(), dims) != done.end()) continue;
-      done.push_back(dims);
-      compile.dims = dims;
+    for (Dims& bound : dims.combinations(graph.dims)) {
+      compile.dims = std::move(bound);
       scheduled.push_back(backends::schedule(graph, target, compile));
     }
   }
-  for (const auto& [name, is_used] : used)
-    if (!is_used) fail_input("--dim ", name, ": no graph has such a dim");
   return scheduled;
 }
 

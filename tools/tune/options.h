@@ -23,6 +23,7 @@ void add_graph_options(CLI::App& app, GraphOptions& options);
 
 struct SweepOptions {
   GraphOptions graphs;
+  std::vector<std::string> kernels;  // files of users' own kernels
   std::vector<std::string> devices = {"auto"};
   std::string output = "tuned", search = "auto", log, shard, report, replay;
   int64_t trials = 64;
@@ -38,12 +39,26 @@ autotune::SearchKind parse_search_kind(const std::string& text);
 
 using Dims = std::map<std::string, int64_t, std::less<>>;
 
-// "B=1,8,32" and "T=128" as bindings: every combination, at most 1024.
-std::vector<Dims> parse_dim_lists(const std::vector<std::string>& texts);
+// --dim's values: "B=1,8,32" and "T=128" are every combination, at most 1024.
+class DimLists {
+ public:
+  // Throws Error(bad_input) for a malformed list and a name that is given twice.
+  explicit DimLists(const std::vector<std::string>& texts);
 
-// Every graph scheduled for `target`, once for each different binding of its own dims. Throws
-// Error(bad_input) for a dim that no graph has. The result's regions point into it.
-std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
+  // The different combinations of those names that are `declared`; at least one, which may be
+  // empty.
+  std::vector<Dims> combinations(const Dims& declared);
+  // Throws Error(bad_input) for a name that no call of combinations() declared.
+  void check_all_used() const;
+
+ private:
+  std::vector<Dims> all_ = {{}};
+  std::map<std::string, bool> used_;
+};
+
+// Every graph scheduled for `target`, once for each combination of its dims. The result's regions
+// point into it.
+std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
                                                  backends::CompileOptions compile);
 

@@ -10,6 +10,8 @@
 
 #include "autotune/replay.h"
 #include "autotune/tune.h"
+#include "autotune/user_kernel/user_kernel.h"
+#include "autotune/user_kernel/user_tunable.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/parallel.h"
@@ -42,7 +44,8 @@ void catch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-void warn(const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; }
+std::string warning(const std::string& text) { return "tcc-tune: warning: " + text; }
+void warn(const std::string& text) { std::cerr << warning(text) << "\n"; }
 
 // A long sweep must not end with a file that cannot be written.
 void check_folder_of(const char* option, const fs::path& file) {
@@ -52,7 +55,8 @@ void check_folder_of(const char* option, const fs::path& file) {
 }
 
 int replay_main(const SweepOptions& options) {
-  if (!options.graphs.graphs.empty()) fail_input("--replay takes a log and no GRAPH");
+  if (!options.graphs.graphs.empty() || !options.kernels.empty())
+    fail_input("--replay takes a log alone: no GRAPH, no --kernel");
   if (!fs::exists(options.replay)) fail_input("--replay ", options.replay, ": no such file");
   const autotune::SearchKind kind = parse_search_kind(options.search);
   const autotune::TrialHistory history = autotune::read_trial_log(options.replay, warn);
@@ -76,7 +80,7 @@ class Sweep {
     const fs::path folder = shard_folder(shard_, options_.output);
     autotune::prepare_record_folder(folder);
     tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
-    make_tasks();
+    collect_kernels();
     catch_signals();
     const TuneResult result = tune();
     std::cout << summary_text(result);
@@ -106,19 +110,35 @@ class Sweep {
     }
   }
 
-  void make_tasks() {
+  void collect_kernels() {
     tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
-    graphs_ = schedule_graphs(options_.graphs, target_, tune_.compile);
-    tasks_ = autotune::tuning_tasks(graphs_, target_);
+    DimLists dims(options_.graphs.dims);
+    graphs_ = schedule_graphs(options_.graphs, dims, target_, tune_.compile);
+    std::vector<autotune::Tunable> all;
+    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_, target_))
+      all.push_back(autotune::tunable_of(task, target_, tune_.compile));
+    for (const std::string& path : options_.kernels) {
+      const autotune::UserKernel kernel = autotune::load_user_kernel(path);
+      backends::CompileOptions compile = tune_.compile;
+      for (Dims& bound : dims.combinations(kernel.dims)) {
+        compile.dims = std::move(bound);
+        all.push_back(autotune::tunable_of(kernel, target_, compile));
+      }
+    }
+    dims.check_all_used();
+    for (autotune::Tunable& kernel : all)
+      if (autotune::in_shard(kernel.key, shard_.index, shard_.count))
+        kernels_.push_back(std::move(kernel));
+    announce(all.size());
+  }
+
+  void announce(size_t kernels) const {
     std::string devices;
     for (const std::string& device : devices_) devices += (devices.empty() ? "" : ", ") + device;
-    std::cout << devices << " (" << target_.device << "): " << tasks_.size() << " kernels of "
-              << graphs_.size() << (graphs_.size() == 1 ? " graph" : " graphs");
-    if (!shard_.alone()) {
-      tasks_ = autotune::shard(tasks_, shard_.index, shard_.count);
+    std::cout << devices << " (" << target_.device << "): " << kernels << " kernels";
+    if (!shard_.alone())
       std::cout << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
-                << "): " << tasks_.size();
-    }
+                << "): " << kernels_.size();
     std::cout << std::endl;
   }
 
@@ -130,7 +150,7 @@ class Sweep {
     tune_.resume = options_.resume;
     tune_.interrupted = &interrupted;
     SweepPlan plan;
-    plan.kernels = tasks_.size();
+    plan.kernels = kernels_.size();
     plan.trials = tune_.trials;
     plan.budget_seconds = tune_.budget_seconds;
     plan.compile_threads =
@@ -140,24 +160,27 @@ class Sweep {
     if (LiveLines::possible()) {
       LiveView view(plan);
       tune_.events = view.events();
-      return autotune::tune_tasks(tasks_, target_, devices_, tune_);
+      tune_.warn = [&](const std::string& text) { view.say(warning(text)); };
+      return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
     }
-    PlainLines lines(std::cout, tasks_.size());
+    PlainLines lines(std::cout, kernels_.size());
     tune_.events = lines.events();
-    return autotune::tune_tasks(tasks_, target_, devices_, tune_);
+    tune_.warn = warn;
+    return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
   }
 
   std::string report_title() const {
     std::string title;
-    for (const std::string& graph : options_.graphs.graphs)
-      title += (title.empty() ? "" : ", ") + fs::path(graph).filename().string();
+    for (const auto& files : {options_.graphs.graphs, options_.kernels})
+      for (const std::string& file : files)
+        title += (title.empty() ? "" : ", ") + fs::path(file).filename().string();
     return shard_.alone() ? title : title + ", " + shard_.name();
   }
 
   int exit_code(const TuneResult& result) const {
     if (result.interrupted) {
       std::cerr << "tcc-tune: interrupted after " << result.kernels.size() << " of "
-                << tasks_.size() << " kernels; --resume goes on\n";
+                << kernels_.size() << " kernels; --resume goes on\n";
       return 128 + SIGINT;
     }
     bool any_error = false;
@@ -177,14 +200,15 @@ class Sweep {
   std::vector<std::string> devices_;
   sched::Target target_;
   std::vector<backends::Scheduled> graphs_;
-  std::vector<autotune::TuningTask> tasks_;
+  std::vector<autotune::Tunable> kernels_;
 };
 
 }  // namespace
 
 int sweep_main(const SweepOptions& options) {
   if (!options.replay.empty()) return replay_main(options);
-  if (options.graphs.graphs.empty()) fail_input("GRAPH is required; see --help");
+  if (options.graphs.graphs.empty() && options.kernels.empty())
+    fail_input("a GRAPH or --kernel is required; see --help");
   return Sweep(options).run();
 }
 
