@@ -90,9 +90,12 @@ std::string record_text(const Record& record) {
 std::string record_file_text(std::span<const Record* const> records) {
   TCC_CHECK(!records.empty(), "a tuning file has records");
   std::vector<const Record*> sorted(records.begin(), records.end());
-  std::sort(sorted.begin(), sorted.end(), [](const Record* a, const Record* b) {
-    return std::tie(a->name, a->operands, a->key) < std::tie(b->name, b->operands, b->key);
-  });
+  // As they are written: a file that was read and is written again keeps its order.
+  auto place = [](const Record* r) {
+    return std::tuple(quoted(r->name), quoted(r->operands), r->key);
+  };
+  std::sort(sorted.begin(), sorted.end(),
+            [&](const Record* a, const Record* b) { return place(a) < place(b); });
   std::map<std::string, std::string> environments;
   for (const Record* record : sorted) {
     std::string text = environment_text(*record);

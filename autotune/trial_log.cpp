@@ -22,7 +22,7 @@ using nlohmann::json;
 using Warn = std::function<void(const std::string&)>;
 
 constexpr size_t kMaxLine = size_t{1} << 20;
-constexpr int64_t kMaxBytes = int64_t{1} << 30;  // unpacked
+constexpr int64_t kMaxBytes = int64_t{1} << 29;  // unpacked
 constexpr size_t kMaxKernels = 100000;
 constexpr size_t kMaxTrials = 4000000;
 constexpr int kMaxWarnings = 20;

@@ -1,0 +1,205 @@
+// Which record a kernel takes: the tiers, and what is said about those that were refused.
+#include "autotune/records.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "support/error.h"
+#include "tests/unit/records_fixture.h"
+
+namespace tcc::autotune {
+namespace {
+
+class LookUpTest : public RecordsTest {
+ protected:
+  void SetUp() override {
+    RecordsTest::SetUp();
+    ::unsetenv("TCC_CONFIG_DIR");  // of the targets
+    target_ = sched::target_by_name("cuda:sm_90a");
+    schedule(64);
+  }
+
+  void schedule(int64_t size) {
+    graph_ = parse_yaml_graph(str("tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [", size,
+                                  "]}}\nnodes: [{out: y, op: relu, in: [x]}]\noutputs: [y]\n"),
+                              "g.yaml", ".");
+    scheduled_ = backends::schedule(graph_, target_);
+    ASSERT_EQ(scheduled_.regions.size(), 1u);
+  }
+
+  const sched::Region& region() const { return scheduled_.regions[0]; }
+  const sched::Template& kernel_template() const { return sched::template_for(region(), target_); }
+  // Of this region, measured here; of another config than the default.
+  Record fitting() const {
+    Record r = example_record("", 1e-6);
+    sched::ConfigSpace space = kernel_template().space(region(), target_);
+    sched::Family family = sched::family_of(region());
+    r.key = key_of(kernel_template(), region(), target_);
+    r.family = family_digits(family);
+    r.extents = family.extents;
+    r.operands = operands_text(region());
+    r.environment = environment_of(space, target_);
+    r.tcc = tcc_version();
+    sched::Config standard = kernel_template().default_config(region(), target_);
+    space.enumerate([&](const sched::Config& config) {
+      r.best = config;
+      return config == standard;
+    });
+    EXPECT_NE(r.best, standard);
+    return r;
+  }
+
+  Explanation explain(std::initializer_list<Record> records) const {
+    RecordStore store = store_of(records);
+    Explanation result = store.explain(kernel_template(), region(), target_);
+    sched::ConfigChoice choice = store.choose(kernel_template(), region(), target_);
+    EXPECT_EQ(choice.config, result.choice.config);
+    EXPECT_EQ(choice.tier, result.choice.tier);
+    EXPECT_EQ(result.record.has_value(), choice.tier != sched::Tier::analytic);
+    return result;
+  }
+  sched::Tier tier(const Record& record) const { return explain({record}).choice.tier; }
+
+  sched::Target target_;
+  ir::Graph graph_;
+  backends::Scheduled scheduled_;
+};
+
+TEST_F(LookUpTest, OfThisKernel) {
+  Record r = fitting();
+  Explanation exact = explain({r});
+  EXPECT_EQ(exact.choice.tier, sched::Tier::exact);
+  EXPECT_EQ(exact.choice.config, r.best);
+  EXPECT_TRUE(exact.refused.empty());
+
+  Record other = r;
+  other.environment.space = "0";
+  EXPECT_EQ(tier(other), sched::Tier::stale);
+  other = r;
+  other.tcc = "0.0.1";
+  Explanation stale = explain({other});
+  EXPECT_EQ(stale.choice.tier, sched::Tier::stale);
+  ASSERT_EQ(stale.refused.size(), 1u);
+  EXPECT_EQ(stale.refused[0],
+            "exact: the record was measured with tcc '0.0.1', not '" + tcc_version() + "'");
+}
+
+TEST_F(LookUpTest, AnotherEnvironmentIsStale) {
+  target_.device = "NVIDIA H200";
+  target_.driver = "570.1";
+  Record r = fitting();
+  EXPECT_EQ(tier(r), sched::Tier::exact);
+  r.environment.driver = "560.0";
+  EXPECT_EQ(tier(r), sched::Tier::stale);
+  r.environment.driver = "";
+  EXPECT_EQ(tier(r), sched::Tier::exact);  // unknown is no difference
+  r.environment.device = "NVIDIA H100";
+  EXPECT_EQ(tier(r), sched::Tier::stale);
+}
+
+TEST_F(LookUpTest, WhatIsRefusedIsExplained) {
+  Record r = fitting();
+  r.key.version += 1;
+  Explanation version = explain({r});
+  EXPECT_EQ(version.choice.tier, sched::Tier::analytic);
+  ASSERT_EQ(version.refused.size(), 4u);
+  EXPECT_NE(version.refused[0].find("there is one of version 2 of the template, not 1"),
+            std::string::npos)
+      << version.refused[0];
+  EXPECT_EQ(version.refused[2], "nearest: no record of a kernel that differs in sizes only");
+  EXPECT_EQ(version.refused[3], "device: no record of this kernel on another cuda device");
+
+  r = fitting();
+  r.best.set("threads", 31);
+  Explanation illegal = explain({r});
+  EXPECT_EQ(illegal.choice.tier, sched::Tier::analytic);
+  EXPECT_EQ(illegal.refused[0],
+            "exact: the record's config is not legal: parameter 'threads' cannot be 31");
+  EXPECT_EQ(illegal.choice.config, kernel_template().default_config(region(), target_));
+}
+
+TEST_F(LookUpTest, TheNearestShapeOfTheFamily) {
+  schedule(4096);
+  Record large = fitting();
+  schedule(1 << 20);
+  Record huge = fitting();
+  schedule(8192);
+  Explanation nearest = explain({large, huge});
+  EXPECT_EQ(nearest.choice.tier, sched::Tier::nearest);
+  EXPECT_EQ(nearest.record->key, large.key);
+  EXPECT_EQ(nearest.refused.size(), 2u);
+
+  Explanation far = explain({huge});
+  EXPECT_EQ(far.choice.tier, sched::Tier::analytic);
+  EXPECT_EQ(far.refused[2],
+            "nearest: f32[1048576] -> f32[1048576] is 7.0 octaves away, more than 4.0 octaves");
+
+  // A config that is not legal here leaves the next one its chance.
+  Record illegal = large, next = large;
+  illegal.best.set("threads", 31);
+  next.key.region = std::string(32, '9');
+  for (int64_t& extent : next.extents) extent = 2048;
+  EXPECT_EQ(explain({illegal, next}).record->key, next.key);
+  EXPECT_EQ(tier(illegal), sched::Tier::analytic);
+}
+
+TEST_F(LookUpTest, SizesThatDivideAsWellAreNearer) {
+  schedule(4096);
+  Record even = fitting();
+  schedule(6400);
+  Record other = fitting();
+  // 6272 = 128 * 49 and 6400 are multiples of 64, 6001 is odd.
+  schedule(6272);
+  EXPECT_EQ(explain({even, other}).record->key, other.key);
+  schedule(6001);
+  Record odd = fitting();
+  schedule(5003);
+  EXPECT_EQ(explain({even, odd}).record->key, odd.key);
+}
+
+TEST_F(LookUpTest, AnotherFamilyIsNoRelative) {
+  schedule(4096);
+  Record r = fitting();
+  r.family = std::string(32, '1');
+  schedule(8192);
+  EXPECT_EQ(tier(r), sched::Tier::analytic);
+  r = fitting();
+  r.key.region = std::string(32, '1');
+  r.extents.push_back(1);  // a file that lies
+  EXPECT_EQ(tier(r), sched::Tier::analytic);
+}
+
+TEST_F(LookUpTest, TheMostSimilarDeviceOfTheApi) {
+  Record a100 = fitting(), half = fitting(), vulkan = fitting();
+  a100.key.device = "cuda:sm_80";
+  a100.environment = environment_of({}, sched::target_by_name("cuda:sm_80"));
+  EXPECT_EQ(tier(a100), sched::Tier::device);
+  half.key.device = "cuda:sm_89";
+  half.environment.capabilities["compute_units"] /= 4;
+  EXPECT_EQ(explain({a100, half}).record->key.device, "cuda:sm_80");
+  half.environment.capabilities["compute_units"] = 1;
+  EXPECT_EQ(tier(half), sched::Tier::analytic);
+  vulkan.key.device = "vulkan:nvidia:sg32";
+  EXPECT_EQ(tier(vulkan), sched::Tier::analytic);
+}
+
+TEST_F(LookUpTest, ReplacedRecordsLeaveTheirFamily) {
+  schedule(4096);
+  Record r = fitting();
+  schedule(8192);
+  RecordStore store = store_of({r});
+  Record elsewhere = r;
+  elsewhere.family = std::string(32, '2');
+  store.override_with(store_of({elsewhere}));
+  EXPECT_EQ(store.choose(kernel_template(), region(), target_).tier, sched::Tier::analytic);
+  store.override_with(store_of({r}));
+  EXPECT_EQ(store.choose(kernel_template(), region(), target_).tier, sched::Tier::nearest);
+  store.erase(r.key);
+  EXPECT_EQ(store.choose(kernel_template(), region(), target_).tier, sched::Tier::analytic);
+}
+
+TEST_F(LookUpTest, OperandsNameTypes) {
+  EXPECT_EQ(operands_text(region()), "f32[64] -> f32[64]");
+  EXPECT_EQ(key_of(kernel_template(), region(), target_).region.size(), 32u);
+}
+
+}  // namespace
+}  // namespace tcc::autotune
