@@ -104,4 +104,13 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   return scheduled;
 }
 
+std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
+                                                 const sched::Target& target,
+                                                 const backends::CompileOptions& compile) {
+  DimLists dims(options.dims);
+  auto scheduled = schedule_graphs(options, dims, target, compile);
+  dims.check_all_used();
+  return scheduled;
+}
+
 }  // namespace tcc::tools

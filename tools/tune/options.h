@@ -61,5 +61,9 @@ class DimLists {
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
                                                  backends::CompileOptions compile);
+// The same where --dim's values are for graphs alone: all of them must be of use.
+std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
+                                                 const sched::Target& target,
+                                                 const backends::CompileOptions& compile);
 
 }  // namespace tcc::tools

@@ -66,9 +66,7 @@ class Verify {
         {options_.tuning.begin(), options_.tuning.end()},
         [](const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; });
     compile_.cache = &cache_;
-    DimLists dims(options_.graphs.dims);
-    const auto graphs = schedule_graphs(options_.graphs, dims, target, compile_);
-    dims.check_all_used();
+    const auto graphs = schedule_graphs(options_.graphs, target, compile_);
     pool_ = autotune::make_worker_pool(name);
     size_t missing = 0;
     for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
