@@ -96,7 +96,8 @@ class Bench {
   // it is more than 10 times slower than `best_seconds` (infinity: none is known).
   virtual Measurement measure(const sched::KernelBinary& kernel, Effort effort,
                               double best_seconds) = 0;
-  // Times two kernels that passed before, interleaved, so that drift hits both.
+  // Times two kernels that passed before, interleaved, so that drift hits both. They are not
+  // compared again: `error` is 0.
   virtual std::pair<Measurement, Measurement> duel(const sched::KernelBinary& incumbent,
                                                    const sched::KernelBinary& challenger) = 0;
 };
@@ -107,7 +108,11 @@ std::unique_ptr<Bench> local_bench(std::shared_ptr<runtime::Device> device, Benc
 
 struct WorkerOptions {
   double limit_seconds = 30;  // of one measurement, the worker's start apart
-  std::string program;        // "": tcc-worker beside the library or the running program
+  // A worker whose resident memory has grown by more since its baseline is replaced before the next
+  // candidate.
+  int64_t growth_bytes = int64_t{1} << 30;
+  // "": TCC_WORKER, else tcc-worker beside the running program or the library.
+  std::string program;
 };
 
 // Worker processes that measure on one device: one at a time, replaced when it crashes, hangs,
@@ -119,7 +124,7 @@ class WorkerPool {
   virtual int replaced() const = 0;                        // workers that were lost so far
 };
 // `device` as runtime::open_device takes it ("cuda:0"). Throws Error(no_device) where it is
-// missing.
+// missing, Error(device) without a worker program.
 std::unique_ptr<WorkerPool> make_worker_pool(const std::string& device,
                                              const WorkerOptions& options = {});
 

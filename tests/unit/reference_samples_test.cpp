@@ -48,7 +48,7 @@ int64_t place(const sched::Layout& layout, std::span<const int64_t> index) {
 ir::RefTensor logical_input(const BenchJob& job, size_t i, const sched::Region& region) {
   const ExprBuffer pattern = input_pattern(job, i);
   ir::RefTensor tensor(pattern.dtype, const_shape(*region.inputs[i]));
-  std::vector<int64_t> index = ir::ops::index_of(0, tensor.shape);
+  std::vector<int64_t> index(tensor.shape.size(), 0);
   for (int64_t n = 0; n < tensor.numel(); ++n, ir::ops::advance(index, tensor.shape)) {
     const auto at = static_cast<size_t>(place(region.layout(region.inputs[i]), index));
     if (tensor.is_float())
@@ -69,7 +69,7 @@ size_t check_region(const sched::Region& region) {
   std::vector<std::map<int64_t, double>> by_place(expected.size());
   for (size_t k = 0; k < expected.size(); ++k) {
     const ir::RefTensor& tensor = expected[k];
-    std::vector<int64_t> index = ir::ops::index_of(0, tensor.shape);
+    std::vector<int64_t> index(tensor.shape.size(), 0);
     for (int64_t n = 0; n < tensor.numel(); ++n, ir::ops::advance(index, tensor.shape)) {
       const auto at = static_cast<size_t>(n);
       by_place[k][place(region.layout(region.outputs[k]), index)] =
@@ -106,6 +106,11 @@ struct Fixture {
   }
 };
 
+size_t expected_samples(const ir::Value& output) {
+  const auto elements = static_cast<size_t>(ir::product(output.shape()).value());
+  return elements <= 512 ? elements : 200;
+}
+
 TEST(ReferenceSamplesTest, EveryOpAgreesWithTheInterpreter) {
   size_t samples = 0, elements = 0;
   for (const ir::OpDef& op : ir::all_ops())
@@ -115,7 +120,7 @@ TEST(ReferenceSamplesTest, EveryOpAgreesWithTheInterpreter) {
       for (const sched::Region& region : fixture.scheduled.regions) {
         samples += check_region(region);
         for (const ir::Value* output : region.outputs)
-          elements += static_cast<size_t>(region.layout(output).elements);
+          elements += expected_samples(*output);
       }
     }
   EXPECT_GT(static_cast<double>(samples), 0.95 * static_cast<double>(elements));

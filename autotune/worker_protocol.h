@@ -1,0 +1,50 @@
+// What a tuner and its measuring worker say to each other: frames of a length (4 bytes, little
+// endian) and CBOR.
+//
+// The worker speaks first, when its device is open. Then every request has one reply:
+//   (nothing)                                               {"resident", "tcc"}
+//   {"do": "job", "job"}                                    {"resident"}
+//   {"do": "baseline", "kernel"}                            {"resident", "measurements": [m]}
+//   {"do": "measure", "kernel", "effort", "best_seconds"}   {"resident", "measurements": [m]}
+//   {"do": "duel", "incumbent", "challenger"}               {"resident", "measurements": [m, m]}
+// or {"resident", "error": {"kind", "message"}}. `resident` is the worker's memory in bytes, `tcc`
+// its version.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autotune/bench.h"
+
+namespace tcc::autotune {
+
+inline constexpr uint32_t kMostFrameBytes = uint32_t{1} << 28;
+// The exit code of a worker whose device fails the kernel that it ran before.
+inline constexpr int kDeviceLostExit = 90;
+
+nlohmann::json to_json(const BenchJob& job);
+nlohmann::json to_json(const sched::KernelBinary& kernel);  // without its source
+nlohmann::json to_json(const Measurement& measurement);
+// Throw Error(bad_input) for what is no such thing, or beyond any sensible size.
+BenchJob job_from_json(const nlohmann::json& json);
+sched::KernelBinary kernel_from_json(const nlohmann::json& json);
+std::vector<Measurement> measurements_from_json(const nlohmann::json& json);  // a list
+
+// What a frame's header says of the bytes behind it. Throws Error(bad_input) beyond
+// kMostFrameBytes.
+inline constexpr size_t kFrameHeaderBytes = 4;
+size_t frame_size(std::span<const uint8_t> header);
+// Of the bytes behind the header. Throws Error(bad_input).
+nlohmann::json decode_frame(std::span<const uint8_t> bytes);
+
+// The next frame of a blocking descriptor; nothing at its end.
+std::optional<nlohmann::json> read_frame(int descriptor);
+// To a socket. False when its reader is gone or stuck. Throws Error(bad_input) beyond
+// kMostFrameBytes.
+bool write_frame(int socket, const nlohmann::json& message);
+
+}  // namespace tcc::autotune

@@ -1,0 +1,116 @@
+#include "autotune/worker_serve.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autotune/worker_protocol.h"
+#include "support/error.h"
+
+namespace tcc::autotune {
+namespace {
+
+using nlohmann::json;
+using sched::KernelBinary;
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * ::sysconf(_SC_PAGE_SIZE);
+}
+
+class Worker {
+ public:
+  explicit Worker(const std::string& device) : device_(runtime::open_device(device)) {}
+
+  json answer(const json& request) {
+    const auto what = request.at("do").get<std::string>();
+    if (what == "job") {
+      bench_.reset();  // its buffers, before the next one's
+      bench_ = local_bench(device_, job_from_json(request.at("job")));
+      return json::object();
+    }
+    if (!bench_) fail_input("worker protocol: '", what, "' before a job");
+    if (what == "baseline") {
+      baseline_ = kernel_from_json(request.at("kernel"));
+      return reply({bench_->baseline(baseline_)});
+    }
+    if (what == "measure") {
+      const Measurement measured = bench_->measure(kernel_from_json(request.at("kernel")),
+                                                   static_cast<Effort>(request.at("effort")),
+                                                   request.at("best_seconds").get<double>());
+      leave_if_lost(measured);
+      return reply({measured});
+    }
+    if (what == "duel") {
+      const auto [incumbent, challenger] = bench_->duel(kernel_from_json(request.at("incumbent")),
+                                                        kernel_from_json(request.at("challenger")));
+      leave_if_lost(incumbent);
+      return reply({incumbent, challenger});
+    }
+    fail_input("worker protocol: no request '", what, "'");
+  }
+
+ private:
+  static json reply(std::initializer_list<Measurement> measurements) {
+    json list = json::array();
+    for (const Measurement& one : measurements) list.push_back(to_json(one));
+    return {{"measurements", std::move(list)}};
+  }
+
+  // A candidate that the device refused, or that wrote where it should not, may have cost us the
+  // device: an error of a CUDA context, for one, stays.
+  void leave_if_lost(const Measurement& candidate) {
+    using Status = Measurement::Status;
+    if (candidate.status != Status::refused && candidate.status != Status::wrong) return;
+    const Measurement again =
+        bench_->measure(baseline_, Effort::quick, std::numeric_limits<double>::infinity());
+    if (again.status == Status::measured) return;
+    std::fprintf(stderr, "%s\n", candidate.reason.c_str());
+    std::_Exit(kDeviceLostExit);  // a lost device's destructors may wait for it
+  }
+
+  std::shared_ptr<runtime::Device> device_;
+  std::unique_ptr<Bench> bench_;
+  KernelBinary baseline_;
+};
+
+json error_reply(ErrorKind kind, const char* message) {
+  return {{"error", {{"kind", static_cast<int>(kind)}, {"message", message}}}};
+}
+
+// `work`'s reply, or its error as one.
+template <class Work>
+json guarded(const Work& work) {
+  json reply;
+  try {
+    reply = work();
+  } catch (const Error& error) {
+    reply = error_reply(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    reply = error_reply(ErrorKind::device, "worker: out of memory");
+  } catch (const json::exception& error) { reply = error_reply(ErrorKind::internal, error.what()); }
+  reply["resident"] = resident_bytes();
+  return reply;
+}
+
+}  // namespace
+
+int serve_worker(const std::string& device, int input, int output) {
+  std::unique_ptr<Worker> worker;
+  const json hello = guarded([&] {
+    worker = std::make_unique<Worker>(device);
+    return json{{"tcc", TCC_VERSION}};
+  });
+  if (!write_frame(output, hello) || !worker) return static_cast<int>(ErrorKind::no_device);
+  while (const auto request = read_frame(input))
+    if (!write_frame(output, guarded([&] { return worker->answer(*request); }))) break;
+  return 0;
+}
+
+}  // namespace tcc::autotune

@@ -1,0 +1,13 @@
+// The worker's side: what tcc-worker does until its parent is gone.
+#pragma once
+
+#include <string>
+
+namespace tcc::autotune {
+
+// Opens `device` and answers requests (autotune/worker_protocol.h) that come from `input` on the
+// socket `output`. Returns the exit code. Leaves by exit code kDeviceLostExit, the reason on
+// standard error, when the device no longer runs the baseline kernel after a candidate.
+int serve_worker(const std::string& device, int input, int output);
+
+}  // namespace tcc::autotune
