@@ -68,6 +68,9 @@ BoundKernel::BoundKernel(UserKernel kernel, const Dims& dims, const sched::Targe
   state->kernel = std::move(kernel);
   state->target = target;
   state->dims = bind_dims(state->kernel, dims);
+  for (const KernelScalar& scalar : state->kernel.scalars)
+    if (const auto* value = std::get_if<Expression>(&scalar.value))
+      state->scalars[scalar.name] = state->evaluate(*value);
   state->inputs = state->bind(state->kernel.inputs);
   state->outputs = state->bind(state->kernel.outputs);
   if (!state->kernel.sources.count(target.api))
@@ -87,9 +90,7 @@ std::optional<int64_t> BoundKernel::State::lookup(std::string_view name,
                                                   const sched::Config* config) const {
   if (config && config->has(name)) return (*config)[name];
   if (auto dim = dims.find(name); dim != dims.end()) return dim->second;
-  for (const KernelScalar& scalar : kernel.scalars)
-    if (scalar.name == name)
-      if (const auto* value = std::get_if<Expression>(&scalar.value)) return evaluate(*value);
+  if (auto scalar = scalars.find(name); scalar != scalars.end()) return scalar->second;
   return std::nullopt;
 }
 
@@ -181,11 +182,10 @@ std::string BoundKernel::State::defines(const sched::Config& config) const {
     text += "#define " + name + " " + value + "\n";
   };
   for (const auto& [name, value] : dims) define(name, literal(value));
-  for (const KernelScalar& scalar : kernel.scalars) {
-    const auto* integer = std::get_if<Expression>(&scalar.value);
-    define(scalar.name,
-           integer ? literal(evaluate(*integer)) : "(" + std::get<std::string>(scalar.value) + ")");
-  }
+  for (const auto& [name, value] : scalars) define(name, literal(value));
+  for (const KernelScalar& scalar : kernel.scalars)
+    if (const auto* real = std::get_if<std::string>(&scalar.value))
+      define(scalar.name, "(" + *real + ")");
   for (const auto& [name, value] : config.values()) define(name, literal(value));
   return text;
 }

@@ -65,6 +65,7 @@ class BoundKernel {
     UserKernel kernel;
     sched::Target target;
     Dims dims;
+    Dims scalars;  // the integers among them
     std::vector<BoundArgument> inputs, outputs;
 
     std::optional<int64_t> lookup(std::string_view name, const sched::Config* config) const;

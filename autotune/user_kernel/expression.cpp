@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autotune/user_kernel/expression_parser.h"
-#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
@@ -51,15 +50,15 @@ int64_t Expression::value_of(int number, const Scope& scope) const {
 }
 
 int64_t Expression::binary(const Node& node, int64_t left, int64_t right) const {
-  const auto checked = [&](bool overflow, int64_t value) {
+  int64_t result = 0;
+  const auto result_unless = [&](bool overflow) {
     if (overflow) fail("the result does not fit in 64 bits");
-    return value;
+    return result;
   };
   const auto floor_divide = [&](int64_t a) {
     if (right <= 0) fail(str("the divisor is ", right, ", not positive"));
     return a / right - (a % right < 0);
   };
-  int64_t result = 0;
   switch (node.op) {
     case Op::logical_or:
     case Op::logical_and: return right != 0;
@@ -74,9 +73,9 @@ int64_t Expression::binary(const Node& node, int64_t left, int64_t right) const 
     case Op::floor_divide: return floor_divide(left);
     case Op::modulo: return left - floor_divide(left) * right;
     case Op::ceil_divide: return floor_divide(left) + (left % right != 0);
-    case Op::add: return checked(__builtin_add_overflow(left, right, &result), result);
-    case Op::subtract: return checked(__builtin_sub_overflow(left, right, &result), result);
-    case Op::multiply: return checked(__builtin_mul_overflow(left, right, &result), result);
+    case Op::add: return result_unless(__builtin_add_overflow(left, right, &result));
+    case Op::subtract: return result_unless(__builtin_sub_overflow(left, right, &result));
+    case Op::multiply: return result_unless(__builtin_mul_overflow(left, right, &result));
     case Op::constant:
     case Op::name:
     case Op::negate:

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autotune/random_words.h"
+#include "autotune/reference_samples.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/reference/interpreter.h"
@@ -24,10 +25,14 @@ class GraphCheck {
       fail(str("has ", graph_.outputs.size(), " outputs, the kernel ", kernel.outputs().size()));
     for (size_t i = 0; i < graph_.outputs.size(); ++i)
       require_type(*graph_.outputs[i], kernel.outputs()[i]);
-    limit_work();
+    for (const ir::Value* input : graph_.inputs) place_of(*input);
   }
 
   std::vector<ReferenceSample> samples(const BenchJob& job) const {
+    // One region's elements can be computed one by one, whatever its size.
+    const backends::Scheduled scheduled = backends::schedule(graph_, kernel_.target());
+    if (is_one_region(scheduled)) return reference_samples(scheduled.regions[0], job).samples;
+    limit_work();
     const auto outputs = ir::interpret(graph_, inputs(job), ir::RefMode::ideal);
     std::vector<ReferenceSample> samples;
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -69,18 +74,34 @@ class GraphCheck {
                "): tune with smaller dims, or check with a simple kernel of your own"));
   }
 
+  // Of the graph's input among the kernel's.
+  size_t place_of(const ir::Value& input) const {
+    const auto& arguments = kernel_.inputs();
+    const auto found = std::ranges::find_if(arguments, [&](const BoundArgument& argument) {
+      return argument.declared->name == input.name;
+    });
+    if (found == arguments.end()) fail("the kernel has no input '" + input.name + "'");
+    require_type(input, *found);
+    return static_cast<size_t>(found - arguments.begin());
+  }
+
+  // With the kernel's arguments, in the kernel's order.
+  bool is_one_region(const backends::Scheduled& scheduled) const {
+    if (scheduled.regions.size() != 1) return false;
+    const sched::Region& region = scheduled.regions[0];
+    if (region.inputs.size() != kernel_.inputs().size()) return false;
+    for (size_t i = 0; i < region.inputs.size(); ++i)
+      if (region.inputs[i]->kind != ir::Value::Kind::input || place_of(*region.inputs[i]) != i)
+        return false;
+    return std::ranges::equal(region.outputs, scheduled.graph->outputs);
+  }
+
   std::vector<ir::RefTensor> inputs(const BenchJob& job) const {
     std::vector<ir::RefTensor> tensors;
     for (const ir::Value* input : graph_.inputs) {
-      const auto& arguments = kernel_.inputs();
-      const auto found = std::ranges::find_if(arguments, [&](const BoundArgument& argument) {
-        return argument.declared->name == input->name;
-      });
-      if (found == arguments.end()) fail("the kernel has no input '" + input->name + "'");
-      require_type(*input, *found);
-      const std::vector<std::byte> data =
-          input_data(job, static_cast<size_t>(found - arguments.begin()));
-      Tensor tensor(input->dtype(), found->shape);
+      const size_t place = place_of(*input);
+      const std::vector<std::byte> data = input_data(job, place);
+      Tensor tensor(input->dtype(), kernel_.inputs()[place].shape);
       TCC_CHECK(data.size() == tensor.bytes(), input->name);
       std::memcpy(tensor.data(), data.data(), data.size());
       tensors.push_back(ir::to_ref(tensor));

@@ -1,0 +1,267 @@
+// Users' own kernels: what is compiled, how records find them, what checks them; and the examples,
+// run on Vulkan and compiled for CUDA.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "autotune/space.h"
+#include "autotune/user_kernel/user_tunable.h"
+#include "backends/compile/code.h"
+#include "runtime/program.h"
+#include "support/error.h"
+#include "tests/expect_error.h"
+#include "tests/source_dir.h"
+
+namespace tcc::autotune {
+namespace {
+
+UserKernel example(const std::string& name) {
+  return load_user_kernel(testing::source_dir() / "examples/kernels" / (name + ".yaml"));
+}
+
+sched::Target cuda() { return sched::target_by_name("cuda:sm_90a"); }
+
+Tunable tunable(const UserKernel& kernel, const sched::Target& target, const Dims& dims = {}) {
+  backends::CompileOptions options;
+  options.dims = dims;
+  return tunable_of(kernel, target, options);
+}
+
+sched::Config with(sched::Config config, const Dims& changes) {
+  for (const auto& [name, value] : changes) config.set(name, value);
+  return config;
+}
+
+TEST(UserKernelTest, DimsScalarsAndParametersAreDefined) {
+  const BoundKernel nbody(example("nbody"), {{"N", 256}}, cuda());
+  const std::string text =
+      nbody.source_text(with(nbody.kernel().default_config, {{"THREADS", 32}, {"BODIES", 2}}));
+  EXPECT_EQ(text.substr(0, text.find("//")),
+            "#define N 256\n#define SOFTENING (0.01)\n#define BODIES 2\n#define THREADS 32\n"
+            "#define UNROLL 4\n#define USE_SHARED 1\n#line 1 \"nbody.cu\"\n");
+}
+
+TEST(UserKernelTest, TheVersionStaysFirstInGlsl) {
+  const BoundKernel nbody(example("nbody_direct"), {}, sched::target_by_name("vulkan"));
+  EXPECT_EQ(nbody.source_text(nbody.kernel().default_config).find("// acceleration"), 0u);
+  EXPECT_NE(nbody.source_text(nbody.kernel().default_config)
+                .find("#version 450\n#define N 512\n#define SOFTENING (0.01)\n#define THREADS 64\n"
+                      "#line 3\n#extension"),
+            std::string::npos);
+}
+
+TEST(UserKernelTest, LaunchGeometry) {
+  const BoundKernel matmul(example("matmul"), {{"M", 100}, {"N", 300}}, cuda());
+  backends::CompileOptions options;
+  options.binaries = false;
+  const sched::KernelBinary binary = matmul.compile(
+      with(matmul.kernel().default_config, {{"TILE_M", 32}, {"THREAD_M", 2}}), options);
+  EXPECT_EQ(binary.grid, (std::array<uint32_t, 3>{5, 4, 1}));
+  EXPECT_EQ(binary.block, (std::array<uint32_t, 3>{16, 16, 1}));
+  EXPECT_EQ(binary.workgroup, 256);
+  EXPECT_EQ(binary.shared_bytes, 4 * 16 * (32 + 1 + 64));
+  EXPECT_EQ(binary.num_arguments, 3);
+  EXPECT_EQ(binary.entry, "matmul");
+  EXPECT_EQ(binary.flops, 2.0 * 100 * 300 * 1024);
+  EXPECT_EQ(binary.bytes, 4.0 * (100 * 1024 + 1024 * 300 + 100 * 300));
+}
+
+TEST(UserKernelTest, TheSpaceHasTheFilesAndTheTargetsLimits) {
+  const sched::ConfigSpace space = BoundKernel(example("matmul"), {}, cuda()).space();
+  int64_t legal = 0;
+  for (int64_t m : {16, 32, 64, 128})
+    for (int64_t n : {16, 32, 64, 128})
+      for (int64_t per_m : {1, 2, 4, 8})
+        for (int64_t per_n : {1, 2, 4, 8}) {
+          const int64_t threads = m / per_m * (n / per_n);
+          if (threads >= 32 && threads <= 1024) legal += 3 * 2;  // TILE_K, PAD
+        }
+  EXPECT_EQ(space.size(), legal);
+  sched::Target small = cuda();
+  small.max_workgroup_size = 256;
+  small.shared_bytes = 16 << 10;
+  const BoundKernel on_small(example("matmul"), {}, small);
+  const sched::Config config = on_small.kernel().default_config;
+  EXPECT_LT(on_small.space().size(), space.size());
+  EXPECT_EQ(on_small.space().violation(config), "");
+  EXPECT_EQ(on_small.space().violation(with(config, {{"THREAD_M", 1}})),
+            "workgroup of 1 to 256 threads, at most 64 deep");
+  EXPECT_EQ(on_small.space().violation(with(config, {{"TILE_K", 32}})),
+            "shared memory of at most 16384 bytes");
+}
+
+TEST(UserKernelTest, KeysSayWhatAResultDependsOn) {
+  const UserKernel kernel = example("matmul");
+  const BoundKernel base(kernel, {}, cuda());
+  EXPECT_EQ(key_of(base).kernel_template, "user:matmul");
+  EXPECT_EQ(key_of(base).device, "cuda:sm_90a");
+
+  const BoundKernel smaller(kernel, {{"M", 512}}, cuda());
+  EXPECT_NE(smaller.region(), base.region());
+  EXPECT_EQ(smaller.family(), base.family());
+
+  UserKernel changed = kernel;
+  changed.sources.at(sched::Api::cuda).text += "// another comment\n";
+  EXPECT_NE(BoundKernel(changed, {}, cuda()).family(), base.family());
+  changed = kernel;
+  changed.sources.at(sched::Api::vulkan).text += "// another comment\n";
+  EXPECT_EQ(BoundKernel(changed, {}, cuda()).region(), base.region());
+  changed = kernel;
+  changed.parameters[0].values.push_back(256);
+  EXPECT_EQ(BoundKernel(changed, {}, cuda()).region(), base.region());
+}
+
+TEST(UserKernelTest, RecordsAreFoundByTier) {
+  const UserKernel kernel = example("matmul");
+  const BoundKernel base(kernel, {}, cuda());
+  EXPECT_EQ(choose({}, base).tier, sched::Tier::analytic);
+  EXPECT_EQ(choose({}, base).config, kernel.default_config);
+
+  const Tunable tuned = tunable(kernel, cuda());
+  Record record;
+  record.key = tuned.key;
+  record.name = tuned.name;
+  record.operands = tuned.operands;
+  record.family = tuned.family;
+  record.extents = tuned.extents;
+  record.environment = tuned.environment;
+  record.tcc = tcc_version();
+  record.best = with(kernel.default_config, {{"TILE_M", 128}});
+  record.seconds = record.low = record.high = 1e-4;
+  RecordStore store;
+  store.add(record);
+  EXPECT_EQ(choose(store, base).tier, sched::Tier::exact);
+  EXPECT_EQ(choose(store, base).config, record.best);
+  const BoundKernel near(kernel, {{"M", 2048}}, cuda());
+  EXPECT_EQ(choose(store, near).tier, sched::Tier::nearest);
+  EXPECT_EQ(choose(store, near).config, record.best);
+}
+
+TEST(UserKernelTest, WhatChecksAKernel) {
+  const Tunable by_graph = tunable(example("matmul"), cuda(), {{"M", 8}, {"N", 4}, {"K", 16}});
+  EXPECT_FALSE(by_graph.expected);
+  EXPECT_EQ(by_graph.job(1).reference.size(), 32u);
+
+  const Tunable by_kernel = tunable(example("nbody"), cuda(), {{"N", 256}});
+  ASSERT_TRUE(by_kernel.expected);
+  EXPECT_TRUE(by_kernel.job(1).reference.empty());
+
+  UserKernel kernel = example("matmul");
+  kernel.check.kind = KernelCheck::Kind::config;
+  kernel.check.config = kernel.default_config;
+  EXPECT_FALSE(tunable(kernel, cuda()).expected);
+  kernel.check.config->set("PAD", 0);
+  EXPECT_TRUE(tunable(kernel, cuda()).expected);
+}
+
+TEST(UserKernelTest, AGraphThatDoesNotFitIsRefused) {
+  UserKernel kernel = example("matmul");
+  kernel.inputs[0].name = "x";
+  EXPECT_ERROR(tunable(kernel, cuda()).job(0), "the kernel has no input 'a'");
+  kernel = example("matmul");
+  kernel.outputs[0].shape.pop_back();
+  EXPECT_ERROR(tunable(kernel, cuda()).job(0),
+               "'c' is f32[1024, 1024], the kernel's 'c' f32[1024]");
+  kernel = example("nbody_direct");
+  EXPECT_ERROR(tunable(kernel, cuda(), {{"N", 1 << 16}}).job(0), "too many for the CPU");
+  kernel = example("nbody");
+  kernel.outputs[0].dtype = DType::f64;
+  EXPECT_ERROR(tunable(kernel, cuda()), "nbody_direct.yaml has other arguments: ");
+}
+
+std::shared_ptr<runtime::Device> vulkan() {
+  try {
+    return runtime::open_device("vulkan:0");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::no_device) << error.what();
+    return nullptr;
+  }
+}
+
+// The kernel's first output, for the inputs of `job`.
+Tensor run(const std::shared_ptr<runtime::Device>& device, const BoundKernel& kernel,
+           const sched::Config& config, const BenchJob& job) {
+  auto program = std::make_shared<const runtime::Program>(
+      device, executable_of(kernel, {config, sched::Tier::exact}, {}));
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < kernel.inputs().size(); ++i) {
+    const std::vector<std::byte> data = input_data(job, i);
+    Tensor& input =
+        inputs.emplace_back(kernel.inputs()[i].declared->dtype, kernel.inputs()[i].shape);
+    std::memcpy(input.data(), data.data(), data.size());
+  }
+  return runtime::Context(program).run(inputs).front();
+}
+
+// Against the graph's samples, relative to their root mean square.
+void expect_close(const Tensor& got, const std::vector<ReferenceSample>& expected,
+                  const std::string& what) {
+  ASSERT_FALSE(expected.empty());
+  double squares = 0;
+  for (const ReferenceSample& sample : expected) squares += sample.value * sample.value;
+  const double rms = std::sqrt(squares / static_cast<double>(expected.size()));
+  for (const ReferenceSample& sample : expected)
+    ASSERT_NEAR(got.get(sample.element), sample.value, 2e-5 * rms) << what << " " << sample.element;
+}
+
+TEST(UserKernelTest, MatmulOnVulkan) {
+  const auto device = vulkan();
+  if (!device) GTEST_SKIP() << "no Vulkan device";
+  // Sizes that no tile divides.
+  const Dims dims = {{"M", 70}, {"N", 65}, {"K", 33}};
+  const UserKernel kernel = example("matmul");
+  const BoundKernel bound(kernel, dims, device->target());
+  const BenchJob job = tunable(kernel, device->target(), dims).job(1);
+  for (const Dims& changes :
+       {Dims{}, Dims{{"TILE_M", 16}, {"TILE_N", 32}, {"TILE_K", 8}, {"PAD", 0}},
+        Dims{{"TILE_M", 128}, {"TILE_N", 16}, {"TILE_K", 8}, {"THREAD_N", 1}}}) {
+    const sched::Config config = with(kernel.default_config, changes);
+    expect_close(run(device, bound, config, job), job.reference, config.to_string());
+  }
+}
+
+TEST(UserKernelTest, NBodyOnVulkan) {
+  const auto device = vulkan();
+  if (!device) GTEST_SKIP() << "no Vulkan device";
+  const Dims dims = {{"N", 200}};
+  const UserKernel direct = example("nbody_direct"), kernel = example("nbody");
+  const BenchJob job = tunable(direct, device->target(), dims).job(1);
+  const BoundKernel simple(direct, dims, device->target());
+  expect_close(run(device, simple, direct.default_config, job), job.reference, "nbody_direct");
+  const BoundKernel bound(kernel, dims, device->target());
+  for (const Dims& changes : {Dims{}, Dims{{"THREADS", 32}, {"BODIES", 4}, {"UNROLL", 16}},
+                              Dims{{"THREADS", 64}, {"BODIES", 2}, {"USE_SHARED", 0}}}) {
+    const sched::Config config = with(kernel.default_config, changes);
+    expect_close(run(device, bound, config, job), job.reference, config.to_string());
+  }
+}
+
+TEST(UserKernelTest, ExamplesCompileForCuda) {
+  if (std::string missing = backends::compiler_missing(sched::Api::cuda); !missing.empty())
+    GTEST_SKIP() << missing;
+  for (const char* name : {"matmul", "nbody", "nbody_direct"}) {
+    const Tunable kernel = tunable(example(name), cuda());
+    EXPECT_FALSE(kernel.compile(kernel.default_config).code.empty()) << name;
+    const ConfigList configs(kernel.space);
+    for (size_t i = 0; i < configs.size(); i += configs.size() / 4)
+      EXPECT_FALSE(kernel.compile(configs.at(i)).code.empty()) << name << " " << i;
+  }
+}
+
+TEST(UserKernelTest, MessagesOfTheCompilerNameTheSourcesLines) {
+  if (std::string missing = backends::compiler_missing(sched::Api::vulkan); !missing.empty())
+    GTEST_SKIP() << missing;
+  UserKernel kernel = example("nbody_direct");
+  kernel.sources.at(sched::Api::vulkan).text =
+      "// a comment\n#version 450\nlayout(local_size_x = THREADS) in;\nvoid main() { oops(); }\n";
+  const Tunable broken = tunable(kernel, sched::target_by_name("vulkan"));
+  EXPECT_ERROR_KIND(broken.compile(broken.default_config), ErrorKind::device, ":4: ");
+  kernel.sources.at(sched::Api::vulkan).text = "void main() {}\n";
+  const Tunable unversioned = tunable(kernel, sched::target_by_name("vulkan"));
+  EXPECT_ERROR(unversioned.compile(unversioned.default_config), "has no #version line");
+}
+
+}  // namespace
+}  // namespace tcc::autotune
