@@ -18,7 +18,7 @@ constexpr size_t kMaxRanked = size_t{1} << 16;  // larger spaces are ranked by a
 constexpr size_t kMaxSamples = 384;             // that the model is fitted to: the fastest
 constexpr double kScreened = 0.3;               // of the budget
 constexpr double kReserved = 0.15;              // of the budget, for full measurements at the end
-constexpr size_t kLeastBatch = 8;
+constexpr size_t kLeastBatch = 4;
 constexpr size_t kBest = 4;                               // configs whose neighbours are looked at
 constexpr double kQuickNoise = 0.04, kFullNoise = 0.015;  // of a logarithm of seconds
 constexpr double kCuriosity = 0.7;  // standard deviations that the unknown is favoured by
@@ -86,7 +86,7 @@ class StagedSearch : public BudgetedSearch {
     if (settled()) return;
     const bool ending = first_look_ == Effort::quick && budget - spent() <= kReserved * budget + 1;
     if (ending && promote(static_cast<size_t>(budget - spent() + 1), kFinalMargin)) return;
-    const size_t batch = std::max(kLeastBatch, count_for(budget / 16));
+    const size_t batch = std::max(kLeastBatch, count_for(budget / 8));
     promote(std::max<size_t>(1, batch / 8), kMargin);
     explore(batch);
   }
@@ -194,7 +194,7 @@ class StagedSearch : public BudgetedSearch {
     }
   }
 
-  // Half near the best, the rest wherever the model expects most, one in eight at random.
+  // Half near the best, an eighth at random, the rest wherever the model expects most.
   void explore(size_t batch) {
     // A quick look that leaves nothing for the full measurement after it is lost.
     if (first_look_ == Effort::quick && !affordable(Effort::full)) return;
@@ -211,8 +211,9 @@ class StagedSearch : public BudgetedSearch {
     propose_best(model, near, batch / 2);
     std::vector<size_t> everywhere;
     for (const Candidate& c : ranked_) everywhere.push_back(c.number);
-    propose_best(model, everywhere, batch - batch / 2 - batch / 8);
-    for (size_t i = 0; i < batch / 8 && pick_random(); ++i) {}
+    const size_t drawn = std::max<size_t>(1, batch / 8);
+    propose_best(model, everywhere, batch - batch / 2 - drawn);
+    for (size_t i = 0; i < drawn && pick_random(); ++i) {}
   }
 
   // Whether the estimate has been so close to every measurement of this sweep, the randomly drawn

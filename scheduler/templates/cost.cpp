@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "scheduler/templates/common.h"
 
@@ -101,7 +102,8 @@ class GpuModel {
 
 double cpu_seconds(const LaunchCost& cost, const Target& target) {
   const double units = target.compute_units;
-  const double spilled = std::max(0.0, cost.registers - 64) / 64;  // values of one lane
+  // Registers are few; what spills stays in the first cache.
+  const double spilled = std::max(0.0, cost.registers - 160) / 160;
   const double operations = cost.arithmetic * (1 + spilled) + kCpuElement * cost.elements;
   const double subgroups = std::ceil(cost.threads / target.subgroup_size);
   // Lanes without a thread run along.
@@ -119,20 +121,30 @@ double predicted_seconds(const LaunchCost& cost, const Target& target) {
   return target.is_cpu ? cpu_seconds(cost, target) : GpuModel(cost, target).seconds();
 }
 
-Reads reads_along(std::span<const ir::Expr> values, const SymInt& axis) {
-  Reads reads;
-  for (const ir::Expr& value : values)
-    ir::visit(value, [&](const ir::Expr& e) {
-      if (e->kind != ir::ExprNode::Kind::load) return;
-      const int64_t step = coefficient(e->index, axis);
-      if (step == 0) {
-        reads.shared += 1;
-        return;
-      }
-      (step == 1 ? reads.contiguous : reads.scattered) += 1;
-      reads.bytes += size_bytes(e->stored);
-    });
-  return reads;
+ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis) {
+  constexpr double kExpensive = 20;  // exp, erf: a polynomial and its argument's reduction
+  ElementWork work;
+  std::set<const ir::ExprNode*> counted;
+  auto count = [&](const ir::Expr& e) {
+    using Kind = ir::ExprNode::Kind;
+    if (!counted.insert(e.get()).second) return;
+    if (e->kind == Kind::call) work.arithmetic += ir::info(e->fn).expensive ? kExpensive : 1;
+    if (e->kind == Kind::reduce) {
+      double steps = 2;
+      for (const SymInt& serial : e->axes) steps *= static_cast<double>(serial.range().hi + 1);
+      work.arithmetic += steps;
+    }
+    if (e->kind != Kind::load) return;
+    const int64_t step = coefficient(e->index, axis);
+    if (step == 0) {
+      work.shared += 1;
+      return;
+    }
+    (step == 1 ? work.contiguous : work.scattered) += 1;
+    work.bytes += size_bytes(e->stored);
+  };
+  for (const ir::Expr& value : values) ir::visit(value, count);
+  return work;
 }
 
 double region_arithmetic(const Region& region) {

@@ -40,14 +40,16 @@ struct LaunchCost {
 
 double predicted_seconds(const LaunchCost& cost, const Target& target);
 
-// How expressions read buffers when neighbouring threads take neighbouring values of an axis.
-struct Reads {
+// What one element of some expressions takes, when neighbouring threads take neighbouring values of
+// an axis; what the expressions have in common counts once.
+struct ElementWork {
   double contiguous = 0;  // loads of neighbouring elements
   double scattered = 0;   // loads of elements that are not neighbours
   double shared = 0;      // loads of the same element
   double bytes = 0;       // of the contiguous and scattered loads' elements, together
+  double arithmetic = 0;  // issue slots
 };
-Reads reads_along(std::span<const ir::Expr> values, const SymInt& axis);
+ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
 
 // Issue slots of the region's pointwise ops and reductions together, roughly: a view costs nothing,
 // and most pointwise ops are a few instructions.

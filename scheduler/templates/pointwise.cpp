@@ -69,9 +69,9 @@ class Pointwise : public Template {
     double stored_bytes = 0;  // of one element of each output
     for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
     for (const ir::Value* output : region.outputs) stored_bytes += size_bytes(output->dtype());
-    const Reads reads = reads_along(values, at);
+    const ElementWork work = element_work(values, at);
     const double outputs = static_cast<double>(region.outputs.size());
-    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    const double bytes = region_bytes(region);
     return [=](const Config& c) {
       const auto count = static_cast<double>(n);
       const auto width = static_cast<double>(c["vector"]),
@@ -79,24 +79,24 @@ class Pointwise : public Template {
       LaunchCost cost;
       cost.threads = static_cast<double>(c["threads"]);
       cost.workgroups = std::max(1.0, std::ceil(count / (width * vectors * cost.threads)));
-      const double streams = reads.contiguous + outputs;
-      const double stream_bytes = (reads.bytes + stored_bytes) / std::max(1.0, streams);
+      const double streams = work.contiguous + outputs;
+      const double stream_bytes = (work.bytes + stored_bytes) / std::max(1.0, streams);
       // An access moves at most 16 bytes of a thread.
       const double per_stream = std::ceil(width * stream_bytes / 16);
       const double groups = std::ceil(count / width);
-      cost.accesses = groups * (streams * per_stream + reads.shared + reads.scattered * width);
+      cost.accesses = groups * (streams * per_stream + work.shared + work.scattered * width);
       // Pieces of one thread that are further apart than 16 bytes touch more lines at a time.
       const double lines = std::max(1.0, width * stream_bytes / 16);
       cost.bank_cycles =
-          groups / 32 * (streams * per_stream * (lines - 1) + 16 * reads.scattered * width);
-      cost.elements = count * (streams + reads.scattered) + groups * reads.shared;
+          groups / 32 * (streams * per_stream * (lines - 1) + 16 * work.scattered * width);
+      cost.elements = count * (streams + work.scattered) + groups * work.shared;
       // Addresses and bounds of every vector.
-      cost.arithmetic = arithmetic + 10 * groups;
+      cost.arithmetic = work.arithmetic * count + 10 * groups;
       cost.memory_bytes = bytes;
-      cost.cache_bytes = std::max(bytes, count * (reads.bytes + stored_bytes));
-      cost.registers = 20 + width * vectors * (reads.contiguous + reads.scattered + outputs);
+      cost.cache_bytes = std::max(bytes, count * (work.bytes + stored_bytes));
+      cost.registers = 20 + width * vectors * (work.contiguous + work.scattered + outputs);
       // Threads do not wait for their stores; bounds checks keep the vectors of a thread apart.
-      cost.bytes_in_flight = width * std::max(4.0, reads.bytes) * std::min(vectors, 4.0);
+      cost.bytes_in_flight = width * std::max(4.0, work.bytes) * std::min(vectors, 4.0);
       cost.round_trips = std::max(1.0, vectors / 4);
       return predicted_seconds(cost, target);
     };

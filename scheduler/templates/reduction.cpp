@@ -377,53 +377,65 @@ class Reduction : public Template {
       values.push_back(
           inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
     }
-    const Reads reads = reads_along(values, plan.inner ? col : row);
-    const double passes = plan.stages + (stores > 0 ? 1 : 0);
-    // Loads that passes share were counted once; a pass that keeps nothing repeats them.
-    const double loads = std::max(1.0, reads.contiguous + reads.scattered);
-    const double element = std::max(1.0, reads.bytes) / loads;
-    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
-    return [=, inner = plan.inner, stages = plan.stages,
+    // With what is kept, all passes together do each thing once; without, each pass does its own.
+    const SymInt& along = plan.inner ? col : row;
+    const ElementWork once = element_work(values, along);
+    ElementWork each;
+    for (const Expr& value : values) {
+      const ElementWork own = element_work({&value, 1}, along);
+      each.contiguous += own.contiguous;
+      each.scattered += own.scattered;
+      each.shared += own.shared;
+      each.bytes += own.bytes;
+      each.arithmetic += own.arithmetic;
+    }
+    const double bytes = region_bytes(region);
+    return [=, inner = plan.inner, stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
-      const auto width = static_cast<double>(c["vector"]);
-      const auto lanes = static_cast<double>(c["row_threads"]),
+      const auto width = static_cast<double>(c["vector"]),
+                 lanes = static_cast<double>(c["row_threads"]),
                  block_rows = static_cast<double>(c["rows"]);
       const bool keep = c["keep"] != 0;
-      const double again = keep ? 1 : passes;  // how often an element is read
+      const ElementWork& work = keep ? once : each;
+      const double loads = std::max(1.0, work.contiguous + work.scattered);
+      const double element = std::max(1.0, work.bytes) / loads;
+      const double passes = stages + (stores > 0 ? 1 : 0);
       const double iterations = std::ceil(static_cast<double>(ceil_div(cols, c["vector"])) / lanes);
       LaunchCost cost;
       cost.threads = lanes * block_rows;
       cost.workgroups = std::max(1.0, std::ceil(static_cast<double>(rows) / block_rows));
       const double threads = cost.workgroups * cost.threads;
       const double steps = threads * iterations;  // vectors, those of idle threads included
-      const double per_vector = std::ceil(width * element / 16);
-      cost.accesses = steps * per_vector * (loads * again + stores);
-      // Neighbouring threads share a line as long as they are in one row (inner) or in one column.
+      cost.accesses =
+          steps * std::ceil(width * element / 16) * (loads + stores) + steps * work.shared;
+      // Neighbouring threads share a line as long as they are in one row, or in one column.
       const double run = (inner ? lanes * width : block_rows) * element;
-      const double lines = std::max(1.0, 32 * width * element / std::max(run, 16.0) / 4);
+      const double lines = std::max(1.0, 8 * width * element / std::max(run, 16.0));
       cost.bank_cycles = cost.accesses / 32 * (lines - 1) / 4;
-      cost.elements = steps * width * (loads * again + stores);
-      // Each pass walks the row; lanes are combined in a tree, and barriers join subgroups.
-      const double tree =
-          inner ? std::log2(std::max(1.0, lanes)) : 2 * std::log2(std::max(1.0, lanes));
-      cost.arithmetic =
-          arithmetic * steps * width / (static_cast<double>(rows) * static_cast<double>(cols)) +
-          steps * passes * 6 + threads * reductions * (12 * tree + 4 * width);
+      cost.elements = steps * (width * (loads + stores) + work.shared);
+      // Lanes are combined in a tree, and all lanes of a vector before.
+      const double levels = std::log2(std::max(1.0, lanes));
+      const double loop = keep ? 2 : 12;  // of one vector; kept rows are unrolled
+      cost.arithmetic = steps * (width * (work.arithmetic + reductions) + loop * passes) +
+                        threads * reductions * (12 * levels + 4 * width);
+      // Pieces of a row that are shorter than a sector bring what nobody asked for.
       const double sector = std::max(1.0, 32 / std::max(run, 1.0));
-      const double row_bytes = static_cast<double>(rows) * static_cast<double>(cols) * element;
+      const double again = std::max(0.0, loads - once.contiguous - once.scattered) * element *
+                           static_cast<double>(rows) * static_cast<double>(cols);
       cost.memory_bytes = bytes * std::min(sector, 4.0);
-      cost.cache_bytes = (bytes + (again - 1) * loads * row_bytes) * sector;
+      cost.cache_bytes = (bytes + again) * sector;
       // Unrolled loops have all their loads in flight, others those that the compiler unrolls.
       const double together = std::min(iterations, keep ? 16.0 : 4.0);
-      cost.bytes_in_flight = std::max(4.0, together * width * element * loads);
-      const double kept = keep ? iterations * width * std::max(1.0, loads) : width * together;
-      cost.registers = 24 + kept + width * reductions;
-      const bool joins = lanes > target.subgroup_size || !inner || !target.subgroup_shuffle;
-      cost.round_trips = again * std::ceil(iterations / together);
-      cost.barriers =
-          joins && lanes > 1 ? stages * (target.subgroup_shuffle && inner ? 2 : tree) : 0;
-      cost.shared_bytes = cost.barriers > 0 ? cost.threads * 4 * reductions : 0;
-      cost.parallelism = std::min(8.0, std::max(1.0, width));
+      const double streams = std::max(1.0, once.contiguous + once.scattered);
+      cost.bytes_in_flight = std::max(4.0, together * width * element * streams);
+      cost.registers = 24 + width * reductions +
+                       width * streams * (keep ? iterations : std::min(iterations, 4.0));
+      cost.round_trips = (keep ? 1 : passes) * std::ceil(iterations / together);
+      const bool in_subgroup = inner && target.subgroup_shuffle && lanes <= target.subgroup_size;
+      if (lanes > 1 && !in_subgroup)
+        cost.barriers = stages * (inner && target.subgroup_shuffle ? 2 : levels);
+      if (cost.barriers > 0) cost.shared_bytes = cost.threads * 4 * reductions;
+      cost.parallelism = std::min(8.0, width);
       return predicted_seconds(cost, target);
     };
   }

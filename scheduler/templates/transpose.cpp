@@ -118,14 +118,14 @@ class Transpose : public Template {
     std::vector<Expr> values;
     for (const ir::Value* output : region.outputs)
       values.push_back(inliner.value_at(output, plan.axes));
-    const Reads along = reads_along(values, plan.axes[plan.p]);
+    const ElementWork work = element_work(values, plan.axes[plan.p]);
     double others = 1;
     for (size_t d = 0; d < plan.shape.size(); ++d)
       if (d != plan.p && d != plan.q) others *= static_cast<double>(plan.shape[d]);
     const int element = size_bytes(region.outputs[0]->dtype());
     const auto staged = static_cast<double>(plan.across.size());
-    const double direct = along.contiguous + static_cast<double>(region.outputs.size());
-    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    const double direct = work.contiguous + static_cast<double>(region.outputs.size());
+    const double bytes = region_bytes(region);
     return [=, p = plan.shape[plan.p], q = plan.shape[plan.q]](const Config& c) {
       const int64_t tile = c["tile"];
       const auto steps = static_cast<double>(tile / c["rows"]);
@@ -141,7 +141,7 @@ class Transpose : public Template {
       const double rows = std::max(1.0, 32.0 / static_cast<double>(tile));
       cost.bank_cycles = covered / 32 * (rows - 1) * (2 * staged + direct);
       cost.elements = covered * (3 * staged + direct);
-      cost.arithmetic = arithmetic + 8 * covered;
+      cost.arithmetic = (work.arithmetic + 8) * covered;
       // Memory is moved in pieces of 64 bytes and more.
       const double piece = static_cast<double>(tile * element);
       cost.memory_bytes = bytes * std::max(1.0, 64 / piece);

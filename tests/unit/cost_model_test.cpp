@@ -1,0 +1,111 @@
+// The templates' analytic models: sane everywhere, and right where the order is known.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/templates/cost.h"
+#include "search_fixture.h"
+
+namespace tcc::autotune {
+namespace {
+
+const char* const kMatrices =
+    "x: {dtype: f32, shape: [4096, 4096]}, w: {dtype: f32, shape: [4096, 4096]}";
+const char* const kImage =
+    "x: {dtype: f32, shape: [1, 64, 56, 56]}, w: {dtype: f32, shape: [64, 64, 3, 3]}";
+
+TEST(CostModelTest, EveryLegalConfigHasATime) {
+  const std::pair<const char*, const char*> cases[] = {
+      {kMatrices, "op: matmul, in: [x, w]"},
+      {kImage, "op: conv2d, in: [x, w], padding: 1"},
+      {"x: {dtype: f16, shape: [3, 5]}, w: {dtype: f16, shape: [5, 1]}", "op: matmul, in: [x, w]"},
+      {"x: {dtype: f32, shape: [1024, 1000]}", "op: softmax, in: [x], dim: -1"},
+      {"x: {dtype: f32, shape: [1, 1]}", "op: softmax, in: [x], dim: -1"},
+      {"x: {dtype: bf16, shape: [512, 640]}", "op: sum, in: [x], dim: 0"},
+      {"x: {dtype: f32, shape: [512, 640]}", "op: permute, in: [x], dims: [1, 0]"},
+      {"x: {dtype: f32, shape: [100003]}", "op: gelu, in: [x]"},
+      {"x: {dtype: f32, shape: [64, 640]}", "op: cumsum, in: [x], dim: 1"},
+  };
+  for (const char* target : {"cuda:sm_90a", "vulkan", "vulkan:lavapipe", "vulkan:mali"})
+    for (const auto& [inputs, node] : cases) {
+      const TemplateCase made(inputs, node, target);
+      double slowest = 0, fastest = 1e9;
+      made.space.enumerate([&](const sched::Config& config) {
+        const double seconds = made.model(config);
+        EXPECT_TRUE(std::isfinite(seconds) && seconds > 0) << config.to_string();
+        EXPECT_EQ(seconds, made.kernel_template->estimate(made.region(), config, made.target));
+        slowest = std::max(slowest, seconds);
+        fastest = std::min(fastest, seconds);
+        return true;
+      });
+      EXPECT_LT(fastest, slowest) << target << " " << node << ": it tells nothing apart";
+    }
+}
+
+TEST(CostModelTest, SpacesOfContractionsAreLarge) {
+  EXPECT_GE(TemplateCase(kMatrices, "op: matmul, in: [x, w]", "cuda:sm_90a").space.size(), 500);
+  EXPECT_GE(TemplateCase(kImage, "op: conv2d, in: [x, w], padding: 1", "cuda:sm_90a").space.size(),
+            500);
+}
+
+TEST(CostModelTest, LargeProductsWantLargeTiles) {
+  const TemplateCase made(kMatrices, "op: matmul, in: [x, w]", "cuda:sm_90a");
+  auto seconds = [&](int64_t m, int64_t n, int64_t k, int64_t tm, int64_t tn) {
+    return made.model(
+        {{"block_m", m}, {"block_n", n}, {"block_k", k}, {"thread_m", tm}, {"thread_n", tn}});
+  };
+  const double ideal = 2 * std::pow(4096.0, 3) / made.target.flops_f32;
+  EXPECT_GT(seconds(128, 128, 8, 8, 8), ideal);
+  EXPECT_LT(seconds(128, 128, 8, 8, 8), 2 * ideal);
+  // In the order of what they reach on an H200.
+  EXPECT_LT(seconds(64, 64, 16, 8, 4), seconds(64, 32, 16, 4, 4));
+  EXPECT_LT(seconds(64, 32, 16, 4, 4), seconds(32, 32, 16, 4, 2));
+  EXPECT_LT(seconds(32, 32, 16, 4, 2), seconds(16, 32, 16, 2, 2));
+  EXPECT_LT(seconds(16, 32, 16, 2, 2), seconds(8, 32, 16, 1, 1));
+}
+
+TEST(CostModelTest, SmallProductsWantManyWorkgroups) {
+  const TemplateCase made("x: {dtype: f32, shape: [32, 784]}, w: {dtype: f32, shape: [784, 512]}",
+                          "op: matmul, in: [x, w]", "cuda:sm_90a");
+  auto seconds = [&](int64_t m, int64_t n, int64_t tm, int64_t tn) {
+    return made.model(
+        {{"block_m", m}, {"block_n", n}, {"block_k", 16}, {"thread_m", tm}, {"thread_n", tn}});
+  };
+  EXPECT_LT(seconds(16, 16, 2, 2), seconds(64, 64, 8, 4));
+  EXPECT_LT(seconds(64, 64, 8, 4), seconds(256, 128, 8, 8));  // rows that are not there
+}
+
+TEST(CostModelTest, MemoryBoundKernelsComeCloseToTheBandwidth) {
+  const TemplateCase wide("x: {dtype: f32, shape: [67108864]}", "op: relu, in: [x]", "cuda:sm_90a");
+  const double ideal = 2 * 4 * 67108864.0 / wide.target.bandwidth;
+  const double good = wide.model({{"threads", 256}, {"vector", 4}, {"vectors", 1}});
+  EXPECT_GT(good, ideal);
+  EXPECT_LT(good, 1.3 * ideal);
+  const TemplateCase rows("x: {dtype: f32, shape: [8192, 8192]}", "op: softmax, in: [x], dim: -1",
+                          "cuda:sm_90a");
+  auto seconds = [&](int64_t threads, int64_t rows_at_once, int64_t vector, int64_t keep) {
+    return rows.model(
+        {{"row_threads", threads}, {"rows", rows_at_once}, {"vector", vector}, {"keep", keep}});
+  };
+  EXPECT_LT(seconds(256, 1, 4, 1), seconds(256, 1, 4, 0));  // read once, not three times
+  EXPECT_LT(seconds(256, 1, 4, 0), seconds(1, 32, 1, 0));   // a thread to itself: scattered
+  EXPECT_LT(seconds(256, 1, 4, 1), seconds(1024, 1, 1, 1));
+}
+
+TEST(CostModelTest, SoftwareDevicesHideNothing) {
+  const sched::Target cpu = sched::target_by_name("vulkan:lavapipe");
+  sched::LaunchCost cost;
+  cost.workgroups = 64;
+  cost.threads = 64;
+  cost.arithmetic = 1e8;
+  cost.memory_bytes = 1e6;
+  const double alone = predicted_seconds(cost, cpu);
+  cost.memory_bytes = 1e8;
+  EXPECT_NEAR(predicted_seconds(cost, cpu) - alone, 99e6 / cpu.bandwidth, 1e-6);
+  cost.barriers = 100;
+  EXPECT_GT(predicted_seconds(cost, cpu), alone + 99e6 / cpu.bandwidth);
+}
+
+}  // namespace
+}  // namespace tcc::autotune

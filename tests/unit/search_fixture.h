@@ -1,0 +1,122 @@
+// Made-up kernels for tests of searches: spaces, and landscapes of times over them.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autotune/random_words.h"
+#include "autotune/trial_log.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "scheduler/template.h"
+
+namespace tcc::autotune {
+
+inline sched::ConfigSpace triangle() {
+  sched::ConfigSpace space;
+  space.parameters = {{"a", {1, 2, 3, 4, 5, 6, 7, 8}, ""}, {"b", {1, 2, 3, 4, 5, 6, 7, 8}, ""}};
+  space.constraints = {{"a <= b", [](const sched::Config& c) { return c["a"] <= c["b"]; }}};
+  return space;  // 36 legal configs
+}
+
+// The first region of a graph for a target, and what its template says of it.
+struct TemplateCase {
+  backends::Scheduled scheduled;
+  sched::Target target;
+  const sched::Template* kernel_template = nullptr;
+  sched::ConfigSpace space;
+  sched::CostModel model;
+  sched::Config default_config;
+
+  TemplateCase(const std::string& inputs, const std::string& node, const std::string& target_name)
+      : scheduled(schedule(inputs, node, target_name)),
+        target(sched::target_by_name(target_name)),
+        kernel_template(&sched::template_for(region(), target)),
+        space(kernel_template->space(region(), target)),
+        model(kernel_template->cost_model(region(), target)),
+        default_config(kernel_template->default_config(region(), target)) {}
+
+  const sched::Region& region() const { return scheduled.regions.at(0); }
+
+ private:
+  static backends::Scheduled schedule(const std::string& inputs, const std::string& node,
+                                      const std::string& target_name) {
+    const std::string text = "tcc: 1\nname: test\ninputs: {" + inputs + "}\nnodes:\n  - {out: y, " +
+                             node + "}\noutputs: [y]\n";
+    return backends::schedule(parse_yaml_graph(text, "test.yaml", "."),
+                              sched::target_by_name(target_name));
+  }
+};
+
+// How far a landscape's logarithm of seconds is from the estimate: effects of single values, of
+// pairs of values, of single configs; steep edges at some pairs; and noise of each sample, which
+// only ever adds.
+struct Roughness {
+  double single = 0.15, pairs = 0.08, config = 0.04, edges = 0.02, noise = 0.01;
+};
+
+class Landscape {
+ public:
+  Landscape(const sched::ConfigSpace& space, sched::CostModel model, const Roughness& roughness,
+            uint64_t seed)
+      : space_(space), model_(std::move(model)), roughness_(roughness), seed_(seed) {}
+
+  double seconds(const sched::Config& config) const {
+    double log = std::log(model_(config)) + roughness_.config * normal(config.hash());
+    for (size_t p = 0; p < space_.parameters.size(); ++p) {
+      const uint64_t one = value_key(config, p);
+      log += roughness_.single * normal(one);
+      for (size_t q = p + 1; q < space_.parameters.size(); ++q) {
+        const uint64_t both = one * 31 + value_key(config, q);
+        log += roughness_.pairs * normal(both);
+        if (RandomWords(both ^ seed_ ^ 1).uniform(0, 1) < roughness_.edges) log += 0.5;
+      }
+    }
+    return std::exp(log);
+  }
+
+  // An exhaustive log.
+  TaskHistory history(const sched::Config& default_config, size_t samples) const {
+    TaskHistory history;
+    history.task.space.parameters = space_.parameters;
+    history.task.default_config = default_config;
+    history.task.name = "made_up";
+    RandomWords random(seed_);
+    space_.enumerate([&](const sched::Config& config) {
+      LoggedTrial trial;
+      trial.config = config;
+      trial.estimate = model_(config);
+      trial.result.status = Measurement::Status::measured;
+      trial.result.seconds = seconds(config);
+      for (size_t i = 0; i < samples; ++i)
+        trial.result.samples.push_back(trial.result.seconds *
+                                       (1 + roughness_.noise * std::abs(normal(random.next()))));
+      history.trials.push_back(std::move(trial));
+      return true;
+    });
+    return history;
+  }
+
+ private:
+  uint64_t value_key(const sched::Config& config, size_t parameter) const {
+    const std::string& name = space_.parameters[parameter].name;
+    return sched::Config{{name, config[name]}}.hash();
+  }
+  // About normal, of mean 0 and deviation 1.
+  double normal(uint64_t key) const {
+    RandomWords random(key ^ (seed_ * 0x9e3779b97f4a7c15ull));
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += random.uniform(0, 1);
+    return sum;
+  }
+
+  const sched::ConfigSpace& space_;
+  sched::CostModel model_;
+  Roughness roughness_;
+  uint64_t seed_;
+};
+
+}  // namespace tcc::autotune
