@@ -27,7 +27,7 @@ class Template {
   // A legal config of the space without tuning: the analytic model's choice.
   virtual Config default_config(const Region& region, const Target& target) const = 0;
   // The analytic model of the region's kernels (scheduler/templates/cost.h): what does not depend
-  // on the config is worked out once. It outlives neither the region nor its graph.
+  // on the config is worked out once. The result owns what it needs.
   virtual CostModel cost_model(const Region& region, const Target& target) const = 0;
   // The model's answer for one config.
   double estimate(const Region& region, const Config& config, const Target& target) const {
