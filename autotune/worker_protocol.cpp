@@ -115,6 +115,7 @@ json to_json(const sched::KernelBinary& kernel) {
   return {{"entry", kernel.entry},
           {"code", json::binary(kernel.code)},
           {"workgroup", kernel.workgroup},
+          {"block", kernel.block},
           {"grid", kernel.grid},
           {"shared_bytes", kernel.shared_bytes},
           {"num_arguments", kernel.num_arguments},
@@ -131,6 +132,7 @@ sched::KernelBinary kernel_from_json(const json& value) {
     kernel.entry = value.at("entry").get<std::string>();
     kernel.code = value.at("code").get_binary();
     kernel.workgroup = within(value.at("workgroup").get<int>(), 1, 1 << 16, "a workgroup");
+    kernel.block = value.at("block").get<std::array<uint32_t, 3>>();
     kernel.grid = value.at("grid").get<std::array<uint32_t, 3>>();
     kernel.shared_bytes = within<int64_t>(value.at("shared_bytes").get<int64_t>(), 0, 1 << 30,
                                           "a kernel's shared memory");
