@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/random_words.h"
+#include "frontend/graph_file.h"
 #include "scheduler/templates/cost.h"
 #include "search_fixture.h"
 

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "frontend/graph_file.h"
 #include "search_fixture.h"
 #include "support/error.h"
 
