@@ -14,6 +14,7 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
 
 namespace tcc::backends {
@@ -47,8 +48,14 @@ const std::vector<GraphStage>& graph_stages() {
       pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
       pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
       pass("decompose", [](ir::Graph& graph) { ir::decompose(graph); }),
-      {"split-reductions", [](auto& graph, const sched::Target& target,
-                              const auto&) { sched::split_reductions(*graph, target); }},
+      {"split-reductions",
+       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
+         sched::split_reductions(*graph, target, {options.plan, target});
+       }},
+      {"split-contractions",
+       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
+         sched::split_contractions(*graph, target, {options.plan, target});
+       }},
       pass("simplify-primitives",
            [](ir::Graph& graph) {
              ir::decompose(graph);  // what splitting composed
@@ -83,6 +90,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.strict_rounding = options.strict_rounding;
+  partition.plan = {options.plan, target};
   result.regions = sched::partition(*result.graph, partition);
   if (options.dump) options.dump("partition", regions_text(result.regions));
   return result;

@@ -11,6 +11,7 @@
 #include "backends/compile/kernel_cache.h"
 #include "ir/graph.h"
 #include "scheduler/executable.h"
+#include "scheduler/plan.h"
 #include "scheduler/region.h"
 #include "scheduler/target.h"
 #include "scheduler/tuning.h"
@@ -28,6 +29,7 @@ struct CompileOptions {
   bool fuse = true;                              // false: one kernel per op
   bool validate = false;                         // spirv-val on every module
   const sched::ConfigSource* configs = nullptr;  // null: the templates' defaults
+  const sched::PlanSource* plan = nullptr;       // null: the passes' defaults
   KernelCache* cache = nullptr;                  // null: compile everything
   bool binaries = true;                          // false: source text only
   // Called after every stage with its name and the state as text, when set.

@@ -8,6 +8,7 @@
 #include "scheduler/region.h"
 #include "scheduler/templates/common.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 namespace tcc::sched {
 namespace {
@@ -19,7 +20,7 @@ using ir::Value;
 class Partitioner {
  public:
   Partitioner(const ir::Graph& graph, const PartitionOptions& options)
-      : groups_(graph, options.strict_rounding), options_(options) {}
+      : groups_(graph, options.strict_rounding), subgraph_(graph), options_(options) {}
 
   std::vector<Region> run() {
     for (const auto& node : groups_.graph().nodes()) place(node.get());
@@ -43,10 +44,54 @@ class Partitioner {
     bool joins = options_.fuse && node->op->kind != OpKind::contraction;
     int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0 && may_join(static_cast<size_t>(last), node)) {
-      groups_.add(static_cast<size_t>(last), node);
-      return;
+      const std::vector<const Node*>& group = groups_.nodes(static_cast<size_t>(last));
+      if (!meets_anchor(group, node) || is_fused(group, {node})) {
+        groups_.add(static_cast<size_t>(last), node);
+        return;
+      }
+      apart_.insert({group.back(), node});
     }
     groups_.start(node);
+  }
+
+  static bool is_anchor(const Node* node) {
+    return node->op->kind == OpKind::reduce || node->op->kind == OpKind::contraction;
+  }
+
+  // A reduction, or what reads the result of a reduction or contraction in `group`, if only through
+  // index maps.
+  bool meets_anchor(const std::vector<const Node*>& group, const Node* node) const {
+    if (is_anchor(node)) return true;
+    return std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
+      if (!input || !input->producer) return false;
+      const Node* producer = input->producer;
+      if (groups_.is_light(producer)) return meets_anchor(group, producer);
+      return is_anchor(producer) && std::find(group.begin(), group.end(), producer) != group.end();
+    });
+  }
+
+  // Whether two parts that a template takes as one region are one.
+  bool is_fused(const std::vector<const Node*>& before,
+                const std::vector<const Node*>& after) const {
+    std::vector<const Node*> both = before;
+    both.insert(both.end(), after.begin(), after.end());
+    PlanSite site;
+    site.kind = "fuse";
+    site.key = Hasher().add(subgraph_.key(both)).add(before.size()).hex();
+    site.alternatives = {0, 1};
+    site.default_choice = 1;
+    site.description = str(groups_.region(before).name(), " with ", groups_.region(after).name(),
+                           " ", ir::to_string(after.back()->outputs[0]->type));
+    return options_.plan.choose(site) != 0;
+  }
+
+  bool is_apart(const std::vector<const Node*>& before,
+                const std::vector<const Node*>& after) const {
+    return std::any_of(before.begin(), before.end(), [&](const Node* a) {
+      return std::any_of(after.begin(), after.end(), [&](const Node* b) {
+        return apart_.count({a, b}) > 0;
+      });
+    });
   }
 
   bool may_join(size_t group, const Node* node) const {
@@ -87,16 +132,27 @@ class Partitioner {
       int consumer = groups_.only_consumer(g);
       if (consumer < 0) continue;
       auto into = static_cast<size_t>(consumer);
-      if (groups_.costly(groups_.nodes(g)) && !groups_.is_reduction(into)) continue;
       std::vector<const Node*> nodes = groups_.nodes(g);
+      bool widens = groups_.has_contraction(into) && only_casts(nodes);
+      if (groups_.costly(nodes) && !groups_.is_reduction(into) && !widens) continue;
       const auto& others = groups_.nodes(into);
       if (std::any_of(others.begin(), others.end(),
                       [](const Node* n) { return rereads(n) && n->op_name() != "cat"; }))
         continue;
       if (groups_.has_contraction(into) && reads_more_than_it_makes(nodes)) continue;
+      if (is_apart(groups_.nodes(g), others)) continue;
       nodes.insert(nodes.end(), others.begin(), others.end());
-      if (groups_.accepted(nodes)) groups_.merge(g, into);
+      if (!groups_.accepted(nodes)) continue;
+      bool is_choice = groups_.is_reduction(into) || groups_.has_contraction(into);
+      if (!is_choice || is_fused(groups_.nodes(g), others)) groups_.merge(g, into);
     }
+  }
+
+  // What a matrix kernel does to its operands in any case.
+  static bool only_casts(const std::vector<const Node*>& nodes) {
+    return std::all_of(nodes.begin(), nodes.end(), [](const Node* node) {
+      return node->op_name() == "cast" || node->op->kind == OpKind::view;
+    });
   }
 
   // As a prologue of a contraction its inputs are read once per tile of the other operand: not if
@@ -132,7 +188,9 @@ class Partitioner {
   }
 
   FusionGroups groups_;
+  Subgraph subgraph_;
   PartitionOptions options_;
+  std::set<std::pair<const Node*, const Node*>> apart_;  // that the plan keeps in two regions
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "ir/op.h"
+#include "scheduler/plan.h"
 
 namespace tcc::sched {
 
@@ -53,6 +54,7 @@ struct PartitionOptions {
   bool fuse = true;              // false: one region per op
   bool strict_rounding = false;  // round after every op, as an eager framework does
   bool channels_last = true;     // layout assignment for convolutions
+  Plan plan = {};                // what is fused is a site ("fuse") where it may be a loss
 };
 
 // Cuts a decomposed, bound graph into regions in an order that keeps live bytes low; every graph

@@ -1,16 +1,20 @@
 #include "scheduler/split_reductions.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/builder.h"
 #include "scheduler/inline.h"
 #include "support/checked.h"
+#include "support/error.h"
 
 namespace tcc::sched {
 namespace {
 
 // Elements that one accumulator may sum in a row: rounding grows with its square root.
 constexpr int64_t kLongestSum = 512;
+// Rows that are cut at all, and the parts of them.
+constexpr int64_t kShortest = 2048, kShortestPart = 64;
 
 // The smallest divisor of `cols` that is at least `wanted`, or 1.
 int64_t divisor_at_least(int64_t cols, int64_t wanted) {
@@ -19,40 +23,67 @@ int64_t divisor_at_least(int64_t cols, int64_t wanted) {
   return 1;
 }
 
-// How many parts to cut a reduction into; 1 for none.
-int64_t parts(const ReductionDims& dims, int rank, const Target& target) {
+// What is known of cutting one reduction into parts.
+struct Parts {
+  int64_t least = 1;       // that keeps sums short
+  int64_t by_default = 1;  // fills the device, too; 1: not cut
+  bool fills = true;       // the rows alone keep the device busy
+};
+
+Parts parts_of(const ReductionDims& dims, int rank, const Target& target) {
   int64_t rows = dims.rows(), cols = dims.cols();
-  if (rows == 0 || cols < 2048) return 1;
+  if (rows == 0 || cols < kShortest) return {};
   bool inner = !dims.reduced.empty() && dims.reduced.back() == rank - 1;
   // Accumulators of a row in the reduction template, and workgroups for all rows.
   int64_t accumulators =
       inner ? 4 * (target.is_cpu ? target.subgroup_size : 1024) : (target.is_cpu ? 2 : 8);
   int64_t workgroups = inner ? rows : ceil_div(rows, 32);
-  int64_t wanted = ceil_div(cols, accumulators * kLongestSum);
+  int64_t least = ceil_div(cols, accumulators * kLongestSum), wanted = least;
   if (!target.is_cpu && workgroups * 4 < target.compute_units)
     wanted = std::max(wanted,
                       std::min(2 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
-  return wanted <= 1 ? 1 : divisor_at_least(cols, wanted);
+  return {least, wanted <= 1 ? 1 : divisor_at_least(cols, wanted),
+          workgroups >= 4 * target.compute_units};
+}
+
+// How many parts to cut a reduction into; 1 for none.
+int64_t choose_parts(const ir::Node* node, const Target& target, const Plan& plan,
+                     const Subgraph& subgraph) {
+  if (node->op->kind != ir::OpKind::reduce || ir::is_arg(*node->op->reduction)) return 1;
+  const ReductionDims dims = reduction_dims(node);
+  const Parts parts = parts_of(dims, node->inputs[0]->rank(), target);
+  if (dims.rows() == 0 || dims.cols() < kShortest || parts.fills) return parts.by_default;
+  const int64_t some = parts.by_default;
+  PlanSite site;
+  site.alternatives =
+      divisors_among({1, 4, 16, 64, 256, some / 2, some, 2 * some}, dims.cols(),
+                     std::min(parts.least, some), std::max(some, dims.cols() / kShortestPart));
+  if (site.alternatives.size() < 2) return some;
+  site.kind = "split_reduction";
+  site.key = subgraph.key({&node, 1});
+  site.default_choice = some;
+  site.description = str(node->op_name(), " of ", dims.rows(), " rows of ", dims.cols(), " ",
+                         name(node->inputs[0]->dtype()), ": parts of a row");
+  return plan.choose(site);
 }
 
 }  // namespace
 
-void split_reductions(ir::Graph& graph, const Target& target) {
+void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan) {
+  std::map<const ir::Node*, int64_t> parts;
+  const Subgraph subgraph(graph);
+  for (const auto& node : graph.nodes())
+    parts[node.get()] = choose_parts(node.get(), target, plan, subgraph);
   // New nodes go to the end; the order is restored at once, by rebuilding the list.
   std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
   graph.nodes().clear();
   for (auto& node : old) {
-    bool reduces = node->op->kind == ir::OpKind::reduce && !ir::is_arg(*node->op->reduction);
-    int64_t count = 1;
-    ReductionDims dims;
-    if (reduces) {
-      dims = reduction_dims(node.get());
-      count = parts(dims, node->inputs[0]->rank(), target);
-    }
+    const int64_t count = parts.at(node.get());
     if (count == 1) {
       graph.nodes().push_back(std::move(node));
       continue;
     }
+    const ReductionDims dims = reduction_dims(node.get());
     ir::Builder b(graph);
     b.set_location(node->location);
     std::vector<int64_t> order(dims.kept.begin(), dims.kept.end());
