@@ -101,6 +101,9 @@ Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
   tunable.default_config = kernel.default_config;
   tunable.flops = bound.flops();
   tunable.bytes = bound.bytes();
+  // Operations give no bound: nobody says on which units they are done. Nor do arguments that the
+  // kernel may read in part.
+  if (kernel.bytes) tunable.bound_seconds = tunable.bytes / target.bandwidth;
   tunable.compile = [bound, options](const sched::Config& config) {
     return bound.compile(config, options);
   };

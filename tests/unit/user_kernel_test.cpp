@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "autotune/bench.h"
 #include "autotune/space.h"
 #include "autotune/user_kernel/user_tunable.h"
 #include "backends/compile/code.h"
@@ -236,6 +237,33 @@ TEST(UserKernelTest, NBodyOnVulkan) {
     const sched::Config config = with(kernel.default_config, changes);
     expect_close(run(device, bound, config, job), job.reference, config.to_string());
   }
+}
+
+TEST(UserKernelTest, WrongResultsAreRejected) {
+  const auto device = vulkan();
+  if (!device) GTEST_SKIP() << "no Vulkan device";
+  const auto changed = [](UserKernel kernel, const std::string& from, const std::string& to) {
+    std::string& text = kernel.sources.at(sched::Api::vulkan).text;
+    text.replace(text.find(from), from.size(), to);
+    return kernel;
+  };
+  using Status = Measurement::Status;
+  const auto measured = [&](const Tunable& kernel) {
+    const auto bench = local_bench(device, kernel.job(3));
+    const sched::KernelBinary binary = kernel.compile(kernel.default_config);
+    const Measurement baseline = bench->baseline(kernel.expected ? kernel.expected() : binary);
+    return kernel.expected ? bench->measure(binary, Effort::quick, 1.0) : baseline;
+  };
+  const sched::Target& target = device->target();
+  const UserKernel direct = example("nbody_direct"), fast = example("nbody");
+  const Dims dims = {{"N", 160}};
+  EXPECT_EQ(measured(tunable(direct, target, dims)).status, Status::measured);
+  EXPECT_EQ(measured(tunable(fast, target, dims)).status, Status::measured);
+  // One of the sum's terms is left out; the last body's result is.
+  EXPECT_EQ(measured(tunable(changed(direct, "uint j = 0", "uint j = 1"), target, dims)).status,
+            Status::wrong);
+  EXPECT_EQ(measured(tunable(changed(fast, "body >= N", "body >= N - 1"), target, dims)).status,
+            Status::wrong);
 }
 
 TEST(UserKernelTest, ExamplesCompileForCuda) {
