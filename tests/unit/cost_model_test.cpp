@@ -96,7 +96,7 @@ TEST(CostModelTest, MemoryBoundKernelsComeCloseToTheBandwidth) {
 }
 
 TEST(CostModelTest, SoftwareDevicesHideNothing) {
-  const sched::Target cpu = sched::target_by_name("vulkan:lavapipe");
+  const sched::Target cpu = test_target("vulkan:lavapipe");
   sched::LaunchCost cost;
   cost.workgroups = 64;
   cost.threads = 64;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "autotune/trial_log.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "scheduler/target_profile.h"
 #include "scheduler/template.h"
+#include "tests/source_dir.h"
 
 namespace tcc::autotune {
 
@@ -20,6 +23,14 @@ inline sched::ConfigSpace triangle() {
   space.parameters = {{"a", {1, 2, 3, 4, 5, 6, 7, 8}, ""}, {"b", {1, 2, 3, 4, 5, 6, 7, 8}, ""}};
   space.constraints = {{"a <= b", [](const sched::Config& c) { return c["a"] <= c["b"]; }}};
   return space;  // 36 legal configs
+}
+
+// A target by name; profiles are the repository's, wherever the test runs.
+inline sched::Target test_target(const std::string& name) {
+  constexpr std::string_view kVulkan = "vulkan:";
+  if (!name.starts_with(kVulkan)) return sched::target_by_name(name);
+  return sched::read_profile(tcc::testing::source_dir() / "configs" / "targets" /
+                             (name.substr(kVulkan.size()) + ".yaml"));
 }
 
 // The first region of a graph for a target, and what its template says of it.
@@ -33,7 +44,7 @@ struct TemplateCase {
 
   TemplateCase(const std::string& inputs, const std::string& node, const std::string& target_name)
       : scheduled(schedule(inputs, node, target_name)),
-        target(sched::target_by_name(target_name)),
+        target(test_target(target_name)),
         kernel_template(&sched::template_for(region(), target)),
         space(kernel_template->space(region(), target)),
         model(kernel_template->cost_model(region(), target)),
@@ -46,8 +57,7 @@ struct TemplateCase {
                                       const std::string& target_name) {
     const std::string text = "tcc: 1\nname: test\ninputs: {" + inputs + "}\nnodes:\n  - {out: y, " +
                              node + "}\noutputs: [y]\n";
-    return backends::schedule(parse_yaml_graph(text, "test.yaml", "."),
-                              sched::target_by_name(target_name));
+    return backends::schedule(parse_yaml_graph(text, "test.yaml", "."), test_target(target_name));
   }
 };
 
