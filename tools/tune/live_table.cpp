@@ -191,7 +191,7 @@ std::vector<std::string> LiveTable::frame(TerminalSize size, double elapsed) con
     const size_t waiting = plan_.kernels - std::min(plan_.kernels, rows_.size());
     const size_t hidden = rows_.size() - rows.size();
     if (hidden + waiting > 0 && lines.size() < height)
-      lines.push_back(str("... ", hidden, " more, ", waiting, " waiting"));
+      lines.push_back(str("... ", hidden > 0 ? str(hidden, " more, ") : "", waiting, " waiting"));
   }
   lines.resize(std::min(lines.size(), height));
   for (std::string& line : lines) {

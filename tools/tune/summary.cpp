@@ -81,7 +81,9 @@ Total total(const TuneResult& result) {
 }
 
 std::string gain_text(double gain) { return gain > 0 ? format("%.2fx", gain) : "-"; }
-std::string share_text(double share) { return share > 0 ? format("%.0f%%", 100 * share) : "-"; }
+std::string share_text(double share) {
+  return share > 0 ? format(share < 0.01 ? "%.1f%%" : "%.0f%%", 100 * share) : "-";
+}
 std::string time_text(double seconds) { return seconds > 0 ? format_seconds(seconds) : "-"; }
 std::string core_text(double cores_in_use) { return format("%.1f", cores_in_use); }
 
