@@ -18,9 +18,9 @@ namespace tcc::sched {
 
 // One kernel, compiled for a target.
 struct KernelBinary {
-  std::string entry;          // entry point
-  std::string source;         // CUDA C++ or GLSL
-  std::vector<uint8_t> code;  // cubin or SPIR-V; empty for the null device
+  std::string entry;                          // entry point
+  std::string source;                         // CUDA C++ or GLSL
+  std::vector<uint8_t> code;                  // cubin or SPIR-V; empty for the null device
   int workgroup = 1;                          // threads
   std::array<uint32_t, 3> block = {0, 0, 0};  // their shape (cuda); zeros: {workgroup, 1, 1}
   std::array<uint32_t, 3> grid = {1, 1, 1};

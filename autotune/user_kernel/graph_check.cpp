@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "autotune/random_words.h"
@@ -9,13 +10,16 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/reference/interpreter.h"
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
 namespace {
 
-constexpr int64_t kWholeOutput = 8192;   // elements; of larger ones as many are drawn
-constexpr double kMaxOperations = 2e10;  // of the reference: minutes on two cores
+constexpr int64_t kWholeOutput = 8192;  // elements; of larger ones as many are drawn
+// Of the reference, about a minute and a few GB on two cores.
+constexpr double kMaxOperations = 2e9;
+constexpr int64_t kMaxElements = int64_t{1} << 26;  // of one value
 
 class GraphCheck {
  public:
@@ -69,9 +73,15 @@ class GraphCheck {
     double operations = 0;
     for (const sched::Launch& launch : executable.launches)
       operations += executable.kernels[static_cast<size_t>(launch.kernel)].flops;
-    if (operations > kMaxOperations)
-      fail(str("takes ", operations, " operations, too many for the CPU (", kMaxOperations,
-               "): tune with smaller dims, or check with a simple kernel of your own"));
+    int64_t largest = 0;
+    for (const auto& value : graph_.values()) {
+      const auto elements = checked_product(ir::const_shape(*value));
+      largest = std::max(largest, elements.value_or(std::numeric_limits<int64_t>::max()));
+    }
+    if (operations <= kMaxOperations && largest <= kMaxElements) return;
+    fail(str("takes ", operations, " operations and values of ", largest,
+             " elements, too much for the CPU (", kMaxOperations, ", ", kMaxElements,
+             "): tune with smaller dims, or check with a simple kernel of your own"));
   }
 
   // Of the graph's input among the kernel's.

@@ -2,38 +2,16 @@
 // run on Vulkan and compiled for CUDA.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-#include <map>
-
-#include "autotune/bench.h"
 #include "autotune/space.h"
-#include "autotune/user_kernel/user_tunable.h"
 #include "backends/compile/code.h"
-#include "runtime/program.h"
 #include "support/error.h"
 #include "tests/expect_error.h"
-#include "tests/source_dir.h"
+#include "tests/unit/user_kernel_fixture.h"
 
 namespace tcc::autotune {
 namespace {
 
-UserKernel example(const std::string& name) {
-  return load_user_kernel(testing::source_dir() / "examples/kernels" / (name + ".yaml"));
-}
-
 sched::Target cuda() { return sched::target_by_name("cuda:sm_90a"); }
-
-Tunable tunable(const UserKernel& kernel, const sched::Target& target, const Dims& dims = {}) {
-  backends::CompileOptions options;
-  options.dims = dims;
-  return tunable_of(kernel, target, options);
-}
-
-sched::Config with(sched::Config config, const Dims& changes) {
-  for (const auto& [name, value] : changes) config.set(name, value);
-  return config;
-}
 
 TEST(UserKernelTest, DimsScalarsAndParametersAreDefined) {
   const BoundKernel nbody(example("nbody"), {{"N", 256}}, cuda());
@@ -166,7 +144,7 @@ TEST(UserKernelTest, AGraphThatDoesNotFitIsRefused) {
   EXPECT_ERROR(tunable(kernel, cuda()).job(0),
                "'c' is f32[1024, 1024], the kernel's 'c' f32[1024]");
   kernel = example("nbody_direct");
-  EXPECT_ERROR(tunable(kernel, cuda(), {{"N", 1 << 16}}).job(0), "too many for the CPU");
+  EXPECT_ERROR(tunable(kernel, cuda(), {{"N", 1 << 16}}).job(0), "too much for the CPU");
   kernel = example("nbody");
   kernel.outputs[0].dtype = DType::f64;
   EXPECT_ERROR(tunable(kernel, cuda()), "nbody_direct.yaml has other arguments: ");
@@ -181,62 +159,15 @@ std::shared_ptr<runtime::Device> vulkan() {
   }
 }
 
-// The kernel's first output, for the inputs of `job`.
-Tensor run(const std::shared_ptr<runtime::Device>& device, const BoundKernel& kernel,
-           const sched::Config& config, const BenchJob& job) {
-  auto program = std::make_shared<const runtime::Program>(
-      device, executable_of(kernel, {config, sched::Tier::exact}, {}));
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < kernel.inputs().size(); ++i) {
-    const std::vector<std::byte> data = input_data(job, i);
-    Tensor& input =
-        inputs.emplace_back(kernel.inputs()[i].declared->dtype, kernel.inputs()[i].shape);
-    std::memcpy(input.data(), data.data(), data.size());
-  }
-  return runtime::Context(program).run(inputs).front();
-}
-
-// Against the graph's samples, relative to their root mean square.
-void expect_close(const Tensor& got, const std::vector<ReferenceSample>& expected,
-                  const std::string& what) {
-  ASSERT_FALSE(expected.empty());
-  double squares = 0;
-  for (const ReferenceSample& sample : expected) squares += sample.value * sample.value;
-  const double rms = std::sqrt(squares / static_cast<double>(expected.size()));
-  for (const ReferenceSample& sample : expected)
-    ASSERT_NEAR(got.get(sample.element), sample.value, 2e-5 * rms) << what << " " << sample.element;
-}
-
-TEST(UserKernelTest, MatmulOnVulkan) {
+TEST(UserKernelTest, ExamplesAreRightOnVulkan) {
   const auto device = vulkan();
   if (!device) GTEST_SKIP() << "no Vulkan device";
-  // Sizes that no tile divides.
-  const Dims dims = {{"M", 70}, {"N", 65}, {"K", 33}};
-  const UserKernel kernel = example("matmul");
-  const BoundKernel bound(kernel, dims, device->target());
-  const BenchJob job = tunable(kernel, device->target(), dims).job(1);
-  for (const Dims& changes :
-       {Dims{}, Dims{{"TILE_M", 16}, {"TILE_N", 32}, {"TILE_K", 8}, {"PAD", 0}},
-        Dims{{"TILE_M", 128}, {"TILE_N", 16}, {"TILE_K", 8}, {"THREAD_N", 1}}}) {
-    const sched::Config config = with(kernel.default_config, changes);
-    expect_close(run(device, bound, config, job), job.reference, config.to_string());
-  }
-}
-
-TEST(UserKernelTest, NBodyOnVulkan) {
-  const auto device = vulkan();
-  if (!device) GTEST_SKIP() << "no Vulkan device";
-  const Dims dims = {{"N", 200}};
-  const UserKernel direct = example("nbody_direct"), kernel = example("nbody");
-  const BenchJob job = tunable(direct, device->target(), dims).job(1);
-  const BoundKernel simple(direct, dims, device->target());
-  expect_close(run(device, simple, direct.default_config, job), job.reference, "nbody_direct");
-  const BoundKernel bound(kernel, dims, device->target());
-  for (const Dims& changes : {Dims{}, Dims{{"THREADS", 32}, {"BODIES", 4}, {"UNROLL", 16}},
-                              Dims{{"THREADS", 64}, {"BODIES", 2}, {"USE_SHARED", 0}}}) {
-    const sched::Config config = with(kernel.default_config, changes);
-    expect_close(run(device, bound, config, job), job.reference, config.to_string());
-  }
+  expect_matmul(device, {{},
+                         {{"TILE_M", 16}, {"TILE_N", 32}, {"TILE_K", 8}, {"PAD", 0}},
+                         {{"TILE_M", 128}, {"TILE_N", 16}, {"TILE_K", 8}, {"THREAD_N", 1}}});
+  expect_nbody(device, {{},
+                        {{"THREADS", 32}, {"BODIES", 4}, {"UNROLL", 16}},
+                        {{"THREADS", 64}, {"BODIES", 2}, {"USE_SHARED", 0}}});
 }
 
 TEST(UserKernelTest, WrongResultsAreRejected) {
