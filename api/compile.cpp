@@ -45,15 +45,27 @@ std::filesystem::path cache_folder(const CompileOptions& options) {
   return options.cache_dir.empty() ? backends::default_cache_folder() : options.cache_dir;
 }
 
+namespace {
+
+std::function<void(const std::string&)> warn_of(const CompileOptions& options) {
+  const auto print = [](const std::string& warning) {
+    std::cerr << "tcc: warning: " << warning << "\n";
+  };
+  return options.warn ? options.warn : print;
+}
+
+}  // namespace
+
 autotune::RecordStore load_tuning(const CompileOptions& options) {
   std::error_code error;
   for (const std::filesystem::path& path : options.tuning)
     if (!std::filesystem::exists(path, error))
       fail_input(path.string(), ": no such file or folder of tuning records");
-  const auto print = [](const std::string& warning) {
-    std::cerr << "tcc: warning: " << warning << "\n";
-  };
-  return autotune::load_records(options.tuning, options.warn ? options.warn : print);
+  return autotune::load_records(options.tuning, warn_of(options));
+}
+
+autotune::PlanStore load_plans(const CompileOptions& options) {
+  return autotune::load_plans(options.tuning, warn_of(options));
 }
 
 CompiledGraph compile(const Graph& graph, std::string_view device_name,
@@ -64,7 +76,9 @@ CompiledGraph compile(const Graph& graph, std::string_view device_name,
   inner.matmul_precision = parse_precision(options.matmul_precision);
   inner.strict_rounding = options.strict_rounding;
   const autotune::RecordStore records = load_tuning(options);
+  const autotune::PlanStore plans = load_plans(options);
   inner.configs = &records;
+  inner.plan = &plans;
   const auto device = runtime::open_device(device_name);
   backends::KernelCache cache(cache_folder(options));
   inner.cache = &cache;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "autotune/plan_records.h"
 #include "autotune/records.h"
 #include "autotune/user_kernel/user_kernel.h"
 #include "ir/graph.h"
@@ -35,6 +36,8 @@ std::filesystem::path cache_folder(const CompileOptions& options);
 // The records that the options and the environment name. Throws Error(bad_input) for a path of the
 // options that is not there.
 autotune::RecordStore load_tuning(const CompileOptions& options);
+// The plans beside them; to be called after load_tuning().
+autotune::PlanStore load_plans(const CompileOptions& options);
 
 // Copies. `name` stands for the tensor in the message when it is damaged: Error(bad_input).
 Tensor to_tensor(const HostTensor& host, const std::string& name);

@@ -2,11 +2,12 @@
 #include "autotune/record_file.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "autotune/plan_records.h"
+#include "autotune/record_fields.h"
 #include "frontend/yaml/document.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -22,55 +23,8 @@ constexpr size_t kMaxRecords = 20000;
 constexpr size_t kMaxEnvironments = 256;
 constexpr size_t kMaxEntries = 32;    // of a config, of capabilities
 constexpr size_t kMaxExtents = 1024;  // of a region
-constexpr int64_t kMaxValue = int64_t{1} << 40;
 constexpr int64_t kMaxExtent = int64_t{1} << 62;
 constexpr double kMaxSeconds = 1e6;
-
-bool is_word(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  });
-}
-
-std::string short_text(const yaml::Item& map, std::string_view key) {
-  if (!map.has(key)) return "";
-  yaml::Item item = map.at(key);
-  std::string text = item.text();
-  if (text.size() > kMaxRecordText)
-    item.fail(str("is longer than ", kMaxRecordText, " characters"));
-  return text;
-}
-
-int64_t integer_in(const yaml::Item& item, int64_t low, int64_t high) {
-  int64_t value = item.integer();
-  if (value < low || value > high) item.fail(str(value, " is not in [", low, ", ", high, "]"));
-  return value;
-}
-
-// A finite number in [low, high].
-double number_in(const yaml::Item& item, double low, double high) {
-  double value = item.number();
-  if (!(value >= low && value <= high)) item.fail(str(value, " is not in [", low, ", ", high, "]"));
-  return value;
-}
-
-double seconds(const yaml::Item& item) { return number_in(item, 1e-12, kMaxSeconds); }
-
-std::string hash_digits(const yaml::Item& item) {
-  std::string text = item.text();
-  if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    item.fail("must be 32 hexadecimal digits");
-  return text;
-}
-
-std::string date_text(const yaml::Item& record) {
-  std::string text = short_text(record, "date");
-  std::string shape = text;
-  std::replace_if(
-      shape.begin(), shape.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
-  if (!text.empty() && shape != "0000-00-00") record.at("date").fail("must be YYYY-MM-DD");
-  return text;
-}
 
 // A flat map of words to integers.
 std::vector<std::pair<std::string, int64_t>> integers(const yaml::Item& item) {
@@ -79,7 +33,7 @@ std::vector<std::pair<std::string, int64_t>> integers(const yaml::Item& item) {
   if (entries.size() > kMaxEntries) item.fail(str("has more than ", kMaxEntries, " entries"));
   for (const auto& [name, value] : entries) {
     if (!is_word(name)) value.fail("a name is of letters, digits and _, at most 64");
-    result.emplace_back(name, integer_in(value, -kMaxValue, kMaxValue));
+    result.emplace_back(name, integer_in(value, -kMaxFieldValue, kMaxFieldValue));
   }
   return result;
 }
@@ -96,7 +50,7 @@ std::pair<double, double> interval_of(const yaml::Item& map) {
   yaml::Item item = map.at("interval");
   std::vector<yaml::Item> ends = item.list();
   if (ends.size() != 2) item.fail("must be [low, high]");
-  double low = seconds(ends[0]), high = seconds(ends[1]);
+  double low = seconds_of(ends[0]), high = seconds_of(ends[1]);
   if (low > high) item.fail("must be [low, high]");
   return {low, high};
 }
@@ -104,13 +58,13 @@ std::pair<double, double> interval_of(const yaml::Item& map) {
 RunnerUp read_runner_up(const yaml::Item& item) {
   item.allow_keys({"config", "median", "interval"});
   auto [low, high] = interval_of(item);
-  return {config_of(item.at("config")), seconds(item.at("median")), low, high};
+  return {config_of(item.at("config")), seconds_of(item.at("median")), low, high};
 }
 
 void read_best(const yaml::Item& item, Record& record) {
   item.allow_keys({"config", "median", "interval", "samples", "error"});
   record.best = config_of(item.at("config"));
-  record.seconds = seconds(item.at("median"));
+  record.seconds = seconds_of(item.at("median"));
   std::tie(record.low, record.high) = interval_of(item);
   if (item.has("samples")) record.samples = integer_in(item.at("samples"), 0, 1000000000);
   if (item.has("error")) record.error = number_in(item.at("error"), 0, 1);
@@ -145,8 +99,8 @@ class Reader {
     if (schema.integer() != kRecordSchema)
       schema.fail(str("only schema ", kRecordSchema, " can be read"));
     document.allow_keys({"tcc_tuning", "target", "template", "environments", "records"});
-    device_ = name_of(document.at("target"));
-    template_ = name_of(document.at("template"));
+    device_ = name_text(document.at("target"));
+    template_ = name_text(document.at("template"));
     read_environments(document);
     yaml::Item list = document.at("records");
     std::vector<yaml::Item> records = list.list();
@@ -159,18 +113,6 @@ class Reader {
   }
 
  private:
-  // "cuda:sm_90a", "contraction", "user:stencil".
-  static std::string name_of(const yaml::Item& item) {
-    std::string text = item.text();
-    bool fine =
-        !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
-          return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == ':' || c == '.' ||
-                 c == '-';
-        });
-    if (!fine) item.fail("must be 1 to 128 letters, digits or _ : . -");
-    return text;
-  }
-
   void read_environments(const yaml::Item& document) {
     if (!document.has("environments")) return;
     yaml::Item all = document.at("environments");
@@ -252,11 +194,13 @@ void read_record_text(std::string_view text, const std::string& file, RecordStor
 
 std::vector<fs::path> record_files(const fs::path& path, const Warn& warn) {
   std::error_code error;
+  if (is_plan_file(path)) return {};
   if (!fs::is_directory(path, error)) return {path};
   std::vector<fs::path> files;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error))
-    if (entry->path().extension() == ".yaml" && !entry->path().filename().string().starts_with("."))
+    if (entry->path().extension() == ".yaml" && !is_plan_file(entry->path()) &&
+        !entry->path().filename().string().starts_with("."))
       files.push_back(entry->path());
   if (error) warn(str(path.string(), ": ", error.message()));
   std::sort(files.begin(), files.end());

@@ -1,37 +1,17 @@
 // Writing tuning files: one fact per line, sorted, so that they diff and merge as text does.
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <map>
 #include <sstream>
 #include <tuple>
 
+#include "autotune/record_fields.h"
 #include "autotune/record_file.h"
 #include "support/error.h"
 #include "support/hash.h"
 
 namespace tcc::autotune {
 namespace {
-
-// Control characters, which the reader refuses, become '?'.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text.substr(0, kMaxRecordText)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return out + "\"";
-}
-
-// With a point: YAML 1.1 takes 1e-06 for text.
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  std::string result = text;
-  if (result.find('.') == std::string::npos)
-    if (size_t e = result.find('e'); e != std::string::npos) result.insert(e, ".0");
-  return result;
-}
 
 std::string map_text(const auto& entries) {
   std::string text;
@@ -47,14 +27,15 @@ std::string list_text(const std::vector<int64_t>& values) {
 }
 
 std::string interval(double low, double high) {
-  return high > 0 ? ", interval: [" + number(low) + ", " + number(high) + "]" : "";
+  return high > 0 ? ", interval: [" + number_field(low) + ", " + number_field(high) + "]" : "";
 }
 
 std::string environment_text(const Record& record) {
   const Environment& e = record.environment;
-  return str("    vendor: ", quoted(e.vendor), "\n    device: ", quoted(e.device),
-             "\n    capabilities: ", map_text(e.capabilities), "\n    driver: ", quoted(e.driver),
-             "\n    compiler: ", quoted(e.compiler), "\n    tcc: ", quoted(record.tcc), "\n");
+  return str("    vendor: ", quoted_field(e.vendor), "\n    device: ", quoted_field(e.device),
+             "\n    capabilities: ", map_text(e.capabilities),
+             "\n    driver: ", quoted_field(e.driver), "\n    compiler: ", quoted_field(e.compiler),
+             "\n    tcc: ", quoted_field(record.tcc), "\n");
 }
 
 // A name that follows from the content: the same in every file, whatever is merged with it.
@@ -64,23 +45,25 @@ std::string digits_of(const std::string& environment) {
 
 std::string record_text(const Record& record) {
   std::ostringstream out;
-  out << "  - name: " << quoted(record.name) << "\n    operands: " << quoted(record.operands)
-      << "\n    region: \"" << record.key.region << "\"\n    version: " << record.key.version;
+  out << "  - name: " << quoted_field(record.name)
+      << "\n    operands: " << quoted_field(record.operands) << "\n    region: \""
+      << record.key.region << "\"\n    version: " << record.key.version;
   if (!record.family.empty())
     out << "\n    family: \"" << record.family << "\"\n    extents: " << list_text(record.extents);
-  out << "\n    space: " << quoted(record.environment.space) << "\n    environment: \""
-      << digits_of(environment_text(record)) << "\"\n    date: " << quoted(record.date)
-      << "\n    policy: " << quoted(record.policy)
+  out << "\n    space: " << quoted_field(record.environment.space) << "\n    environment: \""
+      << digits_of(environment_text(record)) << "\"\n    date: " << quoted_field(record.date)
+      << "\n    policy: " << quoted_field(record.policy)
       << "\n    best: {config: " << map_text(record.best.values())
-      << ", median: " << number(record.seconds) << interval(record.low, record.high)
-      << ", samples: " << record.samples << ", error: " << number(record.error)
-      << "}\n    default: " << number(record.default_seconds) << "\n";
+      << ", median: " << number_field(record.seconds) << interval(record.low, record.high)
+      << ", samples: " << record.samples << ", error: " << number_field(record.error)
+      << "}\n    default: " << number_field(record.default_seconds) << "\n";
   if (record.runners_up.empty()) return out.str();
   out << "    runners_up:\n";
   for (size_t i = 0; i < std::min(record.runners_up.size(), kMaxRunnersUp); ++i) {
     const RunnerUp& runner = record.runners_up[i];
     out << "      - {config: " << map_text(runner.config.values())
-        << ", median: " << number(runner.seconds) << interval(runner.low, runner.high) << "}\n";
+        << ", median: " << number_field(runner.seconds) << interval(runner.low, runner.high)
+        << "}\n";
   }
   return out.str();
 }
@@ -92,7 +75,7 @@ std::string record_file_text(std::span<const Record* const> records) {
   std::vector<const Record*> sorted(records.begin(), records.end());
   // As they are written: a file that was read and is written again keeps its order.
   auto place = [](const Record* r) {
-    return std::tuple(quoted(r->name), quoted(r->operands), r->key);
+    return std::tuple(quoted_field(r->name), quoted_field(r->operands), r->key);
   };
   std::sort(sorted.begin(), sorted.end(),
             [&](const Record* a, const Record* b) { return place(a) < place(b); });
@@ -106,8 +89,8 @@ std::string record_file_text(std::span<const Record* const> records) {
   out << "# Best configs of the kernel template '" << key.kernel_template
       << "', found by tcc-tune. Sorted by name,\n"
          "# operands and region; times are seconds. docs/tuning.md explains the rest.\n"
-      << "tcc_tuning: " << kRecordSchema << "\ntarget: " << quoted(key.device)
-      << "\ntemplate: " << quoted(key.kernel_template) << "\nenvironments:\n";
+      << "tcc_tuning: " << kRecordSchema << "\ntarget: " << quoted_field(key.device)
+      << "\ntemplate: " << quoted_field(key.kernel_template) << "\nenvironments:\n";
   for (const auto& [digits, text] : environments) out << "  \"" << digits << "\":\n" << text;
   out << "records:\n";
   for (const Record* record : sorted) out << record_text(*record);

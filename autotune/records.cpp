@@ -1,7 +1,5 @@
 #include "autotune/records.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "autotune/record_fields.h"
 #include "autotune/record_file.h"
 #include "backends/compile/code.h"
 #include "backends/compile/glsl.h"
@@ -234,24 +233,6 @@ void prepare_record_folder(const fs::path& folder) {
 }
 
 namespace {
-
-// Two processes that update one folder do so one after the other.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder)
-      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    // Not every file system can lock: then files are still whole, but the last writer wins.
-    if (descriptor_ >= 0) (void)::flock(descriptor_, LOCK_EX);
-  }
-  ~FolderLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int descriptor_;
-};
 
 // The records of a file that is about to be replaced. What cannot be read of it is kept beside it,
 // under a name that no reader takes for a tuning file.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "autotune/plan_records.h"
 #include "autotune/records.h"
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
@@ -70,7 +71,11 @@ class Compile {
         {options_.tuning.begin(), options_.tuning.end()},
         [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });
     backends::KernelCache cache;
+    const autotune::PlanStore plans = autotune::load_plans(
+        {options_.tuning.begin(), options_.tuning.end()},
+        [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });
     compile.configs = &records;
+    compile.plan = &plans;
     compile.cache = &cache;
     if (progress_.on_terminal())
       compile.dump = [&](std::string_view stage, const std::string&) {

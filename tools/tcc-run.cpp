@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "autotune/plan_records.h"
 #include "autotune/records.h"
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
@@ -84,7 +85,10 @@ class Run {
     std::vector<std::filesystem::path> folders(options_.tuning.begin(), options_.tuning.end());
     autotune::RecordStore records = autotune::load_records(
         folders, [](const std::string& w) { std::cerr << "tcc-run: warning: " << w << "\n"; });
+    const autotune::PlanStore plans = autotune::load_plans(
+        folders, [](const std::string& w) { std::cerr << "tcc-run: warning: " << w << "\n"; });
     compile_.configs = &records;
+    compile_.plan = &plans;
     compile_.cache = &cache;
     compile_.strict_rounding = options_.strict;
     compile_.fuse = !options_.no_fuse;

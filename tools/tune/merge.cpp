@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "autotune/plan_records.h"
 #include "support/error.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/record_options.h"
@@ -16,9 +17,17 @@ struct MergeOptions {
 
 int merge(const MergeOptions& options) {
   autotune::RecordStore store = join_records(options.paths);
-  if (store.records().empty()) fail_input("no records in what is to be merged");
+  autotune::PlanStore plans;
+  for (const std::string& path : options.paths)
+    autotune::read_plan_path(path, plans, print_warning);
+  if (store.records().empty() && plans.records().empty())
+    fail_input("no records in what is to be merged");
   auto files = autotune::save_records(store, options.output, autotune::Saving::merge);
-  std::cout << store.records().size() << " records\n";
+  for (auto& file : autotune::save_plans(plans, options.output, autotune::Saving::merge))
+    files.push_back(file);
+  std::cout << store.records().size() << " records";
+  if (!plans.records().empty()) std::cout << ", " << plans.records().size() << " plans";
+  std::cout << "\n";
   for (const auto& file : files) std::cout << "wrote " << file.string() << "\n";
   return 0;
 }

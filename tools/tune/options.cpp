@@ -42,6 +42,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--report", options.report, "write a page about the sweep to this .html");
   app.add_option("--replay", options.replay,
                  "compare searches on a trial log of exhaustive sweeps; needs no device");
+  app.add_flag("--plan-search", options.plan_search,
+               "compare choices that span kernels (split or not, fused or not) and keep the best");
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
 }
 

@@ -31,6 +31,7 @@ struct SweepOptions {
   int jobs = 0;               // 0: all cores
   uint64_t seed = 0;
   bool resume = false, no_cache = false;
+  bool plan_search = false;
 };
 void add_sweep_options(CLI::App& app, SweepOptions& options);
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "autotune/plan_search.h"
 #include "autotune/replay.h"
 #include "autotune/tune.h"
 #include "autotune/user_kernel/user_kernel.h"
@@ -17,6 +18,7 @@
 #include "support/parallel.h"
 #include "tools/tune/live_table.h"
 #include "tools/tune/plain_lines.h"
+#include "tools/tune/plan_table.h"
 #include "tools/tune/report.h"
 #include "tools/tune/shards.h"
 #include "tools/tune/summary.h"
@@ -80,6 +82,11 @@ class Sweep {
     const fs::path folder = shard_folder(shard_, options_.output);
     autotune::prepare_record_folder(folder);
     tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
+    plans_ = autotune::load_plans({folder}, warn);
+    tune_.compile.plan = &plans_;
+    tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
+    set_tune_options();
+    if (options_.plan_search) return compare_plans(folder);
     collect_kernels();
     catch_signals();
     const TuneResult result = tune();
@@ -110,8 +117,39 @@ class Sweep {
     }
   }
 
+  // The kernels of every plan on the way are tuned like those of any sweep.
+  int compare_plans(const fs::path& folder) {
+    if (!shard_.alone()) fail_input("--plan-search: is for one process, not for a shard");
+    if (!options_.kernels.empty()) fail_input("--plan-search: takes graphs alone, no --kernel");
+    catch_signals();
+    const autotune::RecordStore known = autotune::load_records({folder}, warn);
+    tune_.warn = warn;
+    autotune::PlanSearchOptions search;
+    search.launch_seconds = autotune::launch_seconds(target_);
+    search.known = &known;
+    search.interrupted = &interrupted;
+    search.compared = [](const auto& comparison) { std::cout << comparison_text(comparison); };
+    const auto schedule = [&](const sched::PlanSource& plan) {
+      backends::CompileOptions compile = tune_.compile;
+      compile.plan = &plan;
+      return schedule_graphs(options_.graphs, target_, compile);
+    };
+    const auto tune = [&](std::span<const autotune::TuningTask> tasks) {
+      PlainLines lines(std::cout, tasks.size());
+      tune_.events = lines.events();
+      return autotune::tune_tasks(tasks, target_, devices_, tune_).records;
+    };
+    const auto result = autotune::search_plans(schedule, tune, target_, search);
+    std::cout << plan_table(result);
+    std::vector<fs::path> files;
+    if (!result.kernels.records().empty()) files = autotune::save_records(result.kernels, folder);
+    for (const fs::path& path : autotune::save_plans(result.plans, folder)) files.push_back(path);
+    for (const fs::path& path : files) std::cout << "wrote " << path.string() << "\n";
+    if (interrupted) return 128 + SIGINT;
+    return result.default_seconds > 0 ? 0 : static_cast<int>(ErrorKind::device);
+  }
+
   void collect_kernels() {
-    tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
     DimLists dims(options_.graphs.dims);
     graphs_ = schedule_graphs(options_.graphs, dims, target_, tune_.compile);
     std::vector<autotune::Tunable> all;
@@ -142,13 +180,16 @@ class Sweep {
     std::cout << std::endl;
   }
 
-  TuneResult tune() {
+  void set_tune_options() {
     tune_.trials = static_cast<size_t>(options_.trials);
     tune_.budget_seconds = options_.budget_seconds;
     tune_.jobs = options_.jobs;
     tune_.seed = options_.seed;
     tune_.resume = options_.resume;
     tune_.interrupted = &interrupted;
+  }
+
+  TuneResult tune() {
     SweepPlan plan;
     plan.kernels = kernels_.size();
     plan.trials = tune_.trials;
@@ -197,6 +238,7 @@ class Sweep {
   const Shard shard_;
   autotune::TuneOptions tune_;
   backends::KernelCache cache_;
+  autotune::PlanStore plans_;  // what later compilations use, and so what is tuned
   std::vector<std::string> devices_;
   sched::Target target_;
   std::vector<backends::Scheduled> graphs_;

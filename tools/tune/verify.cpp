@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "autotune/plan_records.h"
 #include "autotune/tunable.h"
 #include "autotune/tune.h"
 #include "support/error.h"
@@ -65,7 +66,11 @@ class Verify {
     const autotune::RecordStore store = autotune::load_records(
         {options_.tuning.begin(), options_.tuning.end()},
         [](const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; });
+    const autotune::PlanStore plans = autotune::load_plans(
+        {options_.tuning.begin(), options_.tuning.end()},
+        [](const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; });
     compile_.cache = &cache_;
+    compile_.plan = &plans;
     const auto graphs = schedule_graphs(options_.graphs, target, compile_);
     pool_ = autotune::make_worker_pool(name);
     size_t missing = 0;

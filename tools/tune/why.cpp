@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "autotune/plan_records.h"
 #include "autotune/tune.h"
 #include "support/error.h"
 #include "tools/program.h"
@@ -42,7 +43,11 @@ int why(const WhyOptions& options) {
   sched::Target target = target_of(options.target);
   autotune::RecordStore store =
       autotune::load_records({options.tuning.begin(), options.tuning.end()}, print_warning);
-  auto graphs = schedule_graphs(options.graphs, target, {});
+  const autotune::PlanStore plans =
+      autotune::load_plans({options.tuning.begin(), options.tuning.end()}, print_warning);
+  backends::CompileOptions compile;
+  compile.plan = &plans;
+  auto graphs = schedule_graphs(options.graphs, target, compile);
   std::map<sched::Tier, int> counts;
   for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
     autotune::Explanation explanation = store.explain(*task.kernel_template, *task.region, target);

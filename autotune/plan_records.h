@@ -1,0 +1,88 @@
+// Plan records: which alternative of a choice that spans regions (scheduler/plan.h) is fastest on
+// which device. The second kind of tuning file, TARGET.plan.yaml, beside the kernels' records.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autotune/records.h"
+#include "scheduler/plan.h"
+
+namespace tcc::autotune {
+
+inline constexpr int kPlanSchema = 1;
+
+// What a record is for. A mismatch in any of these makes it unusable.
+struct PlanKey {
+  std::string device;  // Target::id()
+  std::string kind;    // "split_k"
+  std::string site;    // 32 digits: PlanSite::key
+  friend auto operator<=>(const PlanKey&, const PlanKey&) = default;
+};
+
+struct PlanRecord {
+  PlanKey key;
+  std::string description;  // for people
+  int64_t choice = 0;
+  int64_t default_choice = 0;  // of the tcc that measured
+  // Of the launches in which the alternatives differ, with the best known configs; those that could
+  // not be measured are missing.
+  std::map<int64_t, double> seconds;
+  std::string measured_on, driver, tcc;  // as in Record: device and version
+  std::string date;                      // "2026-11-21", UTC
+  friend auto operator<=>(const PlanRecord&, const PlanRecord&) = default;
+  // Seconds of the choice over those of the default; 1 where either is not known.
+  double ratio() const;
+};
+
+// Whether merging takes `a` rather than `b`, both of one key: a strict total order. The newer date
+// wins, then the larger gain, then the rest in its own order.
+bool preferred(const PlanRecord& a, const PlanRecord& b);
+
+class PlanStore : public sched::PlanSource {
+ public:
+  // The record's choice where it still is an alternative, else the default.
+  int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override;
+
+  void add(PlanRecord record);                 // keeps the preferred() one of two of one key
+  void put(PlanRecord record);                 // takes the place of one with its key
+  void merge(const PlanStore& other);          // add() of all: a semilattice's join
+  void override_with(const PlanStore& newer);  // put() of all
+  // A search's records: one takes the place of ours when the choice or what it was measured with
+  // changed, so that files do not change by chance.
+  void update(const PlanStore& newer);
+
+  const std::map<PlanKey, PlanRecord>& records() const { return records_; }
+
+ private:
+  std::map<PlanKey, PlanRecord> records_;
+};
+
+// Named TARGET.plan.yaml: not a file of kernels' records.
+bool is_plan_file(const std::filesystem::path& path);
+
+// Reads the plan files of a folder, or the file itself if it is one. They are not trusted: what is
+// damaged, of another schema or beyond a limit is skipped with a warning "FILE:LINE: ...".
+void read_plan_path(const std::filesystem::path& path, PlanStore& store,
+                    const std::function<void(const std::string&)>& warn);
+void read_plan_text(std::string_view text, const std::string& file, PlanStore& store,
+                    const std::function<void(const std::string&)>& warn);
+
+// From where load_records() reads, in the same order of precedence. Paths that do not exist have no
+// plans: load_records() complains.
+PlanStore load_plans(const std::vector<std::filesystem::path>& paths,
+                     const std::function<void(const std::string&)>& warn);
+
+// The records, all of one device, sorted.
+std::string plan_file_text(const std::vector<const PlanRecord*>& records);
+
+// One file per device below `folder`, as save_records() does it. Returns the files.
+std::vector<std::filesystem::path> save_plans(const PlanStore& store,
+                                              const std::filesystem::path& folder,
+                                              Saving saving = Saving::update);
+
+}  // namespace tcc::autotune

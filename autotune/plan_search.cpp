@@ -1,0 +1,265 @@
+#include "autotune/plan_search.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "autotune/finals.h"
+#include "support/error.h"
+
+namespace tcc::autotune {
+namespace {
+
+using SiteKey = std::pair<std::string, std::string>;  // kind, key
+using Choices = std::map<SiteKey, int64_t>;
+using Launches = std::map<RecordKey, int>;
+
+constexpr int kPasses = 2;
+
+SiteKey key_of(const sched::PlanSite& site) { return {site.kind, site.key}; }
+
+// Answers by a table, else by the defaults; keeps the sites in the order of their first question.
+class RecordingSource : public sched::PlanSource {
+ public:
+  explicit RecordingSource(const Choices& choices) : choices_(choices) {}
+
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    {
+      std::lock_guard lock(mutex_);
+      if (seen_.insert(key_of(site)).second) sites_.push_back(site);
+    }
+    const auto found = choices_.find(key_of(site));
+    if (found == choices_.end()) return site.default_choice;
+    // After another choice elsewhere, a site may have other alternatives.
+    return std::binary_search(site.alternatives.begin(), site.alternatives.end(), found->second)
+               ? found->second
+               : site.default_choice;
+  }
+  const std::vector<sched::PlanSite>& sites() const { return sites_; }
+
+ private:
+  const Choices& choices_;
+  mutable std::mutex mutex_;
+  mutable std::set<SiteKey> seen_;
+  mutable std::vector<sched::PlanSite> sites_;
+};
+
+// What a plan makes of the graphs.
+struct Program {
+  Launches launches;
+  std::vector<sched::PlanSite> sites;
+  std::string failure;
+};
+
+class PlanSearch {
+ public:
+  PlanSearch(const ScheduleByPlan& schedule, const TuneKernels& tune, const sched::Target& target,
+             const PlanSearchOptions& options)
+      : schedule_(schedule), tune_(tune), target_(target), options_(options) {}
+
+  PlanSearchResult run() {
+    Program best = program(choices_);
+    result_.default_seconds = total_seconds(best);
+    result_.default_launches = count(best.launches);
+    // Where the defaults cannot be measured, nothing can be compared with them.
+    for (int pass = 0; pass < kPasses && best.failure.empty(); ++pass)
+      if (!improve(best)) break;
+    result_.best_seconds = total_seconds(best);
+    result_.best_launches = count(best.launches);
+    for (const SiteKey& key : order_) finish(key);
+    return std::move(result_);
+  }
+
+ private:
+  bool interrupted() const { return options_.interrupted && *options_.interrupted; }
+
+  // One pass over all sites, those included that only choices of this pass gave rise to.
+  bool improve(Program& best) {
+    bool changed = false;
+    std::set<SiteKey> done;
+    std::vector<sched::PlanSite> pending = best.sites;
+    for (size_t i = 0; i < pending.size() && !interrupted(); ++i) {
+      const sched::PlanSite site = pending[i];
+      if (!done.insert(key_of(site)).second) continue;
+      const bool still_there =
+          std::any_of(best.sites.begin(), best.sites.end(),
+                      [&](const auto& other) { return key_of(other) == key_of(site); });
+      if (!still_there || !compare(site, best)) continue;
+      changed = true;
+      pending.insert(pending.end(), best.sites.begin(), best.sites.end());
+    }
+    return changed;
+  }
+
+  // Whether another alternative took the place of the site's present one; `best` is then its
+  // program.
+  bool compare(const sched::PlanSite& site, Program& best) {
+    const auto chosen = choices_.find(key_of(site));
+    const int64_t before = chosen == choices_.end() ? site.default_choice : chosen->second;
+    std::vector<Program> programs;
+    for (int64_t choice : site.alternatives) {
+      Choices choices = choices_;
+      choices[key_of(site)] = choice;
+      programs.push_back(choice == before ? best : program(choices));
+      if (interrupted()) return false;  // what was not tuned says nothing
+    }
+    const bool same = std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
+      return program.launches == best.launches;
+    });
+    if (same) return false;
+    PlanComparison comparison{site, alternatives(site, programs), before};
+    size_t winner = programs.size();
+    for (size_t i = 0; i < programs.size(); ++i) {
+      if (!programs[i].failure.empty() || !clearly_faster(programs[i], best)) continue;
+      if (winner == programs.size() ||
+          comparison.alternatives[i].seconds < comparison.alternatives[winner].seconds)
+        winner = i;
+    }
+    const bool changed = winner < programs.size();
+    if (changed) {
+      comparison.choice = site.alternatives[winner];
+      choices_[key_of(site)] = comparison.choice;
+      best = std::move(programs[winner]);
+    }
+    if (options_.compared) options_.compared(comparison);
+    if (!comparisons_.count(key_of(site))) order_.push_back(key_of(site));
+    comparisons_.insert_or_assign(key_of(site), std::move(comparison));
+    return changed;
+  }
+
+  // ---- programs
+
+  Program program(const Choices& choices) {
+    Program result;
+    const RecordingSource source(choices);
+    const std::vector<backends::Scheduled> graphs = schedule_(source);
+    const std::vector<TuningTask> tasks = tuning_tasks(graphs, target_);
+    tune_unknown(tasks);
+    for (const TuningTask& task : tasks) {
+      result.launches[task.key] = task.launches;
+      if (result.failure.empty() && !best_.count(task.key))
+        result.failure = str(task.region->name(), " could not be measured");
+    }
+    result.sites = source.sites();
+    return result;
+  }
+
+  void tune_unknown(std::span<const TuningTask> tasks) {
+    std::vector<TuningTask> unknown;
+    for (const TuningTask& task : tasks) {
+      if (interrupted() || !seen_.insert(task.key).second) continue;
+      if (const Record* record = known(task))
+        best_.emplace(task.key, *record);
+      else
+        unknown.push_back(task);
+    }
+    if (unknown.empty()) return;
+    const RecordStore tuned = tune_(unknown);
+    for (const auto& [key, record] : tuned.records()) best_.insert_or_assign(key, record);
+    result_.kernels.override_with(tuned);
+  }
+
+  const Record* known(const TuningTask& task) const {
+    if (!options_.known) return nullptr;
+    const sched::ConfigSpace space = task.kernel_template->space(*task.region, target_);
+    const Found found =
+        options_.known->find(query_of(*task.kernel_template, *task.region, target_, space));
+    return found.tier == sched::Tier::exact ? found.record : nullptr;
+  }
+
+  // ---- times
+
+  static int count(const Launches& launches) {
+    int sum = 0;
+    for (const auto& [key, times] : launches) sum += times;
+    return sum;
+  }
+
+  double seconds(const Launches& launches) const {
+    double sum = options_.launch_seconds * count(launches);
+    for (const auto& [key, times] : launches) sum += times * best_.at(key).seconds;
+    return sum;
+  }
+
+  double total_seconds(const Program& program) const {
+    return program.failure.empty() ? seconds(program.launches) : 0;
+  }
+
+  // By what differs between the two: kernels that both launch tell nothing. The slow end of what
+  // only `a` launches against the fast end of what only `b` does.
+  bool clearly_faster(const Program& a, const Program& b) const {
+    Launches more = a.launches;
+    for (const auto& [key, times] : b.launches) more[key] -= times;
+    double difference = options_.launch_seconds * count(more);
+    for (const auto& [key, times] : more) {
+      if (times == 0) continue;
+      const Record& record = best_.at(key);
+      const double bound = times > 0 ? record.high : record.low;
+      difference += times * (bound > 0 ? bound : record.seconds);
+    }
+    return difference < 0;
+  }
+
+  // With the launches that all alternatives have left out.
+  std::vector<PlanAlternative> alternatives(const sched::PlanSite& site,
+                                            const std::vector<Program>& programs) const {
+    Launches common = programs.front().launches;
+    for (const Program& program : programs)
+      for (auto& [key, times] : common) {
+        const auto found = program.launches.find(key);
+        times = std::min(times, found == program.launches.end() ? 0 : found->second);
+      }
+    std::vector<PlanAlternative> result;
+    for (size_t i = 0; i < programs.size(); ++i) {
+      Launches own = programs[i].launches;
+      for (const auto& [key, times] : common) own[key] -= times;
+      std::erase_if(own, [](const auto& entry) { return entry.second == 0; });
+      const bool measured = programs[i].failure.empty();
+      result.push_back(
+          {site.alternatives[i], count(own), measured ? seconds(own) : 0, programs[i].failure});
+    }
+    return result;
+  }
+
+  // ---- the result
+
+  void finish(const SiteKey& key) {
+    PlanComparison& comparison = comparisons_.at(key);
+    PlanRecord record;
+    record.key = {target_.id(), comparison.site.kind, comparison.site.key};
+    record.description = comparison.site.description;
+    record.choice = comparison.choice;
+    record.default_choice = comparison.site.default_choice;
+    for (const PlanAlternative& alternative : comparison.alternatives)
+      if (alternative.failure.empty() && alternative.seconds > 0)
+        record.seconds[alternative.choice] = alternative.seconds;
+    record.measured_on = target_.device;
+    record.driver = target_.driver;
+    record.tcc = tcc_version();
+    record.date = date_today();
+    result_.plans.put(std::move(record));
+    result_.comparisons.push_back(std::move(comparison));
+  }
+
+  const ScheduleByPlan& schedule_;
+  const TuneKernels& tune_;
+  const sched::Target& target_;
+  const PlanSearchOptions& options_;
+  Choices choices_;                   // other than the defaults, or confirmed
+  std::map<RecordKey, Record> best_;  // of kernels that could be measured
+  std::set<RecordKey> seen_;          // of all kernels that were asked for
+  std::vector<SiteKey> order_;        // of comparisons
+  std::map<SiteKey, PlanComparison> comparisons_;
+  PlanSearchResult result_;
+};
+
+}  // namespace
+
+double launch_seconds(const sched::Target& target) { return target.is_cpu ? 5e-6 : 1e-6; }
+
+PlanSearchResult search_plans(const ScheduleByPlan& schedule, const TuneKernels& tune,
+                              const sched::Target& target, const PlanSearchOptions& options) {
+  return PlanSearch(schedule, tune, target, options).run();
+}
+
+}  // namespace tcc::autotune

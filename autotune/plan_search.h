@@ -1,0 +1,65 @@
+// Comparing plans: alternatives of choices that span regions (scheduler/plan.h), each judged by the
+// launches that it makes, with the best config of every kernel.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autotune/plan_records.h"
+#include "autotune/tune.h"
+#include "backends/pipeline.h"
+#include "scheduler/plan.h"
+
+namespace tcc::autotune {
+
+// One alternative of a site. Seconds are of the launches in which the site's alternatives differ.
+struct PlanAlternative {
+  int64_t choice = 0;
+  int launches = 0;
+  double seconds = 0;
+  std::string failure;  // not "": kernels of it could not be measured, it cannot win
+};
+
+struct PlanComparison {
+  sched::PlanSite site;
+  std::vector<PlanAlternative> alternatives;  // in the site's order
+  int64_t choice = 0;
+};
+
+// What a launch of a replayed graph or command buffer costs beside its kernel's time: a guess.
+double launch_seconds(const sched::Target& target);
+
+struct PlanSearchOptions {
+  double launch_seconds = 1e-6;
+  const RecordStore* known = nullptr;  // kernels with an exact record here are not tuned
+  const std::atomic<bool>* interrupted = nullptr;
+  std::function<void(const PlanComparison&)> compared;  // called after each site
+};
+
+struct PlanSearchResult {
+  std::vector<PlanComparison> comparisons;  // the last one of each site, in order of the graphs
+  PlanStore plans;                          // a record of each
+  RecordStore kernels;                      // those that were tuned on the way
+  double default_seconds = 0, best_seconds = 0;  // all launches; 0: could not be measured
+  int default_launches = 0, best_launches = 0;
+};
+
+// Schedules the graphs by a plan.
+using ScheduleByPlan =
+    std::function<std::vector<backends::Scheduled>(const sched::PlanSource& plan)>;
+// Finds the best configs of kernels; those that cannot be measured are missing in the result.
+using TuneKernels = std::function<RecordStore(std::span<const TuningTask> tasks)>;
+
+// Coordinate descent over the graphs' sites, all else staying as chosen so far: an alternative
+// takes the place of the incumbent when it is faster beyond the kernels' intervals; of several, the
+// fastest does. An alternative costs the tuning of kernels that were not seen before. Sites whose
+// alternatives give the same kernels are left out. A second pass follows when the first changed
+// anything.
+PlanSearchResult search_plans(const ScheduleByPlan& schedule, const TuneKernels& tune,
+                              const sched::Target& target, const PlanSearchOptions& options = {});
+
+}  // namespace tcc::autotune

@@ -1,0 +1,342 @@
+// Plan records: order, merging, files that may be hostile; and the search, on times by a formula.
+#include "autotune/plan_search.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "autotune/plan_records.h"
+#include "autotune/record_file.h"
+#include "frontend/graph_file.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc::autotune {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string digits(char digit) { return std::string(32, digit); }
+
+PlanRecord example(char site, int64_t choice, const std::string& date = "2026-11-21") {
+  PlanRecord record;
+  record.key = {"cuda:sm_90a", "split_k", digits(site)};
+  record.description = "matmul of \"24\" x 40";
+  record.choice = choice;
+  record.default_choice = 1;
+  record.seconds = {{1, 2e-5}, {2, 1.5e-5}, {4, 1e-5}};
+  record.measured_on = "NVIDIA H200";
+  record.driver = "580.1";
+  record.tcc = "0.1.0";
+  record.date = date;
+  return record;
+}
+
+PlanStore store_of(std::initializer_list<PlanRecord> records) {
+  PlanStore store;
+  for (const PlanRecord& record : records) store.add(record);
+  return store;
+}
+
+std::string text_of(const PlanStore& store) {
+  std::vector<const PlanRecord*> list;
+  for (const auto& [key, record] : store.records()) list.push_back(&record);
+  return plan_file_text(list);
+}
+
+class PlanRecordsTest : public testing::Test {
+ protected:
+  PlanStore parse(const std::string& text) {
+    warnings_.clear();
+    PlanStore store;
+    read_plan_text(text, "a.plan.yaml", store,
+                   [&](const std::string& warning) { warnings_.push_back(warning); });
+    return store;
+  }
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(PlanRecordsTest, TextReadsBack) {
+  const PlanStore store = store_of({example('a', 4), example('b', 1, "")});
+  const PlanStore again = parse(text_of(store));
+  EXPECT_TRUE(warnings_.empty()) << warnings_[0];
+  EXPECT_EQ(again.records(), store.records());
+}
+
+TEST_F(PlanRecordsTest, ChoicesThatAreNoLongerThereAreNotTaken) {
+  const PlanStore store = store_of({example('a', 4)});
+  sched::Target target = sched::target_by_name("cuda:sm_90a");
+  sched::PlanSite site{"split_k", digits('a'), {1, 2, 4}, 1, ""};
+  EXPECT_EQ(store.choose(site, target), 4);
+  site.alternatives = {1, 2};
+  EXPECT_EQ(store.choose(site, target), 1);
+  site = {"split_k", digits('b'), {1, 2, 4}, 2, ""};
+  EXPECT_EQ(store.choose(site, target), 2);
+  site = {"fuse", digits('a'), {1, 4}, 1, ""};
+  EXPECT_EQ(store.choose(site, target), 1);
+  site = {"split_k", digits('a'), {1, 4}, 1, ""};
+  EXPECT_EQ(store.choose(site, sched::target_by_name("cuda:sm_80")), 1);
+}
+
+TEST_F(PlanRecordsTest, MergingIsAJoin) {
+  // All of one key: any two are ordered, and only equal ones are equivalent.
+  std::vector<PlanRecord> all = {example('a', 1), example('a', 2), example('a', 4),
+                                 example('a', 1, "2026-12-01"), example('a', 4, "")};
+  all.push_back(all[0]);
+  all.back().driver = "581";
+  all.push_back(all[0]);
+  all.back().seconds.clear();
+  EXPECT_TRUE(preferred(all[3], all[2]));  // newer
+  EXPECT_TRUE(preferred(all[2], all[1]));  // gains more
+  for (const PlanRecord& a : all)
+    for (const PlanRecord& b : all) {
+      EXPECT_EQ(preferred(a, b) || preferred(b, a), a != b);
+      EXPECT_FALSE(preferred(a, b) && preferred(b, a));
+      PlanStore ab = store_of({a}), ba = store_of({b});
+      ab.merge(store_of({b}));
+      ba.merge(store_of({a}));
+      EXPECT_EQ(ab.records(), ba.records());
+      PlanStore twice = ab;
+      twice.merge(ab);
+      EXPECT_EQ(twice.records(), ab.records());
+      for (const PlanRecord& c : all) {
+        PlanStore left = ab, right = store_of({b});
+        left.merge(store_of({c}));
+        right.merge(store_of({c}));
+        right.merge(store_of({a}));
+        EXPECT_EQ(left.records(), right.records());
+      }
+    }
+}
+
+TEST_F(PlanRecordsTest, HostileFilesAreSkippedWithFileAndLine) {
+  const std::string good = text_of(store_of({example('a', 4), example('b', 2)}));
+  auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  struct Case {
+    std::string text;
+    size_t kept;  // records
+    std::string warning;
+  };
+  const std::vector<Case> cases = {
+      {"", 0, "a.plan.yaml"},
+      {"[1, 2]", 0, "is no plan file"},
+      {std::string("\0\xff\x01", 3), 0, "a.plan.yaml"},
+      {"tcc_tuning: 2\n", 0, "is no plan file"},
+      {replaced("tcc_plan: 1", "tcc_plan: 2"), 0, "only schema 1"},
+      {replaced("tcc_plan: 1", "tcc_plan: one"), 0, "a.plan.yaml:4"},
+      {replaced("\"cuda:sm_90a\"", "\"../../etc\""), 0, "letters, digits"},
+      {replaced("plans:", "plan:"), 0, "plan"},
+      {replaced("plans:\n", "plans: 7\nmore:\n"), 0, "a.plan.yaml"},
+      {replaced("site: split_k", "site: \"a b\""), 1, "letters, digits"},
+      {replaced("site: split_k", "kind: split_k"), 1, "unknown key 'kind'"},
+      {replaced(digits('a'), "abc"), 1, "32 hexadecimal"},
+      {replaced(digits('a'), digits('A')), 1, "32 hexadecimal"},
+      {replaced("choice: 4", "choice: -4"), 1, "not in [0"},
+      {replaced("choice: 4", "choice: 4.5"), 1, "a.plan.yaml:10"},
+      {replaced("choice: 4", "choice: 99999999999999999999"), 1, "a.plan.yaml:10"},
+      {replaced("default: 1", "default: [1]"), 1, "default"},
+      {replaced("{1: ", "{-1: "), 1, "is no alternative"},
+      {replaced("{1: ", "{x: "), 1, "is no alternative"},
+      {replaced("{1: ", "{2: "), 1, "a.plan.yaml:12"},
+      {replaced("{1: 2.0e-05", "{1: .nan"), 1, "a.plan.yaml:12"},
+      {replaced("{1: 2.0e-05", "{1: -1.0"), 1, "is not in"},
+      {replaced("{1: 2.0e-05", "{1: 1.0e+300"), 1, "is not in"},
+      {replaced("2026-11-21", "yesterday"), 1, "YYYY-MM-DD"},
+      {replaced("2026-11-21", std::string(2000, '1')), 1, "longer than"},
+      {replaced(digits('b'), digits('a')), 1, "a second plan of this site"},
+  };
+  for (const Case& c : cases) {
+    const PlanStore store = parse(c.text);
+    EXPECT_EQ(store.records().size(), c.kept) << c.text;
+    ASSERT_FALSE(warnings_.empty()) << c.text;
+    EXPECT_NE(warnings_[0].find(c.warning), std::string::npos) << warnings_[0];
+    EXPECT_EQ(warnings_[0].rfind("a.plan.yaml", 0), 0u) << warnings_[0];
+  }
+  // Cut anywhere: never more than there was, never another choice.
+  for (size_t size = 0; size < good.size(); ++size) {
+    const PlanStore store = parse(good.substr(0, size));
+    for (const auto& [key, record] : store.records())
+      EXPECT_TRUE(record.choice == 4 || record.choice == 2) << size;
+  }
+}
+
+TEST_F(PlanRecordsTest, FilesStandBesideThoseOfKernels) {
+  const fs::path folder = fs::path(testing::TempDir()) / "tcc_plan_records";
+  fs::remove_all(folder);
+  ::setenv("TCC_CONFIG_DIR", (folder / "none").c_str(), 1);
+  auto warn = [&](const std::string& warning) { warnings_.push_back(warning); };
+  const auto files = save_plans(store_of({example('a', 4)}), folder);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].filename(), "cuda-sm_90a.plan.yaml");
+  EXPECT_EQ(load_plans({folder}, warn).records(), store_of({example('a', 4)}).records());
+  EXPECT_EQ(load_plans({files[0]}, warn).records().size(), 1u);
+  // The readers of kernels' records leave them alone.
+  EXPECT_TRUE(load_records({folder}, warn).records().empty());
+  EXPECT_TRUE(load_records({files[0]}, warn).records().empty());
+  EXPECT_TRUE(warnings_.empty()) << warnings_[0];
+  // The same choice on another day changes nothing; another choice does.
+  save_plans(store_of({example('a', 4, "2026-12-01")}), folder);
+  EXPECT_EQ(load_plans({folder}, warn).records().begin()->second.date, "2026-11-21");
+  save_plans(store_of({example('a', 2, "2026-12-01")}), folder);
+  EXPECT_EQ(load_plans({folder}, warn).records().begin()->second.choice, 2);
+  save_plans(store_of({example('a', 4, "2026-11-30"), example('b', 1)}), folder, Saving::merge);
+  EXPECT_EQ(load_plans({folder}, warn).records().begin()->second.choice, 2);
+  EXPECT_EQ(load_plans({folder}, warn).records().size(), 2u);
+  fs::remove_all(folder);
+  ::unsetenv("TCC_CONFIG_DIR");
+}
+
+// ---- the search
+
+ir::Graph long_matmul() {
+  return parse_yaml_graph(
+      "tcc: 1\nname: g\n"
+      "inputs: {x: {dtype: f32, shape: [24, 4096]}, w: {dtype: f32, shape: [40, 4096]}}\n"
+      "nodes: [{out: h, op: linear, in: [x, w]}, {out: y, op: gelu, in: [h]}]\noutputs: [y]\n",
+      "g.yaml", ".");
+}
+
+class PlanSearchTest : public testing::Test {
+ protected:
+  using Seconds = std::function<double(const sched::Region&)>;
+
+  PlanSearchResult search(const Seconds& seconds, double spread = 0.01) {
+    const ir::Graph graph = long_matmul();
+    const ScheduleByPlan schedule = [&](const sched::PlanSource& plan) {
+      backends::CompileOptions compile;
+      compile.plan = &plan;
+      std::vector<backends::Scheduled> graphs;
+      graphs.push_back(backends::schedule(graph, target_, compile));
+      return graphs;
+    };
+    const TuneKernels tune = [&](std::span<const TuningTask> tasks) {
+      RecordStore store;
+      for (const TuningTask& task : tasks) {
+        EXPECT_TRUE(tuned_.insert(task.key).second) << "tuned twice: " << task.region->name();
+        const double time = seconds(*task.region);
+        if (time <= 0) continue;
+        Record record;
+        record.key = task.key;
+        record.seconds = time;
+        record.low = time * (1 - spread);
+        record.high = time * (1 + spread);
+        store.add(record);
+      }
+      return store;
+    };
+    return search_plans(schedule, tune, target_, options_);
+  }
+
+  // Parts of K of a region, 0 where it is no matmul.
+  static int64_t parts(const sched::Region& region) {
+    if (!region.anchor || region.anchor->op_name() != "matmul") return 0;
+    return 4096 / ir::const_shape(*region.anchor->inputs[0]).back();
+  }
+
+  static const PlanComparison* find(const PlanSearchResult& result, const std::string& kind) {
+    for (const PlanComparison& comparison : result.comparisons)
+      if (comparison.site.kind == kind) return &comparison;
+    return nullptr;
+  }
+
+  sched::Target target_ = sched::target_by_name("cuda:sm_90a");
+  PlanSearchOptions options_;
+  std::set<RecordKey> tuned_;
+};
+
+TEST_F(PlanSearchTest, TheFastestAlternativeIsRecordedAndUsed) {
+  // Four parts are best.
+  const PlanSearchResult result = search([](const sched::Region& region) {
+    const int64_t count = parts(region);
+    return count == 0 ? 2e-6 : count == 4 ? 10e-6 : 40e-6;
+  });
+  const PlanComparison* split = find(result, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->choice, 4);
+  EXPECT_EQ(split->site.default_choice, 8);
+  EXPECT_EQ(split->alternatives.size(), 6u);
+  EXPECT_LT(result.best_seconds, result.default_seconds);
+  EXPECT_EQ(result.kernels.records().size(), tuned_.size());
+  EXPECT_EQ(result.plans.choose(split->site, target_), 4);
+
+  backends::CompileOptions compile;
+  compile.plan = &result.plans;
+  const ir::Graph graph = long_matmul();
+  const backends::Scheduled scheduled = backends::schedule(graph, target_, compile);
+  EXPECT_EQ(parts(scheduled.regions.at(0)), 4);
+}
+
+TEST_F(PlanSearchTest, FusionIsRefusedWhereThatIsFaster) {
+  const PlanSearchResult result = search([](const sched::Region& region) {
+    return region.name() == "sum_gelu" || region.name() == "matmul_gelu" ? 100e-6 : 5e-6;
+  });
+  const PlanComparison* fuse = find(result, "fuse");
+  ASSERT_TRUE(fuse);
+  EXPECT_EQ(fuse->choice, 0);
+}
+
+TEST_F(PlanSearchTest, ALargeGainReplacesTheDefaultAndAChanceOneDoesNot) {
+  const Seconds slightly = [](const sched::Region& region) {
+    return parts(region) == 1 ? 100e-6 : parts(region) == 4 ? 9.7e-6 : 10e-6;
+  };
+  options_.launch_seconds = 0;
+  EXPECT_EQ(find(search(slightly, 0.05), "split_k")->choice, 8);
+  tuned_.clear();
+  EXPECT_EQ(find(search(slightly, 0.001), "split_k")->choice, 4);
+}
+
+TEST_F(PlanSearchTest, WhatCannotBeMeasuredDoesNotWin) {
+  const PlanSearchResult result = search([](const sched::Region& region) {
+    const int64_t count = parts(region);
+    return count == 4 ? 0.0 : count == 2 ? 1e-6 : count == 1 ? 100e-6 : 10e-6;
+  });
+  const PlanComparison* split = find(result, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->choice, 2);
+  for (const PlanAlternative& alternative : split->alternatives)
+    EXPECT_EQ(alternative.failure.empty(), alternative.choice != 4);
+  // Where the default cannot be measured, nothing is chosen.
+  tuned_.clear();
+  EXPECT_TRUE(search([](const sched::Region&) { return 0.0; }).comparisons.empty());
+}
+
+TEST_F(PlanSearchTest, KnownKernelsAreNotTunedAgain) {
+  const Seconds seconds = [](const sched::Region&) { return 1e-5; };
+  const RecordStore found = search(seconds).kernels;
+  RecordStore known;
+  const ir::Graph graph = long_matmul();
+  std::vector<backends::Scheduled> graphs;
+  graphs.push_back(backends::schedule(graph, target_));
+  for (const TuningTask& task : tuning_tasks(graphs, target_)) {
+    Record record = found.records().at(task.key);
+    const sched::ConfigSpace space = task.kernel_template->space(*task.region, target_);
+    record.best = task.kernel_template->default_config(*task.region, target_);
+    record.environment = environment_of(space, target_);
+    record.tcc = tcc_version();
+    known.add(record);
+  }
+  const size_t all = tuned_.size();
+  tuned_.clear();
+  options_.known = &known;
+  search(seconds);
+  EXPECT_EQ(tuned_.size() + known.records().size(), all);
+}
+
+TEST_F(PlanSearchTest, AnInterruptLeavesTheDefaults) {
+  std::atomic<bool> interrupted = false;
+  options_.interrupted = &interrupted;
+  const PlanSearchResult result = search([&](const sched::Region& region) {
+    if (parts(region) == 2) interrupted = true;
+    return parts(region) == 8 ? 10e-6 : 1e-6;
+  });
+  EXPECT_TRUE(result.plans.records().empty());
+}
+
+}  // namespace
+}  // namespace tcc::autotune

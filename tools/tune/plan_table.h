@@ -1,0 +1,16 @@
+// What a search of plans compared, as text.
+#pragma once
+
+#include <string>
+
+#include "autotune/plan_search.h"
+
+namespace tcc::tools {
+
+// A line: "split_k matmul of 24 x 40 x 4096 f32: parts of K: 1 = 30.0 us, 2 = 20.1 us -> 2".
+std::string comparison_text(const autotune::PlanComparison& comparison);
+
+// All sites, then the gain of the chosen plan over the defaults.
+std::string plan_table(const autotune::PlanSearchResult& result);
+
+}  // namespace tcc::tools
