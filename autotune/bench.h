@@ -108,15 +108,16 @@ std::unique_ptr<Bench> local_bench(std::shared_ptr<runtime::Device> device, Benc
 
 struct WorkerOptions {
   double limit_seconds = 30;  // of one measurement, the worker's start apart
-  // A worker whose resident memory has grown by more since its baseline is replaced before the next
-  // candidate.
+  // A worker whose resident memory candidates have made grow by more is replaced before the next
+  // one.
   int64_t growth_bytes = int64_t{1} << 30;
   // "": TCC_WORKER, else tcc-worker beside the running program or the library.
   std::string program;
 };
 
-// Worker processes that measure on one device: one at a time, replaced when it crashes, hangs,
-// loses the device or grows past bounds. The device is opened in the worker only. Not thread-safe.
+// A worker process that measures on one device, replaced when it crashes, hangs, loses the device
+// or grows past bounds. The device is opened in the worker only. Its benches may be used from
+// several threads: it does one thing at a time.
 class WorkerPool {
  public:
   virtual ~WorkerPool() = default;

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "autotune/bench.h"
 #include "autotune/worker_process.h"
@@ -52,7 +54,13 @@ std::string find_program(const std::string& wanted) {
               " nor in ../bin or ../libexec/tcc from there; TCC_WORKER may name it");
 }
 
-class PooledBench;
+// What a bench tells the pool of its job.
+struct PooledJob {
+  int number = 0;
+  json job;
+  json baseline;       // the kernel, once it was measured; null before
+  bool ready = false;  // the current worker has the job and its baseline
+};
 
 class Pool final : public WorkerPool {
  public:
@@ -62,23 +70,25 @@ class Pool final : public WorkerPool {
   }
 
   std::unique_ptr<Bench> bench(BenchJob job) override;
-  int replaced() const override { return replaced_; }
-
-  // Makes the worker ready for the candidates of `bench`. Throws Error.
-  void prepare(const PooledBench& bench);
-  void forget(const PooledBench& bench) {
-    if (active_ == &bench) active_ = nullptr;
+  int replaced() const override {
+    const std::lock_guard lock(mutex_);
+    return replaced_;
   }
-  // The worker's measurements, or its failure as `count` of them. `bench` is active.
-  std::vector<Measurement> ask(const json& request, size_t count);
-  // A worker that ran a candidate which was refused or wrong may have been damaged by it.
-  bool is_tainted() const { return tainted_; }
-  void taint() { tainted_ = true; }
-  void set_baseline_resident() { baseline_resident_ = resident_; }
-  void replace();
+
+  void open(PooledJob& job);
+  void close(PooledJob& job);
+  Measurement baseline(PooledJob& job, json kernel);
+  // The worker's measurements, or its failure as `count` of them.
+  std::vector<Measurement> candidate(PooledJob& job, json request, size_t count);
 
  private:
   void start();
+  void replace();
+  // Gives the worker the job and its baseline. Throws Error.
+  void prepare(PooledJob& job);
+  // Of a request without measurements, in kStartSeconds.
+  void tell(const json& request);
+  std::vector<Measurement> ask(const json& request, size_t count);
   // Throws what the worker's error says.
   void take(const json& reply);
   Measurement ended();
@@ -86,84 +96,108 @@ class Pool final : public WorkerPool {
   const std::string device_;
   const WorkerOptions options_;
   const std::string program_;
+  mutable std::mutex mutex_;  // of what follows, and of all jobs
   std::unique_ptr<WorkerProcess> worker_;
-  const PooledBench* active_ = nullptr;  // whose job and baseline the worker has
+  std::set<PooledJob*> jobs_;
+  int next_number_ = 0;
+  // The worker ran a candidate that was refused or wrong, and may be damaged.
   bool tainted_ = false;
-  int64_t resident_ = 0, baseline_resident_ = 0;
+  int64_t resident_ = 0, growth_ = 0;  // of the worker; by candidates alone
   int replaced_ = 0;
 };
 
 class PooledBench final : public Bench {
  public:
-  PooledBench(Pool& pool, const BenchJob& job) : pool_(pool), job_(to_json(job)) {
-    pool_.prepare(*this);
+  PooledBench(Pool& pool, const BenchJob& job) : pool_(pool) {
+    job_.job = to_json(job);
+    pool_.open(job_);
   }
-  ~PooledBench() override { pool_.forget(*this); }
+  ~PooledBench() override { pool_.close(job_); }
 
   Measurement baseline(const KernelBinary& kernel) override {
-    baseline_ = nullptr;
-    pool_.prepare(*this);
-    json request = baseline_request(to_json(kernel));
-    Measurement measured = pool_.ask(request, 1).front();
-    if (measured.status == Measurement::Status::measured) {
-      baseline_ = std::move(request);
-      pool_.set_baseline_resident();
-    } else if (measured.status == Measurement::Status::refused) {
-      pool_.replace();  // nothing is left that could tell whether the device is lost
-    }
-    return measured;
+    return pool_.baseline(job_, to_json(kernel));
   }
-
   Measurement measure(const KernelBinary& kernel, Effort effort, double best_seconds) override {
-    return candidate({{"do", "measure"},
-                      {"kernel", to_json(kernel)},
-                      {"effort", effort},
-                      {"best_seconds", best_seconds}},
-                     1)
+    return pool_
+        .candidate(job_,
+                   {{"do", "measure"},
+                    {"kernel", to_json(kernel)},
+                    {"effort", effort},
+                    {"best_seconds", best_seconds}},
+                   1)
         .front();
   }
-
   std::pair<Measurement, Measurement> duel(const KernelBinary& incumbent,
                                            const KernelBinary& challenger) override {
-    auto both = candidate(
+    auto both = pool_.candidate(
+        job_,
         {{"do", "duel"}, {"incumbent", to_json(incumbent)}, {"challenger", to_json(challenger)}},
         2);
     return {std::move(both[0]), std::move(both[1])};
   }
 
-  json job_request() const { return {{"do", "job"}, {"job", job_}}; }
-  const json& baseline_again() const { return baseline_; }  // null: there is none yet
-
  private:
-  static json baseline_request(json kernel) {
-    return {{"do", "baseline"}, {"kernel", std::move(kernel)}};
-  }
-
-  std::vector<Measurement> candidate(const json& request, size_t count) {
-    TCC_CHECK(!baseline_.is_null(), "a candidate is measured without a baseline");
-    pool_.prepare(*this);
-    const bool tainted = pool_.is_tainted();
-    auto measured = pool_.ask(request, count);
-    using Status = Measurement::Status;
-    if (measured.front().status == Status::crashed && tainted) {
-      // Perhaps an earlier candidate is to blame.
-      pool_.prepare(*this);
-      measured = pool_.ask(request, count);
-    }
-    const Status status = measured.front().status;
-    if (status == Status::refused || status == Status::wrong) pool_.taint();
-    return measured;
-  }
-
   Pool& pool_;
-  const json job_;
-  json baseline_;
+  PooledJob job_;
 };
+
+json baseline_request(const PooledJob& job, const json& kernel) {
+  return {{"do", "baseline"}, {"number", job.number}, {"kernel", kernel}};
+}
+
+void Pool::open(PooledJob& job) {
+  const std::lock_guard lock(mutex_);
+  job.number = next_number_++;
+  prepare(job);
+  jobs_.insert(&job);
+}
+
+void Pool::close(PooledJob& job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.erase(&job);
+  if (!job.ready || !worker_) return;
+  try {
+    tell({{"do", "drop"}, {"number", job.number}});
+  } catch (const Error&) {}  // a worker without it comes next
+}
+
+Measurement Pool::baseline(PooledJob& job, json kernel) {
+  const std::lock_guard lock(mutex_);
+  job.baseline = nullptr;
+  prepare(job);
+  Measurement measured = ask(baseline_request(job, kernel), 1).front();
+  if (measured.status == Measurement::Status::measured) job.baseline = std::move(kernel);
+  // Nothing is left that could tell whether the device is lost.
+  if (measured.status == Measurement::Status::refused) replace();
+  return measured;
+}
+
+std::vector<Measurement> Pool::candidate(PooledJob& job, json request, size_t count) {
+  using Status = Measurement::Status;
+  const std::lock_guard lock(mutex_);
+  TCC_CHECK(!job.baseline.is_null(), "a candidate is measured without a baseline");
+  request["number"] = job.number;
+  if (growth_ > options_.growth_bytes) replace();
+  prepare(job);
+  const bool tainted = tainted_;
+  const int64_t before = resident_;
+  auto measured = ask(request, count);
+  if (measured.front().status == Status::crashed && tainted) {
+    // Perhaps an earlier candidate is to blame.
+    prepare(job);
+    measured = ask(request, count);
+  } else if (worker_) {
+    growth_ += resident_ - before;
+  }
+  const Status status = measured.front().status;
+  if (status == Status::refused || status == Status::wrong) tainted_ = true;
+  return measured;
+}
 
 void Pool::start() {
   worker_ = std::make_unique<WorkerProcess>(std::vector{program_, device_});
-  active_ = nullptr;
   tainted_ = false;
+  growth_ = 0;
   json hello;
   const Outcome outcome = worker_->exchange(nullptr, kStartSeconds, hello);
   if (outcome == Outcome::replied) {
@@ -183,7 +217,7 @@ void Pool::start() {
 
 void Pool::replace() {
   worker_.reset();
-  active_ = nullptr;
+  for (PooledJob* job : jobs_) job->ready = false;
   ++replaced_;
 }
 
@@ -197,16 +231,21 @@ void Pool::take(const json& reply) {
   throw Error(kind, message);
 }
 
-void Pool::prepare(const PooledBench& bench) {
-  const bool grown =
-      baseline_resident_ > 0 && resident_ - baseline_resident_ > options_.growth_bytes;
-  if (worker_ && active_ == &bench && grown) replace();
-  if (worker_ && active_ == &bench) return;
+void Pool::prepare(PooledJob& job) {
   if (!worker_) start();
-  active_ = nullptr;
-  baseline_resident_ = 0;
+  if (job.ready) return;
+  tell({{"do", "job"}, {"number", job.number}, {"job", job.job}});
+  if (!job.baseline.is_null()) {
+    const Measurement measured = ask(baseline_request(job, job.baseline), 1).front();
+    if (measured.status != Measurement::Status::measured)
+      fail_device("worker: ", device_, " no longer runs the default kernel: ", measured.reason);
+  }
+  job.ready = true;
+}
+
+void Pool::tell(const json& request) {
   json reply;
-  const Outcome outcome = worker_->exchange(bench.job_request(), kStartSeconds, reply);
+  const Outcome outcome = worker_->exchange(request, kStartSeconds, reply);
   if (outcome != Outcome::replied) {
     replace();
     fail_device("worker: ", device_, " does not take a job",
@@ -218,12 +257,6 @@ void Pool::prepare(const PooledBench& bench) {
     replace();  // it may be out of memory, or its device lost
     throw;
   }
-  active_ = &bench;
-  if (bench.baseline_again().is_null()) return;
-  const Measurement measured = ask(bench.baseline_again(), 1).front();
-  if (measured.status != Measurement::Status::measured)
-    fail_device("worker: ", device_, " no longer runs the default kernel: ", measured.reason);
-  set_baseline_resident();
 }
 
 std::vector<Measurement> Pool::ask(const json& request, size_t count) {
@@ -249,7 +282,7 @@ Measurement Pool::ended() {
   Measurement result;
   result.status = Measurement::Status::crashed;
   const bool lost = worker_->exit_code() == kDeviceLostExit;
-  result.reason = lost ? "the device was lost" : str("the worker was ", worker_->ending());
+  result.reason = lost ? "the device was lost" : str("the worker ", worker_->ending());
   if (const std::string words = worker_->last_words(); !words.empty())
     result.reason += ": " + words;
   return result;

@@ -163,7 +163,8 @@ int WorkerProcess::exit_code() const {
 std::string WorkerProcess::ending() const {
   if (!WIFSIGNALED(wait_status_)) return str("exited with code ", exit_code());
   const char* signal = ::sigabbrev_np(WTERMSIG(wait_status_));
-  return signal ? str("killed by SIG", signal) : str("killed by signal ", WTERMSIG(wait_status_));
+  return signal ? str("was killed by SIG", signal)
+                : str("was killed by signal ", WTERMSIG(wait_status_));
 }
 
 std::string WorkerProcess::last_words() const {

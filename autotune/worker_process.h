@@ -42,8 +42,8 @@ class WorkerProcess {
 
   // Kills the process, if it is alive, and collects it.
   void kill();
-  // Once it has been: its exit code, -1 after a signal; "killed by SIGSEGV", "exited with code 4";
-  // and the last line that it wrote to its standard error, "" if none.
+  // Once it has been: its exit code, -1 after a signal; "was killed by SIGSEGV", "exited with code
+  // 4"; and the last line that it wrote to its standard error, "" if none.
   int exit_code() const;
   std::string ending() const;
   std::string last_words() const;

@@ -1,12 +1,13 @@
 // What a tuner and its measuring worker say to each other: frames of a length (4 bytes, little
 // endian) and CBOR.
 //
-// The worker speaks first, when its device is open. Then every request has one reply:
-//   (nothing)                                               {"resident", "tcc"}
-//   {"do": "job", "job"}                                    {"resident"}
-//   {"do": "baseline", "kernel"}                            {"resident", "measurements": [m]}
-//   {"do": "measure", "kernel", "effort", "best_seconds"}   {"resident", "measurements": [m]}
-//   {"do": "duel", "incumbent", "challenger"}               {"resident", "measurements": [m, m]}
+// The worker speaks first, when its device is open: {"resident", "tcc"}. Then every request has one
+// reply. A worker holds several jobs, by their numbers.
+//   {"do": "job", "number", "job"}                                    {"resident"}
+//   {"do": "drop", "number"}                                          {"resident"}
+//   {"do": "baseline", "number", "kernel"}                            {"resident", "measurements"}
+//   {"do": "measure", "number", "kernel", "effort", "best_seconds"}   {"resident", "measurements"}
+//   {"do": "duel", "number", "incumbent", "challenger"}               {"resident", "measurements"}
 // or {"resident", "error": {"kind", "message"}}. `resident` is the worker's memory in bytes, `tcc`
 // its version.
 #pragma once

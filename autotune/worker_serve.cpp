@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -30,33 +31,43 @@ class Worker {
 
   json answer(const json& request) {
     const auto what = request.at("do").get<std::string>();
-    if (what == "job") {
-      bench_.reset();  // its buffers, before the next one's
-      bench_ = local_bench(device_, job_from_json(request.at("job")));
+    const auto number = request.at("number").get<int>();
+    if (what == "drop") {
+      jobs_.erase(number);
       return json::object();
     }
-    if (!bench_) fail_input("worker protocol: '", what, "' before a job");
+    Job& job = jobs_[number];
+    if (what == "job") {
+      job.bench = local_bench(device_, job_from_json(request.at("job")));
+      return json::object();
+    }
+    if (!job.bench) fail_input("worker protocol: '", what, "' before job ", number);
     if (what == "baseline") {
-      baseline_ = kernel_from_json(request.at("kernel"));
-      return reply({bench_->baseline(baseline_)});
+      job.baseline = kernel_from_json(request.at("kernel"));
+      return reply({job.bench->baseline(job.baseline)});
     }
     if (what == "measure") {
-      const Measurement measured = bench_->measure(kernel_from_json(request.at("kernel")),
-                                                   static_cast<Effort>(request.at("effort")),
-                                                   request.at("best_seconds").get<double>());
-      leave_if_lost(measured);
+      const Measurement measured = job.bench->measure(kernel_from_json(request.at("kernel")),
+                                                      static_cast<Effort>(request.at("effort")),
+                                                      request.at("best_seconds").get<double>());
+      leave_if_lost(job, measured);
       return reply({measured});
     }
     if (what == "duel") {
-      const auto [incumbent, challenger] = bench_->duel(kernel_from_json(request.at("incumbent")),
-                                                        kernel_from_json(request.at("challenger")));
-      leave_if_lost(incumbent);
+      const auto [incumbent, challenger] = job.bench->duel(
+          kernel_from_json(request.at("incumbent")), kernel_from_json(request.at("challenger")));
+      leave_if_lost(job, incumbent);
       return reply({incumbent, challenger});
     }
     fail_input("worker protocol: no request '", what, "'");
   }
 
  private:
+  struct Job {
+    std::unique_ptr<Bench> bench;
+    KernelBinary baseline;
+  };
+
   static json reply(std::initializer_list<Measurement> measurements) {
     json list = json::array();
     for (const Measurement& one : measurements) list.push_back(to_json(one));
@@ -65,19 +76,18 @@ class Worker {
 
   // A candidate that the device refused, or that wrote where it should not, may have cost us the
   // device: an error of a CUDA context, for one, stays.
-  void leave_if_lost(const Measurement& candidate) {
+  static void leave_if_lost(Job& job, const Measurement& candidate) {
     using Status = Measurement::Status;
     if (candidate.status != Status::refused && candidate.status != Status::wrong) return;
     const Measurement again =
-        bench_->measure(baseline_, Effort::quick, std::numeric_limits<double>::infinity());
+        job.bench->measure(job.baseline, Effort::quick, std::numeric_limits<double>::infinity());
     if (again.status == Status::measured) return;
     std::fprintf(stderr, "%s\n", candidate.reason.c_str());
     std::_Exit(kDeviceLostExit);  // a lost device's destructors may wait for it
   }
 
   std::shared_ptr<runtime::Device> device_;
-  std::unique_ptr<Bench> bench_;
-  KernelBinary baseline_;
+  std::map<int, Job> jobs_;
 };
 
 json error_reply(ErrorKind kind, const char* message) {

@@ -14,12 +14,22 @@ namespace tcc::autotune::test {
 
 inline constexpr int64_t kElements = 1 << 14;
 
-enum class Behaviour : uint8_t { good, slower, wrong, outside, nothing, hang, fault, broken_code };
+enum class Behaviour : uint8_t {
+  good,
+  slower,
+  wrong,
+  outside,
+  nothing,
+  hang,
+  fault,
+  broken_code,
+  bulky
+};
 
 inline std::string statements(Behaviour behaviour) {
   switch (behaviour) {
     case Behaviour::slower:
-      return "float a = 0.0; for (int k = 0; k < 30000; ++k) a = fma(a, 0.5, x.v[i]); "
+      return "float a = 0.0; for (int k = 0; k < 300; ++k) a = fma(a, 0.5, x.v[i]); "
              "y.v[i] = 2.0 * x.v[i] + (a == 12345.0 ? 1.0 : 0.0);";
     case Behaviour::wrong: return "y.v[i] = i == 77u ? 2.1 * x.v[i] : 2.0 * x.v[i];";
     case Behaviour::outside:
@@ -30,6 +40,12 @@ inline std::string statements(Behaviour behaviour) {
       return "float a = x.v[i]; for (int k = 0; k < 60000; ++k) for (int m = 0; m < 60000; ++m) "
              "for (int n = 0; n < 60000; ++n) a = fma(a, 0.5, x.v[(i + n) & 1023u]); y.v[i] = a;";
     case Behaviour::fault: return "Floats wild = Floats(uint64_t(64)); wild.v[i] = 1.0;";
+    // llvmpipe's compiler takes megabytes for it, and keeps them.
+    case Behaviour::bulky: {
+      std::string text = "float a = x.v[i];";
+      for (int k = 0; k < 150; ++k) text += str(" a = fma(a, 0.5, x.v[(i + ", k, "u) & 1023u]);");
+      return text + " y.v[i] = 2.0 * x.v[i] + (a == 12345.0 ? 1.0 : 0.0);";
+    }
     default: return "y.v[i] = 2.0 * x.v[i];";
   }
 }
