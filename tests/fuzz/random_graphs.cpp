@@ -442,8 +442,11 @@ class Generator {
     const auto x = any(1);
     if (!x || x->value->dtype() == DType::boolean || x->value->dtype() == DType::f64) return;
     const int64_t dim = dim_of(x->value);
-    add("cumsum", {x->value}, {{"dim", dim}},
-        x->bound * static_cast<double>(dims_of(x->value)[static_cast<size_t>(dim)]), false);
+    const int64_t length = dims_of(x->value)[static_cast<size_t>(dim)];
+    // As for reductions: long sums of both signs cancel.
+    Value* summed = x->value;
+    if (is_float(summed->dtype()) && length > 16) summed = builder_.unary("abs", summed);
+    add("cumsum", {summed}, {{"dim", dim}}, x->bound * static_cast<double>(length), false);
   }
 
   // x plus noise: its rows surely vary.
