@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(co
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
       y8[v] = kept0[e * 8 + v];
-      y9[v] = tcc_bf16_to_f32(tcc_f32_to_bf16((((kept1[e * 8 + v] * h7) * x10[v]) + x11[v])));
+      y9[v] = ((kept1[e * 8 + v] * h7) * x10[v]) + x11[v];
     }
     ((uint4*)b4)[group + row * 96] = make_uint4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
     ((uint4*)b5)[group + row * 96] = make_uint4(tcc_pack_bf16(y9[0], y9[1]), tcc_pack_bf16(y9[2], y9[3]), tcc_pack_bf16(y9[4], y9[5]), tcc_pack_bf16(y9[6], y9[7]));
