@@ -19,6 +19,13 @@ bool is_number(const Value* value) {
   return value->is_constant() && !value->is_mutable && value->data->splat();
 }
 
+// A cast of what lies in memory to a type that is no smaller: reading the original costs no more.
+bool widens_memory(const Node& node) {
+  const Value* from = node.inputs.empty() ? nullptr : node.inputs[0];
+  return node.op_name() == "cast" && from && !from->producer &&
+         size_bytes(from->dtype()) <= size_bytes(node.outputs[0]->dtype());
+}
+
 // A sum that is too short and narrow for a matrix kernel is a serial loop in each thread.
 bool is_matrix_product(const Region& region) { return plan_contraction(region).has_value(); }
 
@@ -32,7 +39,7 @@ FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding)
       auto found = uses_.find(v);
       return found != uses_.end() && found->second.outputs > 0;
     });
-    bool free = node->op->kind == OpKind::view ||
+    bool free = node->op->kind == OpKind::view || widens_memory(*node) ||
                 (node->op->kind == OpKind::pointwise && !node->op->expensive &&
                  std::all_of(node->inputs.begin(), node->inputs.end(),
                              [](const Value* v) { return !v || is_number(v); }));

@@ -143,6 +143,9 @@ std::string to_string(const Kernel& kernel);
 // InternalError.
 void verify(const Kernel& kernel);
 
+// Removes casts to a 16-bit float right before a store to a buffer of that type, which rounds.
+void drop_stored_rounding(Kernel& kernel);
+
 // Restricts the kernel to what `target` can do: expands reduce_lanes, widens the index type where
 // needed, checks shared memory, workgroup and argument limits. Throws Error(device) naming the
 // limit when it cannot be met.

@@ -158,6 +158,7 @@ bool needs(const Kernel& kernel, DType dtype) {
 
 Kernel legalize(Kernel kernel, const Target& target) {
   kernel.body = LaneReductions(kernel, target).rewrite(kernel.body);
+  drop_stored_rounding(kernel);
   // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are
   // 64 bits wide.
   constexpr int64_t kNarrow = (int64_t{1} << 31) - (1 << 20);

@@ -5,13 +5,13 @@
 #include <shaderc/shaderc.hpp>
 #endif
 
-#include <cctype>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <span>
 #include <string_view>
 
+#include "backends/compile/failure.h"
 #include "backends/compile/process.h"
 #include "backends/compile/spirv.h"
 #include "support/error.h"
@@ -21,39 +21,11 @@ namespace tcc::backends {
 namespace {
 
 constexpr std::chrono::seconds kTimeout{120};
-constexpr int kMessageLines = 8;
-
-std::string first_lines(const std::string& text) {
-  size_t end = 0;
-  for (int line = 0; line < kMessageLines && end != std::string::npos; ++line)
-    end = text.find('\n', end + 1);
-  std::string lines = text.substr(0, end);
-  while (!lines.empty() && lines.back() == '\n') lines.pop_back();
-  return lines;
-}
-
-// A file name without folders or surprises.
-std::string file_name(std::string name) {
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
-  return name.substr(0, 100) + ".comp";
-}
-
-[[noreturn]] void fail_compile(const std::string& source, const std::string& name,
-                               const GlslOptions& options, const std::string& messages) {
-  std::string place;
-  if (!options.dump_folder.empty()) {
-    const std::filesystem::path path = options.dump_folder / file_name(name);
-    write_file_atomic(path, source);
-    place = str(" (source in ", path.string(), ")");
-  }
-  fail_device("kernel ", name, " does not compile", place, ":\n", first_lines(messages));
-}
 
 std::vector<uint8_t> compile_with(const std::string& program, const std::string& source,
                                   const std::string& name, const GlslOptions& options) {
   const TemporaryFolder folder;
-  const std::string input = (folder.path() / file_name(name)).string(),
+  const std::string input = (folder.path() / source_file_name(name, ".comp")).string(),
                     output = (folder.path() / "out.spv").string();
   write_file_atomic(input, source);
   // Not -O: it unrolls loops and loses `precise` on the way (spirv.cpp). Drivers optimise anyway.
@@ -62,7 +34,8 @@ std::vector<uint8_t> compile_with(const std::string& program, const std::string&
       kTimeout);
   if (result.timed_out)
     fail_device("kernel ", name, ": ", program, " took longer than ", kTimeout.count(), " s");
-  if (result.exit_code != 0) fail_compile(source, name, options, result.output);
+  if (result.exit_code != 0)
+    fail_compile(source, name, ".comp", "", options.dump_folder, result.output);
   const std::string code = read_file(output);
   return {code.begin(), code.end()};
 }
@@ -102,7 +75,7 @@ std::vector<uint8_t> compile_here(const std::string& source, const std::string& 
   const auto result = shared_compiler().CompileGlslToSpv(
       source.data(), source.size(), shaderc_compute_shader, name.c_str(), flags);
   if (result.GetCompilationStatus() != shaderc_compilation_status_success)
-    fail_compile(source, name, options, result.GetErrorMessage());
+    fail_compile(source, name, ".comp", "", options.dump_folder, result.GetErrorMessage());
   const std::vector<uint8_t> code = spirv_bytes({result.cbegin(), result.cend()});
   return options.optimize ? optimize_spirv(code) : code;
 }

@@ -1,36 +1,18 @@
 #include "backends/compile/nvrtc.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
+#include "backends/compile/failure.h"
 #include "backends/compile/nvrtc_library.h"
 #include "support/error.h"
 #include "support/file.h"
 
 namespace tcc::backends {
 namespace {
-
-constexpr int kMessageLines = 8;
-
-std::string first_lines(const std::string& text) {
-  size_t end = 0;
-  for (int line = 0; line < kMessageLines && end != std::string::npos; ++line)
-    end = text.find('\n', end + 1);
-  std::string lines = text.substr(0, end);
-  while (!lines.empty() && (lines.back() == '\n' || lines.back() == '\0')) lines.pop_back();
-  return lines;
-}
-
-// A file name without folders or surprises.
-std::string file_name(std::string name) {
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
-  return name.substr(0, 100) + ".cu";
-}
 
 // What --gpu-architecture gets: a real architecture gives a cubin, a virtual one gives PTX.
 struct Architecture {
@@ -65,8 +47,8 @@ Architecture choose_architecture(const Nvrtc& api, const std::string& arch) {
 class Program {
  public:
   Program(const Nvrtc& api, const std::string& source, const std::string& name) : api_(api) {
-    check(api_.create_program(&program_, source.c_str(), file_name(name).c_str(), 0, nullptr,
-                              nullptr),
+    check(api_.create_program(&program_, source.c_str(), source_file_name(name, ".cu").c_str(), 0,
+                              nullptr, nullptr),
           "nvrtcCreateProgram");
   }
   ~Program() { api_.destroy_program(&program_); }
@@ -117,18 +99,6 @@ std::vector<const char*> fixed_options(const Nvrtc& api) {
   return options;
 }
 
-[[noreturn]] void fail_compile(const std::string& source, const std::string& name,
-                               const std::string& arch, const CudaOptions& options,
-                               const std::string& messages) {
-  std::string place;
-  if (!options.dump_folder.empty()) {
-    const std::filesystem::path path = options.dump_folder / file_name(name);
-    write_file_atomic(path, source);
-    place = str(" (source in ", path.string(), ")");
-  }
-  fail_device("kernel ", name, " does not compile for ", arch, place, ":\n", first_lines(messages));
-}
-
 }  // namespace
 
 std::vector<uint8_t> compile_cuda(const std::string& source, const std::string& name,
@@ -142,10 +112,12 @@ std::vector<uint8_t> compile_cuda(const std::string& source, const std::string& 
 
   Program program(api, source, name);
   const int result = program.compile(flags);
-  if (result == kNvrtcErrorCompilation) fail_compile(source, name, arch, options, program.log());
-  if (result != kNvrtcSuccess)
-    fail_compile(source, name, arch, options,
-                 str(api.get_error_string(result), "\n", program.log()));
+  if (result != kNvrtcSuccess) {
+    std::string messages = program.log();
+    if (result != kNvrtcErrorCompilation)
+      messages = str(api.get_error_string(result), "\n", messages);
+    fail_compile(source, name, ".cu", "for " + arch, options.dump_folder, messages);
+  }
   return architecture.is_virtual ? program.ptx() : program.cubin();
 }
 

@@ -193,9 +193,10 @@ std::string Printer::constant(const Expr& e) const {
     std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(number));
     if (std::strtof(text, nullptr) == number) break;
   }
-  // glslang folds f64(0.1f) without rounding 0.1 to f32 first: only texts of the exact number may
-  // be written so.
-  if (wide && std::strtod(text, nullptr) != e->number) {
+  // f64(0.1f) is 0.1 rounded to f32, unless glslang folds it: only numbers that f32 holds, with a
+  // text that f64 reads the same, may be written so.
+  if (wide &&
+      (static_cast<double>(number) != e->number || std::strtod(text, nullptr) != e->number)) {
     auto bits = std::bit_cast<uint64_t>(e->number);
     std::snprintf(text, sizeof text, "F64_BITS(0x%08xu, 0x%08xu)",
                   static_cast<unsigned>(bits >> 32), static_cast<unsigned>(bits));

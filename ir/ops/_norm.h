@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,5 +59,13 @@ AttrDef loss_reduction_attr();
 // The loss's type: `shape` for none, a scalar otherwise.
 Type loss_type(const InferContext& context, DType dtype, const Shape& shape);
 Value* reduce_loss(Builder& b, Value* loss, std::string_view reduction);
+
+// A loss of the difference x - target, element by element, reduced.
+OpDef difference_loss(std::string name, std::string doc,
+                      std::function<Value*(Builder&, Value* difference)> loss_of);
+
+// Softmax along a dim; `finish` makes its elements from the shifted exponentials.
+OpDef softmax_op(std::string name, std::string doc,
+                 std::function<Value*(Builder&, const ShiftedExp&)> finish);
 
 }  // namespace tcc::ir::ops

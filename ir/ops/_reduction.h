@@ -54,4 +54,7 @@ Value* reduced_count(Builder& b, const Shape& shape, std::span<const int> dims, 
 // A size as a scalar of `dtype`: a constant where it is known.
 Value* size_scalar(Builder& b, const SymInt& size, DType dtype);
 
+// max and min of PyTorch: values along dim with their indices, or the one value.
+OpDef extremum_op(std::string name, std::string doc, std::string values_op, std::string indices_op);
+
 }  // namespace tcc::ir::ops

@@ -18,9 +18,9 @@ enum class RefMode {
 };
 
 struct InterpretOptions {
-  // Sees the outputs of every node that is evaluated, as they are handed on. Nodes inside a
-  // composition are not shown.
-  std::function<void(const Node&, std::span<const RefTensor>)> observe;
+  // Sees the outputs of every node that is evaluated before they are handed on, and may change
+  // their elements. Nodes inside a composition are not shown.
+  std::function<void(const Node&, std::span<RefTensor>)> observe;
 };
 
 // The graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their dtype and

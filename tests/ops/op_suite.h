@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -37,15 +38,65 @@ inline std::optional<ir::OpSample> elementwise_sample(const ir::OpDef& op, ir::O
   } catch (const Error&) { return {}; }
 }
 
+// Graphs that share nothing, as one: compiled and run at once, which takes a fraction of the time.
+class Batch {
+ public:
+  void add(const ir::Graph& graph, std::vector<Tensor> inputs) {
+    const std::string prefix = str("s", cases_.size(), ".");
+    std::map<const ir::Value*, ir::Value*> copies = {{nullptr, nullptr}};
+    for (const auto& value : graph.values())
+      if (value->is_constant())
+        copies[value.get()] = all_.add_constant(prefix + value->name, value->type, value->data);
+    for (const ir::Value* input : graph.inputs) {
+      copies[input] = all_.add_input(prefix + input->name, input->type);
+      copies[input]->random_range = input->random_range;
+    }
+    for (const auto& node : graph.nodes()) {
+      std::vector<ir::Value*> operands;
+      for (const ir::Value* operand : node->inputs) operands.push_back(copies.at(operand));
+      const ir::Node* copy = all_.add_node(*node->op, operands, node->attrs);
+      for (size_t i = 0; i < node->outputs.size(); ++i) copies[node->outputs[i]] = copy->outputs[i];
+    }
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      all_.outputs.push_back(copies.at(graph.outputs[i]));
+      all_.output_names.push_back(prefix + graph.output_names[i]);
+    }
+    inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
+    cases_.push_back({graph.clone(), std::move(inputs)});
+  }
+
+  // "" or what differs from the reference, with the first graph that differs on its own.
+  std::string difference(const std::string& device, const backends::CompileOptions& options) const {
+    if (cases_.empty()) return "";
+    const std::string together = test::difference(all_, device, inputs_, options);
+    if (together.empty()) return "";
+    for (size_t i = 0; i < cases_.size(); ++i) {
+      const std::string alone =
+          test::difference(cases_[i].graph, device, cases_[i].inputs, options);
+      if (!alone.empty()) return str("sample ", i, ": ", alone, ir::print_graph(cases_[i].graph));
+    }
+    return "only together: " + together;
+  }
+
+ private:
+  struct Case {
+    ir::Graph graph;
+    std::vector<Tensor> inputs;
+  };
+  ir::Graph all_;
+  std::vector<Tensor> inputs_;
+  std::vector<Case> cases_;
+};
+
 class Ops : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   const std::string& device() const { return std::get<0>(GetParam()); }
   const ir::OpDef& op() const { return *ir::find_op(std::get<1>(GetParam())); }
 
-  void check(const ir::Graph& graph, const std::vector<Tensor>& inputs) const {
+  void check(const Batch& batch) const {
     backends::CompileOptions options;
     options.validate = runtime::open_device(device())->target().api == sched::Api::vulkan;
-    EXPECT_EQ(difference(graph, device(), inputs, options), "") << ir::print_graph(graph);
+    EXPECT_EQ(batch.difference(device(), options), "");
   }
   static DrawOptions ranges(const ir::OpSample& sample, uint64_t seed) {
     return {sample.lo, sample.hi, sample.int_lo, sample.int_hi, seed};
@@ -53,22 +104,24 @@ class Ops : public ::testing::TestWithParam<std::tuple<std::string, std::string>
 };
 
 TEST_P(Ops, AgreeWithTheReference) {
+  Batch batch;
   for (size_t k = 0; k < op().samples.size(); ++k) {
-    SCOPED_TRACE(str("sample ", k));
     const ir::Graph graph = sample_graph(op(), op().samples[k]);
-    check(graph, draw_inputs(graph, ranges(op().samples[k], k)));
+    batch.add(graph, draw_inputs(graph, ranges(op().samples[k], k)));
   }
+  check(batch);
 }
 
 TEST_P(Ops, AgreeWithTheReferenceInSixteenBits) {
+  Batch batch;
   for (size_t k = 0; k < op().samples.size(); ++k) {
     if (!has_float(op().samples[k])) continue;
     for (const DType dtype : {DType::f16, DType::bf16}) {
-      SCOPED_TRACE(str("sample ", k));
       const ir::Graph graph = ir::convert_precision(sample_graph(op(), op().samples[k]), dtype);
-      check(graph, draw_inputs(graph, ranges(op().samples[k], k)));
+      batch.add(graph, draw_inputs(graph, ranges(op().samples[k], k)));
     }
   }
+  check(batch);
 }
 
 // NaN, infinities and signed zeros in every combination of two operands.
@@ -85,8 +138,9 @@ TEST_P(Ops, AgreeWithTheReferenceOnSpecialValues) {
     for (size_t k = 0; k < inputs.size(); ++k)
       for (int64_t i = 0; is_float(inputs[k].dtype()) && i < inputs[k].numel(); ++i)
         inputs[k].set(i, specials[(k == 0 ? i : k == 1 ? i / count : i * 5 + 3) % count]);
-    check(graph, inputs);
-    return;
+    Batch batch;
+    batch.add(graph, std::move(inputs));
+    return check(batch);
   }
 }
 

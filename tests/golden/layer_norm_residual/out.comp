@@ -10,6 +10,11 @@
 // add.8 = add(mean.6, const.7) : f32[64, 1]
 // rsqrt.9 = rsqrt(add.8) : f32[64, 1]
 // mul.10 = mul(sub.4, rsqrt.9) : f32[64, 768]
+// cast.11 = cast(weight) : f32[768]
+// mul.12 = mul(mul.10, cast.11) : f32[64, 768]
+// cast.13 = cast(bias) : f32[768]
+// add.14 = add(mul.12, cast.13) : f32[64, 768]
+// y = cast(add.14) : bf16[64, 768]
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,17 +28,16 @@ layout(buffer_reference, std430, buffer_reference_align = 2) restrict readonly b
 layout(buffer_reference, std430, buffer_reference_align = 2) restrict writeonly buffer Out_bf16 {
   u16 v[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
-  f32 v[];
-};
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
   uvec4 v[];
 };
 layout(push_constant) uniform Arguments {
   In_bf16 b0;
   In_bf16 b1;
-  Out_bf16 b2;
-  Out_f32 b3;
+  In_bf16 b2;
+  In_bf16 b3;
+  Out_bf16 b4;
+  Out_bf16 b5;
 };
 layout(local_size_x = 256) in;
 
@@ -137,119 +141,33 @@ void main() {
     i32 group = e * 32 + lane;
     f32 y8[8];
     f32 y9[8];
+    f32 x10[8];
+    uvec4 w2 = Words4(b2).v[group];
+    x10[0] = tcc_bits_f32(w2.x << 16);
+    x10[1] = tcc_bits_f32(w2.x & 0xffff0000u);
+    x10[2] = tcc_bits_f32(w2.y << 16);
+    x10[3] = tcc_bits_f32(w2.y & 0xffff0000u);
+    x10[4] = tcc_bits_f32(w2.z << 16);
+    x10[5] = tcc_bits_f32(w2.z & 0xffff0000u);
+    x10[6] = tcc_bits_f32(w2.w << 16);
+    x10[7] = tcc_bits_f32(w2.w & 0xffff0000u);
+    f32 x11[8];
+    uvec4 w3 = Words4(b3).v[group];
+    x11[0] = tcc_bits_f32(w3.x << 16);
+    x11[1] = tcc_bits_f32(w3.x & 0xffff0000u);
+    x11[2] = tcc_bits_f32(w3.y << 16);
+    x11[3] = tcc_bits_f32(w3.y & 0xffff0000u);
+    x11[4] = tcc_bits_f32(w3.z << 16);
+    x11[5] = tcc_bits_f32(w3.z & 0xffff0000u);
+    x11[6] = tcc_bits_f32(w3.w << 16);
+    x11[7] = tcc_bits_f32(w3.w & 0xffff0000u);
     [[unroll]]
     for (i32 v = 0; v < 8; ++v) {
       y8[v] = kept0[e * 8 + v];
-      y9[v] = kept1[e * 8 + v] * h7;
+      y9[v] = ((kept1[e * 8 + v] * h7) * x10[v]) + x11[v];
     }
-    Words4(b2).v[group + row * 96] = uvec4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
-    Words4(b3).v[group * 2 + row * 192] = uvec4(tcc_f32_bits(y9[0]), tcc_f32_bits(y9[1]), tcc_f32_bits(y9[2]), tcc_f32_bits(y9[3]));
-    Words4(b3).v[group * 2 + row * 192 + 1] = uvec4(tcc_f32_bits(y9[4]), tcc_f32_bits(y9[5]), tcc_f32_bits(y9[6]), tcc_f32_bits(y9[7]));
+    Words4(b4).v[group + row * 96] = uvec4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
+    Words4(b5).v[group + row * 96] = uvec4(tcc_pack_bf16(y9[0], y9[1]), tcc_pack_bf16(y9[2], y9[3]), tcc_pack_bf16(y9[4], y9[5]), tcc_pack_bf16(y9[6], y9[7]));
   }
-}
-
-// ==== cast [pointwise] threads=256 vector=1 vectors=1
-// cast.11 = cast(weight) : f32[768]
-#version 450
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_control_flow_attributes : require
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
-layout(buffer_reference, std430, buffer_reference_align = 2) restrict readonly buffer In_bf16 {
-  u16 v[];
-};
-layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
-  f32 v[];
-};
-layout(push_constant) uniform Arguments {
-  In_bf16 b0;
-  Out_f32 b1;
-};
-layout(local_size_x = 256) in;
-
-void main() {
-  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
-  i32 thread = i32(gl_LocalInvocationIndex);
-  i32 i = block * 256 + thread;
-  b1.v[i] = tcc_bf16_to_f32(u32(b0.v[i]));
-}
-
-// ==== cast [pointwise] threads=256 vector=1 vectors=1
-// cast.13 = cast(bias) : f32[768]
-#version 450
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_control_flow_attributes : require
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
-layout(buffer_reference, std430, buffer_reference_align = 2) restrict readonly buffer In_bf16 {
-  u16 v[];
-};
-layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
-  f32 v[];
-};
-layout(push_constant) uniform Arguments {
-  In_bf16 b0;
-  Out_f32 b1;
-};
-layout(local_size_x = 256) in;
-
-void main() {
-  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
-  i32 thread = i32(gl_LocalInvocationIndex);
-  i32 i = block * 256 + thread;
-  b1.v[i] = tcc_bf16_to_f32(u32(b0.v[i]));
-}
-
-// ==== mul_add_cast [pointwise] threads=256 vector=2 vectors=1
-// mul.12 = mul(mul.10, cast.11) : f32[64, 768]
-// add.14 = add(mul.12, cast.13) : f32[64, 768]
-// y = cast(add.14) : bf16[64, 768]
-#version 450
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_control_flow_attributes : require
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
-layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
-  f32 v[];
-};
-layout(buffer_reference, std430, buffer_reference_align = 2) restrict writeonly buffer Out_bf16 {
-  u16 v[];
-};
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words1 {
-  u32 v[];
-};
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2 {
-  uvec2 v[];
-};
-layout(push_constant) uniform Arguments {
-  In_f32 b0;
-  In_f32 b1;
-  In_f32 b2;
-  Out_bf16 b3;
-};
-layout(local_size_x = 256) in;
-
-void main() {
-  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
-  i32 thread = i32(gl_LocalInvocationIndex);
-  i32 i = block * 256 + thread;
-  f32 y0[2];
-  f32 x1[2];
-  uvec2 w0 = Words2(b0).v[i];
-  x1[0] = tcc_bits_f32(w0.x);
-  x1[1] = tcc_bits_f32(w0.y);
-  f32 x2[2];
-  uvec2 w1 = Words2(b1).v[i % 384];
-  x2[0] = tcc_bits_f32(w1.x);
-  x2[1] = tcc_bits_f32(w1.y);
-  f32 x3[2];
-  uvec2 w2 = Words2(b2).v[i % 384];
-  x3[0] = tcc_bits_f32(w2.x);
-  x3[1] = tcc_bits_f32(w2.y);
-  [[unroll]]
-  for (i32 v = 0; v < 2; ++v) {
-    y0[v] = tcc_bf16_to_f32(tcc_f32_to_bf16(((x1[v] * x2[v]) + x3[v])));
-  }
-  Words1(b3).v[i] = tcc_pack_bf16(y0[0], y0[1]);
 }
 

@@ -10,8 +10,13 @@
 // add.8 = add(mean.6, const.7) : f32[64, 1]
 // rsqrt.9 = rsqrt(add.8) : f32[64, 1]
 // mul.10 = mul(sub.4, rsqrt.9) : f32[64, 768]
+// cast.11 = cast(weight) : f32[768]
+// mul.12 = mul(mul.10, cast.11) : f32[64, 768]
+// cast.13 = cast(bias) : f32[768]
+// add.14 = add(mul.12, cast.13) : f32[64, 768]
+// y = cast(add.14) : bf16[64, 768]
 
-extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, u16* __restrict__ b2, f32* __restrict__ b3) {
+extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, const u16* __restrict__ b3, u16* __restrict__ b4, u16* __restrict__ b5) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);
   i32 lane = thread & 31;
@@ -111,46 +116,33 @@ extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(co
     i32 group = e * 32 + lane;
     f32 y8[8];
     f32 y9[8];
+    f32 x10[8];
+    uint4 w2 = ((const uint4*)b2)[group];
+    x10[0] = tcc_bits_f32(w2.x << 16);
+    x10[1] = tcc_bits_f32(w2.x & 0xffff0000u);
+    x10[2] = tcc_bits_f32(w2.y << 16);
+    x10[3] = tcc_bits_f32(w2.y & 0xffff0000u);
+    x10[4] = tcc_bits_f32(w2.z << 16);
+    x10[5] = tcc_bits_f32(w2.z & 0xffff0000u);
+    x10[6] = tcc_bits_f32(w2.w << 16);
+    x10[7] = tcc_bits_f32(w2.w & 0xffff0000u);
+    f32 x11[8];
+    uint4 w3 = ((const uint4*)b3)[group];
+    x11[0] = tcc_bits_f32(w3.x << 16);
+    x11[1] = tcc_bits_f32(w3.x & 0xffff0000u);
+    x11[2] = tcc_bits_f32(w3.y << 16);
+    x11[3] = tcc_bits_f32(w3.y & 0xffff0000u);
+    x11[4] = tcc_bits_f32(w3.z << 16);
+    x11[5] = tcc_bits_f32(w3.z & 0xffff0000u);
+    x11[6] = tcc_bits_f32(w3.w << 16);
+    x11[7] = tcc_bits_f32(w3.w & 0xffff0000u);
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
       y8[v] = kept0[e * 8 + v];
-      y9[v] = kept1[e * 8 + v] * h7;
+      y9[v] = ((kept1[e * 8 + v] * h7) * x10[v]) + x11[v];
     }
-    ((uint4*)b2)[group + row * 96] = make_uint4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
-    ((uint4*)b3)[group * 2 + row * 192] = make_uint4(tcc_f32_bits(y9[0]), tcc_f32_bits(y9[1]), tcc_f32_bits(y9[2]), tcc_f32_bits(y9[3]));
-    ((uint4*)b3)[group * 2 + row * 192 + 1] = make_uint4(tcc_f32_bits(y9[4]), tcc_f32_bits(y9[5]), tcc_f32_bits(y9[6]), tcc_f32_bits(y9[7]));
+    ((uint4*)b4)[group + row * 96] = make_uint4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
+    ((uint4*)b5)[group + row * 96] = make_uint4(tcc_pack_bf16(y9[0], y9[1]), tcc_pack_bf16(y9[2], y9[3]), tcc_pack_bf16(y9[4], y9[5]), tcc_pack_bf16(y9[6], y9[7]));
   }
-}
-
-// ==== cast [pointwise] threads=256 vector=1 vectors=1
-// cast.11 = cast(weight) : f32[768]
-
-extern "C" __global__ void __launch_bounds__(256) cast_kernel(const u16* __restrict__ b0, f32* __restrict__ b1) {
-  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
-  i32 thread = i32(threadIdx.x);
-  i32 i = block * 256 + thread;
-  b1[i] = tcc_bf16_to_f32(u32(b0[i]));
-}
-
-// ==== cast [pointwise] threads=256 vector=1 vectors=1
-// cast.13 = cast(bias) : f32[768]
-
-extern "C" __global__ void __launch_bounds__(256) cast_kernel(const u16* __restrict__ b0, f32* __restrict__ b1) {
-  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
-  i32 thread = i32(threadIdx.x);
-  i32 i = block * 256 + thread;
-  b1[i] = tcc_bf16_to_f32(u32(b0[i]));
-}
-
-// ==== mul_add_cast [pointwise] threads=256 vector=1 vectors=1
-// mul.12 = mul(mul.10, cast.11) : f32[64, 768]
-// add.14 = add(mul.12, cast.13) : f32[64, 768]
-// y = cast(add.14) : bf16[64, 768]
-
-extern "C" __global__ void __launch_bounds__(256) mul_add_cast_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, u16* __restrict__ b3) {
-  i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
-  i32 thread = i32(threadIdx.x);
-  i32 i = block * 256 + thread;
-  b3[i] = u16(tcc_f32_to_bf16(tcc_bf16_to_f32(tcc_f32_to_bf16(((b0[i] * b1[i % 768]) + b2[i % 768])))));
 }
 
