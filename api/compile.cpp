@@ -16,13 +16,6 @@ backends::MatmulPrecision parse_precision(const std::string& text) {
   fail_input("matmul_precision '", text, "': must be highest, high or medium");
 }
 
-std::optional<DType> parse_dtype_option(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto dtype = parse_dtype(text);
-  if (!dtype || !is_float(*dtype)) fail_input("dtype '", text, "': must be f32, f16, bf16 or f64");
-  return dtype;
-}
-
 std::map<std::string, int64_t, std::less<>> bindings(const CompileOptions& options) {
   return {options.dims.begin(), options.dims.end()};
 }
@@ -40,9 +33,16 @@ std::vector<TensorSpec> specs_of(const sched::Executable& executable,
 
 }  // namespace
 
-std::filesystem::path cache_folder(const CompileOptions& options) {
-  if (!options.use_cache) return {};
-  return options.cache_dir.empty() ? backends::default_cache_folder() : options.cache_dir;
+std::filesystem::path cache_folder(bool use_cache, const std::filesystem::path& folder) {
+  if (!use_cache) return {};
+  return folder.empty() ? backends::default_cache_folder() : folder;
+}
+
+std::optional<DType> parse_dtype_option(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto dtype = parse_dtype(text);
+  if (!dtype || !is_float(*dtype)) fail_input("dtype '", text, "': must be f32, f16, bf16 or f64");
+  return dtype;
 }
 
 namespace {

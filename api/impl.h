@@ -1,5 +1,4 @@
-// What the public handles point to. Files that include this must include it before tcc/tcc.hpp (see
-// tcc/error.hpp).
+// What the public handles point to, and what the files of the API share.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +31,12 @@ struct CompiledGraph::Impl {
 };
 
 // The folder of compiled kernels; "": none.
-std::filesystem::path cache_folder(const CompileOptions& options);
+std::filesystem::path cache_folder(bool use_cache, const std::filesystem::path& folder);
+inline std::filesystem::path cache_folder(const CompileOptions& options) {
+  return cache_folder(options.use_cache, options.cache_dir);
+}
+// Nothing for "". Throws Error(bad_input) for what is no float type.
+std::optional<DType> parse_dtype_option(const std::string& text);
 // The records that the options and the environment name. Throws Error(bad_input) for a path of the
 // options that is not there.
 autotune::RecordStore load_tuning(const CompileOptions& options);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostFinalists = 4, kMostRunnersUp = 4;
 constexpr double kClose = 1.03;            // of the fastest: close enough for the finals
+constexpr double kTie = 1.01;              // beyond it, overlapping intervals are mere noise
 constexpr double kSignificantGain = 1.01;  // over the default, at least
 
 bool timed(const LoggedTrial& trial) {
@@ -56,7 +57,8 @@ FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalist
     const sched::KernelBinary binary = compile(finalists[i]);
     const auto [first, other] = bench.duel(fastest, binary);
     if (!passed(first) || !passed(other)) continue;
-    if (other.low > first.high || finalists[i].hash() >= winner.config.hash()) continue;
+    const bool tied = other.low <= first.high && other.seconds <= first.seconds * kTie;
+    if (!tied || finalists[i].hash() >= winner.config.hash()) continue;
     winner.config = finalists[i];
     winner_binary = binary;
   }
@@ -65,9 +67,10 @@ FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalist
   if (!passed(incumbent)) fail_device("the default config: ", incumbent.reason);
   winner.default_seconds = incumbent.seconds;
   winner.measured = challenger;
-  const bool gains = passed(challenger) && challenger.high < incumbent.low &&
+  const bool gains = winner.config != default_config && passed(challenger) &&
+                     challenger.high < incumbent.low &&
                      challenger.seconds * kSignificantGain <= incumbent.seconds;
-  if (winner.config == default_config || gains) return winner;
+  if (gains) return winner;
   return {default_config, incumbent, incumbent.seconds};
 }
 

@@ -23,8 +23,8 @@ std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials);
 
 // Times the finalists against the fastest of them, interleaved; among those that are not
 // significantly slower (overlapping 95 % intervals), the smallest config hash wins, so that two
-// sweeps agree. The winner replaces the default only where it is significantly faster, by 1 % at
-// least. Errors: what `bench` and `compile` throw.
+// sweeps agree (where medians are within 1 % of each other). The winner replaces the default only
+// where it is significantly faster, by 1 % at least. Errors: what `bench` and `compile` throw.
 FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
                         const sched::Config& default_config,
                         const std::function<sched::KernelBinary(const sched::Config&)>& compile);

@@ -1,0 +1,65 @@
+#include "tcc/tuner.hpp"
+
+#include "api/impl.h"
+#include "autotune/tune.h"
+
+namespace tcc {
+namespace {
+
+using autotune::KernelResult;
+using Status = autotune::Measurement::Status;
+
+TunedKernel report_of(const KernelResult& kernel) {
+  TunedKernel report;
+  report.region = kernel.task.name;
+  report.kernel_template = kernel.task.key.kernel_template;
+  report.output = kernel.output;
+  if (kernel.best_seconds > 0) report.best_config = kernel.best_config.to_string();
+  report.default_seconds = kernel.default_seconds;
+  report.best_seconds = kernel.best_seconds;
+  report.launches = kernel.launches;
+  report.space_size = kernel.space_size;
+  report.trials = static_cast<std::int64_t>(kernel.trials.size());
+  for (const Status status : {Status::wrong, Status::refused, Status::hung, Status::crashed})
+    report.rejected += static_cast<std::int64_t>(kernel.count(status));
+  report.error = kernel.error;
+  return report;
+}
+
+}  // namespace
+
+TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& options) {
+  autotune::TuneOptions inner;
+  const auto search = autotune::search_kind(options.search);
+  if (!search)
+    fail_input("search '", options.search,
+               "': must be auto, exhaustive, random, staged or evolutionary");
+  inner.search = *search;
+  inner.trials = options.trials;
+  inner.budget_seconds = options.budget_seconds;
+  inner.jobs = options.jobs;
+  inner.seed = options.seed;
+  inner.workers = options.isolate;
+  inner.log = options.log;
+  inner.resume = options.resume;
+  inner.interrupted = options.interrupted;
+  inner.compile.dims = {options.dims.begin(), options.dims.end()};
+  inner.compile.dtype = parse_dtype_option(options.dtype);
+  backends::KernelCache cache(cache_folder(options.use_cache, options.cache_dir));
+  inner.compile.cache = &cache;
+  if (options.progress)
+    inner.events.trial = [&](const KernelResult& kernel) { options.progress(report_of(kernel)); };
+  if (!options.output.empty()) autotune::prepare_record_folder(options.output);
+
+  const autotune::TuneResult result =
+      autotune::tune(graph.impl().graph, std::string(device), inner);
+  TuneReport report;
+  for (const KernelResult& kernel : result.kernels) report.kernels.push_back(report_of(kernel));
+  if (!options.output.empty() && !result.records.records().empty())
+    report.written = autotune::save_records(result.records, options.output);
+  report.seconds = result.wall_seconds;
+  report.interrupted = result.interrupted;
+  return report;
+}
+
+}  // namespace tcc

@@ -1,0 +1,64 @@
+// The tuner as a library: measures configs of a graph's kernels on a device and saves the best
+// where compile() finds them. docs/tuning.md; `tcc-tune` is a shell over it.
+//
+//   tcc::TuneReport report = tcc::tune(graph, "cuda:0", {.trials = 100, .output = "tuned"});
+//   tcc::CompiledGraph compiled = tcc::compile(graph, "cuda:0", {.tuning = {"tuned"}});
+#pragma once
+
+#include <atomic>
+
+#include "tcc/tcc.hpp"
+
+#pragma GCC visibility push(default)
+namespace tcc {
+
+// One distinct kernel of the graph, so far or at the end.
+struct TunedKernel {
+  std::string region;           // the ops that are fused in it
+  std::string kernel_template;  // what it is made from
+  std::string output;           // type of its first output, "f32[32, 512]"
+  std::string best_config;      // "block_m=64 ..."
+  double default_seconds = 0;   // of one launch with the analytic default; 0: not measured
+  double best_seconds = 0;
+  int launches = 0;             // per run of the graph
+  std::int64_t space_size = 0;  // legal configs
+  std::int64_t trials = 0;      // measured, or refused; the default included
+  std::int64_t rejected = 0;    // of them: wrong, hung, crashed or refused
+  std::string error;            // why it could not be tuned; "" otherwise
+};
+
+struct TuneOptions {
+  std::map<std::string, std::int64_t> dims{};  // of symbols; the graph's defaults fill the rest
+  std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
+  std::string search = "auto";  // "auto", "exhaustive", "random", "staged" or "evolutionary"
+  std::size_t trials = 64;      // measurements of each kernel, beside the default
+  double budget_seconds = 0;    // for all kernels together; 0: no limit
+  int jobs = 0;                 // threads that compile; 0: one per core
+  std::uint64_t seed = 0;
+  std::filesystem::path output{};  // folder of the tuning files; "": nothing is saved
+  std::filesystem::path log{};     // the trial log, appended to; "": none
+  bool resume = false;             // what the log holds is not measured again
+  // A worker process (tcc-worker) measures, so that a candidate that hangs or crashes costs itself
+  // alone. false: this process measures.
+  bool isolate = true;
+  const std::atomic<bool>* interrupted = nullptr;  // asked between candidates
+  std::function<void(const TunedKernel&)>
+      progress{};                     // after every trial, from any thread, one at a time
+  bool use_cache = true;              // of compiled kernels, on disk
+  std::filesystem::path cache_dir{};  // "": $TCC_CACHE_DIR, else ~/.cache/tcc
+};
+
+struct TuneReport {
+  std::vector<TunedKernel> kernels;            // in the order of their first use
+  std::vector<std::filesystem::path> written;  // tuning files
+  double seconds = 0;
+  bool interrupted = false;
+};
+
+// Throws Error: bad_input for the graph, an option, or a folder that cannot be written; no_device;
+// device where the device or the worker cannot be used at all. What goes wrong with one kernel is
+// in its entry.
+TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& options = {});
+
+}  // namespace tcc
+#pragma GCC visibility pop
