@@ -77,11 +77,11 @@ class Compile {
     compile.configs = &records;
     compile.plan = &plans;
     compile.cache = &cache;
-    if (progress_.on_terminal())
+    if (LiveLines::possible())
       compile.dump = [&](std::string_view stage, const std::string&) {
-        progress_.draw("after stage " + std::string(stage), true);
+        show("after stage " + std::string(stage));
       };
-    progress_.draw("compiling " + graph.name, true);
+    show("compiling " + graph.name);
     executable_ = backends::compile(graph, target, compile);
     write_files();
     progress_.clear();
@@ -93,6 +93,10 @@ class Compile {
   }
 
  private:
+  void show(const std::string& text) {
+    if (LiveLines::possible()) progress_.draw({text});
+  }
+
   // The manifest comes last: where it is, all files that it names are.
   void write_files() {
     fs::path folder = options_.output;
@@ -109,7 +113,7 @@ class Compile {
       std::string stem = number + kernel.region;
       sources_.push_back(stem + source_ending);
       binaries_.push_back(stem + binary_ending(kernel.code, api));
-      progress_.draw("writing " + stem);
+      show("writing " + stem);
       write_file_atomic(folder / sources_[i], kernel.source);
       write_file_atomic(folder / binaries_[i], text_of(kernel.code));
     }
@@ -165,7 +169,7 @@ class Compile {
   }
 
   const Options& options_;
-  ProgressLine progress_;
+  LiveLines progress_;
   sched::Executable executable_;
   std::vector<std::string> sources_, binaries_;
 };
