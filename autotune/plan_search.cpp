@@ -53,9 +53,9 @@ struct Program {
 
 class PlanSearch {
  public:
-  PlanSearch(const ScheduleByPlan& schedule, const TuneKernels& tune, const sched::Target& target,
-             const PlanSearchOptions& options)
-      : schedule_(schedule), tune_(tune), target_(target), options_(options) {}
+  PlanSearch(const ScheduleByPlan& schedule, const TuneKernels& tune, const ConfirmKernels& confirm,
+             const sched::Target& target, const PlanSearchOptions& options)
+      : schedule_(schedule), tune_(tune), confirm_(confirm), target_(target), options_(options) {}
 
   PlanSearchResult run() {
     Program best = program(choices_);
@@ -115,16 +115,51 @@ class PlanSearch {
           comparison.alternatives[i].seconds < comparison.alternatives[winner].seconds)
         winner = i;
     }
-    const bool changed = winner < programs.size();
+    bool changed = winner < programs.size();
+    if (changed) {
+      changed = confirm(site, site.alternatives[winner], programs[winner], best) &&
+                clearly_faster(programs[winner], best);
+      if (interrupted()) return false;
+      comparison.alternatives = alternatives(site, programs);
+    }
     if (changed) {
       comparison.choice = site.alternatives[winner];
       choices_[key_of(site)] = comparison.choice;
       best = std::move(programs[winner]);
     }
-    if (options_.compared) options_.compared(comparison);
-    if (!comparisons_.count(key_of(site))) order_.push_back(key_of(site));
+    const auto earlier = comparisons_.find(key_of(site));
+    if (earlier == comparisons_.end()) order_.push_back(key_of(site));
+    const bool is_news =
+        earlier == comparisons_.end() || earlier->second.choice != comparison.choice;
+    if (options_.compared && is_news) options_.compared(comparison);
     comparisons_.insert_or_assign(key_of(site), std::move(comparison));
     return changed;
+  }
+
+  // Times that were measured far apart are no proof: the kernels in which the two differ are
+  // measured again, together. Whether all could be.
+  bool confirm(const sched::PlanSite& site, int64_t choice, const Program& winner,
+               const Program& best) {
+    Choices choices = choices_;
+    std::vector<TuningTask> tasks;
+    std::vector<std::vector<backends::Scheduled>> programs;  // the tasks point into them
+    std::set<RecordKey> listed;
+    for (const Program* program : {&best, &winner}) {
+      if (program == &winner) choices[key_of(site)] = choice;
+      const Program& other = program == &best ? winner : best;
+      programs.push_back(schedule_(RecordingSource(choices)));
+      for (const TuningTask& task : tuning_tasks(programs.back(), target_)) {
+        const auto there = other.launches.find(task.key);
+        const bool same =
+            there != other.launches.end() && there->second == program->launches.at(task.key);
+        if (!same && listed.insert(task.key).second) tasks.push_back(task);
+      }
+    }
+    RecordStore records;
+    for (const TuningTask& task : tasks) records.add(best_.at(task.key));
+    const RecordStore confirmed = confirm_(tasks, records);
+    for (const auto& [key, record] : confirmed.records()) best_.insert_or_assign(key, record);
+    return confirmed.records().size() == tasks.size();
   }
 
   // ---- programs
@@ -243,6 +278,7 @@ class PlanSearch {
 
   const ScheduleByPlan& schedule_;
   const TuneKernels& tune_;
+  const ConfirmKernels& confirm_;
   const sched::Target& target_;
   const PlanSearchOptions& options_;
   Choices choices_;                   // other than the defaults, or confirmed
@@ -258,8 +294,9 @@ class PlanSearch {
 double launch_seconds(const sched::Target& target) { return target.is_cpu ? 5e-6 : 1e-6; }
 
 PlanSearchResult search_plans(const ScheduleByPlan& schedule, const TuneKernels& tune,
-                              const sched::Target& target, const PlanSearchOptions& options) {
-  return PlanSearch(schedule, tune, target, options).run();
+                              const ConfirmKernels& confirm, const sched::Target& target,
+                              const PlanSearchOptions& options) {
+  return PlanSearch(schedule, tune, confirm, target, options).run();
 }
 
 }  // namespace tcc::autotune

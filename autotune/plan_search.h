@@ -37,7 +37,8 @@ struct PlanSearchOptions {
   double launch_seconds = 1e-6;
   const RecordStore* known = nullptr;  // kernels with an exact record here are not tuned
   const std::atomic<bool>* interrupted = nullptr;
-  std::function<void(const PlanComparison&)> compared;  // called after each site
+  // Called after each site, and again when a second pass chose otherwise.
+  std::function<void(const PlanComparison&)> compared;
 };
 
 struct PlanSearchResult {
@@ -54,12 +55,17 @@ using ScheduleByPlan =
 // Finds the best configs of kernels; those that cannot be measured are missing in the result.
 using TuneKernels = std::function<RecordStore(std::span<const TuningTask> tasks)>;
 
+// Measures kernels side by side, with the configs of their records (autotune/measure_again.h).
+using ConfirmKernels =
+    std::function<RecordStore(std::span<const TuningTask> tasks, const RecordStore& records)>;
+
 // Coordinate descent over the graphs' sites, all else staying as chosen so far: an alternative
 // takes the place of the incumbent when it is faster beyond the kernels' intervals; of several, the
-// fastest does. An alternative costs the tuning of kernels that were not seen before. Sites whose
-// alternatives give the same kernels are left out. A second pass follows when the first changed
-// anything.
+// fastest does, if it still is faster when the kernels that differ are measured side by side. An
+// alternative costs the tuning of kernels that were not seen before. Sites whose alternatives give
+// the same kernels are left out. A second pass follows when the first changed anything.
 PlanSearchResult search_plans(const ScheduleByPlan& schedule, const TuneKernels& tune,
-                              const sched::Target& target, const PlanSearchOptions& options = {});
+                              const ConfirmKernels& confirm, const sched::Target& target,
+                              const PlanSearchOptions& options = {});
 
 }  // namespace tcc::autotune

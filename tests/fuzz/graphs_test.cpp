@@ -13,6 +13,8 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "tests/fuzz/conditioning.h"
+#include "scheduler/plan.h"
+#include "support/hash.h"
 #include "tests/fuzz/random_graphs.h"
 #include "tests/run_graph.h"
 
@@ -67,6 +69,22 @@ TEST(RandomGraphs, AgreeWithStrictRounding) {
   backends::CompileOptions options;
   options.strict_rounding = true;
   check(5, options);
+}
+
+// Any alternative of every choice, the same for the same seed: plans never change results.
+class RandomPlan : public sched::PlanSource {
+ public:
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    const uint64_t digits = hash_of(site.kind + site.key).low;
+    return site.alternatives[digits % site.alternatives.size()];
+  }
+};
+
+TEST(RandomGraphs, AgreeWithRandomPlans) {
+  const RandomPlan plan;
+  backends::CompileOptions options;
+  options.plan = &plan;
+  check(8, options);
 }
 
 TEST(RandomGraphs, AreValidAndPrintAndParseBack) {

@@ -230,7 +230,20 @@ class PlanSearchTest : public testing::Test {
       }
       return store;
     };
-    return search_plans(schedule, tune, target_, options_);
+    const ConfirmKernels confirm = [&](std::span<const TuningTask> tasks,
+                                       const RecordStore& records) {
+      RecordStore again;
+      for (const TuningTask& task : tasks) {
+        Record record = records.records().at(task.key);
+        const double time = confirmed_ ? confirmed_(*task.region) : record.seconds;
+        record.low *= time / record.seconds;
+        record.high *= time / record.seconds;
+        record.seconds = time;
+        again.add(record);
+      }
+      return again;
+    };
+    return search_plans(schedule, tune, confirm, target_, options_);
   }
 
   // Parts of K of a region, 0 where it is no matmul.
@@ -247,6 +260,7 @@ class PlanSearchTest : public testing::Test {
 
   sched::Target target_ = sched::target_by_name("cuda:sm_90a");
   PlanSearchOptions options_;
+  Seconds confirmed_;  // when measured side by side; empty: the same times again
   std::set<RecordKey> tuned_;
 };
 
@@ -289,6 +303,17 @@ TEST_F(PlanSearchTest, ALargeGainReplacesTheDefaultAndAChanceOneDoesNot) {
   EXPECT_EQ(find(search(slightly, 0.05), "split_k")->choice, 8);
   tuned_.clear();
   EXPECT_EQ(find(search(slightly, 0.001), "split_k")->choice, 4);
+}
+
+TEST_F(PlanSearchTest, AGainThatDoesNotLastIsNone) {
+  confirmed_ = [](const sched::Region&) { return 10e-6; };
+  const PlanSearchResult result = search([](const sched::Region& region) {
+    return parts(region) == 1 ? 100e-6 : parts(region) == 4 ? 5e-6 : 10e-6;
+  });
+  const PlanComparison* split = find(result, "split_k");
+  EXPECT_EQ(split->choice, 8);
+  EXPECT_EQ(split->alternatives.at(2).choice, 4);
+  EXPECT_NEAR(split->alternatives.at(2).seconds, split->alternatives.at(3).seconds, 1e-9);
 }
 
 TEST_F(PlanSearchTest, WhatCannotBeMeasuredDoesNotWin) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "autotune/measure_again.h"
 #include "autotune/plan_search.h"
 #include "autotune/replay.h"
 #include "autotune/tune.h"
@@ -139,7 +140,11 @@ class Sweep {
       tune_.events = lines.events();
       return autotune::tune_tasks(tasks, target_, devices_, tune_).records;
     };
-    const auto result = autotune::search_plans(schedule, tune, target_, search);
+    const auto confirm = [&](std::span<const autotune::TuningTask> tasks,
+                             const autotune::RecordStore& records) {
+      return autotune::measure_again(tasks, records, target_, devices_.front(), tune_);
+    };
+    const auto result = autotune::search_plans(schedule, tune, confirm, target_, search);
     std::cout << plan_table(result);
     std::vector<fs::path> files;
     if (!result.kernels.records().empty()) files = autotune::save_records(result.kernels, folder);
