@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "autotune/plan_records.h"
 #include "autotune/records.h"
 #include "support/error.h"
 #include "tools/program.h"
@@ -20,9 +21,10 @@ struct ShowOptions {
 };
 
 // "cuda", "cuda:sm_90a" and "H200" all name an H200's records.
-bool is_of_device(const Record& record, const std::string& device) {
-  return record.key.device == device || record.key.device.starts_with(device + ":") ||
-         record.environment.device.find(device) != std::string::npos;
+bool is_of_device(const std::string& target, const std::string& measured_on,
+                  const std::string& device) {
+  return device.empty() || target == device || target.starts_with(device + ":") ||
+         measured_on.find(device) != std::string::npos;
 }
 
 // Half the interval, as a share of the median.
@@ -40,13 +42,35 @@ std::string gain(const Record& record) {
   return text;
 }
 
+void print_plans(const ShowOptions& options) {
+  if (!options.kernel_template.empty()) return;  // kernels were asked for
+  autotune::PlanStore plans =
+      options.paths.empty() ? autotune::load_plans({}, print_warning) : autotune::PlanStore();
+  for (const std::string& path : options.paths)
+    autotune::read_plan_path(path, plans, print_warning);
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [key, plan] : plans.records()) {
+    if (!is_of_device(key.device, plan.measured_on, options.device)) continue;
+    char gain[32];
+    std::snprintf(gain, sizeof gain, "%.2fx", 1 / plan.ratio());
+    rows.push_back({key.kind, shortened(plan.description, 60), key.device,
+                    std::to_string(plan.choice), std::to_string(plan.default_choice), gain,
+                    plan.date});
+  }
+  if (rows.empty()) return;
+  std::cout << format_table({"choice", "where", "target", "chosen", "default", "gain", "date"},
+                            rows)
+            << rows.size() << " plans\n";
+}
+
 int show(const ShowOptions& options) {
+  print_plans(options);
   autotune::RecordStore store = options.paths.empty() ? autotune::load_records({}, print_warning)
                                                       : join_records(options.paths);
   constexpr size_t kWidth = 40;
   std::vector<std::vector<std::string>> rows;
   for (const auto& [key, record] : store.records()) {
-    if (!options.device.empty() && !is_of_device(record, options.device)) continue;
+    if (!is_of_device(key.device, record.environment.device, options.device)) continue;
     if (!options.kernel_template.empty() && key.kernel_template != options.kernel_template)
       continue;
     rows.push_back({shortened(record.name, kWidth), shortened(record.operands, kWidth),
