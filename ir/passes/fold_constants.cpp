@@ -47,13 +47,20 @@ int folding_depth(const Node& node) {
   return depth + 1;
 }
 
+// Kernels widen what they read at no cost, where a wider constant is read more slowly.
+bool only_widens(const Node& node, double elements) {
+  return node.op_name() == "cast" && elements > kSmall &&
+         size_bytes(node.outputs[0]->dtype()) > size_bytes(node.inputs[0]->dtype());
+}
+
 bool is_foldable(const Node& node) {
   if (!node.subgraphs.empty() || !(node.op->reference || node.op->compose)) return false;
   for (const Value* input : node.inputs)
     if (input && (!input->is_constant() || input->is_mutable)) return false;
   if (!has_concrete_attrs(node) || folding_depth(node) > kMaxDepth) return false;
   const auto before = total_elements(node.inputs), after = total_elements(node.outputs);
-  return before && after && *after <= std::max<double>(kSmall, kMaxGrowth * *before);
+  return before && after && !only_widens(node, *after) &&
+         *after <= std::max<double>(kSmall, kMaxGrowth * *before);
 }
 
 FoldingPtr folding_of(const Node& node) {

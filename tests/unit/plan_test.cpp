@@ -133,6 +133,19 @@ TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
   }
 }
 
+// Half the bytes of what a small product mostly reads.
+TEST(PlanTest, WeightsOfSplitMatmulsStayNarrow) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ninputs: {x: {dtype: bf16, shape: [24, 4096]}}\n"
+      "weights: {w: {dtype: bf16, shape: [40, 4096], init: {normal: 0.02}}}\n"
+      "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+      "g.yaml", ".");
+  const backends::Scheduled scheduled = backends::schedule(graph, target_by_name("cuda:sm_90a"));
+  ASSERT_EQ(scheduled.regions.size(), 2u);
+  for (const ir::Value* input : scheduled.regions[0].inputs)
+    EXPECT_EQ(input->dtype(), DType::bf16) << input->name;
+}
+
 TEST(PlanTest, ReductionsAreSplitAsFarAsRoundingAllows) {
   const Target target = target_by_name("cuda:sm_90a");
   const ir::Graph graph =
