@@ -16,6 +16,7 @@ struct Nvml {
   int (*init)() = nullptr;
   int (*find)(const char* pci_address, Handle* device) = nullptr;
   int (*clock)(Handle device, int type, unsigned* mhz) = nullptr;
+  int (*highest_clock)(Handle device, int type, unsigned* mhz) = nullptr;
   int (*throttle_reasons)(Handle device, unsigned long long* reasons) = nullptr;
   bool usable = false;
 
@@ -29,6 +30,7 @@ struct Nvml {
     };
     usable = load(init, "nvmlInit_v2") && load(find, "nvmlDeviceGetHandleByPciBusId_v2") &&
              load(clock, "nvmlDeviceGetClockInfo") &&
+             load(highest_clock, "nvmlDeviceGetMaxClockInfo") &&
              load(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons") && init() == 0;
   }
 };
@@ -49,14 +51,33 @@ constexpr std::array kReasons = {
     Reason{0x100, "display clocks"},
 };
 
-}  // namespace
-
-Clocks read_clocks(const std::string& pci_address) {
+const Nvml& nvml_library() {
   static const Nvml nvml;
-  Clocks clocks;
+  return nvml;
+}
+
+// Null when it is not known.
+Nvml::Handle find(const Nvml& nvml, const std::string& pci_address) {
   Nvml::Handle device = nullptr;
   if (pci_address.empty() || !nvml.usable || nvml.find(pci_address.c_str(), &device) != 0)
-    return clocks;
+    return nullptr;
+  return device;
+}
+
+}  // namespace
+
+double highest_sm_mhz(const std::string& pci_address) {
+  const Nvml& nvml = nvml_library();
+  const Nvml::Handle device = find(nvml, pci_address);
+  unsigned mhz = 0;
+  return device && nvml.highest_clock(device, Nvml::kSmClock, &mhz) == 0 ? mhz : 0;
+}
+
+Clocks read_clocks(const std::string& pci_address) {
+  const Nvml& nvml = nvml_library();
+  Clocks clocks;
+  const Nvml::Handle device = find(nvml, pci_address);
+  if (!device) return clocks;
   unsigned mhz = 0;
   if (nvml.clock(device, Nvml::kSmClock, &mhz) == 0) clocks.sm_mhz = mhz;
   if (nvml.clock(device, Nvml::kMemoryClock, &mhz) == 0) clocks.memory_mhz = mhz;

@@ -156,7 +156,7 @@ fs::path own_folder() {
 fs::path config_folder() {
   if (const char* folder = std::getenv("TCC_CONFIG_DIR"); folder && *folder) return folder;
   const fs::path own = own_folder();
-  const fs::path source = fs::path(__FILE__).parent_path().parent_path() / "configs";
+  const fs::path source = TCC_SOURCE_CONFIGS;  // of the tree that it was built from
   for (const fs::path& folder : {own / "../configs", own / "../share/tcc/configs",
                                  own / "../../share/tcc/configs", source}) {
     std::error_code error;

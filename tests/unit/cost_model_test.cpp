@@ -7,7 +7,7 @@
 #include "autotune/random_words.h"
 #include "frontend/graph_file.h"
 #include "scheduler/templates/cost.h"
-#include "search_fixture.h"
+#include "tests/unit/search_fixture.h"
 
 namespace tcc::autotune {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "frontend/graph_file.h"
-#include "search_fixture.h"
+#include "tests/unit/search_fixture.h"
 #include "support/error.h"
 
 namespace tcc::autotune {

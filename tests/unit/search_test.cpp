@@ -10,7 +10,7 @@
 #include "autotune/search_model.h"
 #include "autotune/space.h"
 #include "frontend/graph_file.h"
-#include "search_fixture.h"
+#include "tests/unit/search_fixture.h"
 #include "support/error.h"
 
 namespace tcc::autotune {

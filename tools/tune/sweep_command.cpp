@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -33,11 +34,22 @@ using autotune::TuneResult;
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // set by a signal handler
 
-// The first signal ends the search after the running candidates; the second one ends the program.
-void on_signal(int) {
+// The first signal ends the search after the running candidates; a second one, half a second later
+// or more, ends the program: timeout(1) and job schedulers send the same signal twice at once.
+std::atomic<int64_t> first_signal_ms = 0;
+static_assert(std::atomic<int64_t>::is_always_lock_free);
+
+void on_signal(int signal) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t ms = int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+  if (interrupted && ms - first_signal_ms >= 500) {
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+    return;
+  }
+  if (!interrupted) first_signal_ms = ms;
   interrupted = true;
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
 }
 
 void catch_signals() {

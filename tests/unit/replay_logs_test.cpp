@@ -1,0 +1,42 @@
+// The default search on exhaustive logs of real sweeps: tests/replay/cases on an NVIDIA H200, made
+// by `tcc-tune tests/replay/cases/*.yaml --search exhaustive --trials 1000000 --log FILE`.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "autotune/replay.h"
+#include "tests/source_dir.h"
+
+namespace tcc::autotune {
+namespace {
+
+TrialHistory logged_sweeps() {
+  TrialHistory all;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(testing::source_dir() / "tests/replay/logs"))
+    all.merge(
+        read_trial_log(entry.path(), [](const std::string& warning) { ADD_FAILURE() << warning; }));
+  return all;
+}
+
+TEST(ReplayLogs, TheDefaultSearchComesCloseWithFewTrials) {
+  const TrialHistory logs = logged_sweeps();
+  ReplayOptions options;   // at most max(32, 3 % of the space) trials, 20 seeds
+  options.quick_cost = 1;  // any config that was looked at is a trial
+  const ReplayResult found = replay(logs, SearchKind::automatic, options);
+  const ReplayResult random = replay(logs, SearchKind::random, options);
+  std::cout << replay_table(found, random);
+  ASSERT_GE(found.tasks.size(), 12u);
+  for (const ReplayTask& task : found.tasks) {
+    if (task.kernel_template == "contraction") EXPECT_GE(task.space, 500u) << task.name;
+    for (const ReplayRun& run : task.runs)
+      EXPECT_LE(run.configs, std::max<size_t>(32, task.space * 3 / 100) + 1) << task.name;
+  }
+  EXPECT_LE(found.mean_ratio(), 1.03);
+  EXPECT_LE(found.worst_task_ratio(), 1.08);
+  EXPECT_LT(found.mean_ratio(), random.mean_ratio());
+}
+
+}  // namespace
+}  // namespace tcc::autotune
