@@ -29,7 +29,7 @@ TEST(ReplayLogs, TheDefaultSearchComesCloseWithFewTrials) {
   std::cout << replay_table(found, random);
   ASSERT_GE(found.tasks.size(), 12u);
   for (const ReplayTask& task : found.tasks) {
-    if (task.kernel_template == "contraction") EXPECT_GE(task.space, 500u) << task.name;
+    if (task.kernel_template == "contraction") { EXPECT_GE(task.space, 500u) << task.name; }
     for (const ReplayRun& run : task.runs)
       EXPECT_LE(run.configs, std::max<size_t>(32, task.space * 3 / 100) + 1) << task.name;
   }
