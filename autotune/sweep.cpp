@@ -43,8 +43,9 @@ class Sweep {
     result_.flops = tunable.flops;
     result_.bytes = tunable.bytes;
     if (auto found = context.history.find(tunable.key); found != context.history.end())
-      for (const LoggedTrial& trial : found->second.trials)
-        logged_[{trial.config, trial.effort}] = trial;
+      if (found->second.task.environment == tunable.environment)
+        for (const LoggedTrial& trial : found->second.trials)
+          logged_[{trial.config, trial.effort}] = trial;
   }
 
   KernelResult run() {
@@ -52,6 +53,7 @@ class Sweep {
     try {
       measure_default();
       search();
+      take_logged();
       if (!stopped()) final();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::internal) throw;
@@ -176,6 +178,15 @@ class Sweep {
     searcher.report({trial.config, trial.effort},
                     timed ? std::optional(trial.result.seconds) : std::nullopt);
     event(options_.events.trial);
+  }
+
+  // What the log holds beside the trials that this search proposed: of another seed, or a longer
+  // search.
+  void take_logged() {
+    std::set<std::pair<sched::Config, Effort>> noted;
+    for (const LoggedTrial& trial : result_.trials) noted.insert({trial.config, trial.effort});
+    for (const auto& [trial, logged] : logged_)
+      if (!noted.count(trial) && tunable_.space.violation(trial.first).empty()) note(logged, true);
   }
 
   void note(const LoggedTrial& trial, bool from_log) {
@@ -308,8 +319,21 @@ class Sweep {
     if (winner.default_seconds > 0) result_.default_seconds = winner.default_seconds;
   }
 
+  // A default that nothing was compared with is no find: it must not outrank other records.
+  bool only_default() const {
+    return result_.trials.size() < 2 &&
+           (result_.ended == "budget" || result_.ended == "interrupted");
+  }
+
+  std::string policy() const {
+    return str(name(options_.search), " search, ", result_.trials.size(),
+               " trials, ended: ", result_.ended, "; medians, ",
+               context_.device_is_cpu ? "warm" : "cold", " cache",
+               winner_ ? ", interleaved finals" : "");
+  }
+
   void make_record() {
-    if (result_.best_seconds <= 0) return;
+    if (result_.best_seconds <= 0 || only_default()) return;
     Record record;
     record.key = tunable_.key;
     record.name = tunable_.name;
@@ -327,8 +351,7 @@ class Sweep {
     record.error = measurement_of(result_.best_config)->error;
     record.default_seconds = result_.default_seconds;
     record.runners_up = runners_up(result_.trials, result_.best_config);
-    record.policy = str(name(options_.search), " search of ", result_.trials.size(),
-                        " trials; medians, cold cache, interleaved finals");
+    record.policy = policy();
     record.tcc = TCC_VERSION;
     record.date = date_today();
     result_.record = std::move(record);

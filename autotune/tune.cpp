@@ -58,30 +58,57 @@ class Tuning {
         threads.emplace_back([this, &station] { work(*station); });
     for (std::thread& thread : threads) thread.join();
     if (failure_) std::rethrow_exception(failure_);
+    if (options_.budget_seconds > 0) spend_rest();
     return collect();
   }
 
  private:
   void work(Station& station) try {
     for (size_t i = next_++; i < tunables_.size() && !stopped(); i = next_++) {
-      const SweepContext context{
-          options_,
-          is_cpu_,
-          arena_,
-          compiling_,
-          log_.get(),
-          log_mutex_,
-          history_,
-          events_mutex_,
-          station.mutex,
-          station.name,
-          [&](BenchJob job) { return station.open(std::move(job), options_); },
-          deadline(i)};
-      results_[i] = sweep(tunables_[i], context);
+      results_[i] = run_sweep(i, station, deadline(i));
     }
   } catch (...) {
     std::lock_guard lock(events_mutex_);
     if (!failure_) failure_ = std::current_exception();
+  }
+
+  KernelResult run_sweep(size_t i, Station& station, Clock::time_point end) {
+    const SweepContext context{options_,
+                               is_cpu_,
+                               arena_,
+                               compiling_,
+                               log_.get(),
+                               log_mutex_,
+                               history_,
+                               events_mutex_,
+                               station.mutex,
+                               station.name,
+                               [&](BenchJob job) { return station.open(std::move(job), options_); },
+                               end};
+    return sweep(tunables_[i], context);
+  }
+
+  // Kernels that their share of the budget cut off go on where they were, while others left time
+  // over: those that take most of a run first.
+  void spend_rest() {
+    std::vector<size_t> cut_off;
+    for (size_t i = 0; i < results_.size(); ++i)
+      if (results_[i] && results_[i]->ended == "budget" && results_[i]->error.empty())
+        cut_off.push_back(i);
+    const auto weight = [&](size_t i) {
+      return results_[i]->launches * results_[i]->default_seconds;
+    };
+    std::sort(cut_off.begin(), cut_off.end(),
+              [&](size_t a, size_t b) { return weight(a) > weight(b); });
+    const auto end = start_ + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(options_.budget_seconds));
+    for (const size_t i : cut_off) {
+      if (stopped() || Clock::now() + std::chrono::milliseconds(100) >= end) return;
+      TaskHistory& known = history_[tunables_[i].key];
+      known.task = results_[i]->task;
+      known.trials = results_[i]->trials;
+      results_[i] = run_sweep(i, *stations_.front(), end);
+    }
   }
 
   bool stopped() {

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <chrono>
+#include <map>
 #include <set>
+#include <thread>
 
 #include "backends/compile/process.h"
 #include "frontend/graph_file.h"
@@ -117,13 +119,44 @@ TEST(TuneTest, EndsWhenItIsToldTo) {
   EXPECT_TRUE(result.kernels[0].record);  // of what is known
 }
 
-TEST(TuneTest, ASpentBudgetLeavesTheDefault) {
+// A default that nothing was compared with would outrank the records of other sizes.
+TEST(TuneTest, ASpentBudgetRecordsNothing) {
   Search search(runtime::open_device("null"));
   search.options.budget_seconds = 1e-9;
   const TuneResult result = search.run();
   ASSERT_EQ(result.kernels.size(), 1u);
   EXPECT_EQ(result.kernels[0].ended, "budget");
-  EXPECT_EQ(result.kernels[0].record->best, search.tunables[0].default_config);
+  EXPECT_GT(result.kernels[0].default_seconds, 0);
+  EXPECT_FALSE(result.kernels[0].record);
+}
+
+// The first of two kernels compiles slowly and is cut off at half of the budget; the second leaves
+// its share, with which the first goes on.
+TEST(TuneTest, WhatOneKernelLeavesOfTheBudgetAnotherUses) {
+  Search search(runtime::open_device("null"));
+  search.tunables.push_back(search.tunables[0]);
+  search.tunables.push_back(search.tunables[0]);
+  search.tunables.push_back(search.tunables[0]);
+  for (size_t i = 0; i < search.tunables.size(); ++i)
+    search.tunables[i].key.region[0] = static_cast<char>('a' + i);
+  const auto compile = search.tunables[0].compile;
+  search.tunables[0].compile = [=](const sched::Config& config) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return compile(config);
+  };
+  search.options.trials = 24;
+  search.options.jobs = 1;
+  search.options.budget_seconds = 4;
+  std::map<std::string, int> ends;
+  search.options.events.finished = [&](const KernelResult& kernel) {
+    ++ends[kernel.task.key.region];
+  };
+  const TuneResult result = search.run();
+  ASSERT_EQ(result.kernels.size(), 4u);
+  EXPECT_EQ(ends[search.tunables[0].key.region], 2);
+  EXPECT_EQ(ends[search.tunables[1].key.region], 1);
+  EXPECT_GT(result.kernels[0].resumed, 0u);
+  EXPECT_GT(result.kernels[0].trials.size(), result.kernels[0].resumed);
 }
 
 TEST(TuneTest, WhatTheLogHoldsIsNotMeasuredAgain) {
@@ -143,6 +176,9 @@ TEST(TuneTest, WhatTheLogHoldsIsNotMeasuredAgain) {
   EXPECT_EQ(second.kernels[0].error, "");
   EXPECT_EQ(second.kernels[0].resumed, 7u);
   EXPECT_EQ(second.kernels[0].record->best, first.kernels[0].record->best);
+  // Nor is it forgotten when the new search proposes other configs.
+  search.options.trials = 0;
+  EXPECT_EQ(search.run().kernels[0].resumed, 7u);
 }
 
 TEST(TuneTest, CandidatesThatDoNotCompileAreNoted) {

@@ -96,6 +96,7 @@ void LiveTable::update(const KernelResult& kernel, bool finished) {
   row.compile_seconds = kernel.compile_seconds;
   row.launches = kernel.launches;
   if (finished && !row.finished) row.finish = ++finished_;
+  if (!finished && row.finished) --finished_;  // it goes on with what is left of the budget
   row.finished = finished;
   row.status = finished ? "done: " + kernel.ended : kernel.trials.empty() ? "default" : "tuning";
   if (row.failures > 0) row.status = str(row.failures, " failed, ", row.status);

@@ -22,7 +22,9 @@ std::string plain_line(const autotune::KernelResult& kernel) {
 autotune::TuneEvents PlainLines::events() {
   autotune::TuneEvents events;
   events.finished = [this](const autotune::KernelResult& kernel) {
-    out_ << str("[", ++finished_, "/", kernels_, "] ", plain_line(kernel)) << std::endl;
+    const size_t number =
+        finished_.try_emplace(kernel.task.key, finished_.size() + 1).first->second;
+    out_ << str("[", number, "/", kernels_, "] ", plain_line(kernel)) << std::endl;
   };
   return events;
 }

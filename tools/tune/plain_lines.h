@@ -1,6 +1,7 @@
 // How a sweep looks off a terminal, in a log: one line per finished kernel.
 #pragma once
 
+#include <map>
 #include <ostream>
 #include <string>
 
@@ -19,7 +20,8 @@ class PlainLines {
 
  private:
   std::ostream& out_;
-  size_t kernels_, finished_ = 0;
+  size_t kernels_;
+  std::map<autotune::RecordKey, size_t> finished_;  // their numbers: one may go on and end again
 };
 
 }  // namespace tcc::tools
