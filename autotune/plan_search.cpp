@@ -61,6 +61,7 @@ class PlanSearch {
     Program best = program(choices_);
     result_.default_seconds = total_seconds(best);
     result_.default_launches = count(best.launches);
+    if (!best.failure.empty()) stopped();
     // Where the defaults cannot be measured, nothing can be compared with them.
     for (int pass = 0; pass < kPasses && best.failure.empty(); ++pass)
       if (!improve(best)) break;
@@ -72,13 +73,19 @@ class PlanSearch {
 
  private:
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
+  // To be asked only where there is more to do.
+  bool stopped() {
+    if (interrupted()) return true;
+    if (std::chrono::steady_clock::now() < options_.deadline) return false;
+    return result_.out_of_time = true;
+  }
 
   // One pass over all sites, those included that only choices of this pass gave rise to.
   bool improve(Program& best) {
     bool changed = false;
     std::set<SiteKey> done;
     std::vector<sched::PlanSite> pending = best.sites;
-    for (size_t i = 0; i < pending.size() && !interrupted(); ++i) {
+    for (size_t i = 0; i < pending.size() && !stopped(); ++i) {
       const sched::PlanSite site = pending[i];
       if (!done.insert(key_of(site)).second) continue;
       const bool still_there =
@@ -101,7 +108,7 @@ class PlanSearch {
       Choices choices = choices_;
       choices[key_of(site)] = choice;
       programs.push_back(choice == before ? best : program(choices));
-      if (interrupted()) return false;  // what was not tuned says nothing
+      if (stopped()) return false;  // what was not tuned says nothing
     }
     const bool same = std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
       return program.launches == best.launches;
@@ -182,7 +189,7 @@ class PlanSearch {
   void tune_unknown(std::span<const TuningTask> tasks) {
     std::vector<TuningTask> unknown;
     for (const TuningTask& task : tasks) {
-      if (interrupted() || !seen_.insert(task.key).second) continue;
+      if (stopped() || !seen_.insert(task.key).second) continue;
       if (const Record* record = known(task))
         best_.emplace(task.key, *record);
       else
@@ -290,6 +297,14 @@ class PlanSearch {
 };
 
 }  // namespace
+
+std::chrono::steady_clock::time_point deadline_after(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point now = Clock::now();
+  const std::chrono::duration<double> most = Clock::time_point::max() - now;
+  if (seconds >= most.count() / 2) return Clock::time_point::max();
+  return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 double launch_seconds(const sched::Target& target) { return target.is_cpu ? 5e-6 : 1e-6; }
 

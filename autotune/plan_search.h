@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <set>
 #include <span>
@@ -37,6 +38,8 @@ struct PlanSearchOptions {
   double launch_seconds = 1e-6;
   const RecordStore* known = nullptr;  // kernels with an exact record here are not tuned
   const std::atomic<bool>* interrupted = nullptr;
+  // No comparison begins after it, and one that it cut short is not counted. `tune` must end by it.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Called after each site, and again when a second pass chose otherwise.
   std::function<void(const PlanComparison&)> compared;
 };
@@ -47,7 +50,11 @@ struct PlanSearchResult {
   RecordStore kernels;                      // those that were tuned on the way
   double default_seconds = 0, best_seconds = 0;  // all launches; 0: could not be measured
   int default_launches = 0, best_launches = 0;
+  bool out_of_time = false;  // the deadline came before every choice was compared
 };
+
+// `seconds` from now; the clock's end where it does not reach so far.
+std::chrono::steady_clock::time_point deadline_after(double seconds);
 
 // Schedules the graphs by a plan.
 using ScheduleByPlan =

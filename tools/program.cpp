@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include "ir/dtype.h"
 #include "support/error.h"
+#include "support/file.h"
 
 namespace tcc::tools {
 
@@ -63,6 +65,20 @@ bool log_enabled(std::string_view name) {
   const char* value = std::getenv("TCC_LOGS");
   std::string list = value ? std::string(",") + value + "," : "";
   return list.find("," + std::string(name) + ",") != std::string::npos;
+}
+
+void check_can_write(const std::string& option, const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  if (file.empty()) return;
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    fail_input(option, " ", file.string(), ": there is no folder ", folder.string());
+  if (!file.has_filename() || fs::is_directory(file, ignored))
+    fail_input(option, " ", file.string(), ": is a folder, not a file");
+  try {
+    const AtomicFile probe(file);  // removed again
+  } catch (const Error& error) { fail_input(option, " ", error.what()); }
 }
 
 std::string format_bytes(double bytes) {

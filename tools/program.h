@@ -1,6 +1,7 @@
 // What every tool's main() shares: exit codes, one-line errors, devices by name.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,6 +25,10 @@ DType parse_dtype_option(const std::string& text);
 
 // The word of TCC_LOGS: whether a log of that name was asked for.
 bool log_enabled(std::string_view name);
+
+// Throws Error(bad_input) where `option`'s file could not be written: long work must not end with
+// that. "" is no file.
+void check_can_write(const std::string& option, const std::filesystem::path& file);
 
 std::string format_bytes(double bytes);      // "93.8 MiB"
 std::string format_seconds(double seconds);  // "12.3 us"

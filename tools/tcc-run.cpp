@@ -42,6 +42,7 @@ class Run {
   explicit Run(const Options& options) : options_(options) {}
 
   int run() {
+    check_can_write("--outputs", options_.outputs);
     load();
     if (options_.device == "reference")
       interpret();

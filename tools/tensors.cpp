@@ -20,12 +20,12 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 Tensor fit(Tensor tensor, const ir::Value& input, const std::string& from) {
   std::vector<int64_t> shape = ir::const_shape(input);
   if (tensor.shape() != shape)
-    fail_input(from, ": input '", input.name, "' has shape ", shape_text(shape), ", not ",
-               shape_text(tensor.shape()));
+    fail_input(from, " has shape ", shape_text(tensor.shape()), ", but input '", input.name,
+               "' is ", shape_text(shape));
   if (tensor.dtype() == input.dtype()) return tensor;
   if (is_float(tensor.dtype()) && is_float(input.dtype())) return cast(tensor, input.dtype());
-  fail_input(from, ": input '", input.name, "' is ", name(input.dtype()), ", not ",
-             name(tensor.dtype()));
+  fail_input(from, " is ", name(tensor.dtype()), ", but input '", input.name, "' is ",
+             name(input.dtype()));
 }
 
 Tensor draw(const ir::Value& input, uint64_t seed) {
@@ -59,7 +59,7 @@ std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files)
       tensors.push_back(fit(open_tensor_file(found->second)->load(""), *input, found->second));
       named.erase(found);
     } else if (npz && npz->contains(input->name)) {
-      tensors.push_back(fit(npz->load(input->name), *input, files.npz));
+      tensors.push_back(fit(npz->load(input->name), *input, str(files.npz, ": '", input->name, "'")));
     } else {
       tensors.push_back(draw(*input, files.seed));
     }

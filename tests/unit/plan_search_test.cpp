@@ -363,5 +363,23 @@ TEST_F(PlanSearchTest, AnInterruptLeavesTheDefaults) {
   EXPECT_TRUE(result.plans.records().empty());
 }
 
+TEST_F(PlanSearchTest, ADeadlineEndsTheComparisons) {
+  const Seconds seconds = [&](const sched::Region& region) {
+    if (parts(region) == 2) options_.deadline = {};  // while the first choice is compared
+    return parts(region) == 8 ? 10e-6 : 1e-6;
+  };
+  const PlanSearchResult cut = search(seconds);
+  EXPECT_TRUE(cut.out_of_time);
+  EXPECT_TRUE(cut.comparisons.empty());
+  EXPECT_GT(cut.default_seconds, 0);
+  EXPECT_EQ(cut.best_seconds, cut.default_seconds);
+  EXPECT_EQ(cut.kernels.records().size(), tuned_.size()) << "what was tuned is kept";
+  tuned_.clear();
+  EXPECT_TRUE(search(seconds).out_of_time);
+  EXPECT_TRUE(tuned_.empty()) << "it was spent from the start";
+  options_.deadline = deadline_after(1e300);
+  EXPECT_FALSE(search([](const sched::Region&) { return 1e-6; }).out_of_time);
+}
+
 }  // namespace
 }  // namespace tcc::autotune

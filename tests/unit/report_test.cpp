@@ -112,6 +112,32 @@ TEST(SummaryTest, FailuresAreCountedAndTheFirstIsShown) {
       << text;
 }
 
+TEST(SummaryTest, AKernelWithoutARecordIsAFailureUnlessItWasCutShort) {
+  KernelResult kernel = testing::tuned_kernel();
+  EXPECT_EQ(failure(kernel), "");
+  kernel.record.reset();
+  EXPECT_NE(failure(kernel), "");
+  kernel.trials.resize(1);  // the default, which is right
+  for (const char* ended : {"budget", "interrupted"}) {
+    kernel.ended = ended;
+    EXPECT_EQ(failure(kernel), "") << ended;
+  }
+  kernel.trials[0].result.status = Measurement::Status::wrong;
+  kernel.trials[0].result.reason = "element 3 is 1, not 2";
+  for (const char* ended : {"budget", "trials"}) {
+    kernel.ended = ended;
+    EXPECT_EQ(failure(kernel),
+              "no config gave a right result: 1 trial, 1 wrong; the default: element 3 is 1, not 2")
+        << ended;
+  }
+  kernel.trials.clear();
+  EXPECT_NE(failure(kernel), "");
+  kernel.ended = "budget";
+  EXPECT_EQ(failure(kernel), "") << "nothing was tried";
+  kernel.error = "the worker crashed";
+  EXPECT_EQ(failure(kernel), "the worker crashed");
+}
+
 TEST(PlainLinesTest, OneLinePerFinishedKernel) {
   std::ostringstream out;
   PlainLines lines(out, 2);

@@ -1,12 +1,26 @@
 #include "tools/tune/options.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/graph_file.h"
 #include "support/error.h"
 #include "tools/program.h"
 
 namespace tcc::tools {
+namespace {
+
+// CLI::PositiveNumber's message spells out the largest double.
+CLI::Validator above_zero() {
+  return {[](const std::string& text) -> std::string {
+            double value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value);
+            return is_number && value > 0 && std::isfinite(value) ? "" : "must be above 0";
+          },
+          "above 0"};
+}
+
+}  // namespace
 
 void add_graph_options(CLI::App& app, GraphOptions& options) {
   app.add_option("GRAPH", options.graphs, "graph files (.yaml)");
@@ -31,7 +45,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--trials", options.trials, "measurements of each kernel (default: 64)")
       ->check(CLI::Range(int64_t{0}, int64_t{1000000}));
   app.add_option("--budget", options.budget_seconds, "seconds for all kernels together")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--jobs", options.jobs, "threads that compile (default: all cores)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--seed", options.seed, "of the search and of the data");

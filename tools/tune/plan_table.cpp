@@ -32,7 +32,10 @@ std::string comparison_text(const autotune::PlanComparison& comparison) {
 }
 
 std::string plan_table(const autotune::PlanSearchResult& result) {
-  if (result.default_seconds <= 0) return "a kernel of the default plan could not be measured\n";
+  if (result.default_seconds <= 0)
+    return result.out_of_time
+               ? "the budget was spent before every kernel of the default plan was tuned\n"
+               : "a kernel of the default plan could not be measured\n";
   std::string text;
   if (!result.comparisons.empty()) {
     std::vector<std::vector<std::string>> rows;
@@ -46,7 +49,9 @@ std::string plan_table(const autotune::PlanSearchResult& result) {
   return text + str(result.comparisons.size(), " choices; defaults: ", result.default_launches,
                     " launches, ", format_seconds(result.default_seconds),
                     "; chosen: ", result.best_launches, " launches, ",
-                    format_seconds(result.best_seconds), " (", gain, ")\n");
+                    format_seconds(result.best_seconds), " (", gain, ")\n",
+                    result.out_of_time ? "the budget was spent before all choices were compared\n"
+                                       : "");
 }
 
 }  // namespace tcc::tools

@@ -1,5 +1,6 @@
 #include "tools/tune/summary.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <vector>
@@ -96,6 +97,19 @@ std::string counts_text(const KernelResult& kernel) {
        {Status::slow, Status::wrong, Status::refused, Status::hung, Status::crashed})
     if (size_t count = counts.at(static_cast<size_t>(status)))
       text += str(", ", count, " ", autotune::name(status));
+  return text;
+}
+
+std::string failure(const KernelResult& kernel) {
+  if (!kernel.error.empty() || kernel.record) return kernel.error;
+  const auto works = [](const autotune::LoggedTrial& trial) {
+    return trial.result.status == Status::measured || trial.result.status == Status::slow;
+  };
+  const bool cut_short = kernel.ended == "budget" || kernel.ended == "interrupted";
+  if (cut_short && (kernel.trials.empty() || std::ranges::any_of(kernel.trials, works))) return "";
+  std::string text = "no config gave a right result: " + counts_text(kernel);
+  if (!kernel.trials.empty() && !kernel.trials.front().result.reason.empty())
+    text += "; the default: " + kernel.trials.front().result.reason;
   return text;
 }
 

@@ -30,6 +30,11 @@ std::string counts_text(const autotune::KernelResult& kernel);
 double candidates_per_second(const autotune::TuneResult& result);
 double compile_utilization(const autotune::TuneResult& result);
 
+// Why a kernel of a finished sweep has no result, "" where that is no failure: a kernel whose
+// search was cut short by the budget or an interrupt, after right results of at most its default,
+// has no record either.
+std::string failure(const autotune::KernelResult& kernel);
+
 // A table of the kernels, then totals and rates.
 std::string summary_text(const autotune::TuneResult& result);
 

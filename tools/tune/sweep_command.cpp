@@ -1,6 +1,8 @@
 #include "tools/tune/sweep_command.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -18,6 +20,8 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/parallel.h"
+#include "tools/program.h"
+#include "tools/progress.h"
 #include "tools/tune/live_table.h"
 #include "tools/tune/plain_lines.h"
 #include "tools/tune/plan_table.h"
@@ -62,13 +66,6 @@ void catch_signals() {
 std::string warning(const std::string& text) { return "tcc-tune: warning: " + text; }
 void warn(const std::string& text) { std::cerr << warning(text) << "\n"; }
 
-// A long sweep must not end with a file that cannot be written.
-void check_folder_of(const char* option, const fs::path& file) {
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (!file.empty() && !fs::is_directory(folder))
-    fail_input(option, " ", file.string(), ": there is no folder ", folder.string());
-}
-
 int replay_main(const SweepOptions& options) {
   if (!options.graphs.graphs.empty() || !options.kernels.empty())
     fail_input("--replay takes a log alone: no GRAPH, no --kernel");
@@ -89,8 +86,9 @@ class Sweep {
   int run() {
     tune_.search = parse_search_kind(options_.search);
     const fs::path report = shard_file(shard_, options_.report);
-    check_folder_of("--report", report);
-    check_folder_of("--log", options_.log);
+    check_can_write("--report", report);
+    check_can_write("--log", options_.log);
+    if (options_.plan_search) check_plan_search();
     choose_devices();
     const fs::path folder = shard_folder(shard_, options_.output);
     autotune::prepare_record_folder(folder);
@@ -130,10 +128,15 @@ class Sweep {
     }
   }
 
-  // The kernels of every plan on the way are tuned like those of any sweep.
-  int compare_plans(const fs::path& folder) {
+  void check_plan_search() const {
     if (!shard_.alone()) fail_input("--plan-search: is for one process, not for a shard");
     if (!options_.kernels.empty()) fail_input("--plan-search: takes graphs alone, no --kernel");
+    if (!options_.report.empty()) fail_input("--plan-search: has no page to --report");
+  }
+
+  // The kernels of every plan on the way are tuned like those of any sweep.
+  int compare_plans(const fs::path& folder) {
+    using Clock = std::chrono::steady_clock;
     catch_signals();
     const autotune::RecordStore known = autotune::load_records({folder}, warn);
     tune_.warn = warn;
@@ -141,6 +144,9 @@ class Sweep {
     search.launch_seconds = autotune::launch_seconds(target_);
     search.known = &known;
     search.interrupted = &interrupted;
+    if (options_.budget_seconds > 0)
+      search.deadline = autotune::deadline_after(options_.budget_seconds);
+    bool any_failure = false;
     search.compared = [](const auto& comparison) { std::cout << comparison_text(comparison); };
     const auto schedule = [&](const sched::PlanSource& plan) {
       backends::CompileOptions compile = tune_.compile;
@@ -150,7 +156,14 @@ class Sweep {
     const auto tune = [&](std::span<const autotune::TuningTask> tasks) {
       PlainLines lines(std::cout, tasks.size());
       tune_.events = lines.events();
-      return autotune::tune_tasks(tasks, target_, devices_, tune_).records;
+      if (search.deadline != Clock::time_point::max()) {
+        const std::chrono::duration<double> left = search.deadline - Clock::now();
+        tune_.budget_seconds = std::max(left.count(), 1e-3);
+      }
+      const TuneResult result = autotune::tune_tasks(tasks, target_, devices_, tune_);
+      std::cerr << rejected_text(result);
+      any_failure |= print_failures(result);
+      return result.records;
     };
     const auto confirm = [&](std::span<const autotune::TuningTask> tasks,
                              const autotune::RecordStore& records) {
@@ -163,7 +176,9 @@ class Sweep {
     for (const fs::path& path : autotune::save_plans(result.plans, folder)) files.push_back(path);
     for (const fs::path& path : files) std::cout << "wrote " << path.string() << "\n";
     if (interrupted) return 128 + SIGINT;
-    return result.default_seconds > 0 ? 0 : static_cast<int>(ErrorKind::device);
+    // Kernels of the default plan that only the budget left out are no failure.
+    const bool is_good = result.default_seconds > 0 || (result.out_of_time && !any_failure);
+    return is_good ? 0 : static_cast<int>(ErrorKind::device);
   }
 
   void collect_kernels() {
@@ -241,14 +256,21 @@ class Sweep {
                 << kernels_.size() << " kernels; --resume goes on\n";
       return 128 + SIGINT;
     }
-    bool any_error = false;
+    return print_failures(result) ? static_cast<int>(ErrorKind::device) : 0;
+  }
+
+  // Whether there were any.
+  static bool print_failures(const TuneResult& result) {
+    bool any = false;
     for (const autotune::KernelResult& kernel : result.kernels) {
-      if (kernel.error.empty()) continue;
-      any_error = true;
-      std::cerr << "tcc-tune: " << kernel.task.name << " " << kernel.output << ": " << kernel.error
+      const std::string reason = failure(kernel);
+      if (reason.empty()) continue;
+      any = true;
+      std::cerr << printable(
+                       str("tcc-tune: ", kernel.task.name, " ", kernel.output, ": ", reason))
                 << "\n";
     }
-    return any_error ? static_cast<int>(ErrorKind::device) : 0;
+    return any;
   }
 
   const SweepOptions& options_;

@@ -87,6 +87,11 @@ class Verify {
           rows_);
     std::cout << name << ": " << rows_.size() << " records verified, " << regressions_
               << " to be tuned again; " << missing << " kernels have no record\n";
+    if (rows_.empty()) {
+      std::cerr << "tcc-tune: nothing was verified: no kernel of the graphs has a record for "
+                << target.id() << "\n";
+      return static_cast<int>(ErrorKind::check_failed);
+    }
     return regressions_ > 0 ? static_cast<int>(ErrorKind::check_failed) : 0;
   }
 
@@ -160,7 +165,7 @@ Command add_verify(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "verify",
       "measures the records of graphs' kernels again, beside default and runner-up; "
-      "exits 1 when one is slower");
+      "exits 1 when one is slower, or when there is none");
   auto options = std::make_shared<VerifyOptions>();
   add_graph_options(*app, options->graphs);
   app->add_option("--device", options->device, "auto, cuda:N or vulkan:N");
