@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autotune/user_kernel/local_size.h"
 #include "backends/compile/code.h"
 #include "frontend/yaml/document.h"
 #include "ir/tensor.h"
@@ -51,6 +52,11 @@ std::string list_text(const std::vector<BoundArgument>& arguments) {
   for (const BoundArgument& argument : arguments)
     text += (text.empty() ? "" : ", ") + type_text(argument.declared->dtype, argument.shape);
   return text;
+}
+
+template <class Extents>
+std::string extents_text(const Extents& extents) {
+  return str("[", extents[0], ", ", extents[1], ", ", extents[2], "]");
 }
 
 void add_arguments(Hasher& hasher, const std::vector<KernelArgument>& arguments) {
@@ -226,10 +232,21 @@ sched::KernelBinary BoundKernel::compile(const sched::Config& config,
   binary.config = config.to_string();
   binary.flops = flops();
   binary.bytes = bytes();
-  if (options.binaries)
+  if (options.binaries) {
     binary.code = backends::compile_source(binary.source, kernel().name, target(), options.cache,
                                            options.validate);
+    if (target().api == sched::Api::vulkan) check_workgroup(binary);
+  }
   return binary;
+}
+
+// CUDA takes the file's workgroup at each launch; a Vulkan module has its own.
+void BoundKernel::check_workgroup(const sched::KernelBinary& binary) const {
+  const auto compiled = local_size(binary.code);
+  if (!std::ranges::equal(compiled, binary.block))
+    fail_input(kernel().file, ": config ", binary.config, ": launch.workgroup is ",
+               extents_text(binary.block), ", but ", state_->source().file, " has a local size of ",
+               extents_text(compiled));
 }
 
 std::string BoundKernel::operands_text() const {

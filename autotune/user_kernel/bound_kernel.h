@@ -50,7 +50,7 @@ class BoundKernel {
   std::string source_text(const sched::Config& config) const;
   // Arguments are the inputs, then the outputs. Uses `cache`, `validate` and `binaries` of the
   // options. Throws Error(device) when the compiler refuses the source, Error(bad_input) for a
-  // config that is not of the space.
+  // config that is not of the space, or whose workgroup is not the one of the compiled GLSL.
   sched::KernelBinary compile(const sched::Config& config,
                               const backends::CompileOptions& options) const;
 
@@ -61,6 +61,8 @@ class BoundKernel {
   std::string region() const;  // with the dims; 32 digits
 
  private:
+  void check_workgroup(const sched::KernelBinary& binary) const;
+
   struct State {
     UserKernel kernel;
     sched::Target target;

@@ -246,8 +246,9 @@ class Reader {
     result.file = file.text();
     if (result.file.find_first_of("\"\\") != std::string::npos)
       file.fail("no quotes and no backslashes, please: compilers print the name");
+    const fs::path path = inside(file);  // its messages name the place
     try {
-      result.text = read_file(inside(file), kMaxFileBytes);
+      result.text = read_file(path, kMaxFileBytes);
     } catch (const Error& error) { file.fail(error.what()); }
     if (result.text.find('\0') != std::string::npos) file.fail("is not a text file");
     result.entry = api == sched::Api::vulkan ? "main" : kernel_.name;

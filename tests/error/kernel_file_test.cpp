@@ -181,6 +181,9 @@ TEST_F(KernelFileErrors, EveryMistakeHasItsMessage) {
     EXPECT_NE(message.find(test.message), std::string::npos)
         << test.to << "\n  says:     " << message << "\n  expected: " << test.message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    const size_t place = message.find("k.yaml:");
+    if (place != message.npos)
+      EXPECT_EQ(message.find("k.yaml:", place + 1), message.npos) << message;
   }
 }
 

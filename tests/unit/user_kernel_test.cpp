@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "autotune/space.h"
+#include "autotune/user_kernel/local_size.h"
 #include "backends/compile/code.h"
+#include "backends/compile/spirv.h"
 #include "support/error.h"
 #include "tests/expect_error.h"
 #include "tests/unit/user_kernel_fixture.h"
@@ -207,6 +209,65 @@ TEST(UserKernelTest, ExamplesCompileForCuda) {
     for (size_t i = 0; i < configs.size(); i += configs.size() / 4)
       EXPECT_FALSE(kernel.compile(configs.at(i)).code.empty()) << name << " " << i;
   }
+}
+
+TEST(UserKernelTest, TheFilesWorkgroupMustBeTheModules) {
+  if (std::string missing = backends::compiler_missing(sched::Api::vulkan); !missing.empty())
+    GTEST_SKIP() << missing;
+  UserKernel kernel = example("nbody_direct");
+  const sched::Target target = sched::target_by_name("vulkan");
+  const Tunable good = tunable(kernel, target);
+  EXPECT_EQ(local_size(good.compile(good.default_config).code),
+            (std::array<uint32_t, 3>{64, 1, 1}));
+  kernel.launch.workgroup[1] = Expression(2);
+  const Tunable wrong = tunable(kernel, target);
+  EXPECT_ERROR(
+      wrong.compile(wrong.default_config),
+      "launch.workgroup is [64, 2, 1], but nbody_direct.comp has a local size of [64, 1, 1]");
+}
+
+std::vector<uint8_t> module_of(std::vector<uint32_t> words) {
+  const std::vector<uint32_t> header = {0x07230203, 0x10500, 0, 100, 0};
+  words.insert(words.begin(), header.begin(), header.end());
+  return backends::spirv_bytes(words);
+}
+
+TEST(LocalSizeTest, IsReadFromEveryFormThatModulesHave) {
+  using Extents = std::array<uint32_t, 3>;
+  using Words = std::vector<uint32_t>;
+  const auto op = [](uint32_t code, Words operands) {
+    operands.insert(operands.begin(), static_cast<uint32_t>(operands.size() + 1) << 16 | code);
+    return operands;
+  };
+  const auto join = [](std::initializer_list<Words> parts) {
+    Words all;
+    for (const Words& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  const Words entry = op(15, {5, 1, 0x6e69616d, 0}), literal = op(16, {1, 17, 8, 4, 2}),
+              ids = op(331, {1, 38, 11, 12, 11}),
+              constants = join({op(43, {10, 11, 64}), op(50, {10, 12, 3})}),
+              decoration = op(71, {20, 11, 25}), composite = op(51, {21, 20, 12, 12, 11});
+  EXPECT_EQ(local_size(module_of(join({entry, literal}))), (Extents{8, 4, 2}));
+  EXPECT_EQ(local_size(module_of(join({entry, ids, constants}))), (Extents{64, 3, 64}));
+  const Words all = join({entry, literal, decoration, constants, composite});
+  EXPECT_EQ(local_size(module_of(all)), (Extents{3, 3, 64})) << "the constant comes before a mode";
+  const char* const none = "its workgroup has no constant size";
+  EXPECT_ERROR_KIND(local_size(module_of({})), ErrorKind::device, none);
+  EXPECT_ERROR_KIND(local_size(module_of(literal)), ErrorKind::device, none);
+  EXPECT_ERROR_KIND(local_size(module_of(join({entry, ids}))), ErrorKind::device, none);
+  EXPECT_ERROR_KIND(local_size(module_of(join({entry, literal, decoration}))), ErrorKind::device,
+                    none);
+  EXPECT_ERROR_KIND(local_size(module_of(join({op(54, {1, 2, 3, 4}), entry, literal}))),
+                    ErrorKind::device, none);
+  EXPECT_ERROR_KIND(local_size(module_of({15})), ErrorKind::device, "does not fit in it");
+  EXPECT_ERROR_KIND(local_size({}), ErrorKind::device, "not a SPIR-V module");
+  // A module that ends anywhere is read or refused; so is one with short instructions.
+  for (size_t size = 0; size < all.size(); ++size) try {
+      local_size(module_of(Words(all.begin(), all.begin() + static_cast<long>(size))));
+    } catch (const Error& error) { EXPECT_EQ(error.kind(), ErrorKind::device) << error.what(); }
+  for (uint32_t code : {15, 16, 43, 44, 50, 51, 71, 331})
+    EXPECT_ERROR_KIND(local_size(module_of(op(code, {1}))), ErrorKind::device, none);
 }
 
 TEST(UserKernelTest, MessagesOfTheCompilerNameTheSourcesLines) {
