@@ -13,10 +13,16 @@ void require_float(const InferContext& context, size_t k) {
   context.fail(str("operand ", k, " must be a float tensor, not ", to_string(*type)));
 }
 
+bool may_be_equal(const Shape& a, const Shape& b) {
+  return std::ranges::equal(a, b, [](const SymInt& x, const SymInt& y) {
+    return x == y || !x.is_const() || !y.is_const();
+  });
+}
+
 void require_shape(const InferContext& context, size_t k, const Shape& shape,
                    std::string_view what) {
   const Type* type = k < context.inputs.size() ? context.inputs[k] : nullptr;
-  if (!type || type->shape == shape) return;
+  if (!type || may_be_equal(type->shape, shape)) return;
   context.fail(str("operand ", k, " has the shape ", shape_text(type->shape), "; ", what, " is ",
                    shape_text(shape)));
 }

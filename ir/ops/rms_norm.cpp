@@ -16,7 +16,7 @@ std::vector<Type> infer_rms_norm(const InferContext& context) {
                   "normalized_shape must name trailing dims of x");
   const Shape trailing(x.shape.end() - static_cast<std::ptrdiff_t>(normalized.size()),
                        x.shape.end());
-  context.require(trailing == normalized,
+  context.require(may_be_equal(trailing, normalized),
                   str("normalized_shape ", shape_text(normalized),
                       " differs from the trailing dims of x, ", shape_text(trailing)));
   require_shape(context, 1, normalized, "normalized_shape");

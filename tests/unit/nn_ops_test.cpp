@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/graph_file.h"
 #include "ir/builder.h"
+#include "support/error.h"
 #include "tests/expect_error.h"
 #include "tests/unit/op_runner.h"
 
@@ -82,6 +84,29 @@ TEST(RmsNorm, DividesByTheRootMeanSquare) {
   const double x = 0.03125;
   expect_near(run("rms_norm", {half}, {{"normalized_shape", 2}}).f,
               Numbers(2, x / std::sqrt(x * x + std::ldexp(1, -10))));
+}
+
+TEST(Norms, TakeSymbolicSizesThatMayBeTheSame) {
+  for (const char* op : {"rms_norm", "layer_norm"}) {
+    const auto graph = [&](const std::string& shape) {
+      return parse_yaml_graph(str(R"(tcc: 1
+dims: {B: 2, H: 4, W: 4}
+inputs:
+  x: {dtype: f32, shape: [B, H]}
+  w: {dtype: f32, shape: [)",
+                                  shape, R"(]}
+nodes:
+  - {out: y, op: )",
+                                  op, ", in: [x, w], normalized_shape: [", shape, R"(]}
+outputs: [y]
+)"),
+                              "norm.yaml", "");
+    };
+    for (const char* same : {"H", "W", "4"})
+      EXPECT_EQ(const_shape(*graph(same).bind({}).outputs[0]), (Dims{2, 4})) << op << " " << same;
+    EXPECT_ERROR(graph("W").bind({{"W", 5}}), "differs from the trailing dims of x");
+    EXPECT_ERROR(graph("3").bind({}), "differs from the trailing dims of x");
+  }
 }
 
 TEST(GroupNorm, NormalisesGroupsOfChannels) {
