@@ -59,7 +59,8 @@ std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files)
       tensors.push_back(fit(open_tensor_file(found->second)->load(""), *input, found->second));
       named.erase(found);
     } else if (npz && npz->contains(input->name)) {
-      tensors.push_back(fit(npz->load(input->name), *input, str(files.npz, ": '", input->name, "'")));
+      tensors.push_back(
+          fit(npz->load(input->name), *input, str(files.npz, ": '", input->name, "'")));
     } else {
       tensors.push_back(draw(*input, files.seed));
     }

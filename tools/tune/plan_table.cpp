@@ -46,12 +46,12 @@ std::string plan_table(const autotune::PlanSearchResult& result) {
   }
   char gain[32];
   std::snprintf(gain, sizeof gain, "%.2fx", result.default_seconds / result.best_seconds);
-  return text + str(result.comparisons.size(), " choices; defaults: ", result.default_launches,
-                    " launches, ", format_seconds(result.default_seconds),
-                    "; chosen: ", result.best_launches, " launches, ",
-                    format_seconds(result.best_seconds), " (", gain, ")\n",
-                    result.out_of_time ? "the budget was spent before all choices were compared\n"
-                                       : "");
+  return text +
+         str(result.comparisons.size(), " choices; defaults: ", result.default_launches,
+             " launches, ", format_seconds(result.default_seconds),
+             "; chosen: ", result.best_launches, " launches, ", format_seconds(result.best_seconds),
+             " (", gain, ")\n",
+             result.out_of_time ? "the budget was spent before all choices were compared\n" : "");
 }
 
 }  // namespace tcc::tools

@@ -266,8 +266,7 @@ class Sweep {
       const std::string reason = failure(kernel);
       if (reason.empty()) continue;
       any = true;
-      std::cerr << printable(
-                       str("tcc-tune: ", kernel.task.name, " ", kernel.output, ": ", reason))
+      std::cerr << printable(str("tcc-tune: ", kernel.task.name, " ", kernel.output, ": ", reason))
                 << "\n";
     }
     return any;
