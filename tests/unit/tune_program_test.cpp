@@ -103,6 +103,32 @@ TEST_F(TuneProgramTest, ALogIsResumedAndAReportWritten) {
   EXPECT_NE(read_file(report).find("bert-base.yaml"), std::string::npos);
 }
 
+TEST_F(TuneProgramTest, KernelsWithoutARightConfigMakeItFail) {
+  fs::copy(testing::source_dir() / "examples/kernels", folder_ / "kernels");
+  const fs::path source = folder_ / "kernels/nbody.comp";
+  std::string text = read_file(source);
+  text.replace(text.find("body >= N"), 9, "body >= N - 1");  // the last body is left out
+  write_file_atomic(source, text);
+  const auto tune = [&](const std::string& file) {
+    return run(str("'", testing::program("tcc-tune").string(), "' --kernel '",
+                   (folder_ / "kernels" / file).string(),
+                   "' --device vulkan:0 --dim N=160 --trials 2 --output '",
+                   (folder_ / "own").string(), "'"));
+  };
+  const Outcome right = tune("nbody_direct.yaml");
+  if (right.code == static_cast<int>(ErrorKind::no_device)) GTEST_SKIP() << right.text;
+  EXPECT_EQ(right.code, 0) << right.text;
+  const Outcome wrong = tune("nbody.yaml");  // its check is the other kernel
+  EXPECT_EQ(wrong.code, static_cast<int>(ErrorKind::device)) << wrong.text;
+  EXPECT_NE(wrong.text.find("no config gave a right result: "), std::string::npos) << wrong.text;
+}
+
+TEST_F(TuneProgramTest, APlanSearchKeepsItsBudget) {
+  const Outcome cut = run(sweep("plans") + " --plan-search --budget 0.001");
+  EXPECT_EQ(cut.code, 0) << cut.text;
+  EXPECT_NE(cut.text.find("the budget was spent before "), std::string::npos) << cut.text;
+}
+
 TEST_F(TuneProgramTest, AnInterruptEndsTheSearchAndWritesWhatIsKnown) {
   std::string sizes = "B=1";
   for (int size = 2; size <= 40; ++size) sizes += "," + std::to_string(size);
