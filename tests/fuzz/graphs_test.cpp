@@ -12,9 +12,9 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "tests/fuzz/conditioning.h"
 #include "scheduler/plan.h"
 #include "support/hash.h"
+#include "tests/fuzz/conditioning.h"
 #include "tests/fuzz/random_graphs.h"
 #include "tests/run_graph.h"
 

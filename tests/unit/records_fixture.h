@@ -45,8 +45,9 @@ inline RecordStore store_of(std::initializer_list<Record> records) {
 class RecordsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              (std::string("tcc_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) /
+        (std::string("tcc_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     ::setenv("TCC_CONFIG_DIR", (folder_ / "configs").c_str(), 1);

@@ -15,8 +15,8 @@
 #include "ir/ops/_index_loop.h"
 #include "ir/reference/interpreter.h"
 #include "support/error.h"
-#include "tests/unit/op_runner.h"
 #include "tests/sanitized.h"
+#include "tests/unit/op_runner.h"
 
 namespace tcc::autotune {
 namespace {
@@ -120,8 +120,7 @@ TEST(ReferenceSamplesTest, EveryOpAgreesWithTheInterpreter) {
       Fixture fixture(ir::test::op_graph(op.name, sample.inputs, sample.attrs));
       for (const sched::Region& region : fixture.scheduled.regions) {
         samples += check_region(region);
-        for (const ir::Value* output : region.outputs)
-          elements += expected_samples(*output);
+        for (const ir::Value* output : region.outputs) elements += expected_samples(*output);
       }
     }
   EXPECT_GT(static_cast<double>(samples), 0.95 * static_cast<double>(elements));

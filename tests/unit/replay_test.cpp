@@ -7,8 +7,8 @@
 #include <set>
 
 #include "frontend/graph_file.h"
-#include "tests/unit/search_fixture.h"
 #include "support/error.h"
+#include "tests/unit/search_fixture.h"
 
 namespace tcc::autotune {
 namespace {

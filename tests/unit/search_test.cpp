@@ -10,8 +10,8 @@
 #include "autotune/search_model.h"
 #include "autotune/space.h"
 #include "frontend/graph_file.h"
-#include "tests/unit/search_fixture.h"
 #include "support/error.h"
+#include "tests/unit/search_fixture.h"
 
 namespace tcc::autotune {
 namespace {

@@ -9,8 +9,8 @@
 #include "autotune/worker_protocol.h"
 #include "support/error.h"
 #include "tests/expect_error.h"
-#include "tests/unit/bench_kernels.h"
 #include "tests/sanitized.h"
+#include "tests/unit/bench_kernels.h"
 
 namespace tcc::autotune {
 namespace {
