@@ -187,7 +187,7 @@ double seconds_of(const Fixture& fixture, size_t& samples) {
 }
 
 TEST(ReferenceSamplesTest, WorkIsBounded) {
-  constexpr double kMost = test::kSanitized ? 30 : 3;  // seconds
+  constexpr double kMost = ::tcc::test::kSanitized ? 30 : 3;  // seconds
   size_t samples = 0;
   const Fixture matmul("a: {dtype: f32, shape: [4096, 4096]}, b: {dtype: f32, shape: [4096, 4096]}",
                        "{out: y, op: matmul, in: [a, b]}");

@@ -50,7 +50,7 @@ TEST_F(WorkerTest, EveryFailureCostsOneCandidate) {
   const Measurement baseline = bench->baseline(test::kernel(Behaviour::good));
   ASSERT_EQ(baseline.status, Status::measured) << baseline.reason;
 
-  const std::string fault = test::kSanitized ? "the worker exited" : "killed by SIGSEGV";
+  const std::string fault = ::tcc::test::kSanitized ? "the worker exited" : "killed by SIGSEGV";
   const struct {
     Behaviour behaviour;
     Status status;
@@ -78,7 +78,7 @@ TEST_F(WorkerTest, EveryFailureCostsOneCandidate) {
 }
 
 TEST_F(WorkerTest, GrowingWorkersAreReplaced) {
-  if (test::kSanitized) GTEST_SKIP() << "a sanitizer's own memory grows";
+  if (::tcc::test::kSanitized) GTEST_SKIP() << "a sanitizer's own memory grows";
   WorkerOptions options;
   options.growth_bytes = int64_t{2} << 20;
   // What Mesa finds in its cache needs no compiler.
