@@ -86,14 +86,15 @@ Value* cut(Builder& b, Value* x, int64_t k, int64_t parts, int rank) {
 
 // The sum of `parts` partial products, in place of `node`.
 Value* split(Builder& b, const Node& node, int64_t parts) {
-  // Partial sums are not rounded to 16 bits.
-  Value *x = b.compute(node.inputs[0]), *y = b.compute(node.inputs[1]);
+  Value *x = node.inputs[0], *y = node.inputs[1];
   if (x->rank() == 1) x = b.unsqueeze(x, 0);
   if (y->rank() == 1) y = b.unsqueeze(y, 1);
   const int rank = std::max(x->rank(), y->rank()) + 1;
   x = cut(b, x, x->rank() - 1, parts, rank);
   y = cut(b, y, y->rank() - 2, parts, rank);
-  Value* sum = b.reduce("sum", b.matmul(x, y), {0});
+  // Partial sums are not rounded to 16 bits. Casts come last: views of weights fold as narrow as
+  // they are.
+  Value* sum = b.reduce("sum", b.matmul(b.compute(x), b.compute(y)), {0});
   return b.cast(b.reshape(sum, node.outputs[0]->shape()), node.outputs[0]->dtype());
 }
 

@@ -47,20 +47,13 @@ int folding_depth(const Node& node) {
   return depth + 1;
 }
 
-// Kernels widen what they read at no cost, where a wider constant is read more slowly.
-bool only_widens(const Node& node, double elements) {
-  return node.op_name() == "cast" && elements > kSmall &&
-         size_bytes(node.outputs[0]->dtype()) > size_bytes(node.inputs[0]->dtype());
-}
-
 bool is_foldable(const Node& node) {
   if (!node.subgraphs.empty() || !(node.op->reference || node.op->compose)) return false;
   for (const Value* input : node.inputs)
     if (input && (!input->is_constant() || input->is_mutable)) return false;
   if (!has_concrete_attrs(node) || folding_depth(node) > kMaxDepth) return false;
   const auto before = total_elements(node.inputs), after = total_elements(node.outputs);
-  return before && after && !only_widens(node, *after) &&
-         *after <= std::max<double>(kSmall, kMaxGrowth * *before);
+  return before && after && *after <= std::max<double>(kSmall, kMaxGrowth * *before);
 }
 
 FoldingPtr folding_of(const Node& node) {
@@ -87,15 +80,43 @@ void fold(const Node& node) {
   }
 }
 
+// Kernels widen what they read at no cost, where a wider constant is read more slowly.
+bool only_widens(const Node& node) {
+  if (node.op_name() != "cast" ||
+      size_bytes(node.outputs[0]->dtype()) <= size_bytes(node.inputs[0]->dtype()))
+    return false;
+  return total_elements(node.outputs).value_or(0) > kSmall;
+}
+
+// The node computes its results again.
+void unfold(Node& node) {
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    node.outputs[k]->kind = Value::Kind::result;
+    node.outputs[k]->data = nullptr;
+    node.outputs[k]->producer = &node;
+    node.outputs[k]->output_index = static_cast<int>(k);
+  }
+}
+
 }  // namespace
 
 void fold_constants(Graph& graph) {
+  std::vector<std::unique_ptr<Node>> widened;
   for (auto& node : graph.nodes()) {
     if (!is_foldable(*node)) continue;
     fold(*node);
+    if (only_widens(*node)) widened.push_back(std::move(node));
     node.reset();
   }
   std::erase(graph.nodes(), nullptr);
+  // Casts that other constants were made of are gone for good; the rest stays with its readers.
+  // Their operands are constants: they may stand first.
+  const auto uses = graph.uses();
+  for (size_t k = widened.size(); k-- > 0;) {
+    if (!uses.count(widened[k]->outputs[0])) continue;
+    unfold(*widened[k]);
+    graph.nodes().insert(graph.nodes().begin(), std::move(widened[k]));
+  }
   graph.remove_dead();
 }
 
