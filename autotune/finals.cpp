@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 
+#include "autotune/record_file.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
 namespace {
 
-constexpr size_t kMostFinalists = 4, kMostRunnersUp = 4;
+constexpr size_t kMostFinalists = 4;
 constexpr double kClose = 1.03;            // of the fastest: close enough for the finals
 constexpr double kTie = 1.01;              // beyond it, overlapping intervals are mere noise
 constexpr double kSignificantGain = 1.01;  // over the default, at least
@@ -19,12 +21,11 @@ bool timed(const LoggedTrial& trial) {
 
 // Fastest first; each config once, with its last measurement.
 std::vector<const LoggedTrial*> ranking(const std::vector<LoggedTrial>& trials) {
+  std::map<sched::Config, const LoggedTrial*> last;
+  for (const LoggedTrial& trial : trials)
+    if (timed(trial)) last[trial.config] = &trial;
   std::vector<const LoggedTrial*> ranked;
-  for (const LoggedTrial& trial : trials) {
-    if (!timed(trial)) continue;
-    std::erase_if(ranked, [&](const LoggedTrial* other) { return other->config == trial.config; });
-    ranked.push_back(&trial);
-  }
+  for (const auto& [config, trial] : last) ranked.push_back(trial);
   std::sort(ranked.begin(), ranked.end(), [](const LoggedTrial* a, const LoggedTrial* b) {
     return std::pair(a->result.seconds, a->config.hash()) <
            std::pair(b->result.seconds, b->config.hash());
@@ -38,8 +39,9 @@ bool passed(const Measurement& m) { return m.status == Measurement::Status::meas
 
 std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials) {
   std::vector<sched::Config> result;
-  for (const LoggedTrial* trial : ranking(trials)) {
-    const double fastest = ranking(trials).front()->result.seconds;
+  const std::vector<const LoggedTrial*> ranked = ranking(trials);
+  for (const LoggedTrial* trial : ranked) {
+    const double fastest = ranked.front()->result.seconds;
     if (result.size() == kMostFinalists || trial->result.seconds > fastest * kClose) break;
     result.push_back(trial->config);
   }
@@ -79,7 +81,7 @@ std::vector<RunnerUp> runners_up(const std::vector<LoggedTrial>& trials,
   std::vector<RunnerUp> result;
   for (const LoggedTrial* trial : ranking(trials)) {
     if (trial->config == best) continue;
-    if (result.size() == kMostRunnersUp) break;
+    if (result.size() == kMaxRunnersUp) break;
     result.push_back({trial->config, trial->result.seconds, trial->result.low, trial->result.high});
   }
   return result;

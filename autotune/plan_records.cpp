@@ -103,16 +103,12 @@ bool is_plan_file(const fs::path& path) {
 
 void read_plan_path(const fs::path& path, PlanStore& store,
                     const std::function<void(const std::string&)>& warn) {
-  for (const fs::path& file : plan_files(path, warn)) {
-    std::string text;
-    try {
-      text = read_file(file, kMaxRecordFileBytes);
-    } catch (const Error& reason) {
-      warn(str(reason.what(), "; file skipped"));
-      continue;
-    }
-    read_plan_text(text, file.string(), store, warn);
-  }
+  for_each_text(
+      plan_files(path, warn),
+      [&](const std::string& text, const std::string& file) {
+        read_plan_text(text, file, store, warn);
+      },
+      warn);
 }
 
 PlanStore load_plans(const std::vector<fs::path>& paths,

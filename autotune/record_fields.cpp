@@ -10,6 +10,7 @@
 
 #include "autotune/record_file.h"
 #include "support/error.h"
+#include "support/file.h"
 
 namespace tcc::autotune {
 
@@ -85,6 +86,22 @@ std::string number_field(double value) {
   if (result.find('.') == std::string::npos)
     if (size_t e = result.find('e'); e != std::string::npos) result.insert(e, ".0");
   return result;
+}
+
+void for_each_text(
+    std::span<const std::filesystem::path> files,
+    const std::function<void(const std::string& text, const std::string& file)>& read,
+    const std::function<void(const std::string&)>& warn) {
+  for (const std::filesystem::path& file : files) {
+    std::string text;
+    try {
+      text = read_file(file, kMaxRecordFileBytes);
+    } catch (const Error& reason) {
+      warn(str(reason.what(), "; file skipped"));
+      continue;
+    }
+    read(text, file.string());
+  }
 }
 
 FolderLock::FolderLock(const std::filesystem::path& folder)

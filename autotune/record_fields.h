@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,6 +30,13 @@ double seconds_of(const yaml::Item& item);
 std::string quoted_field(const std::string& text);
 // Six digits, with a point: YAML 1.1 takes 1e-06 for text.
 std::string number_field(double value);
+
+// Calls `read` with the text and the name of each file; one that cannot be read, or is longer than
+// kMaxRecordFileBytes, is skipped with a warning.
+void for_each_text(
+    std::span<const std::filesystem::path> files,
+    const std::function<void(const std::string& text, const std::string& file)>& read,
+    const std::function<void(const std::string&)>& warn);
 
 // Two processes that update one folder do so one after the other.
 class FolderLock {

@@ -10,7 +10,6 @@
 #include "autotune/record_fields.h"
 #include "frontend/yaml/document.h"
 #include "support/error.h"
-#include "support/file.h"
 
 namespace tcc::autotune {
 namespace {
@@ -212,16 +211,12 @@ std::vector<fs::path> record_files(const fs::path& path, const Warn& warn) {
 }
 
 void read_record_path(const fs::path& path, RecordStore& store, const Warn& warn) {
-  for (const fs::path& file : record_files(path, warn)) {
-    std::string text;
-    try {
-      text = read_file(file, kMaxRecordFileBytes);
-    } catch (const Error& reason) {
-      warn(str(reason.what(), "; file skipped"));
-      continue;
-    }
-    read_record_text(text, file.string(), store, warn);
-  }
+  for_each_text(
+      record_files(path, warn),
+      [&](const std::string& text, const std::string& file) {
+        read_record_text(text, file, store, warn);
+      },
+      warn);
 }
 
 }  // namespace tcc::autotune

@@ -40,6 +40,8 @@ enum class SearchKind : uint8_t {
 std::optional<SearchKind> search_kind(std::string_view name);  // "auto", "exhaustive", ...
 std::string_view name(SearchKind kind);
 
+inline constexpr double kNearBound = 1.02;
+
 // What a searcher knows before it starts.
 struct SearchProblem {
   const sched::ConfigSpace* space = nullptr;  // outlives the searcher
@@ -50,7 +52,8 @@ struct SearchProblem {
   uint64_t seed = 0;
   // Predicted seconds of a legal config, for ranking; empty: nothing is known.
   std::function<double(const sched::Config&)> estimate;
-  // No config can be faster: the roofline bound. The search ends when the best is within 2 % of it.
+  // No config can be faster: the roofline bound. The search ends when the best is as near to it as
+  // kNearBound.
   double bound_seconds = 0;
 };
 

@@ -10,7 +10,6 @@ namespace tcc::autotune {
 namespace {
 
 // A config this close to the roofline bound is not worth beating.
-constexpr double kNearBound = 1.02;
 
 }  // namespace
 

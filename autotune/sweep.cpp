@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "autotune/finals.h"
@@ -121,7 +122,6 @@ class Sweep {
     BenchJob job = tunable_.job(seed());
     double seconds = 0;
     default_binary_ = compile(tunable_.default_config, seconds);
-    result_.compile_seconds += seconds;
     const sched::KernelBinary expected = tunable_.expected ? tunable_.expected() : *default_binary_;
     if (!device.owns_lock()) device.lock();
     bench_ = context_.open_bench(std::move(job));
@@ -242,7 +242,7 @@ class Sweep {
     std::set<sched::Config> tried;
     for (const LoggedTrial& trial : result_.trials) tried.insert(trial.config);
     if (static_cast<int64_t>(tried.size()) >= result_.space_size) return "space exhausted";
-    if (bound() > 0 && result_.best_seconds > 0 && result_.best_seconds <= bound() * 1.02)
+    if (bound() > 0 && result_.best_seconds > 0 && result_.best_seconds <= bound() * kNearBound)
       return "bound reached";
     return result_.trials.size() > options_.trials ? "trials" : "search converged";
   }
@@ -255,9 +255,8 @@ class Sweep {
         unknown.push_back(trial);
         continue;
       }
-      const LoggedTrial copy = *known;
-      note(copy, true);
-      report(searcher, copy);
+      note(*known, true);
+      report(searcher, *known);
     }
     if (unknown.empty()) return;
     open();
@@ -308,11 +307,16 @@ class Sweep {
   // The fastest candidates against one another and against the default, interleaved.
   void final() {
     if (result_.best_seconds <= 0 || !bench_) return;
-    std::lock_guard device(context_.device_mutex);
+    const std::vector<sched::Config> configs = finalists(result_.trials);
+    std::map<sched::Config, sched::KernelBinary> binaries = {
+        {tunable_.default_config, *default_binary_}};
     double seconds = 0;
+    for (const sched::Config& config : configs)  // before the device is taken
+      if (!binaries.count(config)) binaries[config] = compile(config, seconds);
+    std::lock_guard device(context_.device_mutex);
     const FinalResult winner =
-        play_finals(*bench_, finalists(result_.trials), tunable_.default_config,
-                    [&](const sched::Config& config) { return compile(config, seconds); });
+        play_finals(*bench_, configs, tunable_.default_config,
+                    [&](const sched::Config& config) { return binaries.at(config); });
     winner_ = winner;
     result_.best_config = winner.config;
     result_.best_seconds = winner.measured.seconds;
@@ -352,7 +356,7 @@ class Sweep {
     record.default_seconds = result_.default_seconds;
     record.runners_up = runners_up(result_.trials, result_.best_config);
     record.policy = policy();
-    record.tcc = TCC_VERSION;
+    record.tcc = tcc_version();
     record.date = date_today();
     result_.record = std::move(record);
   }

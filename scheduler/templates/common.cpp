@@ -5,6 +5,7 @@
 #include <cctype>
 #include <numeric>
 
+#include "scheduler/templates/cost.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -22,14 +23,12 @@ Kernel start_kernel(const Region& region) {
   for (const ir::Value* value : region.inputs) {
     const Layout& layout = region.layout(value);
     kernel.arguments.push_back({value->dtype(), false, layout.elements, 16});
-    // Gathers read less than the whole; the smaller of the two is the bound.
-    kernel.bytes += static_cast<double>(layout.elements) * size_bytes(value->dtype());
   }
   for (const ir::Value* value : region.outputs) {
     const Layout& layout = region.layout(value);
     kernel.arguments.push_back({value->dtype(), true, layout.elements, 16});
-    kernel.bytes += static_cast<double>(layout.elements) * size_bytes(value->dtype());
   }
+  kernel.bytes = region_bytes(region);
   std::string comment;
   for (const ir::Node* node : region.nodes) {
     comment += node->outputs[0]->name + " = " + std::string(node->op_name()) + "(";
