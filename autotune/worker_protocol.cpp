@@ -111,6 +111,39 @@ BenchJob job_from_json(const json& value) {
   });
 }
 
+namespace {
+
+json maps_to_json(const std::vector<sched::TensorMap>& maps) {
+  json list = json::array();
+  for (const sched::TensorMap& map : maps)
+    list.push_back({{"argument", map.argument},
+                    {"dtype", name(map.dtype)},
+                    {"offset", map.offset},
+                    {"dims", map.dims},
+                    {"strides", map.strides},
+                    {"box", map.box},
+                    {"swizzle", map.swizzle}});
+  return list;
+}
+
+std::vector<sched::TensorMap> maps_from_json(const json& value, int arguments) {
+  std::vector<sched::TensorMap> maps;
+  for (const json& one : value) {
+    sched::TensorMap map;
+    map.argument = within(one.at("argument").get<int>(), 0, arguments - 1, "a map's argument");
+    map.dtype = dtype_of(one.at("dtype"));
+    map.offset = one.at("offset").get<int64_t>();
+    map.dims = one.at("dims").get<std::vector<int64_t>>();
+    map.strides = one.at("strides").get<std::vector<int64_t>>();
+    map.box = one.at("box").get<std::vector<int>>();
+    map.swizzle = one.at("swizzle").get<int>();
+    maps.push_back(std::move(map));
+  }
+  return maps;
+}
+
+}  // namespace
+
 json to_json(const sched::KernelBinary& kernel) {
   return {{"entry", kernel.entry},
           {"code", json::binary(kernel.code)},
@@ -121,6 +154,7 @@ json to_json(const sched::KernelBinary& kernel) {
           {"num_arguments", kernel.num_arguments},
           {"subgroup_size", kernel.subgroup_size},
           {"argument_table", kernel.argument_table},
+          {"maps", maps_to_json(kernel.maps)},
           {"template", kernel.template_name},
           {"region", kernel.region},
           {"config", kernel.config}};
@@ -141,6 +175,7 @@ sched::KernelBinary kernel_from_json(const json& value) {
     kernel.subgroup_size =
         within(value.at("subgroup_size").get<int>(), 0, 1 << 16, "a subgroup size");
     kernel.argument_table = value.at("argument_table").get<bool>();
+    kernel.maps = maps_from_json(value.at("maps"), kernel.num_arguments);
     kernel.template_name = value.at("template").get<std::string>();
     kernel.region = value.at("region").get<std::string>();
     kernel.config = value.at("config").get<std::string>();

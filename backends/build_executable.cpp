@@ -47,6 +47,7 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.grid = split_grid(kernel.grid, target);
   binary.shared_bytes = kernel.shared_bytes;
   binary.num_arguments = static_cast<int>(kernel.arguments.size());
+  binary.maps = kernel.maps;
   binary.subgroup_size = kernel.uses_lanes ? target.subgroup_size : 0;
   binary.argument_table = emitted.argument_table;
   binary.template_name = kernel_template.name();

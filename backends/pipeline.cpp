@@ -90,6 +90,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.strict_rounding = options.strict_rounding;
+  partition.tf32 = options.matmul_precision != MatmulPrecision::highest;
   partition.plan = {options.plan, target};
   result.regions = sched::partition(*result.graph, partition);
   if (options.dump) options.dump("partition", regions_text(result.regions));

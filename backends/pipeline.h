@@ -18,7 +18,8 @@
 
 namespace tcc::backends {
 
-// How exact f32 matrix products are; until matrix units are used, all three mean FMA.
+// How exact f32 matrix products are. highest: f32 operands. high, medium: matrix units may read
+// them as tf32 (10 bits of mantissa), as PyTorch's "high" does; sums are f32 in any case.
 enum class MatmulPrecision : uint8_t { highest, high, medium };
 
 struct CompileOptions {

@@ -13,6 +13,7 @@
 #include "ir/tensor.h"
 #include "scheduler/config.h"
 #include "scheduler/target.h"
+#include "scheduler/tensor_map.h"
 
 namespace tcc::sched {
 
@@ -26,6 +27,7 @@ struct KernelBinary {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
   int num_arguments = 0;     // buffers
+  std::vector<TensorMap> maps;  // parameters after the buffers (cuda)
   int subgroup_size = 0;     // required, 0: any (vulkan)
   // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of
   // them.

@@ -13,6 +13,7 @@
 
 #include "ir/expr.h"
 #include "scheduler/target.h"
+#include "scheduler/tensor_map.h"
 
 namespace tcc::sched {
 
@@ -124,6 +125,9 @@ struct Kernel {
   std::string source;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<Hook> hooks;
+  std::vector<TensorMap> maps;  // of a device source: parameters after the buffers
+  int cluster = 1;              // neighbouring workgroups that share their shared memory (cuda)
+  int resident = 0;             // workgroups per unit that registers must allow; 0: no matter
   bool uses_lanes = false;      // shuffles: thread numbers must follow subgroup lanes
   bool wide_index = false;      // some offset may reach 2^31: 64-bit index arithmetic
   int64_t shared_bytes = 0;     // dynamic, of a device source (its arrays are not in `shared`)

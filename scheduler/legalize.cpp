@@ -177,11 +177,15 @@ Kernel legalize(Kernel kernel, const Target& target) {
     if ((bytes == 2 && !target.storage16) || (bytes == 1 && !target.storage8))
       fail_device(kernel.name, ": ", target.id(), " cannot store ", name(argument.dtype));
   }
-  int64_t shared = kernel.shared_bytes;
-  for (const Array& a : kernel.shared) shared += a.elements * std::max(4, size_bytes(a.dtype));
-  if (shared > target.shared_bytes)
-    fail_device(kernel.name, ": needs ", shared, " bytes of shared memory, ", target.id(), " has ",
-                target.shared_bytes);
+  int64_t arrays = 0;
+  for (const Array& a : kernel.shared) arrays += a.elements * std::max(4, size_bytes(a.dtype));
+  auto check_shared = [&](int64_t bytes, int64_t limit) {
+    if (bytes > limit)
+      fail_device(kernel.name, ": needs ", bytes, " bytes of shared memory, ", target.id(), " has ",
+                  limit);
+  };
+  check_shared(arrays, target.static_shared_bytes());
+  check_shared(arrays + kernel.shared_bytes, target.shared_bytes);
   if (kernel.workgroup > target.max_workgroup_size)
     fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(),
                 " has ", target.max_workgroup_size);

@@ -197,6 +197,10 @@ class Partitioner {
 
 std::vector<Region> partition(const ir::Graph& graph, const PartitionOptions& options) {
   std::vector<Region> regions = Partitioner(graph, options).run();
+  for (Region& region : regions)
+    region.tf32 = options.tf32 && region.anchor &&
+                  region.anchor->op->kind == ir::OpKind::contraction &&
+                  region.anchor->inputs[0]->dtype() == DType::f32;
   order_regions(graph, regions);
   assign_layouts(graph, regions, options);
   return regions;

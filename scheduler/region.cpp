@@ -76,6 +76,7 @@ std::string signature(const Region& region) {
     out << "}";
   };
   if (region.strict_rounding) out << "strict;";
+  if (region.tf32) out << "tf32;";
   for (const ir::Value* input : region.inputs) {
     describe(input);
     out << ";";

@@ -33,6 +33,7 @@ struct Region {
       nullptr;  // the contraction, the first reduction, the scan; null: pointwise
   std::map<const ir::Value*, Layout> layouts;  // of inputs and outputs
   bool strict_rounding = false;                // round after every op
+  bool tf32 = false;  // the anchor's f32 operands may be read as tf32 by matrix units
 
   bool contains(const ir::Node* node) const;
   bool contains(const ir::Value* value) const {
@@ -53,6 +54,7 @@ std::string signature(const Region& region);
 struct PartitionOptions {
   bool fuse = true;              // false: one region per op
   bool strict_rounding = false;  // round after every op, as an eager framework does
+  bool tf32 = false;             // f32 products may be of tf32 operands
   bool channels_last = true;     // layout assignment for convolutions
   Plan plan = {};                // what is fused is a site ("fuse") where it may be a loss
 };

@@ -10,13 +10,11 @@ namespace {
 
 constexpr std::string_view kProfilePrefix = "vulkan:";
 
-// What holds for every CUDA architecture that tcc generates text for. Static shared memory ends at
-// 48 KiB; kernels that need the larger opt-in sizes ask for dynamic shared memory.
+// What holds for every CUDA architecture that tcc generates text for.
 Target cuda_target() {
   Target target;
   target.api = Api::cuda;
   target.vendor = "nvidia";
-  target.shared_bytes = 48 << 10;
   return target;
 }
 
@@ -24,6 +22,7 @@ Target cuda_target() {
 Target sm_80() {
   Target target = cuda_target();
   target.arch = "sm_80";
+  target.shared_bytes = 163 << 10;
   target.compute_units = 108;
   target.l2_bytes = int64_t{40} << 20;
   target.bandwidth = 2.0e12;
@@ -36,6 +35,7 @@ Target sm_80() {
 Target sm_90a() {
   Target target = cuda_target();
   target.arch = "sm_90a";
+  target.shared_bytes = 227 << 10;
   target.compute_units = 132;
   target.l2_bytes = int64_t{50} << 20;
   target.bandwidth = 4.0e12;
@@ -92,6 +92,15 @@ std::string_view name(Api api) {
     case Api::vulkan: return "vulkan";
   }
   TCC_CHECK(false, "Api ", static_cast<int>(api));
+}
+
+int64_t Target::static_shared_bytes() const {
+  constexpr int64_t kCudaStatic = 48 << 10;
+  return api == Api::cuda ? std::min(shared_bytes, kCudaStatic) : shared_bytes;
+}
+
+bool Target::has_matrix_unit(std::string_view unit) const {
+  return std::find(matrix_units.begin(), matrix_units.end(), unit) != matrix_units.end();
 }
 
 std::string Target::id() const {

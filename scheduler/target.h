@@ -25,7 +25,7 @@ struct Target {
   int subgroup_size_min = 32, subgroup_size_max = 32;
   int max_workgroup_size = 1024;  // invocations
   std::array<int64_t, 3> max_grid = {2147483647, 65535, 65535};
-  int64_t shared_bytes = 48 * 1024;             // per workgroup
+  int64_t shared_bytes = 48 * 1024;             // per workgroup, at most
   int64_t max_buffer_bytes = int64_t{1} << 40;  // one allocation
   int64_t push_constant_bytes = 4096;           // vulkan: at least 128; cuda: kernel parameters
   // Analytic model.
@@ -50,6 +50,11 @@ struct Target {
   // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.
   // llvmpipe stops every loop silently beyond it.
   int64_t max_loop_iterations = 0;
+  // Shared memory of arrays that a kernel declares; on CUDA, what is beyond must be asked for at
+  // launch.
+  int64_t static_shared_bytes() const;
+  bool has_matrix_unit(std::string_view unit) const;
+
   bool is_cpu = false;  // a software device: compile and measure alternate
   // What compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8": part of every cache key.
   std::string id() const;

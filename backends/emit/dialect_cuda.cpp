@@ -25,7 +25,12 @@ const Dialect& cuda_dialect() {
     d.vector_load = "((const {word}*){buffer})[{index}]";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
     d.vector_make = "make_uint{words}({values})";
-    d.entry = "extern \"C\" __global__ void __launch_bounds__({workgroup}) {name}({parameters})";
+    d.entry = "extern \"C\" __global__ void __launch_bounds__({workgroup}{resident}) "
+              "{cluster}{name}({parameters})";
+    d.resident = ", {count}";
+    d.cluster = "__cluster_dims__({count}) ";
+    d.map_type = "struct alignas(64) TensorMap {\n  u64 words[16];\n};\n";
+    d.map_parameter = "const __grid_constant__ TensorMap {name}";
     d.block_index = "blockIdx.x + blockIdx.y * gridDim.x";
     d.thread_index = "threadIdx.x";
     d.lane_thread_index = "threadIdx.x";

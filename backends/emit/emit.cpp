@@ -119,10 +119,25 @@ class Unit {
     return text;
   }
 
+  // The buffers, then the tensor maps.
+  std::string entry_parameters() const {
+    std::string text = parameters();
+    for (const sched::TensorMap& map : kernel_.maps) {
+      TCC_CHECK(!d_.map_parameter.empty(), kernel_.name, ": ", d_.name, " has no tensor maps");
+      text += d_.parameter_separator + fill(d_.map_parameter, {{"name", map.name}});
+    }
+    return text;
+  }
+
   std::string entry() const {
+    auto asked = [](const std::string& pattern, int count, int usual) {
+      return count == usual ? "" : fill(pattern, {{"count", std::to_string(count)}});
+    };
     return fill(d_.entry, {{"name", kernel_.name},
                            {"workgroup", std::to_string(kernel_.workgroup)},
-                           {"parameters", parameters()}});
+                           {"resident", asked(d_.resident, kernel_.resident, 0)},
+                           {"cluster", asked(d_.cluster, kernel_.cluster, 1)},
+                           {"parameters", entry_parameters()}});
   }
 
   std::string entry_prefix() const {
@@ -198,6 +213,7 @@ class Unit {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)
         buffers += buffer_name(static_cast<int>(i)) + ", ";
     text += "#define TCC_BUFFERS " + buffers + "\n";
+    if (!kernel_.maps.empty()) text += d_.map_type;
     text += argument_block() + entry_prefix();
     for (const Hook& h : kernel_.hooks) text += "\n" + hook(h);
     return text + "\n" + device_source(d_.name + "/" + kernel_.source + d_.source_ending);

@@ -32,6 +32,10 @@ const char* look_up(void* library, DriverApi& api) {
   if (!api.name) return #name;
   TCC_CUDA_FUNCTIONS(TCC_CUDA_LOOK_UP)
 #undef TCC_CUDA_LOOK_UP
+#define TCC_CUDA_LOOK_UP(name, parameters) \
+  api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name));
+  TCC_CUDA_NEWER_FUNCTIONS(TCC_CUDA_LOOK_UP)
+#undef TCC_CUDA_LOOK_UP
   return nullptr;
 }
 

@@ -82,6 +82,23 @@ enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 };
 
+struct alignas(64) CUtensorMap {
+  uint64_t opaque[16];
+};
+enum CUtensorMapDataType : int {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+  CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+};
+enum CUtensorMapSwizzle : int {
+  CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_32B = 1,
+  CU_TENSOR_MAP_SWIZZLE_64B = 2,
+  CU_TENSOR_MAP_SWIZZLE_128B = 3,
+};
+enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
+
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
@@ -145,10 +162,19 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuEventSynchronize, (CUevent event))                                                          \
   F(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end))
 
+// Of newer drivers: null where the driver has them not.
+#define TCC_CUDA_NEWER_FUNCTIONS(F)                                                            \
+  F(cuTensorMapEncodeTiled,                                                                    \
+    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                \
+     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                       \
+     const uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle,              \
+     CUtensorMapL2promotion promotion, int out_of_bounds))
+
 struct DriverApi {
   // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define TCC_CUDA_MEMBER(name, parameters) CUresult(*name) parameters = nullptr;
   TCC_CUDA_FUNCTIONS(TCC_CUDA_MEMBER)
+  TCC_CUDA_NEWER_FUNCTIONS(TCC_CUDA_MEMBER)
 #undef TCC_CUDA_MEMBER
 
   // "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".

@@ -4,12 +4,14 @@
 #include <cstring>
 
 #include "runtime/cuda/image.h"
+#include "runtime/cuda/tensor_map.h"
 #include "support/error.h"
 
 namespace tcc::runtime::cuda {
 namespace {
 
 constexpr int kMaxArguments = 512;  // 4096 bytes of parameters
+constexpr size_t kMaxMaps = 4;
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
 
 std::array<uint32_t, 3> block_of(const sched::KernelBinary& binary) {
@@ -31,7 +33,8 @@ Function::Function(std::shared_ptr<const Context> context, const sched::Target& 
       block_(block_of(binary)),
       workgroup_(binary.workgroup),
       num_arguments_(binary.num_arguments),
-      shared_bytes_(binary.shared_bytes) {
+      shared_bytes_(binary.shared_bytes),
+      maps_(binary.maps) {
   check_limits(target, binary);
   const ContextScope scope(*context_);
   const CaptureTolerantScope tolerant(*context_);
@@ -67,6 +70,10 @@ void Function::check_limits(const sched::Target& target, const sched::KernelBina
              target.max_grid[i]);
   if (num_arguments_ < 0 || num_arguments_ > kMaxArguments)
     refuse(num_arguments_, " arguments; CUDA allows ", kMaxArguments);
+  if (maps_.size() > kMaxMaps) refuse(maps_.size(), " tensor maps");
+  for (const sched::TensorMap& map : maps_)
+    if (map.argument < 0 || map.argument >= num_arguments_)
+      refuse("a tensor map of argument ", map.argument);
   if (shared_bytes_ < 0 || shared_bytes_ > target.shared_bytes)
     refuse(shared_bytes_, " bytes of shared memory; the device allows ", target.shared_bytes);
   if (binary.subgroup_size != 0 && binary.subgroup_size != target.subgroup_size)
@@ -115,9 +122,14 @@ int Function::attribute(CUfunction_attribute attribute) const {
 
 void Function::launch(std::span<const DeviceAddress> arguments, CUstream stream) const {
   if (grid_[0] == 0 || grid_[1] == 0 || grid_[2] == 0) return;
-  void* parameters[kMaxArguments];
+  void* parameters[kMaxArguments + kMaxMaps];
   for (size_t i = 0; i < arguments.size(); ++i)  // the driver only reads them
     parameters[i] = const_cast<DeviceAddress*>(&arguments[i]);
+  CUtensorMap maps[kMaxMaps];  // copied by the launch, as all parameters are
+  for (size_t i = 0; i < maps_.size(); ++i) {
+    maps[i] = encode(*context_, maps_[i], arguments[static_cast<size_t>(maps_[i].argument)]);
+    parameters[arguments.size() + i] = &maps[i];
+  }
   const CUresult result = context_->api().cuLaunchKernel(
       function_, grid_[0], grid_[1], grid_[2], block_[0], block_[1], block_[2],
       static_cast<unsigned>(shared_bytes_), stream, parameters, nullptr);

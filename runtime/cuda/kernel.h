@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/cuda/context.h"
 #include "runtime/device.h"
@@ -41,6 +42,7 @@ class Function {
   const std::array<uint32_t, 3> grid_, block_;
   const int workgroup_, num_arguments_;
   const int64_t shared_bytes_;
+  const std::vector<sched::TensorMap> maps_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
 };

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/cost.h"
-#include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -26,112 +26,6 @@ int64_t threads_of(const Config& c) {
 int64_t shared_bytes_of(const Config& c, int element) {
   return 2 * c["block_k"] * (c["block_m"] + c["block_n"] + 8) * element;
 }
-
-SymInt clamp_to(const SymInt& value, int64_t size) { return ir::min(value, size - 1); }
-
-class HookWriter {
- public:
-  HookWriter(const Region& region, const ContractionPlan& plan, const Config& config)
-      : region_(region), plan_(plan), config_(config) {}
-
-  // load_a(batch, free, k, out[vector]): `vector` neighbours along k (k counts vectors) or along
-  // the operand's own axis (that counts vectors). Rows and columns past the end repeat the last
-  // one; products past the end of k are zero.
-  Hook load(bool of_a) const {
-    const ContractionPlan::Operand& operand = of_a ? plan_.a : plan_.b;
-    const FlatAxes& free = of_a ? plan_.m : plan_.n;
-    int64_t width = operand.vector;
-    Hook hook;
-    hook.name = of_a ? "load_a" : "load_b";
-    hook.parameters = {
-        {"batch"}, {"at"}, {"k"}, {"out_values", false, plan_.accumulator, width, true}};
-    Inliner inliner(region_);
-    SymInt v = SymInt::axis("v", width);
-    int64_t k_count = operand.along_k ? plan_.k.size() / width : plan_.k.size();
-    int64_t free_count = operand.along_k ? free.size() : free.size() / width;
-    int64_t block = of_a ? config_["block_m"] : config_["block_n"];
-    int64_t padded_free = round_up(free.size(), block) / (operand.along_k ? 1 : width);
-    int64_t padded_k = round_up(plan_.k.size(), config_["block_k"]) / (operand.along_k ? width : 1);
-    SymInt batch = SymInt::axis("batch", plan_.batch.size());
-    SymInt raw_free = SymInt::axis("at", std::max<int64_t>(padded_free, 2));
-    SymInt raw_k = SymInt::axis("k", std::max<int64_t>(padded_k, 2));
-    SymInt f = SymInt::axis(of_a ? "m" : "n", free_count), k = SymInt::axis("kk", k_count);
-    SymInt element_free = operand.along_k ? f : f * width + v;
-    SymInt element_k = operand.along_k ? k * width + v : k;
-    Block body;
-    if (!f.is_const()) body.push_back(let_index(f, clamp_to(raw_free, free_count)));
-    if (!k.is_const()) body.push_back(let_index(k, clamp_to(raw_k, k_count)));
-    Expr value = operand_element(inliner, region_, plan_, of_a, batch, element_free, element_k);
-    Sink sink;
-    sink.array = "out_values";
-    sink.offset = v;
-    sink.value = value;
-    append(body, vectorize({sink}, v, inliner));
-    if (padded_k > k_count) {
-      Block zeros = {
-          loop(v, {set_element("out_values", v, ir::constant(plan_.accumulator, 0))}, true)};
-      hook.body = {branch(ir::index_less(raw_k, k_count), std::move(body), std::move(zeros))};
-    } else {
-      hook.body = std::move(body);
-    }
-    return hook;
-  }
-
-  // epilogue(batch, row, segment, acc[segment width]): stores one row segment.
-  Hook epilogue() const {
-    int64_t width = segment();
-    int64_t m_size = plan_.m.size(), n_size = plan_.n.size();
-    Hook hook;
-    hook.name = "epilogue";
-    hook.parameters = {
-        {"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
-    SymInt batch = SymInt::axis("batch", plan_.batch.size());
-    SymInt raw_row =
-        SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, config_["block_m"])));
-    SymInt raw_part =
-        SymInt::axis("part", std::max<int64_t>(2, round_up(n_size, config_["block_n"]) / width));
-    SymInt row = SymInt::axis("m", m_size);
-    SymInt v = SymInt::axis("v", width);
-    Expr row_inside = ir::index_less(raw_row, m_size);
-    Inliner inliner(region_);
-    auto store_at = [&](const SymInt& col, const SymInt& lane) {
-      std::vector<Sink> sinks;
-      Expr acc = ir::element("acc", plan_.accumulator, v);
-      for (const Stored& s : stored_elements(inliner, region_, plan_, acc, batch, row, col))
-        sinks.push_back({s.buffer, "", s.offset, s.value});
-      return vectorize(sinks, lane, inliner);
-    };
-    Block body;
-    if (!row.is_const()) body.push_back(let_index(row, raw_row));
-    std::vector<Expr> guards = {row_inside};
-    if (n_size % width == 0) {
-      SymInt part = SymInt::axis("n", n_size / width);
-      guards.push_back(ir::index_less(raw_part, n_size / width));
-      if (!part.is_const()) body.push_back(let_index(part, raw_part));
-      append(body, store_at(part * width + v, v));
-    } else {
-      SymInt col = SymInt::axis("n", n_size);
-      Block lane;
-      if (!col.is_const()) lane.push_back(let_index(col, raw_part * width + v));
-      append(lane, store_at(col, 0));
-      body.push_back(
-          loop(v, {branch(ir::index_less(raw_part * width + v, n_size), std::move(lane))}, true));
-    }
-    Expr guard = ir::all_of(guards);
-    hook.body =
-        guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
-    return hook;
-  }
-
-  // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
-  // segments hit all banks.
-  int64_t segment() const { return std::min<int64_t>(config_["thread_n"], 4); }
-
- private:
-  const Region& region_;
-  const ContractionPlan& plan_;
-  const Config& config_;
-};
 
 class ContractionTemplate : public Template {
  public:
@@ -159,7 +53,7 @@ class ContractionTemplate : public Template {
                   threads_of(c) >= 32 && threads_of(c) <= max;
          }},
         {"the tiles fit into shared memory",
-         [plan, bytes = target.shared_bytes](const Config& c) {
+         [plan, bytes = target.static_shared_bytes()](const Config& c) {
            return shared_bytes_of(c, size_bytes(plan.accumulator)) <= bytes;
          }},
         {"tiles are made of whole vectors",
@@ -289,7 +183,11 @@ class ContractionTemplate : public Template {
   Kernel lower(const Region& region, const Config& config, const Target&) const override {
     ContractionPlan plan = *plan_contraction(region);
     Kernel kernel = start_kernel(region);
-    HookWriter writer(region, plan, config);
+    // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
+    // segments hit all banks.
+    const ContractionTile tile{config["block_m"], config["block_n"], config["block_k"],
+                               std::min<int64_t>(config["thread_n"], 4)};
+    const ContractionHooks hooks(region, plan, tile);
     int64_t m = plan.m.size(), n = plan.n.size(), k = plan.k.size(), batch = plan.batch.size();
     kernel.source = "contraction";
     kernel.workgroup = static_cast<int>(threads_of(config));
@@ -314,10 +212,10 @@ class ContractionTemplate : public Template {
     define("A_ALONG_K", plan.a.along_k);
     define("B_VECTOR", plan.b.vector);
     define("B_ALONG_K", plan.b.along_k);
-    define("SEGMENT", writer.segment());
+    define("SEGMENT", tile.segment);
     // 0: never. Else the number of k tiles after which partial sums join the total.
     define("FOLD_TILES", plan.fold && k > kFold ? kFold / config["block_k"] : 0);
-    kernel.hooks = {writer.load(true), writer.load(false), writer.epilogue()};
+    kernel.hooks = {hooks.load(true, "load_a"), hooks.load(false, "load_b"), hooks.epilogue()};
     return kernel;
   }
 };

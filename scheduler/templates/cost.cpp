@@ -66,7 +66,7 @@ class GpuModel {
     double n = std::min(kWorkgroupsPerUnit, std::floor(target_.max_threads_per_unit / threads));
     n = std::min(n, std::floor(target_.registers_per_unit / (registers * threads)));
     if (cost_.shared_bytes > 0) {
-      const double shared = kSharedPerUnit * static_cast<double>(target_.shared_bytes);
+      const double shared = kSharedPerUnit * static_cast<double>(target_.static_shared_bytes());
       n = std::min(n, std::floor(shared / cost_.shared_bytes));
     }
     // A workgroup that is legal runs, if need be with registers in memory.

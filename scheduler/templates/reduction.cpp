@@ -323,7 +323,7 @@ class Reduction : public Template {
         {"a kept row fits into registers",
          [plan](const Config& c) { return c["keep"] == 0 || per_thread(plan, c) <= kMaxCached; }},
         {"shared memory",
-         [bytes = target.shared_bytes](const Config& c) {
+         [bytes = target.static_shared_bytes()](const Config& c) {
            return c["row_threads"] * c["rows"] * 16 <= bytes;
          }},
     };

@@ -98,7 +98,7 @@ class Transpose : public Template {
          }},
         {"no more rows than the tile has", [](const Config& c) { return c["rows"] <= c["tile"]; }},
         {"the tiles fit into shared memory",
-         [staged, bytes = target.shared_bytes](const Config& c) {
+         [staged, bytes = target.static_shared_bytes()](const Config& c) {
            return staged * c["tile"] * (c["tile"] + 1) * 8 <= bytes;
          }},
     };

@@ -1,0 +1,37 @@
+// The hooks of the contraction device sources: what a region adds to their loops. Index maps,
+// prologues, bounds and the epilogue are kernel IR, printed by the emitter of any target.
+#pragma once
+
+#include "scheduler/kernel.h"
+#include "scheduler/templates/contraction_plan.h"
+
+namespace tcc::sched {
+
+// What a device source asks its hooks for.
+struct ContractionTile {
+  int64_t block_m = 1, block_n = 1, block_k = 1;  // indices reach up to the next multiple of these
+  int64_t segment = 1;                            // neighbouring columns that the epilogue gets
+};
+
+class ContractionHooks {
+ public:
+  // All three must outlive the hooks' making.
+  ContractionHooks(const Region& region, const ContractionPlan& plan, const ContractionTile& tile)
+      : region_(region), plan_(plan), tile_(tile) {}
+
+  // `name`(batch, at, k, out_values[vector]): `vector` neighbours of the plan's operand A or B, as
+  // the accumulator's type, along k (then k counts vectors) or along the operand's own axis (then
+  // `at` does). Rows and columns past the end repeat the last one; products past the end of k are
+  // zero.
+  Hook load(bool of_a, std::string name) const;
+
+  // epilogue(batch, row, part, acc[segment]): stores one row segment; `part` counts segments.
+  Hook epilogue() const;
+
+ private:
+  const Region& region_;
+  const ContractionPlan& plan_;
+  const ContractionTile& tile_;
+};
+
+}  // namespace tcc::sched

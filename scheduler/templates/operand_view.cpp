@@ -1,0 +1,97 @@
+#include "scheduler/templates/operand_view.h"
+
+#include "scheduler/templates/common.h"
+
+namespace tcc::sched {
+namespace {
+
+struct Axes {
+  std::vector<SymInt> atoms;  // one per extent, outermost first
+  SymInt flat;
+};
+
+Axes make_axes(const std::string& stem, const FlatAxes& list) {
+  Axes axes;
+  for (size_t i = 0; i < list.extents.size(); ++i) {
+    axes.atoms.push_back(SymInt::axis(stem + std::to_string(i), list.extents[i]));
+    axes.flat = axes.flat * list.extents[i] + axes.atoms.back();
+  }
+  return axes;
+}
+
+// The stride of the flat axis, where the single ones compose; 0 for an axis of extent 1.
+std::optional<int64_t> flat_stride(const SymInt& offset, const Axes& axes, const FlatAxes& list) {
+  int64_t stride = 0, expected = 0;
+  for (size_t i = list.extents.size(); i-- > 0;) {
+    const int64_t own = coefficient(offset, axes.atoms[i]);
+    if (own < 0) return std::nullopt;
+    if (i + 1 == list.extents.size())
+      stride = own;
+    else if (own != expected)
+      return std::nullopt;
+    expected = own * list.extents[i];
+  }
+  return stride;
+}
+
+bool is_sum_of(const SymInt& offset, size_t atoms) {
+  size_t linear = 0;
+  for (const auto& term : offset.terms()) {
+    if (term.atoms.size() != 1 || term.atoms[0]->kind != ir::Atom::Kind::axis) return false;
+    ++linear;
+  }
+  return linear <= atoms;
+}
+
+}  // namespace
+
+bool OperandView::aligned(int64_t bytes, int64_t other_stride) const {
+  const int64_t elements = bytes / size_bytes(dtype);
+  if (offset % elements != 0 || other_stride % elements != 0) return false;
+  for (const BatchAxis& axis : batch)
+    if (axis.stride % elements != 0) return false;
+  return true;
+}
+
+std::optional<OperandView> operand_view(const Region& region, const ContractionPlan& plan,
+                                        bool of_a) {
+  const FlatAxes& free_list = of_a ? plan.m : plan.n;
+  const Axes batch = make_axes("b", plan.batch), free = make_axes("f", free_list),
+             k = make_axes("k", plan.k);
+  Inliner inliner(region);
+  const Expr value =
+      operand_element(inliner, region, plan, of_a, batch.flat, free.flat, k.flat);
+  if (value->kind != ir::ExprNode::Kind::load) return std::nullopt;
+  const SymInt& offset = value->index;
+  if (!is_sum_of(offset, batch.atoms.size() + free.atoms.size() + k.atoms.size()))
+    return std::nullopt;
+  const auto free_stride = flat_stride(offset, free, free_list),
+             k_stride = flat_stride(offset, k, plan.k);
+  if (!free_stride || !k_stride) return std::nullopt;
+
+  OperandView view;
+  view.buffer = value->buffer;
+  view.dtype = value->stored;
+  view.offset = offset.constant();
+  view.free_stride = *free_stride;
+  view.k_stride = *k_stride;
+  int64_t inside = plan.batch.size();
+  for (size_t i = 0; i < batch.atoms.size(); ++i) {
+    const int64_t extent = plan.batch.extents[i], stride = coefficient(offset, batch.atoms[i]);
+    inside /= extent;
+    if (stride < 0) return std::nullopt;
+    if (stride == 0) continue;
+    // Joined with the axis outside it where the two are one.
+    if (!view.batch.empty()) {
+      OperandView::BatchAxis& outer = view.batch.back();
+      if (outer.stride == stride * extent && outer.inside == inside * extent) {
+        outer = {outer.extent * extent, stride, inside};
+        continue;
+      }
+    }
+    view.batch.push_back({extent, stride, inside});
+  }
+  return view;
+}
+
+}  // namespace tcc::sched

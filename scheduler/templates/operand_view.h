@@ -1,0 +1,35 @@
+// A contraction's operand as it lies in memory, where that is an affine view of one buffer: what
+// the copy engine and asynchronous copies need to load tiles of it without a thread's help.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/templates/contraction_plan.h"
+
+namespace tcc::sched {
+
+// Element (batch, free, k) lies at offset + free * free_stride + k * k_stride + the batch axes'
+// coordinates times their strides; all in elements.
+struct OperandView {
+  int buffer = 0;  // the kernel's slot
+  DType dtype = DType::bf16;
+  int64_t offset = 0, free_stride = 0, k_stride = 0;
+  // The flat batch index's coordinate along an axis is batch / inside % extent; outermost first.
+  // Axes along which the operand does not move are left out.
+  struct BatchAxis {
+    int64_t extent, stride, inside;
+  };
+  std::vector<BatchAxis> batch;
+
+  // Whether rows of `bytes` bytes can be read whole: every stride but `along`'s is a multiple, and
+  // so is the offset. `along` is the stride that is 1.
+  bool aligned(int64_t bytes, int64_t other_stride) const;
+};
+
+// Nothing where the operand is computed (a prologue, a convolution's padding) or its axes do not
+// flatten to one stride each.
+std::optional<OperandView> operand_view(const Region& region, const ContractionPlan& plan,
+                                        bool of_a);
+
+}  // namespace tcc::sched
