@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <sstream>
 
 #include "support/error.h"
 
@@ -24,6 +26,24 @@ std::string device_source(std::string_view path) {
   for (const EmbeddedFile& file : embedded_device_files())
     if (file.path == path) return std::string(file.text);
   throw InternalError(str("no device source file ", path, " is embedded"));
+}
+
+std::string device_source_with_includes(std::string_view path) {
+  constexpr std::string_view kInclude = "#include \"";
+  const std::string folder(path.substr(0, path.rfind('/') + 1));
+  std::istringstream lines(device_source(path));
+  std::set<std::string> included;
+  std::string text, line;
+  while (std::getline(lines, line)) {
+    if (!line.starts_with(kInclude)) {
+      text += line + "\n";
+      continue;
+    }
+    const size_t end = line.find('"', kInclude.size());
+    const std::string name = folder + line.substr(kInclude.size(), end - kInclude.size());
+    if (included.insert(name).second) text += device_source(name);
+  }
+  return text;
 }
 
 std::vector<std::string_view> device_source_paths() {

@@ -14,6 +14,10 @@ namespace tcc::backends {
 // the file, InternalError when no such file was embedded.
 std::string device_source(std::string_view path);
 
+// The same with its lines `#include "NAME"` replaced by the files of its folder that they name, each
+// once.
+std::string device_source_with_includes(std::string_view path);
+
 // The paths of all embedded files, sorted.
 std::vector<std::string_view> device_source_paths();
 

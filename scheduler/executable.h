@@ -25,10 +25,10 @@ struct KernelBinary {
   int workgroup = 1;                          // threads
   std::array<uint32_t, 3> block = {0, 0, 0};  // their shape (cuda); zeros: {workgroup, 1, 1}
   std::array<uint32_t, 3> grid = {1, 1, 1};
-  int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
-  int num_arguments = 0;     // buffers
+  int64_t shared_bytes = 0;     // dynamic shared memory (cuda)
+  int num_arguments = 0;        // buffers
   std::vector<TensorMap> maps;  // parameters after the buffers (cuda)
-  int subgroup_size = 0;     // required, 0: any (vulkan)
+  int subgroup_size = 0;        // required, 0: any (vulkan)
   // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of
   // them.
   bool argument_table = false;

@@ -63,7 +63,10 @@ int64_t choose_parts(const Node& node, const Target& target, const Plan& plan,
   const Node* self = &node;
   site.kind = "split_k";
   site.key = subgraph.key({&self, 1});
-  site.default_choice = default_parts(extents, target, site.alternatives);
+  // Kernels on wgmma split k among the workgroups of a cluster, without memory in between.
+  const bool within_kernel =
+      target.has_matrix_unit("wgmma") && is_low_precision(node.inputs[0]->dtype());
+  site.default_choice = within_kernel ? 1 : default_parts(extents, target, site.alternatives);
   site.description = str("matmul of ", extents.m, " x ", extents.n, " x ", extents.k, " ",
                          name(node.inputs[0]->dtype()), ": parts of K");
   return plan.choose(site);

@@ -25,8 +25,9 @@ const Dialect& cuda_dialect() {
     d.vector_load = "((const {word}*){buffer})[{index}]";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
     d.vector_make = "make_uint{words}({values})";
-    d.entry = "extern \"C\" __global__ void __launch_bounds__({workgroup}{resident}) "
-              "{cluster}{name}({parameters})";
+    d.entry =
+        "extern \"C\" __global__ void __launch_bounds__({workgroup}{resident}) "
+        "{cluster}{name}({parameters})";
     d.resident = ", {count}";
     d.cluster = "__cluster_dims__({count}) ";
     d.map_type = "struct alignas(64) TensorMap {\n  u64 words[16];\n};\n";

@@ -216,7 +216,8 @@ class Unit {
     if (!kernel_.maps.empty()) text += d_.map_type;
     text += argument_block() + entry_prefix();
     for (const Hook& h : kernel_.hooks) text += "\n" + hook(h);
-    return text + "\n" + device_source(d_.name + "/" + kernel_.source + d_.source_ending);
+    return text + "\n" +
+           device_source_with_includes(d_.name + "/" + kernel_.source + d_.source_ending);
   }
 
   const Kernel& kernel_;

@@ -34,9 +34,9 @@ CUtensorMapSwizzle swizzle_of(const sched::TensorMap& map) {
 
 CUtensorMap encode(const Context& context, const sched::TensorMap& map, DeviceAddress address) {
   const size_t rank = map.dims.size();
-  TCC_CHECK(rank >= 1 && rank <= kMaxRank && map.strides.size() + 1 == rank &&
-                map.box.size() == rank,
-            map.name, ": a map of rank ", rank);
+  TCC_CHECK(
+      rank >= 1 && rank <= kMaxRank && map.strides.size() + 1 == rank && map.box.size() == rank,
+      map.name, ": a map of rank ", rank);
   if (!context.api().cuTensorMapEncodeTiled)
     fail_device(context.name(), ": the driver has no cuTensorMapEncodeTiled; update it (CUDA 12)");
   std::array<uint64_t, kMaxRank> dims{}, strides{};
@@ -55,8 +55,10 @@ CUtensorMap encode(const Context& context, const sched::TensorMap& map, DeviceAd
       dims.data(), strides.data(), box.data(), steps.data(), 0, swizzle_of(map),
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 0);
   if (result != CUDA_SUCCESS)
-    context.check(result, str("cuTensorMapEncodeTiled of ", map.name, " (a buffer's address must "
-                              "be a multiple of 16 bytes)").c_str());
+    context.check(result, str("cuTensorMapEncodeTiled of ", map.name,
+                              " (a buffer's address must "
+                              "be a multiple of 16 bytes)")
+                              .c_str());
   return encoded;
 }
 

@@ -36,5 +36,6 @@ const Template& transpose_template();
 const Template& reduction_template();
 const Template& scan_template();
 const Template& contraction_template();
+const Template& gemm_sm90_template();
 
 }  // namespace tcc::sched

@@ -58,11 +58,9 @@ Hook ContractionHooks::epilogue() const {
   int64_t m_size = plan_.m.size(), n_size = plan_.n.size();
   Hook hook;
   hook.name = "epilogue";
-  hook.parameters = {
-      {"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
+  hook.parameters = {{"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
   SymInt batch = SymInt::axis("batch", plan_.batch.size());
-  SymInt raw_row =
-      SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, tile_.block_m)));
+  SymInt raw_row = SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, tile_.block_m)));
   SymInt raw_part =
       SymInt::axis("part", std::max<int64_t>(2, round_up(n_size, tile_.block_n) / width));
   SymInt row = SymInt::axis("m", m_size);

@@ -40,6 +40,17 @@ TEST(DeviceSource, UnknownPathIsAnInternalError) {
   EXPECT_THROW(device_source("cuda/no_such_file.cu"), InternalError);
 }
 
+TEST(DeviceSource, IncludesFilesOfItsFolderOnce) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "tcc_device_include_test";
+  fs::create_directories(folder / "cuda");
+  std::ofstream(folder / "cuda/part.cuh") << "part\n";
+  std::ofstream(folder / "cuda/whole.cu") << "#include \"part.cuh\"\n#include \"part.cuh\"\nrest\n";
+  ::setenv("TCC_DEVICE_DIR", folder.c_str(), 1);
+  EXPECT_EQ(device_source_with_includes("cuda/whole.cu"), "part\nrest\n");
+  ::unsetenv("TCC_DEVICE_DIR");
+  fs::remove_all(folder);
+}
+
 TEST(DeviceSource, EnvironmentReplacesTheEmbeddedFiles) {
   const fs::path folder = fs::path(::testing::TempDir()) / "tcc_device_source_test";
   fs::create_directories(folder / "cuda");

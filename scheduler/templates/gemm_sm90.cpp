@@ -1,0 +1,362 @@
+// Contractions on the matrix units of sm_90a (wgmma, TMA): the loops are
+// backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/contraction_hooks.h"
+#include "scheduler/templates/cost.h"
+#include "scheduler/templates/matrix_operand.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using Load = MatrixOperand::Load;
+
+constexpr int64_t kSegment = 8;      // columns that the epilogue gets at once
+constexpr int64_t kLineBytes = 128;  // of k in a tile: a row of the swizzle
+constexpr int64_t kMostStages = 12;
+constexpr int64_t kThreads = 128;  // of a warpgroup
+// Partial sums of 16-bit products are exact enough for f32 results only over this much of k: the
+// matrix unit's sums are truncated, not rounded.
+constexpr int64_t kExactSum = 256;
+// Below these the FMA units are as fast, and compile faster.
+constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
+
+// A region as the kernel sees it.
+struct Gemm {
+  ContractionPlan plan;
+  MatrixOperand a, b;  // the plan's
+  DType dtype = DType::bf16;
+  int64_t line() const { return kLineBytes / size_bytes(dtype); }  // elements of k in a tile
+  int64_t k_tiles() const { return ceil_div(plan.k.size(), line()); }
+};
+
+// What this source can load as it is; the rest is computed.
+void restrict(MatrixOperand& operand) {
+  const bool tiles = operand.load == Load::tiles &&
+                     (operand.major_k || operand.dtype != DType::f32) &&
+                     operand.view.batch.size() <= 3;
+  const bool rows = operand.load == Load::rows && operand.major_k;
+  if (!tiles && !rows) operand.load = Load::computed;
+  if (operand.dtype == DType::f32) operand.major_k = true;
+}
+
+std::optional<Gemm> plan_gemm(const Region& region, const Target& target) {
+  if (!target.has_matrix_unit("wgmma")) return std::nullopt;
+  std::optional<ContractionPlan> plan = plan_contraction(region);
+  if (!plan || plan->accumulator != DType::f32) return std::nullopt;
+  const auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
+  if (!a || !b || a->dtype != b->dtype) return std::nullopt;
+  const int64_t k = plan->k.size();
+  if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
+    return std::nullopt;
+  if (plan->fold && a->dtype != DType::f32 && k > kExactSum) return std::nullopt;
+  Gemm gemm{*std::move(plan), *a, *b, a->dtype};
+  restrict(gemm.a);
+  restrict(gemm.b);
+  return gemm;
+}
+
+// The sides of the kernel: with `swapped`, its rows are the plan's columns.
+struct Sides {
+  const MatrixOperand &a, &b;
+  int64_t m, n;
+};
+Sides sides(const Gemm& gemm, bool swapped) {
+  const int64_t m = gemm.plan.m.size(), n = gemm.plan.n.size();
+  return swapped ? Sides{gemm.b, gemm.a, n, m} : Sides{gemm.a, gemm.b, m, n};
+}
+
+// What the launch needs, all that the device source derives from its defines included.
+struct Shape {
+  explicit Shape(const Gemm& gemm, const Config& c)
+      : block_m(c["block_m"]),
+        block_n(c["block_n"]),
+        groups(c["groups"]),
+        pingpong(c["pingpong"]),
+        cluster_m(c["cluster_m"]),
+        cluster_n(c["cluster_n"]),
+        split_k(c["split_k"]),
+        swapped(c["swapped"]),
+        side(sides(gemm, swapped)),
+        computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
+        tiles_m(ceil_div(side.m, block_m * cluster_m)),
+        tiles_n(ceil_div(side.n, block_n * cluster_n)),
+        batches(gemm.plan.batch.size()) {
+    const int64_t columns = side.b.major_k ? block_n : round_up(block_n, 64);
+    stage_bytes = (block_m + columns) * kLineBytes;
+    int64_t chunk = 8;
+    while (chunk < 64 && block_n % (2 * chunk) == 0) chunk *= 2;
+    fixed_bytes =
+        1024 + groups * 4 * 64 * chunk + 16 * kMostStages + (split_k > 1 ? 64 * groups : 0);
+  }
+
+  int64_t cluster() const { return cluster_m * cluster_n * split_k; }
+  // 64-row products of one group, and accumulators of one thread.
+  int64_t slabs() const { return block_m / 64 / (pingpong ? 1 : groups); }
+  int64_t accumulators() const { return slabs() * block_n / 2; }
+  int64_t stages(const Target& target) const {
+    return std::min(kMostStages, (target.shared_bytes - fixed_bytes) / stage_bytes);
+  }
+  int64_t shared_bytes(const Target& target) const {
+    return fixed_bytes + stages(target) * stage_bytes;
+  }
+  // Clusters' worth of tiles.
+  int64_t tiles() const { return batches * tiles_m * tiles_n; }
+
+  int64_t block_m, block_n, groups, pingpong, cluster_m, cluster_n, split_k, swapped;
+  Sides side;
+  bool computed;
+  int64_t tiles_m, tiles_n, batches;
+  int64_t stage_bytes = 0, fixed_bytes = 0;
+};
+
+bool legal_groups(const Shape& s) {
+  if (s.pingpong) return s.groups == 2 && s.split_k == 1 && s.block_m <= 128 && s.block_m % 64 == 0;
+  return s.block_m % (64 * s.groups) == 0 && s.slabs() <= 2;
+}
+
+// Registers that are left of a thread's share for accumulators.
+bool fits_registers(const Shape& s) {
+  const int64_t most = s.groups == 3 ? 96 : s.computed && s.groups == 2 ? 128 : 160;
+  return s.accumulators() <= most;
+}
+
+bool legal_cluster(const Gemm& gemm, const Shape& s) {
+  const bool multicast = s.cluster_m * s.cluster_n > 1;
+  if (multicast && (s.split_k > 1 || s.cluster() > 4)) return false;
+  if (s.cluster_n > 1 && (s.side.a.load != Load::tiles || s.block_m / s.cluster_n % 8 != 0))
+    return false;
+  if (s.cluster_m > 1 && (s.side.b.load != Load::tiles || s.block_n / s.cluster_m % 8 != 0))
+    return false;
+  return s.split_k <= gemm.k_tiles();
+}
+
+// Seconds of one launch: rounds of tiles on all units, each as long as what it needs most.
+double predict(const Gemm& gemm, const Config& config, const Target& target, double bytes,
+               double epilogue_slots) {
+  constexpr double kCacheBytes = 36;    // a cycle, that one unit draws from the last-level cache
+  constexpr double kSharedBytes = 128;  // a cycle, of shared memory
+  constexpr double kFill = 1500;        // cycles until the first tile is there
+  constexpr double kUnitShare = 2.5;    // of the fair share of memory bandwidth, that a unit draws
+  constexpr double kLaunch = 2e-6;
+  const Shape s(gemm, config);
+  const double units = target.compute_units;
+  const double clock = target.flops_f32 / (2 * 128 * units);
+  const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
+  // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
+  const double product = m * n / 32 * (gemm.dtype == DType::f32 ? 1 : 1);
+  const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
+  const double cached =
+      (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
+      kCacheBytes;
+  // Threads that load: index arithmetic and stores, of about two instructions an element.
+  const double loading = s.computed ? (m + n) * static_cast<double>(gemm.line()) / 64 : 0;
+  const double k_tile = std::max({product, shared, cached, loading});
+  const auto k_tiles = static_cast<double>(ceil_div(gemm.k_tiles(), s.split_k));
+  // Staged through shared memory, then the hook: four schedulers issue a warp's instruction a
+  // cycle.
+  const double hook = m * n * epilogue_slots / (32 * 4 * (s.pingpong ? 0.5 : 1));
+  const double epilogue = 500 + m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) + hook;
+  const double multiply = k_tiles * k_tile;
+  const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
+  const double rounds = std::ceil(workgroups / units);
+  double cycles = kFill + rounds * multiply;
+  cycles +=
+      s.pingpong ? epilogue + (rounds - 1) * std::max(0.0, epilogue - multiply) : rounds * epilogue;
+  const double drawn = std::min(1.0, workgroups * kUnitShare / units);
+  return kLaunch + std::max(cycles / clock, bytes / (target.bandwidth * drawn));
+}
+
+TensorMap tensor_map(const Gemm& gemm, const MatrixOperand& operand, bool of_a, int64_t rows,
+                     int64_t share, std::string name) {
+  const OperandView& view = operand.view;
+  const int64_t free = (of_a ? gemm.plan.m : gemm.plan.n).size(), k = gemm.plan.k.size();
+  const int64_t element = size_bytes(view.dtype);
+  TensorMap map;
+  map.name = std::move(name);
+  map.argument = view.buffer;
+  map.dtype = view.dtype;
+  map.offset = view.offset;
+  auto add = [&](int64_t extent, int64_t stride, int64_t box) {
+    if (!map.dims.empty()) map.strides.push_back(std::max<int64_t>(16, stride * element));
+    map.dims.push_back(extent);
+    map.box.push_back(static_cast<int>(box));
+  };
+  if (operand.major_k) {
+    const int64_t slice = rows / share;
+    add(k, 1, gemm.line());
+    add(free, view.free_stride, slice > 256 ? slice / 2 : slice);
+  } else {
+    add(free, 1, 64);
+    add(k, view.k_stride, 64 / share);
+  }
+  for (size_t i = view.batch.size(); i-- > 0;) add(view.batch[i].extent, view.batch[i].stride, 1);
+  return map;
+}
+
+class GemmSm90Template : public Template {
+ public:
+  std::string_view name() const override { return "gemm_sm90"; }
+  int version() const override { return 1; }
+
+  bool accepts(const Region& region, const Target& target) const override {
+    return plan_gemm(region, target).has_value();
+  }
+
+  ConfigSpace space(const Region& region, const Target& target) const override {
+    const Gemm gemm = *plan_gemm(region, target);
+    ConfigSpace space;
+    space.parameters = {
+        {"block_m", {64, 128, 192, 256}, "rows of a tile"},
+        {"block_n", {8, 16, 32, 64, 96, 128, 160, 192, 224, 256}, "columns of a tile"},
+        {"groups", {1, 2, 3}, "warpgroups that multiply"},
+        {"pingpong", {0, 1}, "whether each of two groups has tiles of its own"},
+        {"cluster_m", {1, 2}, "tiles of a cluster that share columns"},
+        {"cluster_n", {1, 2}, "tiles of a cluster that share rows"},
+        {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
+        {"band", {1, 4, 8, 16}, "rows of clusters that are walked together"},
+        {"swapped", {0, 1}, "whether the tile's rows are the result's columns"},
+    };
+    auto holds = [gemm](auto test) {
+      return [gemm, test](const Config& c) { return test(Shape(gemm, c)); };
+    };
+    space.constraints = {
+        {"groups have 64 or 128 rows", holds(legal_groups)},
+        {"accumulators fit into registers", holds(fits_registers)},
+        {"two stages or more fit into shared memory",
+         holds([target](const Shape& s) { return s.stages(target) >= 2; })},
+        {"clusters share copied tiles, or split k",
+         holds([gemm](const Shape& s) { return legal_cluster(gemm, s); })},
+        {"no more rows in a band than there are",
+         [gemm](const Config& c) {
+           return c["band"] == 1 || c["band"] < 2 * Shape(gemm, c).tiles_m;
+         }},
+    };
+    return space;
+  }
+
+  Config default_config(const Region& region, const Target& target) const override {
+    struct Candidate {
+      int64_t block_m, block_n, groups, pingpong, cluster_m, cluster_n;
+    };
+    static constexpr Candidate kCandidates[] = {
+        {128, 256, 2, 0, 2, 1}, {128, 256, 2, 0, 1, 1}, {256, 128, 2, 0, 1, 2},
+        {128, 192, 2, 0, 2, 1}, {128, 192, 2, 0, 1, 1}, {256, 128, 2, 0, 1, 1},
+        {128, 128, 2, 1, 2, 1}, {128, 128, 2, 1, 1, 1}, {64, 256, 2, 1, 2, 1},
+        {64, 256, 2, 1, 1, 1},  {64, 192, 2, 1, 1, 1},  {128, 160, 2, 0, 1, 1},
+        {128, 128, 2, 0, 1, 1}, {128, 96, 2, 0, 1, 1},  {128, 64, 2, 0, 1, 1},
+        {64, 128, 1, 0, 1, 1},  {64, 64, 1, 0, 1, 1},   {128, 32, 2, 0, 1, 1},
+        {64, 32, 1, 0, 1, 1},   {128, 16, 2, 0, 1, 1},  {64, 16, 1, 0, 1, 1},
+        {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},
+    };
+    const CostModel cost = cost_model(region, target);
+    const ConfigSpace legal = space(region, target);
+    Config best;
+    double best_cost = 0;
+    for (const Candidate& c : kCandidates)
+      for (int64_t swapped : {0, 1})
+        for (int64_t split : {1, 2, 4, 8}) {
+          Config config{{"block_m", c.block_m},     {"block_n", c.block_n},
+                        {"groups", c.groups},       {"pingpong", c.pingpong},
+                        {"cluster_m", c.cluster_m}, {"cluster_n", c.cluster_n},
+                        {"split_k", split},         {"band", 8},
+                        {"swapped", swapped}};
+          if (!legal.violation(config).empty()) config.set("band", 1);
+          if (!legal.violation(config).empty()) continue;
+          const double seconds = cost(config);
+          if (!best.values().empty() && seconds >= best_cost) continue;
+          best = config;
+          best_cost = seconds;
+        }
+    TCC_CHECK(!best.values().empty(), "no legal config on ", target.id());
+    return best;
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const Gemm gemm = *plan_gemm(region, target);
+    const auto elements =
+        static_cast<double>(gemm.plan.batch.size() * gemm.plan.m.size() * gemm.plan.n.size());
+    // What the region does besides its products, for each element of the result, and storing.
+    const double slots = 8 + region_arithmetic(region) / elements;
+    return [gemm, target, slots, bytes = region_bytes(region)](const Config& config) {
+      return predict(gemm, config, target, bytes, slots);
+    };
+  }
+
+  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
+    const Gemm gemm = *plan_gemm(region, target);
+    const ContractionPlan& plan = gemm.plan;
+    const Shape s(gemm, config);
+    Kernel kernel = start_kernel(region);
+    kernel.source = "gemm_sm90";
+    kernel.workgroup = static_cast<int>(kThreads * (1 + s.groups));
+    kernel.cluster = static_cast<int>(s.cluster());
+    kernel.resident = 1;
+    const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
+    kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
+    kernel.shared_bytes = s.shared_bytes(target);
+    kernel.flops = 2.0 * static_cast<double>(s.batches) * static_cast<double>(s.side.m) *
+                   static_cast<double>(s.side.n) * static_cast<double>(plan.k.size());
+    auto define = [&](std::string name, int64_t value) {
+      kernel.defines.push_back({std::move(name), std::to_string(value)});
+    };
+    define("OPERANDS", gemm.dtype == DType::bf16 ? 0 : gemm.dtype == DType::f16 ? 1 : 2);
+    define("SIZE_M", s.side.m);
+    define("SIZE_N", s.side.n);
+    define("SIZE_K", plan.k.size());
+    define("BATCHES", s.batches);
+    for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
+                             {"BLOCK_N", "block_n"},
+                             {"GROUPS", "groups"},
+                             {"PINGPONG", "pingpong"},
+                             {"CLUSTER_M", "cluster_m"},
+                             {"CLUSTER_N", "cluster_n"},
+                             {"SPLIT_K", "split_k"},
+                             {"BAND", "band"},
+                             {"SWAPPED", "swapped"}})
+      define(name, config[key]);
+    define("STAGES", s.stages(target));
+    const ContractionTile tile{s.swapped ? s.block_n * s.cluster_n : s.block_m * s.cluster_m,
+                               s.swapped ? s.block_m * s.cluster_m : s.block_n * s.cluster_n,
+                               gemm.line(), kSegment};
+    const ContractionHooks hooks(region, plan, tile);
+    for (const bool first : {true, false}) {
+      const bool of_a = first != static_cast<bool>(s.swapped);
+      const MatrixOperand& operand = first ? s.side.a : s.side.b;
+      const std::string side = first ? "A" : "B", lower_side = first ? "a" : "b";
+      define(side + "_LOAD", static_cast<int64_t>(operand.load));
+      define(side + "_MAJOR_K", operand.major_k);
+      if (operand.load == Load::tiles) {
+        kernel.maps.push_back(tensor_map(gemm, operand, of_a, first ? s.block_m : s.block_n,
+                                         first ? s.cluster_n : s.cluster_m, "map_" + lower_side));
+        define(side + "_RANK", static_cast<int64_t>(kernel.maps.back().dims.size()));
+        if (!operand.view.batch.empty())
+          kernel.hooks.push_back(batch_hook(operand, plan, "batch_" + lower_side));
+      } else if (operand.load == Load::rows) {
+        kernel.defines.push_back({side + "_BUFFER", "b" + std::to_string(operand.view.buffer)});
+        kernel.hooks.push_back(line_hook(operand, plan, "row_" + lower_side));
+      } else {
+        const ContractionPlan::Operand& of_plan = of_a ? plan.a : plan.b;
+        define(side + "_VECTOR", of_plan.vector);
+        define(side + "_VECTOR_ALONG_K", of_plan.along_k);
+        kernel.hooks.push_back(hooks.load(of_a, "load_" + lower_side));
+      }
+    }
+    kernel.hooks.push_back(hooks.epilogue());
+    return kernel;
+  }
+};
+
+}  // namespace
+
+const Template& gemm_sm90_template() {
+  static const GemmSm90Template instance;
+  return instance;
+}
+
+}  // namespace tcc::sched

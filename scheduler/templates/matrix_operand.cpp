@@ -1,0 +1,82 @@
+#include "scheduler/templates/matrix_operand.h"
+
+#include <algorithm>
+
+#include "scheduler/templates/common.h"
+
+namespace tcc::sched {
+namespace {
+
+// What a matrix unit reads the operand as, if it does.
+std::optional<DType> unit_dtype(const Region& region, const std::optional<OperandView>& view,
+                                const ir::Value* operand) {
+  // An f32 operand that is a 16-bit buffer, widened: its values are 16-bit.
+  if (view && is_low_precision(view->dtype)) return view->dtype;
+  if (is_low_precision(operand->dtype())) return operand->dtype();
+  if (operand->dtype() == DType::f32 && region.tf32) return DType::f32;
+  return std::nullopt;
+}
+
+int64_t alignment_of(const OperandView& view, int64_t line_stride) {
+  for (int64_t bytes = 16; bytes > size_bytes(view.dtype); bytes /= 2)
+    if (view.aligned(bytes, line_stride)) return bytes;
+  return size_bytes(view.dtype);
+}
+
+SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch) {
+  return mod(floordiv(batch, axis.inside), axis.extent);
+}
+
+}  // namespace
+
+std::optional<MatrixOperand> matrix_operand(const Region& region, const ContractionPlan& plan,
+                                            bool of_a) {
+  const ContractionPlan::Operand& of_plan = of_a ? plan.a : plan.b;
+  const std::optional<OperandView> view = operand_view(region, plan, of_a);
+  const std::optional<DType> dtype =
+      unit_dtype(region, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
+  if (!dtype) return std::nullopt;
+  MatrixOperand operand;
+  operand.dtype = *dtype;
+  operand.major_k = of_plan.along_k;
+  if (!view || view->dtype != *dtype) return operand;
+  const int64_t free = (of_a ? plan.m : plan.n).size(), k = plan.k.size();
+  const bool along_k = view->k_stride == 1 || k == 1,
+             along_free = view->free_stride == 1 || free == 1;
+  if (!along_k && !along_free) return operand;
+  operand.view = *view;
+  operand.major_k = along_k;
+  operand.alignment = alignment_of(*view, operand.line_stride());
+  operand.load = operand.alignment == 16 ? MatrixOperand::Load::tiles : MatrixOperand::Load::rows;
+  return operand;
+}
+
+Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {{"batch"}, {"line"}};
+  hook.result = DType::i64;
+  hook.returns = true;
+  const SymInt batch = SymInt::axis("batch", plan.batch.size()),
+               line = SymInt::axis("line", int64_t{1} << 31);
+  SymInt offset = operand.view.offset + line * operand.line_stride();
+  for (const OperandView::BatchAxis& axis : operand.view.batch)
+    offset = offset + coordinate(axis, batch) * axis.stride;
+  hook.body = {return_value(ir::index_value(offset))};
+  return hook;
+}
+
+Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {{"batch"}, {"c", false, DType::i32, 3, true}};
+  const SymInt batch = SymInt::axis("batch", plan.batch.size());
+  const auto& axes = operand.view.batch;
+  for (size_t i = 0; i < axes.size(); ++i)
+    hook.body.push_back(set_element(
+        "c", static_cast<int64_t>(i),
+        ir::cast(ir::index_value(coordinate(axes[axes.size() - 1 - i], batch)), DType::i32)));
+  return hook;
+}
+
+}  // namespace tcc::sched

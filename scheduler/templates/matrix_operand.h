@@ -1,0 +1,35 @@
+// How the matrix-unit device sources (gemm_sm90, gemm_sm80) read an operand, and the hooks for it.
+#pragma once
+
+#include "scheduler/templates/operand_view.h"
+
+namespace tcc::sched {
+
+struct MatrixOperand {
+  enum class Load : uint8_t {
+    tiles = 0,     // copied asynchronously, in whole vectors of `alignment` bytes
+    computed = 1,  // by threads, through the load hook: prologues, convolutions
+    rows = 2,      // lines of any alignment: aligned words are read and shifted
+  };
+  Load load = Load::computed;
+  bool major_k = true;    // neighbours in memory are neighbours along k; else along the own axis
+  int64_t alignment = 2;  // bytes that every line's start is a multiple of; at most 16
+  OperandView view;       // unless computed
+  DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16 or f32 (as tf32)
+
+  // How far apart lines (of k elements, or of the own axis's) are, in elements.
+  int64_t line_stride() const { return major_k ? view.free_stride : view.k_stride; }
+};
+
+// Nothing where matrix units cannot read it: other types, f32 where that must stay exact. `of_a`:
+// the plan's A or B.
+std::optional<MatrixOperand> matrix_operand(const Region& region, const ContractionPlan& plan,
+                                            bool of_a);
+
+// `name`(batch, line) -> i64: the offset of a line's first element in the operand's buffer.
+Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
+
+// `name`(batch, c[3]): the coordinates of a batch along the view's batch axes, innermost first.
+Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
+
+}  // namespace tcc::sched
