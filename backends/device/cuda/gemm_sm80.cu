@@ -1,5 +1,5 @@
 // Matrix products on mma.sync tensor cores, sm_80 and later: out[row, col] = sum over k of A[row, k] * B[k, col], per
-// batch. 16-bit operands or tf32, f32 accumulators.
+// batch; after unaligned.cuh. 16-bit operands or tf32, f32 accumulators.
 //
 // A workgroup computes a BLOCK_M x BLOCK_N tile, a warp (BLOCK_M / WARPS_M) x (BLOCK_N / WARPS_N) of it. Tiles of A and
 // B pass through STAGES slots of swizzled shared memory, STAGES - 1 tiles of k ahead of their use; fragments are read
@@ -19,7 +19,8 @@
 // The launch: GRID = BATCHES * tiles workgroups of WORKGROUP = 32 * WARPS_M * WARPS_N threads. Dynamic shared memory is
 // the larger of STAGES * BLOCK_K * (BLOCK_M + BLOCK_N) * (bytes of an element) and WARPS_M * WARPS_N * 64 * LINE, with
 // LINE = BLOCK_N / WARPS_N + 8 or, SWAPPED, BLOCK_M / WARPS_M + 4. Warp tiles are multiples of 16 x 16, BLOCK_K holds
-// 64 or 128 bytes. Tiles are walked in bands of BAND along m.
+// 64 or 128 bytes. Tiles are walked in bands of BAND along m. Where x_LOAD is not 0, STAGES is at least 3, and warp
+// tiles of at most 64 x 32 leave registers for the tile on its way.
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
 #define OPERANDS 0
@@ -76,6 +77,8 @@ constexpr i32 TILES_M = (SIZE_M + BLOCK_M - 1) / BLOCK_M, TILES_N = (SIZE_N + BL
 static_assert(WARP_M % 16 == 0 && WARP_N % 16 == 0, "warp tiles are multiples of 16 x 16");
 static_assert(K_STEPS == 2 || K_STEPS == 4, "BLOCK_K holds 64 or 128 bytes");
 static_assert(STAGES >= 2, "the next tile is loaded while this one is multiplied");
+// The last piece is stored after the barrier that ends its tile's k steps, so that one more must come before its use.
+static_assert(STAGES >= 3 || (A_LOAD == 0 && B_LOAD == 0), "tiles that come through registers need three slots");
 
 // A tile of an operand in shared memory: ROWS lines along the axis that is contiguous in memory, each of whole chunks.
 // Chunks of neighbouring rows are permuted so that the eight rows of an ldmatrix lie in different banks, and likewise
@@ -99,19 +102,20 @@ typedef Tile<A_MAJOR_K, BLOCK_M> TileA;
 typedef Tile<B_MAJOR_K, BLOCK_N> TileB;
 constexpr u32 STAGE_BYTES = TileA::BYTES + TileB::BYTES;
 
-// Calls f(step, row, column) for each vector of a tile that this thread moves.
-template <typename Tile, i32 VECTOR, typename F>
-TCC_FN void each_vector(i32 thread, F f) {
-  constexpr i32 per_row = Tile::COLUMNS / VECTOR, count = Tile::ROWS * per_row;
-#pragma unroll
-  for (i32 s = 0; s < (count + WORKGROUP - 1) / WORKGROUP; ++s) {
-    const i32 n = thread + s * WORKGROUP;
-    if (count % WORKGROUP == 0 || n < count) f(s, n / per_row, n % per_row * VECTOR);
-  }
-}
+// A tile is moved in K_STEPS pieces, one during each k step of the tile that is multiplied meanwhile: loads are spread
+// over time, and those that pass through registers need few of them. The vectors of a piece, per thread:
 template <typename Tile, i32 VECTOR>
-constexpr i32 steps_of() {
-  return (Tile::BYTES / i32(sizeof(Element)) / VECTOR + WORKGROUP - 1) / WORKGROUP;
+constexpr i32 VECTORS =
+    (Tile::BYTES / i32(sizeof(Element)) / VECTOR + WORKGROUP * K_STEPS - 1) / (WORKGROUP * K_STEPS);
+// Calls f(i, row, column) for each of them.
+template <typename Tile, i32 VECTOR, typename F>
+TCC_FN void each_vector(i32 thread, i32 piece, F f) {
+  constexpr i32 per_row = Tile::COLUMNS / VECTOR, all = Tile::ROWS * per_row, count = VECTORS<Tile, VECTOR>;
+#pragma unroll
+  for (i32 i = 0; i < count; ++i) {
+    const i32 n = thread + (piece * count + i) * WORKGROUP;
+    if (all % (WORKGROUP * K_STEPS) == 0 || n < all) f(i, n / per_row, n % per_row * VECTOR);
+  }
 }
 
 // How many of `vector` elements from (free, k) on are inside the matrix; `size` is its extent across k.
@@ -199,25 +203,6 @@ TCC_FN void put(unsigned char* at, const f32 (&v)[VECTOR]) {
 }
 #endif
 
-#if A_LOAD == 2 || B_LOAD == 2
-#include "unaligned.cuh"
-#endif
-
-#if A_LOAD == 0
-constexpr i32 STEPS_A = 1;
-#elif A_LOAD == 1
-constexpr i32 STEPS_A = steps_of<TileA, A_VECTOR>();
-#else
-constexpr i32 STEPS_A = steps_of<TileA, CHUNK>();
-#endif
-#if B_LOAD == 0
-constexpr i32 STEPS_B = 1;
-#elif B_LOAD == 1
-constexpr i32 STEPS_B = steps_of<TileB, B_VECTOR>();
-#else
-constexpr i32 STEPS_B = steps_of<TileB, CHUNK>();
-#endif
-
 TCC_ENTRY {
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const u32 shared = u32(__cvta_generic_to_shared(shared_bytes));
@@ -234,16 +219,16 @@ TCC_ENTRY {
   const i32 col0 = in_band / band_rows * BLOCK_N;
   const i32 warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
 
-  // Tiles that come through registers are fetched at the start of a tile's multiplication and stored at its end.
+  // A piece that comes through registers is fetched at the start of a k step and stored at its end.
 #if A_LOAD == 1
-  f32 next_a[STEPS_A][A_VECTOR];
+  f32 next_a[VECTORS<TileA, A_VECTOR>][A_VECTOR];
 #elif A_LOAD == 2
-  Unaligned next_a[STEPS_A];
+  Unaligned next_a[VECTORS<TileA, CHUNK>];
 #endif
 #if B_LOAD == 1
-  f32 next_b[STEPS_B][B_VECTOR];
+  f32 next_b[VECTORS<TileB, B_VECTOR>][B_VECTOR];
 #elif B_LOAD == 2
-  Unaligned next_b[STEPS_B];
+  Unaligned next_b[VECTORS<TileB, CHUNK>];
 #endif
 
 #if A_LOAD != 1
@@ -260,35 +245,35 @@ TCC_ENTRY {
 #define VECTOR_A(r, c) FREE_A(r, c) / (A_MAJOR_K ? 1u : u32(A_VECTOR)), K_A(r, c) / (A_MAJOR_K ? u32(A_VECTOR) : 1u)
 #define VECTOR_B(r, c) FREE_B(r, c) / (B_MAJOR_K ? 1u : u32(B_VECTOR)), K_B(r, c) / (B_MAJOR_K ? u32(B_VECTOR) : 1u)
 
-  auto fetch = [&](i32 tile, u32 slot) {
+  auto fetch = [&](i32 tile, u32 slot, i32 piece) {
     const u32 slot_a = shared + slot * STAGE_BYTES, slot_b = slot_a + TileA::BYTES;
 #if A_LOAD == 0
-    each_vector<TileA, A_VECTOR>(thread, [&](i32, i32 r, i32 c) {
+    each_vector<TileA, A_VECTOR>(thread, piece, [&](i32, i32 r, i32 c) {
       const i32 inside = elements_inside<A_MAJOR_K, SIZE_M, BLOCK_M, A_VECTOR>(FREE_A(r, c), K_A(r, c));
       const Element* const from = A + vector_a(TCC_BUFFERS batch, VECTOR_A(r, c));
       copy_async<A_VECTOR * sizeof(Element)>(slot_a + TileA::offset(r, c), from, inside * i32(sizeof(Element)));
     });
 #elif A_LOAD == 1
     each_vector<TileA, A_VECTOR>(
-        thread, [&](i32 s, i32 r, i32 c) { load_a(TCC_BUFFERS batch, VECTOR_A(r, c), next_a[s]); });
+        thread, piece, [&](i32 s, i32 r, i32 c) { load_a(TCC_BUFFERS batch, VECTOR_A(r, c), next_a[s]); });
 #else
-    each_vector<TileA, CHUNK>(thread, [&](i32 s, i32 r, i32 c) {
+    each_vector<TileA, CHUNK>(thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 line = A_MAJOR_K ? FREE_A(r, c) : K_A(r, c), column = A_MAJOR_K ? K_A(r, c) : FREE_A(r, c);
       const i32 lines = A_MAJOR_K ? SIZE_M : SIZE_K, columns = A_MAJOR_K ? SIZE_K : SIZE_M;
       next_a[s] = fetch_unaligned(A + row_a(TCC_BUFFERS batch, line), column, columns, line < lines);
     });
 #endif
 #if B_LOAD == 0
-    each_vector<TileB, B_VECTOR>(thread, [&](i32, i32 r, i32 c) {
+    each_vector<TileB, B_VECTOR>(thread, piece, [&](i32, i32 r, i32 c) {
       const i32 inside = elements_inside<B_MAJOR_K, SIZE_N, BLOCK_N, B_VECTOR>(FREE_B(r, c), K_B(r, c));
       const Element* const from = B + vector_b(TCC_BUFFERS batch, VECTOR_B(r, c));
       copy_async<B_VECTOR * sizeof(Element)>(slot_b + TileB::offset(r, c), from, inside * i32(sizeof(Element)));
     });
 #elif B_LOAD == 1
     each_vector<TileB, B_VECTOR>(
-        thread, [&](i32 s, i32 r, i32 c) { load_b(TCC_BUFFERS batch, VECTOR_B(r, c), next_b[s]); });
+        thread, piece, [&](i32 s, i32 r, i32 c) { load_b(TCC_BUFFERS batch, VECTOR_B(r, c), next_b[s]); });
 #else
-    each_vector<TileB, CHUNK>(thread, [&](i32 s, i32 r, i32 c) {
+    each_vector<TileB, CHUNK>(thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 line = B_MAJOR_K ? FREE_B(r, c) : K_B(r, c), column = B_MAJOR_K ? K_B(r, c) : FREE_B(r, c);
       const i32 lines = B_MAJOR_K ? SIZE_N : SIZE_K, columns = B_MAJOR_K ? SIZE_K : SIZE_N;
       next_b[s] = fetch_unaligned(B + row_b(TCC_BUFFERS batch, line), column, columns, line < lines);
@@ -296,13 +281,14 @@ TCC_ENTRY {
 #endif
   };
 
-  auto store = [&](i32 tile, u32 slot) {
+  auto store = [&](i32 tile, u32 slot, i32 piece) {
     unsigned char* const slot_a = shared_bytes + slot * STAGE_BYTES;
     unsigned char* const slot_b = slot_a + TileA::BYTES;
 #if A_LOAD == 1
-    each_vector<TileA, A_VECTOR>(thread, [&](i32 s, i32 r, i32 c) { put(slot_a + TileA::offset(r, c), next_a[s]); });
+    each_vector<TileA, A_VECTOR>(
+        thread, piece, [&](i32 s, i32 r, i32 c) { put(slot_a + TileA::offset(r, c), next_a[s]); });
 #elif A_LOAD == 2
-    each_vector<TileA, CHUNK>(thread, [&](i32 s, i32 r, i32 c) {
+    each_vector<TileA, CHUNK>(thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 left = A_MAJOR_K ? SIZE_K - K_A(r, c) : SIZE_M - FREE_A(r, c);
       u32 w[4];
       shift_unaligned<Element>(next_a[s], left, w);
@@ -310,9 +296,10 @@ TCC_ENTRY {
     });
 #endif
 #if B_LOAD == 1
-    each_vector<TileB, B_VECTOR>(thread, [&](i32 s, i32 r, i32 c) { put(slot_b + TileB::offset(r, c), next_b[s]); });
+    each_vector<TileB, B_VECTOR>(
+        thread, piece, [&](i32 s, i32 r, i32 c) { put(slot_b + TileB::offset(r, c), next_b[s]); });
 #elif B_LOAD == 2
-    each_vector<TileB, CHUNK>(thread, [&](i32 s, i32 r, i32 c) {
+    each_vector<TileB, CHUNK>(thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 left = B_MAJOR_K ? SIZE_K - K_B(r, c) : SIZE_N - FREE_B(r, c);
       u32 w[4];
       shift_unaligned<Element>(next_b[s], left, w);
@@ -380,9 +367,10 @@ TCC_ENTRY {
 
 #pragma unroll 1
   for (i32 tile = 0; tile < STAGES - 1; ++tile) {
-    if (tile < K_TILES) {
-      fetch(tile, tile);
-      store(tile, tile);
+#pragma unroll 1
+    for (i32 piece = 0; piece < K_STEPS && tile < K_TILES; ++piece) {
+      fetch(tile, tile, piece);
+      store(tile, tile, piece);
     }
     commit_copies();
   }
@@ -393,26 +381,26 @@ TCC_ENTRY {
 #pragma unroll 1
   for (i32 tile = 0; tile < K_TILES; ++tile) {
     const bool more = tile + STAGES - 1 < K_TILES;
+    const u32 next_slot = slot + 1 == STAGES ? 0 : slot + 1;
 #pragma unroll
     for (i32 step = 0; step < K_STEPS; ++step) {
       // The free slot held the tile before this one; its last fragments were read before the latest barrier.
-      if (step == 0) {
-        if (more) fetch(tile + STAGES - 1, free_slot);
-        commit_copies();
-      }
+      if (more) fetch(tile + STAGES - 1, free_slot, step);
       if (step == K_STEPS - 1) {
-        if (more) store(tile + STAGES - 1, free_slot);
+        commit_copies();
         wait_for_copies<STAGES - 2>();
-        free_slot = slot;
-        slot = slot + 1 == STAGES ? 0 : slot + 1;
       }
       // After the last tile this reads a slot of no meaning, and nobody uses it.
-      read_fragments(slot, (step + 1) % K_STEPS, fragment_a[(step + 1) % 2], fragment_b[(step + 1) % 2]);
+      read_fragments(step == K_STEPS - 1 ? next_slot : slot, (step + 1) % K_STEPS, fragment_a[(step + 1) % 2],
+                     fragment_b[(step + 1) % 2]);
 #pragma unroll
       for (i32 i = 0; i < FRAGMENTS_M; ++i)
 #pragma unroll
         for (i32 j = 0; j < FRAGMENTS_N; ++j) mma(acc[i][j], fragment_a[step % 2][i], fragment_b[step % 2][j]);
+      if (more) store(tile + STAGES - 1, free_slot, step);
     }
+    free_slot = slot;
+    slot = next_slot;
   }
   __syncthreads();  // other warps may still read the last tile, whose place the results take
 

@@ -1,5 +1,5 @@
-// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, SIZE_M 1 to 8. Bound by reading B,
-// which streams past once in vectors; A stays in caches. f32 products and sums on ordinary cores.
+// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, SIZE_M 1 to 8; after unaligned.cuh.
+// Bound by reading B, which streams past once in vectors; A stays in caches. f32 products and sums on ordinary cores.
 //
 // A lane computes COLUMNS neighbouring columns of all rows over its share of k. LANES_N lanes of a warp lie along n,
 // the others along k; WARPS_N and WARPS_K warps of a workgroup likewise. Shares of k are summed in a fixed order: by
@@ -78,7 +78,6 @@ static_assert(SIZE_M >= 1 && SIZE_M <= 8, "one to eight rows");
 static_assert(B_MAJOR_K ? K_UNIT == B_VECTOR : COLUMNS == B_VECTOR, "a unit is a vector along its contiguous axis");
 
 #if B_LOAD == 2
-#include "unaligned.cuh"
 static_assert(B_VECTOR * sizeof(Element) == 16, "lines of any alignment are read in chunks of 16 bytes");
 #endif
 
