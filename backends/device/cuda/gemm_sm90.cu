@@ -1,0 +1,481 @@
+// Matrix products on sm_90a: out[row, col] = sum over k of A[row, k] * B[k, col], per batch; after sm90.cuh.
+//
+// Persistent and warp specialised: warpgroup 0 fills a ring of STAGES tiles in shared memory, GROUPS warpgroups
+// multiply from there (wgmma, f32 accumulators in registers) and store. A tile is BLOCK_M x BLOCK_N; its k tiles are 128
+// bytes long. Cooperative groups share a tile's rows; with PINGPONG each of two groups has tiles of its own, and one
+// group's epilogue runs under the other's products.
+// CLUSTER_M x CLUSTER_N neighbouring tiles belong to a cluster, which loads their common rows and columns once
+// (multicast). Alternatively SPLIT_K workgroups of a cluster share the k of one tile; each adds up, in rank order, and
+// stores its share of the rows.
+//
+// A_LOAD, B_LOAD: 0 tensor maps (TMA); 1 hooks load_a, load_b (index maps, prologues), by 128 threads;
+// 2 rows of k at any alignment (hooks row_a, row_b).
+//
+// Tensor maps, 128-byte swizzle, zeros out of bounds, dimensions (k, m, batch...) if *_MAJOR_K, else (m, k, batch...).
+// Boxes, where BLOCK is BLOCK_M (BLOCK_N for B) and SHARE is CLUSTER_N (CLUSTER_M for B):
+//   K-major    {BLOCK_K, R, 1...}: R = BLOCK / SHARE, halved if above 256; BLOCK / SHARE must be a multiple of 8
+//   MN-major   {64, 64 / SHARE, 1...}: all k of a tile in SHARE slices, as many boxes as BLOCK needs
+//
+// Dynamic shared memory in bytes: SHARED_BYTES below.
+//   1024 + STAGES * (A + B) + GROUPS * 4 * 64 * C + 16 * STAGES + (SPLIT_K > 1 ? 64 * GROUPS : 0)
+//   A = BLOCK_M * 128; B = (B_MAJOR_K ? BLOCK_N : BLOCK_N rounded up to 64) * 128;
+//   C = the largest of 64, 32, 16, 8 that divides BLOCK_N
+#ifndef BLOCK_M  // compiled after the prelude and sm90.cuh alone, with default parameters and hooks that do the least
+#define INDEX i32
+#define OPERANDS 0
+#define SIZE_M 4096
+#define SIZE_N 4096
+#define SIZE_K 4096
+#define BATCHES 1
+#define BLOCK_M 128
+#define BLOCK_N 256
+#define STAGES 4
+#define GROUPS 2
+#define PINGPONG 0
+#define CLUSTER_M 2
+#define CLUSTER_N 1
+#define SPLIT_K 1
+#define BAND 8
+#define A_LOAD 0
+#define B_LOAD 0
+#define A_MAJOR_K 1
+#define B_MAJOR_K 1
+#define A_RANK 2
+#define B_RANK 2
+#define WORKGROUP 384
+#define GRID 132
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
+#define TCC_BLOCK blockIdx.x
+#define TCC_THREAD threadIdx.x
+#define TCC_BUFFERS b0,
+static __device__ __forceinline__ void epilogue(f32* b0, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
+  if (row >= SIZE_M || part * 8 >= SIZE_N) return;
+  for (i32 i = 0; i < 8; ++i) b0[row * SIZE_N + part * 8 + i] = acc[i];
+}
+#endif
+
+#if OPERANDS == 2
+#define ELEMENT f32
+#define ELEMENT_BYTES 4
+WGMMA_FUNCTION(BLOCK_N, "k8.f32.tf32.tf32", "")
+#else
+#define ELEMENT u16
+#define ELEMENT_BYTES 2
+#if OPERANDS == 0
+#define WGMMA_TYPES "k16.f32.bf16.bf16"
+#define PACK(low, high) tcc_cuda_pack_bf16(low, high)
+#else
+#define WGMMA_TYPES "k16.f32.f16.f16"
+#define PACK(low, high) tcc_cuda_pack_f16(low, high)
+#endif
+// The last two numbers transpose MN-major operands.
+#if A_MAJOR_K && B_MAJOR_K
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 0, 0")
+#elif A_MAJOR_K
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 0, 1")
+#elif B_MAJOR_K
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 0")
+#else
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
+#endif
+#endif
+
+#define BLOCK_K (128 / ELEMENT_BYTES)
+#define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
+#define CLUSTER_SIZE (CLUSTER_M * CLUSTER_N * SPLIT_K)
+#define CLUSTERS (GRID / CLUSTER_SIZE)
+// Tiles are counted in clusters.
+#define TILES_M ((SIZE_M + BLOCK_M * CLUSTER_M - 1) / (BLOCK_M * CLUSTER_M))
+#define TILES_N ((SIZE_N + BLOCK_N * CLUSTER_N - 1) / (BLOCK_N * CLUSTER_N))
+#define TILES (TILES_M * TILES_N * BATCHES)
+#define MANUAL (A_LOAD != 0 || B_LOAD != 0)
+#define A_BYTES (BLOCK_M * 128)
+#define B_BYTES ((B_MAJOR_K ? BLOCK_N : (BLOCK_N + 63) / 64 * 64) * 128)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define TMA_BYTES ((A_LOAD == 0 ? A_BYTES : 0) + (B_LOAD == 0 ? B_BYTES : 0))
+// Rows of a group, in units of wgmma's 64.
+#define ROWS_OF_64 (BLOCK_M / 64 / (PINGPONG ? 1 : GROUPS))
+// Columns that a warp stages at once for the epilogue, and their segments of 8.
+#define CHUNK (BLOCK_N % 64 == 0 ? 64 : BLOCK_N % 32 == 0 ? 32 : BLOCK_N % 16 == 0 ? 16 : 8)
+#define SEGMENTS (CHUNK / 8)
+#define STAGING_BYTES (16 * CHUNK * 4)
+#define CONSUMER_WARPS (GROUPS * 4)
+#define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * STAGING_BYTES + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
+// Workgroups whose loads end in this one's shared memory.
+#define PEERS (CLUSTER_M + CLUSTER_N - 1)
+// 504 or 512 registers per lane of the four schedulers' warps are shared by the groups.
+#define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 104 : 40) : (MANUAL ? 56 : 32))
+#define CONSUMER_REGISTERS (GROUPS == 2 ? (MANUAL ? 200 : 232) : (MANUAL ? 152 : 160))
+
+static_assert(WORKGROUP == 128 * (1 + GROUPS) && GRID % CLUSTER_SIZE == 0, "launch");
+static_assert(BLOCK_M % 64 == 0 && ROWS_OF_64 >= 1 && ROWS_OF_64 * 64 * (PINGPONG ? 1 : GROUPS) == BLOCK_M, "rows of the groups");
+static_assert(BLOCK_N % 8 == 0 && BLOCK_N <= 256 && SHARED_BYTES <= 232448, "tile");
+static_assert(!PINGPONG || (GROUPS == 2 && SPLIT_K == 1), "ping-pong");
+static_assert(SPLIT_K == 1 || (CLUSTER_M * CLUSTER_N == 1 && SPLIT_K <= 8 && SPLIT_K <= K_TILES), "split");
+static_assert((A_LOAD == 0 || CLUSTER_N == 1) && (B_LOAD == 0 || CLUSTER_M == 1), "only TMA shares loads");
+static_assert((A_LOAD != 2 || A_MAJOR_K) && (B_LOAD != 2 || B_MAJOR_K), "rows are along k");
+static_assert(OPERANDS != 2 || (A_MAJOR_K && B_MAJOR_K), "tf32 is K-major");
+
+extern __shared__ __align__(1024) u8 shared_memory[];
+
+// A position in the ring of stages; phase is the parity of the rounds made.
+struct Ring {
+  u32 stage = 0, phase = 0;
+  __device__ __forceinline__ void advance(u32 steps) {
+    const u32 at = stage + steps;
+    stage = at % STAGES;
+    phase ^= at / STAGES & 1;
+  }
+};
+
+// The first row and column of this workgroup in the n-th cluster of tiles. Clusters are walked in bands of BAND rows,
+// so that what runs at the same time shares rows and columns in L2.
+struct Tile {
+  i32 batch, row, col;
+};
+TCC_FN Tile tile_at(i32 n, i32 cluster_m, i32 cluster_n) {
+  const i32 in_batch = n % (TILES_M * TILES_N);
+  const i32 band_start = in_batch / (BAND * TILES_N) * BAND;
+  const i32 band_rows = TILES_M - band_start < BAND ? TILES_M - band_start : BAND;
+  const i32 in_band = in_batch % (BAND * TILES_N);
+  return {n / (TILES_M * TILES_N), ((band_start + in_band % band_rows) * CLUSTER_M + cluster_m) * BLOCK_M,
+          (in_band / band_rows * CLUSTER_N + cluster_n) * BLOCK_N};
+}
+
+#if A_LOAD == 0 || B_LOAD == 0
+// Slice `slice` of SHARE of a tile of ROWS rows (or columns) from `at` on, for all the workgroups of `mask`.
+template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE>
+TCC_FN void load_slice(u32 to, const TensorMap& map, u32 full, i32 slice, u16 mask, i32 at, i32 k, const i32 (&batch)[3]) {
+  if constexpr (MAJOR_K) {
+    constexpr i32 rows = ROWS / SHARE;
+    constexpr i32 box = rows > 256 ? rows / 2 : rows;
+    static_assert(rows % 8 == 0, "swizzled rows come in eights");
+#pragma unroll
+    for (i32 row = slice * rows; row < slice * rows + rows; row += box)
+      tma_load<RANK, (SHARE > 1)>(to + row * 128, map, full, mask, k, at + row, batch);
+  } else {
+    constexpr i32 depth = 64 / SHARE;
+#pragma unroll
+    for (i32 box = 0; box < (ROWS + 63) / 64; ++box)
+      tma_load<RANK, (SHARE > 1)>(to + box * 8192 + slice * depth * 128, map, full, mask, at + box * 64,
+                                  k + slice * depth, batch);
+  }
+}
+#endif
+
+#if A_LOAD == 1 || B_LOAD == 1
+// Where element (row, k) of a swizzled tile lies.
+template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
+  if constexpr (MAJOR_K) return row * 128 + ((k * ELEMENT_BYTES) ^ ((row & 7) << 4));
+  return row / 64 * 8192 + k * 128 + ((row % 64 * ELEMENT_BYTES) ^ ((k & 7) << 4));
+}
+
+// Fills a tile of ROWS rows by load(at, k, v), whose vectors run along k or along the rows; 128 threads.
+template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K, class Load>
+TCC_FN void fill_tile(u32 tile, i32 thread, i32 row0, i32 k0, Load load) {
+  constexpr i32 vectors = ROWS * BLOCK_K / VECTOR;
+  constexpr i32 line = (ALONG_K ? BLOCK_K : ROWS) / VECTOR;
+  constexpr i32 depth = VECTOR >= 8 ? 2 : 4;  // vectors in flight
+#pragma unroll 1
+  for (i32 first = thread; first < vectors; first += 128 * depth) {
+    f32 v[depth][VECTOR];
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      if (vectors % (128 * depth) != 0 && n >= vectors) continue;
+      if (ALONG_K)
+        load(row0 + n / line, k0 / VECTOR + n % line, v[d]);
+      else
+        load(row0 / VECTOR + n % line, k0 + n / line, v[d]);
+    }
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      if (vectors % (128 * depth) != 0 && n >= vectors) continue;
+      const i32 row = ALONG_K ? n / line : n % line * VECTOR;
+      const i32 k = ALONG_K ? n % line * VECTOR : n / line;
+#if OPERANDS == 2
+#pragma unroll
+      for (i32 i = 0; i < VECTOR; ++i)
+        store_shared(tile + tile_offset<true>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), tcc_f32_bits(v[d][i]));
+#else
+      if constexpr (ALONG_K != MAJOR_K || VECTOR == 1) {
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; ++i)
+          store_shared(tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), u16(PACK(v[d][i], 0.0f)));
+      } else if constexpr (VECTOR == 8) {
+        store_shared(tile + tile_offset<MAJOR_K>(row, k),
+                     Uint4{PACK(v[d][0], v[d][1]), PACK(v[d][2], v[d][3]), PACK(v[d][4], v[d][5]), PACK(v[d][6], v[d][7])});
+      } else {
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; i += 2)
+          store_shared(tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), PACK(v[d][i], v[d][i + 1]));
+      }
+#endif
+    }
+  }
+}
+#endif
+
+#if A_LOAD == 2 || B_LOAD == 2
+TCC_FN Uint4 load_aligned(u64 address, u64 end) {
+  Uint4 v = {0, 0, 0, 0};
+  if (address < end)
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(address));
+  return v;
+}
+
+// The 16 bytes that start `shift` bytes (even, under 16) into low and high; zeros after `valid` bytes.
+TCC_FN Uint4 realign(Uint4 low, Uint4 high, u32 shift, i32 valid) {
+  u32 w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+  for (i32 i = 0; i < 6; ++i) w[i] = shift & 8 ? w[i + 2] : w[i];
+#pragma unroll
+  for (i32 i = 0; i < 5; ++i) w[i] = shift & 4 ? w[i + 1] : w[i];
+#pragma unroll
+  for (i32 i = 0; i < 4; ++i) {
+    w[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
+    if (valid < i * 4 + 4) w[i] = valid <= i * 4 ? 0 : w[i] & 0xffff;
+  }
+  return {w[0], w[1], w[2], w[3]};
+}
+
+// Fills a K-major tile of ROWS rows from row(n), the address of a row's first element: aligned words of 16 bytes,
+// shifted. Reads nothing but the words that hold SIZE_K elements of the row; zeros after them; 128 threads.
+template <i32 ROWS, class Row> TCC_FN void fill_rows(u32 tile, i32 thread, i32 row0, i32 rows, i32 k, Row row) {
+  constexpr i32 depth = ROWS >= 128 ? 8 : ROWS >= 64 ? 4 : 1;  // words in flight, in pairs
+#pragma unroll 1
+  for (i32 first = thread; first < ROWS * 8; first += 128 * depth) {
+    Uint4 low[depth], high[depth];
+    u32 shift[depth];
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      const i32 at = row0 + n / 8 < rows ? row0 + n / 8 : rows - 1;
+      const u64 start = (u64)row(at);
+      const u64 end = start + u64(SIZE_K) * ELEMENT_BYTES;
+      const u64 from = start + u64(k) * ELEMENT_BYTES + n % 8 * 16;
+      const u64 aligned = from & ~u64(15);
+      shift[d] = u32(from & 15);
+      low[d] = load_aligned(aligned, end);
+      high[d] = load_aligned(aligned + 16, shift[d] ? end : 0);
+    }
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      if (ROWS % (16 * depth) != 0 && n >= ROWS * 8) continue;
+      store_shared(tile + n / 8 * 128 + ((n % 8 * 16) ^ ((n / 8 & 7) << 4)),
+                   realign(low[d], high[d], shift[d], (SIZE_K - k) * ELEMENT_BYTES - n % 8 * 16));
+    }
+  }
+}
+#endif
+
+// Where 8-column segment `segment` of row `row` is staged. Segments of four neighbouring rows, and halves of segments
+// four apart, lie in different banks: both the fragments' stores and the segments' loads are free of conflicts.
+TCC_FN u32 staged(i32 row, i32 segment, i32 column) {
+  constexpr i32 group = SEGMENTS < 4 ? SEGMENTS : 4;
+  const i32 at = row * SEGMENTS + (segment ^ (row * group / 4 & (group - 1)));
+  return u32(at * 32 + ((column ^ (at & 4)) * 4));
+}
+
+TCC_ENTRY {
+  const i32 thread = i32(TCC_THREAD);
+  const i32 rank = i32(TCC_BLOCK) % CLUSTER_SIZE;
+  const i32 cluster_m = SPLIT_K > 1 ? 0 : rank % CLUSTER_M;
+  const i32 cluster_n = SPLIT_K > 1 ? 0 : rank / CLUSTER_M;
+  const i32 first_tile = i32(TCC_BLOCK) / CLUSTER_SIZE;
+  // This workgroup's share of k, in tiles.
+  const i32 k_begin = SPLIT_K > 1 ? K_TILES * rank / SPLIT_K : 0;
+  const i32 k_end = SPLIT_K > 1 ? K_TILES * (rank + 1) / SPLIT_K : K_TILES;
+
+  const u32 stages = (shared_address(shared_memory) + 1023) & ~1023u;
+  const u32 staging = stages + STAGES * STAGE_BYTES;
+  const u32 full = staging + CONSUMER_WARPS * STAGING_BYTES;  // a stage holds its tiles
+  const u32 empty = full + 8 * STAGES;                        // all who read the stage are done
+  const u32 summands = empty + 8 * STAGES;                    // per warp: its accumulators are staged in all ranks
+  const u32 summed = summands + 8 * CONSUMER_WARPS;           // per warp: all ranks have read them
+  if (thread == 0) {
+    for (i32 s = 0; s < STAGES; ++s) {
+      barrier_init(full + 8 * s, MANUAL ? 128 : 1);
+      barrier_init(empty + 8 * s, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
+    }
+    if (SPLIT_K > 1)
+      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, SPLIT_K);
+    barrier_init_done();
+  }
+  if (CLUSTER_SIZE > 1)
+    cluster_sync();
+  else
+    __syncthreads();
+
+  Ring ring;
+  if (thread < 128) {
+    if constexpr (GROUPS > 1) shrink_registers<PRODUCER_REGISTERS>();
+#if A_LOAD == 0
+    u16 mask_a = 0;
+    for (i32 n = 0; n < CLUSTER_N; ++n) mask_a |= u16(1 << (cluster_m + n * CLUSTER_M));
+    i32 batch_of_a[3] = {0, 0, 0};
+#endif
+#if B_LOAD == 0
+    const u16 mask_b = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
+    i32 batch_of_b[3] = {0, 0, 0};
+#endif
+    for (i32 n = first_tile; (MANUAL || thread == 0) && n < TILES; n += CLUSTERS) {
+      const Tile tile = tile_at(n, cluster_m, cluster_n);
+#if A_LOAD == 0 && A_RANK > 2
+      batch_a(TCC_BUFFERS tile.batch, batch_of_a);
+#endif
+#if B_LOAD == 0 && B_RANK > 2
+      batch_b(TCC_BUFFERS tile.batch, batch_of_b);
+#endif
+#pragma unroll 1
+      for (i32 k = k_begin * BLOCK_K; k < k_end * BLOCK_K; k += BLOCK_K) {
+        const u32 tile_a = stages + ring.stage * STAGE_BYTES;
+        const u32 tile_b = tile_a + A_BYTES;
+        const u32 ready = full + 8 * ring.stage;
+        barrier_wait(empty + 8 * ring.stage, ring.phase ^ 1);
+        if (TMA_BYTES != 0 && thread == 0) {
+#if !MANUAL
+          barrier_arrive_expect(ready, TMA_BYTES);
+#else
+          barrier_expect(ready, TMA_BYTES);
+#endif
+#if A_LOAD == 0
+          load_slice<A_RANK, A_MAJOR_K, BLOCK_M, CLUSTER_N>(tile_a, map_a, ready, cluster_n, mask_a, tile.row, k, batch_of_a);
+#endif
+#if B_LOAD == 0
+          load_slice<B_RANK, B_MAJOR_K, BLOCK_N, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
+#endif
+        }
+#if A_LOAD == 1
+        fill_tile<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>(
+            tile_a, thread, tile.row, k,
+            [&](i32 at, i32 k, f32(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); });
+#elif A_LOAD == 2
+        fill_rows<BLOCK_M>(tile_a, thread, tile.row, SIZE_M, k, [&](i32 row) { return row_a(TCC_BUFFERS tile.batch, row); });
+#endif
+#if B_LOAD == 1
+        fill_tile<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>(
+            tile_b, thread, tile.col, k,
+            [&](i32 at, i32 k, f32(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); });
+#elif B_LOAD == 2
+        fill_rows<BLOCK_N>(tile_b, thread, tile.col, SIZE_N, k, [&](i32 row) { return row_b(TCC_BUFFERS tile.batch, row); });
+#endif
+        if (MANUAL) {
+          fence_async_proxy();
+          barrier_arrive(ready);
+        }
+        ring.advance(1);
+      }
+    }
+  } else {
+    if constexpr (GROUPS > 1) grow_registers<CONSUMER_REGISTERS>();
+    const i32 group = __shfl_sync(~0u, thread / 128, 0) - 1;  // tells the compiler that it is uniform
+    const i32 warp = thread / 32 - 4;
+    const i32 lane = thread % 32;
+    // Whose empty barriers wait for this workgroup: those of its row of tiles, then those of its column.
+    const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
+    const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
+    const u32 release = PEERS > 1 ? peer_address(empty, lane < PEERS ? peer : rank) : empty;
+    const u32 my_staging = staging + warp * STAGING_BYTES;
+    const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
+    u32 sums = 0;  // parity of the phases of summands and summed
+
+    f32 acc[ROWS_OF_64][BLOCK_N / 2];
+    if (PINGPONG && group == 1) {
+      named_barrier_arrive(1, 256);  // group 0 begins
+      ring.advance(K_TILES);
+    }
+#pragma unroll 1
+    for (i32 n = first_tile + (PINGPONG ? group * CLUSTERS : 0); n < TILES; n += CLUSTERS * (PINGPONG ? 2 : 1)) {
+      const Tile tile = tile_at(n, cluster_m, cluster_n);
+      if (PINGPONG) named_barrier_sync(1 + group, 256);
+      u32 last = 0;  // the stage that the pending products read
+#pragma unroll 1
+      for (i32 k = k_begin; k < k_end; ++k) {
+        const u32 a = wgmma_tile(stages + ring.stage * STAGE_BYTES + my_rows, A_MAJOR_K);
+        const u32 b = wgmma_tile(stages + ring.stage * STAGE_BYTES + A_BYTES, B_MAJOR_K);
+        barrier_wait(full + 8 * ring.stage, ring.phase);
+        wgmma_fence();
+#pragma unroll
+        for (i32 step = 0; step < 4; ++step)
+#pragma unroll
+          for (i32 m = 0; m < ROWS_OF_64; ++m)
+            wgmma(acc[m], a + (step * (A_MAJOR_K ? 32 : 2048) + m * 8192 >> 4), b + (step * (B_MAJOR_K ? 32 : 2048) >> 4),
+                  step != 0 || k != k_begin);
+        wgmma_commit();
+        if (k != k_begin) {
+          wgmma_wait<1>();
+          if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
+          if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
+        }
+        last = ring.stage;
+        ring.advance(1);
+      }
+      // The other group's products may follow those that are issued.
+      if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
+      wgmma_wait<0>();
+#pragma unroll
+      for (i32 m = 0; m < ROWS_OF_64; ++m)
+#pragma unroll
+        for (i32 i = 0; i < BLOCK_N / 2; ++i) asm volatile("" : "+f"(acc[m][i])::"memory");
+      if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
+      if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
+      if (PINGPONG) ring.advance(K_TILES);
+
+      // Epilogue: 16 rows and CHUNK columns at a time, in a rolled loop, so that the hook is compiled once.
+      constexpr i32 chunks = BLOCK_N / CHUNK;
+      const i32 row0 = tile.row + i32(my_rows / 128) + warp % 4 * 16;
+#pragma unroll 1
+      for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
+        if (SPLIT_K > 1) barrier_wait_cluster(summed + 8 * warp, sums ^ 1);
+#pragma unroll
+        for (i32 s = 0; s < ROWS_OF_64 * chunks; ++s) {
+          if (s != step) continue;
+#pragma unroll
+          for (i32 j = 0; j < SEGMENTS; ++j) {
+            const f32* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
+            store_shared(my_staging + staged(lane / 4, j, lane % 4 * 2), v[0], v[1]);
+            store_shared(my_staging + staged(lane / 4 + 8, j, lane % 4 * 2), v[2], v[3]);
+          }
+        }
+        __syncwarp();
+        if (SPLIT_K > 1) {
+          if (lane < SPLIT_K) barrier_release_peer(peer_address(summands + 8 * warp, lane));
+          barrier_wait_cluster(summands + 8 * warp, sums);
+        }
+        constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
+#pragma unroll 1
+        for (i32 i = lane; i < share; i += 32) {
+          const i32 at = SPLIT_K > 1 ? rank * share + i : i;
+          const i32 row = at / SEGMENTS;
+          const i32 segment = at % SEGMENTS;
+          f32 v[8];
+          if (SPLIT_K == 1) {
+            load_shared(my_staging + staged(row, segment, 0), v);
+            load_shared(my_staging + staged(row, segment, 4), v + 4);
+          } else {
+#pragma unroll
+            for (i32 r = 0; r < SPLIT_K; ++r) {
+              const u32 theirs = peer_address(my_staging, r);
+              f32 w[8];
+              load_peer(theirs + staged(row, segment, 0), w);
+              load_peer(theirs + staged(row, segment, 4), w + 4);
+#pragma unroll
+              for (i32 c = 0; c < 8; ++c) v[c] = r == 0 ? w[c] : v[c] + w[c];
+            }
+          }
+          epilogue(TCC_BUFFERS tile.batch, row0 + step / chunks * 64 + row, (tile.col + step % chunks * CHUNK) / 8 + segment, v);
+        }
+        __syncwarp();
+        if (SPLIT_K > 1) {
+          if (lane < SPLIT_K) barrier_release_peer(peer_address(summed + 8 * warp, lane));
+          sums ^= 1;
+        }
+      }
+    }
+  }
+  // Nobody leaves while a peer may still use its shared memory.
+  if (CLUSTER_SIZE > 1) cluster_sync();
+}
