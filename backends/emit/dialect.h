@@ -45,8 +45,8 @@ struct Dialect {
   std::string entry;  // {name} {workgroup} {resident} {cluster} {parameters}: up to and without the
                       // opening brace
   std::string resident, cluster;  // {count}: in `entry` where a kernel asks for them
-  // Tensor maps: their type, declared once, and a parameter of it, {name}; "" where there are none.
-  std::string map_type, map_parameter;
+  std::string
+      map_parameter;  // a tensor map, of the device sources' type, {name}; "": no such thing
   // {parameters}: declaration before the entry, "" when they are parameters of the entry.
   std::string argument_block;
   std::string table_block;  // the same, when arguments come through a table; with `table_entry` per

@@ -30,7 +30,6 @@ const Dialect& cuda_dialect() {
         "{cluster}{name}({parameters})";
     d.resident = ", {count}";
     d.cluster = "__cluster_dims__({count}) ";
-    d.map_type = "struct alignas(64) TensorMap {\n  u64 words[16];\n};\n";
     d.map_parameter = "const __grid_constant__ TensorMap {name}";
     d.block_index = "blockIdx.x + blockIdx.y * gridDim.x";
     d.thread_index = "threadIdx.x";

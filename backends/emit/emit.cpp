@@ -213,7 +213,6 @@ class Unit {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)
         buffers += buffer_name(static_cast<int>(i)) + ", ";
     text += "#define TCC_BUFFERS " + buffers + "\n";
-    if (!kernel_.maps.empty()) text += d_.map_type;
     text += argument_block() + entry_prefix();
     for (const Hook& h : kernel_.hooks) text += "\n" + hook(h);
     return text + "\n" +

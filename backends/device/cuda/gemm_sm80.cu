@@ -1,5 +1,5 @@
 // Matrix products on mma.sync tensor cores, sm_80 and later: out[row, col] = sum over k of A[row, k] * B[k, col], per
-// batch; after unaligned.cuh. 16-bit operands or tf32, f32 accumulators.
+// batch. 16-bit operands or tf32, f32 accumulators.
 //
 // A workgroup computes a BLOCK_M x BLOCK_N tile, a warp (BLOCK_M / WARPS_M) x (BLOCK_N / WARPS_N) of it. Tiles of A and
 // B pass through STAGES slots of swizzled shared memory, STAGES - 1 tiles of k ahead of their use; fragments are read
@@ -21,6 +21,8 @@
 // LINE = BLOCK_N / WARPS_N + 8 or, SWAPPED, BLOCK_M / WARPS_M + 4. Warp tiles are multiples of 16 x 16, BLOCK_K holds
 // 64 or 128 bytes. Tiles are walked in bands of BAND along m. Where x_LOAD is not 0, STAGES is at least 3, and warp
 // tiles of at most 64 x 32 leave registers for the tile on its way.
+#include "unaligned.cuh"
+
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
 #define OPERANDS 0

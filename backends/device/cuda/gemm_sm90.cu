@@ -1,4 +1,4 @@
-// Matrix products on sm_90a: out[row, col] = sum over k of A[row, k] * B[k, col], per batch; after sm90.cuh.
+// Matrix products on sm_90a: out[row, col] = sum over k of A[row, k] * B[k, col], per batch.
 //
 // Persistent and warp specialised: warpgroup 0 fills a ring of STAGES tiles in shared memory, GROUPS warpgroups
 // multiply from there (wgmma, f32 accumulators in registers) and store. A tile is BLOCK_M x BLOCK_N; its k tiles are 128
@@ -20,7 +20,9 @@
 //   1024 + STAGES * (A + B) + GROUPS * 4 * 64 * C + 16 * STAGES + (SPLIT_K > 1 ? 64 * GROUPS : 0)
 //   A = BLOCK_M * 128; B = (B_MAJOR_K ? BLOCK_N : BLOCK_N rounded up to 64) * 128;
 //   C = the largest of 64, 32, 16, 8 that divides BLOCK_N
-#ifndef BLOCK_M  // compiled after the prelude and sm90.cuh alone, with default parameters and hooks that do the least
+#include "sm90.cuh"
+
+#ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
 #define OPERANDS 0
 #define SIZE_M 4096
