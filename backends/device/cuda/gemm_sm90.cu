@@ -8,8 +8,11 @@
 // (multicast). Alternatively SPLIT_K workgroups of a cluster share the k of one tile; each adds up, in rank order, and
 // stores its share of the rows.
 //
+// epilogue(buffers, batch, row, part, acc) gets 8 neighbouring columns from 8 * part on, and guards itself. SWAPPED: the
+// kernel's rows are the result's columns: `row` is a column here, and the segments run along the rows.
+//
 // A_LOAD, B_LOAD: 0 tensor maps (TMA); 1 hooks load_a, load_b (index maps, prologues), by 128 threads;
-// 2 rows of k at any alignment (hooks row_a, row_b).
+// 2 rows of k at any alignment: hooks row_a, row_b give the offsets of their first elements in A_BUFFER, B_BUFFER.
 //
 // Tensor maps, 128-byte swizzle, zeros out of bounds, dimensions (k, m, batch...) if *_MAJOR_K, else (m, k, batch...).
 // Boxes, where BLOCK is BLOCK_M (BLOCK_N for B) and SHARE is CLUSTER_N (CLUSTER_M for B):
@@ -38,6 +41,7 @@
 #define CLUSTER_N 1
 #define SPLIT_K 1
 #define BAND 8
+#define SWAPPED 0
 #define A_LOAD 0
 #define B_LOAD 0
 #define A_MAJOR_K 1
@@ -273,12 +277,48 @@ template <i32 ROWS, class Row> TCC_FN void fill_rows(u32 tile, i32 thread, i32 r
 }
 #endif
 
-// Where 8-column segment `segment` of row `row` is staged. Segments of four neighbouring rows, and halves of segments
-// four apart, lie in different banks: both the fragments' stores and the segments' loads are free of conflicts.
-TCC_FN u32 staged(i32 row, i32 segment, i32 column) {
+// Where a warp stages element (row, column) of 16 rows and CHUNK columns. Segments of 8 lie together: of a row, or with
+// SWAPPED of a column. Those that the fragments' stores and the segments' loads touch at once lie in different banks.
+TCC_FN u32 staged(i32 row, i32 column) {
+#if SWAPPED
+  return u32(column / 2 * 128 + ((column % 2 * 16 + row) ^ column / 2 % 4 * 8) * 4);
+#else
   constexpr i32 group = SEGMENTS < 4 ? SEGMENTS : 4;
-  const i32 at = row * SEGMENTS + (segment ^ (row * group / 4 & (group - 1)));
-  return u32(at * 32 + ((column ^ (at & 4)) * 4));
+  const i32 at = row * SEGMENTS + (column / 8 ^ (row * group / 4 & (group - 1)));
+  return u32(at * 32 + ((column % 8 ^ (at & 4)) * 4));
+#endif
+}
+// The place of a staged segment's first element.
+struct Segment {
+  i32 row, column;
+};
+TCC_FN Segment segment_at(i32 n) {
+#if SWAPPED
+  return {n % 2 * 8, n / 2};
+#else
+  return {n / SEGMENTS, n % SEGMENTS * 8};
+#endif
+}
+// A staged segment, of this workgroup or of a peer: its halves are 16 bytes each.
+template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, f32 (&v)[8]) {
+  const u32 low = staging + staged(at.row, at.column);
+  const u32 high = staging + (SWAPPED ? staged(at.row + 4, at.column) : staged(at.row, at.column + 4));
+  if constexpr (PEER) {
+    load_peer(low, v);
+    load_peer(high, v + 4);
+  } else {
+    load_shared(low, v);
+    load_shared(high, v + 4);
+  }
+}
+// Two neighbouring columns of a fragment.
+TCC_FN void stage(u32 staging, i32 row, i32 column, f32 a, f32 b) {
+#if SWAPPED
+  store_shared(staging + staged(row, column), tcc_f32_bits(a));
+  store_shared(staging + staged(row, column + 1), tcc_f32_bits(b));
+#else
+  store_shared(staging + staged(row, column), a, b);
+#endif
 }
 
 TCC_ENTRY {
@@ -355,14 +395,14 @@ TCC_ENTRY {
             tile_a, thread, tile.row, k,
             [&](i32 at, i32 k, f32(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); });
 #elif A_LOAD == 2
-        fill_rows<BLOCK_M>(tile_a, thread, tile.row, SIZE_M, k, [&](i32 row) { return row_a(TCC_BUFFERS tile.batch, row); });
+        fill_rows<BLOCK_M>(tile_a, thread, tile.row, SIZE_M, k, [&](i32 row) { return A_BUFFER + row_a(TCC_BUFFERS tile.batch, row); });
 #endif
 #if B_LOAD == 1
         fill_tile<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>(
             tile_b, thread, tile.col, k,
             [&](i32 at, i32 k, f32(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); });
 #elif B_LOAD == 2
-        fill_rows<BLOCK_N>(tile_b, thread, tile.col, SIZE_N, k, [&](i32 row) { return row_b(TCC_BUFFERS tile.batch, row); });
+        fill_rows<BLOCK_N>(tile_b, thread, tile.col, SIZE_N, k, [&](i32 row) { return B_BUFFER + row_b(TCC_BUFFERS tile.batch, row); });
 #endif
         if (MANUAL) {
           fence_async_proxy();
@@ -438,8 +478,8 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 j = 0; j < SEGMENTS; ++j) {
             const f32* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
-            store_shared(my_staging + staged(lane / 4, j, lane % 4 * 2), v[0], v[1]);
-            store_shared(my_staging + staged(lane / 4 + 8, j, lane % 4 * 2), v[2], v[3]);
+            stage(my_staging, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
+            stage(my_staging, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
           }
         }
         __syncwarp();
@@ -450,25 +490,25 @@ TCC_ENTRY {
         constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
 #pragma unroll 1
         for (i32 i = lane; i < share; i += 32) {
-          const i32 at = SPLIT_K > 1 ? rank * share + i : i;
-          const i32 row = at / SEGMENTS;
-          const i32 segment = at % SEGMENTS;
+          const Segment at = segment_at(SPLIT_K > 1 ? rank * share + i : i);
           f32 v[8];
           if (SPLIT_K == 1) {
-            load_shared(my_staging + staged(row, segment, 0), v);
-            load_shared(my_staging + staged(row, segment, 4), v + 4);
+            load_segment<false>(my_staging, at, v);
           } else {
 #pragma unroll
             for (i32 r = 0; r < SPLIT_K; ++r) {
-              const u32 theirs = peer_address(my_staging, r);
               f32 w[8];
-              load_peer(theirs + staged(row, segment, 0), w);
-              load_peer(theirs + staged(row, segment, 4), w + 4);
+              load_segment<true>(peer_address(my_staging, r), at, w);
 #pragma unroll
               for (i32 c = 0; c < 8; ++c) v[c] = r == 0 ? w[c] : v[c] + w[c];
             }
           }
-          epilogue(TCC_BUFFERS tile.batch, row0 + step / chunks * 64 + row, (tile.col + step % chunks * CHUNK) / 8 + segment, v);
+          const i32 row = row0 + step / chunks * 64 + at.row;
+          const i32 column = tile.col + step % chunks * CHUNK + at.column;
+          if (SWAPPED)
+            epilogue(TCC_BUFFERS tile.batch, column, row / 8, v);
+          else
+            epilogue(TCC_BUFFERS tile.batch, row, column / 8, v);
         }
         __syncwarp();
         if (SPLIT_K > 1) {
