@@ -14,7 +14,7 @@ import time
 
 import torch
 
-from examples.python_ctypes import Library
+from .c_api import Library
 
 from . import cases, contest, results
 from .clocks import Clocks
@@ -25,21 +25,53 @@ SUITES = [ROOT / "bench/suites" / f"{name}.yaml" for name in ("bandwidth", "gemm
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="python3 -m bench.against_torch", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python3 -m bench.against_torch", description=__doc__.split("\n")[0]
+    )
     add = parser.add_argument
-    add("--cases", nargs="+", default=SUITES, metavar="FILE", help="suites and graphs (default: the limits' three suites)")
-    add("--filter", nargs="+", default=[], metavar="PATTERN", help="only cases whose name holds one of these; * and ?")
+    add(
+        "--cases",
+        nargs="+",
+        default=SUITES,
+        metavar="FILE",
+        help="suites and graphs (default: the limits' three suites)",
+    )
+    add(
+        "--filter",
+        nargs="+",
+        default=[],
+        metavar="PATTERN",
+        help="only cases whose name holds one of these; * and ?",
+    )
     add("--dim", action="append", default=[], metavar="N=8", help="in every case whose graph has that dim")
     add("--peers", default="eager,compile,max-autotune", help="of those that a suite names; '' for none")
-    add("--peer-times", action="append", default=[], metavar="FILE", help="compiled peers' times: an earlier results.json")
-    add("--peer-limit", type=float, default=120, metavar="SECONDS", help="for compiling one case (default 120)")
+    add(
+        "--peer-times",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="compiled peers' times: an earlier results.json",
+    )
+    add(
+        "--peer-limit",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="for compiling one case (default 120)",
+    )
     add("--tuning", action="append", default=[], metavar="PATH", help="tuning records for tcc")
     add("--seconds", type=float, default=0.8, help="of timing per case (default 0.8)")
     add("--quick", action="store_true", help="eager only, 0.2 s per case")
     add("--check", action="store_true", help="check results, time nothing")
     add("--device", default="cuda:0", help="other than cuda:N: --check only, through host memory")
     add("--library", help="libtcc-core.so (default: $TCC_LIBRARY, build/release/lib, the loader's path)")
-    add("--output", type=pathlib.Path, default="build/against-torch", metavar="DIR", help="of results.json, table.md")
+    add(
+        "--output",
+        type=pathlib.Path,
+        default="build/against-torch",
+        metavar="DIR",
+        help="of results.json, table.md",
+    )
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.peers, arguments.seconds = "eager", 0.2
@@ -106,25 +138,26 @@ def runner(arguments, context):
     """A function of a contest.Entry that gives its Result."""
     if not arguments.device.startswith("cuda:"):
         return contest.check_on_host
-    index = int(arguments.device.removeprefix("cuda:"))
     recorded = {}
     for path in arguments.peer_times:
         recorded.update(results.read_peer_times(path, context))
+    clocks = Clocks(arguments.device)
     game = contest.Contest(
-        index, arguments.peers, arguments.seconds, arguments.peer_limit, recorded, Clocks(index)
+        arguments.device, arguments.peers, arguments.seconds, arguments.peer_limit, recorded, clocks
     )
     return game.check if arguments.check else game.run
 
 
-def run_cases(arguments, context, entries):
+def run_cases(arguments, context, entries, run):
     """Writes the results after every case, so that a run which is cut off leaves what it has."""
-    run, done = runner(arguments, context), []
+    done = []
     for i, (case, future) in enumerate(zip(arguments.found, entries), 1):
         begin = time.monotonic()
         try:
             result = run(future.result())
         except Exception as error:  # of one case, whatever it is: the others still run
-            result = results.Result(case.name, case.group, error=str(error).splitlines()[0])
+            text = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            result = results.Result(case.name, case.group, error=text)
         progress(i, len(entries), result, time.monotonic() - begin)
         done.append(result)
         results.write_json(arguments.output / "results.json", context, done)
@@ -146,8 +179,16 @@ def main():
         torch.cuda.set_device(arguments.device)
     library = Library(find_library(arguments.library))
     context = context_of(library, arguments.device)
+    try:
+        run = runner(arguments, context)
+    except (OSError, KeyError, ValueError) as error:
+        print(f"--peer-times: {error}", file=sys.stderr)
+        return 2
     arguments.output.mkdir(parents=True, exist_ok=True)
-    print(f"{context['device']}, {len(arguments.found)} cases; tcc {context['tcc']}, PyTorch {context['torch']}", flush=True)
+    print(
+        f"{context['device']}, {len(arguments.found)} cases; tcc {context['tcc']}, PyTorch {context['torch']}",
+        flush=True,
+    )
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         compiling = lambda case: contest.Entry(case, library, arguments.device, arguments.tuning)
@@ -156,8 +197,11 @@ def main():
             start_compiler(arguments.device)
     gc.freeze()  # or every capture walks all that PyTorch has loaded
     print(f"compiled by tcc in {time.monotonic() - begin:.1f} s", flush=True)
-    done, status = run_cases(arguments, context, entries)
-    print(f"\n{results.markdown(context, done)}\n{time.monotonic() - begin:.0f} s, {arguments.output}", flush=True)
+    done, status = run_cases(arguments, context, entries, run)
+    print(
+        f"\n{results.markdown(context, done)}\n{time.monotonic() - begin:.0f} s, {arguments.output}",
+        flush=True,
+    )
     return status
 
 

@@ -1,6 +1,7 @@
 """Whether a result is right: RMSE(out, ideal) <= 2 x RMSE(stepwise, ideal) + 4 ulp x RMS(ideal).
 
-`ideal` is the graph in f64, `stepwise` what PyTorch computes op by op in the working type. Integers and booleans are exact.
+`ideal` is the graph in f64, `stepwise` what PyTorch computes op by op in the working type. Integers and booleans are
+exact.
 """
 
 import dataclasses

@@ -12,8 +12,8 @@ NAMES = ("sm_mhz", "memory_mhz", "power_w", "temperature_c")
 class Clocks:
     """`read()` gives a map of NAMES and `throttle` (NVML's reasons, a bit mask), empty where neither source answers."""
 
-    def __init__(self, index):
-        self.uuid, self.handle = f"GPU-{torch.cuda.get_device_properties(index).uuid}", None
+    def __init__(self, device):
+        self.uuid, self.handle = f"GPU-{torch.cuda.get_device_properties(device).uuid}", None
         with contextlib.suppress(Exception):  # no module, no driver library, no permission: then nvidia-smi
             import pynvml
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from examples.python_ctypes import Compiled, Context
+from .c_api import Compiled, Context
 
 from . import check, graph, measure, peers, twin
 from .buffers import Buffers, Slab, set_count
@@ -89,6 +89,7 @@ class Contest:
         if not launch:
             return result
         buffers.poison()
+        torch.cuda.synchronize(self.device)  # what fills buffers is on another stream
         contestants = {"tcc": measure.Contestant(launch, buffers.count, self.stream)}
         self.add_peers(contestants, result, entry, buffers)
         contestants["copy"] = measure.Contestant(
@@ -97,7 +98,9 @@ class Contest:
         before = self.clocks.read()
         samples = measure.measure(contestants, self.stream, self.seconds)
         after = self.clocks.read()
-        result.clocks = {f"{k}_{when}": v for when, read in (("before", before), ("after", after)) for k, v in read.items()}
+        result.clocks = {
+            f"{k}_{when}": v for when, read in (("before", before), ("after", after)) for k, v in read.items()
+        }
         result.times.update({name: bootstrap(values) for name, values in samples.items()})
         self.judge(entry, buffers, buffers.count - 1, result, "in a CUDA graph, ")
         return result
@@ -107,7 +110,9 @@ class Contest:
         result = entry.result()
         if result.error:
             return result, None, None
-        buffers = Buffers(entry.graph, entry.output_specs(), set_count(result.bytes, self.l2_bytes), self.device)
+        buffers = Buffers(
+            entry.graph, entry.output_specs(), set_count(result.bytes, self.l2_bytes), self.device
+        )
         context = Context(entry.compiled, self.stream.cuda_stream)
         pointers = [(addresses(i), addresses(o)) for i, o in zip(buffers.inputs, buffers.outputs)]
         launch = lambda i: context.run_device(*pointers[i])
@@ -118,13 +123,13 @@ class Contest:
         return result, buffers, launch
 
     def judge(self, entry, buffers, i, result, where=""):
-        verdict = entry.judge(buffers.inputs[i], buffers.outputs[i], f"cuda:{self.device}")
+        verdict = entry.judge(buffers.inputs[i], buffers.outputs[i], self.device)
         result.check = max(result.check, verdict.error)
         if not verdict.ok and not result.error:
             result.error = f"wrong result: {where}{verdict.text}"
 
     def add_peers(self, contestants, result, entry, buffers):
-        function = twin.function(entry.graph, device=f"cuda:{self.device}")
+        function = twin.function(entry.graph, device=self.device)
         for peer in entry.case.peers:
             known = self.recorded.get((result.name, peer))
             if peer != "eager" and known:
@@ -137,18 +142,16 @@ class Contest:
         try:
             with peers.time_limit(self.peer_limit), torch.cuda.stream(self.stream):
                 prepared(*buffers.inputs[0])
+            launch = lambda i: prepared(*buffers.inputs[i])
+            contestants[peer] = measure.Contestant(launch, buffers.count, self.stream)
         except peers.TimeLimit:
             result.notes.append(f"{peer} did not compile in {self.peer_limit:.0f} s")
-            return
         except Exception as error:  # whatever a compiler may raise; the others go on
-            result.notes.append(f"{peer} failed: {str(error).splitlines()[0]}")
-            return
-        launch = lambda i: prepared(*buffers.inputs[i])
-        contestants[peer] = measure.Contestant(launch, buffers.count, self.stream)
+            result.notes.append(f"{peer} failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
 
     def copy_launch(self, size, sets):
         """Copies half of the bytes: as many are read and written together."""
         shape = (max(1, size // 2),)
-        source, target = (Slab(torch.uint8, shape, sets, f"cuda:{self.device}") for _ in range(2))
+        source, target = (Slab(torch.uint8, shape, sets, self.device) for _ in range(2))
         source.all.random_(0, 256)
         return lambda i: target.tensors[i].copy_(source.tensors[i])

@@ -36,7 +36,7 @@ def prepare(peer, function):
 
 
 def start_compiler(device):
-    """Has torch.compile start its compiler processes, which takes seconds the first time."""
-    compiled = torch.compile(lambda x: torch.relu(x * 2).sum(), dynamic=False)
-    compiled(torch.ones(4096, device=device))
-    torch._dynamo.reset()
+    """Has torch.compile start its compiler processes, which takes seconds the first time. A failure is left to the
+    cases, which report it."""
+    with contextlib.suppress(Exception):
+        torch.compile(lambda x: torch.relu(x * 2).sum(), dynamic=False)(torch.ones(4096, device=device))

@@ -11,7 +11,7 @@ OURS = ("tcc", "copy")  # contestants that are no peers
 
 @dataclasses.dataclass
 class Result:
-    """Of one case. `times` is by contestant: tcc, copy and the peers; `error` says why there are none, or what went wrong."""
+    """Of one case. `times` is by contestant: tcc, copy and the peers; `error` says what went wrong, if anything."""
 
     name: str
     group: str
@@ -131,7 +131,17 @@ def interval(timing):
 def row(result):
     if "tcc" not in result.times:
         verdict = f"**{result.error}**" if result.error else "right"
-        return [result.name, result.work(), verdict, "-", "-", "-", "-", result.tiers or "-", str(result.launches)]
+        return [
+            result.name,
+            result.work(),
+            verdict,
+            "-",
+            "-",
+            "-",
+            "-",
+            result.tiers or "-",
+            str(result.launches),
+        ]
     peer, ratio = result.best_peer(), result.ratio()
     star = "*" if peer and result.times[peer].recorded else ""
     return [
@@ -163,11 +173,23 @@ def means(results):
 
 
 def markdown(context, results):
-    header = ["case", "work", "tcc ms", "best peer ms", "peer", "peer / tcc", "tcc's rate", "tier", "launches"]
+    header = [
+        "case",
+        "work",
+        "tcc ms",
+        "best peer ms",
+        "peer",
+        "peer / tcc",
+        "tcc's rate",
+        "tier",
+        "launches",
+    ]
     rows = [header, ["---", *["---:"] * 3, "---", *["---:"] * 2, "---", "---:"], *map(row, results)]
     lines = [f"{context['device']}, PyTorch {context['torch']}, tcc {context['tcc']}, {context['date']}", ""]
     lines += [f"| {' | '.join(cells)} |" for cells in rows]
     if any(t.recorded for r in results for t in r.times.values()):
         lines += ["", "\\* recorded in an earlier run"]
     notes = [f"- {r.name}: {note}" for r in results for note in r.notes]
-    return "\n".join([*lines, "", "Peer's time over tcc's:", "", *means(results), *([""] if notes else []), *notes, ""])
+    return "\n".join(
+        [*lines, "", "Peer's time over tcc's:", "", *means(results), *([""] if notes else []), *notes, ""]
+    )

@@ -1,7 +1,7 @@
 """A graph as a PyTorch function, by printing it as Python and compiling that.
 
-Op and attribute names are PyTorch's, so that most nodes print as `f(operands, attributes)` with the function found by its
-name; the rest stands in the tables here. The text is what torch.compile traces, and what a reader can check.
+Op and attribute names are PyTorch's, so that most nodes print as `f(operands, attributes)` with the function found by
+its name; the rest stands in the tables here. The text is what torch.compile traces, and what a reader can check.
 """
 
 import keyword
@@ -116,8 +116,15 @@ class Printer:
         defaults = {"arange": "i64"}
         dtype = self.dtype(attributes.pop("dtype", defaults.get(op, "f32")))
         if op == "arange":
-            attributes = {"start": attributes.get("start", 0), "end": attributes["end"], "step": attributes.get("step", 1)}
-        return [f"{k}={number(v)}" for k, v in attributes.items()] + [f"dtype={dtype}", f"device='{self.device}'"]
+            attributes = {
+                "start": attributes.get("start", 0),
+                "end": attributes["end"],
+                "step": attributes.get("step", 1),
+            }
+        return [f"{k}={number(v)}" for k, v in attributes.items()] + [
+            f"dtype={dtype}",
+            f"device='{self.device}'",
+        ]
 
     def source(self):
         inputs = ", ".join(self.name(t.name) for t in self.graph.inputs)
@@ -158,4 +165,3 @@ def flops(graph):
     with FlopCounterMode(display=False) as counter:
         function(graph, device="meta")(*inputs)
     return counter.get_total_flops()
-

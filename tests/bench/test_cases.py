@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 from bench.against_torch import cases, graph
-from examples.python_ctypes import Compiled, Library
+from bench.against_torch.c_api import Compiled, Library
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITES = sorted((ROOT / "bench/suites").glob("*.yaml"))
@@ -39,7 +39,10 @@ class CasesTest(unittest.TestCase):
         self.assertEqual(cases.select(all_of_them, []), all_of_them)
 
     def test_unknown_keys_and_peers_are_refused(self):
-        for text, message in [("{sweet: 1, cases: []}", "unknown key sweet"), ("{peers: [jax], cases: []}", "peers are")]:
+        for text, message in [
+            ("{sweet: 1, cases: []}", "unknown key sweet"),
+            ("{peers: [jax], cases: []}", "peers are"),
+        ]:
             with tempfile.NamedTemporaryFile("w+", suffix=".yaml") as file:
                 file.write(text)
                 file.flush()

@@ -66,7 +66,9 @@ class GraphTest(unittest.TestCase):
         self.assertEqual(flat.inputs[2].fill, {"normal": 0.5})
 
     def test_dtype_replaces_floating_point_only(self):
-        self.assertEqual([t.dtype for t in read(FUNCTIONS, dtype="bf16").inputs], ["bf16", "i64"] + ["bf16"] * 3)
+        self.assertEqual(
+            [t.dtype for t in read(FUNCTIONS, dtype="bf16").inputs], ["bf16", "i64"] + ["bf16"] * 3
+        )
 
     def test_text_reads_back(self):
         flat = read(FUNCTIONS)

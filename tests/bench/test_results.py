@@ -70,7 +70,9 @@ class ResultsTest(unittest.TestCase):
         recorded = softmax(name="b/two", times={"tcc": timing(2.0), "eager": timing(1.0, recorded=True)})
         wrong = softmax(name="b/three", error="wrong result")
         text = results.markdown(CONTEXT, [softmax(), recorded, wrong])
-        self.assertIn("| b/softmax | 1000.0 MB | 2.0000 ±1.0% | 3.0000 ±1.0% | compile | 1.50 | 75% of copy |", text)
+        self.assertIn(
+            "| b/softmax | 1000.0 MB | 2.0000 ±1.0% | 3.0000 ±1.0% | compile | 1.50 | 75% of copy |", text
+        )
         self.assertIn("1.0000 ±1.0%*", text)
         # A wrong result is never counted as fast.
         self.assertIn("b: 3 cases, geometric mean 0.866, worst 0.500 (b/two), 1 failed", text)

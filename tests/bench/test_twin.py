@@ -12,14 +12,16 @@ except ImportError:
 from bench.against_torch import buffers, check, contest, peers, twin
 from bench.against_torch.cases import Case
 from bench.against_torch.graph import Graph, Node, Tensor
-from examples.python_ctypes import Library
+from bench.against_torch.c_api import Library
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(nodes, *inputs, outputs=("y",), wide=False):
     names = [f"x{i}" for i in range(len(inputs))]
-    graph = Graph("test", [Tensor(n, "f32", list(x.shape)) for n, x in zip(names, inputs)], nodes, list(outputs))
+    graph = Graph(
+        "test", [Tensor(n, "f32", list(x.shape)) for n, x in zip(names, inputs)], nodes, list(outputs)
+    )
     found = twin.function(graph, wide, "cpu")(*inputs)
     return found[0] if len(outputs) == 1 else found
 
@@ -45,9 +47,16 @@ class TwinTest(unittest.TestCase):
         self.assert_equal(run([node], self.x, index), self.x.gather(1, index))
 
     def test_views_and_lists(self):
-        self.assert_equal(run([Node(["y"], "slice", ["x0"], {"dim": 1, "start": 1, "step": 2})], self.x), self.x[:, 1::2])
-        self.assert_equal(run([Node(["y"], "cat", ["x0", "x1"], {"dim": 1})], self.x, self.y), torch.cat([self.x, self.y], 1))
-        self.assert_equal(run([Node(["y"], "expand", ["x0"], {"size": [3, 4, 6]})], self.x), self.x.expand(3, 4, 6))
+        self.assert_equal(
+            run([Node(["y"], "slice", ["x0"], {"dim": 1, "start": 1, "step": 2})], self.x), self.x[:, 1::2]
+        )
+        self.assert_equal(
+            run([Node(["y"], "cat", ["x0", "x1"], {"dim": 1})], self.x, self.y),
+            torch.cat([self.x, self.y], 1),
+        )
+        self.assert_equal(
+            run([Node(["y"], "expand", ["x0"], {"size": [3, 4, 6]})], self.x), self.x.expand(3, 4, 6)
+        )
         halves = run([Node(["y", "z"], "chunk", ["x0"], {"chunks": 2, "dim": 1})], self.x, outputs=("y", "z"))
         self.assert_equal(halves[1], self.x[:, 3:])
 
@@ -67,7 +76,11 @@ class TwinTest(unittest.TestCase):
         self.assertFalse(torch.equal(run(nodes, self.x), self.x))
 
     def test_names_that_python_has_no_room_for(self):
-        nodes = [Node(["a.b"], "relu", ["x0"], {}), Node(["a_b"], "neg", ["x0"], {}), Node(["in"], "add", ["a.b", "a_b"], {})]
+        nodes = [
+            Node(["a.b"], "relu", ["x0"], {}),
+            Node(["a_b"], "neg", ["x0"], {}),
+            Node(["in"], "add", ["a.b", "a_b"], {}),
+        ]
         self.assert_equal(run(nodes, self.x, outputs=("in",)), self.x.relu() - self.x)
 
     def test_infinities(self):
@@ -75,7 +88,11 @@ class TwinTest(unittest.TestCase):
         self.assert_equal(run([node], self.x), self.x.clamp(min=0))
 
     def test_refusals(self):
-        for node in (Node(["y"], "rand", [], {"size": [2]}), Node(["y"], "no_such_op", ["x0"], {}), Node(["y"], "maximum", ["x0", 1.0], {})):
+        for node in (
+            Node(["y"], "rand", [], {"size": [2]}),
+            Node(["y"], "no_such_op", ["x0"], {}),
+            Node(["y"], "maximum", ["x0", 1.0], {}),
+        ):
             with self.assertRaises(ValueError):
                 run([node], self.x)
 
@@ -123,7 +140,9 @@ class BuffersTest(unittest.TestCase):
         self.assertEqual(buffers.set_count(10**9, 60 * 2**20), 2)
 
     def test_sets_are_apart_aligned_random_and_poisoned(self):
-        graph = Graph("t", [Tensor("x", "bf16", [3, 5]), Tensor("i", "i64", [40], {"integers": [2, 4]})], [], [])
+        graph = Graph(
+            "t", [Tensor("x", "bf16", [3, 5]), Tensor("i", "i64", [40], {"integers": [2, 4]})], [], []
+        )
         sets = buffers.Buffers(graph, [(torch.float32, (7,))], 3, "cpu")
         addresses = [t.data_ptr() for s in sets.inputs for t in s]
         self.assertEqual(len(set(addresses)), 6)
