@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional
 
 INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "remainder": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "add": "+", "sub": "-", "mul": "*", "pow": "**", "remainder": "%",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
 }  # fmt: skip
 
 # Operand names where PyTorch has attributes between the operands.
@@ -20,7 +21,7 @@ OPERANDS = {
     "layer_norm": ("input", "weight", "bias"),
     "rms_norm": ("input", "weight"),
     "group_norm": ("input", "weight", "bias"),
-    "instance_norm": ("input", None, None, "weight", "bias"),
+    "instance_norm": ("input", "weight", "bias"),
     "gather": ("input", "index"),
     "index_select": ("input", "index"),
     "take_along_dim": ("input", "indices"),
@@ -103,7 +104,7 @@ class Printer:
         if op == "einsum":
             operands = [repr(attributes.pop("equation")), *operands]
         if op in OPERANDS:
-            operands = [f"{n}={o}" for n, o in zip(OPERANDS[op], operands) if n]
+            operands = [f"{n}={o}" for n, o in zip(OPERANDS[op], operands)]
         call = f"{find(op)}({', '.join(operands + self.attributes(attributes))})"
         takes_first = op in ("max", "min") and "dim" in attributes and len(node.results) == 1
         return f"{call}[0]" if takes_first else call
