@@ -70,6 +70,7 @@ class Library:
             function.argtypes = [] if name in ("tcc_version", "tcc_last_error") else [handle]
         info, out, size = ctypes.POINTER(TensorInfo), ctypes.POINTER(handle), ctypes.c_size_t
         lib.tcc_graph_load.argtypes = [ctypes.c_char_p, out]
+        lib.tcc_graph_from_yaml.argtypes = [ctypes.c_char_p, ctypes.c_char_p, out]
         lib.tcc_compile.argtypes = [handle, ctypes.c_char_p, ctypes.POINTER(CompileOptions), out]
         lib.tcc_compiled_input.argtypes = lib.tcc_compiled_output.argtypes = [handle, size, info]
         lib.tcc_context_create.argtypes = [handle, out]
@@ -85,24 +86,30 @@ class Library:
 
 
 class Compiled:
-    """A graph on a device. `inputs` and `outputs` are (name, dtype, shape, bytes) each."""
+    """A graph, a file's or the YAML given as `text`, on a device. `inputs` and `outputs` are (name, dtype, shape, bytes)
+    each."""
 
-    def __init__(self, library, path, device="auto", dims=None, dtype=None, precision=None, tuning=()):
+    def __init__(
+        self, library, path=None, device="auto", dims=None, dtype=None, precision=None, tuning=(), text=None
+    ):
         self.library, self.handle = library, ctypes.c_void_p()
         lib, dims = library.lib, dims or {}
-        text = lambda value: value.encode() if value else None
+        encoded = lambda value: value.encode() if value else None
         options = CompileOptions(
             size=ctypes.sizeof(CompileOptions),
             num_dims=len(dims),
             dim_names=(ctypes.c_char_p * len(dims))(*[name.encode() for name in dims]),
             dim_values=(ctypes.c_int64 * len(dims))(*dims.values()),
-            dtype=text(dtype),
-            matmul_precision=text(precision),
+            dtype=encoded(dtype),
+            matmul_precision=encoded(precision),
             num_tuning=len(tuning),
             tuning=(ctypes.c_char_p * len(tuning))(*[path.encode() for path in tuning]),
         )
         graph = ctypes.c_void_p()
-        library.check(lib.tcc_graph_load(path.encode(), ctypes.byref(graph)))
+        if text is None:
+            library.check(lib.tcc_graph_load(path.encode(), ctypes.byref(graph)))
+        else:
+            library.check(lib.tcc_graph_from_yaml(text.encode(), None, ctypes.byref(graph)))
         try:
             out = ctypes.byref(self.handle)
             library.check(lib.tcc_compile(graph, device.encode(), ctypes.byref(options), out))

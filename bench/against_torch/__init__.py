@@ -1,0 +1,1 @@
+"""tcc against PyTorch on one GPU, in one process; bench/README.md."""
