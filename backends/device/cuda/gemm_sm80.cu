@@ -92,10 +92,10 @@ struct Tile {
   static constexpr bool WORDS = !MAJOR_K && OPERANDS == 2;  // read word by word: ldmatrix transposes only 16 bits
 
   // What is added (exclusive or) to the chunk numbers of a row.
-  TCC_FN i32 swizzle(i32 row) { return (WORDS ? 2 * row : row / (8 / PERMUTED)) & (PERMUTED - 1); }
+  TCC_FN u32 swizzle(u32 row) { return (WORDS ? 2 * row : row / (8 / PERMUTED)) & (PERMUTED - 1); }
   // Byte offset of an element.
-  TCC_FN i32 offset(i32 row, i32 column) {
-    return row * ROW_BYTES + (column / CHUNK ^ swizzle(row)) * 16 + column % CHUNK * i32(sizeof(Element));
+  TCC_FN u32 offset(u32 row, u32 column) {
+    return row * ROW_BYTES + (column / CHUNK ^ swizzle(row)) * 16 + column % CHUNK * u32(sizeof(Element));
   }
 };
 typedef Tile<A_MAJOR_K, BLOCK_M> TileA;
@@ -109,12 +109,16 @@ constexpr i32 VECTORS =
     (Tile::BYTES / i32(sizeof(Element)) / VECTOR + WORKGROUP * K_STEPS - 1) / (WORKGROUP * K_STEPS);
 // Calls f(i, row, column) for each of them.
 template <typename Tile, i32 VECTOR, typename F>
-TCC_FN void each_vector(i32 thread, i32 piece, F f) {
-  constexpr i32 per_row = Tile::COLUMNS / VECTOR, all = Tile::ROWS * per_row, count = VECTORS<Tile, VECTOR>;
+TCC_FN void each_vector(u32 thread, i32 piece, F f) {
+  constexpr u32 per_row = Tile::COLUMNS / VECTOR, all = Tile::ROWS * per_row;
 #pragma unroll
-  for (i32 i = 0; i < count; ++i) {
-    const i32 n = thread + (piece * count + i) * WORKGROUP;
-    if (all % (WORKGROUP * K_STEPS) == 0 || n < all) f(i, n / per_row, n % per_row * VECTOR);
+  for (i32 i = 0; i < VECTORS<Tile, VECTOR>; ++i) {
+    const u32 first = u32(piece * VECTORS<Tile, VECTOR> + i) * WORKGROUP;
+    if (all % (WORKGROUP * K_STEPS) != 0 && thread + first >= all) continue;
+    if (WORKGROUP % per_row == 0)  // the same column in all steps
+      f(i, i32(thread / per_row + first / per_row), i32(thread % per_row * VECTOR));
+    else
+      f(i, i32((thread + first) / per_row), i32((thread + first) % per_row * VECTOR));
   }
 }
 
@@ -317,8 +321,8 @@ TCC_ENTRY {
   const i32 chunk_b = TileB::WORDS ? group / 4 : B_MAJOR_K ? high : upper;
   const u32 lane_a = lane_row_a * TileA::ROW_BYTES + (TileA::WORDS ? group % 4 * 4 : 0);
   const u32 lane_b = lane_row_b * TileB::ROW_BYTES + (TileB::WORDS ? group % 4 * 4 : 0);
-  const u32 swizzled_a = u32(chunk_a ^ TileA::swizzle(lane_row_a)) * 16;
-  const u32 swizzled_b = u32(chunk_b ^ TileB::swizzle(lane_row_b)) * 16;
+  const u32 swizzled_a = (chunk_a ^ TileA::swizzle(lane_row_a)) * 16;
+  const u32 swizzled_b = (chunk_b ^ TileB::swizzle(lane_row_b)) * 16;
 
   u32 fragment_a[2][FRAGMENTS_M][4];
   u32 fragment_b[2][FRAGMENTS_N][2];
