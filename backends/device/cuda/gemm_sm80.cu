@@ -250,7 +250,7 @@ TCC_ENTRY {
 #define VECTOR_B(r, c) FREE_B(r, c) / (B_MAJOR_K ? 1u : u32(B_VECTOR)), K_B(r, c) / (B_MAJOR_K ? u32(B_VECTOR) : 1u)
 
   auto fetch = [&](i32 tile, u32 slot, i32 piece) {
-    const u32 slot_a = shared + slot * STAGE_BYTES, slot_b = slot_a + TileA::BYTES;
+    const u32 slot_a = shared + slot, slot_b = slot_a + TileA::BYTES;
 #if A_LOAD == 0
     each_vector<TileA, A_VECTOR>(thread, piece, [&](i32, i32 r, i32 c) {
       const i32 inside = elements_inside<A_MAJOR_K, SIZE_M, BLOCK_M, A_VECTOR>(FREE_A(r, c), K_A(r, c));
@@ -286,7 +286,7 @@ TCC_ENTRY {
   };
 
   auto store = [&](i32 tile, u32 slot, i32 piece) {
-    unsigned char* const slot_a = shared_bytes + slot * STAGE_BYTES;
+    unsigned char* const slot_a = shared_bytes + slot;
     unsigned char* const slot_b = slot_a + TileA::BYTES;
 #if A_LOAD == 1
     each_vector<TileA, A_VECTOR>(
@@ -324,10 +324,8 @@ TCC_ENTRY {
   const u32 swizzled_a = (chunk_a ^ TileA::swizzle(lane_row_a)) * 16;
   const u32 swizzled_b = (chunk_b ^ TileB::swizzle(lane_row_b)) * 16;
 
-  u32 fragment_a[2][FRAGMENTS_M][4];
-  u32 fragment_b[2][FRAGMENTS_N][2];
-  auto read_fragments = [&](u32 slot, i32 step, u32 (&a)[FRAGMENTS_M][4], u32 (&b)[FRAGMENTS_N][2]) {
-    const u32 at_a = shared + slot * STAGE_BYTES + lane_a, at_b = shared + slot * STAGE_BYTES + TileA::BYTES + lane_b;
+  auto read_a = [&](u32 slot, i32 step, u32 (&a)[FRAGMENTS_M][4]) {
+    const u32 at_a = shared + slot + lane_a;
 #pragma unroll
     for (i32 i = 0; i < FRAGMENTS_M; ++i) {
       if (TileA::WORDS) {
@@ -344,20 +342,19 @@ TCC_ENTRY {
             a[i][1], a[i][2], a[i][3]);
       }
     }
+  };
+  auto read_b = [&](u32 slot, i32 step, i32 j, u32 (&b0)[2], u32 (&b1)[2]) {  // columns j * 8 to j * 8 + 15
+    const u32 at_b = shared + slot + TileA::BYTES + lane_b;
+    if (TileB::WORDS) {
 #pragma unroll
-    for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
-      if (TileB::WORDS) {
-#pragma unroll
-        for (i32 w = 0; w < 4; ++w)
-          b[j + w / 2][w % 2] = load_word(at_b + (step * 8 + w % 2 * 4) * TileB::ROW_BYTES +
-                                          (u32((warp_n + j * 8 + w / 2 * 8) / CHUNK * 16) ^ swizzled_b));
-      } else if (B_MAJOR_K) {
-        load_matrices<false>(at_b + j * 8 * TileB::ROW_BYTES + (u32(step * 32) ^ swizzled_b), b[j][0], b[j][1],
-                             b[j + 1][0], b[j + 1][1]);
-      } else {
-        load_matrices<true>(at_b + step * 16 * TileB::ROW_BYTES + (u32((warp_n + j * 8) / CHUNK * 16) ^ swizzled_b),
-                            b[j][0], b[j][1], b[j + 1][0], b[j + 1][1]);
-      }
+      for (i32 w = 0; w < 4; ++w)
+        (w < 2 ? b0 : b1)[w % 2] = load_word(at_b + (step * 8 + w % 2 * 4) * TileB::ROW_BYTES +
+                                             (u32((warp_n + j * 8 + w / 2 * 8) / CHUNK * 16) ^ swizzled_b));
+    } else if (B_MAJOR_K) {
+      load_matrices<false>(at_b + j * 8 * TileB::ROW_BYTES + (u32(step * 32) ^ swizzled_b), b0[0], b0[1], b1[0], b1[1]);
+    } else {
+      load_matrices<true>(at_b + step * 16 * TileB::ROW_BYTES + (u32((warp_n + j * 8) / CHUNK * 16) ^ swizzled_b),
+                          b0[0], b0[1], b1[0], b1[1]);
     }
   };
 
@@ -373,19 +370,25 @@ TCC_ENTRY {
   for (i32 tile = 0; tile < STAGES - 1; ++tile) {
 #pragma unroll 1
     for (i32 piece = 0; piece < K_STEPS && tile < K_TILES; ++piece) {
-      fetch(tile, tile, piece);
-      store(tile, tile, piece);
+      fetch(tile, tile * STAGE_BYTES, piece);
+      store(tile, tile * STAGE_BYTES, piece);
     }
     commit_copies();
   }
   wait_for_copies<STAGES - 2>();
-  u32 slot = 0, free_slot = STAGES - 1;
-  read_fragments(slot, 0, fragment_a[0], fragment_b[0]);
+  constexpr u32 LAST_SLOT = (STAGES - 1) * STAGE_BYTES;
+  u32 slot = 0;
+  u32 a[2][FRAGMENTS_M][4];
+  u32 b[FRAGMENTS_N][2];
+  read_a(slot, 0, a[0]);
+#pragma unroll
+  for (i32 j = 0; j < FRAGMENTS_N; j += 2) read_b(slot, 0, j, b[j], b[j + 1]);
 
 #pragma unroll 1
   for (i32 tile = 0; tile < K_TILES; ++tile) {
     const bool more = tile + STAGES - 1 < K_TILES;
-    const u32 next_slot = slot + 1 == STAGES ? 0 : slot + 1;
+    const u32 next_slot = slot == LAST_SLOT ? 0 : slot + STAGE_BYTES;
+    const u32 free_slot = slot == 0 ? LAST_SLOT : slot - STAGE_BYTES;
 #pragma unroll
     for (i32 step = 0; step < K_STEPS; ++step) {
       // The free slot held the tile before this one; its last fragments were read before the latest barrier.
@@ -394,16 +397,22 @@ TCC_ENTRY {
         commit_copies();
         wait_for_copies<STAGES - 2>();
       }
-      // After the last tile this reads a slot of no meaning, and nobody uses it.
-      read_fragments(step == K_STEPS - 1 ? next_slot : slot, (step + 1) % K_STEPS, fragment_a[(step + 1) % 2],
-                     fragment_b[(step + 1) % 2]);
+      // The next step's fragments: A's go to other registers, B's take the place of those that are done with. After the
+      // last tile this reads a slot of no meaning, and nobody uses it.
+      const u32 from = step == K_STEPS - 1 ? next_slot : slot;
+      const i32 next_step = (step + 1) % K_STEPS;
+      read_a(from, next_step, a[(step + 1) % 2]);
 #pragma unroll
-      for (i32 i = 0; i < FRAGMENTS_M; ++i)
+      for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
 #pragma unroll
-        for (i32 j = 0; j < FRAGMENTS_N; ++j) mma(acc[i][j], fragment_a[step % 2][i], fragment_b[step % 2][j]);
+        for (i32 i = 0; i < FRAGMENTS_M; ++i) {
+          mma(acc[i][j], a[step % 2][i], b[j]);
+          mma(acc[i][j + 1], a[step % 2][i], b[j + 1]);
+        }
+        read_b(from, next_step, j, b[j], b[j + 1]);
+      }
       if (more) store(tile + STAGES - 1, free_slot, step);
     }
-    free_slot = slot;
     slot = next_slot;
   }
   __syncthreads();  // other warps may still read the last tile, whose place the results take
