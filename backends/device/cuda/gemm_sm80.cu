@@ -94,10 +94,10 @@ struct Tile {
   static constexpr bool WORDS = !MAJOR_K && OPERANDS == 2;  // read word by word: ldmatrix transposes only 16 bits
 
   // What is added (exclusive or) to the chunk numbers of a row.
-  TCC_FN i32 swizzle(i32 row) { return (WORDS ? 2 * row : row / (8 / PERMUTED)) & (PERMUTED - 1); }
+  TCC_FN u32 swizzle(u32 row) { return (WORDS ? 2 * row : row / (8 / PERMUTED)) & (PERMUTED - 1); }
   // Byte offset of an element.
-  TCC_FN i32 offset(i32 row, i32 column) {
-    return row * ROW_BYTES + (column / CHUNK ^ swizzle(row)) * 16 + column % CHUNK * i32(sizeof(Element));
+  TCC_FN u32 offset(u32 row, u32 column) {
+    return row * ROW_BYTES + (column / CHUNK ^ swizzle(row)) * 16 + column % CHUNK * u32(sizeof(Element));
   }
 };
 typedef Tile<A_MAJOR_K, BLOCK_M> TileA;
@@ -111,12 +111,16 @@ constexpr i32 VECTORS =
     (Tile::BYTES / i32(sizeof(Element)) / VECTOR + WORKGROUP * K_STEPS - 1) / (WORKGROUP * K_STEPS);
 // Calls f(i, row, column) for each of them.
 template <typename Tile, i32 VECTOR, typename F>
-TCC_FN void each_vector(i32 thread, i32 piece, F f) {
-  constexpr i32 per_row = Tile::COLUMNS / VECTOR, all = Tile::ROWS * per_row, count = VECTORS<Tile, VECTOR>;
+TCC_FN void each_vector(u32 thread, i32 piece, F f) {
+  constexpr u32 per_row = Tile::COLUMNS / VECTOR, all = Tile::ROWS * per_row;
 #pragma unroll
-  for (i32 i = 0; i < count; ++i) {
-    const i32 n = thread + (piece * count + i) * WORKGROUP;
-    if (all % (WORKGROUP * K_STEPS) == 0 || n < all) f(i, n / per_row, n % per_row * VECTOR);
+  for (i32 i = 0; i < VECTORS<Tile, VECTOR>; ++i) {
+    const u32 first = u32(piece * VECTORS<Tile, VECTOR> + i) * WORKGROUP;
+    if (all % (WORKGROUP * K_STEPS) != 0 && thread + first >= all) continue;
+    if (WORKGROUP % per_row == 0)  // the same column in all steps
+      f(i, i32(thread / per_row + first / per_row), i32(thread % per_row * VECTOR));
+    else
+      f(i, i32((thread + first) / per_row), i32((thread + first) % per_row * VECTOR));
   }
 }
 
@@ -248,7 +252,7 @@ TCC_ENTRY {
 #define VECTOR_B(r, c) FREE_B(r, c) / (B_MAJOR_K ? 1u : u32(B_VECTOR)), K_B(r, c) / (B_MAJOR_K ? u32(B_VECTOR) : 1u)
 
   auto fetch = [&](i32 tile, u32 slot, i32 piece) {
-    const u32 slot_a = shared + slot * STAGE_BYTES, slot_b = slot_a + TileA::BYTES;
+    const u32 slot_a = shared + slot, slot_b = slot_a + TileA::BYTES;
 #if A_LOAD == 0
     each_vector<TileA, A_VECTOR>(thread, piece, [&](i32, i32 r, i32 c) {
       const i32 inside = elements_inside<A_MAJOR_K, SIZE_M, BLOCK_M, A_VECTOR>(FREE_A(r, c), K_A(r, c));
@@ -284,7 +288,7 @@ TCC_ENTRY {
   };
 
   auto store = [&](i32 tile, u32 slot, i32 piece) {
-    unsigned char* const slot_a = shared_bytes + slot * STAGE_BYTES;
+    unsigned char* const slot_a = shared_bytes + slot;
     unsigned char* const slot_b = slot_a + TileA::BYTES;
 #if A_LOAD == 1
     each_vector<TileA, A_VECTOR>(
@@ -319,13 +323,11 @@ TCC_ENTRY {
   const i32 chunk_b = TileB::WORDS ? group / 4 : B_MAJOR_K ? high : upper;
   const u32 lane_a = lane_row_a * TileA::ROW_BYTES + (TileA::WORDS ? group % 4 * 4 : 0);
   const u32 lane_b = lane_row_b * TileB::ROW_BYTES + (TileB::WORDS ? group % 4 * 4 : 0);
-  const u32 swizzled_a = u32(chunk_a ^ TileA::swizzle(lane_row_a)) * 16;
-  const u32 swizzled_b = u32(chunk_b ^ TileB::swizzle(lane_row_b)) * 16;
+  const u32 swizzled_a = (chunk_a ^ TileA::swizzle(lane_row_a)) * 16;
+  const u32 swizzled_b = (chunk_b ^ TileB::swizzle(lane_row_b)) * 16;
 
-  u32 fragment_a[2][FRAGMENTS_M][4];
-  u32 fragment_b[2][FRAGMENTS_N][2];
-  auto read_fragments = [&](u32 slot, i32 step, u32 (&a)[FRAGMENTS_M][4], u32 (&b)[FRAGMENTS_N][2]) {
-    const u32 at_a = shared + slot * STAGE_BYTES + lane_a, at_b = shared + slot * STAGE_BYTES + TileA::BYTES + lane_b;
+  auto read_a = [&](u32 slot, i32 step, u32 (&a)[FRAGMENTS_M][4]) {
+    const u32 at_a = shared + slot + lane_a;
 #pragma unroll
     for (i32 i = 0; i < FRAGMENTS_M; ++i) {
       if (TileA::WORDS) {
@@ -342,20 +344,19 @@ TCC_ENTRY {
             a[i][1], a[i][2], a[i][3]);
       }
     }
+  };
+  auto read_b = [&](u32 slot, i32 step, i32 j, u32 (&b0)[2], u32 (&b1)[2]) {  // columns j * 8 to j * 8 + 15
+    const u32 at_b = shared + slot + TileA::BYTES + lane_b;
+    if (TileB::WORDS) {
 #pragma unroll
-    for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
-      if (TileB::WORDS) {
-#pragma unroll
-        for (i32 w = 0; w < 4; ++w)
-          b[j + w / 2][w % 2] = load_word(at_b + (step * 8 + w % 2 * 4) * TileB::ROW_BYTES +
-                                          (u32((warp_n + j * 8 + w / 2 * 8) / CHUNK * 16) ^ swizzled_b));
-      } else if (B_MAJOR_K) {
-        load_matrices<false>(at_b + j * 8 * TileB::ROW_BYTES + (u32(step * 32) ^ swizzled_b), b[j][0], b[j][1],
-                             b[j + 1][0], b[j + 1][1]);
-      } else {
-        load_matrices<true>(at_b + step * 16 * TileB::ROW_BYTES + (u32((warp_n + j * 8) / CHUNK * 16) ^ swizzled_b),
-                            b[j][0], b[j][1], b[j + 1][0], b[j + 1][1]);
-      }
+      for (i32 w = 0; w < 4; ++w)
+        (w < 2 ? b0 : b1)[w % 2] = load_word(at_b + (step * 8 + w % 2 * 4) * TileB::ROW_BYTES +
+                                             (u32((warp_n + j * 8 + w / 2 * 8) / CHUNK * 16) ^ swizzled_b));
+    } else if (B_MAJOR_K) {
+      load_matrices<false>(at_b + j * 8 * TileB::ROW_BYTES + (u32(step * 32) ^ swizzled_b), b0[0], b0[1], b1[0], b1[1]);
+    } else {
+      load_matrices<true>(at_b + step * 16 * TileB::ROW_BYTES + (u32((warp_n + j * 8) / CHUNK * 16) ^ swizzled_b),
+                          b0[0], b0[1], b1[0], b1[1]);
     }
   };
 
@@ -371,19 +372,25 @@ TCC_ENTRY {
   for (i32 tile = 0; tile < STAGES - 1; ++tile) {
 #pragma unroll 1
     for (i32 piece = 0; piece < K_STEPS && tile < K_TILES; ++piece) {
-      fetch(tile, tile, piece);
-      store(tile, tile, piece);
+      fetch(tile, tile * STAGE_BYTES, piece);
+      store(tile, tile * STAGE_BYTES, piece);
     }
     commit_copies();
   }
   wait_for_copies<STAGES - 2>();
-  u32 slot = 0, free_slot = STAGES - 1;
-  read_fragments(slot, 0, fragment_a[0], fragment_b[0]);
+  constexpr u32 LAST_SLOT = (STAGES - 1) * STAGE_BYTES;
+  u32 slot = 0;
+  u32 a[2][FRAGMENTS_M][4];
+  u32 b[FRAGMENTS_N][2];
+  read_a(slot, 0, a[0]);
+#pragma unroll
+  for (i32 j = 0; j < FRAGMENTS_N; j += 2) read_b(slot, 0, j, b[j], b[j + 1]);
 
 #pragma unroll 1
   for (i32 tile = 0; tile < K_TILES; ++tile) {
     const bool more = tile + STAGES - 1 < K_TILES;
-    const u32 next_slot = slot + 1 == STAGES ? 0 : slot + 1;
+    const u32 next_slot = slot == LAST_SLOT ? 0 : slot + STAGE_BYTES;
+    const u32 free_slot = slot == 0 ? LAST_SLOT : slot - STAGE_BYTES;
 #pragma unroll
     for (i32 step = 0; step < K_STEPS; ++step) {
       // The free slot held the tile before this one; its last fragments were read before the latest barrier.
@@ -392,16 +399,22 @@ TCC_ENTRY {
         commit_copies();
         wait_for_copies<STAGES - 2>();
       }
-      // After the last tile this reads a slot of no meaning, and nobody uses it.
-      read_fragments(step == K_STEPS - 1 ? next_slot : slot, (step + 1) % K_STEPS, fragment_a[(step + 1) % 2],
-                     fragment_b[(step + 1) % 2]);
+      // The next step's fragments: A's go to other registers, B's take the place of those that are done with. After the
+      // last tile this reads a slot of no meaning, and nobody uses it.
+      const u32 from = step == K_STEPS - 1 ? next_slot : slot;
+      const i32 next_step = (step + 1) % K_STEPS;
+      read_a(from, next_step, a[(step + 1) % 2]);
 #pragma unroll
-      for (i32 i = 0; i < FRAGMENTS_M; ++i)
+      for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
 #pragma unroll
-        for (i32 j = 0; j < FRAGMENTS_N; ++j) mma(acc[i][j], fragment_a[step % 2][i], fragment_b[step % 2][j]);
+        for (i32 i = 0; i < FRAGMENTS_M; ++i) {
+          mma(acc[i][j], a[step % 2][i], b[j]);
+          mma(acc[i][j + 1], a[step % 2][i], b[j + 1]);
+        }
+        read_b(from, next_step, j, b[j], b[j + 1]);
+      }
       if (more) store(tile + STAGES - 1, free_slot, step);
     }
-    free_slot = slot;
     slot = next_slot;
   }
   __syncthreads();  // other warps may still read the last tile, whose place the results take

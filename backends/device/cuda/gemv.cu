@@ -75,6 +75,7 @@ constexpr i32 LOADS = B_MAJOR_K ? COLUMNS : K_UNIT;  // vectors of B of one unit
 constexpr i32 UNITS = (SIZE_K + K_UNIT - 1) / K_UNIT, UNIT_STEP = LANES_K * WARPS_K;
 constexpr bool RAGGED_K = SIZE_K % (K_UNIT * UNIT_STEP * UNROLL) != 0, RAGGED_N = SIZE_N % BLOCK_COLUMNS != 0;
 static_assert(SIZE_M >= 1 && SIZE_M <= 8, "one to eight rows");
+static_assert(SWAPPED || BLOCK_COLUMNS % SEGMENT == 0, "a workgroup's columns are whole segments");
 static_assert(B_MAJOR_K ? K_UNIT == B_VECTOR : COLUMNS == B_VECTOR, "a unit is a vector along its contiguous axis");
 
 #if B_LOAD == 2
