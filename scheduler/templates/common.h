@@ -37,5 +37,6 @@ const Template& reduction_template();
 const Template& scan_template();
 const Template& contraction_template();
 const Template& gemm_sm90_template();
+const Template& gemm_sm80_template();
 
 }  // namespace tcc::sched

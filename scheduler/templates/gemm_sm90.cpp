@@ -1,13 +1,11 @@
 // Contractions on the matrix units of sm_90a (wgmma, TMA): the loops are
 // backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/cost.h"
-#include "scheduler/templates/matrix_operand.h"
+#include "scheduler/templates/gemm.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -20,23 +18,12 @@ constexpr int64_t kSegment = 8;      // columns that the epilogue gets at once
 constexpr int64_t kLineBytes = 128;  // of k in a tile: a row of the swizzle
 constexpr int64_t kMostStages = 12;
 constexpr int64_t kThreads = 128;  // of a warpgroup
-// Partial sums of 16-bit products are exact enough for f32 results only over this much of k: the
-// matrix unit's sums are truncated, not rounded.
-constexpr int64_t kExactSum = 256;
-// Below these the FMA units are as fast, and compile faster.
-constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
-
-// A region as the kernel sees it.
-struct Gemm {
-  ContractionPlan plan;
-  MatrixOperand a, b;  // the plan's
-  DType dtype = DType::bf16;
-  int64_t line() const { return kLineBytes / size_bytes(dtype); }  // elements of k in a tile
-  int64_t k_tiles() const { return ceil_div(plan.k.size(), line()); }
-};
+// A row of a tile in shared memory, in elements along k.
+int64_t line_of(const Gemm& gemm) { return kLineBytes / size_bytes(gemm.dtype); }
+int64_t k_tiles_of(const Gemm& gemm) { return ceil_div(gemm.plan.k.size(), line_of(gemm)); }
 
 // What this source can load as it is; the rest is computed.
-void restrict(MatrixOperand& operand) {
+void restrict_loads(MatrixOperand& operand) {
   const bool tiles = operand.load == Load::tiles &&
                      (operand.major_k || operand.dtype != DType::f32) &&
                      operand.view.batch.size() <= 3;
@@ -45,30 +32,12 @@ void restrict(MatrixOperand& operand) {
   if (operand.dtype == DType::f32) operand.major_k = true;
 }
 
-std::optional<Gemm> plan_gemm(const Region& region, const Target& target) {
-  if (!target.has_matrix_unit("wgmma")) return std::nullopt;
-  std::optional<ContractionPlan> plan = plan_contraction(region);
-  if (!plan || plan->accumulator != DType::f32) return std::nullopt;
-  const auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
-  if (!a || !b || a->dtype != b->dtype) return std::nullopt;
-  const int64_t k = plan->k.size();
-  if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
-    return std::nullopt;
-  if (plan->fold && a->dtype != DType::f32 && k > kExactSum) return std::nullopt;
-  Gemm gemm{*std::move(plan), *a, *b, a->dtype};
-  restrict(gemm.a);
-  restrict(gemm.b);
+std::optional<Gemm> plan_for(const Region& region, const Target& target) {
+  std::optional<Gemm> gemm = plan_gemm(region, target, "wgmma");
+  if (!gemm) return gemm;
+  restrict_loads(gemm->a);
+  restrict_loads(gemm->b);
   return gemm;
-}
-
-// The sides of the kernel: with `swapped`, its rows are the plan's columns.
-struct Sides {
-  const MatrixOperand &a, &b;
-  int64_t m, n;
-};
-Sides sides(const Gemm& gemm, bool swapped) {
-  const int64_t m = gemm.plan.m.size(), n = gemm.plan.n.size();
-  return swapped ? Sides{gemm.b, gemm.a, n, m} : Sides{gemm.a, gemm.b, m, n};
 }
 
 // What the launch needs, all that the device source derives from its defines included.
@@ -82,7 +51,7 @@ struct Shape {
         cluster_n(c["cluster_n"]),
         split_k(c["split_k"]),
         swapped(c["swapped"]),
-        side(sides(gemm, swapped)),
+        side(gemm.sides(swapped != 0)),
         computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
         tiles_m(ceil_div(side.m, block_m * cluster_m)),
         tiles_n(ceil_div(side.n, block_n * cluster_n)),
@@ -109,7 +78,7 @@ struct Shape {
   int64_t tiles() const { return batches * tiles_m * tiles_n; }
 
   int64_t block_m, block_n, groups, pingpong, cluster_m, cluster_n, split_k, swapped;
-  Sides side;
+  Gemm::Sides side;
   bool computed;
   int64_t tiles_m, tiles_n, batches;
   int64_t stage_bytes = 0, fixed_bytes = 0;
@@ -133,7 +102,7 @@ bool legal_cluster(const Gemm& gemm, const Shape& s) {
     return false;
   if (s.cluster_m > 1 && (s.side.b.load != Load::tiles || s.block_n / s.cluster_m % 8 != 0))
     return false;
-  return s.split_k <= gemm.k_tiles();
+  return s.split_k <= k_tiles_of(gemm);
 }
 
 // Seconds of one launch: rounds of tiles on all units, each as long as what it needs most.
@@ -149,15 +118,15 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   const double clock = target.flops_f32 / (2 * 128 * units);
   const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
   // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
-  const double product = m * n / 32 * (gemm.dtype == DType::f32 ? 1 : 1);
+  const double product = m * n / 32;
   const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
   const double cached =
       (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
       kCacheBytes;
   // Threads that load: index arithmetic and stores, of about two instructions an element.
-  const double loading = s.computed ? (m + n) * static_cast<double>(gemm.line()) / 64 : 0;
+  const double loading = s.computed ? (m + n) * static_cast<double>(line_of(gemm)) / 64 : 0;
   const double k_tile = std::max({product, shared, cached, loading});
-  const auto k_tiles = static_cast<double>(ceil_div(gemm.k_tiles(), s.split_k));
+  const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
   // Staged through shared memory, then the hook: four schedulers issue a warp's instruction a
   // cycle.
   const double hook = m * n * epilogue_slots / (32 * 4 * (s.pingpong ? 0.5 : 1));
@@ -172,10 +141,12 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   return kLaunch + std::max(cycles / clock, bytes / (target.bandwidth * drawn));
 }
 
-TensorMap tensor_map(const Gemm& gemm, const MatrixOperand& operand, bool of_a, int64_t rows,
+// Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
+// slice. `free`: the extent of the operand's own axis.
+TensorMap tensor_map(const MatrixOperand& operand, int64_t free, const Gemm& gemm, int64_t rows,
                      int64_t share, std::string name) {
   const OperandView& view = operand.view;
-  const int64_t free = (of_a ? gemm.plan.m : gemm.plan.n).size(), k = gemm.plan.k.size();
+  const int64_t k = gemm.plan.k.size();
   const int64_t element = size_bytes(view.dtype);
   TensorMap map;
   map.name = std::move(name);
@@ -189,7 +160,7 @@ TensorMap tensor_map(const Gemm& gemm, const MatrixOperand& operand, bool of_a, 
   };
   if (operand.major_k) {
     const int64_t slice = rows / share;
-    add(k, 1, gemm.line());
+    add(k, 1, line_of(gemm));
     add(free, view.free_stride, slice > 256 ? slice / 2 : slice);
   } else {
     add(free, 1, 64);
@@ -205,11 +176,11 @@ class GemmSm90Template : public Template {
   int version() const override { return 1; }
 
   bool accepts(const Region& region, const Target& target) const override {
-    return plan_gemm(region, target).has_value();
+    return plan_for(region, target).has_value();
   }
 
   ConfigSpace space(const Region& region, const Target& target) const override {
-    const Gemm gemm = *plan_gemm(region, target);
+    const Gemm gemm = *plan_for(region, target);
     ConfigSpace space;
     space.parameters = {
         {"block_m", {64, 128, 192, 256}, "rows of a tile"},
@@ -278,19 +249,15 @@ class GemmSm90Template : public Template {
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
-    const Gemm gemm = *plan_gemm(region, target);
-    const auto elements =
-        static_cast<double>(gemm.plan.batch.size() * gemm.plan.m.size() * gemm.plan.n.size());
-    // What the region does besides its products, for each element of the result, and storing.
-    const double slots = 8 + region_arithmetic(region) / elements;
+    const Gemm gemm = *plan_for(region, target);
+    const double slots = epilogue_slots(region, gemm);
     return [gemm, target, slots, bytes = region_bytes(region)](const Config& config) {
       return predict(gemm, config, target, bytes, slots);
     };
   }
 
   Kernel lower(const Region& region, const Config& config, const Target& target) const override {
-    const Gemm gemm = *plan_gemm(region, target);
-    const ContractionPlan& plan = gemm.plan;
+    const Gemm gemm = *plan_for(region, target);
     const Shape s(gemm, config);
     Kernel kernel = start_kernel(region);
     kernel.source = "gemm_sm90";
@@ -300,16 +267,9 @@ class GemmSm90Template : public Template {
     const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
     kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
     kernel.shared_bytes = s.shared_bytes(target);
-    kernel.flops = 2.0 * static_cast<double>(s.batches) * static_cast<double>(s.side.m) *
-                   static_cast<double>(s.side.n) * static_cast<double>(plan.k.size());
-    auto define = [&](std::string name, int64_t value) {
-      kernel.defines.push_back({std::move(name), std::to_string(value)});
-    };
-    define("OPERANDS", gemm.dtype == DType::bf16 ? 0 : gemm.dtype == DType::f16 ? 1 : 2);
-    define("SIZE_M", s.side.m);
-    define("SIZE_N", s.side.n);
-    define("SIZE_K", plan.k.size());
-    define("BATCHES", s.batches);
+    GemmWriter writer(kernel, region, gemm, s.swapped != 0,
+                      {s.block_m * s.cluster_m, s.block_n * s.cluster_n, line_of(gemm), kSegment});
+    writer.product();
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
                              {"BLOCK_N", "block_n"},
                              {"GROUPS", "groups"},
@@ -317,37 +277,19 @@ class GemmSm90Template : public Template {
                              {"CLUSTER_M", "cluster_m"},
                              {"CLUSTER_N", "cluster_n"},
                              {"SPLIT_K", "split_k"},
-                             {"BAND", "band"},
-                             {"SWAPPED", "swapped"}})
-      define(name, config[key]);
-    define("STAGES", s.stages(target));
-    const ContractionTile tile{s.swapped ? s.block_n * s.cluster_n : s.block_m * s.cluster_m,
-                               s.swapped ? s.block_m * s.cluster_m : s.block_n * s.cluster_n,
-                               gemm.line(), kSegment};
-    const ContractionHooks hooks(region, plan, tile);
+                             {"BAND", "band"}})
+      writer.define(name, config[key]);
+    writer.define("STAGES", s.stages(target));
     for (const bool first : {true, false}) {
-      const bool of_a = first != static_cast<bool>(s.swapped);
+      writer.operand(first, false);
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
-      const std::string side = first ? "A" : "B", lower_side = first ? "a" : "b";
-      define(side + "_LOAD", static_cast<int64_t>(operand.load));
-      define(side + "_MAJOR_K", operand.major_k);
-      if (operand.load == Load::tiles) {
-        kernel.maps.push_back(tensor_map(gemm, operand, of_a, first ? s.block_m : s.block_n,
-                                         first ? s.cluster_n : s.cluster_m, "map_" + lower_side));
-        define(side + "_RANK", static_cast<int64_t>(kernel.maps.back().dims.size()));
-        if (!operand.view.batch.empty())
-          kernel.hooks.push_back(batch_hook(operand, plan, "batch_" + lower_side));
-      } else if (operand.load == Load::rows) {
-        kernel.defines.push_back({side + "_BUFFER", "b" + std::to_string(operand.view.buffer)});
-        kernel.hooks.push_back(line_hook(operand, plan, "row_" + lower_side));
-      } else {
-        const ContractionPlan::Operand& of_plan = of_a ? plan.a : plan.b;
-        define(side + "_VECTOR", of_plan.vector);
-        define(side + "_VECTOR_ALONG_K", of_plan.along_k);
-        kernel.hooks.push_back(hooks.load(of_a, "load_" + lower_side));
-      }
+      if (operand.load != Load::tiles) continue;
+      kernel.maps.push_back(
+          first ? tensor_map(operand, s.side.m, gemm, s.block_m, s.cluster_n, "map_a")
+                : tensor_map(operand, s.side.n, gemm, s.block_n, s.cluster_m, "map_b"));
+      writer.define(first ? "A_RANK" : "B_RANK",
+                    static_cast<int64_t>(kernel.maps.back().dims.size()));
     }
-    kernel.hooks.push_back(hooks.epilogue());
     return kernel;
   }
 };

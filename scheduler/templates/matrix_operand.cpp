@@ -27,6 +27,27 @@ SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch) {
   return mod(floordiv(batch, axis.inside), axis.extent);
 }
 
+// Lines beyond the last are asked for, too: what they hold is not read.
+constexpr int64_t kManyLines = int64_t{1} << 31;
+
+SymInt batch_offset(const MatrixOperand& operand, const ContractionPlan& plan) {
+  const SymInt batch = SymInt::axis("batch", plan.batch.size());
+  SymInt offset = operand.view.offset;
+  for (const OperandView::BatchAxis& axis : operand.view.batch)
+    offset = offset + coordinate(axis, batch) * axis.stride;
+  return offset;
+}
+
+Hook offset_hook(std::string name, std::vector<Hook::Parameter> parameters, const SymInt& offset) {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = std::move(parameters);
+  hook.result = DType::i64;
+  hook.returns = true;
+  hook.body = {return_value(ir::index_value(offset))};
+  return hook;
+}
+
 }  // namespace
 
 std::optional<MatrixOperand> matrix_operand(const Region& region, const ContractionPlan& plan,
@@ -52,18 +73,17 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
 }
 
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  Hook hook;
-  hook.name = std::move(name);
-  hook.parameters = {{"batch"}, {"line"}};
-  hook.result = DType::i64;
-  hook.returns = true;
-  const SymInt batch = SymInt::axis("batch", plan.batch.size()),
-               line = SymInt::axis("line", int64_t{1} << 31);
-  SymInt offset = operand.view.offset + line * operand.line_stride();
-  for (const OperandView::BatchAxis& axis : operand.view.batch)
-    offset = offset + coordinate(axis, batch) * axis.stride;
-  hook.body = {return_value(ir::index_value(offset))};
-  return hook;
+  const SymInt line = SymInt::axis("line", kManyLines);
+  return offset_hook(std::move(name), {{"batch"}, {"line"}},
+                     batch_offset(operand, plan) + line * operand.line_stride());
+}
+
+Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+  const SymInt at = SymInt::axis("at", kManyLines), k = SymInt::axis("k", kManyLines);
+  const int64_t vector = operand.alignment / size_bytes(operand.dtype);
+  const SymInt line = operand.major_k ? at : k, along = operand.major_k ? k : at;
+  return offset_hook(std::move(name), {{"batch"}, {"at"}, {"k"}},
+                     batch_offset(operand, plan) + line * operand.line_stride() + along * vector);
 }
 
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {

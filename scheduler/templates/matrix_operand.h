@@ -29,6 +29,10 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
 // `name`(batch, line) -> i64: the offset of a line's first element in the operand's buffer.
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 
+// `name`(batch, at, k) -> i64: the offset of a vector of `alignment` bytes; along k, `k` counts
+// vectors, else `at` does.
+Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
+
 // `name`(batch, c[3]): the coordinates of a batch along the view's batch axes, innermost first.
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 

@@ -1,0 +1,105 @@
+#include "scheduler/templates/gemm.h"
+
+#include <algorithm>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
+
+namespace tcc::sched {
+namespace {
+
+using Load = MatrixOperand::Load;
+
+// Partial sums of 16-bit products are exact enough for f32 results only over this much of k: the
+// matrix units' sums are truncated, not rounded.
+constexpr int64_t kExactSum = 256;
+// Below these the FMA units are as fast, and their kernels compile faster.
+constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
+
+ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
+  if (!swapped) return tile;
+  return {tile.block_n, tile.block_m, tile.block_k, tile.segment};
+}
+
+}  // namespace
+
+Gemm::Sides Gemm::sides(bool swapped) const {
+  const int64_t m = plan.m.size(), n = plan.n.size();
+  return swapped ? Sides{b, a, n, m} : Sides{a, b, m, n};
+}
+
+double Gemm::flops() const {
+  return 2.0 * static_cast<double>(plan.batch.size()) * static_cast<double>(plan.m.size()) *
+         static_cast<double>(plan.n.size()) * static_cast<double>(plan.k.size());
+}
+
+std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
+  if (!target.has_matrix_unit(unit)) return std::nullopt;
+  std::optional<ContractionPlan> plan = plan_contraction(region);
+  if (!plan || plan->accumulator != DType::f32) return std::nullopt;
+  const auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
+  if (!a || !b || a->dtype != b->dtype) return std::nullopt;
+  const int64_t k = plan->k.size();
+  if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
+    return std::nullopt;
+  if (plan->fold && a->dtype != DType::f32 && k > kExactSum) return std::nullopt;
+  return Gemm{*std::move(plan), *a, *b, a->dtype};
+}
+
+double epilogue_slots(const Region& region, const Gemm& gemm) {
+  constexpr double kStore = 8;
+  const ContractionPlan& plan = gemm.plan;
+  return kStore + region_arithmetic(region) /
+                      static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+}
+
+GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Gemm& gemm, bool swapped,
+                       const ContractionTile& tile)
+    : kernel_(kernel),
+      region_(region),
+      gemm_(gemm),
+      swapped_(swapped),
+      tile_(tile_of_plan(tile, swapped)),
+      sides_(gemm.sides(swapped)),
+      hooks_(region_, gemm_.plan, tile_) {}
+
+void GemmWriter::define(std::string name, int64_t value) {
+  kernel_.defines.push_back({std::move(name), std::to_string(value)});
+}
+
+void GemmWriter::product() {
+  kernel_.flops = gemm_.flops();
+  define("OPERANDS", gemm_.dtype == DType::bf16 ? 0 : gemm_.dtype == DType::f16 ? 1 : 2);
+  define("SIZE_M", sides_.m);
+  define("SIZE_N", sides_.n);
+  define("SIZE_K", gemm_.plan.k.size());
+  define("BATCHES", gemm_.plan.batch.size());
+  define("SWAPPED", swapped_);
+  kernel_.hooks.push_back(hooks_.epilogue());
+}
+
+void GemmWriter::operand(bool first, bool vectors) {
+  const bool of_a = first != swapped_;
+  const MatrixOperand& operand = first ? sides_.a : sides_.b;
+  const std::string side = first ? "A" : "B", lower = first ? "a" : "b";
+  define(side + "_LOAD", static_cast<int64_t>(operand.load));
+  define(side + "_MAJOR_K", operand.major_k);
+  if (operand.load == Load::computed) {
+    const ContractionPlan::Operand& of_plan = of_a ? gemm_.plan.a : gemm_.plan.b;
+    define(side + "_VECTOR", of_plan.vector);
+    define(side + "_VECTOR_ALONG_K", of_plan.along_k);
+    kernel_.hooks.push_back(hooks_.load(of_a, "load_" + lower));
+    return;
+  }
+  kernel_.defines.push_back({side + "_BUFFER", "b" + std::to_string(operand.view.buffer)});
+  if (operand.load == Load::rows) {
+    kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + lower));
+  } else if (vectors) {
+    define(side + "_VECTOR", operand.alignment / size_bytes(operand.dtype));
+    kernel_.hooks.push_back(vector_hook(operand, gemm_.plan, "vector_" + lower));
+  } else if (!operand.view.batch.empty()) {
+    kernel_.hooks.push_back(batch_hook(operand, gemm_.plan, "batch_" + lower));
+  }
+}
+
+}  // namespace tcc::sched
