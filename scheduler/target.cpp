@@ -1,6 +1,7 @@
 #include "scheduler/target.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "scheduler/target_profile.h"
 #include "support/error.h"
@@ -108,9 +109,23 @@ std::string Target::id() const {
   return api == Api::vulkan ? str(base, ":sg", subgroup_size) : base;
 }
 
+std::vector<std::string> allowed_matrix_units(std::vector<std::string> units) {
+  const char* text = std::getenv("TCC_MATRIX_UNITS");
+  if (!text) return units;
+  const std::string allowed = str(",", text, ",");
+  std::erase_if(units, [&](const std::string& unit) {
+    return allowed.find("," + unit + ",") == std::string::npos;
+  });
+  return units;
+}
+
 Target target_by_name(std::string_view wanted) {
-  for (const BuiltIn& target : kBuiltIns)
-    if (target.name == wanted) return target.make();
+  for (const BuiltIn& built_in : kBuiltIns) {
+    if (built_in.name != wanted) continue;
+    Target target = built_in.make();
+    target.matrix_units = allowed_matrix_units(std::move(target.matrix_units));
+    return target;
+  }
   if (wanted.starts_with(kProfilePrefix)) {
     const std::string_view profile = wanted.substr(kProfilePrefix.size());
     const auto folder = config_folder() / "targets";

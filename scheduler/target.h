@@ -60,6 +60,10 @@ struct Target {
   std::string id() const;
 };
 
+// Those of `units` that $TCC_MATRIX_UNITS names, a list with commas; all when it is not set. For
+// comparing kernels and for testing those of older devices: "mma", or "" for none.
+std::vector<std::string> allowed_matrix_units(std::vector<std::string> units);
+
 // A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", "vulkan" (a conservative
 // Vulkan 1.2 device) or "vulkan:PROFILE" for a file configs/targets/PROFILE.yaml. Throws
 // Error(bad_input) listing what there is.

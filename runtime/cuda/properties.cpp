@@ -136,7 +136,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.bandwidth = bandwidth_of(reader, capability);
   target.flops_f32 = flops_of(reader, capability, target.compute_units);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
-  target.matrix_units = matrix_units_of(capability);
+  target.matrix_units = sched::allowed_matrix_units(matrix_units_of(capability));
   return properties;
 }
 
