@@ -67,6 +67,8 @@ constexpr std::array kFns = {
     costly(Fn::erf, "erf", 1),
     costly(Fn::erfc, "erfc", 1),
     costly(Fn::sigmoid, "sigmoid", 1),
+    costly(Fn::normal_cdf, "normal_cdf", 1),
+    costly(Fn::exp_term, "exp_term", 1),
     test(Fn::eq, "eq", 2),
     test(Fn::ne, "ne", 2),
     test(Fn::lt, "lt", 2),

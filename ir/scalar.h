@@ -17,6 +17,9 @@ enum class Fn : uint8_t {
   // float only
   floor, ceil, round, trunc, sqrt, rsqrt, exp, exp2, expm1, log, log2, log10, log1p,
   sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf, erfc, sigmoid,
+  normal_cdf,
+  // exp of what is at most 0 in a sum whose largest term is 1: its error may grow with -x
+  exp_term,
   // to bool
   eq, ne, lt, le, gt, ge, isnan, isinf, isfinite,
   // bool

@@ -43,6 +43,8 @@ std::optional<double> unary_float(Fn fn, double x) {
     case Fn::erf: return std::erf(x);
     case Fn::erfc: return std::erfc(x);
     case Fn::sigmoid: return 1 / (1 + std::exp(-x));
+    case Fn::exp_term: return std::exp(x);
+    case Fn::normal_cdf: return 0.5 * std::erfc(-x * 0.70710678118654752440);
     default: return std::nullopt;
   }
 }

@@ -70,12 +70,14 @@ void FusionGroups::claim(const Node* light, size_t group) {
 
 int FusionGroups::last_producer(const Node* node) const {
   int last = -1;
-  for (const Value* input : node->inputs) {
-    if (!input || !input->producer) continue;
-    last = std::max(last, is_light(input->producer) ? last_producer(input->producer)
-                                                    : group_of_.at(input->producer));
-  }
+  for (const Value* input : node->inputs)
+    if (input) last = std::max(last, last_producer(*input));
   return last;
+}
+
+int FusionGroups::last_producer(const Value& value) const {
+  if (!value.producer) return -1;
+  return is_light(value.producer) ? last_producer(value.producer) : group_of_.at(value.producer);
 }
 
 void FusionGroups::find_consumers(const Value* value, const std::set<const Node*>& inside,

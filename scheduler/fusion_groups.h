@@ -29,6 +29,8 @@ class FusionGroups {
 
   // The last group that `node` reads from (through light nodes), or -1.
   int last_producer(const ir::Node* node) const;
+  // The group that computes `value` (or, through light nodes, what it is made of), or -1.
+  int last_producer(const ir::Value& value) const;
   // The one group that reads this one's values, or -1: several, none, or a graph output.
   int only_consumer(size_t group) const;
   // The one node that reads `value`, or null; graph outputs have none.

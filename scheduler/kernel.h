@@ -45,7 +45,7 @@ struct Stmt {
     set_element,   // name[index] = value: register or shared array
     store,         // buffer[index] = value, converted to the argument's dtype
     load_vector,   // array name[0..count) = buffer[index .. index+count), converted to the compute
-                   // dtype
+                   // dtype; `early` asks for the load to be issued here, before its first use
     store_vector,  // buffer[index .. index+count) = array name[0..count), converted
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise
@@ -68,6 +68,7 @@ struct Stmt {
   Expr value;
   ir::ReduceKind reduce{};
   bool unroll = false;
+  bool early = false;
   Block body, otherwise;
 };
 

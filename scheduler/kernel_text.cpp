@@ -44,7 +44,7 @@ class Writer {
         return;
       case Stmt::Kind::load_vector:
         line(depth) << stmt.name << "[0.." << stmt.count << ") = b" << stmt.buffer << "["
-                    << stmt.index << "..]\n";
+                    << stmt.index << "..]" << (stmt.early ? " early" : "") << "\n";
         return;
       case Stmt::Kind::store_vector:
         line(depth) << "b" << stmt.buffer << "[" << stmt.index << "..] = " << stmt.name << "[0.."

@@ -24,8 +24,10 @@ class LaneReductions {
         continue;
       }
       Stmt copy = stmt;
+      ++depth_;
       copy.body = rewrite(stmt.body);
       copy.otherwise = rewrite(stmt.otherwise);
+      --depth_;
       result.push_back(std::move(copy));
     }
     return result;
@@ -71,9 +73,14 @@ class LaneReductions {
   void exchange(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, int64_t count,
                 Block& out) {
     SymInt thread = thread_axis(kernel_.workgroup);
+    // Exchanges in a row take turns with two arrays: a thread that writes the next but one has
+    // passed the barrier that all reach after they read. A loop comes back to the same array, a
+    // third one.
+    const bool turns = depth_ == 0;
+    if (turns) turn_ = 1 - turn_;
     std::vector<std::string> arrays;
     for (size_t i = 0; i < stmt.names.size(); ++i) {
-      arrays.push_back(shared_array(dtypes[i], i));
+      arrays.push_back(shared_array(dtypes[i], 3 * i + (turns ? turn_ : 2)));
       out.push_back(set_element(arrays[i], thread, ir::variable(stmt.names[i], dtypes[i])));
     }
     out.push_back(barrier());
@@ -87,12 +94,12 @@ class LaneReductions {
     for (size_t i = 0; i < arrays.size(); ++i)
       others.push_back(ir::element(arrays[i], dtypes[i], base + (k + 1) * mask));
     out.push_back(loop(k, combine(stmt.reduce, stmt.names, others), true));
-    out.push_back(barrier());
+    if (!turns) out.push_back(barrier());
   }
 
-  // One array per dtype and position serves all exchanges: the barriers keep them apart.
-  std::string shared_array(DType dtype, size_t position) {
-    std::string name = "exchange" + std::to_string(position) + "_" + std::string(tcc::name(dtype));
+  // One array per dtype and number serves all exchanges: the barriers keep them apart.
+  std::string shared_array(DType dtype, size_t number) {
+    std::string name = "exchange" + std::to_string(number) + "_" + std::string(tcc::name(dtype));
     auto found = std::find_if(kernel_.shared.begin(), kernel_.shared.end(),
                               [&](const Array& a) { return a.name == name; });
     if (found == kernel_.shared.end()) kernel_.shared.push_back({name, dtype, kernel_.workgroup});
@@ -122,6 +129,8 @@ class LaneReductions {
   Kernel& kernel_;
   const Target& target_;
   int next_ = 0;
+  int depth_ = 0;    // of the statement at hand in loops and branches
+  size_t turn_ = 1;  // which of the two arrays the last exchange took
 };
 
 int64_t times(int64_t a, int64_t b) {

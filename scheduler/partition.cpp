@@ -42,6 +42,7 @@ class Partitioner {
     // A contraction starts a group of its own; what feeds it joins later, where that pays
     // (absorb_producers).
     bool joins = options_.fuse && node->op->kind != OpKind::contraction;
+    if (joins && joins_reduction_with_index(node)) return;
     int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0 && may_join(static_cast<size_t>(last), node)) {
       const std::vector<const Node*>& group = groups_.nodes(static_cast<size_t>(last));
@@ -52,6 +53,46 @@ class Partitioner {
       apart_.insert({group.back(), node});
     }
     groups_.start(node);
+  }
+
+  // What picks a few elements of a reduction's result (the loss of a row's target) stands in the
+  // reduction's kernel, which then need not store the rest; so does what only finds the index.
+  bool joins_reduction_with_index(const Node* node) {
+    if (node->inputs.size() != 2 || node->op_name() != "gather") return false;
+    const int from = groups_.last_producer(*node->inputs[0]),
+              by = groups_.last_producer(*node->inputs[1]);
+    if (from < 0 || !groups_.is_reduction(static_cast<size_t>(from))) return false;
+    if (numel(node->outputs[0]) * 2 > numel(node->inputs[0])) return false;
+    const auto into = static_cast<size_t>(from);
+    std::vector<const Node*> index;
+    if (by > from) {
+      const auto group = static_cast<size_t>(by);
+      index = groups_.nodes(group);
+      if (!groups_.is_pointwise(group)) return false;
+      // Nothing between the two groups may come before the one and after the other.
+      for (const Node* n : index)
+        if (int producer = groups_.last_producer(n); producer > from && producer != by)
+          return false;
+    }
+    std::vector<const Node*> after = index;
+    after.push_back(node);
+    std::vector<const Node*> all = groups_.nodes(into);
+    all.insert(all.end(), after.begin(), after.end());
+    if (!groups_.accepted(all) || stored(all) >= stored(groups_.nodes(into))) return false;
+    if (!is_fused(groups_.nodes(into), after)) {
+      apart_.insert({groups_.nodes(into).back(), node});
+      return false;
+    }
+    if (!index.empty()) groups_.merge(static_cast<size_t>(by), into);
+    groups_.add(into, node);
+    return true;
+  }
+
+  // Elements that the region of these nodes stores, as far as the graph is placed.
+  int64_t stored(const std::vector<const Node*>& nodes) const {
+    int64_t elements = 0;
+    for (const Value* output : groups_.region(nodes).outputs) elements += numel(output);
+    return elements;
   }
 
   static bool is_anchor(const Node* node) {

@@ -30,18 +30,25 @@ struct Parts {
   bool fills = true;       // the rows alone keep the device busy
 };
 
+bool is_inner(const ReductionDims& dims, int rank) {
+  return !dims.reduced.empty() && dims.reduced.back() == rank - 1;
+}
+
 Parts parts_of(const ReductionDims& dims, int rank, const Target& target) {
   int64_t rows = dims.rows(), cols = dims.cols();
   if (rows == 0 || cols < kShortest) return {};
-  bool inner = !dims.reduced.empty() && dims.reduced.back() == rank - 1;
+  const bool inner = is_inner(dims, rank);
   // Accumulators of a row in the reduction template, and workgroups for all rows.
   int64_t accumulators =
       inner ? 4 * (target.is_cpu ? target.subgroup_size : 1024) : (target.is_cpu ? 2 : 8);
-  int64_t workgroups = inner ? rows : ceil_div(rows, 32);
+  // Neighbouring rows that are not contiguous are read in vectors.
+  const int64_t neighbours = inner || dims.kept_extents.empty() ? 1 : dims.kept_extents.back();
+  int64_t workgroups = inner ? rows : ceil_div(rows, neighbours % 8 == 0 ? 256 : 32);
   int64_t least = ceil_div(cols, accumulators * kLongestSum), wanted = least;
+  // A little less than what fills the device, since a larger divisor is taken.
   if (!target.is_cpu && workgroups * 4 < target.compute_units)
     wanted = std::max(wanted,
-                      std::min(2 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
+                      std::min(6 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
   return {least, wanted <= 1 ? 1 : divisor_at_least(cols, wanted),
           workgroups >= 4 * target.compute_units};
 }
@@ -88,15 +95,20 @@ void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan) 
     b.set_location(node->location);
     std::vector<int64_t> order(dims.kept.begin(), dims.kept.end());
     order.insert(order.end(), dims.reduced.begin(), dims.reduced.end());
+    // Neighbouring rows stay neighbours: the parts are the outermost rows where a row is not
+    // contiguous, the innermost where it is.
+    const bool inner = is_inner(dims, node->inputs[0]->rank());
+    const auto kept = static_cast<std::ptrdiff_t>(dims.kept.size());
+    if (!inner) std::rotate(order.begin(), order.begin() + kept, order.end());
     ir::Value* x =
         b.permute(b.compute(node->inputs[0]), order);  // parts are not rounded to 16 bits
-    ir::Shape shape(dims.kept_extents.begin(), dims.kept_extents.end());
-    shape.push_back(count);
-    shape.push_back(dims.cols() / count);
+    ir::Shape shape = {count, dims.cols() / count};
+    shape.insert(inner ? shape.begin() : shape.end(), dims.kept_extents.begin(),
+                 dims.kept_extents.end());
     x = b.reshape(x, shape);
-    auto last = static_cast<int64_t>(shape.size()) - 1;
-    x = b.reduce(node->op_name(), x, {last});
-    x = b.reduce(node->op_name(), x, {last - 1});
+    const int64_t part = inner ? kept : 0;
+    x = b.reduce(node->op_name(), x, {part + 1});
+    x = b.reduce(node->op_name(), x, {part});
     x = b.cast(b.reshape(x, node->outputs[0]->shape()), node->outputs[0]->dtype());
     graph.replace_uses(node->outputs[0], x);
     // `node` itself has no users left; keep it until dead code is removed, since values point to

@@ -23,6 +23,7 @@ const Dialect& cuda_dialect() {
     d.vector_type = "";
     d.word = "uint{words}";
     d.vector_load = "((const {word}*){buffer})[{index}]";
+    d.early_vector_load = "tcc_cuda_load{words}((const {word}*){buffer} + ({index}))";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
     d.vector_make = "make_uint{words}({values})";
     d.entry =

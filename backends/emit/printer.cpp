@@ -179,16 +179,18 @@ void Printer::load_vector(const Stmt& stmt) {
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
   vector_words_.insert(words);
   std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
+  const bool early = stmt.early && !dialect_.early_vector_load.empty();
+  const std::string& load = early ? dialect_.early_vector_load : dialect_.vector_load;
   for (int64_t start = 0; start < stmt.count; start += elements) {
     std::string vector = "w" + std::to_string(next_++);
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
     std::string source = is_far()
                              ? far_element("Words" + count, stmt.buffer, at, words * 4)
-                             : fill(dialect_.vector_load, {{"word", type},
-                                                           {"words", count},
-                                                           {"buffer", buffer_name(stmt.buffer)},
-                                                           {"index", at}});
+                             : fill(load, {{"word", type},
+                                           {"words", count},
+                                           {"buffer", buffer_name(stmt.buffer)},
+                                           {"index", at}});
     line(type + " " + vector + " = " + source + ";");
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> parts = unpack(stored, component(vector, words, w));

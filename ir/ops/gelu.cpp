@@ -14,10 +14,7 @@ bool by_tanh(const Node& node) { return node.attr<std::string>("approximate") ==
 Expr gelu(const Exprs& operands) {
   const Expr& x = operands[0];
   const auto number = [&](double value) { return literal(x, value); };
-  if (!by_tanh(operands.node)) {
-    const Expr erf = unary(Fn::erf, mul(x, number(kRootHalf)));
-    return mul(mul(x, number(0.5)), add(number(1), erf));
-  }
+  if (!by_tanh(operands.node)) return mul(x, unary(Fn::normal_cdf, x));
   // (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits for large negative u.
   const Expr cubic = add(number(1), mul(number(0.044715), mul(x, x)));
   return mul(x, unary(Fn::sigmoid, mul(number(2 * kRootTwoOverPi), mul(x, cubic))));

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kSmall = 4096;  // elements that are always worth having
 constexpr int64_t kMaxGrowth = 4;
+constexpr int64_t kNarrow = 256;  // elements from which it pays to read them narrow
 constexpr int kMaxDepth = 1000;  // of constants made of constants: they are destroyed recursively
 
 bool is_concrete(std::span<const SymInt> values) {
@@ -85,7 +86,7 @@ bool only_widens(const Node& node) {
   if (node.op_name() != "cast" ||
       size_bytes(node.outputs[0]->dtype()) <= size_bytes(node.inputs[0]->dtype()))
     return false;
-  return total_elements(node.outputs).value_or(0) > kSmall;
+  return total_elements(node.outputs).value_or(0) >= kNarrow;
 }
 
 // The node computes its results again.

@@ -7,8 +7,8 @@
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
+#include "scheduler/templates/reduction_lowering.h"
 #include "scheduler/templates/reduction_plan.h"
-#include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -19,9 +19,18 @@ using ir::ReduceKind;
 
 // Elements that one thread keeps in registers, at most.
 constexpr int64_t kMaxCached = 64;
+// The same, with what is loaded early.
+constexpr int64_t kMaxEarly = 96;
 
 int64_t per_thread(const ReductionPlan& plan, const Config& config) {
-  return ceil_div(ceil_div(plan.cols, config["vector"]), config["row_threads"]) * config["vector"];
+  const int64_t columns = plan.inner ? config["vector"] : 1;
+  return ceil_div(ceil_div(plan.cols, columns), config["row_threads"]) * config["vector"];
+}
+
+bool finds_index(const ReductionPlan& plan) {
+  return std::any_of(plan.reductions.begin(), plan.reductions.end(), [](const auto& reduction) {
+    return ir::is_arg(*reduction.node->op->reduction);
+  });
 }
 
 int widest_input(const Region& region) {
@@ -30,267 +39,32 @@ int widest_input(const Region& region) {
   return bytes;
 }
 
-class Lowering {
- public:
-  Lowering(const Region& region, const ReductionPlan& plan, const Config& config)
-      : region_(region),
-        plan_(plan),
-        inliner_(region),
-        width_(config["vector"]),
-        row_threads_(config["row_threads"]),
-        block_rows_(config["rows"]),
-        cached_(config["keep"] != 0) {
-    row_ = SymInt::axis("row", plan.rows);
-    lane_ = SymInt::axis("lane", row_threads_);
-    groups_ = plan.cols / width_;
-    group_ = SymInt::axis("group", std::max<int64_t>(groups_, 1));
-    v_ = SymInt::axis("v", width_);
-    iterations_ = ceil_div(groups_, row_threads_);
-    iteration_ = SymInt::axis("e", std::max<int64_t>(iterations_, 1));
-    col_ = group_ * width_ + v_;
-  }
-
-  Kernel run() {
-    Kernel kernel = start_kernel(region_);
-    kernel.workgroup = static_cast<int>(row_threads_ * block_rows_);
-    kernel.grid = ceil_div(plan_.rows, block_rows_);
-    for (const auto& reduction : plan_.reductions)
-      kernel.flops += static_cast<double>(numel(reduction.node->inputs[0]));
-    bind_reductions(inliner_, plan_, row_);
-    body_ = &kernel.body;
-    place_threads(kernel);
-    collect();
-    if (cached_) choose_cached();
-    for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
-    write_outputs();
-    return kernel;
-  }
-
- private:
-  void place_threads(const Kernel& kernel) {
-    SymInt block = block_axis(kernel.grid), thread = thread_axis(kernel.workgroup);
-    SymInt of_row = plan_.inner ? floordiv(thread, row_threads_) : mod(thread, block_rows_);
-    SymInt of_lane = plan_.inner ? mod(thread, row_threads_) : floordiv(thread, block_rows_);
-    raw_row_ = block * block_rows_ + of_row;
-    if (!lane_.is_const()) body_->push_back(let_index(lane_, of_lane));
-    // Threads past the last row repeat it, since all must arrive at barriers, and write nothing.
-    if (!row_.is_const()) body_->push_back(let_index(row_, ir::min(raw_row_, plan_.rows - 1)));
-  }
-
-  void collect() {
-    stage_values_.resize(static_cast<size_t>(plan_.stages));
-    for (const auto& reduction : plan_.reductions) {
-      Expr body = reduction_body(inliner_, reduction, row_, col_);
-      ReduceKind kind = *reduction.node->op->reduction;
-      if (!ir::is_arg(kind))
-        body = ir::cast(body, compute_dtype(reduction.node->outputs[0]->dtype()));
-      stage_values_[static_cast<size_t>(reduction.stage)].push_back(body);
-    }
-    for (const auto& output : plan_.outputs)
-      if (output.full)
-        full_values_.push_back(
-            inliner_.value_at(output.stored.base, output_base_index(plan_, output, row_, col_)));
-  }
-
-  bool depends_on_column(const Expr& e) {
-    bool result = false;
-    ir::visit(e, [&](const Expr& node) {
-      if (node->kind == ir::ExprNode::Kind::index || node->kind == ir::ExprNode::Kind::load)
-        node->index.visit_atoms([&](const ir::AtomPtr& atom) {
-          if (atom->name == "group" || atom->name == "v") result = true;
-        });
+// Loads of elements that only the outputs read: a norm's weight and bias.
+int64_t late_loads(const Region& region, const ReductionPlan& plan) {
+  const SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.cols);
+  Inliner inliner(region);
+  bind_reductions(inliner, plan, row);
+  std::set<const ir::ExprNode*> early, late;
+  auto collect = [&](const Expr& value, std::set<const ir::ExprNode*>& into) {
+    ir::visit(value, [&](const Expr& e) {
+      const bool is_column =
+          e->kind == ir::ExprNode::Kind::load && !col.is_const() && e->index.uses(col.as_atom());
+      if (is_column && !early.count(e.get())) into.insert(e.get());
     });
-    return result;
-  }
-
-  // What a stage computes per element and a later one wants again, topmost first.
-  void choose_cached() {
-    std::set<const ir::ExprNode*> seen;
-    for (size_t stage = 0; stage <= stage_values_.size(); ++stage) {
-      const auto& values = stage < stage_values_.size() ? stage_values_[stage] : full_values_;
-      std::set<const ir::ExprNode*> visited;
-      for (const Expr& value : values) find_cached(value, stage, seen, visited);
-      for (const Expr& value : values)
-        ir::visit(value, [&](const Expr& e) { seen.insert(e.get()); });
-      for (const Expr& value : values)
-        ir::visit(value, [&](const Expr& e) { first_stage_.try_emplace(e.get(), stage); });
-    }
-  }
-
-  void find_cached(const Expr& e, size_t stage, const std::set<const ir::ExprNode*>& seen,
-                   std::set<const ir::ExprNode*>& visited) {
-    if (!visited.insert(e.get()).second) return;
-    bool serial = e->kind == ir::ExprNode::Kind::reduce;
-    bool keepable = e->kind == ir::ExprNode::Kind::load || e->kind == ir::ExprNode::Kind::call ||
-                    e->kind == ir::ExprNode::Kind::cast || serial;
-    if (keepable && seen.count(e.get()) && !is_low_precision(e->dtype) && depends_on_column(e)) {
-      if (cache_.count(e.get())) return;
-      cache_[e.get()] = inliner_.new_name("kept");
-      cached_exprs_.push_back(e);
-      return;
-    }
-    if (serial) return;  // its body has a value per step of its own loops
-    for (const Expr& arg : e->args) find_cached(arg, stage, seen, visited);
-  }
-
-  SymInt cache_index() const { return iteration_ * width_ + v_; }
-
-  // Replaces what earlier stages kept.
-  void use_kept(std::vector<Expr>& values, size_t stage) {
-    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
-      auto found = cache_.find(e.get());
-      if (found == cache_.end() || first_stage_.at(e.get()) >= stage) return nullptr;
-      return ir::element(found->second, e->dtype, cache_index());
-    });
-  }
-
-  // A row's loop: `columns` is what a thread does with one vector of columns.
-  Block over_row(Block columns) {
-    Block inner;
-    if (!group_.is_const()) inner.push_back(let_index(group_, iteration_ * row_threads_ + lane_));
-    append(inner, std::move(columns));
-    if (groups_ % row_threads_ != 0)
-      inner = {
-          branch(ir::index_less(iteration_ * row_threads_ + lane_, groups_), std::move(inner))};
-    return {loop(iteration_, std::move(inner), cached_)};
-  }
-
-  // Runs `body` for every column of this thread: values are one lane's.
-  void for_columns(size_t stage, std::vector<Expr> values,
-                   const std::function<Block(const std::vector<Expr>&)>& body) {
-    if (plan_.cols == 0) return;
-    std::vector<Expr> kept_now;
-    for (const Expr& e : cached_exprs_)
-      if (first_stage_.at(e.get()) == stage) kept_now.push_back(e);
-    for (const Expr& e : kept_now)
-      body_->push_back(array(cache_.at(e.get()), e->dtype, iterations_ * width_));
-    auto wanted = static_cast<long>(values.size());
-    values.insert(values.end(), kept_now.begin(), kept_now.end());
-    use_kept(values, stage);
-    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
-    auto columns = vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& rewritten) {
-      auto middle = rewritten.begin() + wanted;
-      Block block;
-      for (size_t i = 0; i < kept_now.size(); ++i)
-        block.push_back(
-            set_element(cache_.at(kept_now[i].get()), cache_index(), middle[static_cast<long>(i)]));
-      append(block, body({rewritten.begin(), middle}));
-      return block;
-    });
-    append(*body_, over_row(std::move(columns)));
-  }
-
-  void reduce_stage(int stage) {
-    std::vector<const ReductionPlan::Reduction*> now;
-    for (const auto& reduction : plan_.reductions)
-      if (reduction.stage == stage) now.push_back(&reduction);
-    const auto& values = stage_values_[static_cast<size_t>(stage)];
-    for (size_t i = 0; i < now.size(); ++i) {
-      ReduceKind kind = *now[i]->node->op->reduction;
-      Expr start = identity_value(kind, values[i]->dtype);
-      if (ir::is_arg(kind)) {
-        body_->push_back(declare(now[i]->variable + "_value", start));
-        body_->push_back(declare(now[i]->variable, ir::constant_int(DType::i64, plan_.cols)));
-      } else if (width_ > 1) {
-        // One accumulator per lane: independent sums, and less rounding than one long one.
-        body_->push_back(array(now[i]->variable + "_lane", start->dtype, width_));
-        body_->push_back(loop(v_, {set_element(now[i]->variable + "_lane", v_, start)}, true));
-      } else {
-        body_->push_back(declare(now[i]->variable, start));
-      }
-    }
-    for_columns(static_cast<size_t>(stage), values, [&](const std::vector<Expr>& rewritten) {
-      Block block;
-      for (size_t i = 0; i < now.size(); ++i) {
-        ReduceKind kind = *now[i]->node->op->reduction;
-        const std::string& variable = now[i]->variable;
-        if (ir::is_arg(kind)) {
-          append(block, combine(kind, {variable + "_value", variable},
-                                {rewritten[i], ir::index_value(col_)}));
-        } else if (width_ > 1) {
-          Expr acc = ir::element(variable + "_lane", rewritten[i]->dtype, v_);
-          block.push_back(
-              set_element(variable + "_lane", v_, combine_values(kind, acc, rewritten[i])));
-        } else {
-          append(block, combine(kind, {variable}, {rewritten[i]}));
-        }
-      }
-      return block;
-    });
-    for (size_t i = 0; i < now.size(); ++i) {
-      ReduceKind kind = *now[i]->node->op->reduction;
-      const std::string& variable = now[i]->variable;
-      if (!ir::is_arg(kind) && width_ > 1) {
-        body_->push_back(declare(variable, ir::element(variable + "_lane", values[i]->dtype, 0)));
-        for (int64_t v = 1; v < width_; ++v)
-          append(*body_,
-                 combine(kind, {variable}, {ir::element(variable + "_lane", values[i]->dtype, v)}));
-      }
-      if (row_threads_ == 1) continue;
-      std::vector<std::string> names = {variable};
-      if (ir::is_arg(kind)) names.insert(names.begin(), variable + "_value");
-      body_->push_back(reduce_lanes(kind, names, row_threads_, plan_.inner ? 1 : block_rows_));
-    }
-  }
-
-  void write_outputs() {
-    Block* outer = body_;
-    Block guarded;
-    bool guard = plan_.rows % block_rows_ != 0;
-    if (guard) body_ = &guarded;
-    write_full();
-    Block rows;
-    for (const auto& output : plan_.outputs) {
-      if (output.full) continue;
-      std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
-      Expr value = inliner_.value_at(output.stored.base, base);
-      SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
-      rows.push_back(store(region_.slot_of_output(output.value), offset, value));
-    }
-    if (!rows.empty() && !lane_.is_const())
-      rows = {branch(ir::call(ir::Fn::eq, {ir::index_value(lane_), ir::index_value(0)}),
-                     std::move(rows))};
-    append(*body_, std::move(rows));
-    body_ = outer;
-    if (guard) body_->push_back(branch(ir::index_less(raw_row_, plan_.rows), std::move(guarded)));
-  }
-
-  void write_full() {
-    if (full_values_.empty() || plan_.cols == 0) return;
-    size_t stage = stage_values_.size();
-    std::vector<Sink> sinks;
-    std::vector<Expr> values = full_values_;
-    use_kept(values, stage);
-    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
-    size_t next = 0;
-    for (const auto& output : plan_.outputs) {
-      if (!output.full) continue;
-      std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
-      SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
-      sinks.push_back({region_.slot_of_output(output.value), "", offset, values[next++]});
-    }
-    append(*body_, over_row(vectorize(sinks, v_, inliner_)));
-  }
-
-  const Region& region_;
-  const ReductionPlan& plan_;
-  Inliner inliner_;
-  int64_t width_, row_threads_, block_rows_;
-  bool cached_;
-  int64_t groups_ = 0, iterations_ = 0;
-  SymInt row_, raw_row_, lane_, group_, v_, iteration_, col_;
-  Block* body_ = nullptr;
-  std::vector<std::vector<Expr>> stage_values_;
-  std::vector<Expr> full_values_;
-  std::map<const ir::ExprNode*, std::string> cache_;
-  std::map<const ir::ExprNode*, size_t> first_stage_;
-  std::vector<Expr> cached_exprs_;
-};
+  };
+  for (const auto& reduction : plan.reductions)
+    collect(reduction_body(inliner, reduction, row, col), early);
+  for (const auto& output : plan.outputs)
+    if (output.full)
+      collect(inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)),
+              late);
+  return static_cast<int64_t>(late.size());
+}
 
 class Reduction : public Template {
  public:
   std::string_view name() const override { return "reduction"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
 
   bool accepts(const Region& region, const Target&) const override {
     return region.anchor && region.anchor->op->kind == ir::OpKind::reduce && plan_reduction(region);
@@ -302,8 +76,12 @@ class Reduction : public Template {
     space.parameters = {
         {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a row"},
         {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "rows of a workgroup"},
-        {"vector", {1, 2, 4, 8}, "neighbouring columns of one access"},
-        {"keep", {0, 1}, "keep the row in registers between stages"},
+        {"vector",
+         {1, 2, 4, 8},
+         "neighbouring columns of one access; neighbouring rows where those are contiguous"},
+        {"keep",
+         {0, 1, 2},
+         "keep the row in registers between stages; 2: load first what only the outputs read, too"},
     };
     int64_t cols = std::max<int64_t>(plan.cols, 1);
     space.constraints = {
@@ -312,19 +90,25 @@ class Reduction : public Template {
            int64_t threads = c["row_threads"] * c["rows"];
            return threads >= 32 && threads <= max;
          }},
-        {"vectors divide the row, and only rows that are contiguous have them",
-         [cols, inner = plan.inner](const Config& c) {
-           return c["vector"] == 1 || (inner && cols % c["vector"] == 0);
+        {"vectors divide the row, or the rows; an index is found for one row at a time",
+         [plan, cols, arg = finds_index(plan)](const Config& c) {
+           if (plan.inner) return cols % c["vector"] == 0;
+           return c["vector"] == 1 || (!arg && plan.rows > 0 && plan.rows % c["vector"] == 0);
          }},
         {"no more threads than vectors in a row",
-         [cols](const Config& c) {
-           return c["row_threads"] <= power_of_two_at_least(ceil_div(cols, c["vector"]));
+         [cols, inner = plan.inner](const Config& c) {
+           return c["row_threads"] <=
+                  power_of_two_at_least(ceil_div(cols, inner ? c["vector"] : 1));
          }},
-        {"a kept row fits into registers",
-         [plan](const Config& c) { return c["keep"] == 0 || per_thread(plan, c) <= kMaxCached; }},
+        {"a kept row fits into registers, and what is loaded with it",
+         [plan, late = late_loads(region, plan)](const Config& c) {
+           if (c["keep"] == 2 && (late == 0 || per_thread(plan, c) * (1 + late) > kMaxEarly))
+             return false;
+           return c["keep"] == 0 || per_thread(plan, c) <= kMaxCached;
+         }},
         {"shared memory",
          [bytes = target.static_shared_bytes()](const Config& c) {
-           return c["row_threads"] * c["rows"] * 16 <= bytes;
+           return c["row_threads"] * c["rows"] * 32 <= bytes;
          }},
     };
     return space;
@@ -334,9 +118,13 @@ class Reduction : public Template {
     ReductionPlan plan = *plan_reduction(region);
     int64_t cols = std::max<int64_t>(plan.cols, 1);
     int64_t block = std::min<int64_t>(target.is_cpu ? 64 : 256, target.max_workgroup_size);
-    int64_t vector = 1, row_threads = 1, rows = 1;
+    int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_input(region)));
+    int64_t row_threads = 1, rows = 1;
+    const bool full = std::any_of(plan.outputs.begin(), plan.outputs.end(),
+                                  [](const auto& output) { return output.full; });
+    // One pass is left of a row that is not kept.
+    const bool one_pass = !full && (plan.stages == 1 || is_online(region, plan));
     if (plan.inner) {
-      vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_input(region)));
       while (cols % vector != 0) vector /= 2;
       int64_t groups = ceil_div(cols, vector);
       // Four vectors a thread keep enough loads in flight; short rows share a workgroup.
@@ -344,20 +132,29 @@ class Reduction : public Template {
       int64_t least = std::min<int64_t>(target.subgroup_size, power_of_two_at_least(groups));
       int64_t most = std::min<int64_t>(1024, target.max_workgroup_size);
       if (target.is_cpu) most = target.subgroup_size;  // a barrier costs more than it saves
+      // Smaller workgroups wait for each other less, where there are enough of them.
+      const int64_t busy = int64_t{target.compute_units} * target.max_threads_per_unit;
+      if (one_pass && plan.rows * block * 2 >= busy) most = std::min(most, block);
       row_threads = std::min(std::max(wanted, least), most);
       rows = std::max<int64_t>(1, block / row_threads);
     } else {
-      rows = std::min<int64_t>(32, power_of_two_at_least(plan.rows));
+      if (target.is_cpu || finds_index(plan)) vector = 1;
+      // Fewer rows at a time where the device would be idle.
+      const int64_t busy = int64_t{target.compute_units} * 4 * 32;
+      while (vector > 1 && (plan.rows % vector != 0 || plan.rows / vector < busy)) vector /= 2;
+      rows = std::min<int64_t>(32, power_of_two_at_least(ceil_div(plan.rows, vector)));
       row_threads = std::min(block / rows, power_of_two_at_least(cols));
       rows = std::max(rows, 32 / row_threads);
     }
-    while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(plan.rows))
+    const int64_t row_groups = plan.inner ? plan.rows : ceil_div(plan.rows, vector);
+    while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(row_groups))
       rows /= 2;
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
-    bool several_uses = plan.stages > 1 || std::any_of(plan.outputs.begin(), plan.outputs.end(),
-                                                       [](const auto& o) { return o.full; });
-    if (several_uses && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached))
+    if (!one_pass && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) {
       config.set("keep", 1);
+      const int64_t late = target.is_cpu ? 0 : late_loads(region, plan);
+      if (late > 0 && per_thread(plan, config) * (1 + late) <= kMaxEarly) config.set("keep", 2);
+    }
     return config;
   }
 
@@ -390,26 +187,30 @@ class Reduction : public Template {
       each.arithmetic += own.arithmetic;
     }
     const double bytes = region_bytes(region);
+    const double passes_saved = is_online(region, plan) ? 1 : 0;
+    const auto late = static_cast<double>(late_loads(region, plan));
     return [=, inner = plan.inner, stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
       const auto width = static_cast<double>(c["vector"]),
                  lanes = static_cast<double>(c["row_threads"]),
                  block_rows = static_cast<double>(c["rows"]);
       const bool keep = c["keep"] != 0;
-      const ElementWork& work = keep ? once : each;
+      const double passes = stages + (stores > 0 ? 1 : 0) - (keep ? 0 : passes_saved);
+      const ElementWork& work = keep || passes == 1 ? once : each;
       const double loads = std::max(1.0, work.contiguous + work.scattered);
       const double element = std::max(1.0, work.bytes) / loads;
-      const double passes = stages + (stores > 0 ? 1 : 0);
-      const double iterations = std::ceil(static_cast<double>(ceil_div(cols, c["vector"])) / lanes);
+      const double row_groups = std::ceil(static_cast<double>(rows) / (inner ? 1 : width));
+      const double iterations =
+          std::ceil(static_cast<double>(ceil_div(cols, inner ? c["vector"] : 1)) / lanes);
       LaunchCost cost;
       cost.threads = lanes * block_rows;
-      cost.workgroups = std::max(1.0, std::ceil(static_cast<double>(rows) / block_rows));
+      cost.workgroups = std::max(1.0, std::ceil(row_groups / block_rows));
       const double threads = cost.workgroups * cost.threads;
       const double steps = threads * iterations;  // vectors, those of idle threads included
       cost.accesses =
           steps * std::ceil(width * element / 16) * (loads + stores) + steps * work.shared;
       // Neighbouring threads share a line as long as they are in one row, or in one column.
-      const double run = (inner ? lanes * width : block_rows) * element;
+      const double run = (inner ? lanes : block_rows) * width * element;
       const double lines = std::max(1.0, 8 * width * element / std::max(run, 16.0));
       cost.bank_cycles = cost.accesses / 32 * (lines - 1) / 4;
       cost.elements = steps * (width * (loads + stores) + work.shared);
@@ -429,8 +230,10 @@ class Reduction : public Template {
       const double streams = std::max(1.0, once.contiguous + once.scattered);
       cost.bytes_in_flight = std::max(4.0, together * width * element * streams);
       cost.registers = 24 + width * reductions +
-                       width * streams * (keep ? iterations : std::min(iterations, 4.0));
-      cost.round_trips = (keep ? 1 : passes) * std::ceil(iterations / together);
+                       width * (streams - (c["keep"] == 1 ? late : 0)) *
+                           (keep ? iterations : std::min(iterations, 4.0));
+      const double waits = !keep ? passes : late > 0 && c["keep"] == 1 ? 2 : 1;
+      cost.round_trips = waits * std::ceil(iterations / together);
       const bool in_subgroup = inner && target.subgroup_shuffle && lanes <= target.subgroup_size;
       if (lanes > 1 && !in_subgroup)
         cost.barriers = stages * (inner && target.subgroup_shuffle ? 2 : levels);
@@ -440,9 +243,8 @@ class Reduction : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target&) const override {
-    ReductionPlan plan = *plan_reduction(region);
-    return Lowering(region, plan, config).run();
+  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
+    return lower_reduction(region, *plan_reduction(region), config, target);
   }
 };
 

@@ -27,8 +27,12 @@ struct Plan {
   std::vector<int64_t> shape;
   std::vector<SymInt> axes;
   size_t p = 0, q = 0;
+  int64_t extent_p() const { return shape[p]; }
+  int64_t extent_q() const { return shape[q]; }
   std::set<std::string> across;  // texts of the loads to stage
 };
+
+int64_t threads(const Config& config) { return config["tile"] * config["rows"] / config["vector"]; }
 
 std::string load_key(const Expr& e) {
   return std::to_string(e->buffer) + "@" + e->index.to_string();
@@ -78,25 +82,34 @@ std::optional<Plan> plan_transpose(const Region& region) {
 class Transpose : public Template {
  public:
   std::string_view name() const override { return "transpose"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
 
   bool accepts(const Region& region, const Target&) const override {
     return plan_transpose(region).has_value();
   }
 
   ConfigSpace space(const Region& region, const Target& target) const override {
-    auto staged = static_cast<int64_t>(plan_transpose(region)->across.size());
+    const Plan plan = *plan_transpose(region);
+    const auto staged = static_cast<int64_t>(plan.across.size());
     ConfigSpace space;
     space.parameters = {
-        {"tile", {16, 32, 64}, "side of the square tile"},
-        {"rows", {2, 4, 8, 16, 32}, "rows of the tile that a workgroup takes at once"},
+        {"tile", {16, 32, 64, 128}, "side of the square tile"},
+        {"rows", {2, 4, 8, 16, 32, 64}, "rows of the tile that a workgroup takes at once"},
+        {"vector", {1, 2, 4, 8}, "neighbouring elements of one access to memory"},
     };
     space.constraints = {
         {"a workgroup has at least 32 threads, and no more than the device allows",
          [max = target.max_workgroup_size](const Config& c) {
-           return c["tile"] * c["rows"] <= max && c["tile"] * c["rows"] >= 32;
+           return threads(c) <= max && threads(c) >= 32;
          }},
         {"no more rows than the tile has", [](const Config& c) { return c["rows"] <= c["tile"]; }},
+        {"vectors divide the dims that are crossed, and a subgroup takes 32 elements of a row",
+         [plan](const Config& c) {
+           return plan.extent_p() % c["vector"] == 0 && plan.extent_q() % c["vector"] == 0 &&
+                  (c["vector"] == 1 || (c["tile"] >= 32 && c["rows"] >= c["vector"]));
+         }},
+        {"at most 64 elements in one thread",
+         [](const Config& c) { return c["tile"] / c["rows"] * c["vector"] <= 64; }},
         {"the tiles fit into shared memory",
          [staged, bytes = target.static_shared_bytes()](const Config& c) {
            return staged * c["tile"] * (c["tile"] + 1) * 8 <= bytes;
@@ -106,10 +119,21 @@ class Transpose : public Template {
   }
 
   Config default_config(const Region& region, const Target& target) const override {
-    ConfigSpace legal = space(region, target);
-    for (Config config : {Config{{"tile", 32}, {"rows", 8}}, Config{{"tile", 16}, {"rows", 8}}})
+    const Plan plan = *plan_transpose(region);
+    const ConfigSpace legal = space(region, target);
+    // 16 bytes of an access, while that leaves enough tiles for all units.
+    int64_t vector = target.is_cpu ? 1 : 16 / size_bytes(region.outputs[0]->dtype());
+    const int64_t elements = numel(region.outputs[0]);
+    for (; vector > 1; vector /= 2) {
+      const Config config{{"tile", 64}, {"rows", 4 * vector}, {"vector", vector}};
+      if (elements / (64 * 64) >= 2 * target.compute_units && legal.violation(config).empty())
+        return config;
+    }
+    for (int64_t tile : {32, 16}) {
+      const Config config{{"tile", tile}, {"rows", 8}, {"vector", 1}};
       if (legal.violation(config).empty()) return config;
-    return {{"tile", 16}, {"rows", 2}};
+    }
+    return {{"tile", 16}, {"rows", 2}, {"vector", 1}};
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
@@ -129,25 +153,27 @@ class Transpose : public Template {
     return [=, p = plan.shape[plan.p], q = plan.shape[plan.q]](const Config& c) {
       const int64_t tile = c["tile"];
       const auto steps = static_cast<double>(tile / c["rows"]);
+      const auto width = static_cast<double>(c["vector"]);
       LaunchCost cost;
-      cost.threads = static_cast<double>(tile * c["rows"]);
+      cost.threads = static_cast<double>(threads(c));
       cost.workgroups = others * static_cast<double>(ceil_div(p, tile) * ceil_div(q, tile));
       // The threads of tiles that stand out of the tensor run along.
       const double covered = cost.workgroups * static_cast<double>(tile * tile);
       cost.shared_bytes = staged * static_cast<double>(tile * (tile + 1)) * 4;
-      cost.accesses = covered * (3 * staged + direct);
+      // In and out of shared memory element by element.
+      cost.accesses = covered * (2 * staged + (staged + direct) / width);
       // Rows of a tile that are shorter than a subgroup: more lines, and the padding no longer
       // keeps columns in different banks.
       const double rows = std::max(1.0, 32.0 / static_cast<double>(tile));
       cost.bank_cycles = covered / 32 * (rows - 1) * (2 * staged + direct);
       cost.elements = covered * (3 * staged + direct);
-      cost.arithmetic = (work.arithmetic + 8) * covered;
+      cost.arithmetic = (work.arithmetic + 2 + 6 / width) * covered;
       // Memory is moved in pieces of 64 bytes and more.
       const double piece = static_cast<double>(tile * element);
       cost.memory_bytes = bytes * std::max(1.0, 64 / piece);
       cost.cache_bytes = bytes * std::max(1.0, 64 / piece);
-      cost.registers = 24 + 2 * steps * staged;
-      cost.bytes_in_flight = std::min(steps, 16.0) * staged * element;
+      cost.registers = 24 + 2 * steps * width * staged;
+      cost.bytes_in_flight = std::min(steps, 16.0) * width * staged * element;
       cost.round_trips = 1 + steps / 16;
       cost.barriers = 1;
       return predicted_seconds(cost, target);
@@ -158,7 +184,7 @@ class Transpose : public Template {
     Plan plan = *plan_transpose(region);
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
-    int64_t tile = config["tile"], rows = config["rows"];
+    const int64_t tile = config["tile"], rows = config["rows"], width = config["vector"];
     int64_t tiles_p = ceil_div(plan.shape[plan.p], tile),
             tiles_q = ceil_div(plan.shape[plan.q], tile);
     std::vector<int64_t> grid;  // the other dims, then the tiles
@@ -172,14 +198,21 @@ class Transpose : public Template {
     grid.push_back(tiles_p);
     kernel.grid = 1;
     for (int64_t g : grid) kernel.grid *= g;
-    kernel.workgroup = static_cast<int>(tile * rows);
+    kernel.workgroup = static_cast<int>(threads(config));
     SymInt thread = thread_axis(kernel.workgroup);
     std::vector<SymInt> at = delinearize_ints(block_axis(kernel.grid), grid);
     for (size_t i = 0; i < others.size(); ++i)
       if (!plan.axes[others[i]].is_const())
         kernel.body.push_back(let_index(plan.axes[others[i]], at[i]));
     SymInt base_q = at[at.size() - 2] * tile, base_p = at[at.size() - 1] * tile;
-    SymInt fast = mod(thread, tile), slow = floordiv(thread, tile);
+    // A thread's place in a tile: a vector of a row, and which row. With vectors, a subgroup takes
+    // 32 elements of some rows: an element of all its vectors then lies in different banks, of the
+    // tile's rows when they are written and of its columns when they are read.
+    const int64_t across = std::min<int64_t>(tile, 32) / width, pieces = tile / (across * width);
+    SymInt lane = SymInt::axis("v", width);
+    SymInt fast = mod(thread, across) * width;
+    SymInt slow = mod(floordiv(thread, across), rows);
+    if (pieces > 1) fast = fast + floordiv(thread, across * rows) * (across * width);
     SymInt step = SymInt::axis("s", tile / rows);
     SymInt row_in_tile = step * rows + slow;
 
@@ -189,7 +222,7 @@ class Transpose : public Template {
     // In: neighbouring threads along q. Out: along p. Tiles are padded by one so that columns hit
     // different banks.
     std::map<std::string, std::string> tiles;
-    Block in;
+    std::vector<Sink> in, out;
     for (const Expr& value : values)
       ir::visit(value, [&](const Expr& e) {
         if (e->kind != ExprNode::Kind::load || !plan.across.count(load_key(e))) return;
@@ -197,32 +230,42 @@ class Transpose : public Template {
             tiles.try_emplace(load_key(e), "tile" + std::to_string(tiles.size()));
         if (!inserted) return;
         kernel.shared.push_back({entry->second, e->dtype, tile * (tile + 1)});
-        in.push_back(set_element(entry->second, fast * (tile + 1) + row_in_tile, e));
+        in.push_back({-1, entry->second, (fast + lane) * (tile + 1) + row_in_tile, e});
       });
-    auto pass = [&](const SymInt& p, const SymInt& q, Block body) {
-      Block block = {let_index(plan.axes[plan.p], p), let_index(plan.axes[plan.q], q)};
-      append(block, std::move(body));
-      std::vector<Expr> inside = {ir::index_less(p, plan.shape[plan.p]),
-                                  ir::index_less(q, plan.shape[plan.q])};
-      Expr guard = ir::all_of(inside);
-      if (guard) block = {branch(guard, std::move(block))};
-      kernel.body.push_back(loop(step, std::move(block), true));
-    };
-    pass(base_p + row_in_tile, base_q + fast, std::move(in));
-    kernel.body.push_back(barrier());
-    Block out;
     const Layout& layout = region.layout(region.outputs[0]);
     for (size_t i = 0; i < values.size(); ++i) {
       Expr value = ir::rewrite(values[i], [&](const Expr& e) -> Expr {
         if (e->kind != ExprNode::Kind::load) return nullptr;
         auto found = tiles.find(load_key(e));
         if (found == tiles.end()) return nullptr;
-        return ir::element(found->second, e->dtype, row_in_tile * (tile + 1) + fast);
+        return ir::element(found->second, e->dtype, row_in_tile * (tile + 1) + fast + lane);
       });
       out.push_back(
-          store(region.slot_of_output(region.outputs[i]), layout.offset(plan.axes), value));
+          {region.slot_of_output(region.outputs[i]), "", layout.offset(plan.axes), value});
     }
-    pass(base_p + fast, base_q + row_in_tile, std::move(out));
+    // A step of all threads: a vector along the dim `along`, in a row of the dim `other`.
+    auto pass = [&](size_t along, const SymInt& base_along, size_t other, const SymInt& base_other,
+                    std::vector<Sink> sinks) {
+      const SymInt first = base_along + fast, row = base_other + row_in_tile;
+      const SymInt start = SymInt::axis("first", plan.shape[along] / width);
+      const SymInt moved = start * width + lane;
+      auto place = [&](const SymInt& index) { return index.substitute(plan.axes[along], moved); };
+      for (Sink& sink : sinks) {
+        sink.offset = place(sink.offset);
+        sink.value = ir::rewrite(
+            sink.value, [](const Expr&) { return nullptr; }, place);
+      }
+      Block block = {let_index(start, floordiv(first, width)), let_index(plan.axes[other], row)};
+      append(block, vectorize(sinks, lane, inliner));
+      std::vector<Expr> inside = {ir::index_less(first, plan.shape[along]),
+                                  ir::index_less(row, plan.shape[other])};
+      Expr guard = ir::all_of(inside);
+      if (guard) block = {branch(guard, std::move(block))};
+      kernel.body.push_back(loop(step, std::move(block), true));
+    };
+    pass(plan.q, base_q, plan.p, base_p, std::move(in));
+    kernel.body.push_back(barrier());
+    pass(plan.p, base_p, plan.q, base_q, std::move(out));
     return kernel;
   }
 };

@@ -170,6 +170,8 @@ inline double ExprEvaluator::of_floats(Fn fn, double a, double b) {
     case Fn::erf: return std::erf(a);
     case Fn::erfc: return std::erfc(a);
     case Fn::sigmoid: return 1 / (1 + std::exp(-a));
+    case Fn::exp_term: return std::exp(a);
+    case Fn::normal_cdf: return 0.5 * std::erfc(-a * 0.70710678118654752440);
     case Fn::eq: return a == b;
     case Fn::ne: return a != b;
     case Fn::lt: return a < b;

@@ -1,0 +1,487 @@
+#include "scheduler/templates/reduction_lowering.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::ExprNode;
+using ir::Fn;
+using ir::ReduceKind;
+
+// The exponents below a row's maximum: exp(x - max).
+bool is_exp_below(const Expr& e, const Expr& x, const std::string& max) {
+  if (e->kind != ExprNode::Kind::call || e->fn != Fn::exp) return false;
+  const Expr& d = e->args[0];
+  if (d->kind != ExprNode::Kind::call || d->fn != Fn::sub || d->args[0] != x) return false;
+  return d->args[1]->kind == ExprNode::Kind::var && d->args[1]->name == max;
+}
+
+class Lowering {
+ public:
+  Lowering(const Region& region, const ReductionPlan& plan, const Config& config,
+           const Target& target)
+      : region_(region),
+        plan_(plan),
+        inliner_(region),
+        width_(config["vector"]),
+        row_threads_(config["row_threads"]),
+        block_rows_(config["rows"]),
+        cached_(config["keep"] != 0),
+        early_(config["keep"] == 2),
+        wide_rows_(!plan.inner && width_ > 1),
+        is_cpu_(target.is_cpu) {
+    v_ = SymInt::axis("v", width_);
+    lane_ = SymInt::axis("lane", row_threads_);
+    row_groups_ = wide_rows_ ? plan.rows / width_ : plan.rows;
+    row_group_ = SymInt::axis(wide_rows_ ? "rows" : "row", row_groups_);
+    row_ = wide_rows_ ? row_group_ * width_ + v_ : row_group_;
+    groups_ = wide_rows_ ? plan.cols : plan.cols / width_;
+    group_ = SymInt::axis("group", std::max<int64_t>(groups_, 1));
+    col_ = wide_rows_ ? group_ : group_ * width_ + v_;
+    iterations_ = ceil_div(groups_, row_threads_);
+    iteration_ = SymInt::axis("e", std::max<int64_t>(iterations_, 1));
+  }
+
+  Kernel run() {
+    Kernel kernel = start_kernel(region_);
+    kernel.workgroup = static_cast<int>(row_threads_ * block_rows_);
+    kernel.grid = ceil_div(row_groups_, block_rows_);
+    for (const auto& reduction : plan_.reductions)
+      kernel.flops += static_cast<double>(numel(reduction.node->inputs[0]));
+    bind_results();
+    body_ = &kernel.body;
+    place_threads(kernel);
+    collect();
+    if (cached_) choose_cached();
+    if (!cached_ && groups_ > 0 && has_online_pair()) {
+      reduce_online();
+    } else {
+      for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
+    }
+    write_outputs();
+    return kernel;
+  }
+
+  // The region's only reductions are a maximum of x and a sum of exp(x - maximum), in f32.
+  bool has_online_pair() {
+    if (!plan_.inner || plan_.reductions.size() != 2 || plan_.stages != 2) return false;
+    const auto &max = plan_.reductions[0], &sum = plan_.reductions[1];
+    if (*max.node->op->reduction != ReduceKind::max || *sum.node->op->reduction != ReduceKind::sum)
+      return false;
+    const Expr &x = stage_values_[0][0], &term = stage_values_[1][0];
+    return x->dtype == DType::f32 && is_exp_below(term, x, max.variable);
+  }
+
+  void collect() {
+    stage_values_.resize(static_cast<size_t>(plan_.stages));
+    for (const auto& reduction : plan_.reductions) {
+      Expr body = reduction_body(inliner_, reduction, row_, col_);
+      ReduceKind kind = *reduction.node->op->reduction;
+      if (!ir::is_arg(kind))
+        body = ir::cast(body, compute_dtype(reduction.node->outputs[0]->dtype()));
+      stage_values_[static_cast<size_t>(reduction.stage)].push_back(body);
+    }
+    for (const auto& output : plan_.outputs)
+      if (output.full)
+        full_values_.push_back(
+            inliner_.value_at(output.stored.base, output_base_index(plan_, output, row_, col_)));
+  }
+
+  void bind_results() {
+    if (!wide_rows_) return bind_reductions(inliner_, plan_, row_);
+    // The result of each of the thread's rows; that only the row's own is asked for was found when
+    // the region was planned.
+    for (const auto& reduction : plan_.reductions) {
+      Expr result =
+          ir::element(reduction.variable, compute_dtype(reduction.node->outputs[0]->dtype()), v_);
+      inliner_.bind(reduction.node->outputs[0], [=](std::span<const SymInt>) { return result; });
+    }
+  }
+
+ private:
+  void place_threads(const Kernel& kernel) {
+    SymInt block = block_axis(kernel.grid), thread = thread_axis(kernel.workgroup);
+    SymInt of_row = plan_.inner ? floordiv(thread, row_threads_) : mod(thread, block_rows_);
+    SymInt of_lane = plan_.inner ? mod(thread, row_threads_) : floordiv(thread, block_rows_);
+    raw_row_ = block * block_rows_ + of_row;
+    if (!lane_.is_const()) body_->push_back(let_index(lane_, of_lane));
+    // Threads past the last row repeat it, since all must arrive at barriers, and write nothing.
+    if (!row_group_.is_const())
+      body_->push_back(let_index(row_group_, ir::min(raw_row_, row_groups_ - 1)));
+  }
+
+  bool depends_on_column(const Expr& e) {
+    bool result = false;
+    ir::visit(e, [&](const Expr& node) {
+      if (node->kind == ExprNode::Kind::index || node->kind == ExprNode::Kind::load)
+        node->index.visit_atoms([&](const ir::AtomPtr& atom) {
+          if (atom->name == "group" || (!wide_rows_ && atom->name == "v")) result = true;
+        });
+    });
+    return result;
+  }
+
+  // What a stage computes per element and a later one wants again, topmost first.
+  void choose_cached() {
+    std::set<const ExprNode*> seen;
+    for (size_t stage = 0; stage <= stage_values_.size(); ++stage) {
+      const auto& values = stage < stage_values_.size() ? stage_values_[stage] : full_values_;
+      std::set<const ExprNode*> visited;
+      for (const Expr& value : values) find_cached(value, stage, seen, visited);
+      for (const Expr& value : values)
+        ir::visit(value, [&](const Expr& e) { seen.insert(e.get()); });
+      for (const Expr& value : values)
+        ir::visit(value, [&](const Expr& e) { first_stage_.try_emplace(e.get(), stage); });
+    }
+    if (early_) choose_early();
+  }
+
+  // Loads of the last stage alone: in flight while the row is reduced, not after.
+  void choose_early() {
+    for (const Expr& value : full_values_)
+      ir::visit(value, [&](const Expr& e) {
+        if (e->kind != ExprNode::Kind::load || !depends_on_column(e)) return;
+        if (size_t& stage = first_stage_.at(e.get()); stage == stage_values_.size()) {
+          stage = 0;
+          cache_[e.get()] = inliner_.new_name("early");
+          cached_exprs_.push_back(e);
+          early_loads_.push_back(e);
+        }
+      });
+  }
+
+  void find_cached(const Expr& e, size_t stage, const std::set<const ExprNode*>& seen,
+                   std::set<const ExprNode*>& visited) {
+    if (!visited.insert(e.get()).second) return;
+    bool serial = e->kind == ExprNode::Kind::reduce;
+    bool keepable = e->kind == ExprNode::Kind::load || e->kind == ExprNode::Kind::call ||
+                    e->kind == ExprNode::Kind::cast || serial;
+    if (keepable && seen.count(e.get()) && !is_low_precision(e->dtype) && depends_on_column(e)) {
+      if (cache_.count(e.get())) return;
+      cache_[e.get()] = inliner_.new_name("kept");
+      cached_exprs_.push_back(e);
+      return;
+    }
+    if (serial) return;  // its body has a value per step of its own loops
+    for (const Expr& arg : e->args) find_cached(arg, stage, seen, visited);
+  }
+
+  SymInt cache_index() const { return iteration_ * width_ + v_; }
+
+  // Replaces what earlier stages kept.
+  void use_kept(std::vector<Expr>& values, size_t stage) {
+    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+      auto found = cache_.find(e.get());
+      if (found == cache_.end() || first_stage_.at(e.get()) >= stage) return nullptr;
+      return ir::element(found->second, e->dtype, cache_index());
+    });
+  }
+
+  // What a thread does with its `iteration`-th vector of columns.
+  Block vector_of_row(const SymInt& iteration, Block columns, Block otherwise = {}) const {
+    const SymInt at = iteration * row_threads_ + lane_;
+    Block inner;
+    if (!group_.is_const()) inner.push_back(let_index(group_, at));
+    append(inner, std::move(columns));
+    if (Expr inside = ir::index_less(at, groups_); !ir::is_true(inside))
+      inner = {branch(inside, std::move(inner), std::move(otherwise))};
+    return inner;
+  }
+
+  // Vectors that a thread loads before it uses the first one, where the row is not kept.
+  int64_t together() const {
+    bool serial = is_cpu_;
+    for (const auto& values : stage_values_)
+      for (const Expr& value : values)
+        ir::visit(value, [&](const Expr& e) { serial |= e->kind == ExprNode::Kind::reduce; });
+    return serial ? 1 : width_ >= 8 ? 4 : 8;
+  }
+
+  // A row in pieces of `step` vectors of each thread: `piece` gets the number of the first vector
+  // and their count. All but the last piece are whole, for all threads.
+  Block in_pieces(int64_t step, const std::function<Block(const SymInt&, int64_t)>& piece) const {
+    const int64_t whole = groups_ / row_threads_ / step;
+    const SymInt number = SymInt::axis("piece", std::max<int64_t>(whole, 1));
+    Block block;
+    if (whole > 0) block.push_back(loop(number, piece(number * step, step)));
+    if (const int64_t rest = iterations_ - whole * step; rest > 0)
+      block.push_back(loop(SymInt::axis("last", 1), piece(whole * step, rest)));
+    return block;
+  }
+
+  // A row's loop: `columns` is what a thread does with one vector of columns.
+  Block over_row(const Block& columns) const {
+    if (cached_) return {loop(iteration_, vector_of_row(iteration_, columns), true)};
+    if (together() == 1) return {loop(iteration_, vector_of_row(iteration_, columns))};
+    return in_pieces(together(), [&](const SymInt& first, int64_t count) -> Block {
+      const SymInt e = SymInt::axis("e", count);
+      return {loop(e, vector_of_row(first + e, columns), true)};
+    });
+  }
+
+  // Runs `body` for every column of this thread: values are one lane's.
+  void for_columns(size_t stage, std::vector<Expr> values,
+                   const std::function<Block(const std::vector<Expr>&)>& body) {
+    if (plan_.cols == 0) return;
+    std::vector<Expr> kept_now;
+    for (const Expr& e : cached_exprs_)
+      if (first_stage_.at(e.get()) == stage) kept_now.push_back(e);
+    for (const Expr& e : kept_now)
+      body_->push_back(array(cache_.at(e.get()), e->dtype, iterations_ * width_));
+    auto wanted = static_cast<long>(values.size());
+    values.insert(values.end(), kept_now.begin(), kept_now.end());
+    use_kept(values, stage);
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    auto columns = vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& rewritten) {
+      auto middle = rewritten.begin() + wanted;
+      Block block;
+      for (size_t i = 0; i < kept_now.size(); ++i)
+        block.push_back(
+            set_element(cache_.at(kept_now[i].get()), cache_index(), middle[static_cast<long>(i)]));
+      append(block, body({rewritten.begin(), middle}));
+      return block;
+    });
+    for (Stmt& stmt : columns)
+      if (stmt.kind == Stmt::Kind::load_vector) stmt.early = is_early(stmt);
+    append(*body_, over_row(columns));
+  }
+
+  bool is_early(const Stmt& load) const {
+    return std::any_of(early_loads_.begin(), early_loads_.end(), [&](const Expr& e) {
+      return e->buffer == load.buffer && e->index.substitute(v_, 0) == load.index;
+    });
+  }
+
+  // One accumulator per element of a vector: results of a row each, or independent sums of one
+  // row, with less rounding than one long one.
+  std::string accumulators(const ReductionPlan::Reduction& reduction) const {
+    return wide_rows_ ? reduction.variable : reduction.variable + "_lane";
+  }
+
+  void start(const ReductionPlan::Reduction& reduction, DType dtype) {
+    ReduceKind kind = *reduction.node->op->reduction;
+    Expr nothing = identity_value(kind, dtype);
+    if (ir::is_arg(kind)) {
+      body_->push_back(declare(reduction.variable + "_value", nothing));
+      body_->push_back(declare(reduction.variable, ir::constant_int(DType::i64, plan_.cols)));
+    } else if (width_ > 1) {
+      body_->push_back(array(accumulators(reduction), dtype, width_));
+      body_->push_back(loop(v_, {set_element(accumulators(reduction), v_, nothing)}, true));
+    } else {
+      body_->push_back(declare(reduction.variable, nothing));
+    }
+  }
+
+  Block step(const ReductionPlan::Reduction& reduction, const Expr& value) const {
+    ReduceKind kind = *reduction.node->op->reduction;
+    const std::string& variable = reduction.variable;
+    if (ir::is_arg(kind))
+      return combine(kind, {variable + "_value", variable}, {value, ir::index_value(col_)});
+    if (width_ == 1) return combine(kind, {variable}, {value});
+    Expr sum = ir::element(accumulators(reduction), value->dtype, v_);
+    return {set_element(accumulators(reduction), v_, combine_values(kind, sum, value))};
+  }
+
+  void finish(const ReductionPlan::Reduction& reduction, DType dtype) {
+    ReduceKind kind = *reduction.node->op->reduction;
+    const std::string& variable = reduction.variable;
+    if (wide_rows_) return finish_rows(reduction, dtype);
+    if (!ir::is_arg(kind) && width_ > 1) fold_lanes(kind, variable, variable + "_lane", dtype);
+    std::vector<std::string> names = {variable};
+    if (ir::is_arg(kind)) names.insert(names.begin(), variable + "_value");
+    over_threads(kind, names);
+  }
+
+  void fold_lanes(ReduceKind kind, const std::string& variable, const std::string& lanes,
+                  DType dtype) {
+    body_->push_back(declare(variable, ir::element(lanes, dtype, 0)));
+    for (int64_t v = 1; v < width_; ++v)
+      append(*body_, combine(kind, {variable}, {ir::element(lanes, dtype, v)}));
+  }
+
+  void finish_rows(const ReductionPlan::Reduction& reduction, DType dtype) {
+    if (row_threads_ == 1) return;
+    for (int64_t v = 0; v < width_; ++v) {
+      const std::string name = reduction.variable + "_row" + std::to_string(v);
+      body_->push_back(declare(name, ir::element(reduction.variable, dtype, v)));
+      over_threads(*reduction.node->op->reduction, {name});
+      body_->push_back(set_element(reduction.variable, v, ir::variable(name, dtype)));
+    }
+  }
+
+  void over_threads(ReduceKind kind, const std::vector<std::string>& names) {
+    if (row_threads_ == 1) return;
+    body_->push_back(reduce_lanes(kind, names, row_threads_, plan_.inner ? 1 : block_rows_));
+  }
+
+  void reduce_stage(int stage) {
+    std::vector<const ReductionPlan::Reduction*> now;
+    for (const auto& reduction : plan_.reductions)
+      if (reduction.stage == stage) now.push_back(&reduction);
+    const auto& values = stage_values_[static_cast<size_t>(stage)];
+    for (size_t i = 0; i < now.size(); ++i) start(*now[i], values[i]->dtype);
+    for_columns(static_cast<size_t>(stage), values, [&](const std::vector<Expr>& rewritten) {
+      Block block;
+      for (size_t i = 0; i < now.size(); ++i) append(block, step(*now[i], rewritten[i]));
+      return block;
+    });
+    for (size_t i = 0; i < now.size(); ++i) finish(*now[i], values[i]->dtype);
+  }
+
+  // The maximum and the sum of exp(x - maximum) in one pass: a sum is scaled down when its thread
+  // finds a larger maximum, once per piece of a row, and once more when all threads have theirs.
+  // M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax" (2018).
+  void reduce_online() {
+    const DType f32 = DType::f32;
+    const std::string &max = plan_.reductions[0].variable, &sum = plan_.reductions[1].variable;
+    const Expr top = ir::variable(max, f32), total = ir::variable(sum, f32);
+    body_->push_back(declare(max, identity_value(ReduceKind::max, f32)));
+    body_->push_back(declare(sum, ir::constant(f32, 0)));
+    std::vector<Expr> values = stage_values_[0];
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    auto piece = [&](const SymInt& first, int64_t count) {
+      const SymInt e = SymInt::axis("e", count), at = e * width_ + v_;
+      auto each = [&](Block body) { return loop(e, {loop(v_, std::move(body), true)}, true); };
+      auto element = [&](const char* name, const SymInt& i) { return ir::element(name, f32, i); };
+      Block load = vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& x) {
+        return Block{set_element("x_at", at, x[0])};
+      });
+      Block none = {
+          loop(v_, {set_element("x_at", at, identity_value(ReduceKind::max, f32))}, true)};
+      Block block = {
+          array("x_at", f32, count * width_),
+          loop(e, vector_of_row(first + e, std::move(load), std::move(none)), true),
+          array("part", f32, width_),
+          loop(v_, {set_element("part", v_, element("x_at", v_))}, true),
+          each({set_element(
+              "part", v_,
+              combine_values(ReduceKind::max, element("part", v_), element("x_at", at)))}),
+          declare("higher", top),
+      };
+      for (int64_t v = 0; v < width_; ++v)
+        append(block, combine(ReduceKind::max, {"higher"}, {element("part", v)}));
+      const Expr higher = ir::variable("higher", f32), base = ir::variable("base", f32);
+      block.push_back(declare("base", exponent_base(higher)));
+      block.push_back(assign(sum, ir::mul(total, exp_term(top, base))));
+      block.push_back(assign(max, higher));
+      block.push_back(loop(v_, {set_element("part", v_, ir::constant(f32, 0))}, true));
+      block.push_back(each({set_element(
+          "part", v_, ir::add(element("part", v_), exp_term(element("x_at", at), base)))}));
+      for (int64_t v = 0; v < width_; ++v)
+        append(block, combine(ReduceKind::sum, {sum}, {element("part", v)}));
+      return block;
+    };
+    append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
+    body_->push_back(declare("own", top));
+    over_threads(ReduceKind::max, {max});
+    body_->push_back(declare("base", exponent_base(top)));
+    body_->push_back(
+        assign(sum, ir::mul(total, exp_term(ir::variable("own", f32), ir::variable("base", f32)))));
+    over_threads(ReduceKind::sum, {sum});
+    // Where the maximum is infinite there is no sum: inf - inf.
+    body_->push_back(assign(sum, ir::add(total, ir::sub(top, top))));
+  }
+
+  // What is subtracted from exponents: a maximum of nothing but -inf would make NaN of them.
+  static Expr exponent_base(const Expr& max) {
+    const Expr nothing = identity_value(ReduceKind::max, DType::f32);
+    return ir::select(ir::call(Fn::eq, {max, nothing}), ir::constant(DType::f32, 0), max);
+  }
+
+  static Expr exp_term(const Expr& x, const Expr& base) {
+    return ir::call(Fn::exp_term, {ir::sub(x, base)});
+  }
+
+  void write_outputs() {
+    Block* outer = body_;
+    Block guarded;
+    bool guard = row_groups_ % block_rows_ != 0;
+    if (guard) body_ = &guarded;
+    write_full();
+    write_rows();
+    body_ = outer;
+    if (guard) body_->push_back(branch(ir::index_less(raw_row_, row_groups_), std::move(guarded)));
+  }
+
+  void write_rows() {
+    std::vector<Sink> sinks;
+    for (const auto& output : plan_.outputs) {
+      if (output.full) continue;
+      std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
+      SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
+      sinks.push_back({region_.slot_of_output(output.value), "", offset,
+                       inliner_.value_at(output.stored.base, base)});
+    }
+    if (sinks.empty()) return;
+    Block rows;
+    if (wide_rows_) {
+      rows = vectorize(sinks, v_, inliner_);
+    } else {
+      for (const Sink& sink : sinks) rows.push_back(store(sink.buffer, sink.offset, sink.value));
+    }
+    if (!lane_.is_const())
+      rows = {
+          branch(ir::call(Fn::eq, {ir::index_value(lane_), ir::index_value(0)}), std::move(rows))};
+    append(*body_, std::move(rows));
+  }
+
+  void write_full() {
+    if (full_values_.empty() || plan_.cols == 0) return;
+    size_t stage = stage_values_.size();
+    std::vector<Sink> sinks;
+    std::vector<Expr> values = full_values_;
+    use_kept(values, stage);
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    size_t next = 0;
+    for (const auto& output : plan_.outputs) {
+      if (!output.full) continue;
+      std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
+      SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
+      sinks.push_back({region_.slot_of_output(output.value), "", offset, values[next++]});
+    }
+    append(*body_, over_row(vectorize(sinks, v_, inliner_)));
+  }
+
+  const Region& region_;
+  const ReductionPlan& plan_;
+  Inliner inliner_;
+  int64_t width_, row_threads_, block_rows_;
+  bool cached_;
+  bool early_;      // what only the outputs read is loaded with the first stage
+  bool wide_rows_;  // a vector is of neighbouring rows: all threads of a row take each its columns
+  bool is_cpu_;
+  int64_t row_groups_ = 0, groups_ = 0, iterations_ = 0;
+  SymInt row_, row_group_, raw_row_, lane_, group_, v_, iteration_, col_;
+  Block* body_ = nullptr;
+  std::vector<std::vector<Expr>> stage_values_;
+  std::vector<Expr> full_values_;
+  std::map<const ExprNode*, std::string> cache_;
+  std::map<const ExprNode*, size_t> first_stage_;
+  std::vector<Expr> cached_exprs_;
+  std::vector<Expr> early_loads_;
+};
+
+}  // namespace
+
+Kernel lower_reduction(const Region& region, const ReductionPlan& plan, const Config& config,
+                       const Target& target) {
+  return Lowering(region, plan, config, target).run();
+}
+
+bool is_online(const Region& region, const ReductionPlan& plan) {
+  Lowering lowering(region, plan, {{"row_threads", 1}, {"rows", 1}, {"vector", 1}, {"keep", 0}},
+                    Target());
+  lowering.bind_results();
+  lowering.collect();
+  return lowering.has_online_pair();
+}
+
+}  // namespace tcc::sched

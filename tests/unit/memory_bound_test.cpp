@@ -1,0 +1,139 @@
+// Kernels that memory bounds: how few launches and stored bytes the bench cases take, and that
+// their templates' mechanisms are right whatever the config.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "runtime/device.h"
+#include "scheduler/template.h"
+#include "tests/run_graph.h"
+#include "tests/source_dir.h"
+
+namespace tcc {
+namespace {
+
+sched::Executable compile_case(const std::string& name) {
+  const ir::Graph graph = load_graph(testing::source_dir() / "bench/cases" / (name + ".yaml"));
+  backends::CompileOptions options;
+  options.dtype = DType::bf16;
+  options.binaries = false;
+  return backends::compile(graph, sched::target_by_name("cuda:sm_90a"), options);
+}
+
+TEST(MemoryBound, OneLaunchAndNothingStoredBetween) {
+  for (const std::string name :
+       {"mul-add-relu", "bias-gelu", "softmax", "softmax-short", "layer-norm-4096",
+        "layer-norm-768", "add-rms-norm", "transpose"}) {
+    const sched::Executable executable = compile_case(name);
+    EXPECT_EQ(executable.launches.size(), 1u) << name;
+    EXPECT_EQ(executable.arena_bytes, 0) << name;
+  }
+}
+
+// The second launch sums what the first one's workgroups, or rows, have found.
+TEST(MemoryBound, SplitReductionsAndLossesTakeTwoLaunches) {
+  for (const std::string name : {"sum-all", "column-sum", "cross-entropy"}) {
+    const sched::Executable executable = compile_case(name);
+    EXPECT_EQ(executable.launches.size(), 2u) << name;
+    EXPECT_LE(executable.arena_bytes, 2 << 20) << name;
+  }
+}
+
+TEST(MemoryBound, AccessesAreSixteenBytesWide) {
+  for (const std::string name :
+       {"mul-add-relu", "bias-gelu", "softmax", "softmax-short", "layer-norm-4096",
+        "layer-norm-768", "add-rms-norm", "cross-entropy", "sum-all", "column-sum", "transpose"}) {
+    const sched::Executable executable = compile_case(name);
+    EXPECT_NE(executable.kernels[0].source.find("(const uint4*)b0"), std::string::npos) << name;
+  }
+}
+
+// Every `step`-th legal config of the graph's template, on every software device.
+void expect_right(const std::string& graph_text, size_t step, const test::DrawOptions& draw = {}) {
+  const ir::Graph graph = parse_yaml_graph(graph_text, "g.yaml", ".");
+  const std::vector<Tensor> inputs = test::draw_inputs(graph, draw);
+  for (const std::string& device : test::devices_present(test::Devices::software)) {
+    const sched::Target target = runtime::open_device(device)->target();
+    const backends::Scheduled scheduled = backends::schedule(graph, target);
+    const sched::Region& region = scheduled.regions.front();
+    size_t number = 0;
+    sched::template_for(region, target)
+        .space(region, target)
+        .enumerate([&](const sched::Config& config) {
+          if (number++ % step != 0) return true;
+          const sched::FixedConfig fixed(config);
+          backends::CompileOptions options;
+          options.configs = &fixed;
+          EXPECT_EQ(test::difference(graph, device, inputs, options), "")
+              << device << " " << config.to_string();
+          return true;
+        });
+    EXPECT_GE(number, 8 * step);
+  }
+}
+
+TEST(MemoryBound, OnlineSoftmax) {
+  expect_right(
+      "tcc: 1\ninputs: {x: {dtype: f32, shape: [6, 520]}, t: {dtype: i64, shape: [6], range: [0, "
+      "520]}}\nnodes:\n  - {out: y, op: cross_entropy, in: [x, t], reduction: none}\noutputs: "
+      "[y]\n",
+      11);
+  expect_right(
+      "tcc: 1\ninputs: {x: {dtype: bf16, shape: [5, 264]}}\nnodes:\n  - {out: y, op: softmax, in: "
+      "[x], dim: -1}\noutputs: [y]\n",
+      11, {.lo = -90, .hi = 90});
+}
+
+TEST(MemoryBound, NormsThatLoadEarly) {
+  expect_right(
+      "tcc: 1\ninputs: {x: {dtype: bf16, shape: [5, 264]}, w: {dtype: bf16, shape: [264]}, b: "
+      "{dtype: bf16, shape: [264]}}\nnodes:\n  - {out: y, op: layer_norm, in: [x, w, b], "
+      "normalized_shape: [264]}\noutputs: [y]\n",
+      13);
+}
+
+TEST(MemoryBound, ColumnsInVectors) {
+  expect_right(
+      "tcc: 1\ninputs: {x: {dtype: bf16, shape: [37, 48]}}\nnodes:\n  - {out: s, op: sum, in: [x], "
+      "dim: 0}\n  - {out: y, op: mul, in: [s, 0.5]}\noutputs: [y]\n",
+      11);
+  // Several stages, and outputs as large as the input.
+  expect_right(
+      "tcc: 1\ninputs: {x: {dtype: f32, shape: [37, 48]}}\nnodes:\n  - {out: y, op: softmax, in: "
+      "[x], dim: 0}\noutputs: [y]\n",
+      17);
+}
+
+TEST(MemoryBound, TransposesInVectors) {
+  for (const std::string shape : {"72, 96", "40, 33"})
+    expect_right("tcc: 1\ninputs: {x: {dtype: bf16, shape: [" + shape +
+                     "]}}\nnodes:\n  - {out: t, op: transpose, in: [x], dim0: 0, dim1: 1}\n  - "
+                     "{out: y, op: add, in: [t, 1.0]}\noutputs: [y]\n",
+                 shape == "40, 33" ? 1 : 3);
+}
+
+// A row of nothing but -inf has no softmax, and -inf among others changes nothing.
+TEST(MemoryBound, OnlineSoftmaxOfInfinities) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\ninputs: {x: {dtype: f32, shape: [4, 600]}}\nnodes:\n  - {out: y, op: softmax, in: "
+      "[x], dim: -1}\noutputs: [y]\n",
+      "g.yaml", ".");
+  std::vector<Tensor> inputs = test::draw_inputs(graph, {});
+  const auto x = inputs[0].as<float>();
+  for (size_t i = 0; i < 600; ++i) x[i] = -INFINITY;
+  for (size_t i = 600; i < 1100; ++i) x[i] = -INFINITY;
+  x[1900] = INFINITY;
+  for (const std::string& device : test::devices_present(test::Devices::software))
+    for (const int64_t threads : {1, 8, 32}) {
+      const sched::FixedConfig fixed(
+          {{"row_threads", threads}, {"rows", 32 / threads}, {"vector", 4}, {"keep", 0}});
+      backends::CompileOptions options;
+      options.configs = &fixed;
+      EXPECT_EQ(test::difference(graph, device, inputs, options), "") << device << " " << threads;
+    }
+}
+
+}  // namespace
+}  // namespace tcc
