@@ -46,8 +46,7 @@ Tunable tunable_of(const TuningTask& task, const sched::Target& target,
   const sched::Kernel kernel = kernel_template.lower(region, tunable.default_config, target);
   tunable.flops = kernel.flops;
   tunable.bytes = least_bytes(region);
-  tunable.bound_seconds =
-      std::max(tunable.bytes / target.bandwidth, tunable.flops / target.flops_f32);
+  tunable.bound_seconds = target.least_seconds(tunable.bytes, tunable.flops, kernel.flop_rate);
   tunable.compile = [&region, &kernel_template, target, options](const sched::Config& config) {
     return backends::compile_region(region, kernel_template, config, target, options);
   };

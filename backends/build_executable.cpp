@@ -56,6 +56,7 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.tier = sched::name(choice.tier);
   binary.flops = kernel.flops;
   binary.bytes = kernel.bytes;
+  binary.flop_rate = kernel.flop_rate;
   if (options.dump) lowered.kernel_text = sched::to_string(kernel);
   // Device sources are unrolled by hand as far as it pays: SPIRV-Tools would take a second for what
   // the driver does in a tenth of one.

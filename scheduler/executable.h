@@ -35,7 +35,7 @@ struct KernelBinary {
   // For reports.
   std::string template_name, region, config;
   std::string tier;  // where the config came from: exact, stale, nearest, device, default
-  double flops = 0, bytes = 0;
+  double flops = 0, bytes = 0, flop_rate = 0;  // Target::least_seconds
 };
 
 struct BufferInfo {

@@ -133,6 +133,7 @@ struct Kernel {
   bool wide_index = false;      // some offset may reach 2^31: 64-bit index arithmetic
   int64_t shared_bytes = 0;     // dynamic, of a device source (its arrays are not in `shared`)
   double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline
+  double flop_rate = 0;         // of the unit that does them, FLOP/s; 0: that of f32
 
   bool is_generated() const { return source.empty(); }
 };

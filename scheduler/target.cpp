@@ -28,6 +28,7 @@ Target sm_80() {
   target.l2_bytes = int64_t{40} << 20;
   target.bandwidth = 2.0e12;
   target.flops_f32 = 19.5e12;
+  target.flops_matrix = 312e12;
   target.matrix_units = {"mma"};
   return target;
 }
@@ -41,6 +42,7 @@ Target sm_90a() {
   target.l2_bytes = int64_t{50} << 20;
   target.bandwidth = 4.0e12;
   target.flops_f32 = 60e12;
+  target.flops_matrix = 989e12;
   target.matrix_units = {"wgmma", "mma"};
   return target;
 }
@@ -102,6 +104,10 @@ int64_t Target::static_shared_bytes() const {
 
 bool Target::has_matrix_unit(std::string_view unit) const {
   return std::find(matrix_units.begin(), matrix_units.end(), unit) != matrix_units.end();
+}
+
+double Target::least_seconds(double bytes, double flops, double flop_rate) const {
+  return std::max(bytes / bandwidth, flops / (flop_rate > 0 ? flop_rate : flops_f32));
 }
 
 std::string Target::id() const {

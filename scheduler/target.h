@@ -35,6 +35,7 @@ struct Target {
   int64_t l2_bytes = 4 << 20;
   double bandwidth = 20e9;  // bytes/s
   double flops_f32 = 50e9;  // FLOP/s
+  double flops_matrix = 0;  // FLOP/s of the matrix units on 16-bit operands; half of it on tf32
 
   // Features. f16/bf16 storage needs storage16 alone: arithmetic is in f32.
   bool storage16 = true, storage8 = true;
@@ -54,6 +55,9 @@ struct Target {
   // launch.
   int64_t static_shared_bytes() const;
   bool has_matrix_unit(std::string_view unit) const;
+  // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,
+  // 0, that of f32.
+  double least_seconds(double bytes, double flops, double flop_rate) const;
 
   bool is_cpu = false;  // a software device: compile and measure alternate
   // What compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8": part of every cache key.

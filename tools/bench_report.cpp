@@ -34,9 +34,8 @@ std::vector<Row> rows(const BenchResult& bench, const sched::Executable& executa
 
 // The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
 double roofline_share(const Row& row, const sched::Target& target) {
-  double least =
-      std::max(row.kernel->bytes / target.bandwidth, row.kernel->flops / target.flops_f32) *
-      row.launches;
+  double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate) *
+                 row.launches;
   return row.seconds > 0 ? least / row.seconds : 0;
 }
 

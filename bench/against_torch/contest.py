@@ -130,6 +130,7 @@ class Contest:
 
     def add_peers(self, contestants, result, entry, buffers):
         function = twin.function(entry.graph, device=self.device)
+        peers.forget()
         for peer in entry.case.peers:
             known = self.recorded.get((result.name, peer))
             if peer != "eager" and known:

@@ -28,6 +28,11 @@ def time_limit(seconds):
         signal.signal(signal.SIGALRM, previous)
 
 
+def forget():
+    """Drops what torch.compile made so far: the shapes of a suite would count as recompilations of one function."""
+    torch.compiler.reset()
+
+
 def prepare(peer, function):
     """The function as a peer runs it; compiled at its first call."""
     if peer == "eager":

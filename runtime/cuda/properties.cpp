@@ -100,6 +100,13 @@ double flops_of(const Reader& reader, Capability capability, int units) {
   return 2.0 * units * f32_lanes_of(capability) * (clock > 0 ? clock : kUsualClock);
 }
 
+// Of 16-bit operands, a cycle and unit, dense.
+double matrix_flops_of(Capability capability) {
+  if (capability.major == 9) return 4096;
+  if (capability.major == 8 && capability.minor == 0) return 2048;
+  return capability.major >= 8 ? 1024 : 0;
+}
+
 }  // namespace
 
 std::string Properties::description() const {
@@ -135,6 +142,8 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.l2_bytes = reader.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   target.bandwidth = bandwidth_of(reader, capability);
   target.flops_f32 = flops_of(reader, capability, target.compute_units);
+  target.flops_matrix =
+      target.flops_f32 / (2 * f32_lanes_of(capability)) * matrix_flops_of(capability);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   target.matrix_units = sched::allowed_matrix_units(matrix_units_of(capability));
   return properties;

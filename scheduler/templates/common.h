@@ -38,5 +38,6 @@ const Template& scan_template();
 const Template& contraction_template();
 const Template& gemm_sm90_template();
 const Template& gemm_sm80_template();
+const Template& gemv_template();
 
 }  // namespace tcc::sched

@@ -42,7 +42,8 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
   const int64_t k = plan->k.size();
   if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
     return std::nullopt;
-  if (plan->fold && a->dtype != DType::f32 && k > kExactSum) return std::nullopt;
+  const bool exact = !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
+  if (exact && k > kExactSum) return std::nullopt;
   return Gemm{*std::move(plan), *a, *b, a->dtype};
 }
 
@@ -53,9 +54,10 @@ double epilogue_slots(const Region& region, const Gemm& gemm) {
                       static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
 }
 
-GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Gemm& gemm, bool swapped,
-                       const ContractionTile& tile)
+GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& target, const Gemm& gemm,
+                       bool swapped, const ContractionTile& tile)
     : kernel_(kernel),
+      rate_(target.flops_matrix),
       region_(region),
       gemm_(gemm),
       swapped_(swapped),
@@ -69,6 +71,7 @@ void GemmWriter::define(std::string name, int64_t value) {
 
 void GemmWriter::product() {
   kernel_.flops = gemm_.flops();
+  kernel_.flop_rate = gemm_.dtype == DType::f32 ? rate_ / 2 : rate_;
   define("OPERANDS", gemm_.dtype == DType::bf16 ? 0 : gemm_.dtype == DType::f16 ? 1 : 2);
   define("SIZE_M", sides_.m);
   define("SIZE_N", sides_.n);

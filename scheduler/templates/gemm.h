@@ -35,8 +35,8 @@ double epilogue_slots(const Region& region, const Gemm& gemm);
 class GemmWriter {
  public:
   // The tile is the kernel's: as rows and columns of its own sides.
-  GemmWriter(Kernel& kernel, const Region& region, const Gemm& gemm, bool swapped,
-             const ContractionTile& tile);
+  GemmWriter(Kernel& kernel, const Region& region, const Target& target, const Gemm& gemm,
+             bool swapped, const ContractionTile& tile);
 
   void define(std::string name, int64_t value);
   // OPERANDS, SIZE_M, SIZE_N, SIZE_K, BATCHES, SWAPPED, the epilogue, and flops.
@@ -47,6 +47,7 @@ class GemmWriter {
 
  private:
   Kernel& kernel_;
+  double rate_;
   const Region& region_;
   const Gemm& gemm_;
   bool swapped_;

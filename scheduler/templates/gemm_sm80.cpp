@@ -208,7 +208,8 @@ class GemmSm80Template : public Template {
     kernel.resident = static_cast<int>(s.resident);
     kernel.grid = s.tiles;
     kernel.shared_bytes = s.shared_bytes();
-    GemmWriter writer(kernel, region, gemm, s.swapped, {s.block_m, s.block_n, s.block_k, kSegment});
+    GemmWriter writer(kernel, region, target, gemm, s.swapped,
+                      {s.block_m, s.block_n, s.block_k, kSegment});
     writer.product();
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
                              {"BLOCK_N", "block_n"},

@@ -267,7 +267,7 @@ class GemmSm90Template : public Template {
     const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
     kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
     kernel.shared_bytes = s.shared_bytes(target);
-    GemmWriter writer(kernel, region, gemm, s.swapped != 0,
+    GemmWriter writer(kernel, region, target, gemm, s.swapped != 0,
                       {s.block_m * s.cluster_m, s.block_n * s.cluster_n, line_of(gemm), kSegment});
     writer.product();
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},

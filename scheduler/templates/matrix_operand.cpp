@@ -57,17 +57,23 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
   const std::optional<DType> dtype =
       unit_dtype(region, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
   if (!dtype) return std::nullopt;
+  if (view && view->dtype == *dtype) return described_operand(*view, plan, of_a);
   MatrixOperand operand;
   operand.dtype = *dtype;
   operand.major_k = of_plan.along_k;
-  if (!view || view->dtype != *dtype) return operand;
-  const int64_t free = (of_a ? plan.m : plan.n).size(), k = plan.k.size();
-  const bool along_k = view->k_stride == 1 || k == 1,
-             along_free = view->free_stride == 1 || free == 1;
+  return operand;
+}
+
+MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a) {
+  MatrixOperand operand;
+  operand.dtype = view.dtype;
+  operand.major_k = (of_a ? plan.a : plan.b).along_k;
+  const bool along_k = view.k_stride == 1 || plan.k.size() == 1,
+             along_free = view.free_stride == 1 || (of_a ? plan.m : plan.n).size() == 1;
   if (!along_k && !along_free) return operand;
-  operand.view = *view;
+  operand.view = view;
   operand.major_k = along_k;
-  operand.alignment = alignment_of(*view, operand.line_stride());
+  operand.alignment = alignment_of(view, operand.line_stride());
   operand.load = operand.alignment == 16 ? MatrixOperand::Load::tiles : MatrixOperand::Load::rows;
   return operand;
 }

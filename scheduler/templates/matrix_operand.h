@@ -26,6 +26,9 @@ struct MatrixOperand {
 std::optional<MatrixOperand> matrix_operand(const Region& region, const ContractionPlan& plan,
                                             bool of_a);
 
+// An operand that is a view of elements of any type, as its lines lie in memory.
+MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
+
 // `name`(batch, line) -> i64: the offset of a line's first element in the operand's buffer.
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 

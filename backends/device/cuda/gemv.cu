@@ -1,4 +1,4 @@
-// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, SIZE_M 1 to 8; after unaligned.cuh.
+// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, SIZE_M 1 to 8.
 // Bound by reading B, which streams past once in vectors; A stays in caches. f32 products and sums on ordinary cores.
 //
 // A lane computes COLUMNS neighbouring columns of all rows over its share of k. LANES_N lanes of a warp lie along n,
@@ -20,6 +20,8 @@
 // where SWAPPED, SEGMENT neighbouring m of column `row`.
 //
 // GRID = BATCHES * ceil(SIZE_N / (WARPS_N * LANES_N * COLUMNS)), WORKGROUP = 32 * WARPS_N * WARPS_K.
+#include "unaligned.cuh"
+
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define BLOCK_M 1
 #define INDEX i32

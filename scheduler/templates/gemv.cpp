@@ -1,0 +1,239 @@
+// Products with few rows (or columns) on CUDA cores, at the bandwidth of the large operand: the
+// loops are backends/device/cuda/gemv.cu.
+#include <algorithm>
+#include <numeric>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/contraction_hooks.h"
+#include "scheduler/templates/cost.h"
+#include "scheduler/templates/matrix_operand.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using Load = MatrixOperand::Load;
+
+constexpr int64_t kMostRows = 4;             // beyond, matrix units and tiles win
+constexpr int64_t kLeastElements = 1 << 13;  // of the large operand: below, nothing is gained
+constexpr int64_t kMostRegisters = 160;      // of a thread, for sums and loaded elements
+
+// A region as the kernel sees it: few rows m, many columns n.
+struct Gemv {
+  ContractionPlan plan;
+  bool swapped = false;  // the few rows are the plan's columns
+  MatrixOperand b;       // the large operand, streamed
+  int64_t vector = 1;    // of its loads, in elements
+
+  const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
+  int64_t m() const { return (swapped ? plan.n : plan.m).size(); }
+  int64_t n() const { return (swapped ? plan.m : plan.n).size(); }
+};
+
+bool is_streamed(DType dtype) { return is_low_precision(dtype) || dtype == DType::f32; }
+
+std::optional<Gemv> plan_gemv(const Region& region, const Target& target) {
+  if (target.api != Api::cuda) return std::nullopt;
+  std::optional<ContractionPlan> plan = plan_contraction(region);
+  if (!plan || plan->accumulator != DType::f32) return std::nullopt;
+  const int64_t m = plan->m.size(), n = plan->n.size(), k = plan->k.size();
+  if (std::min(m, n) > kMostRows || std::max(m, n) * k < kLeastElements) return std::nullopt;
+  Gemv gemv;
+  gemv.swapped = n < m;
+  const ContractionPlan::Operand& large = gemv.swapped ? plan->a : plan->b;
+  const std::optional<OperandView> view = operand_view(region, *plan, gemv.swapped);
+  if (view && is_streamed(view->dtype))
+    gemv.b = described_operand(*view, *plan, gemv.swapped);
+  else
+    gemv.b.major_k = large.along_k;
+  if (gemv.b.load == Load::computed) {
+    gemv.vector = large.vector;
+  } else {
+    // Vectors divide the contiguous extent; where they would be short, lines are shifted.
+    const int64_t element = size_bytes(gemv.b.dtype), extent = gemv.b.major_k ? k : std::max(m, n);
+    gemv.vector = std::gcd(gemv.b.alignment / element, extent);
+    gemv.b.load = gemv.vector * element >= 8 ? Load::tiles : Load::rows;
+    if (gemv.b.load == Load::rows) gemv.vector = 16 / element;
+    gemv.b.alignment = gemv.vector * element;
+  }
+  gemv.plan = *std::move(plan);
+  return gemv;
+}
+
+struct Shape {
+  Shape(const Gemv& gemv, const Config& c)
+      : columns(c["columns"]),
+        lanes_n(c["lanes_n"]),
+        warps_n(c["warps_n"]),
+        warps_k(c["warps_k"]),
+        k_unit(c["k_unit"]),
+        unroll(c["unroll"]),
+        loads(gemv.b.major_k ? columns : k_unit) {}
+  int64_t block_columns() const { return warps_n * lanes_n * columns; }
+  int64_t threads() const { return 32 * warps_n * warps_k; }
+  int64_t block_k() const { return k_unit * (32 / lanes_n) * warps_k * unroll; }
+  int64_t columns, lanes_n, warps_n, warps_k, k_unit, unroll, loads;
+};
+
+class GemvTemplate : public Template {
+ public:
+  std::string_view name() const override { return "gemv"; }
+  int version() const override { return 1; }
+
+  bool accepts(const Region& region, const Target& target) const override {
+    return plan_gemv(region, target).has_value();
+  }
+
+  ConfigSpace space(const Region& region, const Target& target) const override {
+    const Gemv gemv = *plan_gemv(region, target);
+    ConfigSpace space;
+    space.parameters = {
+        {"columns", {1, 2, 4, 8}, "neighbouring columns of a thread"},
+        {"lanes_n",
+         {1, 2, 4, 8},
+         "threads of a subgroup along the columns; the others are along k"},
+        {"warps_n", {1, 2, 4}, "subgroups along the columns"},
+        {"warps_k", {1, 2, 4, 8, 16}, "subgroups along k"},
+        {"k_unit", {1, 2, 4, 8}, "neighbouring k that a thread takes at once"},
+        {"unroll", {1, 2, 4}, "units in flight"},
+    };
+    space.constraints = {
+        {"units are vectors where k is contiguous, else columns are",
+         [vector = gemv.vector, major_k = gemv.b.major_k](const Config& c) {
+           return major_k ? c["k_unit"] == vector : c["columns"] == vector;
+         }},
+        {"workgroups of 64 to 512 threads",
+         [gemv](const Config& c) {
+           const int64_t threads = Shape(gemv, c).threads();
+           return threads >= 64 && threads <= 512;
+         }},
+        {"sums and loaded elements fit into registers",
+         [gemv](const Config& c) {
+           const Shape s(gemv, c);
+           return gemv.m() * s.columns + s.unroll * s.loads * gemv.vector <= kMostRegisters;
+         }},
+        {"no more threads along k than units",
+         [gemv](const Config& c) {
+           const Shape s(gemv, c);
+           return s.warps_k == 1 || s.block_k() / s.unroll < 2 * gemv.plan.k.size();
+         }},
+    };
+    return space;
+  }
+
+  Config default_config(const Region& region, const Target& target) const override {
+    const Gemv gemv = *plan_gemv(region, target);
+    const CostModel cost = cost_model(region, target);
+    Config best;
+    double best_cost = 0;
+    space(region, target).enumerate([&](const Config& config) {
+      const double seconds = cost(config);
+      if (best.values().empty() || seconds < best_cost) {
+        best = config;
+        best_cost = seconds;
+      }
+      return true;
+    });
+    TCC_CHECK(!best.values().empty(), "no legal config on ", target.id());
+    return best;
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const Gemv gemv = *plan_gemv(region, target);
+    const double epilogue = region_arithmetic(region), bytes = region_bytes(region);
+    return [=](const Config& config) {
+      const Shape s(gemv, config);
+      const auto vector = static_cast<double>(gemv.vector), m = static_cast<double>(gemv.m());
+      const auto columns = static_cast<double>(s.columns);
+      LaunchCost cost;
+      cost.threads = static_cast<double>(s.threads());
+      cost.workgroups =
+          static_cast<double>(gemv.plan.batch.size() * ceil_div(gemv.n(), s.block_columns()));
+      const auto steps = static_cast<double>(ceil_div(gemv.plan.k.size(), s.block_k()));
+      const double threads = cost.workgroups * cost.threads;
+      // Of one thread in one step.
+      const double loads = static_cast<double>(s.unroll * s.loads);
+      const double a_loads = static_cast<double>(s.unroll * s.k_unit) * m / 8 + 1;
+      const double products = static_cast<double>(s.unroll * s.k_unit) * columns * m;
+      const double shifting = gemv.b.load == Load::rows ? 24 : 0;
+      cost.accesses = threads * steps * (loads + a_loads);
+      cost.arithmetic =
+          threads * (steps * (products + loads * (vector + 4 + shifting) + a_loads * 8) + 60 +
+                     10 * m * columns) +
+          epilogue;
+      cost.elements = threads * steps * loads * vector;
+      cost.memory_bytes = bytes;
+      cost.cache_bytes = bytes;
+      cost.registers = 40 + m * columns + loads * vector;
+      cost.bytes_in_flight = loads * static_cast<double>(gemv.b.alignment);
+      cost.round_trips = 1 + steps;
+      cost.barriers = 1;
+      cost.parallelism = 8;
+      return predicted_seconds(cost, target);
+    };
+  }
+
+  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
+    Gemv gemv = *plan_gemv(region, target);
+    const Shape s(gemv, config);
+    ContractionPlan::Operand& small = gemv.swapped ? gemv.plan.b : gemv.plan.a;
+    if (small.along_k) small.vector = std::gcd(small.vector, s.k_unit);
+    Kernel kernel = start_kernel(region);
+    kernel.source = "gemv";
+    kernel.workgroup = static_cast<int>(s.threads());
+    kernel.grid = gemv.plan.batch.size() * ceil_div(gemv.n(), s.block_columns());
+    kernel.flops = 2.0 * static_cast<double>(gemv.plan.batch.size()) *
+                   static_cast<double>(gemv.m() * gemv.n()) *
+                   static_cast<double>(gemv.plan.k.size());
+    auto define = [&](std::string name, int64_t value) {
+      kernel.defines.push_back({std::move(name), std::to_string(value)});
+    };
+    define("BLOCK_M", gemv.m());
+    define("OPERANDS", gemv.b.dtype == DType::bf16 ? 0 : gemv.b.dtype == DType::f16 ? 1 : 2);
+    define("SIZE_M", gemv.m());
+    define("SIZE_N", gemv.n());
+    define("SIZE_K", gemv.plan.k.size());
+    define("BATCHES", gemv.plan.batch.size());
+    define("SWAPPED", gemv.swapped);
+    for (auto [name, key] : {std::pair{"COLUMNS", "columns"},
+                             {"LANES_N", "lanes_n"},
+                             {"WARPS_N", "warps_n"},
+                             {"WARPS_K", "warps_k"},
+                             {"K_UNIT", "k_unit"},
+                             {"UNROLL", "unroll"}})
+      define(name, config[key]);
+    ContractionTile tile{gemv.m(), s.block_columns(), s.block_k(),
+                         std::min<int64_t>(8, s.block_columns())};
+    if (gemv.swapped) {
+      std::swap(tile.block_m, tile.block_n);
+      tile.segment = 1;
+    }
+    define("SEGMENT", tile.segment);
+    define("A_MAJOR_K", small.along_k);
+    define("A_VECTOR", small.vector);
+    define("B_LOAD", static_cast<int64_t>(gemv.b.load));
+    define("B_MAJOR_K", gemv.b.major_k);
+    define("B_VECTOR", gemv.vector);
+    const ContractionHooks hooks(region, gemv.plan, tile);
+    kernel.hooks.push_back(hooks.load(!gemv.swapped, "load_a"));
+    if (gemv.b.load == Load::computed) {
+      kernel.hooks.push_back(hooks.load(gemv.swapped, "load_b"));
+    } else {
+      kernel.defines.push_back({"B_BUFFER", "b" + std::to_string(gemv.b.view.buffer)});
+      kernel.hooks.push_back(gemv.b.load == Load::tiles ? vector_hook(gemv.b, gemv.plan, "vector_b")
+                                                        : line_hook(gemv.b, gemv.plan, "row_b"));
+    }
+    kernel.hooks.push_back(hooks.epilogue());
+    return kernel;
+  }
+};
+
+}  // namespace
+
+const Template& gemv_template() {
+  static const GemvTemplate instance;
+  return instance;
+}
+
+}  // namespace tcc::sched
