@@ -70,7 +70,7 @@ void expect_right(const std::string& graph_text, size_t step, const test::DrawOp
               << device << " " << config.to_string();
           return true;
         });
-    EXPECT_GE(number, 8 * step);
+    EXPECT_GE(number, 2 * step);
   }
 }
 
