@@ -166,13 +166,17 @@ class Partitioner {
            (after > 4 * before || (expensive && after > before));
   }
 
-  // Pointwise groups that only one other group reads become its prologue.
+  // Pointwise groups that only one other group reads become its prologue, and reductions a part of
+  // it.
   void absorb_producers() {
     for (size_t g = groups_.size(); g-- > 0;) {
-      if (groups_.nodes(g).empty() || !groups_.is_pointwise(g)) continue;
+      if (groups_.nodes(g).empty() || groups_.has_contraction(g)) continue;
       int consumer = groups_.only_consumer(g);
       if (consumer < 0) continue;
       auto into = static_cast<size_t>(consumer);
+      // Reductions of the same rows, side by side.
+      if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
+        continue;
       std::vector<const Node*> nodes = groups_.nodes(g);
       bool widens = groups_.has_contraction(into) && only_casts(nodes);
       if (groups_.costly(nodes) && !groups_.is_reduction(into) && !widens) continue;

@@ -3,6 +3,7 @@
 // registers.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "scheduler/templates/common.h"
@@ -33,31 +34,50 @@ bool finds_index(const ReductionPlan& plan) {
   });
 }
 
-int widest_input(const Region& region) {
+// The element values of the region at (row, col): what is reduced, then the full outputs.
+struct Elements {
+  Elements(const Region& region, const ReductionPlan& plan)
+      : row(SymInt::axis("row", plan.rows)), col(SymInt::axis("col", plan.cols)) {
+    Inliner inliner(region);
+    bind_reductions(inliner, plan, row);
+    for (const auto& reduction : plan.reductions)
+      reduced.push_back(reduction_body(inliner, reduction, row, col));
+    for (const auto& output : plan.outputs)
+      if (output.full)
+        full.push_back(
+            inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
+  }
+  SymInt row, col;
+  std::vector<Expr> reduced, full;
+};
+
+void visit_loads(const std::vector<Expr>& values, const SymInt& along,
+                 const std::function<void(const Expr&)>& seen) {
+  if (along.is_const()) return;
+  for (const Expr& value : values)
+    ir::visit(value, [&](const Expr& e) {
+      if (e->kind == ir::ExprNode::Kind::load && e->index.uses(along.as_atom())) seen(e);
+    });
+}
+
+// Bytes of the widest type that is read at neighbouring places.
+int widest_load(const Region& region, const ReductionPlan& plan) {
+  const Elements elements(region, plan);
   int bytes = 1;
-  for (const ir::Value* value : region.inputs) bytes = std::max(bytes, size_bytes(value->dtype()));
+  for (const auto* values : {&elements.reduced, &elements.full})
+    visit_loads(*values, plan.inner ? elements.col : elements.row,
+                [&](const Expr& e) { bytes = std::max(bytes, size_bytes(e->stored)); });
   return bytes;
 }
 
 // Loads of elements that only the outputs read: a norm's weight and bias.
 int64_t late_loads(const Region& region, const ReductionPlan& plan) {
-  const SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.cols);
-  Inliner inliner(region);
-  bind_reductions(inliner, plan, row);
+  const Elements elements(region, plan);
   std::set<const ir::ExprNode*> early, late;
-  auto collect = [&](const Expr& value, std::set<const ir::ExprNode*>& into) {
-    ir::visit(value, [&](const Expr& e) {
-      const bool is_column =
-          e->kind == ir::ExprNode::Kind::load && !col.is_const() && e->index.uses(col.as_atom());
-      if (is_column && !early.count(e.get())) into.insert(e.get());
-    });
-  };
-  for (const auto& reduction : plan.reductions)
-    collect(reduction_body(inliner, reduction, row, col), early);
-  for (const auto& output : plan.outputs)
-    if (output.full)
-      collect(inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)),
-              late);
+  visit_loads(elements.reduced, elements.col, [&](const Expr& e) { early.insert(e.get()); });
+  visit_loads(elements.full, elements.col, [&](const Expr& e) {
+    if (!early.count(e.get())) late.insert(e.get());
+  });
   return static_cast<int64_t>(late.size());
 }
 
@@ -118,7 +138,7 @@ class Reduction : public Template {
     ReductionPlan plan = *plan_reduction(region);
     int64_t cols = std::max<int64_t>(plan.cols, 1);
     int64_t block = std::min<int64_t>(target.is_cpu ? 64 : 256, target.max_workgroup_size);
-    int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_input(region)));
+    int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_load(region, plan)));
     int64_t row_threads = 1, rows = 1;
     const bool full = std::any_of(plan.outputs.begin(), plan.outputs.end(),
                                   [](const auto& output) { return output.full; });
@@ -161,21 +181,12 @@ class Reduction : public Template {
   CostModel cost_model(const Region& region, const Target& target) const override {
     const ReductionPlan plan = *plan_reduction(region);
     const int64_t rows = plan.rows, cols = std::max<int64_t>(plan.cols, 1);
-    const SymInt row = SymInt::axis("row", rows), col = SymInt::axis("col", cols);
-    Inliner inliner(region);
-    bind_reductions(inliner, plan, row);
-    std::vector<Expr> values;
-    for (const auto& reduction : plan.reductions)
-      values.push_back(reduction_body(inliner, reduction, row, col));
-    double stores = 0;
-    for (const auto& output : plan.outputs) {
-      if (!output.full) continue;
-      ++stores;
-      values.push_back(
-          inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
-    }
+    const Elements elements(region, plan);
+    std::vector<Expr> values = elements.reduced;
+    values.insert(values.end(), elements.full.begin(), elements.full.end());
+    const auto stores = static_cast<double>(elements.full.size());
     // With what is kept, all passes together do each thing once; without, each pass does its own.
-    const SymInt& along = plan.inner ? col : row;
+    const SymInt& along = plan.inner ? elements.col : elements.row;
     const ElementWork once = element_work(values, along);
     ElementWork each;
     for (const Expr& value : values) {

@@ -32,6 +32,9 @@ struct Plan {
   std::set<std::string> across;  // texts of the loads to stage
 };
 
+// Elements that a thread holds while the tile is filled, at most.
+constexpr int64_t kMaxHeld = 32;
+
 int64_t threads(const Config& config) { return config["tile"] * config["rows"] / config["vector"]; }
 
 std::string load_key(const Expr& e) {
@@ -232,10 +235,28 @@ class Transpose : public Template {
         kernel.shared.push_back({entry->second, e->dtype, tile * (tile + 1)});
         in.push_back({-1, entry->second, (fast + lane) * (tile + 1) + row_in_tile, e});
       });
+    // What is read the way it is written comes before the barrier, so that all loads are in flight
+    // together.
+    std::map<std::string, std::string> held;
+    std::vector<Sink> direct;
+    const SymInt held_at = step * width + lane;
+    for (const Expr& value : values)
+      ir::visit(value, [&](const Expr& e) {
+        if (width == 1 || e->kind != ExprNode::Kind::load || tiles.count(load_key(e))) return;
+        if (coefficient(e->index, plan.axes[plan.p]) != 1) return;
+        if (static_cast<int64_t>(held.size() + 1) * width * (tile / rows) > kMaxHeld) return;
+        auto [entry, inserted] =
+            held.try_emplace(load_key(e), "held" + std::to_string(held.size()));
+        if (!inserted) return;
+        kernel.body.push_back(array(entry->second, e->dtype, width * (tile / rows)));
+        direct.push_back({-1, entry->second, held_at, e});
+      });
     const Layout& layout = region.layout(region.outputs[0]);
     for (size_t i = 0; i < values.size(); ++i) {
       Expr value = ir::rewrite(values[i], [&](const Expr& e) -> Expr {
         if (e->kind != ExprNode::Kind::load) return nullptr;
+        if (auto found = held.find(load_key(e)); found != held.end())
+          return ir::element(found->second, e->dtype, held_at);
         auto found = tiles.find(load_key(e));
         if (found == tiles.end()) return nullptr;
         return ir::element(found->second, e->dtype, row_in_tile * (tile + 1) + fast + lane);
@@ -245,7 +266,7 @@ class Transpose : public Template {
     }
     // A step of all threads: a vector along the dim `along`, in a row of the dim `other`.
     auto pass = [&](size_t along, const SymInt& base_along, size_t other, const SymInt& base_other,
-                    std::vector<Sink> sinks) {
+                    std::vector<Sink> sinks, bool early = false) {
       const SymInt first = base_along + fast, row = base_other + row_in_tile;
       const SymInt start = SymInt::axis("first", plan.shape[along] / width);
       const SymInt moved = start * width + lane;
@@ -257,12 +278,14 @@ class Transpose : public Template {
       }
       Block block = {let_index(start, floordiv(first, width)), let_index(plan.axes[other], row)};
       append(block, vectorize(sinks, lane, inliner));
+      for (Stmt& stmt : block) stmt.early = early && stmt.kind == Stmt::Kind::load_vector;
       std::vector<Expr> inside = {ir::index_less(first, plan.shape[along]),
                                   ir::index_less(row, plan.shape[other])};
       Expr guard = ir::all_of(inside);
       if (guard) block = {branch(guard, std::move(block))};
       kernel.body.push_back(loop(step, std::move(block), true));
     };
+    if (!direct.empty()) pass(plan.p, base_p, plan.q, base_q, std::move(direct), true);
     pass(plan.q, base_q, plan.p, base_p, std::move(in));
     kernel.body.push_back(barrier());
     pass(plan.p, base_p, plan.q, base_q, std::move(out));

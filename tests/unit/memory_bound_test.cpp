@@ -70,7 +70,7 @@ void expect_right(const std::string& graph_text, size_t step, const test::DrawOp
               << device << " " << config.to_string();
           return true;
         });
-    EXPECT_GE(number, 8 * step);
+    EXPECT_GE(number, 2 * step);
   }
 }
 
@@ -107,11 +107,13 @@ TEST(MemoryBound, ColumnsInVectors) {
 }
 
 TEST(MemoryBound, TransposesInVectors) {
-  for (const std::string shape : {"72, 96", "40, 33"})
-    expect_right("tcc: 1\ninputs: {x: {dtype: bf16, shape: [" + shape +
+  const std::pair<const char*, const char*> shapes[] = {{"72, 96", "96, 72"}, {"40, 33", "33, 40"}};
+  for (const auto& [shape, transposed] : shapes)
+    expect_right(str("tcc: 1\ninputs: {x: {dtype: bf16, shape: [", shape,
+                     "]}, z: {dtype: bf16, shape: [", transposed,
                      "]}}\nnodes:\n  - {out: t, op: transpose, in: [x], dim0: 0, dim1: 1}\n  - "
-                     "{out: y, op: add, in: [t, 1.0]}\noutputs: [y]\n",
-                 shape == "40, 33" ? 1 : 3);
+                     "{out: y, op: add, in: [t, z]}\noutputs: [y]\n"),
+                 2);
 }
 
 // A row of nothing but -inf has no softmax, and -inf among others changes nothing.

@@ -101,7 +101,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
     f32 t1 = acc[v] + x1[v];
-    y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32(t1 * 0.70710677f));
+    y0[v] = t1 * tcc_normal_cdf_f32(t1);
   }
   Words2(b3).v[m * 128 + n] = uvec2(tcc_pack_bf16(y0[0], y0[1]), tcc_pack_bf16(y0[2], y0[3]));
 }

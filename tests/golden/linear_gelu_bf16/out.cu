@@ -75,7 +75,7 @@ static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, cons
   #pragma unroll
   for (i32 v = 0; v < 2; ++v) {
     f32 t1 = acc[v] + x1[v];
-    y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32(t1 * 0.70710677f));
+    y0[v] = t1 * tcc_normal_cdf_f32(t1);
   }
   ((u32*)b3)[m * 256 + n] = tcc_pack_bf16(y0[0], y0[1]);
 }

@@ -88,7 +88,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
     f32 t1 = acc[v] + x1[v];
-    y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32(t1 * 0.70710677f));
+    y0[v] = t1 * tcc_normal_cdf_f32(t1);
   }
   Words4(b3).v[m * 128 + n] = uvec4(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]), tcc_f32_bits(y0[2]), tcc_f32_bits(y0[3]));
 }

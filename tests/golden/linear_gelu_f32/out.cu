@@ -67,7 +67,7 @@ static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, cons
   #pragma unroll
   for (i32 v = 0; v < 2; ++v) {
     f32 t1 = acc[v] + x1[v];
-    y0[v] = (t1 * 0.5f) * (1.0f + tcc_erf_f32(t1 * 0.70710677f));
+    y0[v] = t1 * tcc_normal_cdf_f32(t1);
   }
   ((uint2*)b3)[m * 256 + n] = make_uint2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
 }

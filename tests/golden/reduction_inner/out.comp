@@ -33,17 +33,20 @@ void main() {
   for (i32 v = 0; v < 4; ++v) {
     sum0_lane[v] = 0.0f;
   }
-  for (i32 e = 0; e < 4; ++e) {
-    i32 group = e * 256 + lane;
-    f32 x0[4];
-    uvec4 w0 = Words4(b0).v[group + row * 1024];
-    x0[0] = tcc_bits_f32(w0.x);
-    x0[1] = tcc_bits_f32(w0.y);
-    x0[2] = tcc_bits_f32(w0.z);
-    x0[3] = tcc_bits_f32(w0.w);
+  {
     [[unroll]]
-    for (i32 v = 0; v < 4; ++v) {
-      sum0_lane[v] = sum0_lane[v] + (x0[v] * x0[v]);
+    for (i32 e = 0; e < 4; ++e) {
+      i32 group = e * 256 + lane;
+      f32 x0[4];
+      uvec4 w0 = Words4(b0).v[group + row * 1024];
+      x0[0] = tcc_bits_f32(w0.x);
+      x0[1] = tcc_bits_f32(w0.y);
+      x0[2] = tcc_bits_f32(w0.z);
+      x0[3] = tcc_bits_f32(w0.w);
+      [[unroll]]
+      for (i32 v = 0; v < 4; ++v) {
+        sum0_lane[v] = sum0_lane[v] + (x0[v] * x0[v]);
+      }
     }
   }
   f32 sum0 = sum0_lane[0];
@@ -67,7 +70,6 @@ void main() {
   for (i32 x5 = 0; x5 < 7; ++x5) {
     sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x5 * 32 + 32];
   }
-  barrier();
   if (lane == 0) {
     b1.v[row] = sum0 * 0.00024414062f;
   }

@@ -22,9 +22,12 @@ void main() {
   i32 lane = thread >> 5;
   i32 row = (thread & 31) + block * 32;
   f32 sum0 = 0.0f;
-  for (i32 e = 0; e < 64; ++e) {
-    i32 group = e * 8 + lane;
-    sum0 = sum0 + b0.v[group * 1024 + row];
+  for (i32 piece = 0; piece < 8; ++piece) {
+    [[unroll]]
+    for (i32 e = 0; e < 8; ++e) {
+      i32 group = e * 8 + lane + piece * 64;
+      sum0 = sum0 + b0.v[group * 1024 + row];
+    }
   }
   exchange0_f32[thread] = sum0;
   barrier();
@@ -33,7 +36,6 @@ void main() {
   for (i32 x0 = 0; x0 < 7; ++x0) {
     sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
   }
-  barrier();
   if (lane == 0) {
     b1.v[row] = sum0;
   }

@@ -8,9 +8,12 @@ extern "C" __global__ void __launch_bounds__(256) sum_kernel(const f32* __restri
   i32 lane = thread >> 5;
   i32 row = (thread & 31) + block * 32;
   f32 sum0 = 0.0f;
-  for (i32 e = 0; e < 64; ++e) {
-    i32 group = e * 8 + lane;
-    sum0 = sum0 + b0[group * 1024 + row];
+  for (i32 piece = 0; piece < 8; ++piece) {
+    #pragma unroll
+    for (i32 e = 0; e < 8; ++e) {
+      i32 group = e * 8 + lane + piece * 64;
+      sum0 = sum0 + b0[group * 1024 + row];
+    }
   }
   exchange0_f32[thread] = sum0;
   __syncthreads();
@@ -19,7 +22,6 @@ extern "C" __global__ void __launch_bounds__(256) sum_kernel(const f32* __restri
   for (i32 x0 = 0; x0 < 7; ++x0) {
     sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
   }
-  __syncthreads();
   if (lane == 0) {
     b1[row] = sum0;
   }

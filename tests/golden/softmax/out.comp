@@ -24,6 +24,7 @@ layout(push_constant) uniform Arguments {
   Out_f32 b1;
 };
 shared f32 exchange0_f32[256];
+shared f32 exchange1_f32[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -74,7 +75,6 @@ void main() {
   {
     max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32]);
   }
-  barrier();
   f32 sum1_lane[4];
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
@@ -107,13 +107,12 @@ void main() {
   sum1 = sum1 + other9;
   f32 other10 = subgroupShuffleXor(sum1, 16u);
   sum1 = sum1 + other10;
-  exchange0_f32[thread] = sum1;
+  exchange1_f32[thread] = sum1;
   barrier();
-  sum1 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
+  sum1 = exchange1_f32[-((thread >> 5) & 1) * 32 + thread];
   {
-    sum1 = sum1 + exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32];
+    sum1 = sum1 + exchange1_f32[-((thread >> 5) & 1) * 32 + thread + 32];
   }
-  barrier();
   f32 h4 = tcc_div_f32(1.0f, sum1);
   [[unroll]]
   for (i32 e = 0; e < 4; ++e) {

@@ -6,6 +6,7 @@
 // reciprocal.5 = reciprocal(sum.4) : f32[128, 1]
 // y = mul(exp.3, reciprocal.5) : f32[128, 1000]
 __shared__ f32 exchange0_f32[256];
+__shared__ f32 exchange1_f32[256];
 
 extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
@@ -55,7 +56,6 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
   {
     max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32]);
   }
-  __syncthreads();
   f32 sum1_lane[4];
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
@@ -88,13 +88,12 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
   sum1 = sum1 + other9;
   f32 other10 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
   sum1 = sum1 + other10;
-  exchange0_f32[thread] = sum1;
+  exchange1_f32[thread] = sum1;
   __syncthreads();
-  sum1 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
+  sum1 = exchange1_f32[-((thread >> 5) & 1) * 32 + thread];
   {
-    sum1 = sum1 + exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32];
+    sum1 = sum1 + exchange1_f32[-((thread >> 5) & 1) * 32 + thread + 32];
   }
-  __syncthreads();
   f32 h4 = tcc_div_f32(1.0f, sum1);
   #pragma unroll
   for (i32 e = 0; e < 4; ++e) {

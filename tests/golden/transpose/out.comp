@@ -1,4 +1,4 @@
-// ==== add [transpose] rows=8 tile=32
+// ==== add [transpose] rows=8 tile=32 vector=1
 // t = transpose(x) : f32[512, 256]
 // y = add(t, const.1) : f32[512, 256]
 #version 450
@@ -22,16 +22,16 @@ void main() {
   i32 thread = i32(gl_LocalInvocationIndex);
   [[unroll]]
   for (i32 s = 0; s < 4; ++s) {
+    i32 first = (block >> 3) * 32 + (thread & 31);
     i32 d1 = (block & 7) * 32 + (thread >> 5) + s * 8;
-    i32 d0 = (block >> 3) * 32 + (thread & 31);
-    tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0.v[d0 + d1 * 512];
+    tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0.v[d1 * 512 + first];
   }
   barrier();
   [[unroll]]
   for (i32 s = 0; s < 4; ++s) {
-    i32 d1 = (block & 7) * 32 + (thread & 31);
+    i32 first = (block & 7) * 32 + (thread & 31);
     i32 d0 = (block >> 3) * 32 + (thread >> 5) + s * 8;
-    b1.v[d0 * 256 + d1] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
+    b1.v[d0 * 256 + first] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
   }
 }
 
