@@ -22,9 +22,11 @@ CudaBuffer::CudaBuffer(std::shared_ptr<const Context> context, int64_t bytes)
   TCC_CHECK(bytes >= 0, bytes, " bytes");
   const ContextScope scope(*context_);
   const CaptureTolerantScope tolerant(*context_);
-  // The driver refuses 0 bytes; kernels get an address all the same.
-  const CUresult result =
-      context_->api().cuMemAlloc_v2(&address_, static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+  // The driver refuses 0 bytes; kernels get an address all the same. Lines of odd lengths are read
+  // in whole words of 16 bytes.
+  constexpr int64_t kWord = 16;
+  const CUresult result = context_->api().cuMemAlloc_v2(
+      &address_, static_cast<size_t>((std::max<int64_t>(bytes, 1) + kWord - 1) / kWord * kWord));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) fail_out_of_memory(*context_, bytes);
   context_->check(result, "cuMemAlloc");
 }

@@ -151,7 +151,10 @@ template <i32 PENDING> TCC_FN void wgmma_wait() { asm volatile("wgmma.wait_group
 // Describes a tile with 128-byte swizzle, 1024-byte aligned, to wgmma: the low half of a descriptor, in which 16 bytes
 // count as 1. K-major: rows of 128 bytes; MN-major: 64 elements wide, the next 64 follow after 8192 bytes. Both: eight
 // rows are 1024 bytes (the high half).
-TCC_FN u32 wgmma_tile(u32 address, bool k_major) { return address >> 4 | u32(k_major ? 1 : 8192 >> 4) << 16; }
+// In a cluster an address holds the workgroup's rank above the 18 bits that a descriptor takes.
+TCC_FN u32 wgmma_tile(u32 address, bool k_major) {
+  return (address & 0x3ffff) >> 4 | u32(k_major ? 1 : 8192 >> 4) << 16;
+}
 
 // wgmma(d, a, b, accumulate): d += a b (or d = a b) for 64 rows and BLOCK_N columns; a source that defines BLOCK_N
 // expands WGMMA_FUNCTION with the instruction's shape and types. Operands of asm are numbered by position, so the
