@@ -28,7 +28,7 @@ Kernel start_kernel(const Region& region) {
     const Layout& layout = region.layout(value);
     kernel.arguments.push_back({value->dtype(), true, layout.elements, 16});
   }
-  kernel.bytes = region_bytes(region);
+  kernel.bytes = least_bytes(region);
   std::string comment;
   for (const ir::Node* node : region.nodes) {
     comment += node->outputs[0]->name + " = " + std::string(node->op_name()) + "(";
