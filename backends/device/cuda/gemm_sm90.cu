@@ -203,7 +203,9 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
   static constexpr i32 line = (ALONG_K ? BLOCK_K : ROWS) / VECTOR;
   static constexpr i32 words = OPERANDS == 2 ? VECTOR : (VECTOR + 1) / 2;
   static constexpr i32 of_thread = (vectors + 127) / 128;
-  static constexpr i32 most = COMPUTED_FLIGHT / words < 16 ? COMPUTED_FLIGHT / words : 16;
+  // Registers of a vector in flight: short ones are of f32, or of single elements.
+  static constexpr i32 load_words = VECTOR < 8 ? VECTOR : words;
+  static constexpr i32 most = COMPUTED_FLIGHT / load_words < 16 ? COMPUTED_FLIGHT / load_words : 16;
   static constexpr i32 at_once = of_thread < most ? of_thread : most;
   static constexpr i32 rounds = (of_thread + at_once - 1) / at_once;
   u32 packed[at_once][words];
@@ -387,7 +389,7 @@ TCC_FN void stage(u32 staging, i32 row, i32 column, f32 a, f32 b) {
 #if A_LOAD == 1
 using ComputedA = Computed<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>;
 #define ROUNDS_A ComputedA::rounds
-#define WORDS_A (ComputedA::at_once * ComputedA::words)
+#define WORDS_A (ComputedA::at_once * ComputedA::load_words)
 #else
 #define ROUNDS_A 0
 #define WORDS_A 0
@@ -395,7 +397,7 @@ using ComputedA = Computed<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>;
 #if B_LOAD == 1
 using ComputedB = Computed<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>;
 #define ROUNDS_B ComputedB::rounds
-#define WORDS_B (ComputedB::at_once * ComputedB::words)
+#define WORDS_B (ComputedB::at_once * ComputedB::load_words)
 #else
 #define ROUNDS_B 0
 #define WORDS_B 0
