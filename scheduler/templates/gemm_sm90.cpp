@@ -91,7 +91,8 @@ bool legal_groups(const Shape& s) {
 
 // Registers that are left of a thread's share for accumulators.
 bool fits_registers(const Shape& s) {
-  const int64_t most = s.groups == 3 ? 96 : s.computed && s.groups == 2 ? 128 : 160;
+  if (s.groups == 3 && s.computed) return false;  // too few are left to load with
+  const int64_t most = s.groups == 3 ? 80 : s.computed && s.groups == 2 ? 128 : 160;
   return s.accumulators() <= most;
 }
 

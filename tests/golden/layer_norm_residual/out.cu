@@ -1,4 +1,4 @@
-// ==== add_sum_div_sub_mul [reduction] keep=1 row_threads=32 rows=8 vector=8
+// ==== add_sum_div_sub_mul [reduction] keep=2 row_threads=32 rows=8 vector=8
 // h = add(x, residual) : bf16[64, 768]
 // cast.2 = cast(h) : f32[64, 768]
 // sum.16 = sum(cast.2) : f32[64, 1]
@@ -27,34 +27,58 @@ extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(con
     sum0_lane[v] = 0.0f;
   }
   f32 kept0[24];
+  f32 early2[24];
+  f32 early3[24];
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
-    f32 x2[8];
+    f32 x4[8];
     uint4 w0 = ((const uint4*)b0)[group + row * 96];
-    x2[0] = tcc_bits_f32(w0.x << 16);
-    x2[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-    x2[2] = tcc_bits_f32(w0.y << 16);
-    x2[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-    x2[4] = tcc_bits_f32(w0.z << 16);
-    x2[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-    x2[6] = tcc_bits_f32(w0.w << 16);
-    x2[7] = tcc_bits_f32(w0.w & 0xffff0000u);
-    f32 x3[8];
+    x4[0] = tcc_bits_f32(w0.x << 16);
+    x4[1] = tcc_bits_f32(w0.x & 0xffff0000u);
+    x4[2] = tcc_bits_f32(w0.y << 16);
+    x4[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+    x4[4] = tcc_bits_f32(w0.z << 16);
+    x4[5] = tcc_bits_f32(w0.z & 0xffff0000u);
+    x4[6] = tcc_bits_f32(w0.w << 16);
+    x4[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+    f32 x5[8];
     uint4 w1 = ((const uint4*)b1)[group + row * 96];
-    x3[0] = tcc_bits_f32(w1.x << 16);
-    x3[1] = tcc_bits_f32(w1.x & 0xffff0000u);
-    x3[2] = tcc_bits_f32(w1.y << 16);
-    x3[3] = tcc_bits_f32(w1.y & 0xffff0000u);
-    x3[4] = tcc_bits_f32(w1.z << 16);
-    x3[5] = tcc_bits_f32(w1.z & 0xffff0000u);
-    x3[6] = tcc_bits_f32(w1.w << 16);
-    x3[7] = tcc_bits_f32(w1.w & 0xffff0000u);
+    x5[0] = tcc_bits_f32(w1.x << 16);
+    x5[1] = tcc_bits_f32(w1.x & 0xffff0000u);
+    x5[2] = tcc_bits_f32(w1.y << 16);
+    x5[3] = tcc_bits_f32(w1.y & 0xffff0000u);
+    x5[4] = tcc_bits_f32(w1.z << 16);
+    x5[5] = tcc_bits_f32(w1.z & 0xffff0000u);
+    x5[6] = tcc_bits_f32(w1.w << 16);
+    x5[7] = tcc_bits_f32(w1.w & 0xffff0000u);
+    f32 x6[8];
+    uint4 w2 = tcc_cuda_load4((const uint4*)b2 + (group));
+    x6[0] = tcc_bits_f32(w2.x << 16);
+    x6[1] = tcc_bits_f32(w2.x & 0xffff0000u);
+    x6[2] = tcc_bits_f32(w2.y << 16);
+    x6[3] = tcc_bits_f32(w2.y & 0xffff0000u);
+    x6[4] = tcc_bits_f32(w2.z << 16);
+    x6[5] = tcc_bits_f32(w2.z & 0xffff0000u);
+    x6[6] = tcc_bits_f32(w2.w << 16);
+    x6[7] = tcc_bits_f32(w2.w & 0xffff0000u);
+    f32 x7[8];
+    uint4 w3 = tcc_cuda_load4((const uint4*)b3 + (group));
+    x7[0] = tcc_bits_f32(w3.x << 16);
+    x7[1] = tcc_bits_f32(w3.x & 0xffff0000u);
+    x7[2] = tcc_bits_f32(w3.y << 16);
+    x7[3] = tcc_bits_f32(w3.y & 0xffff0000u);
+    x7[4] = tcc_bits_f32(w3.z << 16);
+    x7[5] = tcc_bits_f32(w3.z & 0xffff0000u);
+    x7[6] = tcc_bits_f32(w3.w << 16);
+    x7[7] = tcc_bits_f32(w3.w & 0xffff0000u);
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      f32 c4 = x2[v] + x3[v];
-      kept0[e * 8 + v] = c4;
-      sum0_lane[v] = sum0_lane[v] + c4;
+      f32 c8 = x4[v] + x5[v];
+      kept0[e * 8 + v] = c8;
+      early2[e * 8 + v] = x6[v];
+      early3[e * 8 + v] = x7[v];
+      sum0_lane[v] = sum0_lane[v] + c8;
     }
   }
   f32 sum0 = sum0_lane[0];
@@ -81,15 +105,15 @@ extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(con
     sum1_lane[v] = 0.0f;
   }
   f32 kept1[24];
-  f32 h5 = tcc_div_f32(sum0, 768.0f);
+  f32 h9 = tcc_div_f32(sum0, 768.0f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      f32 c6 = kept0[e * 8 + v] - h5;
-      kept1[e * 8 + v] = c6;
-      sum1_lane[v] = sum1_lane[v] + (c6 * c6);
+      f32 c10 = kept0[e * 8 + v] - h9;
+      kept1[e * 8 + v] = c10;
+      sum1_lane[v] = sum1_lane[v] + (c10 * c10);
     }
   }
   f32 sum1 = sum1_lane[0];
@@ -110,39 +134,19 @@ extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(con
   sum1 = sum1 + other8;
   f32 other9 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
   sum1 = sum1 + other9;
-  f32 h7 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
+  f32 h11 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
-    f32 y8[8];
-    f32 y9[8];
-    f32 x10[8];
-    uint4 w2 = ((const uint4*)b2)[group];
-    x10[0] = tcc_bits_f32(w2.x << 16);
-    x10[1] = tcc_bits_f32(w2.x & 0xffff0000u);
-    x10[2] = tcc_bits_f32(w2.y << 16);
-    x10[3] = tcc_bits_f32(w2.y & 0xffff0000u);
-    x10[4] = tcc_bits_f32(w2.z << 16);
-    x10[5] = tcc_bits_f32(w2.z & 0xffff0000u);
-    x10[6] = tcc_bits_f32(w2.w << 16);
-    x10[7] = tcc_bits_f32(w2.w & 0xffff0000u);
-    f32 x11[8];
-    uint4 w3 = ((const uint4*)b3)[group];
-    x11[0] = tcc_bits_f32(w3.x << 16);
-    x11[1] = tcc_bits_f32(w3.x & 0xffff0000u);
-    x11[2] = tcc_bits_f32(w3.y << 16);
-    x11[3] = tcc_bits_f32(w3.y & 0xffff0000u);
-    x11[4] = tcc_bits_f32(w3.z << 16);
-    x11[5] = tcc_bits_f32(w3.z & 0xffff0000u);
-    x11[6] = tcc_bits_f32(w3.w << 16);
-    x11[7] = tcc_bits_f32(w3.w & 0xffff0000u);
+    f32 y12[8];
+    f32 y13[8];
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      y8[v] = kept0[e * 8 + v];
-      y9[v] = ((kept1[e * 8 + v] * h7) * x10[v]) + x11[v];
+      y12[v] = kept0[e * 8 + v];
+      y13[v] = ((kept1[e * 8 + v] * h11) * early2[e * 8 + v]) + early3[e * 8 + v];
     }
-    ((uint4*)b4)[group + row * 96] = make_uint4(tcc_pack_bf16(y8[0], y8[1]), tcc_pack_bf16(y8[2], y8[3]), tcc_pack_bf16(y8[4], y8[5]), tcc_pack_bf16(y8[6], y8[7]));
-    ((uint4*)b5)[group + row * 96] = make_uint4(tcc_pack_bf16(y9[0], y9[1]), tcc_pack_bf16(y9[2], y9[3]), tcc_pack_bf16(y9[4], y9[5]), tcc_pack_bf16(y9[6], y9[7]));
+    ((uint4*)b4)[group + row * 96] = make_uint4(tcc_pack_bf16(y12[0], y12[1]), tcc_pack_bf16(y12[2], y12[3]), tcc_pack_bf16(y12[4], y12[5]), tcc_pack_bf16(y12[6], y12[7]));
+    ((uint4*)b5)[group + row * 96] = make_uint4(tcc_pack_bf16(y13[0], y13[1]), tcc_pack_bf16(y13[2], y13[3]), tcc_pack_bf16(y13[4], y13[5]), tcc_pack_bf16(y13[6], y13[7]));
   }
 }
 
