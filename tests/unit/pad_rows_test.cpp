@@ -266,6 +266,13 @@ TEST_F(PadRowsOnDevice, TemplatesFollowPaddedLayouts) {
       {"inputs: {" + x + ", w: {dtype: f16, shape: [99, 71]}}\n",
        "{out: v, op: slice, in: [w], dim: 0, start: 3, end: 90}, {out: y, op: linear, in: [x, v]}",
        2},
+      // A transpose writes.
+      {"inputs: {x: {dtype: f16, shape: [68, 72]}, u: {dtype: f16, shape: [68, 72]}}\n"
+       "weights: {w: {dtype: f16, shape: [68, 76], init: {normal: 0.2}}}\n",
+       "{out: s, op: add, in: [x, u]}, {out: t, op: permute, in: [s], dims: [1, 0]}, "
+       "{out: r, op: relu, in: [t]}, {out: p, op: matmul, in: [r, w]}, "
+       "{out: q, op: sum, in: [r], dim: [1], keepdim: true}, {out: y, op: add, in: [p, q]}",
+       2},
       // A scan writes.
       {"inputs: {" + x + "}\nweights: {w: {dtype: f16, shape: [71, 73], init: {normal: 0.2}}}\n",
        "{out: s, op: cumsum, in: [x], dim: 0}, {out: y, op: matmul, in: [s, w]}", 2},
