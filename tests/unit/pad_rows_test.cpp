@@ -268,11 +268,13 @@ TEST_F(PadRowsOnDevice, TemplatesFollowPaddedLayouts) {
        2},
       // A transpose writes.
       {"inputs: {x: {dtype: f16, shape: [68, 72]}, u: {dtype: f16, shape: [68, 72]}}\n"
-       "weights: {w: {dtype: f16, shape: [68, 76], init: {normal: 0.2}}}\n",
+       "weights: {w: {dtype: f16, shape: [68, 76], init: {normal: 0.2}}, "
+       "v: {dtype: f16, shape: [68, 76], init: {normal: 0.2}}}\n",
        "{out: s, op: add, in: [x, u]}, {out: t, op: permute, in: [s], dims: [1, 0]}, "
        "{out: r, op: relu, in: [t]}, {out: p, op: matmul, in: [r, w]}, "
-       "{out: q, op: sum, in: [r], dim: [1], keepdim: true}, {out: y, op: add, in: [p, q]}",
-       2},
+       "{out: e, op: exp, in: [r]}, {out: q, op: matmul, in: [e, v]}, "
+       "{out: y, op: add, in: [p, q]}",
+       4},
       // A scan writes.
       {"inputs: {" + x + "}\nweights: {w: {dtype: f16, shape: [71, 73], init: {normal: 0.2}}}\n",
        "{out: s, op: cumsum, in: [x], dim: 0}, {out: y, op: matmul, in: [s, w]}", 2},
