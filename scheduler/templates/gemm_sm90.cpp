@@ -105,6 +105,13 @@ bool legal_cluster(const Gemm& gemm, const Shape& s) {
   return s.split_k <= k_tiles_of(gemm);
 }
 
+// Cycles in which threads bring the k tile of an operand's `rows`: latency, or instructions.
+double load_cycles(const MatrixOperand& operand, int64_t rows) {
+  constexpr double kComputedRow = 6, kLineRow = 4;
+  if (operand.load == Load::tiles) return 0;
+  return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
+}
+
 // Seconds of one launch: rounds of tiles on all units, each as long as what it needs most.
 double predict(const Gemm& gemm, const Config& config, const Target& target, double bytes,
                double epilogue_slots) {
@@ -123,8 +130,7 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   const double cached =
       (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
       kCacheBytes;
-  // Threads that load: index arithmetic and stores, of about two instructions an element.
-  const double loading = s.computed ? (m + n) * static_cast<double>(line_of(gemm)) / 64 : 0;
+  const double loading = load_cycles(s.side.a, s.block_m) + load_cycles(s.side.b, s.block_n);
   const double k_tile = std::max({product, shared, cached, loading});
   const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
   // Staged through shared memory, then the hook: four schedulers issue a warp's instruction a
