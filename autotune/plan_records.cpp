@@ -17,20 +17,6 @@ constexpr std::string_view kSuffix = ".plan.yaml";
 
 fs::path file_name(const std::string& device) { return record_file_name(device, "plan"); }
 
-std::vector<fs::path> plan_files(const fs::path& path,
-                                 const std::function<void(const std::string&)>& warn) {
-  std::error_code error;
-  if (!fs::is_directory(path, error))
-    return is_plan_file(path) ? std::vector<fs::path>{path} : std::vector<fs::path>{};
-  std::vector<fs::path> files;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
-       entry.increment(error))
-    if (is_plan_file(entry->path())) files.push_back(entry->path());
-  if (error) warn(str(path.string(), ": ", error.message()));
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // The content of a file that is about to be replaced. What cannot be read of it is kept beside it.
 std::string read_old(const fs::path& path, PlanStore& content) {
   std::error_code error;
@@ -62,11 +48,13 @@ bool preferred(const PlanRecord& a, const PlanRecord& b) {
 }
 
 int64_t PlanStore::choose(const sched::PlanSite& site, const sched::Target& target) const {
+  const PlanRecord* record = find(site, target);
+  return record && is_alternative(site, record->choice) ? record->choice : site.default_choice;
+}
+
+const PlanRecord* PlanStore::find(const sched::PlanSite& site, const sched::Target& target) const {
   const auto found = records_.find({target.id(), site.kind, site.key});
-  if (found == records_.end()) return site.default_choice;
-  const int64_t choice = found->second.choice;
-  const bool legal = std::binary_search(site.alternatives.begin(), site.alternatives.end(), choice);
-  return legal ? choice : site.default_choice;
+  return found == records_.end() ? nullptr : &found->second;
 }
 
 void PlanStore::put(PlanRecord record) {
@@ -96,9 +84,27 @@ void PlanStore::update(const PlanStore& newer) {
   }
 }
 
+bool is_alternative(const sched::PlanSite& site, int64_t choice) {
+  return std::binary_search(site.alternatives.begin(), site.alternatives.end(), choice);
+}
+
 bool is_plan_file(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.ends_with(kSuffix) && !name.starts_with(".");
+}
+
+std::vector<fs::path> plan_files(const fs::path& path,
+                                 const std::function<void(const std::string&)>& warn) {
+  std::error_code error;
+  if (!fs::is_directory(path, error))
+    return is_plan_file(path) ? std::vector<fs::path>{path} : std::vector<fs::path>{};
+  std::vector<fs::path> files;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    if (is_plan_file(entry->path())) files.push_back(entry->path());
+  if (error) warn(str(path.string(), ": ", error.message()));
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 void read_plan_path(const fs::path& path, PlanStore& store,

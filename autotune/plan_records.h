@@ -45,11 +45,14 @@ bool preferred(const PlanRecord& a, const PlanRecord& b);
 
 class PlanStore : public sched::PlanSource {
  public:
+  // The site's record on the target; null: there is none.
+  const PlanRecord* find(const sched::PlanSite& site, const sched::Target& target) const;
   // The record's choice where it still is an alternative, else the default.
   int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override;
 
-  void add(PlanRecord record);                 // keeps the preferred() one of two of one key
-  void put(PlanRecord record);                 // takes the place of one with its key
+  void add(PlanRecord record);  // keeps the preferred() one of two of one key
+  void put(PlanRecord record);  // takes the place of one with its key
+  void erase(const PlanKey& key) { records_.erase(key); }
   void merge(const PlanStore& other);          // add() of all: a semilattice's join
   void override_with(const PlanStore& newer);  // put() of all
   // A search's records: one takes the place of ours when the choice or what it was measured with
@@ -62,11 +65,18 @@ class PlanStore : public sched::PlanSource {
   std::map<PlanKey, PlanRecord> records_;
 };
 
+// Whether the site has the alternative today.
+bool is_alternative(const sched::PlanSite& site, int64_t choice);
+
 // Named TARGET.plan.yaml: not a file of kernels' records.
 bool is_plan_file(const std::filesystem::path& path);
 
-// Reads the plan files of a folder, or the file itself if it is one. They are not trusted: what is
-// damaged, of another schema or beyond a limit is skipped with a warning "FILE:LINE: ...".
+// The plan files of a folder in the order of their names, or the file itself if it is one.
+std::vector<std::filesystem::path> plan_files(const std::filesystem::path& path,
+                                              const std::function<void(const std::string&)>& warn);
+
+// Reads all of plan_files(). They are not trusted: what is damaged, of another schema or beyond a
+// limit is skipped with a warning "FILE:LINE: ...".
 void read_plan_path(const std::filesystem::path& path, PlanStore& store,
                     const std::function<void(const std::string&)>& warn);
 void read_plan_text(std::string_view text, const std::string& file, PlanStore& store,

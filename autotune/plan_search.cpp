@@ -2,54 +2,67 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
+#include <memory>
 
 #include "autotune/finals.h"
+#include "autotune/plan_sites.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
 namespace {
 
-using SiteKey = std::pair<std::string, std::string>;  // kind, key
 using Choices = std::map<SiteKey, int64_t>;
 using Launches = std::map<RecordKey, int>;
 
 constexpr int kPasses = 2;
 
-SiteKey key_of(const sched::PlanSite& site) { return {site.kind, site.key}; }
-
-// Answers by a table, else by the defaults; keeps the sites in the order of their first question.
-class RecordingSource : public sched::PlanSource {
+// Answers by a table, else by the defaults; for the sites of other processes as those chose.
+class ChosenPlan : public sched::PlanSource {
  public:
-  explicit RecordingSource(const Choices& choices) : choices_(choices) {}
+  ChosenPlan(const Choices& choices, const PlanSearchOptions& options)
+      : choices_(choices), options_(options) {}
 
-  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
-    {
-      std::lock_guard lock(mutex_);
-      if (seen_.insert(key_of(site)).second) sites_.push_back(site);
-    }
+  int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override {
+    if (options_.elsewhere && options_.is_part && !options_.is_part(site))
+      return options_.elsewhere->choose(site, target);
     const auto found = choices_.find(key_of(site));
-    if (found == choices_.end()) return site.default_choice;
     // After another choice elsewhere, a site may have other alternatives.
-    return std::binary_search(site.alternatives.begin(), site.alternatives.end(), found->second)
-               ? found->second
-               : site.default_choice;
+    return found != choices_.end() && is_alternative(site, found->second) ? found->second
+                                                                          : site.default_choice;
   }
-  const std::vector<sched::PlanSite>& sites() const { return sites_; }
 
  private:
   const Choices& choices_;
-  mutable std::mutex mutex_;
-  mutable std::set<SiteKey> seen_;
-  mutable std::vector<sched::PlanSite> sites_;
+  const PlanSearchOptions& options_;
 };
 
 // What a plan makes of the graphs.
 struct Program {
+  std::shared_ptr<const std::vector<backends::Scheduled>> graphs;
+  std::vector<TuningTask> tasks;  // they point into the graphs
   Launches launches;
   std::vector<sched::PlanSite> sites;
-  std::string failure;
+  std::string failure;  // why it cannot be compared
 };
+
+// The launches that all programs have.
+Launches common_launches(const std::vector<Program>& programs) {
+  Launches common = programs.front().launches;
+  for (const Program& program : programs)
+    for (auto& [key, times] : common) {
+      const auto found = program.launches.find(key);
+      times = std::min(times, found == program.launches.end() ? 0 : found->second);
+    }
+  return common;
+}
+
+// The program's launches beside those.
+Launches launches_beside(const Program& program, const Launches& common) {
+  Launches own = program.launches;
+  for (const auto& [key, times] : common) own[key] -= times;
+  std::erase_if(own, [](const auto& entry) { return entry.second == 0; });
+  return own;
+}
 
 class PlanSearch {
  public:
@@ -59,13 +72,19 @@ class PlanSearch {
 
   PlanSearchResult run() {
     Program best = program(choices_);
-    result_.default_seconds = total_seconds(best);
     result_.default_launches = count(best.launches);
-    if (!best.failure.empty()) stopped();
+    // A part of the sites needs the kernels in which its alternatives differ, and no others.
+    result_.is_part = static_cast<bool>(options_.is_part);
+    if (!result_.is_part) {
+      tune_unknown(best.tasks);
+      check_measured(best, {});
+      result_.default_seconds = total_seconds(best);
+      if (!best.failure.empty()) stopped();
+    }
     // Where the defaults cannot be measured, nothing can be compared with them.
     for (int pass = 0; pass < kPasses && best.failure.empty(); ++pass)
       if (!improve(best)) break;
-    result_.best_seconds = total_seconds(best);
+    if (!result_.is_part) result_.best_seconds = total_seconds(best);
     result_.best_launches = count(best.launches);
     for (const SiteKey& key : order_) finish(key);
     return std::move(result_);
@@ -86,12 +105,14 @@ class PlanSearch {
     std::set<SiteKey> done;
     std::vector<sched::PlanSite> pending = best.sites;
     for (size_t i = 0; i < pending.size() && !stopped(); ++i) {
-      const sched::PlanSite site = pending[i];
-      if (!done.insert(key_of(site)).second) continue;
-      const bool still_there =
-          std::any_of(best.sites.begin(), best.sites.end(),
-                      [&](const auto& other) { return key_of(other) == key_of(site); });
-      if (!still_there || !compare(site, best)) continue;
+      const SiteKey key = key_of(pending[i]);
+      if (!done.insert(key).second) continue;
+      // As it is now: choices that were made since may have changed its alternatives.
+      const auto now = std::find_if(best.sites.begin(), best.sites.end(),
+                                    [&](const auto& site) { return key_of(site) == key; });
+      if (now == best.sites.end() || (options_.is_part && !options_.is_part(*now))) continue;
+      const sched::PlanSite site = *now;
+      if (!compare(site, best)) continue;
       changed = true;
       pending.insert(pending.end(), best.sites.begin(), best.sites.end());
     }
@@ -102,18 +123,30 @@ class PlanSearch {
   // program.
   bool compare(const sched::PlanSite& site, Program& best) {
     const auto chosen = choices_.find(key_of(site));
-    const int64_t before = chosen == choices_.end() ? site.default_choice : chosen->second;
+    const bool is_legal = chosen != choices_.end() && is_alternative(site, chosen->second);
+    const int64_t before = is_legal ? chosen->second : site.default_choice;
     std::vector<Program> programs;
     for (int64_t choice : site.alternatives) {
       Choices choices = choices_;
       choices[key_of(site)] = choice;
       programs.push_back(choice == before ? best : program(choices));
-      if (stopped()) return false;  // what was not tuned says nothing
+      if (stopped()) return false;
     }
+    const Launches common = common_launches(programs);
     const bool same = std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
       return program.launches == best.launches;
     });
     if (same) return false;
+    std::vector<TuningTask> differing;
+    for (const Program& program : programs)
+      for (const TuningTask& task : program.tasks)
+        if (launches_beside(program, common).count(task.key)) differing.push_back(task);
+    tune_unknown(differing);
+    if (stopped()) return false;  // what was not tuned says nothing
+    for (size_t i = 0; i < programs.size(); ++i) {
+      check_measured(programs[i], common);
+      if (site.alternatives[i] == before && !programs[i].failure.empty()) return false;
+    }
     PlanComparison comparison{site, alternatives(site, programs), before};
     size_t winner = programs.size();
     for (size_t i = 0; i < programs.size(); ++i) {
@@ -124,8 +157,7 @@ class PlanSearch {
     }
     bool changed = winner < programs.size();
     if (changed) {
-      changed = confirm(site, site.alternatives[winner], programs[winner], best) &&
-                clearly_faster(programs[winner], best);
+      changed = confirm(programs[winner], best) && clearly_faster(programs[winner], best);
       if (interrupted()) return false;
       comparison.alternatives = alternatives(site, programs);
     }
@@ -145,22 +177,14 @@ class PlanSearch {
 
   // Times that were measured far apart are no proof: the kernels in which the two differ are
   // measured again, together. Whether all could be.
-  bool confirm(const sched::PlanSite& site, int64_t choice, const Program& winner,
-               const Program& best) {
-    Choices choices = choices_;
+  bool confirm(const Program& winner, const Program& best) {
+    const Launches common = common_launches({winner, best});
     std::vector<TuningTask> tasks;
-    std::vector<std::vector<backends::Scheduled>> programs;  // the tasks point into them
     std::set<RecordKey> listed;
     for (const Program* program : {&best, &winner}) {
-      if (program == &winner) choices[key_of(site)] = choice;
-      const Program& other = program == &best ? winner : best;
-      programs.push_back(schedule_(RecordingSource(choices)));
-      for (const TuningTask& task : tuning_tasks(programs.back(), target_)) {
-        const auto there = other.launches.find(task.key);
-        const bool same =
-            there != other.launches.end() && there->second == program->launches.at(task.key);
-        if (!same && listed.insert(task.key).second) tasks.push_back(task);
-      }
+      const Launches own = launches_beside(*program, common);
+      for (const TuningTask& task : program->tasks)
+        if (own.count(task.key) && listed.insert(task.key).second) tasks.push_back(task);
     }
     RecordStore records;
     for (const TuningTask& task : tasks) records.add(best_.at(task.key));
@@ -172,18 +196,23 @@ class PlanSearch {
   // ---- programs
 
   Program program(const Choices& choices) {
+    const ChosenPlan plan(choices, options_);
+    const SiteRecorder recorder(plan);
     Program result;
-    const RecordingSource source(choices);
-    const std::vector<backends::Scheduled> graphs = schedule_(source);
-    const std::vector<TuningTask> tasks = tuning_tasks(graphs, target_);
-    tune_unknown(tasks);
-    for (const TuningTask& task : tasks) {
-      result.launches[task.key] = task.launches;
-      if (result.failure.empty() && !best_.count(task.key))
-        result.failure = str(task.region->name(), " could not be measured");
-    }
-    result.sites = source.sites();
+    result.graphs = std::make_shared<const std::vector<backends::Scheduled>>(schedule_(recorder));
+    result.tasks = tuning_tasks(*result.graphs, target_);
+    for (const TuningTask& task : result.tasks) result.launches[task.key] = task.launches;
+    result.sites = recorder.sites();
     return result;
+  }
+
+  void check_measured(Program& program, const Launches& common) const {
+    const Launches own = launches_beside(program, common);
+    for (const TuningTask& task : program.tasks) {
+      if (!own.count(task.key) || best_.count(task.key)) continue;
+      program.failure = str(task.region->name(), " could not be measured");
+      return;
+    }
   }
 
   void tune_unknown(std::span<const TuningTask> tasks) {
@@ -245,17 +274,10 @@ class PlanSearch {
   // With the launches that all alternatives have left out.
   std::vector<PlanAlternative> alternatives(const sched::PlanSite& site,
                                             const std::vector<Program>& programs) const {
-    Launches common = programs.front().launches;
-    for (const Program& program : programs)
-      for (auto& [key, times] : common) {
-        const auto found = program.launches.find(key);
-        times = std::min(times, found == program.launches.end() ? 0 : found->second);
-      }
+    const Launches common = common_launches(programs);
     std::vector<PlanAlternative> result;
     for (size_t i = 0; i < programs.size(); ++i) {
-      Launches own = programs[i].launches;
-      for (const auto& [key, times] : common) own[key] -= times;
-      std::erase_if(own, [](const auto& entry) { return entry.second == 0; });
+      const Launches own = launches_beside(programs[i], common);
       const bool measured = programs[i].failure.empty();
       result.push_back(
           {site.alternatives[i], count(own), measured ? seconds(own) : 0, programs[i].failure});

@@ -37,6 +37,11 @@ double launch_seconds(const sched::Target& target);
 struct PlanSearchOptions {
   double launch_seconds = 1e-6;
   const RecordStore* known = nullptr;  // kernels with an exact record here are not tuned
+  // Several processes may share the sites (in_shard() of autotune/plan_sites.h): those that are
+  // this one's; empty: all. Then only kernels in which their alternatives differ are tuned.
+  std::function<bool(const sched::PlanSite&)> is_part;
+  // Answers for the sites that are not this process's; null: the defaults.
+  const sched::PlanSource* elsewhere = nullptr;
   const std::atomic<bool>* interrupted = nullptr;
   // No comparison begins after it, and one that it cut short is not counted. `tune` must end by it.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -48,7 +53,9 @@ struct PlanSearchResult {
   std::vector<PlanComparison> comparisons;  // the last one of each site, in order of the graphs
   PlanStore plans;                          // a record of each
   RecordStore kernels;                      // those that were tuned on the way
-  double default_seconds = 0, best_seconds = 0;  // all launches; 0: could not be measured
+  bool is_part = false;  // PlanSearchOptions::is_part
+  // All launches; 0: could not be measured, or only a part of the sites was compared.
+  double default_seconds = 0, best_seconds = 0;
   int default_launches = 0, best_launches = 0;
   bool out_of_time = false;  // the deadline came before every choice was compared
 };

@@ -1,6 +1,5 @@
 #include "autotune/sweep.h"
 
-#include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
@@ -11,7 +10,9 @@
 
 #include "autotune/finals.h"
 #include "support/error.h"
+#include "support/fork_join.h"
 #include "support/hash.h"
+#include "support/parallel.h"
 
 namespace tcc::autotune {
 namespace {
@@ -273,10 +274,16 @@ class Sweep {
       std::vector<Candidate> candidates(std::min(some, batch.size() - begin));
       {
         std::lock_guard device(context_.device_mutex);
-        context_.compile_arena.execute([&] {
-          tbb::parallel_for(size_t{0}, candidates.size(),
-                            [&](size_t i) { candidates[i] = compile_candidate(batch[begin + i]); });
-        });
+        const auto compile_all = [&] {
+          const ForkJoin::Task delegated;  // another thread may have taken it over
+          parallel_for(0, static_cast<int64_t>(candidates.size()), 1,
+                       [&](int64_t from, int64_t to) {
+                         for (auto i = static_cast<size_t>(from); i < static_cast<size_t>(to); ++i)
+                           candidates[i] = compile_candidate(batch[begin + i]);
+                       });
+        };
+        const ForkJoin order;
+        context_.compile_arena.execute(compile_all);
       }
       for (Candidate& candidate : candidates) measure(searcher, candidate);
     }
@@ -286,20 +293,42 @@ class Sweep {
   // binaries in memory is bounded.
   void overlap(Searcher& searcher, const std::vector<Trial>& batch) {
     size_t next = 0;
+    std::vector<Candidate> candidates(batch.size());
+    OrderPoint fed, built, taken;
     auto feed = [&](tbb::flow_control& control) -> size_t {
+      const ForkJoin::Task task;
+      fed.passed();
       if (next == batch.size() || stopped()) control.stop();
-      return next++;
+      const size_t i = next++;
+      fed.reached();
+      return i;
     };
-    auto build = [&](size_t i) { return std::make_shared<Candidate>(compile_candidate(batch[i])); };
-    auto take = [&](const std::shared_ptr<Candidate>& candidate) { measure(searcher, *candidate); };
+    auto build = [&](size_t i) {
+      const ForkJoin::Task task;
+      candidates[i] = compile_candidate(batch[i]);
+      built.reached();
+      return i;
+    };
+    auto take = [&](size_t i) {
+      const ForkJoin::Task task;
+      built.passed();
+      taken.passed();
+      measure(searcher, candidates[i]);
+      candidates[i] = {};
+      taken.reached();
+    };
     using Mode = tbb::filter_mode;
-    context_.compile_arena.execute([&] {
-      tbb::parallel_pipeline(
-          2 * static_cast<size_t>(context_.compile_arena.max_concurrency()),
-          tbb::make_filter<void, size_t>(Mode::serial_in_order, feed) &
-              tbb::make_filter<size_t, std::shared_ptr<Candidate>>(Mode::parallel, build) &
-              tbb::make_filter<std::shared_ptr<Candidate>, void>(Mode::serial_in_order, take));
-    });
+    const auto run_all = [&] {
+      const ForkJoin::Task delegated;
+      const auto chain = tbb::make_filter<void, size_t>(Mode::serial_in_order, feed) &
+                         tbb::make_filter<size_t, size_t>(Mode::parallel, build) &
+                         tbb::make_filter<size_t, void>(Mode::serial_in_order, take);
+      const ForkJoin parts;
+      tbb::parallel_pipeline(2 * static_cast<size_t>(context_.compile_arena.max_concurrency()),
+                             chain);
+    };
+    const ForkJoin order;
+    context_.compile_arena.execute(run_all);
   }
 
   // ---- the end

@@ -6,26 +6,6 @@
 #include "scheduler/family.h"
 
 namespace tcc::autotune {
-namespace {
-
-// What must come from memory and go there. An element-wise kernel need not read more elements of an
-// input than it writes: a table that it looks rows up in, a tensor that it slices.
-double least_bytes(const sched::Region& region) {
-  double bytes = 0, written = 0;
-  for (const ir::Value* value : region.outputs) {
-    const auto elements = static_cast<double>(region.layout(value).elements);
-    bytes += elements * size_bytes(value->dtype());
-    written += elements;
-  }
-  for (const ir::Value* value : region.inputs) {
-    auto elements = static_cast<double>(region.layout(value).elements);
-    if (!region.anchor) elements = std::min(elements, written);
-    bytes += elements * size_bytes(value->dtype());
-  }
-  return bytes;
-}
-
-}  // namespace
 
 Tunable tunable_of(const TuningTask& task, const sched::Target& target,
                    const backends::CompileOptions& options) {
@@ -45,7 +25,7 @@ Tunable tunable_of(const TuningTask& task, const sched::Target& target,
   tunable.launches = task.launches;
   const sched::Kernel kernel = kernel_template.lower(region, tunable.default_config, target);
   tunable.flops = kernel.flops;
-  tunable.bytes = least_bytes(region);
+  tunable.bytes = kernel.bytes;
   tunable.bound_seconds = target.least_seconds(tunable.bytes, tunable.flops, kernel.flop_rate);
   tunable.compile = [&region, &kernel_template, target, options](const sched::Config& config) {
     return backends::compile_region(region, kernel_template, config, target, options);

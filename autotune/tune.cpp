@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <thread>
 
 #include "autotune/sweep.h"
@@ -52,20 +53,28 @@ class Tuning {
   }
 
   TuneResult run() {
-    std::vector<std::thread> threads;
-    for (const auto& station : stations_)
-      for (size_t i = 0; i < (is_cpu_ ? 1 : kSweepsPerGpu); ++i)
-        threads.emplace_back([this, &station] { work(*station); });
-    for (std::thread& thread : threads) thread.join();
+    std::vector<size_t> round(tunables_.size());
+    std::iota(round.begin(), round.end(), size_t{0});
+    for (; !round.empty(); round = cut_off()) work_through(round);
     if (failure_) std::rethrow_exception(failure_);
-    if (options_.budget_seconds > 0) spend_rest();
     return collect();
   }
 
  private:
-  void work(Station& station) try {
-    for (size_t i = next_++; i < tunables_.size() && !stopped(); i = next_++) {
-      results_[i] = run_sweep(i, station, deadline(i));
+  // Every device takes the next kernel when it is free.
+  void work_through(const std::vector<size_t>& round) {
+    std::atomic<size_t> next = 0;
+    std::vector<std::thread> threads;
+    for (const auto& station : stations_)
+      for (size_t i = 0; i < sweeps_per_device(); ++i)
+        threads.emplace_back([&] { work(round, next, *station); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void work(const std::vector<size_t>& round, std::atomic<size_t>& next, Station& station) try {
+    for (size_t at = next++; at < round.size() && !stopped(); at = next++) {
+      const size_t kernel = round[at];
+      results_[kernel] = run_sweep(kernel, station, deadline(kernel, round.size() - at));
     }
   } catch (...) {
     std::lock_guard lock(events_mutex_);
@@ -88,27 +97,24 @@ class Tuning {
     return sweep(tunables_[i], context);
   }
 
-  // Kernels that their share of the budget cut off go on where they were, while others left time
-  // over: those that take most of a run first.
-  void spend_rest() {
-    std::vector<size_t> cut_off;
-    for (size_t i = 0; i < results_.size(); ++i)
-      if (results_[i] && results_[i]->ended == "budget" && results_[i]->error.empty())
-        cut_off.push_back(i);
-    const auto weight = [&](size_t i) {
-      return results_[i]->launches * results_[i]->default_seconds;
-    };
-    std::sort(cut_off.begin(), cut_off.end(),
-              [&](size_t a, size_t b) { return weight(a) > weight(b); });
-    const auto end = start_ + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(options_.budget_seconds));
-    for (const size_t i : cut_off) {
-      if (stopped() || Clock::now() + std::chrono::milliseconds(100) >= end) return;
+  // The kernels of the next round: those that their share of the budget cut off go on where they
+  // were while others left time over, those that take most of a run first.
+  std::vector<size_t> cut_off() {
+    std::vector<size_t> kernels;
+    if (options_.budget_seconds <= 0 || stopped() || seconds_left() < 0.1) return kernels;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (!results_[i] || results_[i]->ended != "budget" || !results_[i]->error.empty()) continue;
       TaskHistory& known = history_[tunables_[i].key];
       known.task = results_[i]->task;
       known.trials = results_[i]->trials;
-      results_[i] = run_sweep(i, *stations_.front(), end);
+      kernels.push_back(i);
     }
+    const auto weight = [&](size_t i) {
+      return results_[i]->launches * results_[i]->default_seconds;
+    };
+    std::sort(kernels.begin(), kernels.end(),
+              [&](size_t a, size_t b) { return weight(a) > weight(b); });
+    return kernels;
   }
 
   bool stopped() {
@@ -117,14 +123,20 @@ class Tuning {
     return failure_ != nullptr;
   }
 
-  // What is left of the budget is shared by the kernels that are left, on all devices at once.
-  Clock::time_point deadline(size_t index) const {
+  size_t sweeps_per_device() const { return is_cpu_ ? 1 : kSweepsPerGpu; }
+
+  double seconds_left() const {
+    return options_.budget_seconds - std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  // What is left of the budget is shared by the kernels that are left in the round, on all devices
+  // at once. One that goes on has at least the time that it had before: it prepares itself anew.
+  Clock::time_point deadline(size_t kernel, size_t kernels_left) const {
     if (options_.budget_seconds <= 0) return Clock::time_point::max();
-    const double left =
-        options_.budget_seconds - std::chrono::duration<double>(Clock::now() - start_).count();
-    const auto at_once = static_cast<double>(stations_.size() * (is_cpu_ ? 1 : kSweepsPerGpu));
-    const double share = std::max(left, 0.0) *
-                         std::min(1.0, at_once / static_cast<double>(tunables_.size() - index));
+    const double left = std::max(seconds_left(), 0.0);
+    const auto at_once = static_cast<double>(stations_.size() * sweeps_per_device());
+    double share = left * std::min(1.0, at_once / static_cast<double>(kernels_left));
+    if (results_[kernel]) share = std::max(share, std::min(left, results_[kernel]->wall_seconds));
     return Clock::now() +
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share));
   }
@@ -155,7 +167,6 @@ class Tuning {
   std::unique_ptr<TrialLog> log_;
   std::mutex log_mutex_, events_mutex_;
   Meter compiling_;
-  std::atomic<size_t> next_ = 0;
   std::vector<std::optional<KernelResult>> results_;
   std::exception_ptr failure_;
   Clock::time_point start_ = Clock::now();

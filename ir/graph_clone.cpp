@@ -4,6 +4,7 @@
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "ir/suggest.h"
+#include "ir/unbound_constant.h"
 #include "support/error.h"
 
 namespace tcc::ir {
@@ -68,6 +69,14 @@ void bind_value(Value& value, const Bindings& bindings) {
                error.what());
   }
   check_concrete(value);
+  const auto* unbound = dynamic_cast<const UnboundConstant*>(value.data.get());
+  if (!unbound) return;
+  try {
+    value.data = unbound->bind(const_shape(value));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::bad_input) throw;
+    fail_input(prefix(value.location), "'", value.name, "': ", error.what());
+  }
 }
 
 // Gives `node`, whose inputs have concrete types already, concrete attributes and outputs.

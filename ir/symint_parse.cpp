@@ -1,55 +1,35 @@
 // The text of a size expression, which may come from anyone.
-#include <cctype>
 #include <optional>
 #include <string>
 
 #include "ir/symint.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/expression_cursor.h"
 
 namespace tcc::ir {
 
 namespace {
 
 constexpr size_t kMaxLength = 4096;
-constexpr int kMaxDepth = 64;
+constexpr std::string_view kExpected = "expected a number, a name or '('";
 
 //   sum     = product {("+" | "-") product}
 //   product = unary {("*" | "//" | "%") unary}
 //   unary   = "-" unary | integer | name | ("min" | "max") "(" sum "," sum ")" | "(" sum ")"
-class Parser {
+class Parser : ExpressionCursor {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : ExpressionCursor(text) {}
 
   SymInt parse() {
-    if (text_.size() > kMaxLength)
-      fail_input("size expression of ", text_.size(), " characters; the limit is ", kMaxLength);
+    if (text().size() > kMaxLength)
+      fail_input("size expression of ", text().size(), " characters; the limit is ", kMaxLength);
     SymInt result = sum();
     if (!at_end()) fail("expected an operator");
     return result;
   }
 
  private:
-  [[noreturn]] void fail(std::string_view reason) const {
-    fail_input(reason, " at column ", position_ + 1, " of '", text_, "'");
-  }
-
-  bool at_end() {
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
-      ++position_;
-    return position_ == text_.size();
-  }
-
-  bool accept(std::string_view token) {
-    if (at_end() || text_.substr(position_, token.size()) != token) return false;
-    position_ += token.size();
-    return true;
-  }
-
-  void expect(std::string_view token) {
-    if (!accept(token)) fail(str("expected '", token, "'"));
-  }
-
   // Runs an operation whose errors should name the place.
   template <class Operation>
   SymInt located(size_t column, const Operation& operation) {
@@ -61,8 +41,7 @@ class Parser {
       return result;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::bad_input) throw;
-      position_ = column;
-      fail(error.what());
+      fail_at(column, error.what());
     }
   }
 
@@ -71,7 +50,7 @@ class Parser {
     for (;;) {
       const bool plus = accept("+");
       if (!plus && !accept("-")) return result;
-      const size_t column = position_ - 1;
+      const size_t column = position() - 1;
       const SymInt right = product();
       result = located(column, [&] { return plus ? result + right : result - right; });
     }
@@ -81,7 +60,7 @@ class Parser {
     SymInt result = unary();
     for (;;) {
       at_end();
-      const size_t column = position_;
+      const size_t column = position();
       if (accept("*")) {
         const SymInt right = unary();
         result = located(column, [&] { return result * right; });
@@ -92,7 +71,7 @@ class Parser {
         const SymInt right = divisor();
         result = located(column, [&] { return mod(result, right); });
       } else {
-        if (!at_end() && text_[position_] == '/') fail("expected an operator ('//' divides)");
+        if (peek() == '/') fail("expected an operator ('//' divides)");
         return result;
       }
     }
@@ -100,26 +79,25 @@ class Parser {
 
   SymInt divisor() {
     at_end();
-    const size_t column = position_;
+    const size_t column = position();
     SymInt value = unary();
     if (value.range().hi > 0) return value;
-    position_ = column;
-    fail("the divisor is not positive");
+    fail_at(column, "the divisor is not positive");
   }
 
   SymInt unary() {
-    if (depth_ == kMaxDepth) fail(str("nested more than ", kMaxDepth, " deep"));
-    ++depth_;
-    SymInt result = primary();
-    --depth_;
-    return result;
+    return nested([&] { return primary(); });
   }
 
   SymInt primary() {
-    if (at_end()) fail("expected a number, a name or '('");
-    const size_t column = position_;
+    if (at_end()) fail(kExpected);
+    const size_t column = position();
     if (accept("-")) {
-      if (!at_end() && is_digit(text_[position_])) return integer(-1);
+      at_end();
+      const size_t begin = position();
+      // With its sign, as the least integer has no positive counterpart.
+      if (const std::string_view number = digits(); !number.empty())
+        return integer(number, -1, begin);
       const SymInt value = unary();
       return located(column, [&] { return -value; });
     }
@@ -128,55 +106,33 @@ class Parser {
       expect(")");
       return value;
     }
-    const char first = text_[position_];
-    if (is_digit(first)) return integer(1);
-    if (!is_name_start(first)) fail("expected a number, a name or '('");
-    return name();
+    if (const std::string_view number = digits(); !number.empty())
+      return integer(number, 1, column);
+    const std::string_view name = word();
+    if (name.empty()) fail(kExpected);
+    return accept("(") ? function(name, column) : SymInt::symbol(std::string(name));
   }
 
-  SymInt integer(int64_t sign) {
-    const size_t column = position_;
+  SymInt integer(std::string_view number, int64_t sign, size_t column) {
     int64_t value = 0;
-    for (; position_ < text_.size() && is_digit(text_[position_]); ++position_) {
-      // Accumulated with its sign, as the least integer has no positive counterpart.
+    for (const char digit : number) {
       const auto shifted = checked_mul(value, 10);
-      const auto next =
-          shifted ? checked_add(*shifted, sign * (text_[position_] - '0')) : std::nullopt;
-      if (!next) {
-        position_ = column;
-        fail("the number is too large");
-      }
+      const auto next = shifted ? checked_add(*shifted, sign * (digit - '0')) : std::nullopt;
+      if (!next) fail_at(column, "the number is too large");
       value = *next;
     }
     return value;
   }
 
-  SymInt name() {
-    const size_t column = position_;
-    while (position_ < text_.size() &&
-           (is_name_start(text_[position_]) || is_digit(text_[position_])))
-      ++position_;
-    const std::string word(text_.substr(column, position_ - column));
-    if (!accept("(")) return SymInt::symbol(word);
-    if (word != "min" && word != "max") {
-      position_ = column;
-      fail(str("unknown function '", word, "'"));
-    }
+  SymInt function(std::string_view name, size_t column) {
+    if (name != "min" && name != "max") fail_at(column, str("unknown function '", name, "'"));
     const SymInt left = sum();
     expect(",");
     const SymInt right = sum();
     expect(")");
-    return located(column, [&] { return word == "min" ? min(left, right) : max(left, right); });
+    return located(column, [&] { return name == "min" ? min(left, right) : max(left, right); });
   }
 
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  static bool is_name_start(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  }
-
-  std::string_view text_;
-  size_t position_ = 0;
-  int depth_ = 0;
 };
 
 }  // namespace

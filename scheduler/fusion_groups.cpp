@@ -130,7 +130,7 @@ bool FusionGroups::has_contraction(size_t group) const {
 bool FusionGroups::costly(const std::vector<const Node*>& nodes) const {
   static const std::set<std::string_view> cheap = {
       "add",         "sub",        "mul",         "neg",         "abs",        "relu",
-      "to",          "where",      "maximum",     "minimum",     "clamp",      "identity",
+      "cast",        "where",      "maximum",     "minimum",     "clamp",      "identity",
       "square",      "cat",        "pad",         "masked_fill", "tril",       "triu",
       "eq",          "ne",         "lt",          "le",          "gt",         "ge",
       "logical_and", "logical_or", "logical_not", "relu6",       "leaky_relu", "hardtanh",

@@ -11,6 +11,12 @@
 namespace tcc::sched {
 namespace {
 
+constexpr std::string_view kKinds[] = {"split_reduction", "split_k", "fuse"};
+
+bool is_kind(const std::string& kind) {
+  return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
+}
+
 bool is_alternative(const PlanSite& site, int64_t choice) {
   return std::binary_search(site.alternatives.begin(), site.alternatives.end(), choice);
 }
@@ -38,8 +44,10 @@ void write_origin(std::ostream& out, const ir::Value* value) {
 
 }  // namespace
 
+std::span<const std::string_view> plan_kinds() { return kKinds; }
+
 int64_t Plan::choose(const PlanSite& site) const {
-  TCC_CHECK(site.alternatives.size() >= 2 &&
+  TCC_CHECK(is_kind(site.kind) && site.alternatives.size() >= 2 &&
                 std::is_sorted(site.alternatives.begin(), site.alternatives.end()) &&
                 is_alternative(site, site.default_choice),
             site.kind, ": ", site.description, ": no choice");

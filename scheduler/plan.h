@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -15,12 +16,15 @@ namespace tcc::sched {
 
 // One decision. Sites of equal kind and key are one decision, wherever their subgraphs occur.
 struct PlanSite {
-  std::string kind;                   // a word: "split_reduction", "split_k", "fuse"
+  std::string kind;                   // one of plan_kinds()
   std::string key;                    // 32 digits: the subgraph's hash, see Subgraph
   std::vector<int64_t> alternatives;  // ascending, at least two; each gives a right program
   int64_t default_choice = 0;         // one of them: what is taken without tuning
   std::string description;            // for people: "matmul f32[64, 512], K = 4096: parts"
 };
+
+// "split_reduction", "split_k", "fuse": all that any pass asks about.
+std::span<const std::string_view> plan_kinds();
 
 class PlanSource {
  public:

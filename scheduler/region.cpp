@@ -55,7 +55,7 @@ std::string Region::name() const {
     name += (name.empty() ? "" : "_") + std::string(node->op_name());
   };
   for (const ir::Node* node : nodes)
-    if (node->op->kind != ir::OpKind::view && node->op_name() != "to") append(node);
+    if (node->op->kind != ir::OpKind::view && node->op_name() != "cast") append(node);
   if (name.empty())
     for (const ir::Node* node : nodes) append(node);
   return name.empty() ? "copy" : name;

@@ -2,50 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
+#include "scheduler/cuda_targets.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
 
 namespace tcc::sched {
 namespace {
 
-constexpr std::string_view kProfilePrefix = "vulkan:";
-
-// What holds for every CUDA architecture that tcc generates text for.
-Target cuda_target() {
-  Target target;
-  target.api = Api::cuda;
-  target.vendor = "nvidia";
-  return target;
-}
-
-// A100-SXM4-80GB.
-Target sm_80() {
-  Target target = cuda_target();
-  target.arch = "sm_80";
-  target.shared_bytes = 163 << 10;
-  target.compute_units = 108;
-  target.l2_bytes = int64_t{40} << 20;
-  target.bandwidth = 2.0e12;
-  target.flops_f32 = 19.5e12;
-  target.flops_matrix = 312e12;
-  target.matrix_units = {"mma"};
-  return target;
-}
-
-// H200-SXM.
-Target sm_90a() {
-  Target target = cuda_target();
-  target.arch = "sm_90a";
-  target.shared_bytes = 227 << 10;
-  target.compute_units = 132;
-  target.l2_bytes = int64_t{50} << 20;
-  target.bandwidth = 4.0e12;
-  target.flops_f32 = 60e12;
-  target.flops_matrix = 989e12;
-  target.matrix_units = {"wgmma", "mma"};
-  return target;
-}
+constexpr std::string_view kCudaPrefix = "cuda:", kProfilePrefix = "vulkan:";
 
 // What Vulkan 1.2 guarantees, plus 8- and 16-bit storage and 64-bit integers, which every driver of
 // interest has. The subgroup size is only a hint for the order of memory accesses: without
@@ -72,18 +39,38 @@ Target vulkan_minimum() {
   return target;
 }
 
-struct BuiltIn {
-  std::string_view name;
-  Target (*make)();
-};
-constexpr BuiltIn kBuiltIns[] = {
-    {"cuda:sm_80", sm_80}, {"cuda:sm_90a", sm_90a}, {"vulkan", vulkan_minimum}};
-
 // So that a name cannot leave the folder.
 bool is_profile_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
+}
+
+// By the file's name, or by the architecture that drivers report: "llvmpipe" for lavapipe's.
+std::optional<Target> named_profile(std::string_view wanted) {
+  if (!is_profile_name(wanted)) return std::nullopt;
+  const auto folder = config_folder() / "targets";
+  const auto names = profile_names(folder);
+  if (std::find(names.begin(), names.end(), wanted) != names.end())
+    return read_profile(folder / str(wanted, ".yaml"));
+  for (const std::string& name : names)
+    if (Target target = read_profile(folder / (name + ".yaml")); target.arch == wanted)
+      return target;
+  return std::nullopt;
+}
+
+// "intel", or with the lanes of its subgroups, as Target::id() has them: "intel:sg16".
+std::optional<Target> profile_target(std::string_view wanted) {
+  const size_t colon = std::min(wanted.find(':'), wanted.size());
+  const std::string_view lanes = wanted.substr(colon);
+  std::optional<Target> target = named_profile(wanted.substr(0, colon));
+  if (!target || lanes.empty()) return target;
+  for (int n = target->subgroup_size_min; n <= target->subgroup_size_max; n *= 2)
+    if (lanes == str(":sg", n)) {
+      target->subgroup_size = n;
+      return target;
+    }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -126,19 +113,15 @@ std::vector<std::string> allowed_matrix_units(std::vector<std::string> units) {
 }
 
 Target target_by_name(std::string_view wanted) {
-  for (const BuiltIn& built_in : kBuiltIns) {
-    if (built_in.name != wanted) continue;
-    Target target = built_in.make();
-    target.matrix_units = allowed_matrix_units(std::move(target.matrix_units));
-    return target;
-  }
-  if (wanted.starts_with(kProfilePrefix)) {
-    const std::string_view profile = wanted.substr(kProfilePrefix.size());
-    const auto folder = config_folder() / "targets";
-    const auto names = profile_names(folder);
-    if (is_profile_name(profile) && std::find(names.begin(), names.end(), profile) != names.end())
-      return read_profile(folder / str(profile, ".yaml"));
-  }
+  if (wanted == "vulkan") return vulkan_minimum();
+  if (wanted.starts_with(kCudaPrefix))
+    if (auto target = cuda_target(wanted.substr(kCudaPrefix.size()))) {
+      target->matrix_units = allowed_matrix_units(std::move(target->matrix_units));
+      return *std::move(target);
+    }
+  if (wanted.starts_with(kProfilePrefix))
+    if (auto target = profile_target(wanted.substr(kProfilePrefix.size())))
+      return *std::move(target);
   std::string known;
   for (const std::string& name : target_names()) known += (known.empty() ? "" : ", ") + name;
   fail_input("unknown target '", wanted, "'; there are ", known);
@@ -146,7 +129,8 @@ Target target_by_name(std::string_view wanted) {
 
 std::vector<std::string> target_names() {
   std::vector<std::string> names;
-  for (const BuiltIn& target : kBuiltIns) names.emplace_back(target.name);
+  for (const std::string& arch : cuda_architectures()) names.push_back(str(kCudaPrefix, arch));
+  names.emplace_back("vulkan");
   for (const std::string& profile : profile_names(config_folder() / "targets"))
     names.push_back(str(kProfilePrefix, profile));
   return names;

@@ -68,9 +68,11 @@ struct Target {
 // comparing kernels and for testing those of older devices: "mma", or "" for none.
 std::vector<std::string> allowed_matrix_units(std::vector<std::string> units);
 
-// A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", "vulkan" (a conservative
-// Vulkan 1.2 device) or "vulkan:PROFILE" for a file configs/targets/PROFILE.yaml. Throws
-// Error(bad_input) listing what there is.
+// A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", ... (scheduler/cuda_targets.h),
+// "vulkan" (a conservative Vulkan 1.2 device), or "vulkan:PROFILE" for a file
+// configs/targets/PROFILE.yaml. An id() that a device reports is a name too, where there is a
+// profile of its architecture: "vulkan:llvmpipe:sg8". Throws Error(bad_input) listing what there
+// is.
 Target target_by_name(std::string_view name);
 std::vector<std::string> target_names();
 

@@ -73,6 +73,17 @@ struct Field {
   void (*read)(Target&, const Entry&);
 };
 
+// It becomes part of ids and of file names.
+void read_arch(Target& target, const Entry& entry) {
+  target.arch = entry.word();
+  const bool is_fine =
+      !target.arch.empty() && target.arch.size() <= 64 &&
+      std::all_of(target.arch.begin(), target.arch.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+      });
+  if (!is_fine) entry.fail("expected small letters, digits, - or _");
+}
+
 void read_range(Target& target, const Entry& entry) {
   const std::vector<Entry> ends = entry.list(2);
   target.subgroup_size_min = ends[0].power_of_two();
@@ -92,6 +103,7 @@ void read_matrix_units(Target& target, const Entry& entry) {
 
 constexpr Field kFields[] = {
     {"vendor", true, [](Target& t, const Entry& e) { t.vendor = e.word(); }},
+    {"arch", false, read_arch},
     {"subgroup_size", true, [](Target& t, const Entry& e) { t.subgroup_size = e.power_of_two(); }},
     {"subgroup_size_range", true, read_range},
     {"max_workgroup_size", true,

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "support/fork_join.h"
+
 namespace tcc {
 
 void parallel_for(int64_t begin, int64_t end, int64_t grain,
@@ -13,9 +15,12 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
   if (begin >= end) return;
   grain = std::max<int64_t>(grain, 1);
   if (end - begin <= grain) return body(begin, end);
-  tbb::parallel_for(
-      tbb::blocked_range<int64_t>(begin, end, static_cast<size_t>(grain)),
-      [&](const tbb::blocked_range<int64_t>& range) { body(range.begin(), range.end()); });
+  const ForkJoin order;
+  tbb::parallel_for(tbb::blocked_range<int64_t>(begin, end, static_cast<size_t>(grain)),
+                    [&](const tbb::blocked_range<int64_t>& range) {
+                      const ForkJoin::Task task;
+                      body(range.begin(), range.end());
+                    });
 }
 
 int parallelism() { return tbb::this_task_arena::max_concurrency(); }

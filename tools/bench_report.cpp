@@ -72,8 +72,8 @@ std::string bench_table(const BenchResult& bench, const sched::Executable& execu
     double each = row.seconds / std::max(row.launches, 1);
     total += row.seconds;
     table.push_back({row.kernel->template_name, row.kernel->region, std::to_string(row.launches),
-                     number(each * 1e6, "%.1f"), number(row.kernel->bytes / each * 1e-9, "%.0f"),
-                     number(row.kernel->flops / each * 1e-12, "%.2f"),
+                     number(each * 1e6, "%.1f"), format_rate(row.kernel->bytes / each * 1e-9),
+                     format_rate(row.kernel->flops / each * 1e-12),
                      number(100 * roofline_share(row, executable.target), "%.0f%%"),
                      row.kernel->tier});
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -9,16 +10,85 @@
 #include <system_error>
 
 #include "ir/dtype.h"
+#include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
 
 namespace tcc::tools {
 
+namespace {
+
+// What stands for an option's value in --help. Of positional arguments the name says it.
+std::string value_name(const CLI::Option& option) {
+  static const std::map<std::string_view, const char*> names = {{"device", "DEVICE"},
+                                                                {"dim", "NAME=N"},
+                                                                {"input", "NAME=FILE"},
+                                                                {"inputs", "FILE.npz"},
+                                                                {"outputs", "FILE.npz"},
+                                                                {"seed", "N"},
+                                                                {"dtype", "TYPE"},
+                                                                {"matmul-precision", "P"},
+                                                                {"bench", "N"},
+                                                                {"tuning", "PATH"},
+                                                                {"emit", "DIR"},
+                                                                {"dump-after", "STAGE"},
+                                                                {"target", "TARGET"},
+                                                                {"output", "DIR"},
+                                                                {"kernel", "FILE"},
+                                                                {"search", "S"},
+                                                                {"trials", "N"},
+                                                                {"budget", "SECONDS"},
+                                                                {"jobs", "N"},
+                                                                {"log", "FILE"},
+                                                                {"shard", "i/n"},
+                                                                {"report", "FILE.html"},
+                                                                {"replay", "LOG"},
+                                                                {"graph", "FILE"},
+                                                                {"template", "TEMPLATE"},
+                                                                {"threshold", "PERCENT"}};
+  if (option.get_positional() || option.get_lnames().empty()) return "";
+  const auto found = names.find(option.get_lnames().front());
+  TCC_CHECK(found != names.end(), "--", option.get_lnames().front(), ": what is its value?");
+  return found->second;
+}
+
+void name_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_items_expected_max() > 0) option->type_name(value_name(*option));
+  for (CLI::App* command : app.get_subcommands({})) name_values(*command);
+}
+
+// Of the first word that is no option: what was meant, or "".
+std::string unknown_option(const CLI::App& app) {
+  std::vector<std::string> known;
+  const auto add = [&](const CLI::App& of) {
+    for (const CLI::Option* option : of.get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  };
+  add(app);
+  for (const CLI::App* command : app.get_subcommands()) add(*command);
+  for (const std::string& word : app.remaining(true)) {
+    if (!word.starts_with("-")) continue;
+    const std::string name = word.substr(0, word.find('='));
+    const std::string meant = ir::did_you_mean(name, known);
+    return str("unknown option ", name, meant.empty() ? "; see --help" : meant);
+  }
+  return "";
+}
+
+}  // namespace
+
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+  app.set_version_flag("--version", str(app.get_name(), " ", TCC_VERSION));
+  name_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (const std::string unknown = unknown_option(app); !unknown.empty()) {
+      std::cerr << app.get_name() << ": " << unknown << "\n";
+      return static_cast<int>(ErrorKind::bad_input);
+    }
     std::cerr << app.get_name() << ": " << error.what() << "; see --help\n";
     return static_cast<int>(ErrorKind::bad_input);
   }
@@ -101,6 +171,14 @@ std::string format_seconds(double seconds) {
     std::snprintf(text, sizeof text, "%.3f ms", seconds * 1e3);
   else
     std::snprintf(text, sizeof text, "%.2f us", seconds * 1e6);
+  return text;
+}
+
+std::string format_rate(double rate) {
+  if (!std::isfinite(rate)) return "-";
+  char text[32];
+  const char* format = rate >= 100 ? "%.0f" : rate >= 10 ? "%.1f" : rate >= 1 ? "%.2f" : "%.2g";
+  std::snprintf(text, sizeof text, format, rate);
   return text;
 }
 

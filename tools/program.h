@@ -14,8 +14,8 @@
 
 namespace tcc::tools {
 
-// Parses the command line and runs `body`; maps errors to the exit codes of support/error.h, one
-// line on stderr.
+// Adds --version, parses the command line and runs `body`; maps errors to the exit codes of
+// support/error.h, one line on stderr.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
 // "B=8" strings as bindings.
@@ -32,6 +32,8 @@ void check_can_write(const std::string& option, const std::filesystem::path& fil
 
 std::string format_bytes(double bytes);      // "93.8 MiB"
 std::string format_seconds(double seconds);  // "12.3 us"
+// Of GB/s or TFLOP/s: "4061", "12.3", "0.0052"; "-" for what took no time.
+std::string format_rate(double rate);
 
 // A text table with aligned columns; numbers to the right.
 std::string format_table(const std::vector<std::string>& header,

@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
   Options options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml)")->required();
   app.add_option("--target", options.target,
-                 "cuda:sm_80, cuda:sm_90a, vulkan or vulkan:PROFILE (configs/targets)")
+                 "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets)")
       ->required();
   app.add_option("-o,--output", options.output, "folder for the files")->required();
   app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")

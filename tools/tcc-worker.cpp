@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "autotune/worker_serve.h"
@@ -27,6 +28,10 @@ void end_with_parent(int socket) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::puts("tcc-worker " TCC_VERSION);
+    return 0;
+  }
   if (argc != 2) {
     std::fprintf(stderr, "usage: tcc-worker DEVICE, with a socket as standard input and output\n");
     return static_cast<int>(tcc::ErrorKind::bad_input);

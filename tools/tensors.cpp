@@ -78,11 +78,12 @@ void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
 }
 
 std::vector<ir::Comparison> check_outputs(const ir::Graph& bound, const std::vector<Tensor>& inputs,
-                                          const std::vector<Tensor>& outputs) {
+                                          const std::vector<Tensor>& outputs, bool tf32) {
   std::vector<ir::RefTensor> given;
   for (const Tensor& tensor : inputs) given.push_back(ir::to_ref(tensor));
   std::vector<ir::RefTensor> ideal = ir::interpret(bound, given, ir::RefMode::ideal);
-  std::vector<ir::RefTensor> stepwise = ir::interpret(bound, given, ir::RefMode::stepwise);
+  std::vector<ir::RefTensor> stepwise =
+      ir::interpret(bound, given, ir::RefMode::stepwise, {.observe = {}, .tf32 = tf32});
   std::vector<ir::Comparison> comparisons;
   for (size_t i = 0; i < outputs.size(); ++i)
     comparisons.push_back(ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]));

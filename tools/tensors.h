@@ -27,8 +27,8 @@ void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
                   const std::string& path);
 
 // The reference's view of the inputs and both its modes' outputs, compared with `outputs`, in the
-// graph's order.
+// graph's order. `tf32`: products of f32 may have been computed so.
 std::vector<ir::Comparison> check_outputs(const ir::Graph& bound, const std::vector<Tensor>& inputs,
-                                          const std::vector<Tensor>& outputs);
+                                          const std::vector<Tensor>& outputs, bool tf32);
 
 }  // namespace tcc::tools

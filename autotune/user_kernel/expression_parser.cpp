@@ -1,12 +1,12 @@
 #include "autotune/user_kernel/expression_parser.h"
 
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <initializer_list>
 #include <span>
 
 #include "support/error.h"
+#include "support/expression_cursor.h"
 
 namespace tcc::autotune {
 namespace {
@@ -15,7 +15,6 @@ using Node = Expression::Node;
 using Op = Expression::Op;
 
 constexpr size_t kMaxLength = 1024;
-constexpr int kMaxDepth = 64;
 
 struct Spelling {
   std::string_view text;
@@ -35,38 +34,22 @@ constexpr std::array kFunctions = {Spelling{"min", Op::minimum}, Spelling{"max",
                                    Spelling{"ceil_div", Op::ceil_divide}};
 
 // One level of precedence per function; each gives the number of its node.
-class Parser {
+class Parser : ExpressionCursor {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : ExpressionCursor(text) {}
 
   std::vector<Node> parse() {
-    if (text_.size() > kMaxLength)
-      fail_input("an expression of ", text_.size(), " characters; the limit is ", kMaxLength);
+    if (text().size() > kMaxLength)
+      fail_input("an expression of ", text().size(), " characters; the limit is ", kMaxLength);
     disjunction();
     if (!at_end())
-      fail(text_[position_] == '/' ? "expected an operator ('//' divides)"
-                                   : "expected an operator");
+      fail(peek() == '/' ? "expected an operator ('//' divides)" : "expected an operator");
     return std::move(nodes_);
   }
 
  private:
   using Level = int (Parser::*)();
 
-  [[noreturn]] void fail(std::string_view reason) const {
-    fail_input(reason, " at column ", position_ + 1, " of '", text_, "'");
-  }
-  bool at_end() {
-    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
-    return position_ == text_.size();
-  }
-  bool accept(std::string_view token) {
-    if (at_end() || text_.substr(position_, token.size()) != token) return false;
-    position_ += token.size();
-    return true;
-  }
-  void expect(std::string_view token) {
-    if (!accept(token)) fail(str("expected '", token, "'"));
-  }
   const Spelling* accept_any(std::span<const Spelling> spellings) {
     for (const Spelling& spelling : spellings)
       if (accept(spelling.text)) return &spelling;
@@ -99,17 +82,11 @@ class Parser {
   int product() { return chain(&Parser::unary, kProducts); }
 
   int unary() {
-    if (depth_ == kMaxDepth) fail(str("nested more than ", kMaxDepth, " deep"));
-    ++depth_;
-    int node = -1;
-    if (accept("-"))
-      node = add({Op::negate, unary(), -1, 0, ""});
-    else if (accept("!"))
-      node = add({Op::logical_not, unary(), -1, 0, ""});
-    else
-      node = primary();
-    --depth_;
-    return node;
+    return nested([&] {
+      if (accept("-")) return add({Op::negate, unary(), -1, 0, ""});
+      if (accept("!")) return add({Op::logical_not, unary(), -1, 0, ""});
+      return primary();
+    });
   }
 
   int primary() {
@@ -118,44 +95,35 @@ class Parser {
       expect(")");
       return inner;
     }
-    if (at_end()) fail("expected a number, a name or '('");
-    const char first = text_[position_];
-    if (std::isdigit(static_cast<unsigned char>(first))) return integer();
-    if (std::isalpha(static_cast<unsigned char>(first)) || first == '_') return name();
-    fail("expected a number, a name or '('");
+    at_end();
+    const size_t begin = position();
+    if (const std::string_view number = digits(); !number.empty()) return integer(number, begin);
+    const std::string_view name = word();
+    if (name.empty()) fail("expected a number, a name or '('");
+    if (accept("(")) return call(name, begin);
+    return add({Op::name, -1, -1, 0, std::string(name)});
   }
 
-  int integer() {
+  int integer(std::string_view number, size_t begin) {
     Node node;
-    const char* const end = text_.data() + text_.size();
-    const auto [rest, error] = std::from_chars(text_.data() + position_, end, node.value);
-    if (error != std::errc()) fail("the number is too large");
-    position_ = static_cast<size_t>(rest - text_.data());
+    const auto [rest, error] =
+        std::from_chars(number.data(), number.data() + number.size(), node.value);
+    if (error != std::errc()) fail_at(begin, "the number is too large");
     return add(std::move(node));
   }
 
-  int name() {
-    const size_t begin = position_;
-    while (position_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_'))
-      ++position_;
-    std::string word(text_.substr(begin, position_ - begin));
-    if (!accept("(")) return add({Op::name, -1, -1, 0, std::move(word)});
+  int call(std::string_view name, size_t begin) {
     for (const Spelling& function : kFunctions) {
-      if (function.text != word) continue;
+      if (function.text != name) continue;
       const int left = disjunction();
       expect(",");
       const int right = disjunction();
       expect(")");
       return add({function.op, left, right, 0, ""});
     }
-    position_ = begin;
-    fail(str("unknown function '", word, "'; there are min, max and ceil_div"));
+    fail_at(begin, str("unknown function '", name, "'; there are min, max and ceil_div"));
   }
 
-  std::string_view text_;
-  size_t position_ = 0;
-  int depth_ = 0;
   std::vector<Node> nodes_;
 };
 

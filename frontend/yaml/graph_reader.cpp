@@ -116,6 +116,8 @@ class Reader {
       spend(item, 1);
       yaml::value_name(item, name);
       yaml::Weight weight = weights_.read(item, prefix + name, use);
+      for (const ir::SymInt& dim : weight.type.shape)
+        if (!dim.is_const()) check_symbols(item.at("shape"), dim);
       std::string full = prefix + name;
       for (int n = 2; taken_.count(full); ++n) full = prefix + name + "_" + std::to_string(n);
       Value* value = graph_.add_constant(full, weight.type, weight.data);

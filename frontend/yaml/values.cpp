@@ -6,6 +6,7 @@
 
 #include "frontend/random_init.h"
 #include "ir/suggest.h"
+#include "ir/unbound_constant.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -31,6 +32,42 @@ class DrawnConstant : public ir::ConstantData {
   Init init_;
   uint64_t seed_;
 };
+
+class UnboundDrawn : public ir::UnboundConstant {
+ public:
+  UnboundDrawn(DType dtype, Init init, uint64_t seed) : dtype_(dtype), init_(init), seed_(seed) {}
+  ir::ConstantPtr bind(const std::vector<int64_t>& shape) const override {
+    return std::make_shared<DrawnConstant>(dtype_, shape, init_, seed_);
+  }
+
+ private:
+  DType dtype_;
+  Init init_;
+  uint64_t seed_;
+};
+
+// A file's tensor, which fits one number for each symbol.
+class UnboundFile : public ir::UnboundConstant {
+ public:
+  UnboundFile(std::string name, ir::Type type, ir::ConstantPtr data)
+      : name_(std::move(name)), type_(std::move(type)), data_(std::move(data)) {}
+  ir::ConstantPtr bind(const std::vector<int64_t>& shape) const override {
+    if (shape != ir::const_shape(type_.shape))
+      fail_input(name_, " holds ", ir::to_string(type_), ", but the dims give ",
+                 ir::to_string(ir::Type{type_.dtype, ir::Shape(shape.begin(), shape.end())}));
+    return data_;
+  }
+
+ private:
+  std::string name_;
+  ir::Type type_;
+  ir::ConstantPtr data_;
+};
+
+bool is_const(const ir::Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(),
+                     [](const ir::SymInt& dim) { return dim.is_const(); });
+}
 
 Init constant_init(const Item& item, DType dtype) {
   double value = item.number();
@@ -190,14 +227,13 @@ Weight WeightReader::read(const Item& item, const std::string& name, int64_t use
   } else {
     if (!item.has("init")) item.fail("missing key 'init' or 'file'");
     weight.type = {dtype(item.at("dtype")), shape(item.at("shape"))};
-    for (const ir::SymInt& dim : weight.type.shape)
-      if (!dim.is_const())
-        item.at("shape").fail("a weight's shape is made of numbers; slice it where a dim varies");
-    std::vector<int64_t> sizes = ir::const_shape(weight.type.shape);
-    if (!tensor_bytes(weight.type.dtype, sizes)) item.at("shape").fail("is too large");
-    Init init = read_init(item.at("init"), weight.type.dtype);
-    weight.data =
-        std::make_shared<DrawnConstant>(weight.type.dtype, sizes, init, stream_seed(seed_, name));
+    const bool is_bound = is_const(weight.type.shape);
+    if (is_bound && !tensor_bytes(weight.type.dtype, ir::const_shape(weight.type.shape)))
+      item.at("shape").fail("is too large");
+    const Init init = read_init(item.at("init"), weight.type.dtype);
+    const UnboundDrawn drawn(weight.type.dtype, init, stream_seed(seed_, name));
+    weight.data = is_bound ? drawn.bind(ir::const_shape(weight.type.shape))
+                           : std::make_shared<UnboundDrawn>(drawn);
   }
   if (item.has("mutable")) weight.is_mutable = item.at("mutable").boolean();
   return weight;
@@ -221,10 +257,16 @@ Weight WeightReader::from_file(const Item& item, int64_t use) {
   weight.type = {info.dtype, ir::Shape(info.shape.begin(), info.shape.end())};
   if (item.has("dtype") && dtype(item.at("dtype")) != info.dtype)
     item.at("dtype").fail(str(relative, " holds '", key, "' as ", name(info.dtype)));
-  if (item.has("shape") && !(shape(item.at("shape")) == weight.type.shape))
-    item.at("shape").fail(str(relative, " holds '", key, "' as ", ir::to_string(weight.type)));
   weight.data = ir::make_lazy_constant(
       [file, key] { return std::make_shared<const Tensor>(file->load(key)); });
+  if (!item.has("shape")) return weight;
+  ir::Shape given = shape(item.at("shape"));
+  const bool is_bound = is_const(given);
+  if (is_bound ? given != weight.type.shape : given.size() != weight.type.shape.size())
+    item.at("shape").fail(str(relative, " holds '", key, "' as ", ir::to_string(weight.type)));
+  if (is_bound) return weight;
+  weight.data = std::make_shared<UnboundFile>(relative, weight.type, weight.data);
+  weight.type.shape = std::move(given);
   return weight;
 }
 

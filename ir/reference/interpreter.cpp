@@ -1,6 +1,7 @@
 #include "ir/reference/interpreter.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -17,6 +18,8 @@ constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a
 // What one run shares between the graph and the compositions inside it.
 struct Session {
   RefMode mode;
+  bool tf32 = false;
+  std::unordered_map<std::string, bool> multiplies = {};  // by op
   std::unordered_map<std::string, std::unique_ptr<const Graph>> compositions = {};
 };
 
@@ -65,7 +68,44 @@ Tensors evaluate_composition(Session& session, const Node& node, const TensorRef
   return evaluate_graph(session, stable, given, nesting + 1, {});
 }
 
-Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& inputs, int nesting) {
+// Whether the op is a product, or made of some.
+bool multiplies(Session& session, const Node& node) {
+  if (node.op->kind == OpKind::contraction) return true;
+  if (node.op->kind != OpKind::composite) return false;
+  auto [known, first] = session.multiplies.try_emplace(std::string(node.op_name()), false);
+  if (first) {
+    auto& graph = session.compositions[composition_key(node)];
+    if (!graph) graph = std::make_unique<const Graph>(composition_graph(node));
+    const Graph& stable = *graph;
+    const bool any = std::ranges::any_of(
+        stable.nodes(), [&](const auto& inner) { return multiplies(session, *inner); });
+    session.multiplies[std::string(node.op_name())] = any;
+    return any;
+  }
+  return known->second;
+}
+
+float truncated_to_tf32(double value) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(value)) & 0xffffe000u);
+}
+
+// The inputs with f32 ones as matrix units read them, which `storage` keeps.
+TensorRefs as_tf32(const TensorRefs& inputs, Tensors& storage) {
+  storage.reserve(inputs.size());
+  TensorRefs read = inputs;
+  for (const RefTensor*& input : read) {
+    if (!input || input->dtype != DType::f32) continue;
+    RefTensor& copy = storage.emplace_back(*input);
+    for (double& value : copy.f) value = truncated_to_tf32(value);
+    input = &copy;
+  }
+  return read;
+}
+
+Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& given, int nesting) {
+  Tensors truncated;
+  const bool tf32 = session.tf32 && nesting == 0 && multiplies(session, node);
+  const TensorRefs inputs = tf32 ? as_tf32(given, truncated) : given;
   const bool has_reference = static_cast<bool>(node.op->reference);
   Tensors outputs =
       has_reference ? allocate_outputs(node) : evaluate_composition(session, node, inputs, nesting);
@@ -185,7 +225,7 @@ std::vector<RefTensor> interpret(const Graph& bound_graph, const std::vector<Ref
   check_inputs(bound_graph, inputs);
   TensorRefs given;
   for (const RefTensor& input : inputs) given.push_back(&input);
-  Session session{mode};
+  Session session{mode, options.tf32 && mode == RefMode::stepwise};
   return evaluate_graph(session, bound_graph, given, 0, options);
 }
 

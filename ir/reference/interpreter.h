@@ -21,6 +21,9 @@ struct InterpretOptions {
   // Sees the outputs of every node that is evaluated before they are handed on, and may change
   // their elements. Nodes inside a composition are not shown.
   std::function<void(const Node&, std::span<RefTensor>)> observe;
+  // In stepwise mode, f32 operands of matrix products and convolutions lose the 13 bits that matrix
+  // units do not read (tf32).
+  bool tf32 = false;
 };
 
 // The graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their dtype and

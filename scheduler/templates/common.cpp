@@ -28,7 +28,7 @@ Kernel start_kernel(const Region& region) {
     const Layout& layout = region.layout(value);
     kernel.arguments.push_back({value->dtype(), true, layout.elements, 16});
   }
-  kernel.bytes = region_bytes(region);
+  kernel.bytes = least_bytes(region);
   std::string comment;
   for (const ir::Node* node : region.nodes) {
     comment += node->outputs[0]->name + " = " + std::string(node->op_name()) + "(";
@@ -85,8 +85,8 @@ int64_t power_of_two_at_most(int64_t n) {
 
 std::span<const Template* const> templates() {
   static const std::array<const Template*, 8> all = {
-      &gemm_sm90_template(), &gemm_sm80_template(), &contraction_template(), &reduction_template(),
-      &scan_template(),      &transpose_template(), &pointwise_template()};
+      &gemv_template(),      &gemm_sm90_template(), &gemm_sm80_template(), &contraction_template(),
+      &reduction_template(), &scan_template(),      &transpose_template(), &pointwise_template()};
   return all;
 }
 

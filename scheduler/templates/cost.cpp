@@ -168,4 +168,19 @@ double region_bytes(const Region& region) {
   return bytes;
 }
 
+double least_bytes(const Region& region) {
+  double bytes = 0, written = 0;
+  for (const ir::Value* value : region.outputs) {
+    const auto elements = static_cast<double>(region.layout(value).elements);
+    bytes += elements * size_bytes(value->dtype());
+    written += elements;
+  }
+  for (const ir::Value* value : region.inputs) {
+    auto elements = static_cast<double>(region.layout(value).elements);
+    if (!region.anchor) elements = std::min(elements, written);
+    bytes += elements * size_bytes(value->dtype());
+  }
+  return bytes;
+}
+
 }  // namespace tcc::sched

@@ -56,5 +56,9 @@ ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
 double region_arithmetic(const Region& region);
 // Bytes of the region's inputs and outputs, each once.
 double region_bytes(const Region& region);
+// What must come from memory and go there, for the roofline. An element-wise kernel need not read
+// more elements of an input than it writes: a table that it looks rows up in, a tensor that it
+// slices.
+double least_bytes(const Region& region);
 
 }  // namespace tcc::sched

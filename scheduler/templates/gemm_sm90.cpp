@@ -91,7 +91,8 @@ bool legal_groups(const Shape& s) {
 
 // Registers that are left of a thread's share for accumulators.
 bool fits_registers(const Shape& s) {
-  const int64_t most = s.groups == 3 ? 96 : s.computed && s.groups == 2 ? 128 : 160;
+  if (s.groups == 3 && s.computed) return false;  // too few are left to load with
+  const int64_t most = s.groups == 3 ? 80 : s.computed && s.groups == 2 ? 128 : 160;
   return s.accumulators() <= most;
 }
 
@@ -105,21 +106,20 @@ bool legal_cluster(const Gemm& gemm, const Shape& s) {
   return s.split_k <= k_tiles_of(gemm);
 }
 
-// Cycles in which threads bring the k tile of an operand's `rows`: latency, or instructions.
-double load_cycles(const MatrixOperand& operand, int64_t rows) {
-  constexpr double kComputedRow = 6, kLineRow = 4;
-  if (operand.load == Load::tiles) return 0;
-  return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
-}
-
-// Seconds of one launch: rounds of tiles on all units, each as long as what it needs most.
+// Seconds of one launch: rounds of tiles on all units, each as long as what it needs most. The
+// constants are fitted to about 200 configs on an H200 (docs/performance.md).
 double predict(const Gemm& gemm, const Config& config, const Target& target, double bytes,
-               double epilogue_slots) {
-  constexpr double kCacheBytes = 36;    // a cycle, that one unit draws from the last-level cache
+               double slots) {
+  constexpr double kCacheBytes = 44;    // a cycle, that one unit draws from the last-level cache
   constexpr double kSharedBytes = 128;  // a cycle, of shared memory
+  constexpr double kUnitShare = 1.6;    // of the fair share of memory bandwidth, that a unit draws
   constexpr double kFill = 1500;        // cycles until the first tile is there
-  constexpr double kUnitShare = 2.5;    // of the fair share of memory bandwidth, that a unit draws
-  constexpr double kLaunch = 2e-6;
+  constexpr double kTurn = 900;         // cycles that ping-pong loses when the groups change
+  constexpr double kEpilogue = 500;     // cycles before and after its loop
+  constexpr double kSlots = 166;        // instructions of single threads, a cycle, of the hook
+  constexpr double kHidden = 0.25;      // of the hook, by the other group's products
+  constexpr double kLoading = 0.4;      // cycles an element that threads load
+  constexpr double kCluster = 0.4e-6, kLaunch = 2e-6;
   const Shape s(gemm, config);
   const double units = target.compute_units;
   const double clock = target.flops_f32 / (2 * 128 * units);
@@ -130,21 +130,23 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   const double cached =
       (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
       kCacheBytes;
-  const double loading = load_cycles(s.side.a, s.block_m) + load_cycles(s.side.b, s.block_n);
+  // What threads load waits for memory, too.
+  const double loaded =
+      (s.side.a.load == Load::tiles ? 0 : m) + (s.side.b.load == Load::tiles ? 0 : n);
+  const double loading = kLoading * loaded * static_cast<double>(line_of(gemm));
   const double k_tile = std::max({product, shared, cached, loading});
   const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
-  // Staged through shared memory, then the hook: four schedulers issue a warp's instruction a
-  // cycle.
-  const double hook = m * n * epilogue_slots / (32 * 4 * (s.pingpong ? 0.5 : 1));
-  const double epilogue = 500 + m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) + hook;
   const double multiply = k_tiles * k_tile;
+  const double hook = m * n * slots / kSlots;
+  const double staged = m * n * 8 / kSharedBytes * static_cast<double>(s.split_k);
+  const double epilogue = kEpilogue + staged + hook;
+  const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
   const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
   const double rounds = std::ceil(workgroups / units);
-  double cycles = kFill + rounds * multiply;
-  cycles +=
-      s.pingpong ? epilogue + (rounds - 1) * std::max(0.0, epilogue - multiply) : rounds * epilogue;
   const double drawn = std::min(1.0, workgroups * kUnitShare / units);
-  return kLaunch + std::max(cycles / clock, bytes / (target.bandwidth * drawn));
+  const double working = (rounds * multiply + (rounds - 1) * between) / clock;
+  return kLaunch + (s.cluster() > 1 ? kCluster : 0) + (kFill + epilogue) / clock +
+         std::max(working, bytes / (target.bandwidth * drawn));
 }
 
 // Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
@@ -229,7 +231,8 @@ class GemmSm90Template : public Template {
         {128, 128, 2, 0, 1, 1}, {128, 96, 2, 0, 1, 1},  {128, 64, 2, 0, 1, 1},
         {64, 128, 1, 0, 1, 1},  {64, 64, 1, 0, 1, 1},   {128, 32, 2, 0, 1, 1},
         {64, 32, 1, 0, 1, 1},   {128, 16, 2, 0, 1, 1},  {64, 16, 1, 0, 1, 1},
-        {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},
+        {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},    {128, 224, 2, 0, 1, 1},
+        {128, 192, 2, 1, 2, 1}, {64, 224, 1, 0, 1, 1},
     };
     const CostModel cost = cost_model(region, target);
     const ConfigSpace legal = space(region, target);
@@ -286,6 +289,7 @@ class GemmSm90Template : public Template {
                              {"BAND", "band"}})
       writer.define(name, config[key]);
     writer.define("STAGES", s.stages(target));
+    writer.define("FAST_STORE", 0);
     for (const bool first : {true, false}) {
       writer.operand(first, false);
       const MatrixOperand& operand = first ? s.side.a : s.side.b;

@@ -45,6 +45,19 @@ TEST(CostModelTest, EveryLegalConfigHasATime) {
     }
 }
 
+// The roofline of a look-up is what it reads, not the table.
+TEST(CostModelTest, LookUpsNeedNotMoveTheTable) {
+  const TemplateCase made(
+      "x: {dtype: f32, shape: [1000, 64]}, i: {dtype: i64, shape: [8], range: [0, 1000]}",
+      "op: embedding, in: [i, x]", "cuda:sm_90a");
+  const sched::Kernel kernel = made.kernel_template->lower(
+      made.region(), made.kernel_template->default_config(made.region(), made.target), made.target);
+  EXPECT_EQ(kernel.bytes, 8 * 64 * 4 + 8 * 64 * 4 + 8 * 8);
+  const TemplateCase sums("x: {dtype: f32, shape: [64, 640]}", "op: sum, in: [x], dim: 1",
+                          "cuda:sm_90a");
+  EXPECT_EQ(sched::least_bytes(sums.region()), 64 * 640 * 4 + 64 * 4);
+}
+
 TEST(CostModelTest, SpacesOfContractionsAreLarge) {
   EXPECT_GE(TemplateCase(kMatrices, "op: matmul, in: [x, w]", "cuda:sm_90a").space.size(), 500);
   EXPECT_GE(TemplateCase(kImage, "op: conv2d, in: [x, w], padding: 1", "cuda:sm_90a").space.size(),

@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "autotune/plan_records.h"
+#include "autotune/plan_sites.h"
 #include "autotune/record_file.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
@@ -351,6 +353,40 @@ TEST_F(PlanSearchTest, KnownKernelsAreNotTunedAgain) {
   options_.known = &known;
   search(seconds);
   EXPECT_EQ(tuned_.size() + known.records().size(), all);
+}
+
+// Every site is one shard's, and a shard tunes only what its own sites need.
+TEST_F(PlanSearchTest, ShardsShareTheSites) {
+  const Seconds seconds = [](const sched::Region& region) {
+    const int64_t count = parts(region);
+    return count == 0 ? 2e-6 : count == 4 ? 10e-6 : 40e-6;
+  };
+  const PlanSearchResult whole = search(seconds);
+  const size_t kernels_of_whole = std::exchange(tuned_, {}).size();
+  PlanStore plans;
+  for (const int index : {0, 1, 2}) {
+    options_.is_part = [=](const sched::PlanSite& site) { return in_shard(site, index, 3); };
+    const PlanSearchResult part = search(seconds);
+    for (const auto& [key, record] : part.plans.records())
+      EXPECT_FALSE(plans.records().count(key)) << key.kind;
+    if (part.comparisons.empty())
+      EXPECT_TRUE(tuned_.empty());
+    else
+      EXPECT_LE(tuned_.size(), kernels_of_whole);
+    EXPECT_TRUE(part.is_part);
+    plans.merge(part.plans);
+    tuned_.clear();
+  }
+  const PlanComparison* split = find(whole, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_EQ(plans.choose(split->site, target_), 4);
+  // Sites of others are answered as their plans have it.
+  options_.is_part = [](const sched::PlanSite&) { return false; };
+  options_.elsewhere = &plans;
+  const PlanSearchResult none = search(seconds);
+  EXPECT_TRUE(none.comparisons.empty());
+  EXPECT_TRUE(tuned_.empty());
+  EXPECT_EQ(none.default_launches, whole.best_launches);
 }
 
 TEST_F(PlanSearchTest, AnInterruptLeavesTheDefaults) {

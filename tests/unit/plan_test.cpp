@@ -79,6 +79,9 @@ TEST(PlanTest, ChoicesAreChecked) {
   EXPECT_THROW(Plan(&seven, target).choose(site), InternalError);
   site.default_choice = 2;
   EXPECT_THROW(Plan().choose(site), InternalError);
+  site.default_choice = 1;
+  site.kind = "a_kind_that_prune_does_not_know";
+  EXPECT_THROW(Plan().choose(site), InternalError);
 }
 
 TEST(PlanTest, DivisorsAmongCandidates) {
@@ -118,8 +121,8 @@ TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
   EXPECT_EQ(site->default_choice, 8);
   // The partial products, then their sum with the epilogue.
   ASSERT_EQ(names.size(), 2u) << testing::PrintToString(names);
-  EXPECT_EQ(names[0], "cast_cast_matmul");
-  EXPECT_EQ(names[1], "sum_cast_add_gelu");
+  EXPECT_EQ(names[0], "matmul");
+  EXPECT_EQ(names[1], "sum_add_gelu");
   Answers one([](const PlanSite& s) { return s.kind == "split_k" ? 1 : s.default_choice; });
   EXPECT_EQ(region_names(long_matmul("bf16"), target, &one).size(), 1u);
   // A full device, or a short sum: no site.

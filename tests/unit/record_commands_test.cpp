@@ -4,10 +4,15 @@
 #include <iostream>
 #include <sstream>
 
+#include "autotune/plan_records.h"
+#include "autotune/plan_sites.h"
 #include "autotune/record_file.h"
 #include "autotune/records.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/source_dir.h"
 #include "tests/unit/records_fixture.h"
 #include "tools/tune/commands.h"
 
@@ -114,6 +119,14 @@ TEST_F(RecordCommands, WhyNamesTheTierAndTheReasons) {
   EXPECT_THROW(run({"why", "--target", "cuda:sm_90a"}), Error);
 }
 
+TEST_F(RecordCommands, WhyKnowsKernelsOfOnesOwn) {
+  const std::string kernel = (testing::source_dir() / "examples/kernels/matmul.yaml").string();
+  std::string text = run({"why", "--kernel", kernel, "--target", "cuda:sm_90a"});
+  EXPECT_TRUE(contains(text, " [user:")) << text;
+  EXPECT_TRUE(contains(text, "\n  default: ")) << text;
+  EXPECT_TRUE(contains(text, "not exact: no record of this kernel for cuda:sm_90a")) << text;
+}
+
 TEST_F(RecordCommands, PruneDropsWhatNothingCanUse) {
   Record gone = of_template("3", 1), users = of_template("4", 7);
   gone.key.kernel_template = "no_such_template";
@@ -166,6 +179,96 @@ TEST_F(RecordCommands, PruneFamilies) {
   std::string text = run({"prune", folder_ / "a", "--families"});
   EXPECT_TRUE(contains(text, "dropped 1 of 3 records")) << text;
   EXPECT_EQ(load({folder_ / "a"}).records().count(other.key), 1u);
+}
+
+// A matmul of which K may be split, and the plan that an invented search made of it.
+class PlanCommands : public RecordCommands {
+ protected:
+  void SetUp() override {
+    RecordCommands::SetUp();
+    std::ofstream(folder_ / "split.yaml")
+        << "tcc: 1\nname: g\n"
+           "inputs: {x: {dtype: f32, shape: [24, 4096]}, w: {dtype: f32, shape: [40, 4096]}}\n"
+           "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n";
+    const autotune::SiteRecorder sites(plans_);
+    backends::CompileOptions compile;
+    compile.plan = &sites;
+    backends::schedule(load_graph(folder_ / "split.yaml"), target_, compile);
+    ASSERT_FALSE(sites.sites().empty());
+    site_ = sites.sites().front();
+    ASSERT_EQ(site_.kind, "split_k");
+  }
+
+  autotune::PlanRecord plan(const std::string& kind, const std::string& key, int64_t choice) {
+    autotune::PlanRecord record;
+    record.key = {target_.id(), kind, key};
+    record.description = site_.description;
+    record.choice = choice;
+    record.default_choice = site_.default_choice;
+    record.seconds = {{choice, 1e-5}, {site_.default_choice, 2e-5}};
+    record.measured_on = "NVIDIA H200";
+    record.driver = "580.1";
+    record.tcc = autotune::tcc_version();
+    record.date = "2026-11-21";
+    return record;
+  }
+  fs::path save(std::initializer_list<autotune::PlanRecord> records) {
+    autotune::PlanStore store;
+    for (const auto& record : records) store.add(record);
+    fs::remove_all(folder_ / "plans");
+    return save_plans(store, folder_ / "plans").at(0);
+  }
+  std::string why() {
+    return run(
+        {"why", folder_ / "split.yaml", "--target", "cuda:sm_90a", "--tuning", folder_ / "plans"});
+  }
+
+  const sched::Target target_ = sched::target_by_name("cuda:sm_90a");
+  autotune::PlanStore plans_;
+  sched::PlanSite site_;
+};
+
+TEST_F(PlanCommands, WhyNamesTheChoiceAndWhereItComesFrom) {
+  const int64_t other = site_.alternatives.front();
+  ASSERT_NE(other, site_.default_choice);
+  save({plan("split_k", site_.key, other)});
+  std::string text = why();
+  EXPECT_TRUE(contains(text, str(site_.description, "\n  plan: ", other, " of 1, "))) << text;
+  EXPECT_TRUE(contains(text, "from NVIDIA H200, 580.1, 2026-11-21: 2.00x the default, ")) << text;
+  save({plan("split_k", site_.key, 77)});
+  text = why();
+  EXPECT_TRUE(contains(text, str("\n  default: ", site_.default_choice))) << text;
+  EXPECT_TRUE(contains(text, "not plan: its choice 77 is no alternative")) << text;
+  save({plan("fuse", site_.key, 1)});
+  EXPECT_TRUE(contains(why(), "not plan: none of this site for cuda:sm_90a"));
+}
+
+TEST_F(PlanCommands, PruneDropsPlansThatNothingCanUse) {
+  const std::string elsewhere(32, 'e');
+  autotune::PlanRecord before = plan("split_k", elsewhere, 2);
+  before.tcc = "0.0.1";
+  const fs::path file = save({plan("split_k", site_.key, 77), before, plan("merge", elsewhere, 1),
+                              plan("fuse", elsewhere, 1)});
+  std::string text = run({"prune", folder_ / "plans", "--dry-run"});
+  EXPECT_TRUE(contains(text, "would drop 0 of 0 records, 1 of 4 plans")) << text;
+  EXPECT_TRUE(contains(text, "there is no choice 'merge'")) << text;
+  run({"prune", file});
+  text = run(
+      {"prune", folder_ / "plans", "--graph", folder_ / "split.yaml", "--target", "cuda:sm_90a"});
+  EXPECT_TRUE(contains(text, "its choice 77 is no alternative any more")) << text;
+  text = run({"prune", folder_ / "plans", "--stale", "--target", "cuda:sm_90a"});
+  EXPECT_TRUE(contains(text, "tcc '0.0.1'")) << text;
+  autotune::PlanStore left;
+  read_plan_path(file, left, [](const std::string& warning) { ADD_FAILURE() << warning; });
+  ASSERT_EQ(left.records().size(), 1u);
+  EXPECT_EQ(left.records().begin()->first.kind, "fuse");
+  // A damaged plan goes, the rest of its file stays.
+  const fs::path again = save({plan("fuse", elsewhere, 1), plan("fuse", site_.key, 1)});
+  std::string damaged = read_file(again);
+  damaged.replace(damaged.find("choice: 1"), 9, "choice: x");
+  std::ofstream(again) << damaged;
+  EXPECT_TRUE(contains(run({"prune", again}), "1 of 2 plans"));
+  EXPECT_FALSE(contains(read_file(again), "choice: x"));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Tuning files follow docs/tuning-file.schema.json: those that are written, and the hostile ones do
-// not.
+// Tuning files follow docs/tuning-file.schema.json, plan files docs/plan-file.schema.json: those
+// that are written, and the hostile ones do not.
 #include <yaml-cpp/yaml.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "autotune/plan_records.h"
 #include "autotune/record_file.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -53,6 +54,11 @@ class Schema {
       return node.size() >= rule ? "" : fail();
     if (keyword == "maxItems" || keyword == "maxProperties")
       return node.size() <= rule ? "" : fail();
+    if (keyword == "propertyNames") {
+      for (const auto& entry : node)
+        if (auto reason = check(rule, entry.first, at); !reason.empty()) return reason;
+      return "";
+    }
     if (keyword == "required") {
       for (const json& key : rule)
         if (!node[key.get<std::string>()]) return fail();
@@ -100,8 +106,16 @@ class Schema {
   json root_;
 };
 
-Schema schema() {
-  return Schema(json::parse(read_file(testing::source_dir() / "docs/tuning-file.schema.json")));
+Schema schema(const std::string& name = "tuning-file") {
+  return Schema(json::parse(read_file(testing::source_dir() / "docs" / (name + ".schema.json"))));
+}
+
+// `good` with `from` replaced by `to`.
+std::string changed(const std::string& good, const std::string& from, const std::string& to) {
+  const size_t at = good.find(from);
+  EXPECT_NE(at, std::string::npos) << from << "\n" << good;
+  std::string text = good;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
 TEST(RecordSchemaTest, WhatIsWrittenIsValid) {
@@ -130,14 +144,48 @@ TEST(RecordSchemaTest, WhatTheReaderRefusesIsNot) {
       {"extents: [8, 8]", "extents: 8"},
   };
   for (const auto& [from, to] : changes) {
-    std::string text = good;
-    size_t at = text.find(from);
-    ASSERT_NE(at, std::string::npos) << from << "\n" << good;
-    text.replace(at, from.size(), to);
+    const std::string text = changed(good, from, to);
     EXPECT_NE(schema().violation(YAML::Load(text)), "") << from << " -> " << to;
     RecordStore store;
     int warnings = 0;
     read_record_text(text, "a.yaml", store, [&](const std::string&) { ++warnings; });
+    EXPECT_GT(warnings, 0) << to;
+  }
+}
+
+std::string plan_text() {
+  PlanRecord full, bare;
+  full.key = {"cuda:sm_90a", "split_k", std::string(32, 'a')};
+  full.description = "matmul of \"24\" x 40";
+  full.choice = 4;
+  full.default_choice = 1;
+  full.seconds = {{1, 2e-5}, {4, 1e-5}};
+  full.measured_on = "NVIDIA H200";
+  full.driver = "580.1";
+  full.tcc = "0.1.0";
+  full.date = "2026-11-21";
+  bare.key = {"cuda:sm_90a", "fuse", std::string(32, 'b')};
+  return plan_file_text({&full, &bare});
+}
+
+TEST(PlanSchemaTest, WhatIsWrittenIsValid) {
+  EXPECT_EQ(schema("plan-file").violation(YAML::Load(plan_text())), "") << plan_text();
+}
+
+TEST(PlanSchemaTest, WhatTheReaderRefusesIsNot) {
+  const std::pair<std::string, std::string> changes[] = {
+      {"tcc_plan: 1", "tcc_plan: 2"},     {"site: split_k", "site: split k"},
+      {"site: split_k", "kind: split_k"}, {"key: \"a", "key: \"x"},
+      {"choice: 4", "choice: -4"},        {"choice: 4", "choice: 4.5"},
+      {"{1: 2.0e-05", "{x: 2.0e-05"},     {"{1: 2.0e-05", "{-1: 2.0e-05"},
+      {"{1: 2.0e-05", "{1: 0"},           {"date: \"2026", "date: \"x"},
+  };
+  for (const auto& [from, to] : changes) {
+    const std::string text = changed(plan_text(), from, to);
+    EXPECT_NE(schema("plan-file").violation(YAML::Load(text)), "") << from << " -> " << to;
+    PlanStore store;
+    int warnings = 0;
+    read_plan_text(text, "a.plan.yaml", store, [&](const std::string&) { ++warnings; });
     EXPECT_GT(warnings, 0) << to;
   }
 }

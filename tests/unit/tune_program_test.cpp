@@ -118,6 +118,14 @@ TEST_F(TuneProgramTest, KernelsWithoutARightConfigMakeItFail) {
   const Outcome right = tune("nbody_direct.yaml");
   if (right.code == static_cast<int>(ErrorKind::no_device)) GTEST_SKIP() << right.text;
   EXPECT_EQ(right.code, 0) << right.text;
+  const Outcome verified =
+      run(str("'", testing::program("tcc-tune").string(), "' verify --kernel '",
+              (folder_ / "kernels/nbody_direct.yaml").string(),
+              "' --device vulkan:0 --dim N=160 --tuning '", (folder_ / "own").string(),
+              "' --threshold 1000"));
+  EXPECT_EQ(verified.code, 0) << verified.text;
+  EXPECT_NE(verified.text.find(": 1 records verified, 0 to be tuned again"), std::string::npos)
+      << verified.text;
   const Outcome wrong = tune("nbody.yaml");  // its check is the other kernel
   EXPECT_EQ(wrong.code, static_cast<int>(ErrorKind::device)) << wrong.text;
   EXPECT_NE(wrong.text.find("no config gave a right result: "), std::string::npos) << wrong.text;
@@ -127,6 +135,21 @@ TEST_F(TuneProgramTest, APlanSearchKeepsItsBudget) {
   const Outcome cut = run(sweep("plans") + " --plan-search --budget 0.001");
   EXPECT_EQ(cut.code, 0) << cut.text;
   EXPECT_NE(cut.text.find("the budget was spent before "), std::string::npos) << cut.text;
+}
+
+TEST_F(TuneProgramTest, ShardsOfAPlanSearchJoin) {
+  for (const char* shard : {"0/2", "1/2"}) {
+    const Outcome outcome = run(sweep("parts") + " --plan-search --shard " + shard);
+    ASSERT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_NE(outcome.text.find(" choices of this shard compared"), std::string::npos)
+        << outcome.text;
+  }
+  const std::string parts = "'" + (folder_ / "parts").string() + "'";
+  const std::string tune = "'" + testing::program("tcc-tune").string() + "'";
+  const Outcome merged = run(tune + " merge " + parts + "/shard-* --output " + parts);
+  EXPECT_EQ(merged.code, 0) << merged.text;
+  EXPECT_NE(merged.text.find(" plans\n"), std::string::npos) << merged.text;
+  EXPECT_TRUE(fs::exists(folder_ / "parts/null.plan.yaml"));
 }
 
 TEST_F(TuneProgramTest, AnInterruptEndsTheSearchAndWritesWhatIsKnown) {

@@ -159,6 +159,40 @@ TEST(TuneTest, WhatOneKernelLeavesOfTheBudgetAnotherUses) {
   EXPECT_GT(result.kernels[0].trials.size(), result.kernels[0].resumed);
 }
 
+// The first two of four kernels are cut off; what is left is for both at once, on both devices.
+TEST(TuneTest, WhatIsLeftOfTheBudgetIsForAllDevices) {
+  Search search(runtime::open_device("null"));
+  search.tunables.resize(4, search.tunables[0]);
+  for (size_t i = 0; i < 4; ++i) search.tunables[i].key.region[0] = static_cast<char>('a' + i);
+  for (size_t i = 0; i < 2; ++i)
+    search.tunables[i].compile = [compile =
+                                      search.tunables[i].compile](const sched::Config& config) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      return compile(config);
+    };
+  search.options.trials = 48;
+  search.options.jobs = 2;
+  search.options.budget_seconds = 3;
+  std::map<std::string, int> starts, ends;
+  bool both_at_once = false;
+  search.options.events.started = [&](const KernelResult& kernel) {
+    ++starts[kernel.task.key.region];
+    both_at_once |=
+        starts[search.tunables[0].key.region] == 2 && starts[search.tunables[1].key.region] == 2 &&
+        ends.at(search.tunables[0].key.region) == 1 && ends.at(search.tunables[1].key.region) == 1;
+  };
+  search.options.events.finished = [&](const KernelResult& kernel) {
+    ++ends[kernel.task.key.region];
+  };
+  const std::string devices[] = {search.name, search.name};
+  const bool one_at_a_time = true;  // on each device
+  const TuneResult result = tune_tunables(search.tunables, one_at_a_time, devices, search.options);
+  ASSERT_EQ(result.kernels.size(), 4u);
+  EXPECT_TRUE(both_at_once);
+  EXPECT_EQ(ends[search.tunables[2].key.region], 1);
+  EXPECT_LT(result.wall_seconds, 4.5);
+}
+
 TEST(TuneTest, WhatTheLogHoldsIsNotMeasuredAgain) {
   const backends::TemporaryFolder folder;
   Search search(runtime::open_device("null"));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/user_kernel/user_kernel.h"
+#include "autotune/user_kernel/user_tunable.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
 #include "tools/program.h"
@@ -24,16 +26,21 @@ CLI::Validator above_zero() {
 
 void add_graph_options(CLI::App& app, GraphOptions& options) {
   app.add_option("GRAPH", options.graphs, "graph files (.yaml)");
+  app.add_option("--kernel", options.kernels, "a kernel file (.yaml) of your own; several")
+      ->allow_extra_args(false);
   app.add_option("--dim", options.dims,
                  "values of a symbolic dim, NAME=1,8,32; several: every combination")
       ->allow_extra_args(false);
   app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
 }
 
+void check_any_named(const GraphOptions& options) {
+  if (options.graphs.empty() && options.kernels.empty())
+    fail_input("a GRAPH or --kernel is required; see --help");
+}
+
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   add_graph_options(app, options.graphs);
-  app.add_option("--kernel", options.kernels, "a kernel file (.yaml) of your own to tune; several")
-      ->allow_extra_args(false);
   app.add_option("--device", options.devices,
                  "auto, cuda:N or vulkan:N; several of one kind: cuda:0,cuda:1")
       ->delimiter(',')
@@ -118,6 +125,20 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
     }
   }
   return scheduled;
+}
+
+std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLists& dims,
+                                             const sched::Target& target,
+                                             backends::CompileOptions compile) {
+  std::vector<autotune::Tunable> tunables;
+  for (const std::string& path : options.kernels) {
+    const autotune::UserKernel kernel = autotune::load_user_kernel(path);
+    for (Dims& bound : dims.combinations(kernel.dims)) {
+      compile.dims = std::move(bound);
+      tunables.push_back(autotune::tunable_of(kernel, target, compile));
+    }
+  }
+  return tunables;
 }
 
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,

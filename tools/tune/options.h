@@ -9,21 +9,24 @@
 #include <CLI/CLI.hpp>
 
 #include "autotune/search.h"
+#include "autotune/tunable.h"
 #include "backends/pipeline.h"
 
 namespace tcc::tools {
 
-// Which kernels: graphs, bound to sizes, in a type.
+// Which kernels: those of graphs, bound to sizes, in a type; and users' own.
 struct GraphOptions {
   std::vector<std::string> graphs;
-  std::vector<std::string> dims;  // "B=1,8,32"
+  std::vector<std::string> kernels;  // files of users' own kernels
+  std::vector<std::string> dims;     // "B=1,8,32"
   std::string dtype;
 };
 void add_graph_options(CLI::App& app, GraphOptions& options);
+// Throws Error(bad_input) where neither is named.
+void check_any_named(const GraphOptions& options);
 
 struct SweepOptions {
   GraphOptions graphs;
-  std::vector<std::string> kernels;  // files of users' own kernels
   std::vector<std::string> devices = {"auto"};
   std::string output = "tuned", search = "auto", log, shard, report, replay;
   int64_t trials = 64;
@@ -62,7 +65,11 @@ class DimLists {
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
                                                  backends::CompileOptions compile);
-// The same where --dim's values are for graphs alone: all of them must be of use.
+// Users' own kernels, each once for each combination of its dims.
+std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLists& dims,
+                                             const sched::Target& target,
+                                             backends::CompileOptions compile);
+// Graphs where --dim's values are for them alone: all of them must be of use.
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
                                                  const sched::Target& target,
                                                  const backends::CompileOptions& compile);

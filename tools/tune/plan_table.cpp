@@ -19,9 +19,18 @@ std::string alternatives_text(const autotune::PlanComparison& comparison) {
   return text;
 }
 
+// "1 (default; 2 is faster within noise)"
 std::string choice_text(const autotune::PlanComparison& comparison) {
-  return comparison.choice == comparison.site.default_choice ? str(comparison.choice, " (default)")
-                                                             : std::to_string(comparison.choice);
+  const autotune::PlanAlternative *chosen = nullptr, *fastest = nullptr;
+  for (const autotune::PlanAlternative& alternative : comparison.alternatives) {
+    if (!alternative.failure.empty()) continue;
+    if (alternative.choice == comparison.choice) chosen = &alternative;
+    if (!fastest || alternative.seconds < fastest->seconds) fastest = &alternative;
+  }
+  std::string note = comparison.choice == comparison.site.default_choice ? "default" : "";
+  if (chosen && fastest->seconds < chosen->seconds)
+    note += str(note.empty() ? "" : "; ", fastest->choice, " is faster within noise");
+  return note.empty() ? std::to_string(comparison.choice) : str(comparison.choice, " (", note, ")");
 }
 
 }  // namespace
@@ -32,7 +41,7 @@ std::string comparison_text(const autotune::PlanComparison& comparison) {
 }
 
 std::string plan_table(const autotune::PlanSearchResult& result) {
-  if (result.default_seconds <= 0)
+  if (!result.is_part && result.default_seconds <= 0)
     return result.out_of_time
                ? "the budget was spent before every kernel of the default plan was tuned\n"
                : "a kernel of the default plan could not be measured\n";
@@ -44,14 +53,16 @@ std::string plan_table(const autotune::PlanSearchResult& result) {
                       alternatives_text(comparison), choice_text(comparison)});
     text = format_table({"choice", "where", "alternatives", "chosen"}, rows);
   }
+  const char* const cut =
+      result.out_of_time ? "the budget was spent before all choices were compared\n" : "";
+  if (result.is_part)
+    return text + str(result.comparisons.size(), " choices of this shard compared\n", cut);
   char gain[32];
   std::snprintf(gain, sizeof gain, "%.2fx", result.default_seconds / result.best_seconds);
-  return text +
-         str(result.comparisons.size(), " choices; defaults: ", result.default_launches,
-             " launches, ", format_seconds(result.default_seconds),
-             "; chosen: ", result.best_launches, " launches, ", format_seconds(result.best_seconds),
-             " (", gain, ")\n",
-             result.out_of_time ? "the budget was spent before all choices were compared\n" : "");
+  return text + str(result.comparisons.size(), " choices; defaults: ", result.default_launches,
+                    " launches, ", format_seconds(result.default_seconds),
+                    "; chosen: ", result.best_launches, " launches, ",
+                    format_seconds(result.best_seconds), " (", gain, ")\n", cut);
 }
 
 }  // namespace tcc::tools

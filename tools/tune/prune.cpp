@@ -1,9 +1,12 @@
-// tcc-tune prune: drops records that nothing can use any more.
+// tcc-tune prune: drops records and plans that nothing can use any more.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 
+#include "autotune/plan_records.h"
+#include "autotune/plan_sites.h"
 #include "autotune/record_file.h"
 #include "autotune/tune.h"
 #include "support/error.h"
@@ -52,14 +55,29 @@ class Prune {
       if (!fs::exists(path, error)) fail_input(path, ": no such file or folder");
       for (const fs::path& file : autotune::record_files(path, print_warning)) prune(file);
     }
-    std::cout << (options_.dry_run ? "would drop " : "dropped ") << dropped_ << " of " << records_
-              << " records\n";
+    const size_t of_kernels = dropped_, kernels = records_;
+    for (const std::string& path : options_.paths)
+      for (const fs::path& file : autotune::plan_files(path, print_warning)) prune_plans(file);
+    std::cout << (options_.dry_run ? "would drop " : "dropped ") << of_kernels << " of " << kernels
+              << " records";
+    if (records_ != kernels)
+      std::cout << ", " << dropped_ - of_kernels << " of " << records_ - kernels << " plans";
+    std::cout << "\n";
     return 0;
   }
 
  private:
   void schedule() {
-    graphs_ = schedule_graphs(options_.graphs, *target_, {});
+    // As the plans have it: a choice decides which other choices there are.
+    autotune::PlanStore plans;
+    for (const std::string& path : options_.paths)
+      autotune::read_plan_path(path, plans, [](const std::string&) {});  // prune_plans() says it
+    const autotune::SiteRecorder recorder(plans);
+    backends::CompileOptions compile;
+    compile.plan = &recorder;
+    graphs_ = schedule_graphs(options_.graphs, *target_, compile);
+    for (const sched::PlanSite& site : recorder.sites())
+      sites_.emplace(autotune::key_of(site), site);
     for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_, *target_))
       spaces_.emplace(task.key, task.kernel_template->space(*task.region, *target_));
   }
@@ -136,6 +154,54 @@ class Prune {
     }
   }
 
+  void prune_plans(const fs::path& file) {
+    autotune::PlanStore store;
+    size_t damaged = 0;
+    autotune::read_plan_path(file, store, [&](const std::string& text) {
+      if (text.ends_with("plan skipped")) ++damaged;
+      print_warning(text);
+    });
+    if (store.records().empty()) return;  // another schema's, or nothing of it can be read
+    records_ += store.records().size() + damaged;
+    size_t dropped = damaged;
+    const autotune::PlanStore all = store;
+    for (const auto& [key, plan] : all.records()) {
+      const std::string reason = useless(plan);
+      if (reason.empty()) continue;
+      std::cout << file.string() << ": " << key.kind << " " << shortened(plan.description, 60)
+                << ": " << reason << "\n";
+      ++dropped;
+      store.erase(key);
+    }
+    dropped_ += dropped;
+    if (dropped == 0 || options_.dry_run) return;
+    if (store.records().empty()) {
+      fs::remove(file);
+      return;
+    }
+    std::vector<const autotune::PlanRecord*> list;
+    for (const auto& [key, plan] : store.records()) list.push_back(&plan);
+    write_file_atomic(file, autotune::plan_file_text(list));
+  }
+
+  // Why no compilation will take the plan; "" when one may.
+  std::string useless(const autotune::PlanRecord& plan) const {
+    const auto kinds = sched::plan_kinds();
+    if (std::find(kinds.begin(), kinds.end(), plan.key.kind) == kinds.end())
+      return str("there is no choice '", plan.key.kind, "'");
+    const bool is_here = target_ && plan.key.device == target_->id();
+    const auto site = sites_.find({plan.key.kind, plan.key.site});
+    if (is_here && site != sites_.end() && !autotune::is_alternative(site->second, plan.choice))
+      return str("its choice ", plan.choice, " is no alternative any more");
+    if (!options_.stale || !is_here) return "";
+    Record measured;
+    measured.environment.device = plan.measured_on;
+    measured.environment.driver = plan.driver;
+    measured.tcc = plan.tcc;
+    return autotune::environment_change(measured, autotune::environment_of({}, *target_),
+                                        autotune::tcc_version());
+  }
+
   static void write(const fs::path& file, const RecordStore& store) {
     if (store.records().empty()) {
       fs::remove(file);
@@ -149,7 +215,8 @@ class Prune {
   const PruneOptions& options_;
   std::optional<sched::Target> target_;
   std::vector<backends::Scheduled> graphs_;
-  std::map<RecordKey, sched::ConfigSpace> spaces_;  // of the graphs' kernels
+  std::map<RecordKey, sched::ConfigSpace> spaces_;      // of the graphs' kernels
+  std::map<autotune::SiteKey, sched::PlanSite> sites_;  // of the graphs' plans
   size_t records_ = 0, dropped_ = 0;
 };
 
@@ -158,10 +225,12 @@ class Prune {
 Command add_prune(CLI::App& program) {
   auto options = std::make_shared<PruneOptions>();
   CLI::App* app = program.add_subcommand(
-      "prune", "Drops records of templates that are gone or changed, and damaged ones");
+      "prune",
+      "Drops records of templates that are gone or changed, plans of choices that are gone, and "
+      "damaged ones");
   app->add_option("PATH", options->paths, "tuning files, and folders of them")->required();
   app->add_option("--graph", options->graphs.graphs,
-                  "also records of this graph's kernels whose configs are not legal; several")
+                  "also what is of this graph with configs or choices that are not legal; several")
       ->allow_extra_args(false);
   app->add_option("--dim", options->graphs.dims, "the graphs' dims, NAME=1,8,32")
       ->allow_extra_args(false);

@@ -13,10 +13,9 @@
 
 #include "autotune/measure_again.h"
 #include "autotune/plan_search.h"
+#include "autotune/plan_sites.h"
 #include "autotune/replay.h"
 #include "autotune/tune.h"
-#include "autotune/user_kernel/user_kernel.h"
-#include "autotune/user_kernel/user_tunable.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/parallel.h"
@@ -67,7 +66,7 @@ std::string warning(const std::string& text) { return "tcc-tune: warning: " + te
 void warn(const std::string& text) { std::cerr << warning(text) << "\n"; }
 
 int replay_main(const SweepOptions& options) {
-  if (!options.graphs.graphs.empty() || !options.kernels.empty())
+  if (!options.graphs.graphs.empty() || !options.graphs.kernels.empty())
     fail_input("--replay takes a log alone: no GRAPH, no --kernel");
   if (!fs::exists(options.replay)) fail_input("--replay ", options.replay, ": no such file");
   const autotune::SearchKind kind = parse_search_kind(options.search);
@@ -93,7 +92,7 @@ class Sweep {
     const fs::path folder = shard_folder(shard_, options_.output);
     autotune::prepare_record_folder(folder);
     tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
-    plans_ = autotune::load_plans({folder}, warn);
+    plans_ = autotune::load_plans(known_folders(folder), warn);
     tune_.compile.plan = &plans_;
     tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
     set_tune_options();
@@ -129,21 +128,33 @@ class Sweep {
   }
 
   void check_plan_search() const {
-    if (!shard_.alone()) fail_input("--plan-search: is for one process, not for a shard");
-    if (!options_.kernels.empty()) fail_input("--plan-search: takes graphs alone, no --kernel");
+    if (!options_.graphs.kernels.empty())
+      fail_input("--plan-search: takes graphs alone, no --kernel");
     if (!options_.report.empty()) fail_input("--plan-search: has no page to --report");
+  }
+
+  // What is known: of all shards, once they were merged, then of this one.
+  std::vector<fs::path> known_folders(const fs::path& folder) const {
+    if (shard_.alone()) return {folder};
+    return {options_.output, folder};
   }
 
   // The kernels of every plan on the way are tuned like those of any sweep.
   int compare_plans(const fs::path& folder) {
     using Clock = std::chrono::steady_clock;
     catch_signals();
-    const autotune::RecordStore known = autotune::load_records({folder}, warn);
+    const autotune::RecordStore known = autotune::load_records(known_folders(folder), warn);
     tune_.warn = warn;
     autotune::PlanSearchOptions search;
     search.launch_seconds = autotune::launch_seconds(target_);
     search.known = &known;
     search.interrupted = &interrupted;
+    if (!shard_.alone()) {
+      search.is_part = [&](const sched::PlanSite& site) {
+        return autotune::in_shard(site, shard_.index, shard_.count);
+      };
+      search.elsewhere = &plans_;
+    }
     if (options_.budget_seconds > 0)
       search.deadline = autotune::deadline_after(options_.budget_seconds);
     bool any_failure = false;
@@ -177,7 +188,8 @@ class Sweep {
     for (const fs::path& path : files) std::cout << "wrote " << path.string() << "\n";
     if (interrupted) return 128 + SIGINT;
     // Kernels of the default plan that only the budget left out are no failure.
-    const bool is_good = result.default_seconds > 0 || (result.out_of_time && !any_failure);
+    const bool is_good =
+        result.default_seconds > 0 || ((result.is_part || result.out_of_time) && !any_failure);
     return is_good ? 0 : static_cast<int>(ErrorKind::device);
   }
 
@@ -187,14 +199,8 @@ class Sweep {
     std::vector<autotune::Tunable> all;
     for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_, target_))
       all.push_back(autotune::tunable_of(task, target_, tune_.compile));
-    for (const std::string& path : options_.kernels) {
-      const autotune::UserKernel kernel = autotune::load_user_kernel(path);
-      backends::CompileOptions compile = tune_.compile;
-      for (Dims& bound : dims.combinations(kernel.dims)) {
-        compile.dims = std::move(bound);
-        all.push_back(autotune::tunable_of(kernel, target_, compile));
-      }
-    }
+    for (autotune::Tunable& kernel : user_tunables(options_.graphs, dims, target_, tune_.compile))
+      all.push_back(std::move(kernel));
     dims.check_all_used();
     for (autotune::Tunable& kernel : all)
       if (autotune::in_shard(kernel.key, shard_.index, shard_.count))
@@ -244,7 +250,7 @@ class Sweep {
 
   std::string report_title() const {
     std::string title;
-    for (const auto& files : {options_.graphs.graphs, options_.kernels})
+    for (const auto& files : {options_.graphs.graphs, options_.graphs.kernels})
       for (const std::string& file : files)
         title += (title.empty() ? "" : ", ") + fs::path(file).filename().string();
     return shard_.alone() ? title : title + ", " + shard_.name();
@@ -287,8 +293,7 @@ class Sweep {
 
 int sweep_main(const SweepOptions& options) {
   if (!options.replay.empty()) return replay_main(options);
-  if (options.graphs.graphs.empty() && options.kernels.empty())
-    fail_input("a GRAPH or --kernel is required; see --help");
+  check_any_named(options.graphs);
   return Sweep(options).run();
 }
 

@@ -59,7 +59,7 @@ class Verify {
   explicit Verify(const VerifyOptions& options) : options_(options) {}
 
   int run() {
-    if (options_.graphs.graphs.empty()) fail_input("verify: GRAPH is required; see --help");
+    check_any_named(options_.graphs);
     const auto device = runtime::open_device(options_.device);
     const std::string name = device->name();
     const sched::Target target = device->target();
@@ -71,16 +71,22 @@ class Verify {
         [](const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; });
     compile_.cache = &cache_;
     compile_.plan = &plans;
-    const auto graphs = schedule_graphs(options_.graphs, target, compile_);
+    DimLists dims(options_.graphs.dims);
+    const auto graphs = schedule_graphs(options_.graphs, dims, target, compile_);
+    const auto own = user_tunables(options_.graphs, dims, target, compile_);
+    dims.check_all_used();
     pool_ = autotune::make_worker_pool(name);
     size_t missing = 0;
-    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
-      const auto found = store.records().find(task.key);
-      if (found == store.records().end())
-        ++missing;
-      else
-        add_row(autotune::tunable_of(task, target, compile_), found->second);
-    }
+    const auto record_of = [&](const autotune::RecordKey& key) {
+      const auto found = store.records().find(key);
+      missing += found == store.records().end();
+      return found == store.records().end() ? nullptr : &found->second;
+    };
+    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target))
+      if (const Record* record = record_of(task.key))
+        add_row(autotune::tunable_of(task, target, compile_), *record);
+    for (const Tunable& kernel : own)
+      if (const Record* record = record_of(kernel.key)) add_row(kernel, *record);
     if (!rows_.empty())
       std::cout << format_table(
           {"kernel", "output", "recorded", "now", "drift", "default", "runner-up", "verdict"},
@@ -88,7 +94,7 @@ class Verify {
     std::cout << name << ": " << rows_.size() << " records verified, " << regressions_
               << " to be tuned again; " << missing << " kernels have no record\n";
     if (rows_.empty()) {
-      std::cerr << "tcc-tune: nothing was verified: no kernel of the graphs has a record for "
+      std::cerr << "tcc-tune: nothing was verified: none of the kernels has a record for "
                 << target.id() << "\n";
       return static_cast<int>(ErrorKind::check_failed);
     }
@@ -114,18 +120,20 @@ class Verify {
     if (!verified.incumbent.reason.empty()) return verified;  // refused
     const auto bench = pool_->bench(tunable.job(options_.seed));
     const sched::KernelBinary standard = tunable.compile(tunable.default_config);
-    verified.incumbent = bench->baseline(standard);
+    verified.incumbent = bench->baseline(tunable.expected ? tunable.expected() : standard);
     if (fails(verified.incumbent)) {
-      verified.incumbent.reason = "the default config: " + verified.incumbent.reason;
+      verified.incumbent.reason =
+          str(tunable.expected ? "what checks it: " : "the default config: ",
+              verified.incumbent.reason);
       return verified;
     }
     const bool is_default = record.best == tunable.default_config;
     const sched::KernelBinary incumbent = is_default ? standard : tunable.compile(record.best);
-    if (!is_default) {
+    if (!is_default || tunable.expected) {
       verified.incumbent = measure(*bench, incumbent);
       if (fails(verified.incumbent)) return verified;
-      verified.against_default = bench->duel(incumbent, standard);
     }
+    if (!is_default) verified.against_default = bench->duel(incumbent, standard);
     for (const autotune::RunnerUp& rival : record.runners_up) {
       if (rival.config == tunable.default_config || !tunable.space.violation(rival.config).empty())
         continue;
@@ -162,10 +170,10 @@ std::string regression(const Verified& verified, double threshold) {
 }
 
 Command add_verify(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
-      "verify",
-      "measures the records of graphs' kernels again, beside default and runner-up; "
-      "exits 1 when one is slower, or when there is none");
+  CLI::App* app =
+      program.add_subcommand("verify",
+                             "measures the records of kernels again, beside default and runner-up; "
+                             "exits 1 when one is slower, or when there is none");
   auto options = std::make_shared<VerifyOptions>();
   add_graph_options(*app, options->graphs);
   app->add_option("--device", options->device, "auto, cuda:N or vulkan:N");

@@ -1,8 +1,10 @@
-// tcc-tune why: where each kernel's config comes from.
+// tcc-tune why: where each kernel's config, and each choice that spans kernels, comes from.
+#include <cstdio>
 #include <iostream>
 #include <memory>
 
 #include "autotune/plan_records.h"
+#include "autotune/plan_sites.h"
 #include "autotune/tune.h"
 #include "support/error.h"
 #include "tools/program.h"
@@ -29,30 +31,80 @@ std::string record_line(const autotune::Record& record) {
   return text;
 }
 
-void print(const autotune::TuningTask& task, const autotune::Explanation& explanation) {
-  std::cout << task.region->name() << " [" << task.key.kernel_template << "] "
-            << autotune::operands_text(*task.region) << "\n  "
+void print(const std::string& name, const autotune::RecordKey& key, const std::string& operands,
+           const autotune::Explanation& explanation) {
+  std::cout << name << " [" << key.kernel_template << "] " << operands << "\n  "
             << sched::name(explanation.choice.tier) << ": " << explanation.choice.config.to_string()
             << "\n";
   if (explanation.record) std::cout << "    from " << record_line(*explanation.record) << "\n";
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
 }
 
+autotune::Explanation explain(const autotune::RecordStore& store, const autotune::Tunable& kernel) {
+  autotune::Explanation result;
+  const autotune::Found found = store.find({.key = kernel.key,
+                                            .family = kernel.family,
+                                            .extents = kernel.extents,
+                                            .environment = kernel.environment,
+                                            .tcc = autotune::tcc_version(),
+                                            .space = &kernel.space},
+                                           &result.refused);
+  result.choice = {found.record ? found.record->best : kernel.default_config, found.tier};
+  if (found.record) result.record = *found.record;
+  return result;
+}
+
+// Where the choice of a site comes from: a plan's record, or the default.
+void print(const sched::PlanSite& site, const autotune::PlanStore& plans,
+           const sched::Target& target) {
+  const int64_t choice = plans.choose(site, target);
+  const autotune::PlanRecord* record = plans.find(site, target);
+  std::string alternatives;
+  for (const int64_t alternative : site.alternatives)
+    alternatives += str(alternatives.empty() ? "" : ", ", alternative);
+  const bool is_used = record && autotune::is_alternative(site, record->choice);
+  std::cout << site.kind << " " << site.description << "\n  " << (is_used ? "plan: " : "default: ")
+            << choice << " of " << alternatives << "\n";
+  if (is_used) {
+    std::string from;
+    for (const std::string& part : {record->measured_on, record->driver, record->date})
+      if (!part.empty()) from += (from.empty() ? "" : ", ") + part;
+    char gain[32];
+    std::snprintf(gain, sizeof gain, "%.2fx", 1 / record->ratio());
+    std::cout << "    from " << (from.empty() ? "a plan" : from) << ": " << gain << " the default, "
+              << record->default_choice << "\n";
+  } else if (record) {
+    std::cout << "    not plan: its choice " << record->choice << " is no alternative\n";
+  } else {
+    std::cout << "    not plan: none of this site for " << target.id() << "\n";
+  }
+}
+
 int why(const WhyOptions& options) {
-  if (options.graphs.graphs.empty()) fail_input("why: GRAPH is required; see --help");
+  check_any_named(options.graphs);
   sched::Target target = target_of(options.target);
   autotune::RecordStore store =
       autotune::load_records({options.tuning.begin(), options.tuning.end()}, print_warning);
   const autotune::PlanStore plans =
       autotune::load_plans({options.tuning.begin(), options.tuning.end()}, print_warning);
   backends::CompileOptions compile;
-  compile.plan = &plans;
-  auto graphs = schedule_graphs(options.graphs, target, compile);
+  const autotune::SiteRecorder sites(plans);
+  compile.plan = &sites;
+  DimLists dims(options.graphs.dims);
+  auto graphs = schedule_graphs(options.graphs, dims, target, compile);
+  const auto own = user_tunables(options.graphs, dims, target, {});
+  dims.check_all_used();
+  for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   std::map<sched::Tier, int> counts;
   for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
     autotune::Explanation explanation = store.explain(*task.kernel_template, *task.region, target);
     ++counts[explanation.choice.tier];
-    print(task, explanation);
+    print(task.region->name(), task.key, autotune::operands_text(*task.region), explanation);
+  }
+  for (const autotune::Tunable& kernel : own) {
+    const autotune::Explanation explanation = explain(store, kernel);
+    ++counts[explanation.choice.tier];
+    print(kernel.name, kernel.key, kernel.operands, explanation);
   }
   std::string summary;
   for (const auto& [tier, count] : counts)
@@ -67,7 +119,9 @@ int why(const WhyOptions& options) {
 Command add_why(CLI::App& program) {
   auto options = std::make_shared<WhyOptions>();
   CLI::App* app = program.add_subcommand(
-      "why", "Says for each kernel of a graph which record it takes, and why no closer one");
+      "why",
+      "Says for each kernel of a graph which record it takes, and why no closer one; and for each "
+      "choice that spans kernels whether a plan made it");
   add_graph_options(*app, options->graphs);
   add_target_options(*app, options->target);
   app->add_option("--tuning", options->tuning, "folders or files of tuning records")

@@ -1,4 +1,4 @@
-// ==== add_cast_sum_div_sub [reduction] keep=2 row_threads=32 rows=8 vector=8
+// ==== add_sum_div_sub_mul [reduction] keep=2 row_threads=32 rows=8 vector=8
 // h = add(x, residual) : bf16[64, 768]
 // cast.2 = cast(h) : f32[64, 768]
 // sum.16 = sum(cast.2) : f32[64, 1]

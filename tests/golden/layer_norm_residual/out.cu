@@ -1,4 +1,4 @@
-// ==== add_cast_sum_div_sub [reduction] keep=2 row_threads=32 rows=8 vector=8
+// ==== add_sum_div_sub_mul [reduction] keep=2 row_threads=32 rows=8 vector=8
 // h = add(x, residual) : bf16[64, 768]
 // cast.2 = cast(h) : f32[64, 768]
 // sum.16 = sum(cast.2) : f32[64, 1]
@@ -16,7 +16,7 @@
 // add.14 = add(mul.12, cast.13) : f32[64, 768]
 // y = cast(add.14) : bf16[64, 768]
 
-extern "C" __global__ void __launch_bounds__(256) add_cast_sum_div_sub_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, const u16* __restrict__ b3, u16* __restrict__ b4, u16* __restrict__ b5) {
+extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, const u16* __restrict__ b3, u16* __restrict__ b4, u16* __restrict__ b5) {
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);
   i32 lane = thread & 31;

@@ -1,84 +1,838 @@
-// ==== matmul_add_gelu [contraction] block_k=16 block_m=16 block_n=32 thread_m=2 thread_n=2
+// ==== matmul_add_gelu [gemm_sm90] band=1 block_m=64 block_n=8 cluster_m=1 cluster_n=1 groups=1 pingpong=0 split_k=1 swapped=0
 // transpose.2 = transpose(w) : bf16[256, 512]
 // matmul.3 = matmul(x, transpose.2) : bf16[128, 512]
 // h = add(matmul.3, b) : bf16[128, 512]
 // y = gelu(h) : bf16[128, 512]
-#define ACC f32
-#define BLOCK_M 16
-#define BLOCK_N 32
-#define BLOCK_K 16
-#define THREAD_M 2
-#define THREAD_N 2
+#define OPERANDS 0
+#define SIZE_M 128
+#define SIZE_N 512
 #define SIZE_K 256
-#define TILES_M 8
-#define TILES_N 16
-#define A_VECTOR 8
-#define A_ALONG_K 1
-#define B_VECTOR 8
-#define B_ALONG_K 1
-#define SEGMENT 2
-#define FOLD_TILES 0
-#define WORKGROUP 128
+#define BATCHES 1
+#define SWAPPED 0
+#define BLOCK_M 64
+#define BLOCK_N 8
+#define GROUPS 1
+#define PINGPONG 0
+#define CLUSTER_M 1
+#define CLUSTER_N 1
+#define SPLIT_K 1
+#define BAND 1
+#define STAGES 12
+#define FAST_STORE 0
+#define A_LOAD 0
+#define A_MAJOR_K 1
+#define A_BUFFER b1
+#define A_RANK 2
+#define B_LOAD 0
+#define B_MAJOR_K 1
+#define B_BUFFER b0
+#define B_RANK 2
+#define WORKGROUP 256
 #define GRID 128
 #define INDEX i32
-#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) matmul_add_gelu_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3)
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(256, 1) matmul_add_gelu_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
 #define TCC_BUFFERS b0, b1, b2, b3, 
 
-static __device__ __forceinline__ void load_a(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 at, i32 k, f32 (&out_values)[8]) {
-  i32 m = at;
-  i32 kk = k;
-  f32 x0[8];
-  uint4 w0 = ((const uint4*)b1)[kk + m * 32];
-  x0[0] = tcc_bits_f32(w0.x << 16);
-  x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-  x0[2] = tcc_bits_f32(w0.y << 16);
-  x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-  x0[4] = tcc_bits_f32(w0.z << 16);
-  x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-  x0[6] = tcc_bits_f32(w0.w << 16);
-  x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
-  #pragma unroll
-  for (i32 v = 0; v < 8; ++v) {
-    out_values[v] = x0[v];
-  }
-}
-
-static __device__ __forceinline__ void load_b(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 at, i32 k, f32 (&out_values)[8]) {
-  i32 n = at;
-  i32 kk = k;
-  f32 x0[8];
-  uint4 w0 = ((const uint4*)b0)[kk + n * 32];
-  x0[0] = tcc_bits_f32(w0.x << 16);
-  x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-  x0[2] = tcc_bits_f32(w0.y << 16);
-  x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-  x0[4] = tcc_bits_f32(w0.z << 16);
-  x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-  x0[6] = tcc_bits_f32(w0.w << 16);
-  x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
-  #pragma unroll
-  for (i32 v = 0; v < 8; ++v) {
-    out_values[v] = x0[v];
-  }
-}
-
-static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[2]) {
+static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
   i32 m = row;
   i32 n = part;
-  f32 y0[2];
-  f32 x1[2];
-  u32 w0 = ((const u32*)b2)[n];
-  x1[0] = tcc_bits_f32(w0 << 16);
-  x1[1] = tcc_bits_f32(w0 & 0xffff0000u);
+  f32 y0[8];
+  f32 x1[8];
+  uint4 w0 = ((const uint4*)b2)[n];
+  x1[0] = tcc_bits_f32(w0.x << 16);
+  x1[1] = tcc_bits_f32(w0.x & 0xffff0000u);
+  x1[2] = tcc_bits_f32(w0.y << 16);
+  x1[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+  x1[4] = tcc_bits_f32(w0.z << 16);
+  x1[5] = tcc_bits_f32(w0.z & 0xffff0000u);
+  x1[6] = tcc_bits_f32(w0.w << 16);
+  x1[7] = tcc_bits_f32(w0.w & 0xffff0000u);
   #pragma unroll
-  for (i32 v = 0; v < 2; ++v) {
+  for (i32 v = 0; v < 8; ++v) {
     f32 t1 = acc[v] + x1[v];
     y0[v] = t1 * tcc_normal_cdf_f32(t1);
   }
-  ((u32*)b3)[m * 256 + n] = tcc_pack_bf16(y0[0], y0[1]);
+  ((uint4*)b3)[m * 64 + n] = make_uint4(tcc_pack_bf16(y0[0], y0[1]), tcc_pack_bf16(y0[2], y0[3]), tcc_pack_bf16(y0[4], y0[5]), tcc_pack_bf16(y0[6], y0[7]));
 }
 
-// ... backends/device/cuda/contraction.cu follows
+// Matrix products on sm_90a: out[row, col] = sum over k of A[row, k] * B[k, col], per batch.
+//
+// Persistent and warp specialised: warpgroup 0 fills a ring of STAGES tiles in shared memory, GROUPS warpgroups
+// multiply from there (wgmma, f32 accumulators in registers) and store. A tile is BLOCK_M x BLOCK_N; its k tiles are 128
+// bytes long. Cooperative groups share a tile's rows; with PINGPONG each of two groups has tiles of its own, and one
+// group's epilogue runs under the other's products.
+// CLUSTER_M x CLUSTER_N neighbouring tiles belong to a cluster, which loads their common rows and columns once
+// (multicast). Alternatively SPLIT_K workgroups of a cluster share the k of one tile; each adds up, in rank order, and
+// stores its share of the rows.
+//
+// epilogue(buffers, batch, row, part, acc) gets 8 neighbouring columns from 8 * part on, and guards itself. SWAPPED: the
+// kernel's rows are the result's columns: `row` is a column here, and the segments run along the rows.
+//
+// A_LOAD, B_LOAD: 0 tensor maps (TMA); 1 hooks load_a, load_b (index maps, prologues), by 128 threads;
+// 2 rows of k at any alignment: hooks row_a, row_b give the offsets of their first elements in A_BUFFER, B_BUFFER.
+//
+// Tensor maps, 128-byte swizzle, zeros out of bounds, dimensions (k, m, batch...) if *_MAJOR_K, else (m, k, batch...).
+// Boxes, where BLOCK is BLOCK_M (BLOCK_N for B) and SHARE is CLUSTER_N (CLUSTER_M for B):
+//   K-major    {BLOCK_K, R, 1...}: R = BLOCK / SHARE, halved if above 256; BLOCK / SHARE must be a multiple of 8
+//   MN-major   {64, 64 / SHARE, 1...}: all k of a tile in SHARE slices, as many boxes as BLOCK needs
+//
+// Results go through the hook epilogue, 8 neighbouring columns of a row at a time; or, with FAST_STORE 1 (BLOCK_N a
+// multiple of 64, SPLIT_K 1), unchanged but rounded to 16 bits (FAST_STORE_BF16 1: bf16, 0: f16) to the tensor map
+// map_out of OUT_RANK dimensions (n, m, batch...; hook batch_out if more than 2), boxes {64, 16, 1...}, 128-byte swizzle.
+//
+// Dynamic shared memory in bytes: SHARED_BYTES below.
+//   1024 + STAGES * (A + B) + GROUPS * 4 * 64 * C + 16 * STAGES + (SPLIT_K > 1 ? 64 * GROUPS : 0)
+//   A = BLOCK_M * 128; B = (B_MAJOR_K ? BLOCK_N : BLOCK_N rounded up to 64) * 128;
+//   C = the largest of 64, 32, 16, 8 that divides BLOCK_N
+// Building blocks for sm_90a: barriers in shared memory, bulk tensor copies (TMA), warpgroup matrix
+// products (wgmma), clusters. PTX by name, after the prelude alone. Addresses of shared memory are
+// 32-bit; those of this workgroup are valid in its cluster, too.
+
+// A tensor map, as the driver encodes it; a kernel's parameter, `const __grid_constant__`.
+struct alignas(64) TensorMap {
+  u64 words[16];
+};
+
+struct Uint4 {
+  u32 x, y, z, w;
+};
+
+TCC_FN u32 shared_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
+
+// The same place in the shared memory of workgroup `rank` of the cluster.
+TCC_FN u32 peer_address(u32 address, u32 rank) {
+  u32 r;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(address), "r"(rank));
+  return r;
+}
+
+TCC_FN void store_shared(u32 address, f32 a, f32 b) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b) : "memory");
+}
+TCC_FN void store_shared(u32 address, u32 a) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(a) : "memory");
+}
+TCC_FN void store_shared(u32 address, u16 a) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(a) : "memory");
+}
+TCC_FN void store_shared(u32 address, Uint4 v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+// Four floats of this workgroup's shared memory, or of a peer's.
+TCC_FN void load_shared(u32 address, f32* v) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address) : "memory");
+}
+TCC_FN void load_peer(u32 address, f32* v) {
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address) : "memory");
+}
+
+// ---- mbarrier: a phase ends when `count` arrivals and all announced bytes have come; waiting names the phase's parity.
+
+TCC_FN void barrier_init(u32 barrier, u32 count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+TCC_FN void barrier_init_done() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+TCC_FN void barrier_arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Arrives and announces bytes that bulk copies will bring in this phase.
+TCC_FN void barrier_arrive_expect(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Arrives at the barrier of a peer (peer_address): a stage has been read. Orders no stores.
+TCC_FN void barrier_arrive_peer(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// The same, and what this thread wrote or saw before is seen by those who wait with barrier_wait_cluster.
+TCC_FN void barrier_release_peer(u32 barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+TCC_FN void barrier_expect(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+TCC_FN void barrier_wait(u32 barrier, u32 parity) {
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+      "@!p bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+TCC_FN void barrier_wait_cluster(u32 barrier, u32 parity) {
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n"
+      "@!p bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+
+TCC_FN void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+TCC_FN void named_barrier_sync(i32 id, i32 threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+TCC_FN void named_barrier_arrive(i32 id, i32 threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Registers of each thread of the calling warpgroup, of the pool that the launch bounds gave the workgroup.
+template <i32 COUNT> TCC_FN void shrink_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+template <i32 COUNT> TCC_FN void grow_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+
+// Ordinary stores to shared memory before it are seen by wgmma and bulk copies that start later.
+TCC_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- TMA
+
+TCC_FN void prefetch_map(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+
+// One box of a tensor map at (x, y, z...) into shared memory; its bytes count for `barrier`. With MULTICAST, to the
+// same places in all workgroups of the cluster that `mask` names.
+template <i32 RANK, bool MULTICAST>
+TCC_FN void tma_load(u32 to, const TensorMap& map, u32 barrier, u16 mask, i32 x, i32 y, const i32 (&z)[3]) {
+#define TMA_LOAD(rank, at)                                                                                           \
+  if constexpr (RANK == rank && MULTICAST)                                                                           \
+    asm volatile("cp.async.bulk.tensor." #rank "d.shared::cluster.global.mbarrier::complete_tx::bytes"               \
+                 ".multicast::cluster [%0], [%1, " at "], [%2], %3;"                                                 \
+                 ::"r"(to), "l"(&map), "r"(barrier), "h"(mask), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2])      \
+                 : "memory");                                                                                        \
+  if constexpr (RANK == rank && !MULTICAST)                                                                          \
+    asm volatile("cp.async.bulk.tensor." #rank "d.shared::cluster.global.mbarrier::complete_tx::bytes"               \
+                 " [%0], [%1, " at "], [%2];"                                                                        \
+                 ::"r"(to), "l"(&map), "r"(barrier), "h"(mask), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2])      \
+                 : "memory");
+  TMA_LOAD(2, "{%4, %5}")
+  TMA_LOAD(3, "{%4, %5, %6}")
+  TMA_LOAD(4, "{%4, %5, %6, %7}")
+  TMA_LOAD(5, "{%4, %5, %6, %7, %8}")
+#undef TMA_LOAD
+}
+
+// One box of shared memory to a tensor map at (x, y, z...), what lies out of bounds is left out. Asynchronous: stores
+// of a thread form a group when committed; the box may be written again when at most PENDING later groups read.
+template <i32 RANK> TCC_FN void tma_store(const TensorMap& map, u32 from, i32 x, i32 y, const i32 (&z)[3]) {
+#define TMA_STORE(rank, at)                                                                                          \
+  if constexpr (RANK == rank)                                                                                        \
+    asm volatile("cp.async.bulk.tensor." #rank "d.global.shared::cta.bulk_group [%0, " at "], [%1];"                 \
+                 ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]) : "memory");
+  TMA_STORE(2, "{%2, %3}")
+  TMA_STORE(3, "{%2, %3, %4}")
+  TMA_STORE(4, "{%2, %3, %4, %5}")
+  TMA_STORE(5, "{%2, %3, %4, %5, %6}")
+#undef TMA_STORE
+}
+TCC_FN void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <i32 PENDING> TCC_FN void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory"); }
+
+// Four 8x8 matrices of 16-bit pairs in the order of wgmma's accumulators; lane l gives the address of row l % 8 of
+// matrix l / 8.
+TCC_FN void store_matrices(u32 address, u32 a, u32 b, u32 c, u32 d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+
+// ---- wgmma
+
+TCC_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TCC_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <i32 PENDING> TCC_FN void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
+
+// Describes a tile with 128-byte swizzle, 1024-byte aligned, to wgmma: the low half of a descriptor, in which 16 bytes
+// count as 1. K-major: rows of 128 bytes; MN-major: 64 elements wide, the next 64 follow after 8192 bytes. Both: eight
+// rows are 1024 bytes (the high half).
+// In a cluster an address holds the workgroup's rank above the 18 bits that a descriptor takes.
+TCC_FN u32 wgmma_tile(u32 address, bool k_major) {
+  return (address & 0x3ffff) >> 4 | u32(k_major ? 1 : 8192 >> 4) << 16;
+}
+
+// wgmma(d, a, b, accumulate): d += a b (or d = a b) for 64 rows and BLOCK_N columns; a source that defines BLOCK_N
+// expands WGMMA_FUNCTION with the instruction's shape and types. Operands of asm are numbered by position, so the
+// text depends on the number of columns: COLUMNS_n lists n / 2 accumulators by FIRST (four of them) and NEXT (four
+// more), and hands the three numbers after them to LAST.
+#define WGMMA_FUNCTION(columns, shape_and_types, modes) WGMMA_FUNCTION_(columns, shape_and_types, modes)
+#define WGMMA_FUNCTION_(columns, shape_and_types, modes)                                                             \
+  TCC_FN void wgmma(f32 (&d)[columns / 2], u32 a, u32 b, i32 accumulate) {                                           \
+    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\n" COLUMNS_##columns(WGMMA_NONE, WGMMA_NONE, WGMMA_PREPARE)                       \
+                 "wgmma.mma_async.sync.aligned.m64n" #columns shape_and_types                                        \
+                 " {" COLUMNS_##columns(WGMMA_FIRST, WGMMA_NEXT, WGMMA_INPUTS) modes ";\n}"                          \
+                 : COLUMNS_##columns(WGMMA_FIRST_OPERAND, WGMMA_NEXT_OPERAND, WGMMA_NO_INPUTS)                       \
+                 : "r"(a), "r"(b), "r"(accumulate));                                                                 \
+  }
+#define WGMMA_NONE(a, b, c, d)
+#define WGMMA_NO_INPUTS(a, b, c)
+#define WGMMA_PREPARE(a, b, c) \
+  "mov.b64 a, {%" #a ", 0x40000040};\nmov.b64 b, {%" #b ", 0x40000040};\nsetp.ne.b32 p, %" #c ", 0;\n"
+#define WGMMA_FIRST(a, b, c, d) "%" #a ", %" #b ", %" #c ", %" #d
+#define WGMMA_NEXT(a, b, c, d) ", %" #a ", %" #b ", %" #c ", %" #d
+#define WGMMA_INPUTS(a, b, c) "}, a, b, p, 1, 1"
+#define WGMMA_FIRST_OPERAND(a, b, e, f) "+f"(d[a]), "+f"(d[b]), "+f"(d[e]), "+f"(d[f])
+#define WGMMA_NEXT_OPERAND(a, b, e, f) , "+f"(d[a]), "+f"(d[b]), "+f"(d[e]), "+f"(d[f])
+#define COLUMNS_8(FIRST, NEXT, LAST) FIRST(0, 1, 2, 3) LAST(4, 5, 6)
+#define COLUMNS_16(FIRST, NEXT, LAST) COLUMNS_8(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(4, 5, 6, 7) LAST(8, 9, 10)
+#define COLUMNS_24(FIRST, NEXT, LAST) COLUMNS_16(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(8, 9, 10, 11) LAST(12, 13, 14)
+#define COLUMNS_32(FIRST, NEXT, LAST) COLUMNS_24(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(12, 13, 14, 15) LAST(16, 17, 18)
+#define COLUMNS_40(FIRST, NEXT, LAST) COLUMNS_32(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(16, 17, 18, 19) LAST(20, 21, 22)
+#define COLUMNS_48(FIRST, NEXT, LAST) COLUMNS_40(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(20, 21, 22, 23) LAST(24, 25, 26)
+#define COLUMNS_56(FIRST, NEXT, LAST) COLUMNS_48(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(24, 25, 26, 27) LAST(28, 29, 30)
+#define COLUMNS_64(FIRST, NEXT, LAST) COLUMNS_56(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(28, 29, 30, 31) LAST(32, 33, 34)
+#define COLUMNS_72(FIRST, NEXT, LAST) COLUMNS_64(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(32, 33, 34, 35) LAST(36, 37, 38)
+#define COLUMNS_80(FIRST, NEXT, LAST) COLUMNS_72(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(36, 37, 38, 39) LAST(40, 41, 42)
+#define COLUMNS_88(FIRST, NEXT, LAST) COLUMNS_80(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(40, 41, 42, 43) LAST(44, 45, 46)
+#define COLUMNS_96(FIRST, NEXT, LAST) COLUMNS_88(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(44, 45, 46, 47) LAST(48, 49, 50)
+#define COLUMNS_104(FIRST, NEXT, LAST) COLUMNS_96(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(48, 49, 50, 51) LAST(52, 53, 54)
+#define COLUMNS_112(FIRST, NEXT, LAST) COLUMNS_104(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(52, 53, 54, 55) LAST(56, 57, 58)
+#define COLUMNS_120(FIRST, NEXT, LAST) COLUMNS_112(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(56, 57, 58, 59) LAST(60, 61, 62)
+#define COLUMNS_128(FIRST, NEXT, LAST) COLUMNS_120(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(60, 61, 62, 63) LAST(64, 65, 66)
+#define COLUMNS_136(FIRST, NEXT, LAST) COLUMNS_128(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(64, 65, 66, 67) LAST(68, 69, 70)
+#define COLUMNS_144(FIRST, NEXT, LAST) COLUMNS_136(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(68, 69, 70, 71) LAST(72, 73, 74)
+#define COLUMNS_152(FIRST, NEXT, LAST) COLUMNS_144(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(72, 73, 74, 75) LAST(76, 77, 78)
+#define COLUMNS_160(FIRST, NEXT, LAST) COLUMNS_152(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(76, 77, 78, 79) LAST(80, 81, 82)
+#define COLUMNS_168(FIRST, NEXT, LAST) COLUMNS_160(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(80, 81, 82, 83) LAST(84, 85, 86)
+#define COLUMNS_176(FIRST, NEXT, LAST) COLUMNS_168(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(84, 85, 86, 87) LAST(88, 89, 90)
+#define COLUMNS_184(FIRST, NEXT, LAST) COLUMNS_176(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(88, 89, 90, 91) LAST(92, 93, 94)
+#define COLUMNS_192(FIRST, NEXT, LAST) COLUMNS_184(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(92, 93, 94, 95) LAST(96, 97, 98)
+#define COLUMNS_200(FIRST, NEXT, LAST) COLUMNS_192(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(96, 97, 98, 99) LAST(100, 101, 102)
+#define COLUMNS_208(FIRST, NEXT, LAST) COLUMNS_200(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(100, 101, 102, 103) LAST(104, 105, 106)
+#define COLUMNS_216(FIRST, NEXT, LAST) COLUMNS_208(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(104, 105, 106, 107) LAST(108, 109, 110)
+#define COLUMNS_224(FIRST, NEXT, LAST) COLUMNS_216(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(108, 109, 110, 111) LAST(112, 113, 114)
+#define COLUMNS_232(FIRST, NEXT, LAST) COLUMNS_224(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(112, 113, 114, 115) LAST(116, 117, 118)
+#define COLUMNS_240(FIRST, NEXT, LAST) COLUMNS_232(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(116, 117, 118, 119) LAST(120, 121, 122)
+#define COLUMNS_248(FIRST, NEXT, LAST) COLUMNS_240(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(120, 121, 122, 123) LAST(124, 125, 126)
+#define COLUMNS_256(FIRST, NEXT, LAST) COLUMNS_248(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(124, 125, 126, 127) LAST(128, 129, 130)
+
+#ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
+#define INDEX i32
+#define OPERANDS 0
+#define SIZE_M 4096
+#define SIZE_N 4096
+#define SIZE_K 4096
+#define BATCHES 1
+#define BLOCK_M 128
+#define BLOCK_N 256
+#define STAGES 4
+#define GROUPS 2
+#define PINGPONG 0
+#define CLUSTER_M 2
+#define CLUSTER_N 1
+#define SPLIT_K 1
+#define BAND 8
+#define SWAPPED 0
+#define A_LOAD 0
+#define B_LOAD 0
+#define A_MAJOR_K 1
+#define B_MAJOR_K 1
+#define A_RANK 2
+#define B_RANK 2
+#define FAST_STORE 0
+#define WORKGROUP 384
+#define GRID 132
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
+#define TCC_BLOCK blockIdx.x
+#define TCC_THREAD threadIdx.x
+#define TCC_BUFFERS b0,
+static __device__ __forceinline__ void epilogue(f32* b0, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
+  if (row >= SIZE_M || part * 8 >= SIZE_N) return;
+  for (i32 i = 0; i < 8; ++i) b0[row * SIZE_N + part * 8 + i] = acc[i];
+}
+#endif
+
+#if OPERANDS == 2
+#define ELEMENT f32
+#define ELEMENT_BYTES 4
+WGMMA_FUNCTION(BLOCK_N, "k8.f32.tf32.tf32", "")
+#else
+#define ELEMENT u16
+#define ELEMENT_BYTES 2
+#if OPERANDS == 0
+#define WGMMA_TYPES "k16.f32.bf16.bf16"
+#define PACK(low, high) tcc_cuda_pack_bf16(low, high)
+#else
+#define WGMMA_TYPES "k16.f32.f16.f16"
+#define PACK(low, high) tcc_cuda_pack_f16(low, high)
+#endif
+// The last two numbers transpose MN-major operands.
+#if A_MAJOR_K && B_MAJOR_K
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 0, 0")
+#elif A_MAJOR_K
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 0, 1")
+#elif B_MAJOR_K
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 0")
+#else
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
+#endif
+#endif
+
+#if FAST_STORE && FAST_STORE_BF16
+#define ROUND(low, high) tcc_cuda_pack_bf16(low, high)
+#elif FAST_STORE
+#define ROUND(low, high) tcc_cuda_pack_f16(low, high)
+#endif
+
+#define BLOCK_K (128 / ELEMENT_BYTES)
+#define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
+#define CLUSTER_SIZE (CLUSTER_M * CLUSTER_N * SPLIT_K)
+#define CLUSTERS (GRID / CLUSTER_SIZE)
+// Tiles are counted in clusters.
+#define TILES_M ((SIZE_M + BLOCK_M * CLUSTER_M - 1) / (BLOCK_M * CLUSTER_M))
+#define TILES_N ((SIZE_N + BLOCK_N * CLUSTER_N - 1) / (BLOCK_N * CLUSTER_N))
+#define TILES (TILES_M * TILES_N * BATCHES)
+#define MANUAL (A_LOAD != 0 || B_LOAD != 0)
+#define A_BYTES (BLOCK_M * 128)
+#define B_BYTES ((B_MAJOR_K ? BLOCK_N : (BLOCK_N + 63) / 64 * 64) * 128)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define TMA_BYTES ((A_LOAD == 0 ? A_BYTES : 0) + (B_LOAD == 0 ? B_BYTES : 0))
+// Rows of a group, in units of wgmma's 64.
+#define ROWS_OF_64 (BLOCK_M / 64 / (PINGPONG ? 1 : GROUPS))
+// Columns that a warp stages at once for the epilogue, and their segments of 8.
+#define CHUNK (BLOCK_N % 64 == 0 ? 64 : BLOCK_N % 32 == 0 ? 32 : BLOCK_N % 16 == 0 ? 16 : 8)
+#define SEGMENTS (CHUNK / 8)
+#define STAGING_BYTES (16 * CHUNK * 4)
+#define CONSUMER_WARPS (GROUPS * 4)
+#define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * STAGING_BYTES + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
+// Workgroups whose loads end in this one's shared memory.
+#define PEERS (CLUSTER_M + CLUSTER_N - 1)
+// 504 or 512 registers per lane of the four schedulers' warps are shared by the groups.
+#define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 104 : 24) : (MANUAL ? 56 : 32))
+#define CONSUMER_REGISTERS (GROUPS == 2 ? (MANUAL ? 200 : 240) : (MANUAL ? 152 : 160))
+
+static_assert(WORKGROUP == 128 * (1 + GROUPS) && GRID % CLUSTER_SIZE == 0, "launch");
+static_assert(!FAST_STORE || (BLOCK_N % 64 == 0 && SPLIT_K == 1), "fast store");
+static_assert(ROWS_OF_64 * BLOCK_N / 2 <= (GROUPS == 3 ? 96 : MANUAL ? 160 : 192), "accumulators fit in registers");
+static_assert(BLOCK_M % 64 == 0 && ROWS_OF_64 >= 1 && ROWS_OF_64 * 64 * (PINGPONG ? 1 : GROUPS) == BLOCK_M, "rows of the groups");
+static_assert(BLOCK_N % 8 == 0 && BLOCK_N <= 256 && SHARED_BYTES <= 232448, "tile");
+static_assert(!PINGPONG || (GROUPS == 2 && SPLIT_K == 1), "ping-pong");
+static_assert(SPLIT_K == 1 || (CLUSTER_M * CLUSTER_N == 1 && SPLIT_K <= 8 && SPLIT_K <= K_TILES), "split");
+static_assert((A_LOAD == 0 || CLUSTER_N == 1) && (B_LOAD == 0 || CLUSTER_M == 1), "only TMA shares loads");
+static_assert((A_LOAD != 2 || A_MAJOR_K) && (B_LOAD != 2 || B_MAJOR_K), "rows are along k");
+static_assert(OPERANDS != 2 || (A_MAJOR_K && B_MAJOR_K), "tf32 is K-major");
+
+extern __shared__ __align__(1024) u8 shared_memory[];
+
+// A position in the ring of stages; phase is the parity of the rounds made.
+struct Ring {
+  u32 stage = 0, phase = 0;
+  __device__ __forceinline__ void advance(u32 steps) {
+    const u32 at = stage + steps;
+    stage = at % STAGES;
+    phase ^= at / STAGES & 1;
+  }
+};
+
+// The first row and column of this workgroup in the n-th cluster of tiles. Clusters are walked in bands of BAND rows,
+// so that what runs at the same time shares rows and columns in L2.
+struct Tile {
+  i32 batch, row, col;
+};
+TCC_FN Tile tile_at(i32 n, i32 cluster_m, i32 cluster_n) {
+  const i32 in_batch = n % (TILES_M * TILES_N);
+  const i32 band_start = in_batch / (BAND * TILES_N) * BAND;
+  const i32 band_rows = TILES_M - band_start < BAND ? TILES_M - band_start : BAND;
+  const i32 in_band = in_batch % (BAND * TILES_N);
+  return {n / (TILES_M * TILES_N), ((band_start + in_band % band_rows) * CLUSTER_M + cluster_m) * BLOCK_M,
+          (in_band / band_rows * CLUSTER_N + cluster_n) * BLOCK_N};
+}
+
+#if A_LOAD == 0 || B_LOAD == 0
+// Slice `slice` of SHARE of a tile of ROWS rows (or columns) from `at` on, for all the workgroups of `mask`.
+template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE>
+TCC_FN void load_slice(u32 to, const TensorMap& map, u32 full, i32 slice, u16 mask, i32 at, i32 k, const i32 (&batch)[3]) {
+  if constexpr (MAJOR_K) {
+    constexpr i32 rows = ROWS / SHARE;
+    constexpr i32 box = rows > 256 ? rows / 2 : rows;
+    static_assert(rows % 8 == 0, "swizzled rows come in eights");
+#pragma unroll
+    for (i32 row = slice * rows; row < slice * rows + rows; row += box)
+      tma_load<RANK, (SHARE > 1)>(to + row * 128, map, full, mask, k, at + row, batch);
+  } else {
+    constexpr i32 depth = 64 / SHARE;
+#pragma unroll
+    for (i32 box = 0; box < (ROWS + 63) / 64; ++box)
+      tma_load<RANK, (SHARE > 1)>(to + box * 8192 + slice * depth * 128, map, full, mask, at + box * 64,
+                                  k + slice * depth, batch);
+  }
+}
+#endif
+
+#if A_LOAD == 1 || B_LOAD == 1
+// Where element (row, k) of a swizzled tile lies.
+template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
+  if constexpr (MAJOR_K) return row * 128 + ((k * ELEMENT_BYTES) ^ ((row & 7) << 4));
+  return row / 64 * 8192 + k * 128 + ((row % 64 * ELEMENT_BYTES) ^ ((k & 7) << 4));
+}
+
+// Fills a tile of ROWS rows by load(at, k, v), whose vectors run along k or along the rows; 128 threads.
+template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K, class Load>
+TCC_FN void fill_tile(u32 tile, i32 thread, i32 row0, i32 k0, Load load) {
+  constexpr i32 vectors = ROWS * BLOCK_K / VECTOR;
+  constexpr i32 line = (ALONG_K ? BLOCK_K : ROWS) / VECTOR;
+  constexpr i32 depth = VECTOR >= 8 ? 2 : 4;  // vectors in flight
+#pragma unroll 1
+  for (i32 first = thread; first < vectors; first += 128 * depth) {
+    f32 v[depth][VECTOR];
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      if (vectors % (128 * depth) != 0 && n >= vectors) continue;
+      if (ALONG_K)
+        load(row0 + n / line, k0 / VECTOR + n % line, v[d]);
+      else
+        load(row0 / VECTOR + n % line, k0 + n / line, v[d]);
+    }
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      if (vectors % (128 * depth) != 0 && n >= vectors) continue;
+      const i32 row = ALONG_K ? n / line : n % line * VECTOR;
+      const i32 k = ALONG_K ? n % line * VECTOR : n / line;
+#if OPERANDS == 2
+#pragma unroll
+      for (i32 i = 0; i < VECTOR; ++i)
+        store_shared(tile + tile_offset<true>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), tcc_f32_bits(v[d][i]));
+#else
+      if constexpr (ALONG_K != MAJOR_K || VECTOR == 1) {
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; ++i)
+          store_shared(tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), u16(PACK(v[d][i], 0.0f)));
+      } else if constexpr (VECTOR == 8) {
+        store_shared(tile + tile_offset<MAJOR_K>(row, k),
+                     Uint4{PACK(v[d][0], v[d][1]), PACK(v[d][2], v[d][3]), PACK(v[d][4], v[d][5]), PACK(v[d][6], v[d][7])});
+      } else {
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; i += 2)
+          store_shared(tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), PACK(v[d][i], v[d][i + 1]));
+      }
+#endif
+    }
+  }
+}
+#endif
+
+#if A_LOAD == 2 || B_LOAD == 2
+TCC_FN Uint4 load_aligned(u64 address, u64 end) {
+  Uint4 v = {0, 0, 0, 0};
+  if (address < end)
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(address));
+  return v;
+}
+
+// The 16 bytes that start `shift` bytes (even, under 16) into low and high; zeros after `valid` bytes.
+TCC_FN Uint4 realign(Uint4 low, Uint4 high, u32 shift, i32 valid) {
+  u32 w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+  for (i32 i = 0; i < 6; ++i) w[i] = shift & 8 ? w[i + 2] : w[i];
+#pragma unroll
+  for (i32 i = 0; i < 5; ++i) w[i] = shift & 4 ? w[i + 1] : w[i];
+#pragma unroll
+  for (i32 i = 0; i < 4; ++i) {
+    w[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
+    if (valid < i * 4 + 4) w[i] = valid <= i * 4 ? 0 : w[i] & 0xffff;
+  }
+  return {w[0], w[1], w[2], w[3]};
+}
+
+// Fills a K-major tile of ROWS rows from row(n), the address of a row's first element: aligned words of 16 bytes,
+// shifted. Reads nothing but the words that hold SIZE_K elements of the row; zeros after them; 128 threads.
+template <i32 ROWS, class Row> TCC_FN void fill_rows(u32 tile, i32 thread, i32 row0, i32 rows, i32 k, Row row) {
+  constexpr i32 depth = ROWS < 64 ? 1 : ROWS < 128 || GROUPS == 3 ? 4 : 8;  // pairs of words in flight
+#pragma unroll 1
+  for (i32 first = thread; first < ROWS * 8; first += 128 * depth) {
+    Uint4 low[depth], high[depth];
+    u32 shift[depth];
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      const i32 at = row0 + n / 8 < rows ? row0 + n / 8 : rows - 1;
+      const u64 start = (u64)row(at);
+      const u64 end = start + u64(SIZE_K) * ELEMENT_BYTES;
+      const u64 from = start + u64(k) * ELEMENT_BYTES + n % 8 * 16;
+      const u64 aligned = from & ~u64(15);
+      shift[d] = u32(from & 15);
+      low[d] = load_aligned(aligned, end);
+      high[d] = load_aligned(aligned + 16, shift[d] ? end : 0);
+    }
+#pragma unroll
+    for (i32 d = 0; d < depth; ++d) {
+      const i32 n = first + d * 128;
+      if (ROWS % (16 * depth) != 0 && n >= ROWS * 8) continue;
+      store_shared(tile + n / 8 * 128 + ((n % 8 * 16) ^ ((n / 8 & 7) << 4)),
+                   realign(low[d], high[d], shift[d], (SIZE_K - k) * ELEMENT_BYTES - n % 8 * 16));
+    }
+  }
+}
+#endif
+
+// Where a warp stages element (row, column) of 16 rows and CHUNK columns. Segments of 8 lie together: of a row, or with
+// SWAPPED of a column. Those that the fragments' stores and the segments' loads touch at once lie in different banks.
+TCC_FN u32 staged(i32 row, i32 column) {
+#if SWAPPED
+  return u32(column / 2 * 128 + ((column % 2 * 16 + row) ^ column / 2 % 4 * 8) * 4);
+#else
+  constexpr i32 group = SEGMENTS < 4 ? SEGMENTS : 4;
+  const i32 at = row * SEGMENTS + (column / 8 ^ (row * group / 4 & (group - 1)));
+  return u32(at * 32 + ((column % 8 ^ (at & 4)) * 4));
+#endif
+}
+// The place of a staged segment's first element.
+struct Segment {
+  i32 row, column;
+};
+TCC_FN Segment segment_at(i32 n) {
+#if SWAPPED
+  return {n % 2 * 8, n / 2};
+#else
+  return {n / SEGMENTS, n % SEGMENTS * 8};
+#endif
+}
+// A staged segment, of this workgroup or of a peer: its halves are 16 bytes each.
+template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, f32 (&v)[8]) {
+  const u32 low = staging + staged(at.row, at.column);
+  const u32 high = staging + (SWAPPED ? staged(at.row + 4, at.column) : staged(at.row, at.column + 4));
+  if constexpr (PEER) {
+    load_peer(low, v);
+    load_peer(high, v + 4);
+  } else {
+    load_shared(low, v);
+    load_shared(high, v + 4);
+  }
+}
+// Two neighbouring columns of a fragment.
+TCC_FN void stage(u32 staging, i32 row, i32 column, f32 a, f32 b) {
+#if SWAPPED
+  store_shared(staging + staged(row, column), tcc_f32_bits(a));
+  store_shared(staging + staged(row, column + 1), tcc_f32_bits(b));
+#else
+  store_shared(staging + staged(row, column), a, b);
+#endif
+}
+
+TCC_ENTRY {
+  const i32 thread = i32(TCC_THREAD);
+  const i32 rank = i32(TCC_BLOCK) % CLUSTER_SIZE;
+  const i32 cluster_m = SPLIT_K > 1 ? 0 : rank % CLUSTER_M;
+  const i32 cluster_n = SPLIT_K > 1 ? 0 : rank / CLUSTER_M;
+  const i32 first_tile = i32(TCC_BLOCK) / CLUSTER_SIZE;
+  // This workgroup's share of k, in tiles.
+  const i32 k_begin = SPLIT_K > 1 ? K_TILES * rank / SPLIT_K : 0;
+  const i32 k_end = SPLIT_K > 1 ? K_TILES * (rank + 1) / SPLIT_K : K_TILES;
+
+  const u32 stages = (shared_address(shared_memory) + 1023) & ~1023u;
+  const u32 staging = stages + STAGES * STAGE_BYTES;
+  const u32 full = staging + CONSUMER_WARPS * STAGING_BYTES;  // a stage holds its tiles
+  const u32 empty = full + 8 * STAGES;                        // all who read the stage are done
+  const u32 summands = empty + 8 * STAGES;                    // per warp: its accumulators are staged in all ranks
+  const u32 summed = summands + 8 * CONSUMER_WARPS;           // per warp: all ranks have read them
+  if (thread == 0) {
+    for (i32 s = 0; s < STAGES; ++s) {
+      barrier_init(full + 8 * s, MANUAL ? 128 : 1);
+      barrier_init(empty + 8 * s, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
+    }
+    if (SPLIT_K > 1)
+      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, SPLIT_K);
+    barrier_init_done();
+  }
+  if (CLUSTER_SIZE > 1)
+    cluster_sync();
+  else
+    __syncthreads();
+
+  Ring ring;
+  if (thread < 128) {
+    if constexpr (GROUPS > 1) shrink_registers<PRODUCER_REGISTERS>();
+#if A_LOAD == 0
+    u16 mask_a = 0;
+    for (i32 n = 0; n < CLUSTER_N; ++n) mask_a |= u16(1 << (cluster_m + n * CLUSTER_M));
+    i32 batch_of_a[3] = {0, 0, 0};
+#endif
+#if B_LOAD == 0
+    const u16 mask_b = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
+    i32 batch_of_b[3] = {0, 0, 0};
+#endif
+    for (i32 n = first_tile; (MANUAL || thread == 0) && n < TILES; n += CLUSTERS) {
+      const Tile tile = tile_at(n, cluster_m, cluster_n);
+#if A_LOAD == 0 && A_RANK > 2
+      batch_a(TCC_BUFFERS tile.batch, batch_of_a);
+#endif
+#if B_LOAD == 0 && B_RANK > 2
+      batch_b(TCC_BUFFERS tile.batch, batch_of_b);
+#endif
+#pragma unroll 1
+      for (i32 k = k_begin * BLOCK_K; k < k_end * BLOCK_K; k += BLOCK_K) {
+        const u32 tile_a = stages + ring.stage * STAGE_BYTES;
+        const u32 tile_b = tile_a + A_BYTES;
+        const u32 ready = full + 8 * ring.stage;
+        barrier_wait(empty + 8 * ring.stage, ring.phase ^ 1);
+        if (TMA_BYTES != 0 && thread == 0) {
+#if !MANUAL
+          barrier_arrive_expect(ready, TMA_BYTES);
+#else
+          barrier_expect(ready, TMA_BYTES);
+#endif
+#if A_LOAD == 0
+          load_slice<A_RANK, A_MAJOR_K, BLOCK_M, CLUSTER_N>(tile_a, map_a, ready, cluster_n, mask_a, tile.row, k, batch_of_a);
+#endif
+#if B_LOAD == 0
+          load_slice<B_RANK, B_MAJOR_K, BLOCK_N, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
+#endif
+        }
+#if A_LOAD == 1
+        fill_tile<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>(
+            tile_a, thread, tile.row, k,
+            [&](i32 at, i32 k, f32(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); });
+#elif A_LOAD == 2
+        fill_rows<BLOCK_M>(tile_a, thread, tile.row, SIZE_M, k, [&](i32 row) { return A_BUFFER + row_a(TCC_BUFFERS tile.batch, row); });
+#endif
+#if B_LOAD == 1
+        fill_tile<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>(
+            tile_b, thread, tile.col, k,
+            [&](i32 at, i32 k, f32(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); });
+#elif B_LOAD == 2
+        fill_rows<BLOCK_N>(tile_b, thread, tile.col, SIZE_N, k, [&](i32 row) { return B_BUFFER + row_b(TCC_BUFFERS tile.batch, row); });
+#endif
+        if (MANUAL) {
+          fence_async_proxy();
+          barrier_arrive(ready);
+        }
+        ring.advance(1);
+      }
+    }
+  } else {
+    if constexpr (GROUPS > 1) grow_registers<CONSUMER_REGISTERS>();
+    const i32 group = __shfl_sync(~0u, thread / 128, 0) - 1;  // tells the compiler that it is uniform
+    const i32 warp = thread / 32 - 4;
+    const i32 lane = thread % 32;
+    // Whose empty barriers wait for this workgroup: those of its row of tiles, then those of its column.
+    const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
+    const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
+    const u32 release = PEERS > 1 ? peer_address(empty, lane < PEERS ? peer : rank) : empty;
+    const u32 my_staging = staging + warp * STAGING_BYTES;
+    const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
+    u32 sums = 0;  // parity of the phases of summands and summed
+
+    u32 boxes = 0;  // which of two boxes is staged next
+
+    f32 acc[ROWS_OF_64][BLOCK_N / 2];
+    if (PINGPONG && group == 1) {
+      named_barrier_arrive(1, 256);  // group 0 begins
+      ring.advance(K_TILES);
+    }
+#pragma unroll 1
+    for (i32 n = first_tile + (PINGPONG ? group * CLUSTERS : 0); n < TILES; n += CLUSTERS * (PINGPONG ? 2 : 1)) {
+      const Tile tile = tile_at(n, cluster_m, cluster_n);
+      if (PINGPONG) named_barrier_sync(1 + group, 256);
+      u32 last = 0;  // the stage that the pending products read
+#pragma unroll 1
+      for (i32 k = k_begin; k < k_end; ++k) {
+        const u32 a = wgmma_tile(stages + ring.stage * STAGE_BYTES + my_rows, A_MAJOR_K);
+        const u32 b = wgmma_tile(stages + ring.stage * STAGE_BYTES + A_BYTES, B_MAJOR_K);
+        barrier_wait(full + 8 * ring.stage, ring.phase);
+        wgmma_fence();
+#pragma unroll
+        for (i32 step = 0; step < 4; ++step)
+#pragma unroll
+          for (i32 m = 0; m < ROWS_OF_64; ++m)
+            wgmma(acc[m], a + (step * (A_MAJOR_K ? 32 : 2048) + m * 8192 >> 4), b + (step * (B_MAJOR_K ? 32 : 2048) >> 4),
+                  step != 0 || k != k_begin);
+        wgmma_commit();
+        if (k != k_begin) {
+          wgmma_wait<1>();
+          if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
+          if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
+        }
+        last = ring.stage;
+        ring.advance(1);
+      }
+      // The other group's products may follow those that are issued.
+      if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
+      wgmma_wait<0>();
+#pragma unroll
+      for (i32 m = 0; m < ROWS_OF_64; ++m)
+#pragma unroll
+        for (i32 i = 0; i < BLOCK_N / 2; ++i) asm volatile("" : "+f"(acc[m][i])::"memory");
+      if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
+      if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
+      if (PINGPONG) ring.advance(K_TILES);
+
+      constexpr i32 chunks = BLOCK_N / CHUNK;
+      const i32 row0 = tile.row + i32(my_rows / 128) + warp % 4 * 16;
+#if FAST_STORE
+      i32 batch_of_out[3] = {0, 0, 0};
+#if OUT_RANK > 2
+      batch_out(TCC_BUFFERS tile.batch, batch_of_out);
+#endif
+#pragma unroll
+      for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
+        const u32 box = my_staging + boxes * (STAGING_BYTES / 2);
+        boxes ^= 1;
+        if (lane == 0) tma_store_wait<1>();
+        __syncwarp();
+#pragma unroll
+        for (i32 j = 0; j < SEGMENTS; j += 2) {
+          const f32* v = &acc[step / chunks][(step % chunks * SEGMENTS + j) * 4];
+          store_matrices(box + lane % 16 * 128 + (((j + lane / 16) ^ (lane & 7)) << 4), ROUND(v[0], v[1]),
+                         ROUND(v[2], v[3]), ROUND(v[4], v[5]), ROUND(v[6], v[7]));
+        }
+        fence_async_proxy();
+        __syncwarp();
+        if (lane == 0) {
+          tma_store<OUT_RANK>(map_out, box, tile.col + step % chunks * CHUNK, row0 + step / chunks * 64, batch_of_out);
+          tma_store_commit();
+        }
+      }
+#else
+      // 16 rows and CHUNK columns at a time, in a rolled loop, so that the hook is compiled once.
+#pragma unroll 1
+      for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
+        if (SPLIT_K > 1) barrier_wait_cluster(summed + 8 * warp, sums ^ 1);
+#pragma unroll
+        for (i32 s = 0; s < ROWS_OF_64 * chunks; ++s) {
+          if (s != step) continue;
+#pragma unroll
+          for (i32 j = 0; j < SEGMENTS; ++j) {
+            const f32* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
+            stage(my_staging, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
+            stage(my_staging, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
+          }
+        }
+        __syncwarp();
+        if (SPLIT_K > 1) {
+          if (lane < SPLIT_K) barrier_release_peer(peer_address(summands + 8 * warp, lane));
+          barrier_wait_cluster(summands + 8 * warp, sums);
+        }
+        constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
+#pragma unroll 1
+        for (i32 i = lane; i < share; i += 32) {
+          const Segment at = segment_at(SPLIT_K > 1 ? rank * share + i : i);
+          f32 v[8];
+          if (SPLIT_K == 1) {
+            load_segment<false>(my_staging, at, v);
+          } else {
+#pragma unroll
+            for (i32 r = 0; r < SPLIT_K; ++r) {
+              f32 w[8];
+              load_segment<true>(peer_address(my_staging, r), at, w);
+#pragma unroll
+              for (i32 c = 0; c < 8; ++c) v[c] = r == 0 ? w[c] : v[c] + w[c];
+            }
+          }
+          const i32 row = row0 + step / chunks * 64 + at.row;
+          const i32 column = tile.col + step % chunks * CHUNK + at.column;
+          if (SWAPPED)
+            epilogue(TCC_BUFFERS tile.batch, column, row / 8, v);
+          else
+            epilogue(TCC_BUFFERS tile.batch, row, column / 8, v);
+        }
+        __syncwarp();
+        if (SPLIT_K > 1) {
+          if (lane < SPLIT_K) barrier_release_peer(peer_address(summed + 8 * warp, lane));
+          sums ^= 1;
+        }
+      }
+#endif
+    }
+  }
+#if FAST_STORE
+  tma_store_wait<0>();
+#endif
+  // Nobody leaves while a peer may still use its shared memory.
+  if (CLUSTER_SIZE > 1) cluster_sync();
+}
 

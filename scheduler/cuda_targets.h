@@ -1,0 +1,20 @@
+// CUDA architectures by name, for compiling without a device.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+// "sm_80", "sm_90a": an architecture of compute capability 7.0 or later that CUDA has had, with or
+// without the "a" of its own instructions where there is one. The analytic model gets the numbers
+// of the architecture's best-known GPU; the compiler decides whether it knows the architecture.
+std::optional<Target> cuda_target(std::string_view arch);
+
+std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
+
+}  // namespace tcc::sched

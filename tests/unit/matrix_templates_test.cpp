@@ -1,0 +1,133 @@
+// The matrix-unit templates without a GPU: which regions they take, that their defaults and random
+// configs compile without spills, and how fast.
+#include <gtest/gtest.h>
+
+#include <elf.h>
+
+#include <cstring>
+#include <random>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "scheduler/template.h"
+#include "support/error.h"
+
+namespace tcc {
+namespace {
+
+std::string linear(int64_t m, int64_t n, int64_t k, bool gelu) {
+  std::string text = str("tcc: 1\nname: linear\ninputs:\n  x: {dtype: bf16, shape: [", m, ", ", k,
+                         "]}\n  w: {dtype: bf16, shape: [", n, ", ", k,
+                         "]}\nnodes:\n  - {out: y, op: linear, in: [x, w]}\n");
+  if (gelu) text += "  - {out: z, op: gelu, in: [y]}\n";
+  return text + (gelu ? "outputs: [z]\n" : "outputs: [y]\n");
+}
+
+std::string template_of(const std::string& text, const sched::Target& target) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  return backends::compile(parse_yaml_graph(text, "linear.yaml", "."), target, options)
+      .kernels.back()
+      .template_name;
+}
+
+TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
+  sched::Target target = sched::target_by_name("cuda:sm_90a");
+  EXPECT_EQ(template_of(linear(512, 512, 512, false), target), "gemm_sm90");
+  EXPECT_EQ(template_of(linear(1, 4096, 4096, false), target), "gemv");
+  EXPECT_EQ(template_of(linear(4096, 2, 4096, false), target), "gemv");
+  EXPECT_EQ(template_of(linear(512, 512, 8, false), target), "contraction") << "too little of k";
+  target.matrix_units = {"mma"};
+  EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "gemm_sm80");
+  target.matrix_units = {};
+  EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "contraction");
+  EXPECT_EQ(template_of(linear(512, 512, 512, true), sched::target_by_name("cuda:sm_80")),
+            "gemm_sm80");
+}
+
+TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  std::string text = linear(512, 512, 512, false);
+  for (size_t at; (at = text.find("bf16")) != std::string::npos;) text.replace(at, 4, "f32");
+  EXPECT_EQ(template_of(text, target), "contraction");
+  backends::CompileOptions options;
+  options.binaries = false;
+  options.matmul_precision = backends::MatmulPrecision::high;
+  EXPECT_EQ(backends::compile(parse_yaml_graph(text, "linear.yaml", "."), target, options)
+                .kernels[0]
+                .template_name,
+            "gemm_sm90");
+}
+
+// Bytes of the stack frame of a cubin's kernel, where spilled registers and indexed arrays lie:
+// what its compiler says in section .nv.info.
+int64_t frame_bytes(const std::vector<uint8_t>& cubin) {
+  auto read = [&]<class T>(size_t at, T) {
+    T value;
+    TCC_CHECK(at + sizeof value <= cubin.size(), "a cubin that ends early");
+    std::memcpy(&value, cubin.data() + at, sizeof value);
+    return value;
+  };
+  constexpr uint8_t kSized = 4, kFrameSize = 0x11;
+  const auto header = read(0, Elf64_Ehdr{});
+  auto section = [&](size_t i) {
+    return read(header.e_shoff + i * header.e_shentsize, Elf64_Shdr{});
+  };
+  const Elf64_Shdr names = section(header.e_shstrndx);
+  int64_t bytes = -1;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr info = section(i);
+    const auto* name = reinterpret_cast<const char*>(cubin.data() + names.sh_offset + info.sh_name);
+    if (std::string_view(name) != ".nv.info") continue;
+    for (size_t at = info.sh_offset; at < info.sh_offset + info.sh_size;) {
+      const auto format = read(at, uint8_t{}), attribute = read(at + 1, uint8_t{});
+      const auto size = read(at + 2, uint16_t{});
+      if (attribute == kFrameSize) bytes = std::max<int64_t>(bytes, read(at + 8, uint32_t{}));
+      at += 4 + (format == kSized ? size : 0);
+    }
+  }
+  return bytes;
+}
+
+// Random configs of the space, compiled.
+class Random : public sched::ConfigSource {
+ public:
+  explicit Random(uint64_t seed) : seed_(seed) {}
+  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
+                             const sched::Target& target) const override {
+    const sched::ConfigSpace space = kernel_template.space(region, target);
+    EXPECT_GE(space.size(), 500) << kernel_template.name();
+    std::mt19937_64 random(seed_);
+    for (;;) {
+      sched::Config config;
+      for (const sched::Parameter& p : space.parameters)
+        config.set(p.name, p.values[random() % p.values.size()]);
+      if (space.violation(config).empty()) return {config, sched::Tier::exact};
+    }
+  }
+
+ private:
+  uint64_t seed_;
+};
+
+TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
+  for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
+    const sched::Target target = sched::target_by_name(arch);
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const Random configs(seed);
+      backends::CompileOptions options;
+      options.configs = &configs;
+      const bool ragged = seed % 2 == 0;
+      const auto graph = parse_yaml_graph(
+          linear(ragged ? 301 : 512, ragged ? 777 : 1024, ragged ? 333 : 768, seed % 3 == 0),
+          "linear.yaml", ".");
+      const sched::Executable executable = backends::compile(graph, target, options);
+      for (const sched::KernelBinary& kernel : executable.kernels)
+        EXPECT_EQ(frame_bytes(kernel.code), 0)
+            << arch << " " << kernel.template_name << " " << kernel.config;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tcc
