@@ -14,6 +14,7 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "scheduler/pad_inputs.h"
 #include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
 
@@ -24,6 +25,10 @@ struct GraphStage {
   std::string_view name;
   std::function<void(std::unique_ptr<ir::Graph>&, const sched::Target&, const CompileOptions&)> run;
 };
+
+bool may_use_tf32(const CompileOptions& options) {
+  return options.matmul_precision != MatmulPrecision::highest;
+}
 
 // A pass that changes the graph in place.
 template <class Pass>
@@ -65,6 +70,10 @@ const std::vector<GraphStage>& graph_stages() {
       pass("fold-constants", [](ir::Graph& graph) { ir::fold_constants(graph); }),
       pass("dead-code", [](ir::Graph& graph) { ir::eliminate_dead_code(graph); }),
       pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
+      {"pad-inputs",
+       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
+         sched::pad_inputs(*graph, target, {options.plan, target}, may_use_tf32(options));
+       }},
   };
   return stages;
 }
@@ -90,7 +99,8 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.strict_rounding = options.strict_rounding;
-  partition.tf32 = options.matmul_precision != MatmulPrecision::highest;
+  partition.tf32 = may_use_tf32(options);
+  partition.target = &target;
   partition.plan = {options.plan, target};
   result.regions = sched::partition(*result.graph, partition);
   if (options.dump) options.dump("partition", regions_text(result.regions));

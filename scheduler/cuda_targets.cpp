@@ -52,6 +52,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_f32 = architecture.flops_f32;
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = matrix_units_of(architecture, own);
+  target.matrix_row_bytes = 16;
   return target;
 }
 

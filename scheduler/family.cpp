@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <sstream>
 #include <string_view>
 
@@ -15,16 +14,6 @@ bool is_size(std::string_view attr) {
   static constexpr std::string_view names[] = {"shape", "size",   "start", "end",   "index",
                                                "pad",   "length", "seed",  "offset"};
   return std::find(std::begin(names), std::end(names), attr) != std::end(names);
-}
-
-// Dims from outermost to innermost; those of equal stride (of one element) as they are numbered.
-std::vector<int> memory_order(const Layout& layout) {
-  std::vector<int> order(layout.strides.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return layout.strides[static_cast<size_t>(a)] > layout.strides[static_cast<size_t>(b)];
-  });
-  return order;
 }
 
 class Writer {
@@ -63,7 +52,7 @@ class Writer {
   }
 
   void order(const Layout& layout, const std::vector<int64_t>& shape) {
-    std::vector<int> dims = memory_order(layout);
+    const std::vector<int> dims = layout.order();
     if (!std::is_sorted(dims.begin(), dims.end()))
       for (int dim : dims) out_ << "," << dim;
     if (layout.strides != Layout::ordered(shape, dims).strides) out_ << ",padded";

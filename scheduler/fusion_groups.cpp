@@ -39,7 +39,7 @@ FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding)
       auto found = uses_.find(v);
       return found != uses_.end() && found->second.outputs > 0;
     });
-    bool free = node->op->kind == OpKind::view || widens_memory(*node) ||
+    bool free = (node->op->kind == OpKind::view && !is_copy(node.get())) || widens_memory(*node) ||
                 (node->op->kind == OpKind::pointwise && !node->op->expensive &&
                  std::all_of(node->inputs.begin(), node->inputs.end(),
                              [](const Value* v) { return !v || is_number(v); }));

@@ -16,6 +16,9 @@ class FusionGroups {
   FusionGroups(const ir::Graph& graph, bool strict_rounding);
   const ir::Graph& graph() const { return graph_; }
 
+  // An identity that simplification left: a pass wants its operand stored once more.
+  static bool is_copy(const ir::Node* node) { return node->op_name() == "identity"; }
+
   // Costs nothing to compute again: index maps, and expressions of no operand. Such nodes stand in
   // every region that uses them, unless they are graph outputs.
   bool is_light(const ir::Node* node) const { return light_.count(node) > 0; }

@@ -1,12 +1,13 @@
 // Layout assignment: the order of dims in memory of every value between regions, and of constants.
 //
 // Convolutions want their channels innermost (reads run along the summed channels, writes along the
-// produced ones) and their weights as a [k, out] matrix. Everything else reads through strides and
-// follows.
+// produced ones) and their weights as a [k, out] matrix. Matrix units want rows of whole vectors
+// (pad_rows.h). Everything else reads through strides and follows.
 #include <algorithm>
 #include <numeric>
 #include <set>
 
+#include "scheduler/pad_rows.h"
 #include "scheduler/region.h"
 
 namespace tcc::sched {
@@ -34,11 +35,7 @@ Layout packed_weight(const std::vector<int64_t>& shape) {
   return Layout::ordered(shape, order);
 }
 
-}  // namespace
-
-void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
-                    const PartitionOptions& options) {
-  if (!options.channels_last) return;
+void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions) {
   // Graph inputs and outputs are row-major by contract.
   std::set<const ir::Value*> fixed(graph.inputs.begin(), graph.inputs.end());
   fixed.insert(graph.outputs.begin(), graph.outputs.end());
@@ -75,6 +72,14 @@ void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
   for (Region& region : regions)
     for (auto& [value, layout] : region.layouts)
       if (auto found = chosen.find(value); found != chosen.end()) layout = found->second;
+}
+
+}  // namespace
+
+void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
+                    const PartitionOptions& options) {
+  if (options.channels_last) assign_channels_last(graph, regions);
+  if (options.target) pad_rows(graph, regions, *options.target);
 }
 
 }  // namespace tcc::sched

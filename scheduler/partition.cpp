@@ -184,13 +184,19 @@ class Partitioner {
       if (std::any_of(others.begin(), others.end(),
                       [](const Node* n) { return rereads(n) && n->op_name() != "cat"; }))
         continue;
-      if (groups_.has_contraction(into) && reads_more_than_it_makes(nodes)) continue;
+      if (groups_.has_contraction(into) && (reads_more_than_it_makes(nodes) || is_copy(g)))
+        continue;
       if (is_apart(groups_.nodes(g), others)) continue;
       nodes.insert(nodes.end(), others.begin(), others.end());
       if (!groups_.accepted(nodes)) continue;
       bool is_choice = groups_.is_reduction(into) || groups_.has_contraction(into);
       if (!is_choice || is_fused(groups_.nodes(g), others)) groups_.merge(g, into);
     }
+  }
+
+  bool is_copy(size_t group) const {
+    const auto& nodes = groups_.nodes(group);
+    return std::all_of(nodes.begin(), nodes.end(), FusionGroups::is_copy);
   }
 
   // What a matrix kernel does to its operands in any case.
@@ -214,6 +220,7 @@ class Partitioner {
   // through it: what the next kernel reads is laid out as that kernel wants it.
   void sink_views() {
     for (size_t g = 0; g < groups_.size(); ++g) {
+      if (is_copy(g)) continue;  // its result lies as its operand does
       for (bool moved = true; moved && !groups_.nodes(g).empty();) {
         moved = false;
         for (const Value* value : groups_.region(groups_.nodes(g)).outputs) {

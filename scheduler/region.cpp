@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -24,6 +26,30 @@ Layout Layout::ordered(const std::vector<int64_t>& shape, const std::vector<int>
     layout.elements *= shape[dim];
   }
   return layout;
+}
+
+Layout Layout::padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const {
+  Layout layout;
+  layout.strides.resize(shape.size());
+  layout.elements = 1;
+  const std::vector<int> dims = order();
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (std::cmp_equal(dims.size() - 1 - i, inner))
+      layout.elements = round_up(layout.elements, multiple);
+    auto dim = static_cast<size_t>(dims[i]);
+    layout.strides[dim] = layout.elements;
+    layout.elements *= shape[dim];
+  }
+  return layout;
+}
+
+std::vector<int> Layout::order() const {
+  std::vector<int> dims(strides.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  std::stable_sort(dims.begin(), dims.end(), [&](int a, int b) {
+    return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
+  });
+  return dims;
 }
 
 SymInt Layout::offset(std::span<const SymInt> index) const {

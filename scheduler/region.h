@@ -21,6 +21,11 @@ struct Layout {
   static Layout row_major(const std::vector<int64_t>& shape);
   // Dims from outermost to innermost in memory.
   static Layout ordered(const std::vector<int64_t>& shape, const std::vector<int>& order);
+  // The same order, with the rows that the `inner` innermost dims make padded to a multiple of
+  // `multiple` elements.
+  Layout padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const;
+  // Dims from outermost to innermost in memory; of equal strides, the earlier dim first.
+  std::vector<int> order() const;
   SymInt offset(std::span<const SymInt> index) const;
   friend bool operator==(const Layout&, const Layout&) = default;
 };
@@ -52,11 +57,12 @@ struct Region {
 std::string signature(const Region& region);
 
 struct PartitionOptions {
-  bool fuse = true;              // false: one region per op
-  bool strict_rounding = false;  // round after every op, as an eager framework does
-  bool tf32 = false;             // f32 products may be of tf32 operands
-  bool channels_last = true;     // layout assignment for convolutions
-  Plan plan = {};                // what is fused is a site ("fuse") where it may be a loss
+  bool fuse = true;                // false: one region per op
+  bool strict_rounding = false;    // round after every op, as an eager framework does
+  bool tf32 = false;               // f32 products may be of tf32 operands
+  bool channels_last = true;       // layout assignment for convolutions
+  const Target* target = nullptr;  // whose matrix units padded rows are for; null: none
+  Plan plan = {};                  // what is fused is a site ("fuse") where it may be a loss
 };
 
 // Cuts a decomposed, bound graph into regions in an order that keeps live bytes low; every graph

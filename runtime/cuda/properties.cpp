@@ -146,6 +146,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
       target.flops_f32 / (2 * f32_lanes_of(capability)) * matrix_flops_of(capability);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   target.matrix_units = sched::allowed_matrix_units(matrix_units_of(capability));
+  target.matrix_row_bytes = 16;
   return properties;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <numeric>
 
 #include "scheduler/templates/cost.h"
 #include "support/error.h"
@@ -52,14 +51,11 @@ std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int
 
 std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
                                        const Layout& layout) {
-  std::vector<size_t> order(shape.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return layout.strides[a] > layout.strides[b]; });
+  const std::vector<int> order = layout.order();
   std::vector<int64_t> sorted;
-  for (size_t d : order) sorted.push_back(shape[d]);
+  for (int d : order) sorted.push_back(shape[static_cast<size_t>(d)]);
   std::vector<SymInt> in_order = delinearize_ints(linear, sorted), index(shape.size());
-  for (size_t i = 0; i < order.size(); ++i) index[order[i]] = in_order[i];
+  for (size_t i = 0; i < order.size(); ++i) index[static_cast<size_t>(order[i])] = in_order[i];
   return index;
 }
 

@@ -19,7 +19,7 @@ void append(Block& block, Block more);
 
 std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape);
 
-// The index of the element that is `linear`-th in memory under `layout` (dense).
+// The index of the element that is `linear`-th in memory under `layout`, padding left out.
 std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
                                        const Layout& layout);
 

@@ -16,6 +16,22 @@ namespace {
 
 int64_t output_elements(const Region& region) { return numel(region.outputs[0]); }
 
+// How the first output lies in memory: lines of neighbouring elements. One line where it is dense.
+struct Lines {
+  int64_t count = 1, length = 1;
+  explicit Lines(const Region& region) {
+    const ir::Value* output = region.outputs[0];
+    const std::vector<int64_t> shape = const_shape(*output);
+    const Layout& layout = region.layout(output);
+    const std::vector<int> order = layout.order();
+    for (size_t i = order.size(); i-- > 0;) {
+      const auto dim = static_cast<size_t>(order[i]);
+      const bool joins = count == 1 && (shape[dim] == 1 || layout.strides[dim] == length);
+      (joins ? length : count) *= shape[dim];
+    }
+  }
+};
+
 class Pointwise : public Template {
  public:
   std::string_view name() const override { return "pointwise"; }
@@ -56,7 +72,10 @@ class Pointwise : public Template {
     int64_t vector = 16 / widest;
     if (heavy(region)) vector = 1;
     int64_t wanted = int64_t{target.compute_units} * (target.is_cpu ? 64 : 512);
-    while (vector > 1 && (n / vector < wanted || n % vector != 0)) vector /= 2;
+    // The end of each padded line is done element by element: a small part of a long one.
+    const Lines lines(region);
+    auto divides = [&] { return lines.count > 1 ? lines.length >= 16 * vector : n % vector == 0; };
+    while (vector > 1 && (n / vector < wanted || !divides())) vector /= 2;
     int64_t threads = std::min(target.is_cpu ? 64 : 256, target.max_workgroup_size);
     return {{"threads", threads}, {"vector", vector}, {"vectors", 1}};
   }
@@ -105,10 +124,10 @@ class Pointwise : public Template {
   Kernel lower(const Region& region, const Config& config, const Target&) const override {
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
-    int64_t n = output_elements(region);
+    const Lines lines(region);
     int64_t width = config["vector"], per_thread = config["vectors"], threads = config["threads"];
-    int64_t whole = n / width, tail = n % width;
-    int64_t groups = ceil_div(n, width);
+    int64_t whole = lines.length / width, tail = lines.length % width;  // of a line
+    int64_t line_groups = ceil_div(lines.length, width), groups = lines.count * line_groups;
     kernel.workgroup = static_cast<int>(threads);
     kernel.grid = std::max<int64_t>(1, ceil_div(groups, threads * per_thread));
     SymInt block = block_axis(kernel.grid), thread = thread_axis(threads);
@@ -119,21 +138,37 @@ class Pointwise : public Template {
       SymInt number = (block * per_thread + u) * threads + thread;
       std::string suffix = per_thread > 1 ? std::to_string(u) : "";
       bool exact = kernel.grid * threads * per_thread == groups;
+      SymInt line = SymInt::axis("line" + suffix, lines.count);
       SymInt at = SymInt::axis("i" + suffix, std::max<int64_t>(whole, 1));
-      Block body = {let_index(at, number)};
-      append(body, vectorize(sinks(region, inliner, at * width + lane), lane, inliner));
+      Block* into = &kernel.body;
+      SymInt in_line = number;
+      if (lines.count > 1) {
+        SymInt group = SymInt::axis("g" + suffix, groups);
+        in_line = mod(group, line_groups);
+        Block body = {let_index(group, number), let_index(line, floordiv(group, line_groups))};
+        if (!exact) {
+          kernel.body.push_back(branch(ir::index_less(number, groups), std::move(body)));
+          into = &kernel.body.back().body;
+        } else {
+          append(kernel.body, std::move(body));
+        }
+        exact = true;
+      }
+      const SymInt first = line * lines.length;
+      Block body = {let_index(at, in_line)};
+      append(body, vectorize(sinks(region, inliner, first + at * width + lane), lane, inliner));
       if (whole > 0) {
         if (exact && tail == 0)
-          append(kernel.body, body);
+          append(*into, body);
         else
-          kernel.body.push_back(branch(ir::index_less(number, whole), body));
+          into->push_back(branch(ir::index_less(in_line, whole), body));
       }
       if (tail > 0) {
         SymInt rest = SymInt::axis("t" + suffix, tail);
-        Block scalar = {
-            loop(rest, vectorize(sinks(region, inliner, whole * width + rest), 0, inliner))};
-        kernel.body.push_back(branch(
-            ir::call(ir::Fn::eq, {ir::index_value(number), ir::index_value(whole)}), scalar));
+        Block scalar = {loop(
+            rest, vectorize(sinks(region, inliner, first + whole * width + rest), 0, inliner))};
+        into->push_back(branch(
+            ir::call(ir::Fn::eq, {ir::index_value(in_line), ir::index_value(whole)}), scalar));
       }
     }
     return kernel;
