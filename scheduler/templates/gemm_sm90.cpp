@@ -105,6 +105,13 @@ bool legal_cluster(const Gemm& gemm, const Shape& s) {
   return s.split_k <= k_tiles_of(gemm);
 }
 
+// Cycles in which threads bring an operand's `rows` of a k tile: latency, or instructions.
+double load_cycles(const MatrixOperand& operand, int64_t rows) {
+  constexpr double kComputedRow = 8, kLineRow = 5;
+  if (operand.load == Load::tiles) return 0;
+  return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
+}
+
 // Seconds of one launch: rounds of tiles on all units, each as long as what it needs most. The
 // constants are fitted to about 200 configs on an H200 (docs/performance.md).
 double predict(const Gemm& gemm, const Config& config, const Target& target, double bytes,
@@ -119,7 +126,6 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
   constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
   constexpr double kHidden = 0.25;   // of the hook, by the other group's products
-  constexpr double kLoading = 0.4;   // cycles an element that threads load
   constexpr double kCluster = 0.4e-6, kLaunch = 2e-6;
   const Shape s(gemm, config);
   const double units = target.compute_units;
@@ -134,10 +140,7 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   const double cached =
       (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
       kCacheBytes;
-  // What threads load waits for memory, too.
-  const double loaded =
-      (s.side.a.load == Load::tiles ? 0 : m) + (s.side.b.load == Load::tiles ? 0 : n);
-  const double loading = kLoading * loaded * static_cast<double>(line_of(gemm));
+  const double loading = load_cycles(s.side.a, s.block_m) + load_cycles(s.side.b, s.block_n);
   const double k_tile = std::max({product, shared, cached, loading});
   const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
   const double multiply = k_tiles * k_tile;
