@@ -91,9 +91,8 @@ bool legal_groups(const Shape& s) {
 
 // Registers that are left of a thread's share for accumulators.
 bool fits_registers(const Shape& s) {
-  if (s.groups == 3 && s.computed) return false;  // too few are left to load with
-  const int64_t most = s.groups == 3 ? 80 : s.computed && s.groups == 2 ? 128 : 160;
-  return s.accumulators() <= most;
+  if (s.groups == 3) return !s.computed && s.accumulators() <= 80;
+  return s.accumulators() <= (s.groups == 1 || s.computed ? 128 : 192);
 }
 
 bool legal_cluster(const Gemm& gemm, const Shape& s) {
@@ -106,6 +105,13 @@ bool legal_cluster(const Gemm& gemm, const Shape& s) {
   return s.split_k <= k_tiles_of(gemm);
 }
 
+// Cycles in which threads bring an operand's `rows` of a k tile: latency, or instructions.
+double load_cycles(const MatrixOperand& operand, int64_t rows) {
+  constexpr double kComputedRow = 8, kLineRow = 5;
+  if (operand.load == Load::tiles) return 0;
+  return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
+}
+
 // Seconds of one launch: rounds of tiles on all units, each as long as what it needs most. The
 // constants are fitted to about 200 configs on an H200 (docs/performance.md).
 double predict(const Gemm& gemm, const Config& config, const Target& target, double bytes,
@@ -114,35 +120,35 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   constexpr double kSharedBytes = 128;  // a cycle, of shared memory
   constexpr double kUnitShare = 1.6;    // of the fair share of memory bandwidth, that a unit draws
   constexpr double kFill = 1500;        // cycles until the first tile is there
-  constexpr double kTurn = 900;         // cycles that ping-pong loses when the groups change
-  constexpr double kEpilogue = 500;     // cycles before and after its loop
-  constexpr double kSlots = 166;        // instructions of single threads, a cycle, of the hook
-  constexpr double kHidden = 0.25;      // of the hook, by the other group's products
-  constexpr double kLoading = 0.4;      // cycles an element that threads load
+  constexpr double kTurns = 1.08, kAlone = 1.4;  // as long, products of a group at a time
+  constexpr double kTurn = 900;      // cycles that ping-pong loses when the groups change
+  constexpr double kEpilogue = 500;  // cycles before and after its loop
+  constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
+  constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
+  constexpr double kHidden = 0.25;   // of the hook, by the other group's products
   constexpr double kCluster = 0.4e-6, kLaunch = 2e-6;
   const Shape s(gemm, config);
   const double units = target.compute_units;
   const double clock = target.flops_f32 / (2 * 128 * units);
   const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
   // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
-  const double product = m * n / 32;
+  const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
+  const double rounds = std::ceil(workgroups / units);
+  // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
+  const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
   const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
   const double cached =
       (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
       kCacheBytes;
-  // What threads load waits for memory, too.
-  const double loaded =
-      (s.side.a.load == Load::tiles ? 0 : m) + (s.side.b.load == Load::tiles ? 0 : n);
-  const double loading = kLoading * loaded * static_cast<double>(line_of(gemm));
+  const double loading = load_cycles(s.side.a, s.block_m) + load_cycles(s.side.b, s.block_n);
   const double k_tile = std::max({product, shared, cached, loading});
   const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
   const double multiply = k_tiles * k_tile;
   const double hook = m * n * slots / kSlots;
-  const double staged = m * n * 8 / kSharedBytes * static_cast<double>(s.split_k);
+  const double staged =
+      m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
   const double epilogue = kEpilogue + staged + hook;
   const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
-  const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
-  const double rounds = std::ceil(workgroups / units);
   const double drawn = std::min(1.0, workgroups * kUnitShare / units);
   const double working = (rounds * multiply + (rounds - 1) * between) / clock;
   return kLaunch + (s.cluster() > 1 ? kCluster : 0) + (kFill + epilogue) / clock +
@@ -198,7 +204,7 @@ class GemmSm90Template : public Template {
         {"cluster_m", {1, 2}, "tiles of a cluster that share columns"},
         {"cluster_n", {1, 2}, "tiles of a cluster that share rows"},
         {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
-        {"band", {1, 4, 8, 16}, "rows of clusters that are walked together"},
+        {"band", {1, 2, 4, 8, 16}, "rows of clusters that are walked together"},
         {"swapped", {0, 1}, "whether the tile's rows are the result's columns"},
     };
     auto holds = [gemm](auto test) {
@@ -232,7 +238,8 @@ class GemmSm90Template : public Template {
         {64, 128, 1, 0, 1, 1},  {64, 64, 1, 0, 1, 1},   {128, 32, 2, 0, 1, 1},
         {64, 32, 1, 0, 1, 1},   {128, 16, 2, 0, 1, 1},  {64, 16, 1, 0, 1, 1},
         {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},    {128, 224, 2, 0, 1, 1},
-        {128, 192, 2, 1, 2, 1}, {64, 224, 1, 0, 1, 1},
+        {128, 192, 2, 1, 2, 1}, {64, 224, 1, 0, 1, 1},  {192, 128, 3, 0, 1, 1},
+        {192, 96, 3, 0, 1, 1},
     };
     const CostModel cost = cost_model(region, target);
     const ConfigSpace legal = space(region, target);
@@ -246,7 +253,8 @@ class GemmSm90Template : public Template {
                         {"cluster_m", c.cluster_m}, {"cluster_n", c.cluster_n},
                         {"split_k", split},         {"band", 8},
                         {"swapped", swapped}};
-          if (!legal.violation(config).empty()) config.set("band", 1);
+          for (int64_t band : {4, 2, 1})
+            if (!legal.violation(config).empty()) config.set("band", band);
           if (!legal.violation(config).empty()) continue;
           const double seconds = cost(config);
           if (!best.values().empty() && seconds >= best_cost) continue;

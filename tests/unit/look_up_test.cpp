@@ -173,7 +173,7 @@ TEST_F(LookUpTest, TheMostSimilarDeviceOfTheApi) {
   a100.environment = environment_of({}, sched::target_by_name("cuda:sm_80"));
   EXPECT_EQ(tier(a100), sched::Tier::device);
   half.key.device = "cuda:sm_89";
-  half.environment.capabilities["compute_units"] /= 4;
+  half.environment.capabilities["compute_units"] /= 12;
   EXPECT_EQ(explain({a100, half}).record->key.device, "cuda:sm_80");
   half.environment.capabilities["compute_units"] = 1;
   EXPECT_EQ(tier(half), sched::Tier::analytic);

@@ -14,40 +14,52 @@
 namespace tcc {
 namespace {
 
-sched::Executable compile_case(const std::string& name) {
-  const ir::Graph graph = load_graph(testing::source_dir() / "bench/cases" / (name + ".yaml"));
+struct Case {
+  std::string graph;  // below bench/cases
+  std::map<std::string, int64_t, std::less<>> dims = {};
+};
+// The bandwidth suite's (bench/suites/bandwidth.yaml).
+const std::vector<Case> kOneLaunch = {{"pointwise"},
+                                      {"bias-gelu"},
+                                      {"softmax"},
+                                      {"softmax", {{"M", 65536}, {"N", 512}}},
+                                      {"layer-norm", {{"M", 16384}, {"N", 4096}}},
+                                      {"layer-norm", {{"M", 4096}, {"N", 768}}},
+                                      {"add-rms-norm"},
+                                      {"transpose"}};
+const std::vector<Case> kTwoLaunches = {{"sum"}, {"column-sum"}, {"cross-entropy"}};
+
+sched::Executable compile_case(const Case& c) {
+  const ir::Graph graph = load_graph(testing::source_dir() / "bench/cases" / (c.graph + ".yaml"));
   backends::CompileOptions options;
+  options.dims = c.dims;
   options.dtype = DType::bf16;
   options.binaries = false;
   return backends::compile(graph, sched::target_by_name("cuda:sm_90a"), options);
 }
 
 TEST(MemoryBound, OneLaunchAndNothingStoredBetween) {
-  for (const std::string name :
-       {"mul-add-relu", "bias-gelu", "softmax", "softmax-short", "layer-norm-4096",
-        "layer-norm-768", "add-rms-norm", "transpose"}) {
-    const sched::Executable executable = compile_case(name);
-    EXPECT_EQ(executable.launches.size(), 1u) << name;
-    EXPECT_EQ(executable.arena_bytes, 0) << name;
+  for (const Case& c : kOneLaunch) {
+    const sched::Executable executable = compile_case(c);
+    EXPECT_EQ(executable.launches.size(), 1u) << c.graph;
+    EXPECT_EQ(executable.arena_bytes, 0) << c.graph;
   }
 }
 
 // The second launch sums what the first one's workgroups, or rows, have found.
 TEST(MemoryBound, SplitReductionsAndLossesTakeTwoLaunches) {
-  for (const std::string name : {"sum-all", "column-sum", "cross-entropy"}) {
-    const sched::Executable executable = compile_case(name);
-    EXPECT_EQ(executable.launches.size(), 2u) << name;
-    EXPECT_LE(executable.arena_bytes, 2 << 20) << name;
+  for (const Case& c : kTwoLaunches) {
+    const sched::Executable executable = compile_case(c);
+    EXPECT_EQ(executable.launches.size(), 2u) << c.graph;
+    EXPECT_LE(executable.arena_bytes, 2 << 20) << c.graph;
   }
 }
 
 TEST(MemoryBound, AccessesAreSixteenBytesWide) {
-  for (const std::string name :
-       {"mul-add-relu", "bias-gelu", "softmax", "softmax-short", "layer-norm-4096",
-        "layer-norm-768", "add-rms-norm", "cross-entropy", "sum-all", "column-sum", "transpose"}) {
-    const sched::Executable executable = compile_case(name);
-    EXPECT_NE(executable.kernels[0].source.find("(const uint4*)b0"), std::string::npos) << name;
-  }
+  for (const std::vector<Case>* cases : {&kOneLaunch, &kTwoLaunches})
+    for (const Case& c : *cases)
+      EXPECT_NE(compile_case(c).kernels[0].source.find("(const uint4*)b0"), std::string::npos)
+          << c.graph;
 }
 
 // Every `step`-th legal config of the graph's template, on every software device.

@@ -124,8 +124,9 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
 #define ACCUMULATORS (ROWS_OF_64 * BLOCK_N / 2)
 // 504 (of 4 schedulers' 512) registers per lane of a warp are shared by the groups; threads that load keep loads in theirs.
 #define CONSUMER_REGISTERS                                                                                            \
-  (GROUPS == 2 ? (!MANUAL ? 240 : ACCUMULATORS <= 128 ? 176 : 200)                         \
-               : (!MANUAL ? 160 : ACCUMULATORS <= 64 ? 136 : 144))
+  (GROUPS == 1   ? 248                                                                                               \
+   : GROUPS == 2 ? (!MANUAL ? 240 : ACCUMULATORS <= 128 ? 176 : 200)                                                  \
+                 : (!MANUAL ? 160 : ACCUMULATORS <= 64 ? 136 : 144))
 #define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 504 - 2 * CONSUMER_REGISTERS : 24) : 512 - 3 * CONSUMER_REGISTERS)
 // Registers of a thread for loads in flight.
 #define FLIGHT ((GROUPS == 1 ? 136 : PRODUCER_REGISTERS) - 48)
@@ -695,27 +696,36 @@ TCC_ENTRY {
           barrier_wait_cluster(summands + 8 * warp, sums);
         }
         constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
+        // Segments that a lane handles at once, so that one's latencies pass under the other's arithmetic.
+        constexpr i32 at_once = share % 64 == 0 && ACCUMULATORS + 96 <= CONSUMER_REGISTERS ? 2 : 1;
 #pragma unroll 1
-        for (i32 i = lane; i < share; i += 32) {
-          const Segment at = segment_at(SPLIT_K > 1 ? rank * share + i : i);
-          f32 v[8];
-          if (SPLIT_K == 1) {
-            load_segment<false>(my_staging, at, v);
-          } else {
+        for (i32 i = lane; i < share; i += 32 * at_once) {
+          Segment at[at_once];
+          f32 v[at_once][8];
 #pragma unroll
-            for (i32 r = 0; r < SPLIT_K; ++r) {
-              f32 w[8];
-              load_segment<true>(peer_address(my_staging, r), at, w);
+          for (i32 n = 0; n < at_once; ++n) {
+            at[n] = segment_at((SPLIT_K > 1 ? rank * share : 0) + i + n * 32);
+            if constexpr (SPLIT_K == 1) {
+              load_segment<false>(my_staging, at[n], v[n]);
+            } else {
 #pragma unroll
-              for (i32 c = 0; c < 8; ++c) v[c] = r == 0 ? w[c] : v[c] + w[c];
+              for (i32 r = 0; r < SPLIT_K; ++r) {
+                f32 w[8];
+                load_segment<true>(peer_address(my_staging, r), at[n], w);
+#pragma unroll
+                for (i32 c = 0; c < 8; ++c) v[n][c] = r == 0 ? w[c] : v[n][c] + w[c];
+              }
             }
           }
-          const i32 row = row0 + step / chunks * 64 + at.row;
-          const i32 column = tile.col + step % chunks * CHUNK + at.column;
-          if (SWAPPED)
-            epilogue(TCC_BUFFERS tile.batch, column, row / 8, v);
-          else
-            epilogue(TCC_BUFFERS tile.batch, row, column / 8, v);
+#pragma unroll
+          for (i32 n = 0; n < at_once; ++n) {
+            const i32 row = row0 + step / chunks * 64 + at[n].row;
+            const i32 column = tile.col + step % chunks * CHUNK + at[n].column;
+            if (SWAPPED)
+              epilogue(TCC_BUFFERS tile.batch, column, row / 8, v[n]);
+            else
+              epilogue(TCC_BUFFERS tile.batch, row, column / 8, v[n]);
+          }
         }
         __syncwarp();
         if (SPLIT_K > 1) {
