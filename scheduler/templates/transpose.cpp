@@ -50,9 +50,6 @@ std::optional<Plan> plan_transpose(const Region& region) {
   Plan plan;
   plan.shape = const_shape(*region.outputs[0]);
   const Layout& layout = region.layout(region.outputs[0]);
-  for (const ir::Value* output : region.outputs)
-    if (const_shape(*output) != plan.shape || !(region.layout(output) == layout))
-      return std::nullopt;
   bool found = false;
   for (size_t d = 0; d < plan.shape.size(); ++d) {
     plan.axes.push_back(SymInt::axis("d" + std::to_string(d), plan.shape[d]));
@@ -62,6 +59,9 @@ std::optional<Plan> plan_transpose(const Region& region) {
     }
   }
   if (!found || plan.shape[plan.p] < 16) return std::nullopt;
+  for (const ir::Value* output : region.outputs)
+    if (const_shape(*output) != plan.shape || region.layout(output).strides[plan.p] != 1)
+      return std::nullopt;
   Inliner inliner(region);
   std::map<size_t, int64_t> votes;  // dim -> bytes read along it
   std::map<size_t, std::set<std::string>> loads;
@@ -251,8 +251,8 @@ class Transpose : public Template {
         kernel.body.push_back(array(entry->second, e->dtype, width * (tile / rows)));
         direct.push_back({-1, entry->second, held_at, e});
       });
-    const Layout& layout = region.layout(region.outputs[0]);
     for (size_t i = 0; i < values.size(); ++i) {
+      const ir::Value* output = region.outputs[i];
       Expr value = ir::rewrite(values[i], [&](const Expr& e) -> Expr {
         if (e->kind != ExprNode::Kind::load) return nullptr;
         if (auto found = held.find(load_key(e)); found != held.end())
@@ -261,8 +261,8 @@ class Transpose : public Template {
         if (found == tiles.end()) return nullptr;
         return ir::element(found->second, e->dtype, row_in_tile * (tile + 1) + fast + lane);
       });
-      out.push_back(
-          {region.slot_of_output(region.outputs[i]), "", layout.offset(plan.axes), value});
+      const SymInt offset = region.layout(output).offset(plan.axes);
+      out.push_back({region.slot_of_output(output), "", offset, value});
     }
     // A step of all threads: a vector along the dim `along`, in a row of the dim `other`.
     auto pass = [&](size_t along, const SymInt& base_along, size_t other, const SymInt& base_other,
