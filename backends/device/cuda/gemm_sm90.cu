@@ -405,7 +405,7 @@ using ComputedB = Computed<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>;
 #endif
 #if A_LOAD == 1 || B_LOAD == 1
 // Tiles of k that are computed at once, to have more loads in flight.
-constexpr i32 tiles_ahead() {
+TCC_FN constexpr i32 tiles_ahead() {
   if (A_LOAD == 2 || B_LOAD == 2 || ROUNDS_A > 1 || ROUNDS_B > 1) return 1;
   const i32 most = (FLIGHT < 64 ? FLIGHT : 64) / (WORDS_A + WORDS_B);
   return most < 1 ? 1 : most < 4 ? most : 4;
@@ -419,7 +419,7 @@ constexpr i32 AHEAD = 1;
 constexpr i32 UNITS_A = A_LOAD == 2 ? Rows<BLOCK_M>::units : 0;
 constexpr i32 UNITS = UNITS_A + (B_LOAD == 2 ? Rows<BLOCK_N>::units : 0);
 // Units of rows in flight: a divisor of a stage's, so that each has its registers.
-constexpr i32 units_in_flight() {
+TCC_FN constexpr i32 units_in_flight() {
   const i32 most = (FLIGHT - (A_LOAD == 1 || B_LOAD == 1 ? COMPUTED_FLIGHT : 0)) / 8;
   for (i32 n = UNITS; n > 1; --n)
     if (UNITS % n == 0 && n <= most) return n;
