@@ -128,7 +128,7 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
    : GROUPS == 2 ? (!MANUAL ? 240 : ACCUMULATORS <= 128 ? 176 : 200)                                                  \
                  : (!MANUAL ? 160 : ACCUMULATORS <= 64 ? 136 : 144))
 #define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 504 - 2 * CONSUMER_REGISTERS : 24) : 512 - 3 * CONSUMER_REGISTERS)
-// Registers of a thread for loads in flight.
+// Registers of a thread for loads in flight, and those of them for each operand that is computed.
 #define FLIGHT ((GROUPS == 1 ? 136 : PRODUCER_REGISTERS) - 48)
 #define COMPUTED_FLIGHT ((FLIGHT < 64 ? FLIGHT : 64) / (A_LOAD == 1 && B_LOAD == 1 ? 2 : 1))
 
@@ -262,7 +262,8 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
 #if A_LOAD == 2 || B_LOAD == 2
 // Overwrites `value` if `wanted`.
 TCC_FN void load_word(u32& value, u64 address, bool wanted) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}" : "+r"(value) : "l"(address), "r"(i32(wanted)));
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}"
+               : "+r"(value) : "l"(address), "r"(i32(wanted)));
 }
 
 // Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
