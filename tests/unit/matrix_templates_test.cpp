@@ -129,5 +129,24 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   }
 }
 
+// Operands that threads load: rows of odd lengths, and a convolution's patches.
+TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
+  const std::string convolution =
+      "tcc: 1\nname: conv\ninputs: {x: {dtype: bf16, shape: [2, 64, 28, 28]}}\n"
+      "weights: {w: {dtype: bf16, shape: [128, 64, 3, 3], init: {normal: 0.02}}}\n"
+      "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1}]\noutputs: [y]\n";
+  const std::pair<std::string, std::string> cases[] = {{linear(33, 64, 1023, true), "_LOAD 2\n"},
+                                                       {convolution, "_LOAD 1\n"}};
+  for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"})
+    for (const auto& [text, load] : cases) {
+      const sched::Executable executable =
+          backends::compile(parse_yaml_graph(text, "g.yaml", "."), sched::target_by_name(arch));
+      const sched::KernelBinary& kernel = executable.kernels.back();
+      EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
+      EXPECT_NE(kernel.source.find(load), std::string::npos) << arch << "\n" << text;
+      EXPECT_EQ(frame_bytes(kernel.code), 0) << arch << " " << kernel.config;
+    }
+}
+
 }  // namespace
 }  // namespace tcc

@@ -128,7 +128,7 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
    : GROUPS == 2 ? (!MANUAL ? 240 : ACCUMULATORS <= 128 ? 176 : 200)                                                  \
                  : (!MANUAL ? 160 : ACCUMULATORS <= 64 ? 136 : 144))
 #define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 504 - 2 * CONSUMER_REGISTERS : 24) : 512 - 3 * CONSUMER_REGISTERS)
-// Registers of a thread for loads in flight.
+// Registers of a thread for loads in flight, and those of them for each operand that is computed.
 #define FLIGHT ((GROUPS == 1 ? 136 : PRODUCER_REGISTERS) - 48)
 #define COMPUTED_FLIGHT ((FLIGHT < 64 ? FLIGHT : 64) / (A_LOAD == 1 && B_LOAD == 1 ? 2 : 1))
 
@@ -262,7 +262,8 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
 #if A_LOAD == 2 || B_LOAD == 2
 // Overwrites `value` if `wanted`.
 TCC_FN void load_word(u32& value, u64 address, bool wanted) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}" : "+r"(value) : "l"(address), "r"(i32(wanted)));
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}"
+               : "+r"(value) : "l"(address), "r"(i32(wanted)));
 }
 
 // Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
@@ -405,7 +406,7 @@ using ComputedB = Computed<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>;
 #endif
 #if A_LOAD == 1 || B_LOAD == 1
 // Tiles of k that are computed at once, to have more loads in flight.
-constexpr i32 tiles_ahead() {
+TCC_FN constexpr i32 tiles_ahead() {
   if (A_LOAD == 2 || B_LOAD == 2 || ROUNDS_A > 1 || ROUNDS_B > 1) return 1;
   const i32 most = (FLIGHT < 64 ? FLIGHT : 64) / (WORDS_A + WORDS_B);
   return most < 1 ? 1 : most < 4 ? most : 4;
@@ -419,7 +420,7 @@ constexpr i32 AHEAD = 1;
 constexpr i32 UNITS_A = A_LOAD == 2 ? Rows<BLOCK_M>::units : 0;
 constexpr i32 UNITS = UNITS_A + (B_LOAD == 2 ? Rows<BLOCK_N>::units : 0);
 // Units of rows in flight: a divisor of a stage's, so that each has its registers.
-constexpr i32 units_in_flight() {
+TCC_FN constexpr i32 units_in_flight() {
   const i32 most = (FLIGHT - (A_LOAD == 1 || B_LOAD == 1 ? COMPUTED_FLIGHT : 0)) / 8;
   for (i32 n = UNITS; n > 1; --n)
     if (UNITS % n == 0 && n <= most) return n;
