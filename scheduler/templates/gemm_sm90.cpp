@@ -105,11 +105,15 @@ bool legal_cluster(const Gemm& gemm, const Shape& s) {
   return s.split_k <= k_tiles_of(gemm);
 }
 
-// Cycles in which threads bring an operand's `rows` of a k tile: latency, or instructions.
-double load_cycles(const MatrixOperand& operand, int64_t rows) {
-  constexpr double kComputedRow = 8, kLineRow = 5;
-  if (operand.load == Load::tiles) return 0;
-  return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
+// Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
+double load_cycles(const Shape& s) {
+  constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4;
+  auto of_rows = [](const MatrixOperand& operand, int64_t rows) {
+    if (operand.load == Load::tiles) return 0.0;
+    return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
+  };
+  const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
+  return rows > 0 ? kLatency + rows : 0;
 }
 
 // Seconds of one launch: rounds of tiles on all units, each as long as what it needs most. The
@@ -140,7 +144,7 @@ double predict(const Gemm& gemm, const Config& config, const Target& target, dou
   const double cached =
       (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
       kCacheBytes;
-  const double loading = load_cycles(s.side.a, s.block_m) + load_cycles(s.side.b, s.block_n);
+  const double loading = load_cycles(s);
   const double k_tile = std::max({product, shared, cached, loading});
   const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
   const double multiply = k_tiles * k_tile;

@@ -122,21 +122,29 @@ class GemvTemplate : public Template {
     return space;
   }
 
+  // Many threads with few columns each keep the most loads in flight; more rows share what is
+  // loaded over more columns.
   Config default_config(const Region& region, const Target& target) const override {
     const Gemv gemv = *plan_gemv(region, target);
-    const CostModel cost = cost_model(region, target);
-    Config best;
-    double best_cost = 0;
-    space(region, target).enumerate([&](const Config& config) {
-      const double seconds = cost(config);
-      if (best.values().empty() || seconds < best_cost) {
-        best = config;
-        best_cost = seconds;
-      }
-      return true;
+    const ConfigSpace legal = space(region, target);
+    const bool major_k = gemv.b.major_k;
+    const int64_t columns = !major_k ? gemv.vector : gemv.m() == 1 ? 1 : gemv.m() == 2 ? 2 : 8;
+    const int64_t k_unit = major_k ? gemv.vector : gemv.m() <= 2 ? 8 : 4;
+    for (int64_t warps_k = major_k ? (columns == 8 ? 4 : 8) : 16; warps_k >= 1; warps_k /= 2)
+      for (int64_t warps_n : {1, 2})
+        for (int64_t unroll : {major_k && columns < 8 ? 2 : 1, 1}) {
+          const Config config{{"columns", columns}, {"lanes_n", major_k ? 1 : 4},
+                              {"warps_n", warps_n}, {"warps_k", warps_k},
+                              {"k_unit", k_unit},   {"unroll", unroll}};
+          if (legal.violation(config).empty()) return config;
+        }
+    Config first;
+    legal.enumerate([&](const Config& config) {
+      first = config;
+      return false;
     });
-    TCC_CHECK(!best.values().empty(), "no legal config on ", target.id());
-    return best;
+    TCC_CHECK(!first.values().empty(), "no legal config on ", target.id());
+    return first;
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {

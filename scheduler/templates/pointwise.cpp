@@ -77,18 +77,19 @@ class Pointwise : public Template {
     auto divides = [&] { return lines.count > 1 ? lines.length >= 16 * vector : n % vector == 0; };
     while (vector > 1 && (n / vector < wanted || !divides())) vector /= 2;
     int64_t threads = std::min(target.is_cpu ? 64 : 256, target.max_workgroup_size);
-    return {{"threads", threads}, {"vector", vector}, {"vectors", 1}};
+    // Arithmetic between the loads and the stores: one vector's runs while another's loads wait.
+    constexpr double kMuchArithmetic = 16;
+    const bool overlap = !target.is_cpu && vector == 16 / widest && n / (2 * vector) >= wanted &&
+                         work_of(region).arithmetic >= kMuchArithmetic;
+    if (overlap) threads = std::min(threads, int64_t{128});
+    return {{"threads", threads}, {"vector", vector}, {"vectors", overlap ? 2 : 1}};
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
     const int64_t n = output_elements(region);
-    Inliner inliner(region);
-    const SymInt at = SymInt::axis("at", std::max<int64_t>(n, 1));
-    std::vector<Expr> values;
     double stored_bytes = 0;  // of one element of each output
-    for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
     for (const ir::Value* output : region.outputs) stored_bytes += size_bytes(output->dtype());
-    const ElementWork work = element_work(values, at);
+    const ElementWork work = work_of(region);
     const double outputs = static_cast<double>(region.outputs.size());
     const double bytes = region_bytes(region);
     return [=](const Config& c) {
@@ -177,6 +178,14 @@ class Pointwise : public Template {
  private:
   // A thread's element costs a loop or a long computation: one element per thread keeps the device
   // busy.
+  static ElementWork work_of(const Region& region) {
+    Inliner inliner(region);
+    const SymInt at = SymInt::axis("at", std::max<int64_t>(output_elements(region), 1));
+    std::vector<Expr> values;
+    for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
+    return element_work(values, at);
+  }
+
   static bool heavy(const Region& region) {
     return std::any_of(region.nodes.begin(), region.nodes.end(), [](const ir::Node* node) {
       return node->op->expensive || node->op->kind == ir::OpKind::reduce ||

@@ -22,6 +22,8 @@ using ir::ReduceKind;
 constexpr int64_t kMaxCached = 64;
 // The same, with what is loaded early.
 constexpr int64_t kMaxEarly = 96;
+// Up to so many, loading early wins by default; beyond, it costs workgroups that run side by side.
+constexpr int64_t kFewEarly = 72;
 
 int64_t per_thread(const ReductionPlan& plan, const Config& config) {
   const int64_t columns = plan.inner ? config["vector"] : 1;
@@ -173,7 +175,7 @@ class Reduction : public Template {
     if (!one_pass && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) {
       config.set("keep", 1);
       const int64_t late = target.is_cpu ? 0 : late_loads(region, plan);
-      if (late > 0 && per_thread(plan, config) * (1 + late) <= kMaxEarly) config.set("keep", 2);
+      if (late > 0 && per_thread(plan, config) * (1 + late) <= kFewEarly) config.set("keep", 2);
     }
     return config;
   }

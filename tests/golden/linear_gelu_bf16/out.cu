@@ -1,4 +1,4 @@
-// ==== matmul_add_gelu [gemm_sm90] band=1 block_m=64 block_n=8 cluster_m=1 cluster_n=1 groups=1 pingpong=0 split_k=1 swapped=0
+// ==== matmul_add_gelu [gemm_sm90] band=2 block_m=64 block_n=8 cluster_m=1 cluster_n=1 groups=1 pingpong=0 split_k=1 swapped=0
 // transpose.2 = transpose(w) : bf16[256, 512]
 // matmul.3 = matmul(x, transpose.2) : bf16[128, 512]
 // h = add(matmul.3, b) : bf16[128, 512]
@@ -16,7 +16,7 @@
 #define CLUSTER_M 1
 #define CLUSTER_N 1
 #define SPLIT_K 1
-#define BAND 1
+#define BAND 2
 #define STAGES 12
 #define FAST_STORE 0
 #define A_LOAD 0
@@ -71,7 +71,8 @@ static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, cons
 // kernel's rows are the result's columns: `row` is a column here, and the segments run along the rows.
 //
 // A_LOAD, B_LOAD: 0 tensor maps (TMA); 1 hooks load_a, load_b (index maps, prologues), by 128 threads;
-// 2 rows of k at any alignment: hooks row_a, row_b give the offsets of their first elements in A_BUFFER, B_BUFFER.
+// 2 rows of k at any alignment, equally spaced: hooks row_a, row_b give the offsets of their first elements in A_BUFFER,
+// B_BUFFER. Words of 4 bytes are read whole.
 //
 // Tensor maps, 128-byte swizzle, zeros out of bounds, dimensions (k, m, batch...) if *_MAJOR_K, else (m, k, batch...).
 // Boxes, where BLOCK is BLOCK_M (BLOCK_N for B) and SHARE is CLUSTER_N (CLUSTER_M for B):
@@ -390,9 +391,16 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
 #define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * STAGING_BYTES + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
 // Workgroups whose loads end in this one's shared memory.
 #define PEERS (CLUSTER_M + CLUSTER_N - 1)
-// 504 or 512 registers per lane of the four schedulers' warps are shared by the groups.
-#define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 104 : 24) : (MANUAL ? 56 : 32))
-#define CONSUMER_REGISTERS (GROUPS == 2 ? (MANUAL ? 200 : 240) : (MANUAL ? 152 : 160))
+#define ACCUMULATORS (ROWS_OF_64 * BLOCK_N / 2)
+// 504 (of 4 schedulers' 512) registers per lane of a warp are shared by the groups; threads that load keep loads in theirs.
+#define CONSUMER_REGISTERS                                                                                            \
+  (GROUPS == 1   ? 248                                                                                               \
+   : GROUPS == 2 ? (!MANUAL ? 240 : ACCUMULATORS <= 128 ? 176 : 200)                                                  \
+                 : (!MANUAL ? 160 : ACCUMULATORS <= 64 ? 136 : 144))
+#define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 504 - 2 * CONSUMER_REGISTERS : 24) : 512 - 3 * CONSUMER_REGISTERS)
+// Registers of a thread for loads in flight, and those of them for each operand that is computed.
+#define FLIGHT ((GROUPS == 1 ? 136 : PRODUCER_REGISTERS) - 48)
+#define COMPUTED_FLIGHT ((FLIGHT < 64 ? FLIGHT : 64) / (A_LOAD == 1 && B_LOAD == 1 ? 2 : 1))
 
 static_assert(WORKGROUP == 128 * (1 + GROUPS) && GRID % CLUSTER_SIZE == 0, "launch");
 static_assert(!FAST_STORE || (BLOCK_N % 64 == 0 && SPLIT_K == 1), "fast store");
@@ -459,105 +467,151 @@ template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
   return row / 64 * 8192 + k * 128 + ((row % 64 * ELEMENT_BYTES) ^ ((k & 7) << 4));
 }
 
-// Fills a tile of ROWS rows by load(at, k, v), whose vectors run along k or along the rows; 128 threads.
-template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K, class Load>
-TCC_FN void fill_tile(u32 tile, i32 thread, i32 row0, i32 k0, Load load) {
-  constexpr i32 vectors = ROWS * BLOCK_K / VECTOR;
-  constexpr i32 line = (ALONG_K ? BLOCK_K : ROWS) / VECTOR;
-  constexpr i32 depth = VECTOR >= 8 ? 2 : 4;  // vectors in flight
-#pragma unroll 1
-  for (i32 first = thread; first < vectors; first += 128 * depth) {
-    f32 v[depth][VECTOR];
+// A thread's vectors of a tile of ROWS rows, by load(at, k, v), whose vectors run along k or along the rows: packed as
+// wgmma reads them, then stored. Tiles of more vectors than fit in a thread's registers take several rounds.
+template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
+  static constexpr i32 vectors = ROWS * BLOCK_K / VECTOR;
+  static constexpr i32 line = (ALONG_K ? BLOCK_K : ROWS) / VECTOR;
+  static constexpr i32 words = OPERANDS == 2 ? VECTOR : (VECTOR + 1) / 2;
+  static constexpr i32 of_thread = (vectors + 127) / 128;
+  // Registers of a vector in flight: short ones are of f32, or of single elements.
+  static constexpr i32 load_words = VECTOR < 8 ? VECTOR : words;
+  static constexpr i32 most = COMPUTED_FLIGHT / load_words < 16 ? COMPUTED_FLIGHT / load_words : 16;
+  static constexpr i32 at_once = of_thread < most ? of_thread : most;
+  static constexpr i32 rounds = (of_thread + at_once - 1) / at_once;
+  u32 packed[at_once][words];
+
+  // Every thread has a vector in every place, or only some in the last ones.
+  __device__ __forceinline__ static bool holds(i32 n) { return vectors % (128 * at_once) == 0 || n < vectors; }
+
+  template <class Load> __device__ __forceinline__ void fetch(i32 round, i32 thread, i32 row0, i32 k0, Load load) {
 #pragma unroll
-    for (i32 d = 0; d < depth; ++d) {
-      const i32 n = first + d * 128;
-      if (vectors % (128 * depth) != 0 && n >= vectors) continue;
+    for (i32 d = 0; d < at_once; ++d) {
+      const i32 n = (round * at_once + d) * 128 + thread;
+      if (!holds(n)) continue;
+      f32 v[VECTOR];
       if (ALONG_K)
-        load(row0 + n / line, k0 / VECTOR + n % line, v[d]);
+        load(row0 + n / line, k0 / VECTOR + n % line, v);
       else
-        load(row0 / VECTOR + n % line, k0 + n / line, v[d]);
-    }
+        load(row0 / VECTOR + n % line, k0 + n / line, v);
 #pragma unroll
-    for (i32 d = 0; d < depth; ++d) {
-      const i32 n = first + d * 128;
-      if (vectors % (128 * depth) != 0 && n >= vectors) continue;
-      const i32 row = ALONG_K ? n / line : n % line * VECTOR;
-      const i32 k = ALONG_K ? n % line * VECTOR : n / line;
+      for (i32 i = 0; i < words; ++i)
 #if OPERANDS == 2
-#pragma unroll
-      for (i32 i = 0; i < VECTOR; ++i)
-        store_shared(tile + tile_offset<true>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), tcc_f32_bits(v[d][i]));
+        packed[d][i] = tcc_f32_bits(v[i]);
 #else
-      if constexpr (ALONG_K != MAJOR_K || VECTOR == 1) {
-#pragma unroll
-        for (i32 i = 0; i < VECTOR; ++i)
-          store_shared(tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), u16(PACK(v[d][i], 0.0f)));
-      } else if constexpr (VECTOR == 8) {
-        store_shared(tile + tile_offset<MAJOR_K>(row, k),
-                     Uint4{PACK(v[d][0], v[d][1]), PACK(v[d][2], v[d][3]), PACK(v[d][4], v[d][5]), PACK(v[d][6], v[d][7])});
-      } else {
-#pragma unroll
-        for (i32 i = 0; i < VECTOR; i += 2)
-          store_shared(tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k), PACK(v[d][i], v[d][i + 1]));
-      }
+        packed[d][i] = VECTOR == 1 ? PACK(v[0], 0.0f) : PACK(v[2 * i], v[2 * i + 1]);
 #endif
     }
   }
-}
+
+  __device__ __forceinline__ void store(i32 round, i32 thread, u32 tile) const {
+#pragma unroll
+    for (i32 d = 0; d < at_once; ++d) {
+      const i32 n = (round * at_once + d) * 128 + thread;
+      if (!holds(n)) continue;
+      const i32 row = ALONG_K ? n / line : n % line * VECTOR;
+      const i32 k = ALONG_K ? n % line * VECTOR : n / line;
+      auto at = [&](i32 i) { return tile + tile_offset<MAJOR_K>(ALONG_K ? row : row + i, ALONG_K ? k + i : k); };
+      const u32(&w)[words] = packed[d];
+      constexpr i32 per_word = ELEMENT_BYTES == 4 || VECTOR == 1 ? 1 : 2;
+      if constexpr (ALONG_K == MAJOR_K && words % 4 == 0) {
+#pragma unroll
+        for (i32 i = 0; i < words; i += 4) store_shared(at(i * per_word), Uint4{w[i], w[i + 1], w[i + 2], w[i + 3]});
+      } else if constexpr (ELEMENT_BYTES == 4 || (ALONG_K == MAJOR_K && VECTOR > 1)) {
+#pragma unroll
+        for (i32 i = 0; i < words; ++i) store_shared(at(i * per_word), w[i]);
+      } else {
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; ++i) store_shared(at(i), u16(i % 2 ? w[i / 2] >> 16 : w[i / 2]));
+      }
+    }
+  }
+};
 #endif
 
 #if A_LOAD == 2 || B_LOAD == 2
-TCC_FN Uint4 load_aligned(u64 address, u64 end) {
-  Uint4 v = {0, 0, 0, 0};
-  if (address < end)
-    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(address));
-  return v;
+// Overwrites `value` if `wanted`.
+TCC_FN void load_word(u32& value, u64 address, bool wanted) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}"
+               : "+r"(value) : "l"(address), "r"(i32(wanted)));
 }
 
-// The 16 bytes that start `shift` bytes (even, under 16) into low and high; zeros after `valid` bytes.
-TCC_FN Uint4 realign(Uint4 low, Uint4 high, u32 shift, i32 valid) {
-  u32 w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-  for (i32 i = 0; i < 6; ++i) w[i] = shift & 8 ? w[i + 2] : w[i];
-#pragma unroll
-  for (i32 i = 0; i < 5; ++i) w[i] = shift & 4 ? w[i + 1] : w[i];
-#pragma unroll
-  for (i32 i = 0; i < 4; ++i) {
-    w[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
-    if (valid < i * 4 + 4) w[i] = valid <= i * 4 ? 0 : w[i] & 0xffff;
-  }
-  return {w[0], w[1], w[2], w[3]};
-}
+// Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
+// the rows' SIZE_K elements; zeros after them. A lane has a word of a row; rows that begin in the middle of a word are
+// stored by halves, and take half a word more (tails). Four warps have 8 rows each of 32 (a unit). The places of rows n
+// and n + 2 in their words are the same.
+template <i32 ROWS> struct Rows {
+  static constexpr i32 units = (ROWS + 31) / 32;
+  u64 words[2];  // this lane's of the warp's first two rows, at k = 0
+  u64 tail;      // the last word of this lane's row of a tail
+  u32 shift[2];  // bytes of those rows' words that precede them
+  u32 tail_shift;
+  i32 rows;  // left from the warp's first on
+  i32 stride, lane, warp;
+  u32 tails[(units + 3) / 4] = {};
 
-// Fills a K-major tile of ROWS rows from row(n), the address of a row's first element: aligned words of 16 bytes,
-// shifted. Reads nothing but the words that hold SIZE_K elements of the row; zeros after them; 128 threads.
-template <i32 ROWS, class Row> TCC_FN void fill_rows(u32 tile, i32 thread, i32 row0, i32 rows, i32 k, Row row) {
-  constexpr i32 depth = ROWS < 64 ? 1 : ROWS < 128 || GROUPS == 3 ? 4 : 8;  // pairs of words in flight
-#pragma unroll 1
-  for (i32 first = thread; first < ROWS * 8; first += 128 * depth) {
-    Uint4 low[depth], high[depth];
-    u32 shift[depth];
+  // `first`: where the tile begins; `left` rows of the operand, `row_bytes` apart, are left from there on.
+  __device__ __forceinline__ void start(const ELEMENT* first, i32 row_bytes, i32 left, i32 thread) {
+    stride = row_bytes;
+    lane = thread % 32;
+    warp = thread / 32;
+    rows = (left < ROWS ? left : ROWS) - warp * 8;
+    const u64 at = (u64)first + i64(warp * 8) * stride;
 #pragma unroll
-    for (i32 d = 0; d < depth; ++d) {
-      const i32 n = first + d * 128;
-      const i32 at = row0 + n / 8 < rows ? row0 + n / 8 : rows - 1;
-      const u64 start = (u64)row(at);
-      const u64 end = start + u64(SIZE_K) * ELEMENT_BYTES;
-      const u64 from = start + u64(k) * ELEMENT_BYTES + n % 8 * 16;
-      const u64 aligned = from & ~u64(15);
-      shift[d] = u32(from & 15);
-      low[d] = load_aligned(aligned, end);
-      high[d] = load_aligned(aligned + 16, shift[d] ? end : 0);
+    for (i32 p = 0; p < 2; ++p) {
+      shift[p] = u32(at + i64(p) * stride) & 3;
+      words[p] = at + i64(p) * stride - shift[p] + lane * 4;
     }
+    tail_shift = lane % 2 ? shift[1] : shift[0];
+    tail = at + i64(lane / 8 * 32 + lane % 8) * stride - tail_shift + 128;
+  }
+
+  __device__ __forceinline__ void load(i32 unit, i32 k, u32 (&w)[8]) const {
+    const i32 valid = (SIZE_K - k) * ELEMENT_BYTES;
 #pragma unroll
-    for (i32 d = 0; d < depth; ++d) {
-      const i32 n = first + d * 128;
-      if (ROWS % (16 * depth) != 0 && n >= ROWS * 8) continue;
-      store_shared(tile + n / 8 * 128 + ((n % 8 * 16) ^ ((n / 8 & 7) << 4)),
-                   realign(low[d], high[d], shift[d], (SIZE_K - k) * ELEMENT_BYTES - n % 8 * 16));
+    for (i32 i = 0; i < 8; ++i)
+      load_word(w[i], words[i % 2] + i64(unit * 32 + i / 2 * 2) * stride + i64(k) * ELEMENT_BYTES,
+                unit * 32 + i < rows && lane * 4 - i32(shift[i % 2]) < valid);
+  }
+
+  __device__ __forceinline__ void store(i32 unit, i32 k, const u32 (&w)[8], u32 tile) const {
+    if (ROWS % 32 != 0 && unit * 32 + warp * 8 >= ROWS) return;
+    const i32 valid = (SIZE_K - k) * ELEMENT_BYTES;
+    const u32 to = tile + unit * 4096 + warp * 1024 + lane * 4;  // row i is at to ^ i * 144: 128 bytes on, and swizzled
+#pragma unroll
+    for (i32 p = 0; p < 2; ++p) {
+      const i32 byte = lane * 4 - i32(shift[p]);
+      const u32 mask = (byte < valid ? 0xffff : 0) | (byte + 2 < valid ? 0xffff0000 : 0);
+      if (ELEMENT_BYTES == 4 || shift[p] == 0) {
+#pragma unroll
+        for (i32 i = p; i < 8; i += 2) store_shared(to ^ i * 144, w[i] & mask);
+      } else {
+#pragma unroll
+        for (i32 i = p; i < 8; i += 2) {
+          const u32 word = w[i] & mask;
+          if (lane != 0) store_shared((to - 2) ^ i * 144, u16(word));
+          store_shared(to ^ i * 144, u16(word >> 16));
+        }
+      }
     }
   }
-}
+
+  // The last elements of rows whose words precede them, of 32 rows of a warp at once.
+  __device__ __forceinline__ void load_tails(i32 k) {
+#pragma unroll
+    for (i32 g = 0; g < (units + 3) / 4; ++g)
+      load_word(tails[g], tail + i64(g * 128) * stride + i64(k) * ELEMENT_BYTES,
+                tail_shift != 0 && g * 128 + lane / 8 * 32 + lane % 8 < rows && SIZE_K - k >= BLOCK_K);
+  }
+  __device__ __forceinline__ void store_tails(i32 k, u32 tile) const {
+#pragma unroll
+    for (i32 g = 0; g < (units + 3) / 4; ++g) {
+      const i32 row = (g * 4 + lane / 8) * 32 + warp * 8 + lane % 8;
+      if (tail_shift != 0 && row < ROWS)
+        store_shared(tile + row * 128 + (126 ^ lane % 8 << 4), u16(SIZE_K - k >= BLOCK_K ? tails[g] : 0));
+    }
+  }
+};
 #endif
 
 // Where a warp stages element (row, column) of 16 rows and CHUNK columns. Segments of 8 lie together: of a row, or with
@@ -603,6 +657,47 @@ TCC_FN void stage(u32 staging, i32 row, i32 column, f32 a, f32 b) {
   store_shared(staging + staged(row, column), a, b);
 #endif
 }
+
+#if A_LOAD == 1
+using ComputedA = Computed<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>;
+#define ROUNDS_A ComputedA::rounds
+#define WORDS_A (ComputedA::at_once * ComputedA::load_words)
+#else
+#define ROUNDS_A 0
+#define WORDS_A 0
+#endif
+#if B_LOAD == 1
+using ComputedB = Computed<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>;
+#define ROUNDS_B ComputedB::rounds
+#define WORDS_B (ComputedB::at_once * ComputedB::load_words)
+#else
+#define ROUNDS_B 0
+#define WORDS_B 0
+#endif
+#if A_LOAD == 1 || B_LOAD == 1
+// Tiles of k that are computed at once, to have more loads in flight.
+TCC_FN constexpr i32 tiles_ahead() {
+  if (A_LOAD == 2 || B_LOAD == 2 || ROUNDS_A > 1 || ROUNDS_B > 1) return 1;
+  const i32 most = (FLIGHT < 64 ? FLIGHT : 64) / (WORDS_A + WORDS_B);
+  return most < 1 ? 1 : most < 4 ? most : 4;
+}
+constexpr i32 AHEAD = tiles_ahead();
+#else
+constexpr i32 AHEAD = 1;
+#endif
+
+#if A_LOAD == 2 || B_LOAD == 2
+constexpr i32 UNITS_A = A_LOAD == 2 ? Rows<BLOCK_M>::units : 0;
+constexpr i32 UNITS = UNITS_A + (B_LOAD == 2 ? Rows<BLOCK_N>::units : 0);
+// Units of rows in flight: a divisor of a stage's, so that each has its registers.
+TCC_FN constexpr i32 units_in_flight() {
+  const i32 most = (FLIGHT - (A_LOAD == 1 || B_LOAD == 1 ? COMPUTED_FLIGHT : 0)) / 8;
+  for (i32 n = UNITS; n > 1; --n)
+    if (UNITS % n == 0 && n <= most) return n;
+  return 1;
+}
+constexpr i32 IN_FLIGHT = units_in_flight();
+#endif
 
 TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD);
@@ -654,44 +749,118 @@ TCC_ENTRY {
 #if B_LOAD == 0 && B_RANK > 2
       batch_b(TCC_BUFFERS tile.batch, batch_of_b);
 #endif
-#pragma unroll 1
-      for (i32 k = k_begin * BLOCK_K; k < k_end * BLOCK_K; k += BLOCK_K) {
-        const u32 tile_a = stages + ring.stage * STAGE_BYTES;
-        const u32 tile_b = tile_a + A_BYTES;
-        const u32 ready = full + 8 * ring.stage;
-        barrier_wait(empty + 8 * ring.stage, ring.phase ^ 1);
-        if (TMA_BYTES != 0 && thread == 0) {
-#if !MANUAL
-          barrier_arrive_expect(ready, TMA_BYTES);
-#else
-          barrier_expect(ready, TMA_BYTES);
-#endif
-#if A_LOAD == 0
-          load_slice<A_RANK, A_MAJOR_K, BLOCK_M, CLUSTER_N>(tile_a, map_a, ready, cluster_n, mask_a, tile.row, k, batch_of_a);
-#endif
-#if B_LOAD == 0
-          load_slice<B_RANK, B_MAJOR_K, BLOCK_N, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
-#endif
-        }
 #if A_LOAD == 1
-        fill_tile<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>(
-            tile_a, thread, tile.row, k,
-            [&](i32 at, i32 k, f32(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); });
-#elif A_LOAD == 2
-        fill_rows<BLOCK_M>(tile_a, thread, tile.row, SIZE_M, k, [&](i32 row) { return A_BUFFER + row_a(TCC_BUFFERS tile.batch, row); });
+      ComputedA computed_a[AHEAD];
+      auto value_a = [&](i32 at, i32 k, f32(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); };
 #endif
 #if B_LOAD == 1
-        fill_tile<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>(
-            tile_b, thread, tile.col, k,
-            [&](i32 at, i32 k, f32(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); });
-#elif B_LOAD == 2
-        fill_rows<BLOCK_N>(tile_b, thread, tile.col, SIZE_N, k, [&](i32 row) { return B_BUFFER + row_b(TCC_BUFFERS tile.batch, row); });
+      ComputedB computed_b[AHEAD];
+      auto value_b = [&](i32 at, i32 k, f32(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); };
 #endif
-        if (MANUAL) {
-          fence_async_proxy();
-          barrier_arrive(ready);
+#if A_LOAD == 2
+      Rows<BLOCK_M> rows_a;
+      rows_a.start(A_BUFFER + row_a(TCC_BUFFERS tile.batch, tile.row),
+                   i32(row_a(TCC_BUFFERS 0, 1) - row_a(TCC_BUFFERS 0, 0)) * ELEMENT_BYTES, SIZE_M - tile.row, thread);
+      rows_a.load_tails(k_begin * BLOCK_K);
+#endif
+#if B_LOAD == 2
+      Rows<BLOCK_N> rows_b;
+      rows_b.start(B_BUFFER + row_b(TCC_BUFFERS tile.batch, tile.col),
+                   i32(row_b(TCC_BUFFERS 0, 1) - row_b(TCC_BUFFERS 0, 0)) * ELEMENT_BYTES, SIZE_N - tile.col, thread);
+      rows_b.load_tails(k_begin * BLOCK_K);
+#endif
+#if A_LOAD == 2 || B_LOAD == 2
+      u32 units[IN_FLIGHT][8] = {};
+      auto load_unit = [&](i32 unit, i32 k) {
+#if A_LOAD == 2
+        if (unit < UNITS_A) rows_a.load(unit, k, units[unit % IN_FLIGHT]);
+#endif
+#if B_LOAD == 2
+        if (unit >= UNITS_A) rows_b.load(unit - UNITS_A, k, units[unit % IN_FLIGHT]);
+#endif
+      };
+#pragma unroll
+      for (i32 unit = 0; unit < IN_FLIGHT; ++unit) load_unit(unit, k_begin * BLOCK_K);
+#endif
+#pragma unroll 1
+      for (i32 k_tile = k_begin; k_tile < k_end; k_tile += AHEAD) {
+#if A_LOAD == 1 || B_LOAD == 1
+#pragma unroll
+        for (i32 t = 0; t < AHEAD; ++t) {
+          const i32 k = (k_tile + t < k_end ? k_tile + t : k_end - 1) * BLOCK_K;
+#if A_LOAD == 1
+          computed_a[t].fetch(0, thread, tile.row, k, value_a);
+#endif
+#if B_LOAD == 1
+          computed_b[t].fetch(0, thread, tile.col, k, value_b);
+#endif
         }
-        ring.advance(1);
+#endif
+#pragma unroll
+        for (i32 t = 0; t < AHEAD; ++t) {
+          if (t != 0 && k_tile + t >= k_end) break;
+          const i32 k = (k_tile + t) * BLOCK_K;
+          const u32 tile_a = stages + ring.stage * STAGE_BYTES;
+          const u32 tile_b = tile_a + A_BYTES;
+          const u32 ready = full + 8 * ring.stage;
+          barrier_wait(empty + 8 * ring.stage, ring.phase ^ 1);
+          if (TMA_BYTES != 0 && thread == 0) {
+#if !MANUAL
+            barrier_arrive_expect(ready, TMA_BYTES);
+#else
+            barrier_expect(ready, TMA_BYTES);
+#endif
+#if A_LOAD == 0
+            load_slice<A_RANK, A_MAJOR_K, BLOCK_M, CLUSTER_N>(tile_a, map_a, ready, cluster_n, mask_a, tile.row, k, batch_of_a);
+#endif
+#if B_LOAD == 0
+            load_slice<B_RANK, B_MAJOR_K, BLOCK_N, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
+#endif
+          }
+#if A_LOAD == 1
+          computed_a[t].store(0, thread, tile_a);
+#pragma unroll 1
+          for (i32 round = 1; round < ComputedA::rounds; ++round) {
+            computed_a[t].fetch(round, thread, tile.row, k, value_a);
+            computed_a[t].store(round, thread, tile_a);
+          }
+#endif
+#if B_LOAD == 1
+          computed_b[t].store(0, thread, tile_b);
+#pragma unroll 1
+          for (i32 round = 1; round < ComputedB::rounds; ++round) {
+            computed_b[t].fetch(round, thread, tile.col, k, value_b);
+            computed_b[t].store(round, thread, tile_b);
+          }
+#endif
+          // As a unit is stored, its registers take the next one; beyond the end of k nothing is read.
+#if A_LOAD == 2
+          rows_a.store_tails(k, tile_a);
+          rows_a.load_tails(k + BLOCK_K);
+#endif
+#if B_LOAD == 2
+          rows_b.store_tails(k, tile_b);
+          rows_b.load_tails(k + BLOCK_K);
+#endif
+#if A_LOAD == 2 || B_LOAD == 2
+#pragma unroll
+          for (i32 unit = 0; unit < UNITS; ++unit) {
+#if A_LOAD == 2
+            if (unit < UNITS_A) rows_a.store(unit, k, units[unit % IN_FLIGHT], tile_a);
+#endif
+#if B_LOAD == 2
+            if (unit >= UNITS_A) rows_b.store(unit - UNITS_A, k, units[unit % IN_FLIGHT], tile_b);
+#endif
+            const i32 next = unit + IN_FLIGHT;
+            load_unit(next % UNITS, next < UNITS ? k : k + BLOCK_K);
+          }
+#endif
+          if (MANUAL) {
+            fence_async_proxy();
+            barrier_arrive(ready);
+          }
+          ring.advance(1);
+        }
       }
     }
   } else {
@@ -798,27 +967,36 @@ TCC_ENTRY {
           barrier_wait_cluster(summands + 8 * warp, sums);
         }
         constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
+        // Segments that a lane handles at once, so that one's latencies pass under the other's arithmetic.
+        constexpr i32 at_once = share % 64 == 0 && ACCUMULATORS + 96 <= CONSUMER_REGISTERS ? 2 : 1;
 #pragma unroll 1
-        for (i32 i = lane; i < share; i += 32) {
-          const Segment at = segment_at(SPLIT_K > 1 ? rank * share + i : i);
-          f32 v[8];
-          if (SPLIT_K == 1) {
-            load_segment<false>(my_staging, at, v);
-          } else {
+        for (i32 i = lane; i < share; i += 32 * at_once) {
+          Segment at[at_once];
+          f32 v[at_once][8];
 #pragma unroll
-            for (i32 r = 0; r < SPLIT_K; ++r) {
-              f32 w[8];
-              load_segment<true>(peer_address(my_staging, r), at, w);
+          for (i32 n = 0; n < at_once; ++n) {
+            at[n] = segment_at((SPLIT_K > 1 ? rank * share : 0) + i + n * 32);
+            if constexpr (SPLIT_K == 1) {
+              load_segment<false>(my_staging, at[n], v[n]);
+            } else {
 #pragma unroll
-              for (i32 c = 0; c < 8; ++c) v[c] = r == 0 ? w[c] : v[c] + w[c];
+              for (i32 r = 0; r < SPLIT_K; ++r) {
+                f32 w[8];
+                load_segment<true>(peer_address(my_staging, r), at[n], w);
+#pragma unroll
+                for (i32 c = 0; c < 8; ++c) v[n][c] = r == 0 ? w[c] : v[n][c] + w[c];
+              }
             }
           }
-          const i32 row = row0 + step / chunks * 64 + at.row;
-          const i32 column = tile.col + step % chunks * CHUNK + at.column;
-          if (SWAPPED)
-            epilogue(TCC_BUFFERS tile.batch, column, row / 8, v);
-          else
-            epilogue(TCC_BUFFERS tile.batch, row, column / 8, v);
+#pragma unroll
+          for (i32 n = 0; n < at_once; ++n) {
+            const i32 row = row0 + step / chunks * 64 + at[n].row;
+            const i32 column = tile.col + step % chunks * CHUNK + at[n].column;
+            if (SWAPPED)
+              epilogue(TCC_BUFFERS tile.batch, column, row / 8, v[n]);
+            else
+              epilogue(TCC_BUFFERS tile.batch, row, column / 8, v[n]);
+          }
         }
         __syncwarp();
         if (SPLIT_K > 1) {
