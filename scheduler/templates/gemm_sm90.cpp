@@ -301,7 +301,6 @@ class GemmSm90Template : public Template {
                              {"BAND", "band"}})
       writer.define(name, config[key]);
     writer.define("STAGES", s.stages(target));
-    writer.define("FAST_STORE", 0);
     for (const bool first : {true, false}) {
       writer.operand(first, false);
       const MatrixOperand& operand = first ? s.side.a : s.side.b;

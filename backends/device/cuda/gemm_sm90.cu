@@ -20,10 +20,6 @@
 //   K-major    {BLOCK_K, R, 1...}: R = BLOCK / SHARE, halved if above 256; BLOCK / SHARE must be a multiple of 8
 //   MN-major   {64, 64 / SHARE, 1...}: all k of a tile in SHARE slices, as many boxes as BLOCK needs
 //
-// Results go through the hook epilogue, 8 neighbouring columns of a row at a time; or, with FAST_STORE 1 (BLOCK_N a
-// multiple of 64, SPLIT_K 1), unchanged but rounded to 16 bits (FAST_STORE_BF16 1: bf16, 0: f16) to the tensor map
-// map_out of OUT_RANK dimensions (n, m, batch...; hook batch_out if more than 2), boxes {64, 16, 1...}, 128-byte swizzle.
-//
 // Dynamic shared memory in bytes: SHARED_BYTES below.
 //   1024 + STAGES * (A + B) + GROUPS * 4 * 64 * C + 16 * STAGES + (SPLIT_K > 1 ? 64 * GROUPS : 0)
 //   A = BLOCK_M * 128; B = (B_MAJOR_K ? BLOCK_N : BLOCK_N rounded up to 64) * 128;
@@ -53,7 +49,6 @@
 #define B_MAJOR_K 1
 #define A_RANK 2
 #define B_RANK 2
-#define FAST_STORE 0
 #define WORKGROUP 384
 #define GRID 132
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
@@ -92,12 +87,6 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
 #endif
 #endif
 
-#if FAST_STORE && FAST_STORE_BF16
-#define ROUND(low, high) tcc_cuda_pack_bf16(low, high)
-#elif FAST_STORE
-#define ROUND(low, high) tcc_cuda_pack_f16(low, high)
-#endif
-
 #define BLOCK_K (128 / ELEMENT_BYTES)
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define CLUSTER_SIZE (CLUSTER_M * CLUSTER_N * SPLIT_K)
@@ -133,7 +122,6 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
 #define COMPUTED_FLIGHT ((FLIGHT < 64 ? FLIGHT : 64) / (A_LOAD == 1 && B_LOAD == 1 ? 2 : 1))
 
 static_assert(WORKGROUP == 128 * (1 + GROUPS) && GRID % CLUSTER_SIZE == 0, "launch");
-static_assert(!FAST_STORE || (BLOCK_N % 64 == 0 && SPLIT_K == 1), "fast store");
 static_assert(ROWS_OF_64 * BLOCK_N / 2 <= (GROUPS == 3 ? 96 : MANUAL ? 160 : 192), "accumulators fit in registers");
 static_assert(BLOCK_M % 64 == 0 && ROWS_OF_64 >= 1 && ROWS_OF_64 * 64 * (PINGPONG ? 1 : GROUPS) == BLOCK_M, "rows of the groups");
 static_assert(BLOCK_N % 8 == 0 && BLOCK_N <= 256 && SHARED_BYTES <= 232448, "tile");
@@ -606,7 +594,6 @@ TCC_ENTRY {
     const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
     u32 sums = 0;  // parity of the phases of summands and summed
 
-    u32 boxes = 0;  // which of two boxes is staged next
 
     f32 acc[ROWS_OF_64][BLOCK_N / 2];
     if (PINGPONG && group == 1) {
@@ -652,31 +639,6 @@ TCC_ENTRY {
 
       constexpr i32 chunks = BLOCK_N / CHUNK;
       const i32 row0 = tile.row + i32(my_rows / 128) + warp % 4 * 16;
-#if FAST_STORE
-      i32 batch_of_out[3] = {0, 0, 0};
-#if OUT_RANK > 2
-      batch_out(TCC_BUFFERS tile.batch, batch_of_out);
-#endif
-#pragma unroll
-      for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
-        const u32 box = my_staging + boxes * (STAGING_BYTES / 2);
-        boxes ^= 1;
-        if (lane == 0) tma_store_wait<1>();
-        __syncwarp();
-#pragma unroll
-        for (i32 j = 0; j < SEGMENTS; j += 2) {
-          const f32* v = &acc[step / chunks][(step % chunks * SEGMENTS + j) * 4];
-          store_matrices(box + lane % 16 * 128 + (((j + lane / 16) ^ (lane & 7)) << 4), ROUND(v[0], v[1]),
-                         ROUND(v[2], v[3]), ROUND(v[4], v[5]), ROUND(v[6], v[7]));
-        }
-        fence_async_proxy();
-        __syncwarp();
-        if (lane == 0) {
-          tma_store<OUT_RANK>(map_out, box, tile.col + step % chunks * CHUNK, row0 + step / chunks * 64, batch_of_out);
-          tma_store_commit();
-        }
-      }
-#else
       // 16 rows and CHUNK columns at a time, in a rolled loop, so that the hook is compiled once.
 #pragma unroll 1
       for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
@@ -734,12 +696,8 @@ TCC_ENTRY {
           sums ^= 1;
         }
       }
-#endif
     }
   }
-#if FAST_STORE
-  tma_store_wait<0>();
-#endif
   // Nobody leaves while a peer may still use its shared memory.
   if (CLUSTER_SIZE > 1) cluster_sync();
 }

@@ -96,8 +96,6 @@ TCC_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" 
 
 // ---- TMA
 
-TCC_FN void prefetch_map(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
-
 // One box of a tensor map at (x, y, z...) into shared memory; its bytes count for `barrier`. With MULTICAST, to the
 // same places in all workgroups of the cluster that `mask` names.
 template <i32 RANK, bool MULTICAST>
@@ -118,28 +116,6 @@ TCC_FN void tma_load(u32 to, const TensorMap& map, u32 barrier, u16 mask, i32 x,
   TMA_LOAD(4, "{%4, %5, %6, %7}")
   TMA_LOAD(5, "{%4, %5, %6, %7, %8}")
 #undef TMA_LOAD
-}
-
-// One box of shared memory to a tensor map at (x, y, z...), what lies out of bounds is left out. Asynchronous: stores
-// of a thread form a group when committed; the box may be written again when at most PENDING later groups read.
-template <i32 RANK> TCC_FN void tma_store(const TensorMap& map, u32 from, i32 x, i32 y, const i32 (&z)[3]) {
-#define TMA_STORE(rank, at)                                                                                          \
-  if constexpr (RANK == rank)                                                                                        \
-    asm volatile("cp.async.bulk.tensor." #rank "d.global.shared::cta.bulk_group [%0, " at "], [%1];"                 \
-                 ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]) : "memory");
-  TMA_STORE(2, "{%2, %3}")
-  TMA_STORE(3, "{%2, %3, %4}")
-  TMA_STORE(4, "{%2, %3, %4, %5}")
-  TMA_STORE(5, "{%2, %3, %4, %5, %6}")
-#undef TMA_STORE
-}
-TCC_FN void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-template <i32 PENDING> TCC_FN void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory"); }
-
-// Four 8x8 matrices of 16-bit pairs in the order of wgmma's accumulators; lane l gives the address of row l % 8 of
-// matrix l / 8.
-TCC_FN void store_matrices(u32 address, u32 a, u32 b, u32 c, u32 d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
 
 // ---- wgmma
