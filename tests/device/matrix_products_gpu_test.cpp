@@ -41,6 +41,18 @@ class RandomConfigs : public sched::ConfigSource {
   uint64_t seed_;
 };
 
+// Any of the alternatives of sites that span regions, padded copies among them.
+class RandomPlan : public sched::PlanSource {
+ public:
+  explicit RandomPlan(uint64_t seed) : seed_(seed) {}
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    return site.alternatives[seed_ % site.alternatives.size()];
+  }
+
+ private:
+  uint64_t seed_;
+};
+
 struct Product {
   std::string text, dtype;
   bool tf32 = false;
@@ -104,7 +116,9 @@ void check_product(const std::shared_ptr<runtime::Device>& device, const sched::
   const ir::Graph graph = parse_yaml_graph(product.text, "product.yaml", ".").bind({});
   backends::CompileOptions options;
   const RandomConfigs configs(seed);
+  const RandomPlan plan(seed / 4);
   options.configs = &configs;
+  options.plan = &plan;
   if (product.tf32)
     options.matmul_precision = backends::MatmulPrecision::high;
   else

@@ -9,6 +9,7 @@
 
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "scheduler/plan.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -129,6 +130,14 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   }
 }
 
+// Inputs are read where they are.
+class NoCopies : public sched::PlanSource {
+ public:
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    return site.kind == "pad_inputs" ? 0 : site.default_choice;
+  }
+};
+
 // Operands that threads load: rows of odd lengths, and a convolution's patches.
 TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
   const std::string convolution =
@@ -137,10 +146,13 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
       "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1}]\noutputs: [y]\n";
   const std::pair<std::string, std::string> cases[] = {{linear(33, 64, 1023, true), "_LOAD 2\n"},
                                                        {convolution, "_LOAD 1\n"}};
+  const NoCopies plan;
+  backends::CompileOptions options;
+  options.plan = &plan;
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"})
     for (const auto& [text, load] : cases) {
-      const sched::Executable executable =
-          backends::compile(parse_yaml_graph(text, "g.yaml", "."), sched::target_by_name(arch));
+      const sched::Executable executable = backends::compile(parse_yaml_graph(text, "g.yaml", "."),
+                                                             sched::target_by_name(arch), options);
       const sched::KernelBinary& kernel = executable.kernels.back();
       EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
       EXPECT_NE(kernel.source.find(load), std::string::npos) << arch << "\n" << text;
