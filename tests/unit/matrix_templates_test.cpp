@@ -156,7 +156,7 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
       const sched::KernelBinary& kernel = executable.kernels.back();
       EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
       EXPECT_NE(kernel.source.find(load), std::string::npos) << arch << "\n" << text;
-      EXPECT_EQ(frame_bytes(kernel.code), 0) << arch << " " << kernel.config;
+      EXPECT_EQ(frame_bytes(kernel.code), 0) << arch << " " << kernel.config << "\n" << text;
     }
 }
 

@@ -194,7 +194,9 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
   static constexpr i32 of_thread = (vectors + 127) / 128;
   // Registers of a vector in flight: short ones are of f32, or of single elements.
   static constexpr i32 load_words = VECTOR < 8 ? VECTOR : words;
-  static constexpr i32 most = COMPUTED_FLIGHT / load_words < 16 ? COMPUTED_FLIGHT / load_words : 16;
+  // Short ones need as many registers again for addresses and bounds.
+  static constexpr i32 limit = VECTOR < 8 ? 6 : 16;
+  static constexpr i32 most = COMPUTED_FLIGHT / load_words < limit ? COMPUTED_FLIGHT / load_words : limit;
   static constexpr i32 at_once = of_thread < most ? of_thread : most;
   static constexpr i32 rounds = (of_thread + at_once - 1) / at_once;
   u32 packed[at_once][words];
