@@ -155,7 +155,20 @@ class Compile {
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
     json.member("arguments", kernel.num_arguments);
     json.member("argument_table", kernel.argument_table);
+    json.key("tensor_maps").begin_array();
+    for (const sched::TensorMap& map : kernel.maps) add_map(json, map);
+    json.end_array();
     json.member("flops", kernel.flops).member("bytes", kernel.bytes).end_object();
+  }
+
+  // Parameters after the arguments, to be encoded by cuTensorMapEncodeTiled.
+  static void add_map(JsonWriter& json, const sched::TensorMap& map) {
+    json.begin_object().member("argument", map.argument).member("dtype", tcc::name(map.dtype));
+    json.member("offset", map.offset);
+    add_list(json, "dims", map.dims);
+    add_list(json, "strides", map.strides);
+    add_list(json, "box", map.box);
+    json.member("swizzle", map.swizzle).end_object();
   }
 
   static void add_buffer(JsonWriter& json, const sched::BufferInfo& buffer) {
