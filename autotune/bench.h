@@ -100,6 +100,9 @@ class Bench {
   // compared again: `error` is 0.
   virtual std::pair<Measurement, Measurement> duel(const sched::KernelBinary& incumbent,
                                                    const sched::KernelBinary& challenger) = 0;
+  // A few milliseconds of work, between measurements, for a device that lowers its clocks while it
+  // waits and would take tenths of a second to raise them; nothing for others.
+  virtual void keep_awake() {}
 };
 
 // In this process: what the kernel does to the device, it does to the caller. Throws Error(device)

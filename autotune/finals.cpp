@@ -15,15 +15,14 @@ constexpr double kClose = 1.03;            // of the fastest: close enough for t
 constexpr double kTie = 1.01;              // beyond it, overlapping intervals are mere noise
 constexpr double kSignificantGain = 1.01;  // over the default, at least
 
-bool timed(const LoggedTrial& trial) {
-  return trial.effort == Effort::full && trial.result.status == Measurement::Status::measured;
-}
-
-// Fastest first; each config once, with its last measurement.
+// Fastest first; each config once, with its last full measurement, else with its last quick one.
 std::vector<const LoggedTrial*> ranking(const std::vector<LoggedTrial>& trials) {
   std::map<sched::Config, const LoggedTrial*> last;
-  for (const LoggedTrial& trial : trials)
-    if (timed(trial)) last[trial.config] = &trial;
+  for (const LoggedTrial& trial : trials) {
+    if (trial.result.status != Measurement::Status::measured) continue;
+    const LoggedTrial*& known = last[trial.config];
+    if (!known || known->effort != Effort::full || trial.effort == Effort::full) known = &trial;
+  }
   std::vector<const LoggedTrial*> ranked;
   for (const auto& [config, trial] : last) ranked.push_back(trial);
   std::sort(ranked.begin(), ranked.end(), [](const LoggedTrial* a, const LoggedTrial* b) {
@@ -80,7 +79,7 @@ std::vector<RunnerUp> runners_up(const std::vector<LoggedTrial>& trials,
                                  const sched::Config& best) {
   std::vector<RunnerUp> result;
   for (const LoggedTrial* trial : ranking(trials)) {
-    if (trial->config == best) continue;
+    if (trial->config == best || trial->effort != Effort::full) continue;
     if (result.size() == kMaxRunnersUp) break;
     result.push_back({trial->config, trial->result.seconds, trial->result.low, trial->result.high});
   }

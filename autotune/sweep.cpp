@@ -56,7 +56,7 @@ class Sweep {
       measure_default();
       search();
       take_logged();
-      if (!stopped()) final();
+      if (!interrupted()) final();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::internal) throw;
       result_.error = error.what();
@@ -71,7 +71,14 @@ class Sweep {
  private:
   double bound() const { return tunable_.bound_seconds * kBoundMargin; }
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
-  bool stopped() const { return interrupted() || Clock::now() >= context_.deadline; }
+  bool stopped() const { return interrupted() || Clock::now() >= search_end_; }
+  // The finals need their part of a budget: without them nothing but the default is known well.
+  Clock::time_point search_end() const {
+    constexpr double kSearch = 0.7;
+    if (context_.deadline == Clock::time_point::max()) return context_.deadline;
+    return start_ +
+           std::chrono::duration_cast<Clock::duration>(kSearch * (context_.deadline - start_));
+  }
 
   void begin() {
     if (context_.log) {
@@ -337,6 +344,7 @@ class Sweep {
   void final() {
     if (result_.best_seconds <= 0 || !bench_) return;
     const std::vector<sched::Config> configs = finalists(result_.trials);
+    if (configs.empty() || configs == std::vector{tunable_.default_config}) return;
     std::map<sched::Config, sched::KernelBinary> binaries = {
         {tunable_.default_config, *default_binary_}};
     double seconds = 0;
@@ -390,16 +398,19 @@ class Sweep {
     result_.record = std::move(record);
   }
 
+  // The full one, where there is one.
   const Measurement* measurement_of(const sched::Config& config) const {
+    const Measurement* found = nullptr;
     for (const LoggedTrial& trial : result_.trials)
-      if (trial.config == config && trial.effort == Effort::full) return &trial.result;
-    return nullptr;
+      if (trial.config == config && (!found || trial.effort == Effort::full)) found = &trial.result;
+    return found;
   }
 
   const Tunable& tunable_;
   const SweepContext& context_;
   const TuneOptions& options_;
   Clock::time_point start_;
+  const Clock::time_point search_end_ = search_end();
   std::map<std::pair<sched::Config, Effort>, LoggedTrial> logged_;
   std::unique_ptr<Bench> bench_;
   std::optional<sched::KernelBinary> default_binary_;

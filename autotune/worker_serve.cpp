@@ -1,5 +1,6 @@
 #include "autotune/worker_serve.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -37,6 +38,7 @@ class Worker {
       return json::object();
     }
     Job& job = jobs_[number];
+    last_ = number;
     if (what == "job") {
       job.bench = local_bench(device_, job_from_json(request.at("job")));
       return json::object();
@@ -60,6 +62,15 @@ class Worker {
       return reply({incumbent, challenger});
     }
     fail_input("worker protocol: no request '", what, "'");
+  }
+
+  // While nobody asks for anything.
+  void keep_awake() {
+    const auto job = jobs_.find(last_);
+    if (job == jobs_.end() || !job->second.bench) return;
+    try {
+      job->second.bench->keep_awake();
+    } catch (const Error&) { last_ = -1; }  // the next measurement will say why
   }
 
  private:
@@ -88,7 +99,18 @@ class Worker {
 
   std::shared_ptr<runtime::Device> device_;
   std::map<int, Job> jobs_;
+  int last_ = -1;  // the job of the last request
 };
+
+// Waits for a request. A device that dozes off while compilers run is kept awake, for a while.
+void wait_for_request(int input, Worker& worker) {
+  constexpr int kPauseMs = 10, kPauses = 1000;
+  pollfd ready{input, POLLIN, 0};
+  for (int i = 0; i < kPauses; ++i) {
+    if (::poll(&ready, 1, kPauseMs) != 0) return;
+    worker.keep_awake();
+  }
+}
 
 json error_reply(ErrorKind kind, const char* message) {
   return {{"error", {{"kind", static_cast<int>(kind)}, {"message", message}}}};
@@ -118,9 +140,12 @@ int serve_worker(const std::string& device, int input, int output) {
     return json{{"tcc", TCC_VERSION}};
   });
   if (!write_frame(output, hello) || !worker) return static_cast<int>(ErrorKind::no_device);
-  while (const auto request = read_frame(input))
-    if (!write_frame(output, guarded([&] { return worker->answer(*request); }))) break;
-  return 0;
+  for (;;) {
+    wait_for_request(input, *worker);
+    const auto request = read_frame(input);
+    if (!request || !write_frame(output, guarded([&] { return worker->answer(*request); })))
+      return 0;
+  }
 }
 
 }  // namespace tcc::autotune
