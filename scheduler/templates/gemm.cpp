@@ -4,6 +4,7 @@
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
+#include "support/error.h"
 
 namespace tcc::sched {
 namespace {
@@ -52,6 +53,30 @@ double epilogue_slots(const Region& region, const Gemm& gemm) {
   const ContractionPlan& plan = gemm.plan;
   return kStore + region_arithmetic(region) /
                       static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+}
+
+Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
+                         const CostModel& cost) {
+  std::optional<Config> best;
+  double best_seconds = 0;
+  for (Config config : candidates)
+    for (const int64_t band : {8, 4, 2, 1}) {
+      config.set("band", band);
+      if (!space.violation(config).empty()) continue;
+      const double seconds = cost(config);
+      if (!best || seconds < best_seconds) {
+        best = config;
+        best_seconds = seconds;
+      }
+      break;
+    }
+  if (!best)
+    space.enumerate([&](const Config& config) {
+      best = config;
+      return false;
+    });
+  TCC_CHECK(best, "no legal config of a matrix kernel");
+  return *best;
 }
 
 GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& target, const Gemm& gemm,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
+#include "scheduler/template.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/matrix_operand.h"
 
@@ -30,6 +32,11 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
 
 // Slots that the epilogue takes for each element of the result, storing included.
 double epilogue_slots(const Region& region, const Gemm& gemm);
+
+// The candidate that the model thinks fastest, each with the widest band of tiles that is legal;
+// the space's first config where none is. Candidates lack "band".
+Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
+                         const CostModel& cost);
 
 // Fills in a kernel on a device source whose sides are A and B.
 class GemmWriter {

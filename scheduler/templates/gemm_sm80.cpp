@@ -165,32 +165,18 @@ class GemmSm80Template : public Template {
         {64, 32, 128, 2, 2, 4, 2},  {64, 32, 128, 2, 1, 5, 3},  {32, 32, 128, 2, 1, 5, 3},
         {64, 16, 128, 4, 1, 5, 3},  {32, 16, 128, 2, 1, 5, 3},  {128, 16, 128, 4, 1, 5, 2},
     };
-    const CostModel cost = cost_model(region, target);
-    const ConfigSpace legal = space(region, target);
-    Config best;
-    double best_cost = 0;
+    std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
       for (int64_t swapped : {0, 1})
-        for (int64_t band : {8, 1}) {
-          const Config config{
-              {"block_m", c.block_m},   {"block_n", c.block_n}, {"line_bytes", c.line_bytes},
-              {"warps_m", c.warps_m},   {"warps_n", c.warps_n}, {"stages", c.stages},
-              {"resident", c.resident}, {"band", band},         {"swapped", swapped}};
-          if (!legal.violation(config).empty()) continue;
-          const double seconds = cost(config);
-          if (best.values().empty() || seconds < best_cost) {
-            best = config;
-            best_cost = seconds;
-          }
-          break;
-        }
-    if (best.values().empty())
-      legal.enumerate([&](const Config& config) {
-        best = config;
-        return false;
-      });
-    TCC_CHECK(!best.values().empty(), "no legal config on ", target.id());
-    return best;
+        candidates.push_back({{"block_m", c.block_m},
+                              {"block_n", c.block_n},
+                              {"line_bytes", c.line_bytes},
+                              {"warps_m", c.warps_m},
+                              {"warps_n", c.warps_n},
+                              {"stages", c.stages},
+                              {"resident", c.resident},
+                              {"swapped", swapped}});
+    return fastest_candidate(candidates, space(region, target), cost_model(region, target));
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {

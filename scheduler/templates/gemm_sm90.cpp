@@ -245,28 +245,19 @@ class GemmSm90Template : public Template {
         {128, 192, 2, 1, 2, 1}, {64, 224, 1, 0, 1, 1},  {192, 128, 3, 0, 1, 1},
         {192, 96, 3, 0, 1, 1},
     };
-    const CostModel cost = cost_model(region, target);
-    const ConfigSpace legal = space(region, target);
-    Config best;
-    double best_cost = 0;
+    std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
       for (int64_t swapped : {0, 1})
-        for (int64_t split : {1, 2, 4, 8}) {
-          Config config{{"block_m", c.block_m},     {"block_n", c.block_n},
-                        {"groups", c.groups},       {"pingpong", c.pingpong},
-                        {"cluster_m", c.cluster_m}, {"cluster_n", c.cluster_n},
-                        {"split_k", split},         {"band", 8},
-                        {"swapped", swapped}};
-          for (int64_t band : {4, 2, 1})
-            if (!legal.violation(config).empty()) config.set("band", band);
-          if (!legal.violation(config).empty()) continue;
-          const double seconds = cost(config);
-          if (!best.values().empty() && seconds >= best_cost) continue;
-          best = config;
-          best_cost = seconds;
-        }
-    TCC_CHECK(!best.values().empty(), "no legal config on ", target.id());
-    return best;
+        for (int64_t split : {1, 2, 4, 8})
+          candidates.push_back({{"block_m", c.block_m},
+                                {"block_n", c.block_n},
+                                {"groups", c.groups},
+                                {"pingpong", c.pingpong},
+                                {"cluster_m", c.cluster_m},
+                                {"cluster_n", c.cluster_n},
+                                {"split_k", split},
+                                {"swapped", swapped}});
+    return fastest_candidate(candidates, space(region, target), cost_model(region, target));
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
