@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <set>
 
 #include "autotune/records.h"
@@ -15,7 +16,9 @@ namespace {
 constexpr double kMaxShapeOctaves = 4;
 constexpr double kMaxDeviceOctaves = 4;
 constexpr double kOtherVendor = 2;  // octaves that another vendor's device counts as
-constexpr size_t kMostTried = 64;   // relatives whose configs are checked, the nearest first
+// A relative's config may look as much slower than the default to the model, which is not exact.
+constexpr double kTrusted = 1.15;
+constexpr size_t kMostTried = 64;  // relatives whose configs are checked, the nearest first
 
 // What is unknown is no difference: a target without a device names no driver.
 bool differ(const std::string& a, const std::string& b) {
@@ -156,21 +159,28 @@ class LookUp {
       return nullptr;
     }
     sort_by_distance(near);
-    std::string illegal;
+    std::string refused;  // why the nearest one does not serve
     for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
       const auto& [distance, record] = near[i];
       if (distance > limit) {
-        refuse(tier, illegal, of(*record, tier), " is ", octaves(distance), " away, more than ",
+        refuse(tier, refused, of(*record, tier), " is ", octaves(distance), " away, more than ",
                octaves(limit));
         return nullptr;
       }
-      std::string reason = query_.space->violation(record->best);
+      const std::string reason = objection(*record);
       if (reason.empty()) return record;
-      if (illegal.empty())
-        illegal = str(of(*record, tier), " has a config that is not legal here: ", reason, "; ");
+      if (refused.empty()) refused = str(of(*record, tier), " has a config ", reason, "; ");
     }
-    refuse(tier, illegal, near.size() == 1 ? "there is no other" : "nor is another's");
+    refuse(tier, refused, near.size() == 1 ? "there is no other" : "nor does another's serve");
     return nullptr;
+  }
+
+  // Against a relative's config.
+  std::string objection(const Record& record) const {
+    const std::string violated = query_.space->violation(record.best);
+    if (!violated.empty()) return "that is not legal here: " + violated;
+    const std::string doubt = query_.doubt ? query_.doubt(record.best) : "";
+    return doubt.empty() ? doubt : "that does not suit this kernel: " + doubt;
   }
 
   static std::string of(const Record& record, sched::Tier tier) {
@@ -204,6 +214,31 @@ Found RecordStore::find(const Query& query, std::vector<std::string>* refused) c
   return LookUp(*this, query, refused).run();
 }
 
+namespace {
+
+// Models are made at the first question.
+std::function<std::string(const sched::Config&)> doubt_of(const sched::Template& kernel_template,
+                                                          const sched::Region& region,
+                                                          const sched::Target& target) {
+  struct Model {
+    sched::CostModel cost;
+    double default_seconds = 0;
+  };
+  return [&, model = std::make_shared<Model>()](const sched::Config& config) -> std::string {
+    if (!model->cost) {
+      model->cost = kernel_template.cost_model(region, target);
+      model->default_seconds = model->cost(kernel_template.default_config(region, target));
+    }
+    const double ratio = model->cost(config) / model->default_seconds;
+    if (!(ratio > kTrusted)) return "";
+    char text[64];
+    std::snprintf(text, sizeof text, "it should take %.1f times the default's time", ratio);
+    return text;
+  };
+}
+
+}  // namespace
+
 Query query_of(const sched::Template& kernel_template, const sched::Region& region,
                const sched::Target& target, const sched::ConfigSpace& space) {
   sched::Family family = sched::family_of(region);
@@ -212,7 +247,8 @@ Query query_of(const sched::Template& kernel_template, const sched::Region& regi
           .extents = std::move(family.extents),
           .environment = environment_of(space, target),
           .tcc = tcc_version(),
-          .space = &space};
+          .space = &space,
+          .doubt = doubt_of(kernel_template, region, target)};
 }
 
 Explanation RecordStore::explain(const sched::Template& kernel_template,

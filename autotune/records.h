@@ -91,7 +91,11 @@ struct Query {
   Environment environment;  // today's
   std::string tcc;
   const sched::ConfigSpace* space = nullptr;  // today's: what is not legal in it is refused
+  // Why a relative's config should not serve this kernel, or "": the template's model expects it to
+  // be clearly slower than the default, which knows this kernel's sizes. Null: no doubt.
+  std::function<std::string(const sched::Config&)> doubt = {};
 };
+// It refers to all four.
 Query query_of(const sched::Template& kernel_template, const sched::Region& region,
                const sched::Target& target, const sched::ConfigSpace& space);
 

@@ -38,13 +38,23 @@ class LookUpTest : public RecordsTest {
     r.operands = operands_text(region());
     r.environment = environment_of(space, target_);
     r.tcc = tcc_version();
-    sched::Config standard = kernel_template().default_config(region(), target_);
-    space.enumerate([&](const sched::Config& config) {
-      r.best = config;
-      return config == standard;
-    });
-    EXPECT_NE(r.best, standard);
+    r.best = config_of_ratio(0, 1.1);
     return r;
+  }
+
+  // A config that is not the default and takes from `low` to `high` times its time, as the model
+  // sees it.
+  sched::Config config_of_ratio(double low, double high) const {
+    const sched::Config standard = kernel_template().default_config(region(), target_);
+    const sched::CostModel cost = kernel_template().cost_model(region(), target_);
+    sched::Config found = standard;
+    kernel_template().space(region(), target_).enumerate([&](const sched::Config& config) {
+      const double ratio = cost(config) / cost(standard);
+      if (config != standard && ratio >= low && ratio <= high) found = config;
+      return found == standard;
+    });
+    EXPECT_NE(found, standard);
+    return found;
   }
 
   Explanation explain(std::initializer_list<Record> records) const {
@@ -153,6 +163,21 @@ TEST_F(LookUpTest, SizesThatDivideAsWellAreNearer) {
   Record odd = fitting();
   schedule(5003);
   EXPECT_EQ(explain({even, odd}).record->key, odd.key);
+}
+
+// What was best for other sizes may be bad for these: the model, which knows them, is asked.
+TEST_F(LookUpTest, RelativesThatTheModelDoubtsDoNotServe) {
+  schedule(1 << 23);
+  Record r = fitting();
+  schedule(1 << 24);
+  EXPECT_EQ(tier(r), sched::Tier::nearest);
+  r.best = config_of_ratio(2, 1e9);
+  const Explanation doubted = explain({r});
+  EXPECT_EQ(doubted.choice.tier, sched::Tier::analytic);
+  ASSERT_EQ(doubted.refused.size(), 4u);
+  EXPECT_NE(doubted.refused[2].find("should take"), std::string::npos) << doubted.refused[2];
+  schedule(1 << 23);
+  EXPECT_EQ(tier(r), sched::Tier::exact) << "a measurement is not doubted";
 }
 
 TEST_F(LookUpTest, AnotherFamilyIsNoRelative) {
