@@ -243,7 +243,7 @@ void LocalBench::time(Measurement& result, const LoadedKernel& kernel, Effort ef
 Measurement LocalBench::baseline(const KernelBinary& binary) {
   try {
     Measurement result;
-    const auto kernel = load(binary);
+    auto kernel = load(binary);
     has_expected_ = false;
     run_poisoned(*kernel);
     if (!check(result)) return result;
@@ -251,7 +251,7 @@ Measurement LocalBench::baseline(const KernelBinary& binary) {
     has_expected_ = true;
     baseline_seconds_ = time_awake(*kernel);
     time(result, *kernel, Effort::full, baseline_seconds_);
-    if (dozes(*device_)) baseline_ = load(binary);
+    if (dozes(*device_)) baseline_ = std::move(kernel);
     return result;
   } catch (const Error& error) { return refused(error); }
 }

@@ -42,11 +42,10 @@ std::string without_device_source(std::string text, const sched::Kernel& kernel,
   if (kernel.is_generated()) return text;
   const bool cuda = target.api == sched::Api::cuda;
   const std::string file = (cuda ? "cuda/" : "glsl/") + kernel.source + (cuda ? ".cu" : ".comp");
-  const std::string source = device_source(file);
+  const std::string source = device_source_with_includes(file);
   const size_t at = text.find(source);
-  if (at != std::string::npos)
-    text.replace(at, source.size(), "// ... backends/device/" + file + " follows\n");
-  return text;
+  TCC_CHECK(at != std::string::npos, file, " is not in its kernel's text");
+  return text.replace(at, source.size(), "// ... backends/device/" + file + " follows\n");
 }
 
 Compiled compile_for(const std::string& name, const std::string& target_name) {
