@@ -33,12 +33,6 @@ constexpr Architecture kArchitectures[] = {
 // From 9.0 on, some instructions exist for exactly one architecture, whose name ends in "a".
 bool has_own_instructions(const Architecture& architecture) { return architecture.number >= 90; }
 
-std::vector<std::string> matrix_units_of(const Architecture& architecture, bool own) {
-  if (architecture.number == 90 && own) return {"wgmma", "mma"};
-  if (architecture.number >= 80) return {"mma"};
-  return {};
-}
-
 Target target_of(const Architecture& architecture, bool own) {
   Target target;
   target.api = Api::cuda;
@@ -51,12 +45,18 @@ Target target_of(const Architecture& architecture, bool own) {
   target.bandwidth = architecture.bandwidth;
   target.flops_f32 = architecture.flops_f32;
   target.flops_matrix = architecture.flops_matrix;
-  target.matrix_units = matrix_units_of(architecture, own);
+  target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.matrix_row_bytes = 16;
   return target;
 }
 
 }  // namespace
+
+std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
+  if (architecture == 90 && own) return {"wgmma", "mma"};
+  if (architecture >= 80) return {"mma"};
+  return {};
+}
 
 std::optional<Target> cuda_target(std::string_view arch) {
   for (const Architecture& architecture : kArchitectures)

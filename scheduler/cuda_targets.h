@@ -15,6 +15,10 @@ namespace tcc::sched {
 // of the architecture's best-known GPU; the compiler decides whether it knows the architecture.
 std::optional<Target> cuda_target(std::string_view arch);
 
+// The matrix units of an architecture (80 for "sm_80"), the fastest first; own: with the "a" of its
+// own instructions.
+std::vector<std::string> cuda_matrix_units(int architecture, bool own);
+
 std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
 
 }  // namespace tcc::sched

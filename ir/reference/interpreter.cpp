@@ -56,16 +56,20 @@ Tensors allocate_outputs(const Node& node) {
   return outputs;
 }
 
+// The node's composition, built on first use; it stays where it is while the map grows.
+const Graph& composition_of(Session& session, const Node& node) {
+  auto& graph = session.compositions[composition_key(node)];
+  if (!graph) graph = std::make_unique<const Graph>(composition_graph(node));
+  return *graph;
+}
+
 Tensors evaluate_composition(Session& session, const Node& node, const TensorRefs& inputs,
                              int nesting) {
   TCC_CHECK(nesting < kMaxNesting, node.op_name(), " is composed of itself");
-  auto& graph = session.compositions[composition_key(node)];
-  if (!graph) graph = std::make_unique<const Graph>(composition_graph(node));
-  const Graph& stable = *graph;  // the map may grow below
   TensorRefs given;
   std::ranges::copy_if(inputs, std::back_inserter(given),
                        [](const auto* x) { return x != nullptr; });
-  return evaluate_graph(session, stable, given, nesting + 1, {});
+  return evaluate_graph(session, composition_of(session, node), given, nesting + 1, {});
 }
 
 // Whether the op is a product, or made of some.
@@ -74,11 +78,9 @@ bool multiplies(Session& session, const Node& node) {
   if (node.op->kind != OpKind::composite) return false;
   auto [known, first] = session.multiplies.try_emplace(std::string(node.op_name()), false);
   if (first) {
-    auto& graph = session.compositions[composition_key(node)];
-    if (!graph) graph = std::make_unique<const Graph>(composition_graph(node));
-    const Graph& stable = *graph;
-    const bool any = std::ranges::any_of(
-        stable.nodes(), [&](const auto& inner) { return multiplies(session, *inner); });
+    const bool any =
+        std::ranges::any_of(composition_of(session, node).nodes(),
+                            [&](const auto& inner) { return multiplies(session, *inner); });
     session.multiplies[std::string(node.op_name())] = any;
     return any;
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/device_checks.h"
+#include "scheduler/cuda_targets.h"
 #include "support/error.h"
 
 namespace tcc::runtime::cuda {
@@ -69,12 +70,6 @@ struct Capability {
 std::string arch_of(Capability capability) {
   // From 9.0 on, some instructions exist for exactly one architecture, whose name ends in "a".
   return str("sm_", capability.major, capability.minor, capability.major >= 9 ? "a" : "");
-}
-
-std::vector<std::string> matrix_units_of(Capability capability) {
-  if (capability.major == 9) return {"wgmma", "mma"};
-  if (capability.major >= 8) return {"mma"};
-  return {};
 }
 
 int f32_lanes_of(Capability capability) {
@@ -145,7 +140,8 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.flops_matrix =
       target.flops_f32 / (2 * f32_lanes_of(capability)) * matrix_flops_of(capability);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
-  target.matrix_units = sched::allowed_matrix_units(matrix_units_of(capability));
+  target.matrix_units = sched::allowed_matrix_units(
+      sched::cuda_matrix_units(capability.major * 10 + capability.minor, true));
   target.matrix_row_bytes = 16;
   return properties;
 }

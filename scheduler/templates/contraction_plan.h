@@ -27,9 +27,7 @@ struct ContractionPlan {
   bool swapped = false;  // rows are the op's n axes
   FlatAxes batch, m, n, k;
   Operand a, b;
-  int64_t segment = 1;          // neighbouring columns that the epilogue gets at once
-  bool vector_segment = false;  // n is a multiple of the segment
-  bool fold = false;            // an output is wide enough that long sums must be folded in parts
+  bool fold = false;  // an output is wide enough that long sums must be folded in parts
   DType accumulator = DType::f32;
   ir::Contraction op;
   // Moved batch axes: the op's batch axes that only one operand has count as its free axes.
