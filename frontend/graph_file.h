@@ -1,28 +1,54 @@
-// Graph files: YAML (docs/yaml-format.md).
+// Graph files: YAML (docs/yaml-format.md) and ONNX (docs/onnx.md).
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "frontend/tensor_file.h"
 #include "ir/graph.h"
 
 namespace tcc {
 
-struct GraphFileOptions {
-  uint64_t seed = 0;  // of weights that are drawn; each weight has a stream of its own, by its name
+// The inputs that a graph will run on, as far as they are at hand when it is loaded.
+class GivenInputs {
+ public:
+  virtual ~GivenInputs() = default;
+  // Nothing for an input that is not at hand.
+  virtual std::optional<TensorInfo> info(const std::string& name) const = 0;
+  virtual TensorPtr load(const std::string& name) const = 0;
 };
 
-// By extension: .yaml or .yml. Throws Error(bad_input) as "FILE:LINE: ..." for whatever is wrong in
-// the file. Weights are read or drawn on first use, so errors in weight files may come later; their
-// presence, types and shapes are checked at once. External files must lie in the graph file's
-// folder.
+struct GraphFileOptions {
+  uint64_t seed = 0;  // of weights that are drawn; each weight has a stream of its own, by its name
+  // ONNX only. Dims that are numbers from the start: what depends on their values (a loop over a
+  // dim, say) can then be read.
+  std::map<std::string, int64_t, std::less<>> dims = {};
+  // ONNX only. An input whose data decides shapes (a reshape's target, a top-k count) becomes a
+  // constant of the graph; without its data here the file is refused. The dims of the others are
+  // taken from their shapes here.
+  const GivenInputs* inputs = nullptr;
+};
+
+// By extension: .yaml or .yml, .onnx. Throws Error(bad_input) as "FILE:LINE: ..." for whatever is
+// wrong in the file. Weights are read or drawn on first use, so errors in weight files may come
+// later; their presence, types and shapes are checked at once. External files must lie in the graph
+// file's folder.
 ir::Graph load_graph(const std::filesystem::path& path, const GraphFileOptions& options = {});
 
 // YAML from memory; `name` stands for the file in messages, `folder` is where weight files are
 // looked for.
 ir::Graph parse_yaml_graph(std::string_view text, const std::string& name,
                            const std::filesystem::path& folder,
+                           const GraphFileOptions& options = {});
+
+// An ONNX model, opsets 1 to 21. Errors are "FILE: node N 'NAME' (OPERATOR): REASON". Symbolic dims
+// have the default 1. External data must lie in the model's folder.
+ir::Graph load_onnx_graph(const std::filesystem::path& path, const GraphFileOptions& options = {});
+// From memory; `path` stands for the file in messages, and external data is looked for beside it.
+ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& path,
                            const GraphFileOptions& options = {});
 
 }  // namespace tcc

@@ -16,6 +16,7 @@ class Builder {
   explicit Builder(Graph& graph) : graph_(graph) {}
   Graph& graph() { return graph_; }
   void set_location(Location location) { location_ = std::move(location); }
+  const Location& location() const { return location_; }
 
   // The first (or only) output of a new node; constants fold later, in a pass.
   Value* op(std::string_view name, std::vector<Value*> inputs, Attrs attrs = {});

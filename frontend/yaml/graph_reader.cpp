@@ -299,12 +299,4 @@ ir::Graph parse_yaml_graph(std::string_view text, const std::string& name,
   return Reader(yaml::parse_document(text, name), folder, options).run();
 }
 
-ir::Graph load_graph(const std::filesystem::path& path, const GraphFileOptions& options) {
-  std::string ending = path.extension();
-  if (ending != ".yaml" && ending != ".yml")
-    fail_input(path.string(), ": graphs are .yaml files, not '", ending, "'");
-  return parse_yaml_graph(read_file(path, int64_t{16} << 20), path.string(), path.parent_path(),
-                          options);
-}
-
 }  // namespace tcc

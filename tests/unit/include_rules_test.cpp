@@ -42,6 +42,8 @@ const std::vector<Fence> fences = {
     {"cuda", {"runtime"}},
     {"nvrtc", {}},
     {"vulkan/", {"runtime"}},
+    {"onnx.pb", {"frontend", "tests"}},
+    {"google/protobuf", {"frontend", "tests"}},
     {"yaml-cpp/", {"frontend", "scheduler", "autotune", "tests"}},
     {"CLI/", {"tools", "tests", "bench", "examples"}},
 };

@@ -1,0 +1,85 @@
+// Walks an ONNX model and builds an ir::Graph: names become values, nodes go through the import
+// rules (rules.h), functions and subgraphs are expanded where they stand.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/graph_file.h"
+#include "frontend/onnx/op_node.h"
+#include "frontend/onnx/tensors.h"
+#include "ir/graph.h"
+#include "ir/known_values.h"
+
+namespace tcc::onnx {
+
+using OpsetImports = std::map<std::string, int, std::less<>>;  // domain ("" is ai.onnx) -> version
+using AttributeMap = std::map<std::string, const pb::AttributeProto*, std::less<>>;
+
+// The names that a node sees.
+struct Scope {
+  std::map<std::string, Operand, std::less<>> names;
+  const Scope* outer = nullptr;              // of a subgraph; a function's body has none
+  const OpsetImports* opsets = nullptr;      // of the model or the function
+  const AttributeMap* attributes = nullptr;  // of the call, inside a function
+  const Operand* find(std::string_view name) const;
+};
+
+class Importer {
+ public:
+  Importer(const pb::ModelProto& model, const std::filesystem::path& path,
+           const GraphFileOptions& options);
+  ir::Graph run();
+
+  // ---- for OpNode
+
+  ir::Graph& graph() { return graph_; }
+  ir::KnownValues& known() { return known_; }
+  const TensorReader& tensors() const { return tensors_; }
+  // Makes constants of the graph inputs that `value` is computed from, where the caller of the
+  // import gave their data. False where there is nothing more to learn.
+  bool specialise(const Value* value);
+  // Why `value` is not known: the graph inputs or dims that it depends on, and how to give them.
+  std::string why_unknown(const Value* value) const;
+  Results import_subgraph(const pb::GraphProto& graph, const Scope& outer,
+                          std::span<const Operand> arguments);
+
+ private:
+  void read_opsets();
+  void read_functions();
+  void read_initializers(const pb::GraphProto& graph, Scope& scope);
+  void read_inputs(Scope& scope);
+  void read_outputs(const Scope& scope);
+  ir::Type input_type(const pb::ValueInfoProto& input);
+  SymInt dim(const pb::ValueInfoProto& input, int k, const pb::TensorShapeProto& shape,
+             const std::optional<TensorInfo>& given);
+  SymInt symbol(const std::string& name);
+  template <class Nodes>
+  void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix);
+  Results import_node(const pb::NodeProto& node, const Scope& scope, const ir::Location& location);
+  Results call(const pb::FunctionProto& function, OpNode& node, const pb::NodeProto& proto,
+               const Scope& scope, const std::string& place);
+  void define(Scope& scope, const std::string& name, const Operand& operand,
+              const ir::Location& location);
+  void spend(int64_t nodes);
+  [[noreturn]] void fail(const std::string& reason) const;
+
+  const pb::ModelProto& model_;
+  std::string file_;
+  const GraphFileOptions& options_;
+  TensorReader tensors_;
+  ir::Graph graph_;
+  ir::KnownValues known_;
+  OpsetImports opsets_;
+  std::map<std::pair<std::string, std::string>, const pb::FunctionProto*> functions_;
+  std::map<const pb::FunctionProto*, OpsetImports> function_opsets_;
+  std::map<std::string, SymInt, std::less<>> bound_;  // dim_param -> what it is
+  int64_t nodes_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace tcc::onnx

@@ -1,0 +1,32 @@
+// Reads an ONNX file: docs/onnx.md.
+#include <google/protobuf/io/coded_stream.h>
+
+#include <limits>
+
+#include "frontend/graph_file.h"
+#include "frontend/onnx/importer.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc {
+
+ir::Graph load_onnx_graph(const std::filesystem::path& path, const GraphFileOptions& options) {
+  const MappedFile file(path);
+  return parse_onnx_graph(file.text(), path, options);
+}
+
+ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& path,
+                           const GraphFileOptions& options) {
+  // protobuf's own limit of a message.
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
+    fail_input(path.string(), ": is larger than 2 GiB; weights must be in external files");
+  ::onnx::ModelProto model;
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    fail_input(path.string(),
+               ": is no ONNX model, or damaged: the protobuf message cannot be read");
+  return onnx::Importer(model, path, options).run();
+}
+
+}  // namespace tcc

@@ -1,0 +1,39 @@
+#include "frontend/onnx/rules.h"
+
+#include <map>
+#include <utility>
+
+#include "ir/suggest.h"
+
+namespace tcc::onnx {
+namespace {
+
+using Table = std::map<std::pair<std::string_view, std::string_view>, const Rule*>;
+
+const Table& table() {
+  static const Table rules = [] {
+    Table result;
+    for (const std::span<const Rule> family :
+         {activation_rules(), arithmetic_rules(), comparison_rules(), control_flow_rules(),
+          convolution_rules(), creation_rules(), indexing_rules(), matrix_rules(), movement_rules(),
+          normalization_rules(), reduction_rules(), sequence_rules(), shape_rules()})
+      for (const Rule& rule : family) result.emplace(std::pair(rule.domain, rule.op), &rule);
+    return result;
+  }();
+  return rules;
+}
+
+}  // namespace
+
+const Rule* find_rule(std::string_view domain, std::string_view op) {
+  const auto found = table().find({domain, op});
+  return found == table().end() ? nullptr : found->second;
+}
+
+std::string suggest_operator(std::string_view op) {
+  std::vector<std::string> names;
+  for (const auto& [key, rule] : table()) names.emplace_back(key.second);
+  return ir::did_you_mean(op, names);
+}
+
+}  // namespace tcc::onnx

@@ -1,0 +1,41 @@
+// What several families of import rules share.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "frontend/onnx/op_node.h"
+#include "ir/op.h"
+
+namespace tcc::onnx {
+
+// One operand, one op of the same meaning, no attributes.
+template <const char* op>
+Results unary(OpNode& n) {
+  return {n.b.op(op, {n.in(0)})};
+}
+
+// The second operand of an elementwise operator as broadcasting needs it. Before opset 7, an `axis`
+// said where its dims stand in the first's.
+Value* broadcast_operand(OpNode& n, Value* a, Value* b);
+
+// A scalar of x's type.
+inline Value* like(OpNode& n, const Value* x, double value) {
+  return n.b.scalar(x->dtype(), value);
+}
+
+// [first, ...] * count.
+inline std::vector<int64_t> repeated(int64_t value, size_t count) {
+  return std::vector<int64_t>(count, value);
+}
+
+std::vector<int64_t> iota(int64_t from, int64_t to);
+
+// The axes of an operator that took them as an attribute before opset `since` and takes them as
+// input `k` from then on; nothing where they are omitted.
+std::optional<std::vector<int64_t>> axes_attr_or_input(OpNode& n, int since, size_t k);
+
+// x in f32 where it is a 16-bit float (statistics are computed so), and back.
+inline Value* narrowed(OpNode& n, Value* x, DType dtype) { return n.b.cast(x, dtype); }
+
+}  // namespace tcc::onnx

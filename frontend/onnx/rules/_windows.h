@@ -1,0 +1,19 @@
+// The attributes that convolutions and poolings share: kernel_shape, strides, dilations, pads and
+// auto_pad.
+#pragma once
+
+#include "frontend/onnx/op_node.h"
+
+namespace tcc::onnx {
+
+struct Windows {
+  std::vector<int64_t> kernel, stride, dilation;
+  std::vector<int64_t> begin, end;  // padding per spatial dim
+  // The op attribute `padding`: one entry per dim where both sides are alike, else begins and ends.
+  ir::Attr padding() const;
+};
+
+// Of an image x [N, C, ...]. `kernel` is what the weight says; empty: kernel_shape must be given.
+Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool ceil_mode = false);
+
+}  // namespace tcc::onnx

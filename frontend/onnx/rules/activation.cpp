@@ -1,0 +1,174 @@
+// Activations, softmax and its kin.
+#include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_common.h"
+
+namespace tcc::onnx {
+namespace {
+
+Results leaky_relu(OpNode& n) {
+  n.ignore("consumed_inputs");
+  return {n.b.op("leaky_relu", {n.in(0)}, {{"negative_slope", n.number("alpha", 0.01)}})};
+}
+
+Results elu(OpNode& n) {
+  n.ignore("consumed_inputs");
+  return {n.b.op("elu", {n.in(0)}, {{"alpha", n.number("alpha", 1)}})};
+}
+
+Results celu(OpNode& n) { return {n.b.op("celu", {n.in(0)}, {{"alpha", n.number("alpha", 1)}})}; }
+
+// gamma * (x > 0 ? x : alpha * (exp(x) - 1)); the op selu has the usual constants.
+Results selu(OpNode& n) {
+  n.ignore("consumed_inputs");
+  const bool old = n.opset < 6;
+  const double alpha = n.number("alpha", old ? 1.6732 : 1.67326319217681884765625);
+  const double gamma = n.number("gamma", old ? 1.0507 : 1.05070102214813232421875);
+  Value* x = n.b.compute(n.in(0));
+  Value* result = n.b.mul(n.b.op("elu", {x}, {{"alpha", alpha}}), like(n, x, gamma));
+  return {n.b.cast(result, n.in(0)->dtype())};
+}
+
+Results hard_sigmoid(OpNode& n) {
+  n.ignore("consumed_inputs");
+  Value* x = n.b.compute(n.in(0));
+  Value* line =
+      n.b.add(n.b.mul(x, like(n, x, n.number("alpha", 0.2))), like(n, x, n.number("beta", 0.5)));
+  Value* result = n.b.op("clamp", {line}, {{"min", 0.0}, {"max", 1.0}});
+  return {n.b.cast(result, n.in(0)->dtype())};
+}
+
+// Of opset 20; com.microsoft's is the exact form.
+Results gelu(OpNode& n) {
+  const std::string approximate = n.text("approximate", "none");
+  n.require(approximate == "none" || approximate == "tanh", "approximate must be none or tanh");
+  return {n.b.op("gelu", {n.in(0)}, {{"approximate", approximate}})};
+}
+
+// x + bias first (com.microsoft).
+Results bias_gelu(OpNode& n) { return {n.b.op("gelu", {n.b.add(n.in(0), n.in(1))})}; }
+
+Results fast_gelu(OpNode& n) {
+  Value* x = n.in(0);
+  if (Value* bias = n.maybe(1)) x = n.b.add(x, bias);
+  return {n.b.op("gelu", {x}, {{"approximate", std::string("tanh")}})};
+}
+
+// x * sigmoid(alpha x) (com.microsoft).
+Results quick_gelu(OpNode& n) {
+  Value* x = n.b.compute(n.in(0));
+  Value* gate = n.b.unary("sigmoid", n.b.mul(x, like(n, x, n.number("alpha", 1.702))));
+  return {n.b.cast(n.b.mul(x, gate), n.in(0)->dtype())};
+}
+
+Results thresholded_relu(OpNode& n) {
+  return {n.b.op("threshold", {n.in(0)}, {{"threshold", n.number("alpha", 1)}, {"value", 0.0}})};
+}
+
+Results shrink(OpNode& n) {
+  Value* x = n.in(0);
+  const double lambd = n.number("lambd", 0.5), bias = n.number("bias", 0);
+  const DType dtype = is_float(x->dtype()) ? compute_dtype(x->dtype()) : DType::f32;
+  Value* y = n.b.cast(x, dtype);
+  Value* zero = like(n, y, 0);
+  Value* high =
+      n.b.op("where", {n.b.op("gt", {y, like(n, y, lambd)}), n.b.sub(y, like(n, y, bias)), zero});
+  Value* low = n.b.op("lt", {y, like(n, y, -lambd)});
+  return {n.b.cast(n.b.op("where", {low, n.b.add(y, like(n, y, bias)), high}), x->dtype())};
+}
+
+// The slope is broadcast to x; before opset 7, a list of slopes is one per channel.
+Results prelu(OpNode& n) {
+  n.ignore("consumed_inputs");
+  Value *x = n.in(0), *slope = n.in(1);
+  if (n.opset < 7 && slope->rank() == 1 && x->rank() > 1 && !slope->shape()[0].is(1)) {
+    Shape shape(static_cast<size_t>(x->rank() - 1), 1);
+    shape[0] = slope->shape()[0];
+    slope = n.b.reshape(slope, shape);
+  }
+  Value* negative = n.b.op("lt", {x, like(n, x, 0)});
+  return {n.b.op("where", {negative, n.b.mul(x, slope), x})};
+}
+
+// Before opset 13: over all dims from `axis` on, taken as one.
+template <const char* op>
+Results softmax(OpNode& n) {
+  Value* x = n.in(0);
+  if (n.opset >= 13) return {n.b.op(op, {x}, {{"dim", n.axis(n.integer("axis", -1), x->rank())}})};
+  const int64_t axis = n.axis(n.integer("axis", 1), x->rank());
+  if (axis == x->rank() - 1) return {n.b.op(op, {x}, {{"dim", axis}})};
+  const auto from = x->shape().begin() + axis;
+  Shape flat(x->shape().begin(), from);
+  flat.push_back(ir::product({from, x->shape().end()}));
+  Value* result = n.b.op(op, {n.b.reshape(x, flat)}, {{"dim", axis}});
+  return {n.b.reshape(result, x->shape())};
+}
+
+// One where the largest is, the first of several; the rest 0.
+Results hardmax(OpNode& n) {
+  Value* x = n.in(0);
+  Value* y = x;
+  int64_t dim = n.axis(n.integer("axis", n.opset >= 13 ? -1 : 1), x->rank());
+  if (n.opset < 13) {
+    const auto from = x->shape().begin() + dim;
+    Shape flat(x->shape().begin(), from);
+    flat.push_back(ir::product({from, x->shape().end()}));
+    y = n.b.reshape(x, flat);
+  }
+  Value* best = n.b.op("argmax", {y}, {{"dim", ir::ints({dim})}, {"keepdim", true}});
+  Value* place = n.b.op("iota", {}, {{"size", y->shape()}, {"dim", dim}});
+  Value* hit = n.b.cast(n.b.op("eq", {place, best}), x->dtype());
+  return {n.b.reshape(hit, x->shape())};
+}
+
+Results swish(OpNode& n) {
+  const double alpha = n.number("alpha", 1);
+  if (alpha == 1) return {n.b.op("silu", {n.in(0)})};
+  Value* x = n.b.compute(n.in(0));
+  Value* gate = n.b.unary("sigmoid", n.b.mul(x, like(n, x, alpha)));
+  return {n.b.cast(n.b.mul(x, gate), n.in(0)->dtype())};
+}
+
+Results old_relu(OpNode& n) {
+  n.ignore("consumed_inputs");
+  return {n.b.op("relu", {n.in(0)})};
+}
+
+Results sigmoid(OpNode& n) {
+  n.ignore("consumed_inputs");
+  return {n.b.op("sigmoid", {n.in(0)})};
+}
+
+constexpr char kHardswish[] = "hardswish", kMish[] = "mish", kLogSoftmax[] = "log_softmax",
+               kSoftmax[] = "softmax", kSoftplus[] = "softplus", kSoftsign[] = "softsign";
+
+constexpr Rule kRules[] = {
+    {"BiasGelu", bias_gelu, "com.microsoft"},
+    {"Celu", celu},
+    {"Elu", elu},
+    {"FastGelu", fast_gelu, "com.microsoft"},
+    {"Gelu", gelu},
+    {"Gelu", gelu, "com.microsoft"},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", unary<kHardswish>},
+    {"Hardmax", hardmax},
+    {"LeakyRelu", leaky_relu},
+    {"LogSoftmax", softmax<kLogSoftmax>},
+    {"Mish", unary<kMish>},
+    {"PRelu", prelu},
+    {"QuickGelu", quick_gelu, "com.microsoft"},
+    {"Relu", old_relu},
+    {"Selu", selu},
+    {"Shrink", shrink},
+    {"Sigmoid", sigmoid},
+    {"Softmax", softmax<kSoftmax>},
+    {"Softplus", unary<kSoftplus>},
+    {"Softsign", unary<kSoftsign>},
+    {"Swish", swish},
+    {"ThresholdedRelu", thresholded_relu},
+};
+
+}  // namespace
+
+std::span<const Rule> activation_rules() { return kRules; }
+
+}  // namespace tcc::onnx

@@ -1,0 +1,86 @@
+// Conv and ConvTranspose.
+#include <algorithm>
+
+#include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_common.h"
+#include "frontend/onnx/rules/_windows.h"
+#include "support/error.h"
+
+namespace tcc::onnx {
+namespace {
+
+std::vector<int64_t> kernel_of(OpNode& n, const Value* weight) {
+  n.require(weight->rank() >= 3,
+            str("the weight must have a spatial dim: ", ir::to_string(weight->type)));
+  std::vector<int64_t> kernel;
+  for (size_t d = 2; d < weight->shape().size(); ++d) {
+    n.require(weight->shape()[d].is_const(), "the size of the kernel must be constant");
+    kernel.push_back(weight->shape()[d].value());
+  }
+  return kernel;
+}
+
+std::string numbered(std::string_view op, size_t spatial) { return str(op, spatial, "d"); }
+
+Results conv(OpNode& n) {
+  Value *x = n.in(0), *weight = n.in(1), *bias = n.maybe(2);
+  const Windows w = windows_of(n, x, kernel_of(n, weight));
+  n.require(w.kernel.size() <= 3, str(w.kernel.size(), " spatial dims; at most 3 are supported"));
+  return {n.b.op(numbered("conv", w.kernel.size()), {x, weight, bias},
+                 {{"stride", ir::ints(w.stride)},
+                  {"padding", w.padding()},
+                  {"dilation", ir::ints(w.dilation)},
+                  {"groups", n.integer("group", 1)}})};
+}
+
+// output = (input - 1) * stride + output_padding + (kernel - 1) * dilation + 1 - begin - end. Where
+// output_shape or auto_pad says what the output is, the pads follow.
+Results conv_transpose(OpNode& n) {
+  Value *x = n.in(0), *weight = n.in(1), *bias = n.maybe(2);
+  const std::string auto_pad = n.text("auto_pad", "NOTSET");
+  Windows w;
+  w.kernel = kernel_of(n, weight);
+  const size_t spatial = w.kernel.size();
+  n.require(spatial <= 3, str(spatial, " spatial dims; at most 3 are supported"));
+  n.require(n.ints_attr("kernel_shape", w.kernel) == w.kernel,
+            "kernel_shape differs from the weight's");
+  w.stride = n.ints_attr("strides", repeated(1, spatial));
+  w.dilation = n.ints_attr("dilations", repeated(1, spatial));
+  const std::vector<int64_t> extra = n.ints_attr("output_padding", repeated(0, spatial));
+  const std::vector<int64_t> pads = n.ints_attr("pads", repeated(0, 2 * spatial));
+  std::vector<int64_t> wanted = n.ints_attr("output_shape");
+  if (wanted.size() == spatial + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  n.require(w.stride.size() == spatial && w.dilation.size() == spatial && extra.size() == spatial &&
+                pads.size() == 2 * spatial && (wanted.empty() || wanted.size() == spatial),
+            "an attribute's length does not fit the spatial dims");
+  for (size_t d = 0; d < spatial; ++d) {
+    w.begin.push_back(pads[d]);
+    w.end.push_back(pads[d + spatial]);
+    const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+    if (auto_pad == "VALID") w.begin[d] = w.end[d] = 0;
+    if (wanted.empty() && !same) continue;
+    const SymInt& in = x->shape()[d + 2];
+    n.require(in.is_const(), str("output_shape and auto_pad need the size of spatial dim ", d,
+                                 "; bind it (--dim)"));
+    const int64_t full =
+        (in.value() - 1) * w.stride[d] + extra[d] + (w.kernel[d] - 1) * w.dilation[d] + 1;
+    const int64_t out = wanted.empty() ? in.value() * w.stride[d] : wanted[d];
+    const int64_t total = full - out;
+    w.begin[d] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    w.end[d] = total - w.begin[d];
+  }
+  return {n.b.op(numbered("conv_transpose", spatial), {x, weight, bias},
+                 {{"stride", ir::ints(w.stride)},
+                  {"padding", w.padding()},
+                  {"output_padding", ir::ints(extra)},
+                  {"dilation", ir::ints(w.dilation)},
+                  {"groups", n.integer("group", 1)}})};
+}
+
+constexpr Rule kRules[] = {{"Conv", conv}, {"ConvTranspose", conv_transpose}};
+
+}  // namespace
+
+std::span<const Rule> convolution_rules() { return kRules; }
+
+}  // namespace tcc::onnx

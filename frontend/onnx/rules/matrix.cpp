@@ -1,0 +1,60 @@
+// MatMul, Gemm, Einsum and their fused forms.
+#include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_common.h"
+
+namespace tcc::onnx {
+namespace {
+
+Results matmul(OpNode& n) { return {n.b.matmul(n.in(0), n.in(1))}; }
+
+Value* scaled(OpNode& n, Value* x, double factor) {
+  if (factor == 1) return x;
+  const DType dtype = x->dtype();
+  Value* y = n.b.compute(x);
+  return n.b.cast(n.b.mul(y, like(n, y, factor)), dtype);
+}
+
+// alpha * A' B' + beta * C.
+Results gemm(OpNode& n) {
+  Value *a = n.in(0), *weight = n.in(1), *c = n.maybe(2);
+  if (n.opset < 7) n.ignore("broadcast");
+  n.require(a->rank() == 2 && weight->rank() == 2, "A and B must be matrices");
+  if (n.flag("transA", false)) a = n.b.transpose(a, 0, 1);
+  const double alpha = n.number("alpha", 1), beta = n.number("beta", 1);
+  Value* product = n.flag("transB", false) ? n.b.op("linear", {a, weight}) : n.b.matmul(a, weight);
+  if (!is_float(product->dtype())) {
+    n.require(alpha == 1 && beta == 1, "alpha and beta must be 1 for integers");
+    return {c ? n.b.add(product, c) : product};
+  }
+  if (alpha == 1 && beta == 1 && !c) return {product};
+  Value* result = scaled(n, n.b.compute(product), alpha);
+  if (c) result = n.b.add(result, scaled(n, n.b.compute(c), beta));
+  return {n.b.cast(result, product->dtype())};
+}
+
+Results einsum(OpNode& n) {
+  return {n.b.op("einsum", n.all_inputs(), {{"equation", n.text("equation", "")}})};
+}
+
+// com.microsoft: matmul of operands whose last two dims may be swapped, times alpha.
+Results fused_matmul(OpNode& n) {
+  Value *a = n.in(0), *c = n.in(1);
+  for (const char* name : {"transBatchA", "transBatchB"})
+    n.require(!n.flag(name, false), std::string("attribute '") + name + "' is not supported");
+  if (n.flag("transA", false)) a = n.b.transpose(a, -1, -2);
+  if (n.flag("transB", false)) c = n.b.transpose(c, -1, -2);
+  return {scaled(n, n.b.matmul(a, c), n.number("alpha", 1))};
+}
+
+constexpr Rule kRules[] = {
+    {"Einsum", einsum},
+    {"FusedMatMul", fused_matmul, "com.microsoft"},
+    {"Gemm", gemm},
+    {"MatMul", matmul},
+};
+
+}  // namespace
+
+std::span<const Rule> matrix_rules() { return kRules; }
+
+}  // namespace tcc::onnx

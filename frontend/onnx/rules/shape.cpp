@@ -1,0 +1,91 @@
+// Shapes as data: Shape, Size, Range, ConstantOfShape and constants.
+#include <algorithm>
+#include <cmath>
+#include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_common.h"
+
+#include "support/error.h"
+
+namespace tcc::onnx {
+namespace {
+
+// The dims from `start` to `end`, which are clamped to the rank (opset 15).
+Results shape(OpNode& n) {
+  const Value* x = n.in(0);
+  const int64_t rank = x->rank();
+  const auto clamped = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t start = clamped(n.integer("start", 0)), end = clamped(n.integer("end", rank));
+  std::vector<SymInt> dims;
+  for (int64_t d = start; d < end; ++d) dims.push_back(x->shape()[static_cast<size_t>(d)]);
+  return {n.dims_value(dims)};
+}
+
+Results size(OpNode& n) {
+  const SymInt count = ir::product(n.in(0)->shape());
+  return {n.b.reshape(n.dims_value({count}), {})};
+}
+
+Results constant(OpNode& n) {
+  if (const pb::TensorProto* tensor = n.tensor_attr("value")) return {n.constant(*tensor)};
+  if (n.has("value_int")) return {n.b.reshape(n.constant_ints({n.integer("value_int")}), {})};
+  if (n.has("value_ints")) return {n.constant_ints(n.ints_attr("value_ints"))};
+  if (n.has("value_float")) return {n.b.scalar(DType::f32, n.number("value_float", 0))};
+  if (n.has("value_floats")) {
+    const std::vector<double> values = n.numbers_attr("value_floats");
+    Tensor tensor(DType::f32, {static_cast<int64_t>(values.size())});
+    for (size_t k = 0; k < values.size(); ++k) tensor.set(static_cast<int64_t>(k), values[k]);
+    return {n.constant(std::make_shared<const Tensor>(std::move(tensor)))};
+  }
+  if (n.has("value_string") || n.has("value_strings"))
+    n.fail("tensors of strings are not supported");
+  if (n.has("sparse_value")) n.fail("sparse tensors are not supported");
+  n.fail("has no value");
+}
+
+Results constant_of_shape(OpNode& n) {
+  const std::vector<SymInt> dims = n.dims(0);
+  Value* value = n.b.scalar(DType::f32, 0);
+  if (const pb::TensorProto* tensor = n.tensor_attr("value")) {
+    value = n.constant(*tensor);
+    n.require(ir::product(value->shape()).is(1), "value must be one element");
+    value = n.b.reshape(value, {});
+  }
+  return {n.b.expand(value, dims)};
+}
+
+// start + k * delta. The length must be known; start and delta need not be.
+Results range(OpNode& n) {
+  Value *start = n.in(0), *delta = n.in(2);
+  const DType dtype = start->dtype();
+  SymInt length;
+  if (is_float(dtype)) {
+    const double from = n.number_of(0), to = n.number_of(1), step = n.number_of(2);
+    const double count = std::max(0.0, std::ceil((to - from) / step));
+    n.require(count < 0x1p53, "has too many elements");
+    length = static_cast<int64_t>(count);
+  } else {
+    const std::vector<SymInt> from = n.dims(0), to = n.dims(1);
+    const int64_t step = n.int_of(2);
+    n.require(step != 0, "delta must not be 0");
+    n.require(from.size() == 1 && to.size() == 1, "start and limit must be scalars");
+    const SymInt span = step > 0 ? to[0] - from[0] : from[0] - to[0];
+    length = ir::max(ir::ceildiv(span, step < 0 ? -step : step), 0);
+  }
+  const auto scalar = [&](Value* x) { return n.b.reshape(x, {}); };
+  Value* place = n.b.op("iota", {}, {{"size", Shape{length}}, {"dim", 0}, {"dtype", dtype}});
+  return {n.b.add(n.b.mul(place, scalar(delta)), scalar(start))};
+}
+
+constexpr Rule kRules[] = {
+    {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
+    {"Range", range},       {"Shape", shape},
+    {"Size", size},
+};
+
+}  // namespace
+
+std::span<const Rule> shape_rules() { return kRules; }
+
+}  // namespace tcc::onnx

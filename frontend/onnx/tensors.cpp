@@ -1,0 +1,161 @@
+#include "frontend/onnx/tensors.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "frontend/tensor_file.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace tcc::onnx {
+namespace {
+
+using Proto = pb::TensorProto;
+
+// The elements as raw_data would hold them: little-endian, packed.
+struct Packed {
+  std::string bytes;
+  template <class T>
+  void append(T value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+};
+
+// The typed fields: which one holds a type's elements is the format's choice.
+int64_t typed_count(const Proto& tensor) {
+  switch (tensor.data_type()) {
+    case Proto::FLOAT: return tensor.float_data_size();
+    case Proto::DOUBLE: return tensor.double_data_size();
+    case Proto::INT64: return tensor.int64_data_size();
+    case Proto::UINT32:
+    case Proto::UINT64: return tensor.uint64_data_size();
+    default: return tensor.int32_data_size();
+  }
+}
+
+std::string typed_bytes(const Proto& tensor, DType dtype) {
+  Packed packed;
+  for (float value : tensor.float_data()) packed.append(value);
+  for (double value : tensor.double_data()) packed.append(value);
+  for (int64_t value : tensor.int64_data()) packed.append(value);
+  for (uint64_t value : tensor.uint64_data()) {
+    if (dtype == DType::u32)
+      packed.append(static_cast<uint32_t>(value));
+    else
+      packed.append(value);
+  }
+  for (int32_t value : tensor.int32_data()) switch (size_bytes(dtype)) {
+      case 1: packed.append(static_cast<int8_t>(value)); break;
+      case 2: packed.append(static_cast<int16_t>(value)); break;
+      default: packed.append(value);
+    }
+  return std::move(packed.bytes);
+}
+
+bool is_external(const Proto& tensor) { return tensor.data_location() == Proto::EXTERNAL; }
+
+std::vector<int64_t> shape_of(const ir::Type& type) { return ir::const_shape(type.shape); }
+
+int64_t natural_number(const std::string& text, const std::string& where) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0)
+    fail_input(where, ": external data: ", quoted_name(text), " is no offset or length");
+  return value;
+}
+
+}  // namespace
+
+DType dtype_of(int32_t data_type, const std::string& where) {
+  switch (data_type) {
+    case Proto::FLOAT: return DType::f32;
+    case Proto::DOUBLE: return DType::f64;
+    case Proto::FLOAT16: return DType::f16;
+    case Proto::BFLOAT16: return DType::bf16;
+    case Proto::INT8: return DType::i8;
+    case Proto::INT16: return DType::i16;
+    case Proto::INT32: return DType::i32;
+    case Proto::INT64: return DType::i64;
+    case Proto::UINT8: return DType::u8;
+    case Proto::UINT16: return DType::u16;
+    case Proto::UINT32: return DType::u32;
+    case Proto::UINT64: return DType::u64;
+    case Proto::BOOL: return DType::boolean;
+    case Proto::STRING: fail_input(where, ": tensors of strings are not supported");
+    case Proto::COMPLEX64:
+    case Proto::COMPLEX128: fail_input(where, ": tensors of complex numbers are not supported");
+    case Proto::UNDEFINED: fail_input(where, ": the element type is not given");
+    default:
+      fail_input(where, ": element type ", data_type, " of TensorProto.DataType is not supported");
+  }
+}
+
+ir::Type TensorReader::type(const Proto& tensor, const std::string& where) const {
+  const DType dtype = dtype_of(tensor.data_type(), where);
+  if (tensor.has_segment()) fail_input(where, ": tensors in segments are not supported");
+  if (static_cast<size_t>(tensor.dims_size()) > kMaxFileRank)
+    fail_input(where, ": has ", tensor.dims_size(), " dims; at most ", kMaxFileRank,
+               " are supported");
+  const std::vector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
+  const auto bytes = tensor_bytes(dtype, shape);
+  if (!bytes) fail_input(where, ": its size is impossible: ", type_text(dtype, shape));
+  if (!is_external(tensor)) {
+    const auto there = tensor.has_raw_data() ? static_cast<int64_t>(tensor.raw_data().size())
+                                             : typed_count(tensor) * size_bytes(dtype);
+    if (there != *bytes)
+      fail_input(where, ": ", type_text(dtype, shape), " needs ", *bytes, " bytes of data, but ",
+                 there, " are there");
+  }
+  return {dtype, {shape.begin(), shape.end()}};
+}
+
+ir::ConstantPtr TensorReader::constant(const Proto& tensor, const std::string& where) const {
+  const ir::Type type = this->type(tensor, where);
+  if (is_external(tensor)) return external(tensor, type, where);
+  Tensor result(type.dtype, shape_of(type));
+  const std::string typed = tensor.has_raw_data() ? "" : typed_bytes(tensor, type.dtype);
+  const std::string& bytes = tensor.has_raw_data() ? tensor.raw_data() : typed;
+  TCC_CHECK(bytes.size() == result.bytes(), where, ": ", bytes.size(), " bytes");
+  copy_bytes(result.data(), reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  normalise_bools(result);
+  return ir::make_constant(std::make_shared<const Tensor>(std::move(result)));
+}
+
+ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type,
+                                       const std::string& where) const {
+  std::string location;
+  int64_t offset = 0, length = -1;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = natural_number(entry.value(), where);
+    if (entry.key() == "length") length = natural_number(entry.value(), where);
+  }
+  if (location.empty()) fail_input(where, ": external data without a location");
+  std::filesystem::path path;
+  try {
+    path = resolve_inside(folder_, location);
+  } catch (const Error& error) { fail_input(where, ": external data: ", error.what()); }
+  const std::vector<int64_t> shape = shape_of(type);
+  const int64_t needed = *tensor_bytes(type.dtype, shape);
+  if (length >= 0 && length != needed)
+    fail_input(where, ": ", type_text(type.dtype, shape), " needs ", needed,
+               " bytes, but its external data has ", length);
+  std::error_code error;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  if (error || !std::filesystem::is_regular_file(path))
+    fail_input(where, ": external data: ", path.string(), " is no regular file");
+  if (offset > size || needed > size - offset)
+    fail_input(where, ": external data: ", path.string(), " has ", size, " bytes; ", needed,
+               " from offset ", offset, " are needed");
+  return ir::make_lazy_constant([=, dtype = type.dtype] {
+    const MappedFile file(path);
+    if (static_cast<uint64_t>(offset + needed) > file.size())
+      fail_input(where, ": external data: ", path.string(), " has become shorter");
+    Tensor result(dtype, shape);
+    copy_bytes(result.data(), file.data() + offset, static_cast<size_t>(needed));
+    normalise_bools(result);
+    return std::make_shared<const Tensor>(std::move(result));
+  });
+}
+
+}  // namespace tcc::onnx

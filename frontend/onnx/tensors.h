@@ -1,0 +1,40 @@
+// TensorProto: types, and data from the model or from files beside it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "onnx.pb.h"
+
+namespace tcc::onnx {
+
+namespace pb = ::onnx;
+
+// Of TensorProto.DataType; throws Error(bad_input) "WHERE: ..." for types that tcc lacks (strings,
+// complex numbers, 4 and 8 bit floats).
+DType dtype_of(int32_t data_type, const std::string& where);
+
+class TensorReader {
+ public:
+  TensorReader(std::string file, std::filesystem::path folder)
+      : file_(std::move(file)), folder_(std::move(folder)) {}
+
+  // The type, checked: dims that are not negative, a size that does not overflow, and as much data
+  // as it needs (external data: a file inside the model's folder, of at least that length).
+  ir::Type type(const pb::TensorProto& tensor, const std::string& where) const;
+  // The data is copied or read on first use. `tensor` must outlive the call only.
+  ir::ConstantPtr constant(const pb::TensorProto& tensor, const std::string& where) const;
+  const std::string& file() const { return file_; }
+
+ private:
+  ir::ConstantPtr external(const pb::TensorProto& tensor, const ir::Type& type,
+                           const std::string& where) const;
+
+  std::string file_;
+  std::filesystem::path folder_;
+};
+
+}  // namespace tcc::onnx

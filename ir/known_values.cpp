@@ -1,0 +1,309 @@
+#include "ir/known_values.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/op.h"
+#include "ir/reference/composition.h"
+#include "ir/reference/interpreter.h"
+#include "support/error.h"
+
+namespace tcc::ir {
+namespace {
+
+constexpr int64_t kMaxElements = 4096;             // of a value that may hold symbols
+constexpr int64_t kMaxBytes = int64_t{256} << 20;  // of a tensor that is computed here
+constexpr int kMaxDepth = 1000;                    // of values that are computed from one another
+
+using Integers = std::optional<std::vector<SymInt>>;
+
+std::optional<std::vector<int64_t>> numbers(std::span<const SymInt> shape) {
+  if (!std::ranges::all_of(shape, &SymInt::is_const)) return std::nullopt;
+  return const_shape(shape);
+}
+
+std::optional<int64_t> small_numel(const Value& value) {
+  const auto shape = numbers(value.shape());
+  if (!shape) return std::nullopt;
+  const auto bytes = tensor_bytes(value.dtype(), *shape);
+  if (!bytes || *bytes / size_bytes(value.dtype()) > kMaxElements) return std::nullopt;
+  return *bytes / size_bytes(value.dtype());
+}
+
+bool holds_integers(const Value& value) { return !is_float(value.dtype()); }
+
+// ---- loop expressions on known integers
+
+std::optional<SymInt> evaluate(const Expr& e);
+
+std::optional<bool> compare(Fn fn, const SymInt& a, const SymInt& b) {
+  const Interval distance = (b - a).range();  // of b - a
+  switch (fn) {
+    case Fn::lt:
+      return distance.lo > 0    ? std::optional(true)
+             : distance.hi <= 0 ? std::optional(false)
+                                : std::nullopt;
+    case Fn::le:
+      return distance.lo >= 0  ? std::optional(true)
+             : distance.hi < 0 ? std::optional(false)
+                               : std::nullopt;
+    case Fn::gt: return compare(Fn::lt, b, a);
+    case Fn::ge: return compare(Fn::le, b, a);
+    case Fn::eq:
+    case Fn::ne:
+      if (a == b) return fn == Fn::eq;
+      if (distance.lo > 0 || distance.hi < 0) return fn == Fn::ne;
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<SymInt> arithmetic(Fn fn, const SymInt& a, const SymInt& b) {
+  const bool divides = b.range().lo > 0;
+  switch (fn) {
+    case Fn::add: return a + b;
+    case Fn::sub: return a - b;
+    case Fn::mul: return a * b;
+    case Fn::minimum: return min(a, b);
+    case Fn::maximum: return max(a, b);
+    case Fn::floordiv: return divides ? std::optional(floordiv(a, b)) : std::nullopt;
+    case Fn::remainder: return divides ? std::optional(mod(a, b)) : std::nullopt;
+    // Rounds towards zero, which is the same for what is not negative.
+    case Fn::div:
+      return divides && a.range().lo >= 0 ? std::optional(floordiv(a, b)) : std::nullopt;
+    case Fn::fmod: return divides && a.range().lo >= 0 ? std::optional(mod(a, b)) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<SymInt> evaluate_call(const ExprNode& e) {
+  if (e.fn == Fn::select) {
+    const auto condition = evaluate(e.args[0]);
+    if (!condition || !condition->is_const()) return std::nullopt;
+    return evaluate(e.args[condition->is(0) ? 2 : 1]);
+  }
+  std::vector<SymInt> args;
+  for (const Expr& arg : e.args) {
+    const auto value = evaluate(arg);
+    if (!value) return std::nullopt;
+    args.push_back(*value);
+  }
+  if (args.size() == 1) {
+    if (e.fn == Fn::neg) return -args[0];
+    if (e.fn == Fn::abs && args[0].range().lo >= 0) return args[0];
+    if (e.fn == Fn::logical_not && args[0].is_const()) return SymInt(args[0].is(0) ? 1 : 0);
+    return std::nullopt;
+  }
+  if (args.size() != 2) return std::nullopt;
+  if (info(e.fn).to_bool) {
+    const auto truth = compare(e.fn, args[0], args[1]);
+    return truth ? std::optional<SymInt>(*truth ? 1 : 0) : std::nullopt;
+  }
+  if (e.fn == Fn::logical_and || e.fn == Fn::logical_or) {
+    if (!args[0].is_const() || !args[1].is_const()) return std::nullopt;
+    const bool a = !args[0].is(0), b = !args[1].is(0);
+    return SymInt((e.fn == Fn::logical_and ? a && b : a || b) ? 1 : 0);
+  }
+  return arithmetic(e.fn, args[0], args[1]);
+}
+
+std::optional<SymInt> evaluate(const Expr& e) {
+  if (!e || is_float(e->dtype)) return std::nullopt;
+  switch (e->kind) {
+    case ExprNode::Kind::constant: return SymInt(e->integer);
+    case ExprNode::Kind::index: return e->index;
+    case ExprNode::Kind::cast:
+      return e->dtype == DType::boolean ? std::nullopt : evaluate(e->args[0]);
+    case ExprNode::Kind::call: return evaluate_call(*e);
+    default: return std::nullopt;
+  }
+}
+
+// An operand whose elements are known, as an element function reads them.
+class KnownOperands : public ElementContext {
+ public:
+  KnownOperands(const Node& node, KnownValues& known) : node_(node), known_(known) {}
+  const Node& node() const override { return node_; }
+
+  Expr operand(int k, std::span<const SymInt> index) override {
+    const Value& value = *node_.inputs[static_cast<size_t>(k)];
+    const DType dtype = compute_dtype(value.dtype());
+    const auto elements = known_.integers(&value);
+    const SymInt offset = linearize(index, value.shape());
+    if (!elements || !offset.is_const() || offset.value() < 0 ||
+        offset.value() >= static_cast<int64_t>(elements->size())) {
+      complete_ = false;
+      return is_float(dtype) ? constant(dtype, 0) : constant_int(dtype, 0);
+    }
+    const SymInt& element = (*elements)[static_cast<size_t>(offset.value())];
+    if (element.is_const()) return constant_int(dtype, element.value());
+    return dtype == DType::i64 ? index_value(element) : cast(index_value(element), dtype);
+  }
+
+  SymInt new_axis(const SymInt&) override {
+    complete_ = false;
+    return 0;
+  }
+
+  SymInt indirect(const Expr& value, const SymInt& extent) override {
+    const auto index = evaluate(value);
+    if (!index || !index->is_const() || !extent.is_const()) {
+      complete_ = false;
+      return 0;
+    }
+    const int64_t at = index->value() < 0 ? index->value() + extent.value() : index->value();
+    return std::clamp<int64_t>(at, 0, std::max<int64_t>(0, extent.value() - 1));
+  }
+
+  // Everything that was read was known.
+  bool complete() const { return complete_; }
+
+ private:
+  const Node& node_;
+  KnownValues& known_;
+  bool complete_ = true;
+};
+
+void step(std::vector<SymInt>& index, std::span<const int64_t> shape) {
+  for (size_t d = shape.size(); d-- > 0;) {
+    const int64_t next = index[d].value() + 1;
+    index[d] = next < shape[d] ? next : 0;
+    if (next < shape[d]) return;
+  }
+}
+
+}  // namespace
+
+void KnownValues::set(const Value* value, std::vector<SymInt> elements) {
+  integers_[value] = std::move(elements);
+}
+
+void KnownValues::forget_unknown() {
+  std::erase_if(integers_, [](const auto& entry) { return !entry.second; });
+  std::erase_if(tensors_, [](const auto& entry) { return !entry.second; });
+}
+
+Integers KnownValues::integers(const Value* value) {
+  if (!value || !holds_integers(*value)) return std::nullopt;
+  if (auto found = integers_.find(value); found != integers_.end()) return found->second;
+  if (depth_ >= kMaxDepth) return std::nullopt;
+  ++depth_;
+  Integers result = evaluate(value);
+  --depth_;
+  return integers_[value] = std::move(result);
+}
+
+Integers KnownValues::evaluate(const Value* value) {
+  if (!small_numel(*value)) return std::nullopt;
+  if (const TensorPtr known = tensor(value)) {
+    std::vector<SymInt> elements;
+    for (int64_t k = 0; k < known->numel(); ++k) elements.emplace_back(known->get_int(k));
+    return elements;
+  }
+  if (value->kind != Value::Kind::result) return std::nullopt;
+  const Node& node = *value->producer;
+  if (node.op->compose && !node.op->element) return composed(node, value->output_index);
+  if (node.op->element) return elements_of(node);
+  return node.op->kind == OpKind::reduce ? reduced(node) : std::nullopt;
+}
+
+Integers KnownValues::elements_of(const Node& node) {
+  const Value& out = *node.outputs[0];
+  const int64_t count = *small_numel(out);
+  const std::vector<int64_t> shape = const_shape(out);
+  std::vector<SymInt> elements, index(shape.size(), 0);
+  KnownOperands operands(node, *this);
+  for (int64_t k = 0; k < count; ++k, step(index, shape)) {
+    const auto element = ir::evaluate(node.op->element(operands, index));
+    if (!element || !operands.complete()) return std::nullopt;
+    elements.push_back(*element);
+  }
+  return elements;
+}
+
+Integers KnownValues::reduced(const Node& node) {
+  const auto x = integers(node.inputs[0]);
+  const Value &in = *node.inputs[0], &out = *node.outputs[0];
+  // Of whole tensors: the number of elements of a shape.
+  if (!x || *small_numel(out) != 1) return std::nullopt;
+  const ReduceKind kind = *node.op->reduction;
+  std::optional<SymInt> total;
+  for (const SymInt& element : *x) {
+    if (!total)
+      total = element;
+    else if (kind == ReduceKind::sum)
+      total = *total + element;
+    else if (kind == ReduceKind::prod)
+      total = *total * element;
+    else if (kind == ReduceKind::max)
+      total = max(*total, element);
+    else if (kind == ReduceKind::min)
+      total = min(*total, element);
+    else
+      return std::nullopt;
+  }
+  if (!total) total = SymInt(identity_int(kind, in.dtype()));
+  return std::vector<SymInt>{*total};
+}
+
+Integers KnownValues::composed(const Node& node, int output) {
+  const Graph graph = composition_graph(node);
+  KnownValues inside;
+  inside.depth_ = depth_;
+  size_t k = 0;
+  for (const Value* input : node.inputs) {
+    if (!input) continue;
+    if (auto elements = integers(input)) inside.set(graph.inputs[k], *elements);
+    ++k;
+  }
+  return inside.integers(graph.outputs[static_cast<size_t>(output)]);
+}
+
+TensorPtr KnownValues::tensor(const Value* value) {
+  if (!value) return nullptr;
+  if (value->is_constant()) return value->is_mutable ? nullptr : value->data->load();
+  if (value->kind != Value::Kind::result) return nullptr;
+  if (auto found = tensors_.find(value); found != tensors_.end()) return found->second;
+  if (depth_ >= kMaxDepth) return nullptr;
+  ++depth_;
+  TensorPtr result = interpreted(value);
+  --depth_;
+  return tensors_[value] = std::move(result);
+}
+
+TensorPtr KnownValues::interpreted(const Value* value) {
+  const Node& node = *value->producer;
+  const auto shape = numbers(value->shape());
+  const auto bytes = shape ? tensor_bytes(value->dtype(), *shape) : std::nullopt;
+  if (!bytes || *bytes > kMaxBytes || !(node.op->reference || node.op->compose)) return nullptr;
+  for (const auto& [key, attr] : node.attrs)
+    if (const auto* list = std::get_if<std::vector<SymInt>>(&attr); list && !numbers(*list))
+      return nullptr;
+  Graph graph;
+  std::vector<Value*> operands;
+  for (const Value* input : node.inputs) {
+    const TensorPtr data = input ? tensor(input) : nullptr;
+    if (input && !data) return nullptr;
+    operands.push_back(input ? graph.add_constant("", input->type, make_constant(data)) : nullptr);
+  }
+  const Node* copy = graph.add_node(*node.op, operands, node.attrs, node.location);
+  graph.outputs = {copy->outputs[static_cast<size_t>(value->output_index)]};
+  graph.output_names = {"out"};
+  return std::make_shared<const Tensor>(to_tensor(interpret(graph, {}, RefMode::stepwise)[0]));
+}
+
+std::vector<const Value*> KnownValues::inputs_of(const Value* value) {
+  std::vector<const Value*> found, stack = {value};
+  std::set<const Value*> seen = {value};
+  while (!stack.empty()) {
+    const Value* next = stack.back();
+    stack.pop_back();
+    if (next->kind == Value::Kind::input) found.push_back(next);
+    if (next->kind != Value::Kind::result) continue;
+    for (const Value* input : next->producer->inputs)
+      if (input && seen.insert(input).second) stack.push_back(input);
+  }
+  return found;
+}
+
+}  // namespace tcc::ir

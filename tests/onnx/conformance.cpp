@@ -1,0 +1,145 @@
+#include "tests/onnx/conformance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include <yaml-cpp/yaml.h>
+
+#include "frontend/graph_file.h"
+#include "frontend/onnx/tensors.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "tests/source_dir.h"
+
+namespace tcc::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The tensors of input_0.pb, input_1.pb, ...; a file that is no tensor (a sequence) reads as null.
+std::vector<TensorPtr> read_tensors(const fs::path& folder, const std::string& prefix) {
+  std::vector<TensorPtr> tensors;
+  for (int k = 0;; ++k) {
+    const fs::path file = folder / str(prefix, "_", k, ".pb");
+    if (!fs::exists(file)) return tensors;
+    onnx::pb::TensorProto proto;
+    const bool parsed = proto.ParseFromString(read_file(file));
+    try {
+      tensors.push_back(
+          parsed ? onnx::TensorReader(file, folder).constant(proto, file.string())->load()
+                 : nullptr);
+    } catch (const Error&) { tensors.push_back(nullptr); }
+  }
+}
+
+class Given : public GivenInputs {
+ public:
+  Given(const onnx::pb::GraphProto& graph, const std::vector<TensorPtr>& tensors) {
+    // Initialisers may be listed among the inputs, but have no file.
+    std::vector<std::string> names;
+    for (const auto& input : graph.input())
+      if (std::ranges::none_of(graph.initializer(),
+                               [&](const auto& tensor) { return tensor.name() == input.name(); }))
+        names.push_back(input.name());
+    for (size_t k = 0; k < std::min(names.size(), tensors.size()); ++k)
+      if (tensors[k]) tensors_[names[k]] = tensors[k];
+  }
+  std::optional<TensorInfo> info(const std::string& name) const override {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) return std::nullopt;
+    return TensorInfo{found->second->dtype(), found->second->shape()};
+  }
+  TensorPtr load(const std::string& name) const override { return tensors_.at(name); }
+
+ private:
+  std::map<std::string, TensorPtr> tensors_;
+};
+
+}  // namespace
+
+fs::path conformance_folder() {
+  const char* given = std::getenv("TCC_ONNX_TESTDATA");
+  const fs::path folder = given ? given : "/usr/lib/python3/dist-packages/onnx/backend/test/data";
+  return fs::is_directory(folder) ? folder : fs::path();
+}
+
+std::vector<ConformanceCase> conformance_cases() {
+  std::vector<ConformanceCase> cases;
+  if (conformance_folder().empty()) return cases;
+  for (const char* suite : {"node", "simple", "pytorch-operator", "pytorch-converted"})
+    for (const auto& entry : fs::directory_iterator(conformance_folder() / suite))
+      if (fs::exists(entry.path() / "model.onnx"))
+        cases.push_back({suite, entry.path().filename(), entry.path()});
+  std::ranges::sort(cases, {}, [](const ConformanceCase& c) { return std::pair(c.suite, c.name); });
+  return cases;
+}
+
+std::string test_name(const ConformanceCase& c) {
+  std::string text = c.suite + "_" + c.name;
+  std::ranges::replace_if(
+      text, [](char letter) { return !std::isalnum(letter); }, '_');
+  return text;
+}
+
+std::string unsupported_reason(const ConformanceCase& c) {
+  static const YAML::Node list =
+      YAML::LoadFile(testing::source_dir() / "tests/onnx/unsupported.yaml");
+  for (const auto& group : list)
+    for (const auto& name : group["cases"])
+      if (name.as<std::string>() == c.suite + "/" + c.name)
+        return group["reason"].as<std::string>();
+  return "";
+}
+
+std::vector<fs::path> data_sets(const ConformanceCase& c) {
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(c.folder))
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_"))
+      folders.push_back(entry.path());
+  std::ranges::sort(folders);
+  return folders;
+}
+
+ConformanceRun load_run(const ConformanceCase& c, const fs::path& data) {
+  const std::string bytes = read_file(c.folder / "model.onnx");
+  onnx::pb::ModelProto model;
+  if (!model.ParseFromString(bytes)) fail_input(c.name, ": cannot be parsed");
+  const Given given(model.graph(), read_tensors(data, "input"));
+  ConformanceRun run;
+  run.graph = parse_onnx_graph(bytes, c.folder / "model.onnx", {.inputs = &given}).bind({});
+  for (const ir::Value* input : run.graph.inputs) {
+    if (!given.info(input->name)) fail_input(c.name, ": no data of input ", input->name);
+    run.inputs.push_back(*given.load(input->name));
+  }
+  for (const TensorPtr& tensor : read_tensors(data, "output")) {
+    if (!tensor) fail_input(c.name, ": an expected output is no tensor");
+    run.expected.push_back(*tensor);
+  }
+  return run;
+}
+
+std::string mismatch(const Tensor& out, const Tensor& expected) {
+  if (out.dtype() != expected.dtype() || out.shape() != expected.shape())
+    return str("is ", type_text(out.dtype(), out.shape()), " instead of ",
+               type_text(expected.dtype(), expected.shape()));
+  int64_t wrong = 0;
+  std::string first;
+  for (int64_t k = 0; k < out.numel(); ++k) {
+    bool right;
+    if (is_float(out.dtype())) {
+      const double a = out.get(k), b = expected.get(k);
+      right = (std::isnan(a) && std::isnan(b)) || a == b ||
+              std::fabs(a - b) <= 1e-7 + 1e-3 * std::fabs(b);
+    } else {
+      right = out.get_int(k) == expected.get_int(k);
+    }
+    if (right) continue;
+    if (++wrong == 1)
+      first = str("element ", k, " is ", out.get(k), " instead of ", expected.get(k));
+  }
+  return wrong == 0 ? "" : str(wrong, " of ", out.numel(), " elements differ; ", first);
+}
+
+}  // namespace tcc::test
