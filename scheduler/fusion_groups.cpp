@@ -31,8 +31,8 @@ bool is_matrix_product(const Region& region) { return plan_contraction(region).h
 
 }  // namespace
 
-FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding)
-    : graph_(graph), strict_rounding_(strict_rounding), uses_(graph.uses()) {
+FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding, bool tf32)
+    : graph_(graph), strict_rounding_(strict_rounding), tf32_(tf32), uses_(graph.uses()) {
   for (const auto& node : graph.nodes()) {
     position_.emplace(node.get(), position_.size());
     bool is_output = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const Value* v) {
@@ -197,6 +197,8 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     region.anchor = contraction;
     if (!is_matrix_product(region)) region.anchor = other;
   }
+  region.tf32 = tf32_ && contraction && region.anchor == contraction &&
+                contraction->inputs[0]->dtype() == DType::f32;
   return region;
 }
 

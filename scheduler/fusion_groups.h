@@ -13,7 +13,7 @@ namespace tcc::sched {
 
 class FusionGroups {
  public:
-  FusionGroups(const ir::Graph& graph, bool strict_rounding);
+  FusionGroups(const ir::Graph& graph, bool strict_rounding, bool tf32);
   const ir::Graph& graph() const { return graph_; }
 
   // An identity that simplification left: a pass wants its operand stored once more.
@@ -45,7 +45,8 @@ class FusionGroups {
   // Transcendental functions, serial loops, random numbers: worth computing once.
   bool costly(const std::vector<const ir::Node*>& nodes) const;
 
-  // The region of these nodes plus the light ones that they need; layouts are row-major.
+  // The region of these nodes plus the light ones that they need, with the precision that it may
+  // have; layouts are row-major.
   Region region(const std::vector<const ir::Node*>& nodes) const;
   bool accepted(const std::vector<const ir::Node*>& nodes) const;
 
@@ -55,7 +56,7 @@ class FusionGroups {
                       std::set<int>& groups) const;
 
   const ir::Graph& graph_;
-  bool strict_rounding_;
+  bool strict_rounding_, tf32_;
   std::map<const ir::Value*, ir::Graph::Uses> uses_;
   std::map<const ir::Node*, size_t> position_;
   std::map<const ir::Node*, int> group_of_;

@@ -38,18 +38,16 @@ class Padding {
  public:
   Padding(const ir::Graph& graph, const Target& target, const Plan& plan, bool tf32)
       : graph_(graph),
-        groups_(graph, false),
+        groups_(graph, false, tf32),
         subgraph_(graph),
         target_(target),
-        plan_(plan),
-        tf32_(tf32) {}
+        plan_(plan) {}
 
   // The buffers that the product reads copies of.
   std::set<const Value*> choose(const Node* node) const {
     // Convolutions' inputs have layouts of their own.
     if (node->op_name() != "matmul") return {};
     Region region = groups_.region({node});
-    region.tf32 = tf32_ && node->inputs[0]->dtype() == DType::f32;
     std::vector<PaddedBuffer> inputs;
     for (const PaddedBuffer& buffer : padded_operands(region, target_))
       if (has_free_layout(graph_, buffer.value))
@@ -116,7 +114,6 @@ class Padding {
   Subgraph subgraph_;
   const Target& target_;
   const Plan& plan_;
-  bool tf32_;
 };
 
 // Makes operands again on copies of what they read, each copied once.

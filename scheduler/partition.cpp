@@ -20,7 +20,9 @@ using ir::Value;
 class Partitioner {
  public:
   Partitioner(const ir::Graph& graph, const PartitionOptions& options)
-      : groups_(graph, options.strict_rounding), subgraph_(graph), options_(options) {}
+      : groups_(graph, options.strict_rounding, options.tf32),
+        subgraph_(graph),
+        options_(options) {}
 
   std::vector<Region> run() {
     for (const auto& node : groups_.graph().nodes()) place(node.get());
@@ -249,10 +251,6 @@ class Partitioner {
 
 std::vector<Region> partition(const ir::Graph& graph, const PartitionOptions& options) {
   std::vector<Region> regions = Partitioner(graph, options).run();
-  for (Region& region : regions)
-    region.tf32 = options.tf32 && region.anchor &&
-                  region.anchor->op->kind == ir::OpKind::contraction &&
-                  region.anchor->inputs[0]->dtype() == DType::f32;
   order_regions(graph, regions);
   assign_layouts(graph, regions, options);
   return regions;
