@@ -193,8 +193,7 @@ class ContractionTemplate : public Template {
     kernel.workgroup = static_cast<int>(threads_of(config));
     kernel.grid = batch * ceil_div(m, config["block_m"]) * ceil_div(n, config["block_n"]);
     kernel.shared_bytes = 0;  // static, in the source
-    kernel.flops = 2.0 * static_cast<double>(batch) * static_cast<double>(m) *
-                   static_cast<double>(n) * static_cast<double>(k);
+    kernel.flops = plan.flops();
     auto define = [&](std::string name, int64_t value) {
       kernel.defines.push_back({std::move(name), std::to_string(value)});
     };

@@ -84,6 +84,11 @@ int64_t FlatAxes::size() const {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
+double ContractionPlan::flops() const {
+  return 2.0 * static_cast<double>(batch.size()) * static_cast<double>(m.size()) *
+         static_cast<double>(n.size()) * static_cast<double>(k.size());
+}
+
 ContractionPlan::Axes ContractionPlan::axes(const SymInt& batch_index, const SymInt& m_index,
                                             const SymInt& n_index, const SymInt& k_index) const {
   Axes result;

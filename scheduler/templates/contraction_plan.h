@@ -33,6 +33,9 @@ struct ContractionPlan {
   // Moved batch axes: the op's batch axes that only one operand has count as its free axes.
   std::vector<int> batch_as_m, batch_as_n, batch_kept;
 
+  // A multiplication and an addition for each product.
+  double flops() const;
+
   // The op's own axes from flat indices.
   struct Axes {
     std::vector<SymInt> batch, m, n, k;

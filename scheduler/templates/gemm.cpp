@@ -29,11 +29,6 @@ Gemm::Sides Gemm::sides(bool swapped) const {
   return swapped ? Sides{b, a, n, m} : Sides{a, b, m, n};
 }
 
-double Gemm::flops() const {
-  return 2.0 * static_cast<double>(plan.batch.size()) * static_cast<double>(plan.m.size()) *
-         static_cast<double>(plan.n.size()) * static_cast<double>(plan.k.size());
-}
-
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return std::nullopt;
   std::optional<ContractionPlan> plan = plan_contraction(region);
@@ -95,7 +90,7 @@ void GemmWriter::define(std::string name, int64_t value) {
 }
 
 void GemmWriter::product() {
-  kernel_.flops = gemm_.flops();
+  kernel_.flops = gemm_.plan.flops();
   kernel_.flop_rate = gemm_.dtype == DType::f32 ? rate_ / 2 : rate_;
   define("OPERANDS", gemm_.dtype == DType::bf16 ? 0 : gemm_.dtype == DType::f16 ? 1 : 2);
   define("SIZE_M", sides_.m);

@@ -23,7 +23,6 @@ struct Gemm {
     int64_t m, n;
   };
   Sides sides(bool swapped) const;
-  double flops() const;
 };
 
 // Nothing where the region is no product of matrices that the target's `unit` multiplies, where

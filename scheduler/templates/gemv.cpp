@@ -191,9 +191,7 @@ class GemvTemplate : public Template {
     kernel.source = "gemv";
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.grid = gemv.plan.batch.size() * ceil_div(gemv.n(), s.block_columns());
-    kernel.flops = 2.0 * static_cast<double>(gemv.plan.batch.size()) *
-                   static_cast<double>(gemv.m() * gemv.n()) *
-                   static_cast<double>(gemv.plan.k.size());
+    kernel.flops = gemv.plan.flops();
     auto define = [&](std::string name, int64_t value) {
       kernel.defines.push_back({std::move(name), std::to_string(value)});
     };
