@@ -43,6 +43,22 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
   return Gemm{*std::move(plan), *a, *b, a->dtype};
 }
 
+GemmShape::GemmShape(const Gemm& gemm, const Config& config)
+    : block_m(config["block_m"]),
+      block_n(config["block_n"]),
+      swapped(config["swapped"] != 0),
+      side(gemm.sides(swapped)),
+      computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
+      batches(gemm.plan.batch.size()),
+      k(gemm.plan.k.size()) {}
+
+double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
+  constexpr double kLaunch = 2e-6;
+  const double clock = target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
+  return kLaunch + cycles.seconds + cycles.outside / clock +
+         std::max(cycles.working / clock, bytes / (target.bandwidth * cycles.drawn));
+}
+
 double epilogue_slots(const Region& region, const Gemm& gemm) {
   constexpr double kStore = 8;
   const ContractionPlan& plan = gemm.plan;
@@ -54,7 +70,7 @@ Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& 
                          const CostModel& cost) {
   std::optional<Config> best;
   double best_seconds = 0;
-  for (Config config : candidates)
+  auto consider = [&](Config config) {
     for (const int64_t band : {8, 4, 2, 1}) {
       config.set("band", band);
       if (!space.violation(config).empty()) continue;
@@ -63,7 +79,13 @@ Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& 
         best = config;
         best_seconds = seconds;
       }
-      break;
+      return;
+    }
+  };
+  for (Config config : candidates)
+    for (const int64_t swapped : {0, 1}) {
+      config.set("swapped", swapped);
+      consider(config);
     }
   if (!best)
     space.enumerate([&](const Config& config) {

@@ -29,11 +29,31 @@ struct Gemm {
 // f32 results would lose bits by its truncated sums, or where it is too small to gain.
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);
 
+// A config on a product: what the kernels' shapes have in common.
+struct GemmShape {
+  static constexpr int64_t kSegment = 8;  // columns that the epilogue gets at once
+  GemmShape(const Gemm& gemm, const Config& config);
+  int64_t block_m, block_n;  // of a workgroup's tile, on the kernel's sides
+  bool swapped;
+  Gemm::Sides side;  // of the gemm, which must outlive this
+  bool computed;     // threads load an operand, through registers
+  int64_t batches, k;
+};
+
+// What a launch takes, for the cost model.
+struct GemmCycles {
+  double working = 0;  // of rounds of tiles, while memory is read
+  double outside = 0;  // before and after them
+  double drawn = 1;    // the share of memory's bandwidth that the workgroups can draw
+  double seconds = 0;  // that no clock counts, besides a launch's
+};
+double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target);
+
 // Slots that the epilogue takes for each element of the result, storing included.
 double epilogue_slots(const Region& region, const Gemm& gemm);
 
-// The candidate that the model thinks fastest, each with the widest band of tiles that is legal;
-// the space's first config where none is. Candidates lack "band".
+// The candidate that the model thinks fastest, on either side and with the widest band of tiles
+// that is legal; the space's first config where none is. Candidates lack "swapped" and "band".
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
                          const CostModel& cost);
 

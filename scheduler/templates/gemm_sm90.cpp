@@ -3,59 +3,31 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
-#include "scheduler/templates/gemm.h"
+#include "scheduler/templates/gemm_template.h"
 #include "support/checked.h"
-#include "support/error.h"
 
 namespace tcc::sched {
 namespace {
 
 using Load = MatrixOperand::Load;
 
-constexpr int64_t kSegment = 8;      // columns that the epilogue gets at once
 constexpr int64_t kLineBytes = 128;  // of k in a tile: a row of the swizzle
 constexpr int64_t kMostStages = 12;
 constexpr int64_t kThreads = 128;  // of a warpgroup
-// A row of a tile in shared memory, in elements along k.
-int64_t line_of(const Gemm& gemm) { return kLineBytes / size_bytes(gemm.dtype); }
-int64_t k_tiles_of(const Gemm& gemm) { return ceil_div(gemm.plan.k.size(), line_of(gemm)); }
-
-// What this source can load as it is; the rest is computed.
-void restrict_loads(MatrixOperand& operand) {
-  const bool tiles = operand.load == Load::tiles &&
-                     (operand.major_k || operand.dtype != DType::f32) &&
-                     operand.view.batch.size() <= 3;
-  const bool rows = operand.load == Load::rows && operand.major_k;
-  if (!tiles && !rows) operand.load = Load::computed;
-  if (operand.dtype == DType::f32) operand.major_k = true;
-}
-
-std::optional<Gemm> plan_for(const Region& region, const Target& target) {
-  std::optional<Gemm> gemm = plan_gemm(region, target, "wgmma");
-  if (!gemm) return gemm;
-  restrict_loads(gemm->a);
-  restrict_loads(gemm->b);
-  return gemm;
-}
 
 // What the launch needs, all that the device source derives from its defines included.
-struct Shape {
-  explicit Shape(const Gemm& gemm, const Config& c)
-      : block_m(c["block_m"]),
-        block_n(c["block_n"]),
+struct Shape : GemmShape {
+  Shape(const Gemm& gemm, const Config& c)
+      : GemmShape(gemm, c),
         groups(c["groups"]),
         pingpong(c["pingpong"]),
         cluster_m(c["cluster_m"]),
         cluster_n(c["cluster_n"]),
         split_k(c["split_k"]),
-        swapped(c["swapped"]),
-        side(gemm.sides(swapped != 0)),
-        computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
+        line(kLineBytes / size_bytes(gemm.dtype)),
+        k_tiles(ceil_div(k, line)),
         tiles_m(ceil_div(side.m, block_m * cluster_m)),
-        tiles_n(ceil_div(side.n, block_n * cluster_n)),
-        batches(gemm.plan.batch.size()) {
+        tiles_n(ceil_div(side.n, block_n * cluster_n)) {
     const int64_t columns = side.b.major_k ? block_n : round_up(block_n, 64);
     stage_bytes = (block_m + columns) * kLineBytes;
     int64_t chunk = 8;
@@ -64,6 +36,9 @@ struct Shape {
         1024 + groups * 4 * 64 * chunk + 16 * kMostStages + (split_k > 1 ? 64 * groups : 0);
   }
 
+  ContractionTile tile() const {
+    return {block_m * cluster_m, block_n * cluster_n, line, kSegment};
+  }
   int64_t cluster() const { return cluster_m * cluster_n * split_k; }
   // 64-row products of one group, and accumulators of one thread.
   int64_t slabs() const { return block_m / 64 / (pingpong ? 1 : groups); }
@@ -77,10 +52,9 @@ struct Shape {
   // Clusters' worth of tiles.
   int64_t tiles() const { return batches * tiles_m * tiles_n; }
 
-  int64_t block_m, block_n, groups, pingpong, cluster_m, cluster_n, split_k, swapped;
-  Gemm::Sides side;
-  bool computed;
-  int64_t tiles_m, tiles_n, batches;
+  int64_t groups, pingpong, cluster_m, cluster_n, split_k;
+  int64_t line;  // a row of a tile in shared memory, in elements along k
+  int64_t k_tiles, tiles_m, tiles_n;
   int64_t stage_bytes = 0, fixed_bytes = 0;
 };
 
@@ -95,14 +69,14 @@ bool fits_registers(const Shape& s) {
   return s.accumulators() <= (s.groups == 1 || s.computed ? 128 : 192);
 }
 
-bool legal_cluster(const Gemm& gemm, const Shape& s) {
+bool legal_cluster(const Shape& s) {
   const bool multicast = s.cluster_m * s.cluster_n > 1;
   if (multicast && (s.split_k > 1 || s.cluster() > 4)) return false;
   if (s.cluster_n > 1 && (s.side.a.load != Load::tiles || s.block_m / s.cluster_n % 8 != 0))
     return false;
   if (s.cluster_m > 1 && (s.side.b.load != Load::tiles || s.block_n / s.cluster_m % 8 != 0))
     return false;
-  return s.split_k <= k_tiles_of(gemm);
+  return s.split_k <= s.k_tiles;
 }
 
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
@@ -116,55 +90,11 @@ double load_cycles(const Shape& s) {
   return rows > 0 ? kLatency + rows : 0;
 }
 
-// Seconds of one launch: rounds of tiles on all units, each as long as what it needs most. The
-// constants are fitted to about 200 configs on an H200 (docs/performance.md).
-double predict(const Gemm& gemm, const Config& config, const Target& target, double bytes,
-               double slots) {
-  constexpr double kCacheBytes = 44;    // a cycle, that one unit draws from the last-level cache
-  constexpr double kSharedBytes = 128;  // a cycle, of shared memory
-  constexpr double kUnitShare = 1.6;    // of the fair share of memory bandwidth, that a unit draws
-  constexpr double kFill = 1500;        // cycles until the first tile is there
-  constexpr double kTurns = 1.08, kAlone = 1.4;  // as long, products of a group at a time
-  constexpr double kTurn = 900;      // cycles that ping-pong loses when the groups change
-  constexpr double kEpilogue = 500;  // cycles before and after its loop
-  constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
-  constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
-  constexpr double kHidden = 0.25;   // of the hook, by the other group's products
-  constexpr double kCluster = 0.4e-6, kLaunch = 2e-6;
-  const Shape s(gemm, config);
-  const double units = target.compute_units;
-  const double clock = target.flops_f32 / (2 * 128 * units);
-  const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
-  // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
-  const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
-  const double rounds = std::ceil(workgroups / units);
-  // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
-  const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
-  const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
-  const double cached =
-      (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
-      kCacheBytes;
-  const double loading = load_cycles(s);
-  const double k_tile = std::max({product, shared, cached, loading});
-  const auto k_tiles = static_cast<double>(ceil_div(k_tiles_of(gemm), s.split_k));
-  const double multiply = k_tiles * k_tile;
-  const double hook = m * n * slots / kSlots;
-  const double staged =
-      m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
-  const double epilogue = kEpilogue + staged + hook;
-  const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
-  const double drawn = std::min(1.0, workgroups * kUnitShare / units);
-  const double working = (rounds * multiply + (rounds - 1) * between) / clock;
-  return kLaunch + (s.cluster() > 1 ? kCluster : 0) + (kFill + epilogue) / clock +
-         std::max(working, bytes / (target.bandwidth * drawn));
-}
-
 // Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
 // slice. `free`: the extent of the operand's own axis.
-TensorMap tensor_map(const MatrixOperand& operand, int64_t free, const Gemm& gemm, int64_t rows,
+TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free, int64_t rows,
                      int64_t share, std::string name) {
   const OperandView& view = operand.view;
-  const int64_t k = gemm.plan.k.size();
   const int64_t element = size_bytes(view.dtype);
   TensorMap map;
   map.name = std::move(name);
@@ -178,29 +108,36 @@ TensorMap tensor_map(const MatrixOperand& operand, int64_t free, const Gemm& gem
   };
   if (operand.major_k) {
     const int64_t slice = rows / share;
-    add(k, 1, line_of(gemm));
+    add(s.k, 1, s.line);
     add(free, view.free_stride, slice > 256 ? slice / 2 : slice);
   } else {
     add(free, 1, 64);
-    add(k, view.k_stride, 64 / share);
+    add(s.k, view.k_stride, 64 / share);
   }
   for (size_t i = view.batch.size(); i-- > 0;) add(view.batch[i].extent, view.batch[i].stride, 1);
   return map;
 }
 
-class GemmSm90Template : public Template {
+class GemmSm90Template : public GemmTemplate<Shape> {
  public:
   std::string_view name() const override { return "gemm_sm90"; }
   int version() const override { return 1; }
 
-  bool accepts(const Region& region, const Target& target) const override {
-    return plan_for(region, target).has_value();
+ protected:
+  std::string_view unit() const override { return "wgmma"; }
+
+  // What this source can load as it is; the rest is computed.
+  void restrict_loads(MatrixOperand& operand) const override {
+    const bool tiles = operand.load == Load::tiles &&
+                       (operand.major_k || operand.dtype != DType::f32) &&
+                       operand.view.batch.size() <= 3;
+    const bool rows = operand.load == Load::rows && operand.major_k;
+    if (!tiles && !rows) operand.load = Load::computed;
+    if (operand.dtype == DType::f32) operand.major_k = true;
   }
 
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    const Gemm gemm = *plan_for(region, target);
-    ConfigSpace space;
-    space.parameters = {
+  std::vector<Parameter> parameters() const override {
+    return {
         {"block_m", {64, 128, 192, 256}, "rows of a tile"},
         {"block_n", {8, 16, 32, 64, 96, 128, 160, 192, 224, 256}, "columns of a tile"},
         {"groups", {1, 2, 3}, "warpgroups that multiply"},
@@ -209,27 +146,20 @@ class GemmSm90Template : public Template {
         {"cluster_n", {1, 2}, "tiles of a cluster that share rows"},
         {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
         {"band", {1, 2, 4, 8, 16}, "rows of clusters that are walked together"},
-        {"swapped", {0, 1}, "whether the tile's rows are the result's columns"},
     };
-    auto holds = [gemm](auto test) {
-      return [gemm, test](const Config& c) { return test(Shape(gemm, c)); };
-    };
-    space.constraints = {
-        {"groups have 64 or 128 rows", holds(legal_groups)},
-        {"accumulators fit into registers", holds(fits_registers)},
-        {"two stages or more fit into shared memory",
-         holds([target](const Shape& s) { return s.stages(target) >= 2; })},
-        {"clusters share copied tiles, or split k",
-         holds([gemm](const Shape& s) { return legal_cluster(gemm, s); })},
-        {"no more rows in a band than there are",
-         [gemm](const Config& c) {
-           return c["band"] == 1 || c["band"] < 2 * Shape(gemm, c).tiles_m;
-         }},
-    };
-    return space;
   }
 
-  Config default_config(const Region& region, const Target& target) const override {
+  std::vector<Constraint> constraints(const Target& target) const override {
+    return {
+        {"groups have 64 or 128 rows", legal_groups},
+        {"accumulators fit into registers", fits_registers},
+        {"two stages or more fit into shared memory",
+         [target](const Shape& s) { return s.stages(target) >= 2; }},
+        {"clusters share copied tiles, or split k", legal_cluster},
+    };
+  }
+
+  std::vector<Config> candidates() const override {
     struct Candidate {
       int64_t block_m, block_n, groups, pingpong, cluster_m, cluster_n;
     };
@@ -247,41 +177,66 @@ class GemmSm90Template : public Template {
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
-      for (int64_t swapped : {0, 1})
-        for (int64_t split : {1, 2, 4, 8})
-          candidates.push_back({{"block_m", c.block_m},
-                                {"block_n", c.block_n},
-                                {"groups", c.groups},
-                                {"pingpong", c.pingpong},
-                                {"cluster_m", c.cluster_m},
-                                {"cluster_n", c.cluster_n},
-                                {"split_k", split},
-                                {"swapped", swapped}});
-    return fastest_candidate(candidates, space(region, target), cost_model(region, target));
+      for (int64_t split : {1, 2, 4, 8})
+        candidates.push_back({{"block_m", c.block_m},
+                              {"block_n", c.block_n},
+                              {"groups", c.groups},
+                              {"pingpong", c.pingpong},
+                              {"cluster_m", c.cluster_m},
+                              {"cluster_n", c.cluster_n},
+                              {"split_k", split}});
+    return candidates;
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const Gemm gemm = *plan_for(region, target);
-    const double slots = epilogue_slots(region, gemm);
-    return [gemm, target, slots, bytes = region_bytes(region)](const Config& config) {
-      return predict(gemm, config, target, bytes, slots);
-    };
+  // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
+  // about 200 configs on an H200 (docs/performance.md).
+  GemmCycles cycles(const Shape& s, double units, double slots) const override {
+    constexpr double kCacheBytes = 44;    // a cycle, that one unit draws from the last-level cache
+    constexpr double kSharedBytes = 128;  // a cycle, of shared memory
+    constexpr double kUnitShare = 1.6;  // of the fair share of memory bandwidth, that a unit draws
+    constexpr double kFill = 1500;      // cycles until the first tile is there
+    constexpr double kTurns = 1.08, kAlone = 1.4;  // as long, products of a group at a time
+    constexpr double kTurn = 900;      // cycles that ping-pong loses when the groups change
+    constexpr double kEpilogue = 500;  // cycles before and after its loop
+    constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
+    constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
+    constexpr double kHidden = 0.25;   // of the hook, by the other group's products
+    constexpr double kCluster = 0.4e-6;
+    const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
+    // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
+    const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
+    const double rounds = std::ceil(workgroups / units);
+    // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
+    const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
+    const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
+    const double cached =
+        (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
+        kCacheBytes;
+    const double loading = load_cycles(s);
+    const double k_tile = std::max({product, shared, cached, loading});
+    const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
+    const double multiply = k_tiles * k_tile;
+    const double hook = m * n * slots / kSlots;
+    const double staged =
+        m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
+    const double epilogue = kEpilogue + staged + hook;
+    const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
+    GemmCycles cycles;
+    cycles.working = rounds * multiply + (rounds - 1) * between;
+    cycles.outside = kFill + epilogue;
+    cycles.drawn = std::min(1.0, workgroups * kUnitShare / units);
+    cycles.seconds = s.cluster() > 1 ? kCluster : 0;
+    return cycles;
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
-    const Gemm gemm = *plan_for(region, target);
-    const Shape s(gemm, config);
-    Kernel kernel = start_kernel(region);
-    kernel.source = "gemm_sm90";
+  void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config& config,
+             const Target& target) const override {
     kernel.workgroup = static_cast<int>(kThreads * (1 + s.groups));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
     const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
     kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
     kernel.shared_bytes = s.shared_bytes(target);
-    GemmWriter writer(kernel, region, target, gemm, s.swapped != 0,
-                      {s.block_m * s.cluster_m, s.block_n * s.cluster_n, line_of(gemm), kSegment});
-    writer.product();
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
                              {"BLOCK_N", "block_n"},
                              {"GROUPS", "groups"},
@@ -297,12 +252,11 @@ class GemmSm90Template : public Template {
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
       if (operand.load != Load::tiles) continue;
       kernel.maps.push_back(
-          first ? tensor_map(operand, s.side.m, gemm, s.block_m, s.cluster_n, "map_a")
-                : tensor_map(operand, s.side.n, gemm, s.block_n, s.cluster_m, "map_b"));
+          first ? tensor_map(s, operand, s.side.m, s.block_m, s.cluster_n, "map_a")
+                : tensor_map(s, operand, s.side.n, s.block_n, s.cluster_m, "map_b"));
       writer.define(first ? "A_RANK" : "B_RANK",
                     static_cast<int64_t>(kernel.maps.back().dims.size()));
     }
-    return kernel;
   }
 };
 
