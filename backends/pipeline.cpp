@@ -59,7 +59,7 @@ const std::vector<GraphStage>& graph_stages() {
        }},
       {"split-contractions",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::split_contractions(*graph, target, {options.plan, target});
+         sched::split_contractions(*graph, target, {options.plan, target}, may_use_tf32(options));
        }},
       pass("simplify-primitives",
            [](ir::Graph& graph) {

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "ir/passes/graph_rewrite.h"
+#include "scheduler/fusion_groups.h"
+#include "scheduler/template.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -50,7 +52,7 @@ int64_t default_parts(const Extents& extents, const Target& target,
 }
 
 int64_t choose_parts(const Node& node, const Target& target, const Plan& plan,
-                     const Subgraph& subgraph) {
+                     const FusionGroups& groups, const Subgraph& subgraph) {
   if (node.op_name() != "matmul" || !is_float(node.outputs[0]->dtype())) return 1;
   const Extents extents = extents_of(node);
   if (extents.tiles() == 0 || extents.tiles() >= 2 * target.compute_units) return 1;
@@ -63,9 +65,8 @@ int64_t choose_parts(const Node& node, const Target& target, const Plan& plan,
   const Node* self = &node;
   site.kind = "split_k";
   site.key = subgraph.key({&self, 1});
-  // Kernels on wgmma split k among the workgroups of a cluster, without memory in between.
-  const bool within_kernel =
-      target.has_matrix_unit("wgmma") && is_low_precision(node.inputs[0]->dtype());
+  const Region product = groups.region({self});
+  const bool within_kernel = template_for(product, target).splits_sums(product, target);
   site.default_choice = within_kernel ? 1 : default_parts(extents, target, site.alternatives);
   site.description = str("matmul of ", extents.m, " x ", extents.n, " x ", extents.k, " ",
                          name(node.inputs[0]->dtype()), ": parts of K");
@@ -103,11 +104,12 @@ Value* split(Builder& b, const Node& node, int64_t parts) {
 
 }  // namespace
 
-void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan) {
+void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan, bool tf32) {
   std::map<const Node*, int64_t> parts;
+  const FusionGroups groups(graph, false, tf32);
   const Subgraph subgraph(graph);
   for (const auto& node : graph.nodes())
-    parts[node.get()] = choose_parts(*node, target, plan, subgraph);
+    parts[node.get()] = choose_parts(*node, target, plan, groups, subgraph);
   ir::rewrite_nodes(graph, [&](Builder& b, const Node& node) -> ir::Replacement {
     const int64_t count = parts.at(&node);
     return count == 1 ? ir::Replacement{} : ir::Replacement{split(b, node, count)};

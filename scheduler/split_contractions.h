@@ -9,7 +9,10 @@ namespace tcc::sched {
 // Split-K: a matrix product whose output is too small to fill the device and whose sums are long
 // becomes a batch of partial products, K/S long each and f32 (f64 for f64), and a sum over the
 // batch that takes the rest as its epilogue. Deterministic: no atomics. S is a site of the plan
-// ("split_k", 1: not split); by default only what leaves half the device idle is split.
-void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan = {});
+// ("split_k", 1: not split); by default only what leaves half the device idle is split, and nothing
+// whose kernels do so themselves (Template::splits_sums). `tf32`: f32 products may be of tf32
+// operands.
+void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan = {},
+                        bool tf32 = false);
 
 }  // namespace tcc::sched

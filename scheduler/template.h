@@ -33,6 +33,9 @@ class Template {
   double estimate(const Region& region, const Config& config, const Target& target) const {
     return cost_model(region, target)(config);
   }
+  // Whether the region's kernels cut long sums among threads and workgroups well enough by
+  // themselves. Where not, and the result has few tiles, the graph cuts them (split_contractions).
+  virtual bool splits_sums(const Region&, const Target&) const { return false; }
   // Deterministic; `config` is legal. The result is not legalised yet.
   virtual Kernel lower(const Region& region, const Config& config, const Target& target) const = 0;
 };

@@ -122,6 +122,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
  public:
   std::string_view name() const override { return "gemm_sm90"; }
   int version() const override { return 1; }
+  // Among the workgroups of a cluster ("split_k"), without memory in between.
+  bool splits_sums(const Region&, const Target&) const override { return true; }
 
  protected:
   std::string_view unit() const override { return "wgmma"; }

@@ -182,6 +182,14 @@ class GemvTemplate : public Template {
     };
   }
 
+  // Among the threads of a workgroup: enough unless few columns leave much of the device idle for
+  // longer than a second kernel takes.
+  bool splits_sums(const Region& region, const Target& target) const override {
+    constexpr double kSecondKernel = 10e-6;
+    const double seconds = estimate(region, default_config(region, target), target);
+    return seconds < region_bytes(region) / target.bandwidth + kSecondKernel;
+  }
+
   Kernel lower(const Region& region, const Config& config, const Target& target) const override {
     Gemv gemv = *plan_gemv(region, target);
     const Shape s(gemv, config);

@@ -138,6 +138,40 @@ TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
   }
 }
 
+// By default, what the kernels that would take the product split themselves is left to them.
+TEST(PlanTest, KernelsThatSplitSumsAreLeftWhole) {
+  struct Case {
+    const char *target, *unit, *dtype;
+    int64_t m, n, k;
+    bool tf32, split;
+  };
+  const Case cases[] = {
+      {"cuda:sm_90a", "wgmma", "bf16", 128, 64, 16384, false, false},
+      {"cuda:sm_90a", "mma", "bf16", 128, 64, 16384, false, true},
+      {"cuda:sm_90a", "wgmma", "f32", 128, 64, 16384, false, true},
+      {"cuda:sm_90a", "wgmma", "f32", 128, 64, 16384, true, false},
+      {"cuda:sm_90a", "wgmma", "bf16", 8, 8, 2048, false, true},     // too small for wgmma
+      {"cuda:sm_80", "mma", "f32", 1, 1000, 2048, false, false},     // gemv, on all units
+      {"cuda:sm_90a", "wgmma", "bf16", 1, 8, 1 << 16, false, true},  // gemv, on eight of them
+  };
+  for (const Case& c : cases) {
+    Target target = target_by_name(c.target);
+    target.matrix_units = {c.unit};
+    Answers answers(default_of);
+    backends::CompileOptions options;
+    options.plan = &answers;
+    if (c.tf32) options.matmul_precision = backends::MatmulPrecision::high;
+    const std::string type = str("{dtype: ", c.dtype, ", shape: [");
+    const std::string text =
+        str("x: ", type, c.m, ", ", c.k, "]}, w: ", type, c.n, ", ", c.k, "]}");
+    SCOPED_TRACE(str(c.target, " ", c.unit, " ", text));
+    backends::schedule(graph_of(text, "{out: y, op: linear, in: [x, w]}"), target, options);
+    const PlanSite* site = answers.find("split_k");
+    ASSERT_TRUE(site);
+    EXPECT_EQ(site->default_choice > 1, c.split);
+  }
+}
+
 // Half the bytes of what a small product mostly reads.
 TEST(PlanTest, WeightsOfSplitMatmulsStayNarrow) {
   const ir::Graph graph = parse_yaml_graph(
