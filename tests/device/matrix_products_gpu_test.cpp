@@ -7,7 +7,7 @@
 
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
-#include "scheduler/template.h"
+#include "tests/random_configs.h"
 #include "tests/run_graph.h"
 
 namespace tcc {
@@ -17,29 +17,6 @@ int64_t number_from(const char* variable, int64_t otherwise) {
   const char* text = std::getenv(variable);
   return text ? std::atoll(text) : otherwise;
 }
-
-// One random config of each template of a list of regions.
-class RandomConfigs : public sched::ConfigSource {
- public:
-  explicit RandomConfigs(uint64_t seed) : seed_(seed) {}
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override {
-    const sched::ConfigSpace space = kernel_template.space(region, target);
-    std::mt19937_64 random(seed_);
-    sched::Config config = kernel_template.default_config(region, target);
-    if (seed_ % 4 == 0) return {config, sched::Tier::analytic};
-    for (int tries = 0; tries < 4000; ++tries) {
-      sched::Config drawn;
-      for (const sched::Parameter& p : space.parameters)
-        drawn.set(p.name, p.values[random() % p.values.size()]);
-      if (space.violation(drawn).empty()) return {drawn, sched::Tier::exact};
-    }
-    return {config, sched::Tier::analytic};
-  }
-
- private:
-  uint64_t seed_;
-};
 
 // Any of the alternatives of sites that span regions, padded copies among them.
 class RandomPlan : public sched::PlanSource {
@@ -115,9 +92,9 @@ void check_product(const std::shared_ptr<runtime::Device>& device, const sched::
   const Product product = draw_product(random);
   const ir::Graph graph = parse_yaml_graph(product.text, "product.yaml", ".").bind({});
   backends::CompileOptions options;
-  const RandomConfigs configs(seed);
+  const test::RandomConfigs configs(seed);
   const RandomPlan plan(seed / 4);
-  options.configs = &configs;
+  if (seed % 4 != 0) options.configs = &configs;  // else the defaults
   options.plan = &plan;
   if (product.tf32)
     options.matmul_precision = backends::MatmulPrecision::high;

@@ -5,13 +5,13 @@
 #include <elf.h>
 
 #include <cstring>
-#include <random>
 
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/plan.h"
 #include "scheduler/template.h"
 #include "support/error.h"
+#include "tests/random_configs.h"
 
 namespace tcc {
 namespace {
@@ -90,32 +90,11 @@ int64_t frame_bytes(const std::vector<uint8_t>& cubin) {
   return bytes;
 }
 
-// Random configs of the space, compiled.
-class Random : public sched::ConfigSource {
- public:
-  explicit Random(uint64_t seed) : seed_(seed) {}
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override {
-    const sched::ConfigSpace space = kernel_template.space(region, target);
-    EXPECT_GE(space.size(), 500) << kernel_template.name();
-    std::mt19937_64 random(seed_);
-    for (;;) {
-      sched::Config config;
-      for (const sched::Parameter& p : space.parameters)
-        config.set(p.name, p.values[random() % p.values.size()]);
-      if (space.violation(config).empty()) return {config, sched::Tier::exact};
-    }
-  }
-
- private:
-  uint64_t seed_;
-};
-
 TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
     for (uint64_t seed = 1; seed <= 6; ++seed) {
-      const Random configs(seed);
+      const test::RandomConfigs configs(seed);
       backends::CompileOptions options;
       options.configs = &configs;
       const bool ragged = seed % 2 == 0;
@@ -123,10 +102,22 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
           linear(ragged ? 301 : 512, ragged ? 777 : 1024, ragged ? 333 : 768, seed % 3 == 0),
           "linear.yaml", ".");
       const sched::Executable executable = backends::compile(graph, target, options);
-      for (const sched::KernelBinary& kernel : executable.kernels)
+      for (const sched::KernelBinary& kernel : executable.kernels) {
+        EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
         EXPECT_EQ(frame_bytes(kernel.code), 0)
             << arch << " " << kernel.template_name << " " << kernel.config;
+      }
     }
+  }
+}
+
+TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
+  for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
+    const sched::Target target = sched::target_by_name(arch);
+    const auto graph = parse_yaml_graph(linear(301, 777, 333, true), "linear.yaml", ".");
+    for (const sched::Region& region : backends::schedule(graph, target).regions)
+      if (region.anchor)
+        EXPECT_GE(sched::template_for(region, target).space(region, target).size(), 500) << arch;
   }
 }
 

@@ -1,0 +1,33 @@
+// Configs that nobody would choose: for each kernel of a compilation a random one of its space.
+#pragma once
+
+#include <random>
+
+#include "scheduler/template.h"
+#include "scheduler/tuning.h"
+
+namespace tcc::test {
+
+// The same ones for the same seed. The tier is `exact`; where 4000 draws break the constraints, the
+// default with tier `analytic`.
+class RandomConfigs : public sched::ConfigSource {
+ public:
+  explicit RandomConfigs(uint64_t seed) : seed_(seed) {}
+  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
+                             const sched::Target& target) const override {
+    const sched::ConfigSpace space = kernel_template.space(region, target);
+    std::mt19937_64 random(seed_);
+    for (int tries = 0; tries < 4000; ++tries) {
+      sched::Config config;
+      for (const sched::Parameter& p : space.parameters)
+        config.set(p.name, p.values[random() % p.values.size()]);
+      if (space.violation(config).empty()) return {config, sched::Tier::exact};
+    }
+    return {kernel_template.default_config(region, target), sched::Tier::analytic};
+  }
+
+ private:
+  uint64_t seed_;
+};
+
+}  // namespace tcc::test
