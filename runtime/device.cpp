@@ -73,6 +73,16 @@ std::shared_ptr<Device> open_auto() {
 
 }  // namespace
 
+BoundLaunch copy_launch(DeviceAddress to, DeviceAddress from, int64_t bytes) {
+  return {nullptr, {to, from}, bytes};
+}
+
+bool is_copy(const BoundLaunch& launch) {
+  if (launch.kernel) return false;
+  TCC_CHECK(launch.arguments.size() == 2 && launch.bytes >= 0, "a launch without a kernel");
+  return true;
+}
+
 DeviceList list_devices() {
   DeviceList list = list_cuda();
   DeviceList vulkan = list_vulkan();

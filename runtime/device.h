@@ -33,10 +33,16 @@ class LoadedKernel {
   virtual int spilled_bytes() const { return -1; }
 };
 
+// A kernel on its arguments, or a copy of `bytes` bytes within the device's memory, whose addresses
+// may be any and whose ranges do not overlap.
 struct BoundLaunch {
-  const LoadedKernel* kernel = nullptr;
-  std::vector<DeviceAddress> arguments;
+  const LoadedKernel* kernel = nullptr;  // null: a copy
+  std::vector<DeviceAddress> arguments;  // of a copy: to, from
+  int64_t bytes = 0;                     // of a copy
 };
+BoundLaunch copy_launch(DeviceAddress to, DeviceAddress from, int64_t bytes);
+// TCC_CHECKs that a launch without a kernel is a copy, and says so.
+bool is_copy(const BoundLaunch& launch);
 
 // A sequence of launches, recorded once and replayed: a CUDA graph, a Vulkan command buffer.
 // Launches run in order; each sees the writes of the ones before it.
@@ -59,6 +65,9 @@ class Stream {
   virtual void fill(Buffer& buffer, int64_t offset, int64_t bytes,
                     uint8_t value) = 0;  // asynchronous
   virtual void synchronize() = 0;
+  // Whether what is enqueued is captured by the caller instead of run (cuda): nothing may be
+  // allocated meanwhile.
+  virtual bool is_capturing() const { return false; }
   // Seconds that the device spent on each launch of `launches` (device timers), run one after the
   // other; and on the whole, replayed `repeat` times (seconds per replay).
   virtual std::vector<double> time_each(std::span<const BoundLaunch> launches) = 0;

@@ -130,6 +130,7 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuMemFreeHost, (void* address))                                                               \
   F(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))      \
   F(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t bytes, CUstream stream))            \
+  F(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))             \
   F(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))        \
   F(cuPointerGetAttribute, (void* value, CUpointer_attribute attribute, CUdeviceptr address))     \
   F(cuModuleLoadDataEx, (CUmodule * module, const void* image, unsigned num_options,              \

@@ -143,6 +143,9 @@ CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std
   spilled_bytes_ = function_->attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
 }
 
+namespace {
+
+// TCC_CHECKs as Step says.
 const std::shared_ptr<const Function>& function_of(const BoundLaunch& launch,
                                                    const Context& context) {
   const auto* kernel = dynamic_cast<const CudaKernel*>(launch.kernel);
@@ -152,6 +155,30 @@ const std::shared_ptr<const Function>& function_of(const BoundLaunch& launch,
   TCC_CHECK(launch.arguments.size() == expected, launch.arguments.size(), " arguments instead of ",
             expected);
   return kernel->function();
+}
+
+void launch_or_copy(const Function* function, std::span<const DeviceAddress> arguments,
+                    size_t bytes, const Context& context, CUstream stream) {
+  if (function)
+    function->launch(arguments, stream);
+  else if (bytes > 0)
+    TCC_CUDA(context, cuMemcpyAsync, arguments[0], arguments[1], bytes, stream);
+}
+
+}  // namespace
+
+Step::Step(const BoundLaunch& launch, const Context& context)
+    : function_(is_copy(launch) ? nullptr : function_of(launch, context)),
+      arguments_(launch.arguments),
+      bytes_(static_cast<size_t>(launch.bytes)) {}
+
+void Step::enqueue(const Context& context, CUstream stream) const {
+  launch_or_copy(function_.get(), arguments_, bytes_, context, stream);
+}
+
+void enqueue(const BoundLaunch& launch, const Context& context, CUstream stream) {
+  const Function* function = is_copy(launch) ? nullptr : function_of(launch, context).get();
+  launch_or_copy(function, launch.arguments, static_cast<size_t>(launch.bytes), context, stream);
 }
 
 }  // namespace tcc::runtime::cuda

@@ -60,9 +60,21 @@ class CudaKernel final : public LoadedKernel {
   int registers_, spilled_bytes_;
 };
 
-// The kernel of a launch. TCC_CHECKs that it was loaded by `context`'s device and has as many
-// arguments.
-const std::shared_ptr<const Function>& function_of(const BoundLaunch& launch,
-                                                   const Context& context);
+// A launch that keeps its kernel's code alive: what is recorded.
+class Step {
+ public:
+  // TCC_CHECKs that its kernel was loaded by `context`'s device and has as many arguments.
+  Step(const BoundLaunch& launch, const Context& context);
+  // Asynchronous. The context must be current.
+  void enqueue(const Context& context, CUstream stream) const;
+
+ private:
+  std::shared_ptr<const Function> function_;  // null: a copy
+  std::vector<DeviceAddress> arguments_;
+  size_t bytes_;
+};
+
+// The same at once.
+void enqueue(const BoundLaunch& launch, const Context& context, CUstream stream);
 
 }  // namespace tcc::runtime::cuda

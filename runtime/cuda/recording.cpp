@@ -6,8 +6,7 @@ CudaRecording::CudaRecording(std::shared_ptr<const Context> context,
                              std::span<const BoundLaunch> launches)
     : context_(std::move(context)) {
   steps_.reserve(launches.size());
-  for (const BoundLaunch& launch : launches)
-    steps_.push_back({function_of(launch, *context_), launch.arguments});
+  for (const BoundLaunch& launch : launches) steps_.emplace_back(launch, *context_);
   if (steps_.empty()) return;
   graph_ = std::make_unique<Graph>(context_, [this](CUstream stream) { launch_each(stream); });
 }
@@ -17,7 +16,7 @@ void CudaRecording::replay(CUstream stream) const {
 }
 
 void CudaRecording::launch_each(CUstream stream) const {
-  for (const Step& step : steps_) step.function->launch(step.arguments, stream);
+  for (const Step& step : steps_) step.enqueue(*context_, stream);
 }
 
 }  // namespace tcc::runtime::cuda

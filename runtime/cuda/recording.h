@@ -21,11 +21,6 @@ class CudaRecording final : public Recording {
   void launch_each(CUstream stream) const;
 
  private:
-  struct Step {
-    std::shared_ptr<const Function> function;
-    std::vector<DeviceAddress> arguments;
-  };
-
   std::shared_ptr<const Context> context_;
   std::vector<Step> steps_;
   std::unique_ptr<Graph> graph_;  // none without steps

@@ -36,6 +36,7 @@ CudaStream::CudaStream(std::shared_ptr<const Context> context, CUstream handle)
 // Nobody else has the handle of a stream of our own.
 bool CudaStream::is_capturing() const {
   if (owned_) return false;
+  const ContextScope scope(*context_);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   TCC_CUDA(*context_, cuStreamIsCapturing, handle_, &status);
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -51,8 +52,7 @@ void CudaStream::run(const Recording& recording) {
 
 void CudaStream::run(std::span<const BoundLaunch> launches) {
   const ContextScope scope(*context_);
-  for (const BoundLaunch& launch : launches)
-    function_of(launch, *context_)->launch(launch.arguments, handle_);
+  for (const BoundLaunch& launch : launches) enqueue(launch, *context_, handle_);
 }
 
 void CudaStream::copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) {
@@ -96,7 +96,7 @@ std::vector<double> CudaStream::time_each(std::span<const BoundLaunch> launches)
     };
     record(events[0]);
     for (size_t i = 0; i < launches.size(); ++i) {
-      function_of(launches[i], *context_)->launch(launches[i].arguments, stream);
+      enqueue(launches[i], *context_, stream);
       record(events[i + 1]);
     }
   });

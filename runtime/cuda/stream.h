@@ -26,12 +26,11 @@ class CudaStream final : public Stream {
   void copy_to_host(std::span<std::byte> to, const Buffer& from, int64_t offset) override;
   void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) override;
   void synchronize() override;
+  bool is_capturing() const override;
   std::vector<double> time_each(std::span<const BoundLaunch> launches) override;
   double time(const Recording& recording, int repeat) override;
 
  private:
-  bool is_capturing() const;
-
   std::shared_ptr<const Context> context_;
   std::unique_ptr<OwnedStream> owned_;  // none: the caller's
   CUstream handle_ = nullptr;

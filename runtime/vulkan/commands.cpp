@@ -56,8 +56,17 @@ class TableWriter {
   int64_t used_ = 0;
 };
 
+void record_copy(const Core& core, VkCommandBuffer commands, const BoundLaunch& launch) {
+  if (launch.bytes == 0) return;
+  const Core::Place to = core.place_of(launch.arguments[0], launch.bytes),
+                    from = core.place_of(launch.arguments[1], launch.bytes);
+  const VkBufferCopy region{from.offset, to.offset, static_cast<VkDeviceSize>(launch.bytes)};
+  core.vk().CmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
+}
+
 void record_launch(const Core& core, VkCommandBuffer commands, const BoundLaunch& launch,
                    TableWriter& tables) {
+  if (is_copy(launch)) return record_copy(core, commands, launch);
   const DeviceFunctions& vk = core.vk();
   const VulkanKernel& kernel = kernel_of(launch);
   if (is_empty(kernel.grid())) return;
@@ -123,7 +132,8 @@ void add_barrier(const Core& core, VkCommandBuffer commands) {
 
 void check_launches(std::span<const BoundLaunch> launches) {
   for (const BoundLaunch& launch : launches)
-    TCC_CHECK(static_cast<int>(launch.arguments.size()) == kernel_of(launch).num_arguments(),
+    TCC_CHECK(is_copy(launch) ||
+                  static_cast<int>(launch.arguments.size()) == kernel_of(launch).num_arguments(),
               launch.arguments.size(), " arguments for a kernel of ",
               kernel_of(launch).num_arguments());
 }
@@ -131,7 +141,8 @@ void check_launches(std::span<const BoundLaunch> launches) {
 int64_t argument_table_bytes(std::span<const BoundLaunch> launches) {
   size_t addresses = 0;
   for (const BoundLaunch& launch : launches)
-    if (kernel_of(launch).argument_table()) addresses += launch.arguments.size();
+    if (!is_copy(launch) && kernel_of(launch).argument_table())
+      addresses += launch.arguments.size();
   return static_cast<int64_t>(addresses * sizeof(DeviceAddress));
 }
 

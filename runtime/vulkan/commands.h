@@ -32,7 +32,7 @@ void end_commands(Core& core, VkCommandBuffer commands);
 // Later launches and copies see the writes of earlier ones.
 void add_barrier(const Core& core, VkCommandBuffer commands);
 
-// TCC_CHECKs that each launch has a kernel of ours and its number of arguments.
+// TCC_CHECKs that each launch is a copy or has a kernel of ours and its number of arguments.
 void check_launches(std::span<const BoundLaunch> launches);
 // The bytes that the argument tables of `launches` take; 0 when no kernel wants one.
 int64_t argument_table_bytes(std::span<const BoundLaunch> launches);

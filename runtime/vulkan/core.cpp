@@ -173,4 +173,24 @@ void Core::release(int64_t bytes) {
   --allocations_;
 }
 
+void Core::add_buffer(DeviceAddress address, int64_t bytes, VkBuffer buffer) {
+  const std::lock_guard lock(memory_mutex_);
+  buffers_[address] = {bytes, buffer};
+}
+
+void Core::remove_buffer(DeviceAddress address) {
+  const std::lock_guard lock(memory_mutex_);
+  buffers_.erase(address);
+}
+
+Core::Place Core::place_of(DeviceAddress address, int64_t bytes) const {
+  const std::lock_guard lock(memory_mutex_);
+  auto found = buffers_.upper_bound(address);
+  TCC_CHECK(found != buffers_.begin(), "no buffer at address ", address);
+  --found;
+  const auto offset = static_cast<int64_t>(address - found->first);
+  check_range(offset, bytes, found->second.bytes);
+  return {found->second.buffer, static_cast<VkDeviceSize>(offset)};
+}
+
 }  // namespace tcc::runtime::vulkan

@@ -7,10 +7,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
 
+#include "runtime/device.h"
 #include "runtime/vulkan/physical.h"
 
 namespace tcc::runtime::vulkan {
@@ -46,7 +48,22 @@ class Core {
   void reserve(int64_t bytes);
   void release(int64_t bytes);
 
+  // Where memory that kernels know by its address lies, for commands that want a buffer.
+  struct Place {
+    VkBuffer buffer;
+    VkDeviceSize offset;
+  };
+  void add_buffer(DeviceAddress address, int64_t bytes, VkBuffer buffer);
+  void remove_buffer(DeviceAddress address);
+  // TCC_CHECKs that one buffer holds `bytes` bytes from `address` on.
+  Place place_of(DeviceAddress address, int64_t bytes) const;
+
  private:
+  struct AddressedBuffer {
+    int64_t bytes;
+    VkBuffer buffer;
+  };
+
   enum class State { alive, lost, hung };
 
   void create_device();
@@ -67,9 +84,10 @@ class Core {
   std::atomic<uint64_t> submitted_ = 0;  // changes under queue_mutex_
   std::atomic<uint64_t> completed_ = 0;  // known to be; a lower bound
   std::mutex queue_mutex_;
-  std::mutex memory_mutex_;  // of the two below
+  mutable std::mutex memory_mutex_;  // of those below
   int64_t reserved_bytes_ = 0;
   uint32_t allocations_ = 0;
+  std::map<DeviceAddress, AddressedBuffer> buffers_;
 };
 
 }  // namespace tcc::runtime::vulkan

@@ -84,10 +84,12 @@ void Memory::allocate(MemoryUse use) {
   address.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
   address.buffer = buffer_;
   address_ = vk.GetBufferDeviceAddress(core_->device(), &address);
+  core_->add_buffer(address_, bytes_, buffer_);
 }
 
 void Memory::destroy() {
   const DeviceFunctions& vk = core_->vk();
+  if (address_ != 0) core_->remove_buffer(address_);
   vk.DestroyBuffer(core_->device(), buffer_, nullptr);
   vk.FreeMemory(core_->device(), memory_, nullptr);  // unmaps it
   if (reserved_ > 0) core_->release(reserved_);

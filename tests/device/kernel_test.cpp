@@ -43,6 +43,40 @@ TEST_P(KernelTest, AddsVectors) {
   for (size_t i = 0; i < n; ++i) ASSERT_EQ(c[i], a[i] + b[i]) << i;
 }
 
+// From and to any byte, after and before kernels, at once and recorded.
+TEST_P(KernelTest, CopiesStandBetweenLaunches) {
+  constexpr int64_t n = 1000;
+  const auto increment = load(TestKernel::increment, n);
+  for (const bool recorded : {false, true}) {
+    const auto x = upload(std::vector<float>(n, 3)), y = upload(std::vector<float>(n, 0));
+    const auto bytes = device->allocate(4 * n + 7);
+    stream->fill(*bytes, 0, bytes->bytes(), 0xee);
+    const float first = runs_kernels() ? 4 : 3, last = runs_kernels() ? 5 : 3;
+    const std::vector<BoundLaunch> launches = {
+        bind(*increment, {x.get()}),
+        copy_launch(bytes->address() + 3, x->address(), 4 * n),
+        bind(*increment, {x.get()}),
+        copy_launch(y->address() + 4, bytes->address() + 3 + 4, 4 * (n - 1)),
+        copy_launch(y->address(), x->address() + 8, 4),
+        copy_launch(0, 0, 0),
+    };
+    if (recorded)
+      stream->run(*device->record(launches));
+    else
+      stream->run(launches);
+    const std::vector<float> got = download(*y);
+    EXPECT_EQ(got[0], last);
+    for (size_t i = 1; i < n; ++i) ASSERT_EQ(got[i], first) << i;
+    std::vector<std::byte> around(static_cast<size_t>(bytes->bytes()));
+    stream->copy_to_host(around, *bytes, 0);
+    EXPECT_EQ(around[2], std::byte{0xee});
+    EXPECT_EQ(around[3 + 4 * n], std::byte{0xee});
+    EXPECT_EQ(stream->time_each(launches).size(), launches.size());
+  }
+  const BoundLaunch nothing;
+  EXPECT_THROW(stream->run({&nothing, 1}), InternalError);
+}
+
 TEST_P(KernelTest, LaunchesSeeTheWritesOfEarlierOnes) {
   constexpr int64_t n = 100'000;
   const auto x = upload(std::vector<float>(n, 0));
