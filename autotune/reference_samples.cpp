@@ -34,13 +34,18 @@ void bind_scan(sched::Inliner& inliner, const ir::Node* node) {
   auto dim = node->attr<int64_t>("dim");
   if (dim < 0) dim += out->rank();
   const auto along = static_cast<size_t>(dim);
+  const bool exclusive = node->attr<bool>("exclusive"), reverse = node->attr<bool>("reverse");
   inliner.bind(out, [=, &inliner](std::span<const SymInt> index) {
+    const Expr none = is_float(dtype) ? ir::constant(dtype, ir::identity(kind, dtype))
+                                      : ir::constant_int(dtype, ir::identity_int(kind, dtype));
+    if (index.empty())  // a line of one element
+      return exclusive ? none : ir::cast(inliner.value_at(node->inputs[0], index), dtype);
     std::vector<SymInt> at(index.begin(), index.end());
     at[along] = inliner.new_axis(out->shape()[along]);
     const Expr value = ir::cast(inliner.value_at(node->inputs[0], at), dtype);
-    const Expr none = is_float(dtype) ? ir::constant(dtype, ir::identity(kind, dtype))
-                                      : ir::constant_int(dtype, ir::identity_int(kind, dtype));
-    const Expr counts = ir::index_less(at[along], index[along] + 1);
+    const SymInt &here = at[along], end = index[along] + (exclusive ? 0 : 1);
+    const Expr counts = reverse ? ir::index_less(index[along] - (exclusive ? 0 : 1), here)
+                                : ir::index_less(here, end);
     return ir::reduce(kind, {at[along]}, ir::select(counts, value, none));
   });
 }

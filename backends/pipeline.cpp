@@ -17,6 +17,7 @@
 #include "scheduler/pad_inputs.h"
 #include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
+#include "scheduler/split_sorts.h"
 
 namespace tcc::backends {
 namespace {
@@ -61,6 +62,8 @@ const std::vector<GraphStage>& graph_stages() {
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
          sched::split_contractions(*graph, target, {options.plan, target}, may_use_tf32(options));
        }},
+      {"split-sorts", [](auto& graph, const sched::Target& target,
+                         const CompileOptions&) { sched::split_sorts(*graph, target); }},
       pass("simplify-primitives",
            [](ir::Graph& graph) {
              ir::decompose(graph);  // what splitting composed

@@ -118,7 +118,8 @@ enum class OpKind : uint8_t {
   reduce,       // reduces `x` over attribute dim(s) with `reduction`; the inner-most loops of a
                 // reduction region
   contraction,  // `contraction`
-  scan,         // a prefix operation along `dim`; simple kernel
+  scan,         // a prefix operation along `dim`
+  sort,         // orders runs of elements along `dim`: sort_runs
   composite,    // `compose`
 };
 

@@ -189,8 +189,9 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
   const Node *contraction = nullptr, *other = nullptr;
   for (const Node* node : region.nodes) {
     if (node->op->kind == OpKind::contraction && !contraction) contraction = node;
-    if ((node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan) && !other)
-      other = node;
+    const bool anchors = node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan ||
+                         node->op->kind == OpKind::sort;
+    if (anchors && !other) other = node;
   }
   region.anchor = other;
   if (contraction) {

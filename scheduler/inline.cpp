@@ -84,6 +84,7 @@ Expr Inliner::inline_node(const ir::Node* node, std::span<const SymInt> index) {
       return node->op->element(context, index);
     }
     case OpKind::scan:
+    case OpKind::sort:
     case OpKind::composite: break;
   }
   throw InternalError(str(node->op_name(), " cannot be inlined"));

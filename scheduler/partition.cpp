@@ -154,7 +154,7 @@ class Partitioner {
   static bool multiplies_work(const std::vector<const Node*>& nodes, const Node* node) {
     bool anchored = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
       return n->op->kind == OpKind::reduce || n->op->kind == OpKind::contraction ||
-             n->op->kind == OpKind::scan;
+             n->op->kind == OpKind::scan || n->op->kind == OpKind::sort;
     });
     if (anchored || node->op->kind == OpKind::reduce) return false;
     int64_t before = 0;

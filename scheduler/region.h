@@ -35,7 +35,7 @@ struct Region {
   std::vector<const ir::Value*> inputs;   // read from buffers
   std::vector<const ir::Value*> outputs;  // written to buffers
   const ir::Node* anchor =
-      nullptr;  // the contraction, the first reduction, the scan; null: pointwise
+      nullptr;  // the contraction, the first reduction, the scan, the sort; null: pointwise
   std::map<const ir::Value*, Layout> layouts;  // of inputs and outputs
   bool strict_rounding = false;                // round after every op
   bool tf32 = false;  // the anchor's f32 operands may be read as tf32 by matrix units

@@ -137,32 +137,6 @@ void reduce_reference(EvalContext& context, ReduceKind kind) {
   });
 }
 
-void scan_reference(EvalContext& context, ReduceKind kind) {
-  const RefTensor& x = *context.inputs[0];
-  RefTensor& out = context.outputs[0];
-  if (x.shape.empty()) {
-    out.f = x.f;
-    out.i = x.i;
-    return;
-  }
-  const int dims[] = {dim_attr(context.node, "dim", static_cast<int>(x.shape.size()))};
-  const auto scan = [&](const auto& from, auto& to, int64_t base,
-                        std::span<const int64_t> offsets) {
-    auto total = static_cast<typename std::decay_t<decltype(from)>::value_type>(
-        kind == ReduceKind::sum ? 0 : 1);
-    for (int64_t offset : offsets) {
-      const auto at = static_cast<size_t>(base + offset);
-      to[at] = total = fold(kind, total, from[at]);
-    }
-  };
-  for_each_reduction(x, dims, [&](int64_t, int64_t base, auto offsets) {
-    if (x.is_float())
-      scan(x.f, out.f, base, offsets);
-    else
-      scan(x.i, out.i, base, offsets);
-  });
-}
-
 std::vector<int> sorted_or_all(std::vector<int> dims, bool named, int rank) {
   if (!named) return all_dims(rank);
   std::sort(dims.begin(), dims.end());
@@ -259,23 +233,6 @@ OpDef reduction_composite(
     const auto dims = reduced_dims(node);
     return {b.cast(compose(b, node, {dims.begin(), dims.end()}), node.inputs[0]->dtype())};
   };
-  return op;
-}
-
-OpDef scan_op(std::string name, ReduceKind kind, std::string doc) {
-  OpDef op;
-  op.name = std::move(name);
-  op.kind = OpKind::scan;
-  op.operands = {"x"};
-  op.attrs = {{"dim", AttrType::integer, std::nullopt}};
-  op.doc = std::move(doc);
-  op.reduction = kind;
-  op.infer = [](const InferContext& context) -> std::vector<Type> {
-    const Type& x = *context.inputs[0];
-    dim_attr(context, "dim", std::max(1, static_cast<int>(x.shape.size())));
-    return {{accumulated_dtype(x.dtype), x.shape}};
-  };
-  op.reference = [kind](EvalContext& context) { scan_reference(context, kind); };
   return op;
 }
 

@@ -46,9 +46,6 @@ OpDef reduction_composite(
     std::string name, std::string doc,
     std::function<Value*(Builder&, const Node&, const std::vector<int64_t>& dims)> compose);
 
-// A scan op (attribute `dim`, one integer) with the sums' output dtype; `kind` is sum or prod.
-OpDef scan_op(std::string name, ReduceKind kind, std::string doc);
-
 // The number of elements that reducing `dims` of `shape` joins, as a scalar of `dtype`.
 Value* reduced_count(Builder& b, const Shape& shape, std::span<const int> dims, DType dtype);
 // A size as a scalar of `dtype`: a constant where it is known.

@@ -1,8 +1,12 @@
 #include "ir/ops/_scatter.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "ir/ops/_elementwise.h"
 #include "ir/ops/_indexing.h"
+#include "ir/ops/_integers.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -12,7 +16,8 @@ std::vector<Type> infer(const InferContext& context) {
   const Type &x = *context.inputs[0], &index = *context.inputs[1], &src = *context.inputs[2];
   require_index(context, "index", index.dtype);
   context.require(x.dtype == src.dtype, str("x is ", name(x.dtype), " but src ", name(src.dtype)));
-  context.require(x.dtype != DType::boolean, "is not defined for bool");
+  context.require(context.node.op->name == "scatter" || x.dtype != DType::boolean,
+                  "is not defined for bool");
   const int dim = dim_attr(context, "dim", static_cast<int>(x.shape.size()));
   require_covered(context, "index", index.shape, "x", x.shape, dim);
   require_covered(context, "index", index.shape, "src", src.shape, -1);
@@ -41,8 +46,49 @@ std::optional<Scattered> scattered_source(ElementContext& context, std::span<con
   result.index[dim] = result.axis;
   const SymInt target = context.indirect(context.operand(1, result.index), x[dim]);
   conditions.push_back(call(Fn::eq, {index_value(target), index_value(index[dim])}));
-  result.hit = all_of(conditions);
+  const Expr all = all_of(conditions);
+  result.hit = all ? all : constant_int(DType::boolean, 1);  // all go to the one place there is
   return result;
+}
+
+ReduceKind scatter_kind(std::string_view reduction) {
+  if (reduction == "sum" || reduction == "add" || reduction == "mean") return ReduceKind::sum;
+  if (reduction == "prod" || reduction == "mul") return ReduceKind::prod;
+  if (reduction == "amax" || reduction == "max") return ReduceKind::max;
+  TCC_CHECK(reduction == "amin" || reduction == "min", "scatter by ", reduction);
+  return ReduceKind::min;
+}
+
+Expr scatter_identity(ReduceKind kind, DType dtype) {
+  return is_float(dtype) ? constant(dtype, identity(kind, dtype))
+                         : constant_int(dtype, identity_int(kind, dtype));
+}
+
+Expr scatter_fold(ReduceKind kind, const Expr& a, const Expr& b) {
+  switch (kind) {
+    case ReduceKind::sum: return add(a, b);
+    case ReduceKind::prod: return mul(a, b);
+    case ReduceKind::max: return maximum(a, b);
+    default: return minimum(a, b);
+  }
+}
+
+void scatter_fold(ReduceKind kind, RefTensor& out, size_t to, const RefTensor& src, size_t from) {
+  if (out.is_float()) {
+    double &a = out.f[to], b = src.f[from];
+    if (kind == ReduceKind::sum) a += b;
+    if (kind == ReduceKind::prod) a *= b;
+    const bool nan = std::isnan(a) || std::isnan(b);
+    if (kind == ReduceKind::max) a = nan ? std::nan("") : std::max(a, b);
+    if (kind == ReduceKind::min) a = nan ? std::nan("") : std::min(a, b);
+    return;
+  }
+  int64_t &a = out.i[to], b = src.i[from];
+  const int order = three_way(out.dtype, a, b);
+  if (kind == ReduceKind::sum) a = wrapping_add(a, b);
+  if (kind == ReduceKind::prod) a = wrapping_mul(a, b);
+  if (kind == ReduceKind::max && order < 0) a = b;
+  if (kind == ReduceKind::min && order > 0) a = b;
 }
 
 OpDef scatter_op(std::string name, std::string doc) {

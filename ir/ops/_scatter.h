@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/op.h"
@@ -20,6 +21,14 @@ struct Scattered {
 };
 // Nothing when index is empty.
 std::optional<Scattered> scattered_source(ElementContext& context, std::span<const SymInt> index);
+
+// The reduction that "sum", "prod", "mean" (a sum), "amax" and "amin" of PyTorch and "add", "mul",
+// "max" and "min" of ONNX name, what it starts from, and its step: of expressions, and of the
+// reference (out[to] with src[from]).
+ReduceKind scatter_kind(std::string_view reduction);
+Expr scatter_identity(ReduceKind kind, DType dtype);
+Expr scatter_fold(ReduceKind kind, const Expr& a, const Expr& b);
+void scatter_fold(ReduceKind kind, RefTensor& out, size_t to, const RefTensor& src, size_t from);
 
 // The op with its shape rule and samples; without element and reference.
 OpDef scatter_op(std::string name, std::string doc);

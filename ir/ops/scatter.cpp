@@ -25,6 +25,9 @@ OpDef make_scatter() {
                         "x with src[i] written at index[i] along `dim`, the last of several at one "
                         "place; torch.scatter");
   op.element = element;
+  op.samples.push_back({.inputs = {{DType::boolean, {8}}, {DType::i64, {3}}, {DType::boolean, {3}}},
+                        .attrs = {{"dim", 0}},
+                        .int_lo = -8});
   op.reference = [](EvalContext& context) {
     scatter(context, [](RefTensor& out, size_t to, const RefTensor& src, size_t from) {
       copy_element(src, static_cast<int64_t>(from), out, static_cast<int64_t>(to));

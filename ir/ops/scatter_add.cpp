@@ -1,5 +1,4 @@
 #include "ir/ops/_elementwise.h"
-#include "ir/ops/_integers.h"
 #include "ir/ops/_scatter.h"
 
 namespace tcc::ir::ops {
@@ -24,10 +23,7 @@ OpDef make_scatter_add() {
   op.element = element;
   op.reference = [](EvalContext& context) {
     scatter(context, [](RefTensor& out, size_t to, const RefTensor& src, size_t from) {
-      if (out.is_float())
-        out.f[to] += src.f[from];
-      else
-        out.i[to] = wrapping_add(out.i[to], src.i[from]);
+      scatter_fold(ReduceKind::sum, out, to, src, from);
     });
   };
   return op;

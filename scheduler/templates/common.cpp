@@ -80,9 +80,10 @@ int64_t power_of_two_at_most(int64_t n) {
 }
 
 std::span<const Template* const> templates() {
-  static const std::array<const Template*, 8> all = {
-      &gemv_template(),      &gemm_sm90_template(), &gemm_sm80_template(), &contraction_template(),
-      &reduction_template(), &scan_template(),      &transpose_template(), &pointwise_template()};
+  static const std::array<const Template*, 9> all = {
+      &gemv_template(),        &gemm_sm90_template(), &gemm_sm80_template(),
+      &contraction_template(), &reduction_template(), &scan_template(),
+      &sort_template(),        &transpose_template(), &pointwise_template()};
   return all;
 }
 

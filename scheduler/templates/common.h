@@ -35,6 +35,7 @@ const Template& pointwise_template();
 const Template& transpose_template();
 const Template& reduction_template();
 const Template& scan_template();
+const Template& sort_template();
 const Template& contraction_template();
 const Template& gemm_sm90_template();
 const Template& gemm_sm80_template();

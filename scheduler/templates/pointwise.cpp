@@ -40,7 +40,7 @@ class Pointwise : public Template {
   bool accepts(const Region& region, const Target&) const override {
     if (region.anchor || region.outputs.empty()) return false;
     for (const ir::Node* node : region.nodes)
-      if (node->op->kind == ir::OpKind::scan) return false;
+      if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort) return false;
     return std::all_of(region.outputs.begin(), region.outputs.end(), [&](const ir::Value* output) {
       return numel(output) == output_elements(region);
     });

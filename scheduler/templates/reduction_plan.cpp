@@ -92,7 +92,8 @@ std::optional<ReductionPlan> plan_reduction(const Region& region) {
   ReductionPlan plan;
   std::map<const ir::Value*, int> memo;
   for (const ir::Node* node : region.nodes) {
-    if (node->op->kind == ir::OpKind::contraction || node->op->kind == ir::OpKind::scan)
+    if (node->op->kind == ir::OpKind::contraction || node->op->kind == ir::OpKind::scan ||
+        node->op->kind == ir::OpKind::sort)
       return std::nullopt;
     if (node->op->kind != ir::OpKind::reduce) continue;
     int stage = stage_of(region, node->outputs[0], memo) - 1;

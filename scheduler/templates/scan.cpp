@@ -37,13 +37,14 @@ class Scan : public Template {
   Config default_config(const Region&, const Target&) const override { return {{"threads", 32}}; }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
-    const std::vector<int64_t> shape = const_shape(*region.outputs[0]);
+    std::vector<int64_t> shape = const_shape(*region.outputs[0]);
+    if (shape.empty()) shape = {1};
     int64_t dim = region.anchor->attr<int64_t>("dim");
     if (dim < 0) dim += static_cast<int64_t>(shape.size());
     const auto count = static_cast<double>(numel(region.outputs[0]));
     const auto length = static_cast<double>(std::max<int64_t>(1, shape[static_cast<size_t>(dim)]));
-    const bool along_memory =
-        region.layout(region.outputs[0]).strides[static_cast<size_t>(dim)] == 1;
+    const std::vector<int64_t>& strides = region.layout(region.outputs[0]).strides;
+    const bool along_memory = strides.empty() || strides[static_cast<size_t>(dim)] == 1;
     const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
     return [=](const Config& c) {
       LaunchCost cost;
@@ -66,7 +67,10 @@ class Scan : public Template {
     const ir::Node* node = region.anchor;
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
-    std::vector<int64_t> shape = const_shape(*node->outputs[0]), lines_shape = shape;
+    std::vector<int64_t> shape = const_shape(*node->outputs[0]);
+    const bool is_scalar = shape.empty();
+    if (is_scalar) shape = {1};
+    std::vector<int64_t> lines_shape = shape;
     int64_t dim = node->attr<int64_t>("dim");
     if (dim < 0) dim += static_cast<int64_t>(shape.size());
     auto along = static_cast<size_t>(dim);
@@ -86,17 +90,21 @@ class Scan : public Template {
     ir::ReduceKind kind = *node->op->reduction;
     DType dtype = compute_dtype(node->outputs[0]->dtype());
     auto index_at = [&](const SymInt& position) {
+      if (is_scalar) return std::vector<SymInt>();
       std::vector<SymInt> index = delinearize_ints(line, lines_shape);
       index.insert(index.begin() + dim, position);
       return index;
     };
-    SymInt safe = ir::min(at, length - 1);
+    const bool exclusive = node->attr<bool>("exclusive"), reverse = node->attr<bool>("reverse");
+    SymInt step_of = ir::min(at, length - 1);
+    SymInt safe = reverse ? length - 1 - step_of : step_of;
     Expr element = ir::cast(inliner.value_at(node->inputs[0], index_at(safe)), dtype);
     Expr total = ir::variable("total", dtype), part = ir::variable("part", dtype);
     Block step = combine(kind, {"part"}, {element});
-    step.push_back(store(region.slot_of_output(region.outputs[0]),
-                         region.layout(region.outputs[0]).offset(index_at(safe)),
-                         combine_values(kind, total, part)));
+    step.insert(exclusive ? step.begin() : step.end(),
+                store(region.slot_of_output(region.outputs[0]),
+                      region.layout(region.outputs[0]).offset(index_at(safe)),
+                      combine_values(kind, total, part)));
     if (length % kBlock != 0) step = {branch(ir::index_less(at, length), std::move(step))};
     Block block = {declare("part", identity_value(kind, dtype)), loop(inner, std::move(step)),
                    assign("total", combine_values(kind, total, part))};

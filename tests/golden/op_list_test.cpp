@@ -52,7 +52,11 @@ constexpr Family kFamilies[] = {
      " broadcast_to cat chunk concat diagonal expand flatten flip identity movedim narrow pad "
      "permute repeat repeat_interleave reshape roll select slice split squeeze stack tile "
      "transpose tril triu unflatten unsqueeze "},
-    {"Indexing", " embedding gather index_select one_hot scatter scatter_add take_along_dim "},
+    {"Sorting", " argsort searchsorted sort sort_runs topk "},
+    {"Indexing",
+     " embedding gather gather_nd hardmax index_select one_hot reverse_sequence scatter "
+     "scatter_add "
+     "scatter_nd scatter_reduce take_along_dim "},
     {"Creation, random numbers, types",
      " arange cast causal_mask eye full full_like iota ones ones_like rand randint randn "
      "size_value "

@@ -1,0 +1,96 @@
+#include <cmath>
+
+#include "ir/ops/_elementwise.h"
+#include "ir/ops/_indexing.h"
+#include "ir/ops/_integers.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+// One sorted row for all values, or a row for each of theirs.
+bool is_shared(const Shape& sorted) { return sorted.size() == 1; }
+
+std::vector<Type> infer(const InferContext& context) {
+  const Type &sorted = *context.inputs[0], &values = *context.inputs[1];
+  context.require(sorted.dtype == values.dtype,
+                  str("sorted is ", name(sorted.dtype), " but values ", name(values.dtype)));
+  context.require(sorted.dtype != DType::boolean, "is not defined for bool");
+  context.require(!sorted.shape.empty(), "sorted must have a dim");
+  bool fits = is_shared(sorted.shape) || sorted.shape.size() == values.shape.size();
+  for (size_t d = 0; fits && d + 1 < sorted.shape.size(); ++d)
+    fits = !sorted.shape[d].is_const() || !values.shape[d].is_const() ||
+           sorted.shape[d] == values.shape[d];
+  context.require(fits,
+                  str("sorted of shape ", shape_text(sorted.shape),
+                      " has no row for each row of values of shape ", shape_text(values.shape)));
+  return {{DType::i64, values.shape}};
+}
+
+// How many elements of the row come before the value. In a NaN's order, which is the last, as
+// `sort` has it.
+Expr element(ElementContext& context, std::span<const SymInt> index) {
+  const Shape& sorted = context.operand_type(0).shape;
+  const bool right = context.node().attr<bool>("right");
+  std::vector<SymInt> row;
+  if (!is_shared(sorted)) row.assign(index.begin(), index.end() - 1);
+  const SymInt axis = context.new_axis(sorted.back());
+  row.push_back(axis);
+  const Expr x = context.operand(0, row), value = context.operand(1, index);
+  Expr before = call(right ? Fn::le : Fn::lt, {x, value});
+  if (is_float(value->dtype)) {
+    const Expr value_nan = unary(Fn::isnan, value), x_nan = unary(Fn::isnan, x);
+    const Expr behind =
+        right ? value_nan : call(Fn::logical_and, {value_nan, unary(Fn::logical_not, x_nan)});
+    before = call(Fn::logical_or, {before, behind});
+  }
+  return reduce(ReduceKind::sum, {axis}, cast(before, DType::i64));
+}
+
+void reference(EvalContext& context) {
+  const RefTensor &sorted = *context.inputs[0], &values = *context.inputs[1];
+  const bool right = context.node.attr<bool>("right"), shared = sorted.shape.size() == 1;
+  const int64_t length = sorted.shape.back();
+  for_each_index(values.shape, [&](std::span<const int64_t>, int64_t offset) {
+    const auto at = static_cast<size_t>(offset);
+    const int64_t row = shared ? 0 : offset / values.shape.back();
+    int64_t count = 0;
+    for (int64_t k = 0; k < length; ++k) {
+      const auto from = static_cast<size_t>(row * length + k);
+      int order = 0;  // of the row's element and the value
+      if (sorted.is_float()) {
+        const double a = sorted.f[from], b = values.f[at];
+        order = std::isnan(a) || std::isnan(b) ? std::isnan(a) - std::isnan(b) : (a > b) - (a < b);
+      } else {
+        order = three_way(sorted.dtype, sorted.i[from], values.i[at]);
+      }
+      count += order < 0 || (right && order == 0);
+    }
+    context.outputs[0].i[at] = count;
+  });
+}
+
+}  // namespace
+
+OpDef make_searchsorted() {
+  OpDef op;
+  op.name = "searchsorted";
+  op.operands = {"sorted", "values"};
+  op.attrs = {{"right", AttrType::boolean, false}};
+  op.doc =
+      "Where each value would go in its ascending row (the last dim of sorted, or its only one): "
+      "before equal elements, behind them if `right`; i64; torch.searchsorted";
+  op.expensive = true;
+  op.infer = infer;
+  op.element = element;
+  op.reference = reference;
+  using enum DType;
+  op.samples = {{.inputs = {{f32, {17}}, {f32, {3, 5}}}},
+                {.inputs = {{i32, {2, 9}}, {i32, {2, 7}}}, .attrs = {{"right", true}}},
+                {.inputs = {{f16, {6}}, {f16, Shape{}}}},
+                {.inputs = {{f32, {3, 0}}, {f32, {3, 4}}}},
+                {.inputs = {{u8, {9}}, {u8, {0}}}}};
+  return op;
+}
+
+}  // namespace tcc::ir::ops

@@ -1,0 +1,105 @@
+#include "scheduler/split_sorts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/builder.h"
+#include "scheduler/templates/sort_plan.h"
+
+namespace tcc::sched {
+namespace {
+
+struct Row {
+  size_t dim;
+  int64_t extent, keep;
+};
+
+Row row_of(const ir::Node& node) {
+  const ir::Value* x = node.inputs[0];
+  int64_t dim = node.attr<int64_t>("dim");
+  if (dim < 0) dim += x->rank();
+  const int64_t extent = const_shape(*x)[static_cast<size_t>(dim)];
+  const int64_t keep = node.attr<int64_t>("keep");
+  return {static_cast<size_t>(dim), extent, keep == 0 ? extent : keep};
+}
+
+int64_t run_of(const ir::Node& node, const Target& target) {
+  return longest_run(compute_dtype(node.inputs[0]->dtype()), target);
+}
+
+bool is_split(const ir::Node& node, const Target& target) {
+  return node.op->kind == ir::OpKind::sort && node.attr<int64_t>("run") == 0 &&
+         row_of(node).extent > run_of(node, target);
+}
+
+// The steps of one sort; the last one's results.
+class Steps {
+ public:
+  Steps(ir::Builder& builder, const ir::Node& node) : b_(builder), node_(node) {
+    values_ = {node.inputs[0], node.inputs.size() > 1 ? node.inputs[1] : nullptr};
+  }
+
+  const std::vector<ir::Value*>& take(const Target& target) {
+    const Row row = row_of(node_);
+    const int64_t longest = run_of(node_, target);
+    // The steps of a top-k leave a quarter or less each.
+    const bool selects = row.keep <= longest / 4;
+    step(longest, std::min(row.keep, longest), 0, false);
+    if (selects) {
+      while (extent() > longest) step(longest, row.keep, 0, false);
+      step(0, row.keep, 0, true);
+      return values_;
+    }
+    for (int64_t sorted = std::min(row.keep, longest); extent() > sorted;) {
+      const int64_t keep = std::min(row.keep, 2 * sorted);
+      const bool last = extent() <= 2 * sorted;
+      step(2 * sorted, keep, sorted, last);
+      if (last) break;
+      sorted = keep;
+    }
+    return values_;
+  }
+
+ private:
+  int64_t extent() const { return const_shape(*values_[0])[row_of(node_).dim]; }
+
+  // Places in a row take 32 bits until the last step.
+  void step(int64_t run, int64_t keep, int64_t sorted, bool last) {
+    ir::Attrs attrs = node_.attrs;
+    attrs["run"] = run;
+    attrs["keep"] = keep;
+    attrs["sorted"] = sorted;
+    if (!last) attrs["index"] = DType::i32;
+    if (!values_[1]) values_.pop_back();
+    values_ = b_.ops("sort_runs", values_, attrs);
+  }
+
+  ir::Builder& b_;
+  const ir::Node& node_;
+  std::vector<ir::Value*> values_;
+};
+
+}  // namespace
+
+void split_sorts(ir::Graph& graph, const Target& target) {
+  // New nodes go where the old one stood; it keeps its place until dead code is removed.
+  std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
+  graph.nodes().clear();
+  std::map<const ir::Value*, ir::Value*> replaced;
+  for (auto& node : old) {
+    for (ir::Value*& input : node->inputs)
+      if (const auto found = replaced.find(input); found != replaced.end()) input = found->second;
+    if (is_split(*node, target)) {
+      ir::Builder b(graph);
+      b.set_location(node->location);
+      const std::vector<ir::Value*> results = Steps(b, *node).take(target);
+      for (size_t k = 0; k < results.size(); ++k) replaced[node->outputs[k]] = results[k];
+    }
+    graph.nodes().push_back(std::move(node));
+  }
+  for (ir::Value*& output : graph.outputs)
+    if (const auto found = replaced.find(output); found != replaced.end()) output = found->second;
+  graph.remove_dead();
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,121 @@
+// Sorting and top-k: runs that fit one workgroup are sorted in shared memory, several short ones
+// side by side; sorted runs in memory are merged in pairs. split_sorts (scheduler/split_sorts.h)
+// makes longer rows of these.
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
+#include "scheduler/templates/sort_lowering.h"
+#include "scheduler/templates/sort_plan.h"
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+const std::vector<int64_t> kItems = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15};
+
+class Sort : public Template {
+ public:
+  std::string_view name() const override { return "sort"; }
+  int version() const override { return 1; }
+
+  bool accepts(const Region& region, const Target& target) const override {
+    const auto plan = plan_sort(region);
+    return plan && !space(region, target).violation(default_config(region, target)).size();
+  }
+
+  ConfigSpace space(const Region& region, const Target& target) const override {
+    const SortPlan plan = *plan_sort(region);
+    ConfigSpace space;
+    space.parameters = {{"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
+                        {"items", kItems, "elements of a thread"}};
+    space.constraints = {
+        {"a workgroup of this device has fewer threads",
+         [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }},
+        {"shared memory of this device is smaller",
+         [bytes = plan.element_bytes(), max = target.static_shared_bytes()](const Config& c) {
+           return c["threads"] * c["items"] * bytes <= max;
+         }},
+        {"a run is longer than a workgroup's elements",
+         [run = plan.sorted > 0 ? 0 : plan.run](const Config& c) {
+           return c["threads"] * c["items"] >= run;
+         }}};
+    return space;
+  }
+
+  // Nine elements of a thread: odd, so that threads' first elements are in different banks. Fewer
+  // of a short run, of which a workgroup takes several.
+  Config default_config(const Region& region, const Target& target) const override {
+    const SortPlan plan = *plan_sort(region);
+    constexpr int64_t few = 9;
+    const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 64 : 256);
+    const int64_t length = std::max<int64_t>(plan.sorted > 0 ? plan.keep : plan.run, 1);
+    int64_t threads = std::clamp<int64_t>(power_of_two_at_least(ceil_div(length, few)), 32, most);
+    const int64_t row_threads = std::min(threads, power_of_two_at_least(ceil_div(length, few)));
+    auto items = std::lower_bound(kItems.begin(), kItems.end(),
+                                  std::min(ceil_div(length, row_threads), kItems.back()));
+    if (plan.sorted > 0) items = std::find(kItems.begin(), kItems.end(), few);
+    while (plan.sorted == 0 && threads * *items < plan.run && threads < target.max_workgroup_size)
+      threads *= 2;
+    // Short runs: more of them side by side.
+    while (plan.sorted == 0 && threads < std::min<int64_t>(most, 128)) threads *= 2;
+    while (threads > 32 && threads * *items * plan.element_bytes() > target.static_shared_bytes())
+      threads /= 2;
+    return {{"threads", threads}, {"items", *items}};
+  }
+
+  CostModel cost_model(const Region& region, const Target& target) const override {
+    const SortPlan plan = *plan_sort(region);
+    const double bytes = region_bytes(region);
+    const double prologue = region_arithmetic(region);
+    return [=](const Config& c) {
+      LaunchCost cost;
+      const auto items = static_cast<double>(c["items"]),
+                 threads = static_cast<double>(c["threads"]);
+      const double tile = items * threads;
+      const auto run = static_cast<double>(std::max<int64_t>(plan.run, 1));
+      const double lines = static_cast<double>(plan.rows * plan.runs());
+      const bool merges = plan.sorted > 0;
+      double row_threads = 1;
+      while (row_threads * items < run) row_threads *= 2;
+      const double rounds = merges ? 1 : std::ceil(std::log2(std::max(run / items, 1.0)));
+      cost.threads = threads;
+      cost.workgroups =
+          std::max(1.0, merges ? lines * std::ceil(static_cast<double>(plan.keep) / tile)
+                               : std::ceil(lines / std::max(1.0, threads / row_threads)));
+      const double sorted = cost.workgroups * tile;  // elements, padding included
+      const double kept = static_cast<double>(plan.keep) / run;
+      // Of rounds after the first that yields as many as are kept, only a part of the threads runs.
+      const double whole = std::max(0.0, rounds + std::log2(std::max(kept, 1e-9)));
+      const double merged = merges ? 1 : std::min(rounds, whole + 2);
+      const double bisection = 8 * std::log2(tile) / items;
+      cost.arithmetic = prologue + sorted * (10 + 4 * items + merged * (14 + bisection));
+      cost.accesses = sorted * (6 + merged * (6 + 2 * std::log2(tile) / items));
+      cost.bank_cycles = sorted / 32 * merged * (static_cast<int64_t>(items) % 2 == 0 ? items : 2);
+      cost.elements = sorted * (4 + merged * 4);
+      cost.memory_bytes = bytes;
+      cost.cache_bytes = bytes;
+      cost.registers = 32 + 3 * items;
+      cost.shared_bytes = tile * static_cast<double>(plan.element_bytes());
+      cost.bytes_in_flight = 4 * items;
+      cost.round_trips = merges ? 2 + 2 * std::log2(static_cast<double>(plan.sorted) + 1) : 1;
+      cost.barriers = 2 + 2 * rounds;
+      cost.parallelism = 2;
+      return predicted_seconds(cost, target);
+    };
+  }
+
+  Kernel lower(const Region& region, const Config& config, const Target&) const override {
+    return lower_sort(region, *plan_sort(region), config);
+  }
+};
+
+}  // namespace
+
+const Template& sort_template() {
+  static const Sort instance;
+  return instance;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,360 @@
+// Sorting by merging. A thread sorts its items in registers; then runs are merged in pairs through
+// shared memory until one is left: every thread finds by bisection (on the "merge path") where its
+// items of the merged run begin in both, and merges them one by one. Merging is stable, any length
+// of a run will do, and no more is merged than is kept. Runs in memory are merged the same way: a
+// workgroup finds its part of the result by bisection in memory, and merges that part.
+#include "scheduler/templates/sort_lowering.h"
+
+#include <algorithm>
+
+#include "scheduler/templates/common.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::Fn;
+
+Expr number(const SymInt& value) { return ir::cast(ir::index_value(value), DType::i32); }
+Expr i32_variable(const std::string& name) { return ir::variable(name, DType::i32); }
+Expr both(const Expr& a, const Expr& b) { return ir::call(Fn::logical_and, {a, b}); }
+Expr either(const Expr& a, const Expr& b) { return ir::call(Fn::logical_or, {a, b}); }
+Expr less(const Expr& a, const Expr& b) { return ir::call(Fn::lt, {a, b}); }
+Expr at_least(const Expr& a, int64_t least) {
+  return ir::call(Fn::maximum, {a, ir::constant_int(DType::i32, least)});
+}
+Expr smaller(const Expr& a, const Expr& b) { return ir::call(Fn::minimum, {a, b}); }
+
+// Steps until a bisection among `n` + 1 places has found one.
+int64_t bisection_steps(int64_t n) {
+  int64_t steps = 1;
+  while ((int64_t{1} << steps) <= n) ++steps;
+  return steps;
+}
+
+class Lowering {
+ public:
+  Lowering(const Region& region, const SortPlan& plan, const Config& config)
+      : region_(region),
+        plan_(plan),
+        inliner_(region),
+        threads_(config["threads"]),
+        items_(config["items"]),
+        tile_(threads_ * items_),
+        item_(SymInt::axis("item", items_)) {}
+
+  Kernel run() {
+    Kernel kernel = start_kernel(region_);
+    kernel.workgroup = static_cast<int>(threads_);
+    kernel.shared = {{"keys", plan_.key, tile_}};
+    if (plan_.carries_places()) kernel.shared.push_back({"places", DType::i32, tile_});
+    body_ = &kernel.body;
+    if (plan_.rows == 0 || plan_.keep == 0) return kernel;  // nothing to store
+    plan_.sorted > 0 ? merge_runs(kernel) : sort_runs(kernel);
+    return kernel;
+  }
+
+ private:
+  // A name for a value that is an index from here on.
+  SymInt let(const std::string& name, const SymInt& value, int64_t extent) {
+    if (value.is_const()) return value;
+    const SymInt axis = SymInt::axis(name, extent);
+    if (!axis.is_const()) body_->push_back(let_index(axis, value));
+    return axis;
+  }
+
+  std::vector<SymInt> index_of(const SymInt& row, const SymInt& position) const {
+    std::vector<SymInt> index = delinearize_ints(row, plan_.row_shape);
+    index.insert(index.begin() + static_cast<std::ptrdiff_t>(plan_.dim), position);
+    return index;
+  }
+
+  // The key of an element of x: rounded where a stored one would be.
+  Expr key_at(const SymInt& row, const SymInt& position) {
+    const Expr value = inliner_.value_at(plan_.x, index_of(row, position));
+    if (plan_.x->dtype() == plan_.key) return value;
+    return ir::cast(ir::cast(value, plan_.x->dtype()), plan_.key);
+  }
+
+  Expr place_at(const SymInt& row, const SymInt& position) {
+    if (!plan_.given) return number(position);
+    return ir::cast(inliner_.value_at(plan_.given, index_of(row, position)), DType::i32);
+  }
+
+  // A place in [0, extent) that was computed.
+  SymInt place(const Expr& value, int64_t extent) {
+    return SymInt::indirect(inliner_.new_name("at"), value, {0, extent - 1});
+  }
+
+  // Whether b, which stands behind a, must come before it.
+  Expr comes_before(const Expr& b, const Expr& a) const {
+    const Expr& low = plan_.descending ? a : b;
+    const Expr& high = plan_.descending ? b : a;
+    const Expr lower = less(low, high);
+    if (!is_float(plan_.key)) return lower;
+    const Expr low_nan = ir::call(Fn::isnan, {low}), high_nan = ir::call(Fn::isnan, {high});
+    return either(lower, both(high_nan, ir::call(Fn::logical_not, {low_nan})));
+  }
+
+  Expr key(const SymInt& item) const { return ir::element("key", plan_.key, item); }
+  Expr own_place(const SymInt& item) const { return ir::element("place", DType::i32, item); }
+  Expr shared_key(const Expr& at) { return ir::element("keys", plan_.key, place(at, tile_)); }
+  Expr shared_place(const Expr& at) { return ir::element("places", DType::i32, place(at, tile_)); }
+
+  void declare_registers() {
+    body_->push_back(array("key", plan_.key, items_));
+    if (plan_.carries_places()) body_->push_back(array("place", DType::i32, items_));
+  }
+
+  // Registers to their places in shared memory, from `first` on, once all have read what was there.
+  void share_registers(const SymInt& first) {
+    body_->push_back(barrier());
+    Block block = {set_element("keys", first + item_, key(item_))};
+    if (plan_.carries_places())
+      block.push_back(set_element("places", first + item_, own_place(item_)));
+    body_->push_back(loop(item_, std::move(block), true));
+    body_->push_back(barrier());
+  }
+
+  // The items of two sorted runs in shared memory (`a_length` elements at `a`, `b_length` at `b`)
+  // that are the `diagonal`-th and following of the merged run, into registers.
+  Block merge_items(const SymInt& a, const SymInt& a_length, const SymInt& b,
+                    const SymInt& b_length, const SymInt& diagonal, int64_t longest) {
+    const std::string low = inliner_.new_name("low"), high = inliner_.new_name("high"),
+                      middle = inliner_.new_name("middle");
+    Block block = {declare(low, at_least(number(diagonal - b_length), 0)),
+                   declare(high, smaller(number(diagonal), number(a_length)))};
+    const Expr mid = i32_variable(middle), zero_based = number(diagonal - 1);
+    Block step = {
+        declare(middle, ir::call(Fn::shift_right, {ir::add(i32_variable(low), i32_variable(high)),
+                                                   ir::constant_int(DType::i32, 1)})),
+        branch(comes_before(shared_key(ir::add(number(b), ir::sub(zero_based, mid))),
+                            shared_key(ir::add(number(a), mid))),
+               {assign(high, mid)}, {assign(low, ir::add(mid, ir::constant_int(DType::i32, 1)))})};
+    block.push_back(loop(SymInt::axis(inliner_.new_name("step"), bisection_steps(longest)),
+                         {branch(less(i32_variable(low), i32_variable(high)), std::move(step))}));
+    append(block, merge_serially(a, a_length, b, b_length, diagonal, low));
+    return block;
+  }
+
+  Block merge_serially(const SymInt& a, const SymInt& a_length, const SymInt& b,
+                       const SymInt& b_length, const SymInt& diagonal, const std::string& low) {
+    const Expr last = ir::constant_int(DType::i32, tile_ - 1);
+    const std::string i = inliner_.new_name("i"), j = inliner_.new_name("j"),
+                      a_key = inliner_.new_name("a_key"), b_key = inliner_.new_name("b_key"),
+                      take = inliner_.new_name("take"), from = inliner_.new_name("from");
+    // i and j are places in shared memory.
+    const Expr iv = i32_variable(i), jv = i32_variable(j), fv = i32_variable(from);
+    const Expr ka = ir::variable(a_key, plan_.key), kb = ir::variable(b_key, plan_.key);
+    const Expr taken = ir::variable(take, DType::boolean);
+    Block block = {declare(i, ir::add(number(a), i32_variable(low))),
+                   declare(j, ir::add(number(b + diagonal),
+                                      ir::sub(ir::constant_int(DType::i32, 0), i32_variable(low)))),
+                   declare(a_key, shared_key(smaller(iv, last))),
+                   declare(b_key, shared_key(smaller(jv, last)))};
+    const Expr a_left = less(iv, number(a + a_length)), b_left = less(jv, number(b + b_length));
+    Block step = {declare(take, either(ir::call(Fn::logical_not, {a_left}),
+                                       both(b_left, comes_before(kb, ka)))),
+                  set_element("key", item_, ir::select(taken, kb, ka))};
+    if (plan_.carries_places())
+      step.push_back(
+          set_element("place", item_, shared_place(smaller(ir::select(taken, jv, iv), last))));
+    const Expr one = ir::constant_int(DType::i32, 1);
+    append(step, {declare(from, smaller(ir::add(ir::select(taken, jv, iv), one), last)),
+                  branch(taken, {assign(j, ir::add(jv, one)), assign(b_key, shared_key(fv))},
+                         {assign(i, ir::add(iv, one)), assign(a_key, shared_key(fv))})});
+    block.push_back(loop(item_, std::move(step), true));
+    return block;
+  }
+
+  // What is sorted, in shared memory from `first` on, to the outputs: `lane` of `lanes` threads.
+  void store_sorted(const SymInt& row, const SymInt& first, const SymInt& position,
+                    const SymInt& length, const SymInt& lane, int64_t lanes, const Expr& is_mine) {
+    const SymInt p = item_ * lanes + lane;
+    Block stores;
+    const auto to = index_of(row, position + p);
+    if (plan_.values)
+      stores.push_back(store(region_.slot_of_output(plan_.values),
+                             region_.layout(plan_.values).offset(to),
+                             ir::element("keys", plan_.key, first + p)));
+    if (plan_.indices)
+      stores.push_back(store(region_.slot_of_output(plan_.indices),
+                             region_.layout(plan_.indices).offset(to),
+                             ir::cast(ir::element("places", DType::i32, first + p), plan_.index)));
+    const Expr conditions[] = {ir::index_less(p, length), is_mine};
+    const Expr inside = ir::all_of(conditions);
+    if (inside) stores = {branch(inside, std::move(stores))};
+    body_->push_back(loop(item_, std::move(stores), true));
+  }
+
+  // ---- runs that are not sorted yet
+
+  void sort_runs(Kernel& kernel) {
+    const int64_t row_threads = std::min(
+        threads_, power_of_two_at_least(ceil_div(std::max<int64_t>(plan_.run, 1), items_)));
+    TCC_CHECK(row_threads * items_ >= plan_.run, "a run of ", plan_.run, " does not fit ",
+              row_threads, " threads of ", items_);
+    const int64_t slots = threads_ / row_threads, lines = plan_.rows * plan_.runs();
+    kernel.grid = ceil_div(lines, slots);
+    const SymInt thread = thread_axis(threads_),
+                 raw = block_axis(kernel.grid) * slots + floordiv(thread, row_threads);
+    const SymInt lane = let("lane", mod(thread, row_threads), row_threads);
+    // Threads past the last run repeat it, since all must arrive at barriers, and write nothing.
+    const SymInt line = let("line", ir::min(raw, lines - 1), lines);
+    const SymInt row = floordiv(line, plan_.runs()), run = mod(line, plan_.runs());
+    const SymInt length =
+        let("length", ir::min(plan_.run, plan_.extent - run * plan_.run), plan_.run + 1);
+    const SymInt base = let("base", floordiv(thread, row_threads) * (row_threads * items_), tile_);
+
+    const SymInt p = item_ * row_threads + lane;
+    const SymInt from = run * plan_.run + ir::min(p, length - 1);
+    Block loads = {set_element("keys", base + p, key_at(row, from))};
+    if (plan_.carries_places() && plan_.given)
+      loads.push_back(set_element("places", base + p, place_at(row, from)));
+    append(*body_, {loop(item_, std::move(loads), true), barrier()});
+    declare_registers();
+    const SymInt mine = lane * items_ + item_;
+    Block reads = {set_element("key", item_, ir::element("keys", plan_.key, base + mine))};
+    if (plan_.carries_places())
+      reads.push_back(set_element("place", item_,
+                                  plan_.given ? ir::element("places", DType::i32, base + mine)
+                                              : number(run * plan_.run + mine)));
+    body_->push_back(loop(item_, std::move(reads), true));
+    sort_registers(lane, length);
+    share_registers(base + lane * items_);
+    for (int64_t width = items_; width < plan_.run; width *= 2) {
+      merge_round(width, base, lane, length);
+      share_registers(base + lane * items_);
+    }
+    const SymInt kept = ir::min(length, plan_.keep);
+    store_sorted(row, base, run * plan_.keep, kept, lane, row_threads, ir::index_less(raw, lines));
+  }
+
+  // Odd-even transposition: neighbours change places, in as many rounds as there are items.
+  void sort_registers(const SymInt& lane, const SymInt& length) {
+    const auto pairs_from = [&](int64_t first) {
+      const int64_t pairs = (items_ - first) / 2;
+      const SymInt pair = SymInt::axis(first == 0 ? "even" : "odd", std::max<int64_t>(pairs, 1));
+      const SymInt left = pair * 2 + first, right = left + 1;
+      Block swap = {declare("left_key", key(left)), set_element("key", left, key(right)),
+                    set_element("key", right, ir::variable("left_key", plan_.key))};
+      if (plan_.carries_places())
+        append(swap, {declare("left_place", own_place(left)),
+                      set_element("place", left, own_place(right)),
+                      set_element("place", right, i32_variable("left_place"))});
+      const Expr conditions[] = {ir::index_less(lane * items_ + right, length),
+                                 comes_before(key(right), key(left))};
+      Block block;
+      if (pairs > 0)
+        block.push_back(loop(pair, {branch(ir::all_of(conditions), std::move(swap))}, true));
+      return block;
+    };
+    Block round = pairs_from(0);
+    append(round, pairs_from(1));
+    if (items_ > 1)
+      body_->push_back(
+          loop(SymInt::axis("round", ceil_div(items_, int64_t{2})), std::move(round), true));
+  }
+
+  // Runs of `width` elements become runs of twice as many.
+  void merge_round(int64_t width, const SymInt& base, const SymInt& lane, const SymInt& length) {
+    const int64_t group = 2 * width / items_, wanted = std::min(width, plan_.keep);
+    const std::string suffix = std::to_string(width);
+    const SymInt start = let("start" + suffix, floordiv(lane, group) * (2 * width), tile_);
+    const auto length_from = [&](const char* name, const SymInt& first) {
+      return let(name + suffix, ir::max(ir::min(length - first, wanted), 0), wanted + 1);
+    };
+    const SymInt a_length = length_from("a_length", start),
+                 b_length = length_from("b_length", start + width);
+    const SymInt raw = mod(lane, group) * items_;
+    const SymInt diagonal =
+        let("diagonal" + suffix, ir::min(raw, a_length + b_length), 2 * wanted + 1);
+    Block merge =
+        merge_items(base + start, a_length, base + start + width, b_length, diagonal, wanted);
+    // Threads whose items are not kept have nothing to do.
+    const Expr useful = ir::index_less(raw, plan_.keep);
+    if (ir::is_true(useful))
+      append(*body_, std::move(merge));
+    else
+      body_->push_back(branch(useful, std::move(merge)));
+  }
+
+  // ---- pairs of sorted runs
+
+  void merge_runs(Kernel& kernel) {
+    const int64_t parts = ceil_div(plan_.keep, tile_), lines = plan_.rows * plan_.runs();
+    kernel.grid = lines * parts;
+    const SymInt block = block_axis(kernel.grid), thread = thread_axis(threads_);
+    const SymInt line = let("line", floordiv(block, parts), lines);
+    const SymInt row = floordiv(line, plan_.runs()), run = mod(line, plan_.runs());
+    const SymInt a = let("a", run * plan_.run, plan_.extent);
+    const auto length_from = [&](const char* name, const SymInt& first) {
+      return let(name, ir::max(ir::min(plan_.extent - first, plan_.sorted), 0), plan_.sorted + 1);
+    };
+    const SymInt a_length = length_from("a_length", a),
+                 b_length = length_from("b_length", a + plan_.sorted);
+    const SymInt all = ir::min(a_length + b_length, plan_.keep);
+    const SymInt first = let("first", ir::min(mod(block, parts) * tile_, all), plan_.keep + 1);
+    const SymInt last = let("last", ir::min(first + tile_, all), plan_.keep + 1);
+    // Where this part begins and ends in the first run; what is left of it is the second run's.
+    const std::string begin = bisect_in_memory(row, a, a_length, b_length, first),
+                      end = bisect_in_memory(row, a, a_length, b_length, last);
+    const SymInt a_first = place(i32_variable(begin), plan_.sorted + 1),
+                 a_last = place(i32_variable(end), plan_.sorted + 1);
+    const SymInt from_a = let("from_a", a_last - a_first, tile_ + 1),
+                 from_b = let("from_b", last - first - from_a, tile_ + 1);
+
+    const SymInt p = item_ * threads_ + thread;
+    const Expr in_a = ir::index_less(p, from_a);
+    const SymInt from =
+        place(at_least(smaller(ir::select(in_a, number(a + a_first + p),
+                                          number(a + plan_.sorted + first - a_first + p - from_a)),
+                               ir::constant_int(DType::i32, plan_.extent - 1)),
+                       0),
+              plan_.extent);
+    Block loads = {set_element("keys", p, key_at(row, from))};
+    if (plan_.carries_places()) loads.push_back(set_element("places", p, place_at(row, from)));
+    append(*body_, {loop(item_, std::move(loads), true), barrier()});
+    declare_registers();
+    const SymInt diagonal = let("diagonal", ir::min(thread * items_, last - first), tile_ + 1);
+    append(*body_, merge_items(0, from_a, from_a, from_b, diagonal, tile_));
+    share_registers(thread * items_);
+    store_sorted(row, 0, run * plan_.keep + first, last - first, thread, threads_, nullptr);
+  }
+
+  // A variable with the number of elements of the first run among the `diagonal` first.
+  std::string bisect_in_memory(const SymInt& row, const SymInt& a, const SymInt& a_length,
+                               const SymInt& b_length, const SymInt& diagonal) {
+    const std::string low = inliner_.new_name("low"), high = inliner_.new_name("high"),
+                      middle = inliner_.new_name("middle");
+    append(*body_, {declare(low, at_least(number(diagonal - b_length), 0)),
+                    declare(high, smaller(number(diagonal), number(a_length)))});
+    const Expr mid = i32_variable(middle);
+    const auto key_of = [&](const Expr& at) { return key_at(row, place(at, plan_.extent)); };
+    Block step = {
+        declare(middle, ir::call(Fn::shift_right, {ir::add(i32_variable(low), i32_variable(high)),
+                                                   ir::constant_int(DType::i32, 1)})),
+        branch(comes_before(key_of(ir::sub(number(a + plan_.sorted + diagonal - 1), mid)),
+                            key_of(ir::add(number(a), mid))),
+               {assign(high, mid)}, {assign(low, ir::add(mid, ir::constant_int(DType::i32, 1)))})};
+    body_->push_back(loop(SymInt::axis(inliner_.new_name("step"), bisection_steps(plan_.sorted)),
+                          {branch(less(i32_variable(low), i32_variable(high)), std::move(step))}));
+    return low;
+  }
+
+  const Region& region_;
+  const SortPlan& plan_;
+  Inliner inliner_;
+  int64_t threads_, items_, tile_;
+  SymInt item_;
+  Block* body_ = nullptr;
+};
+
+}  // namespace
+
+Kernel lower_sort(const Region& region, const SortPlan& plan, const Config& config) {
+  return Lowering(region, plan, config).run();
+}
+
+}  // namespace tcc::sched

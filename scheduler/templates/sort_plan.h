@@ -1,0 +1,37 @@
+// What the sort template needs to know of its region.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/region.h"
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+struct SortPlan {
+  const ir::Node* node = nullptr;  // sort_runs
+  size_t dim = 0;
+  std::vector<int64_t> row_shape;  // of x, without dim
+  int64_t rows = 1, extent = 0;    // extent: elements of a row of x
+  int64_t run = 0, keep = 0;       // elements of a run (the last may have fewer), and kept ones
+  int64_t sorted = 0;              // of the two sorted runs that become one; 0: nothing is sorted
+  bool descending = false;
+  DType key{}, index{};  // what keys are compared in; the dtype of the indices
+  const ir::Value* x = nullptr;
+  const ir::Value* given = nullptr;                       // the indices operand, or null
+  const ir::Value *values = nullptr, *indices = nullptr;  // those that are stored, or null
+
+  int64_t runs() const { return run == 0 ? 0 : (extent + run - 1) / run; }  // of a row
+  // Of an element that is being sorted, in shared memory.
+  int64_t element_bytes() const;
+  bool carries_places() const { return indices != nullptr; }
+};
+
+// Nothing unless the region is one sort_runs and what makes its operands, element by element.
+std::optional<SortPlan> plan_sort(const Region& region);
+
+// The longest run of keys of `key` that one workgroup of `target` sorts.
+int64_t longest_run(DType key, const Target& target);
+
+}  // namespace tcc::sched
