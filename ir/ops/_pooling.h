@@ -33,9 +33,19 @@ void pool_reference(EvalContext& context, ReduceKind kind, int spatial,
                     const std::function<WindowRange(size_t d, int64_t o)>& range,
                     const std::function<double(std::span<const int64_t> o)>& divisor);
 
+// The windows of a checked node with the attributes of pool_attrs(), and its shape rule: the dtype
+// stays.
+std::vector<AttrDef> pool_attrs();
+std::vector<Window> pool_windows(const Node& node, int spatial);
+std::vector<Type> infer_pool(const InferContext& context, int spatial);
+
 // max_poolNd and avg_poolNd, without samples.
 OpDef max_pool_op(int spatial);
 OpDef avg_pool_op(int spatial);
+// The composites max_poolNd_with_indices, lp_poolNd and max_unpoolNd, without samples.
+OpDef max_pool_with_indices_op(int spatial);
+OpDef lp_pool_op(int spatial);
+OpDef max_unpool_op(int spatial);
 
 // The primitives adaptive_max_pool and adaptive_avg_pool over `output_size.size()` spatial dims,
 // without samples, and the composites adaptive_max_poolNd and adaptive_avg_poolNd, which reduce

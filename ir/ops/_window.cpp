@@ -16,6 +16,15 @@ std::vector<int64_t> widen(std::vector<int64_t> values, int rank,
   return values;
 }
 
+Padding split_padding(const std::vector<int64_t>& values) {
+  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  return {{values.begin(), half}, {half, values.end()}};
+}
+
+bool has_ends(const Node& node, std::string_view key, int rank) {
+  return symint_list(node, key).size() == 2 * static_cast<size_t>(rank);
+}
+
 }  // namespace
 
 std::vector<int64_t> spatial_ints(const InferContext& context, std::string_view key, int rank,
@@ -33,6 +42,20 @@ std::vector<int64_t> spatial_ints(const InferContext& context, std::string_view 
 std::vector<int64_t> spatial_ints(const Node& node, std::string_view key, int rank,
                                   const std::vector<int64_t>& fallback) {
   return widen(int_list(node, key), rank, fallback);
+}
+
+Padding spatial_padding(const InferContext& context, std::string_view key, int rank,
+                        int64_t lowest) {
+  if (has_ends(context.node, key, rank))
+    return split_padding(spatial_ints(context, key, 2 * rank, lowest));
+  const auto both = spatial_ints(context, key, rank, lowest);
+  return {both, both};
+}
+
+Padding spatial_padding(const Node& node, std::string_view key, int rank) {
+  if (has_ends(node, key, rank)) return split_padding(spatial_ints(node, key, 2 * rank));
+  const auto both = spatial_ints(node, key, rank);
+  return {both, both};
 }
 
 std::vector<SymInt> spatial_dims(const Shape& shape, int rank) {

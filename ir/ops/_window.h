@@ -18,6 +18,15 @@ std::vector<int64_t> spatial_ints(const InferContext& context, std::string_view 
 std::vector<int64_t> spatial_ints(const Node& node, std::string_view key, int rank,
                                   const std::vector<int64_t>& fallback = {});
 
+// What lies around each spatial dim. The attribute has one entry for all dims, one for each of them
+// or, as ONNX's `pads`, two for each: all beginnings, then all ends.
+struct Padding {
+  std::vector<int64_t> lo, hi;
+};
+Padding spatial_padding(const InferContext& context, std::string_view key, int rank,
+                        int64_t lowest = 0);
+Padding spatial_padding(const Node& node, std::string_view key, int rank);
+
 // The last `rank` dims of `shape`.
 std::vector<SymInt> spatial_dims(const Shape& shape, int rank);
 // Fails unless operand `k` has one of the ranks spatial + 1 and spatial + 2 and no empty spatial

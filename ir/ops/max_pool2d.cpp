@@ -17,6 +17,8 @@ OpDef make_max_pool2d() {
        {{"kernel_size", 3}, {"stride", 1}, {"padding", 1}, {"dilation", 2}}},
       {{{DType::f32, {1, 2, 5, 5}}},
        {{"kernel_size", 2}, {"padding", 1}, {"ceil_mode", true}, {"dilation", 2}}},
+      {{{DType::f32, {1, 2, 6, 7}}},
+       {{"kernel_size", 3}, {"stride", 2}, {"padding", ints({0, 2, 1, 0})}}},
       {{{DType::f32, {0, 2, 5, 5}}}, {{"kernel_size", 2}}},
       {{{DType::f32, {1, 3, 1, 1}}}, {{"kernel_size", 1}}},
       {{{DType::f16, {2, 8, 8, 8}}}, {{"kernel_size", 2}}},
