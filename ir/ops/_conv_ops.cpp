@@ -91,14 +91,13 @@ Attrs convolution_attrs(const Node& node, const std::vector<Window>& windows) {
 
 // ---- convN d
 
-void pad_conv(std::vector<Window>& windows, const std::string& auto_pad,
-              const std::vector<int64_t>& padding) {
+void pad_conv(std::vector<Window>& windows, const std::string& auto_pad, const Padding& padding) {
   for (size_t d = 0; d < windows.size(); ++d) {
     Window& w = windows[d];
     const int64_t same =
         w.span() - 1;  // what stride 1 needs to keep the extent; an odd one pads more behind
-    w.padding_lo = auto_pad == "same" ? same / 2 : auto_pad == "valid" ? 0 : padding[d];
-    w.padding_hi = auto_pad == "same" ? same - same / 2 : w.padding_lo;
+    w.padding_lo = auto_pad == "same" ? same / 2 : auto_pad == "valid" ? 0 : padding.lo[d];
+    w.padding_hi = auto_pad == "same" ? same - same / 2 : auto_pad == "valid" ? 0 : padding.hi[d];
   }
 }
 
@@ -116,7 +115,7 @@ std::vector<Type> infer_conv(const InferContext& context, int spatial) {
   const auto& auto_pad = context.node.attr<std::string>("auto_pad");
   for (const Window& w : windows)
     context.require(auto_pad != "same" || w.stride == 1, "auto_pad same needs stride 1");
-  pad_conv(windows, auto_pad, spatial_ints(context, "padding", spatial, 0));
+  pad_conv(windows, auto_pad, spatial_padding(context, "padding", spatial));
   std::vector<SymInt> extents = spatial_dims(x.shape, spatial);
   for (size_t d = 0; d < extents.size(); ++d) {
     require_fit(context, windows[d], extents[d]);
@@ -127,7 +126,7 @@ std::vector<Type> infer_conv(const InferContext& context, int spatial) {
 
 std::vector<Value*> compose_conv(Builder& b, const Node& node, int spatial) {
   auto windows = unpadded_windows(node, node.inputs[1]->shape(), spatial);
-  pad_conv(windows, node.attr<std::string>("auto_pad"), spatial_ints(node, "padding", spatial));
+  pad_conv(windows, node.attr<std::string>("auto_pad"), spatial_padding(node, "padding", spatial));
   return {convolve(b, node.inputs[0], node.inputs[1], node.inputs[2],
                    convolution_attrs(node, windows), node.outputs[0]->shape())};
 }
@@ -137,13 +136,13 @@ std::vector<Value*> compose_conv(Builder& b, const Node& node, int spatial) {
 // The windows over the input with stride - 1 zeros between its elements: every one of its elements
 // must meet every kernel element, which takes span - 1 positions of padding, less what `padding`
 // trims.
-void pad_transpose(std::vector<Window>& windows, const std::vector<int64_t>& padding,
+void pad_transpose(std::vector<Window>& windows, const Padding& padding,
                    const std::vector<int64_t>& output_padding) {
   for (size_t d = 0; d < windows.size(); ++d) {
     Window& w = windows[d];
     w.stride = 1;
-    w.padding_lo = w.span() - 1 - padding[d];
-    w.padding_hi = w.padding_lo + output_padding[d];
+    w.padding_lo = w.span() - 1 - padding.lo[d];
+    w.padding_hi = w.span() - 1 - padding.hi[d] + output_padding[d];
   }
 }
 
@@ -165,7 +164,9 @@ std::vector<Type> infer_conv_transpose(const InferContext& context, int spatial)
   for (size_t d = 0; d < windows.size(); ++d)
     context.require(output_padding[d] < std::max(stride[d], windows[d].dilation),
                     "output_padding must be smaller than stride or dilation");
-  pad_transpose(windows, spatial_ints(context, "padding", spatial, 0), output_padding);
+  // Ends of their own may also extend the result: what ONNX's output_shape asks for.
+  pad_transpose(windows, spatial_padding(context, "padding", spatial, -(int64_t{1} << 31)),
+                output_padding);
   std::vector<SymInt> extents = spatial_dims(x.shape, spatial);
   for (size_t d = 0; d < extents.size(); ++d) {
     checked_size(context, extents[d], stride[d]);
@@ -196,7 +197,7 @@ Value* transposed_weight(Builder& b, Value* weight, int64_t groups, int spatial)
 
 std::vector<Value*> compose_conv_transpose(Builder& b, const Node& node, int spatial) {
   auto windows = unpadded_windows(node, node.inputs[1]->shape(), spatial);
-  pad_transpose(windows, spatial_ints(node, "padding", spatial),
+  pad_transpose(windows, spatial_padding(node, "padding", spatial),
                 spatial_ints(node, "output_padding", spatial));
   Attrs attrs = convolution_attrs(node, windows);
   attrs["input_dilation"] = ints(spatial_ints(node, "stride", spatial));
@@ -223,7 +224,8 @@ OpDef conv_op(int spatial) {
               {"auto_pad", AttrType::text, std::string("none"), {"none", "same", "valid"}}};
   op.doc = str(
       "Convolution of x [N, C, ...] with weight [O, C/groups, ...] plus bias [O] over ", spatial,
-      " spatial dims; auto_pad is PyTorch's padding='same' or 'valid'; torch.nn.functional.conv",
+      " spatial dims; padding may name both ends: beginnings by dim, then ends; auto_pad is "
+      "PyTorch's padding='same' or 'valid'; torch.nn.functional.conv",
       spatial, "d");
   op.infer = [spatial](const InferContext& context) { return infer_conv(context, spatial); };
   op.compose = [spatial](Builder& b, const Node& node) { return compose_conv(b, node, spatial); };
@@ -242,7 +244,10 @@ OpDef conv_transpose_op(int spatial) {
               spatial_attr("dilation", 1)};
   op.doc = str(
       "Transposed convolution of x [N, C, ...] with weight [C, O/groups, ...] plus bias [O] over ",
-      spatial, " spatial dims; torch.nn.functional.conv_transpose", spatial, "d");
+      spatial,
+      " spatial dims; padding may name both ends: beginnings by dim, then ends; "
+      "torch.nn.functional.conv_transpose",
+      spatial, "d");
   op.infer = [spatial](const InferContext& context) {
     return infer_conv_transpose(context, spatial);
   };

@@ -48,7 +48,7 @@ Padding spatial_padding(const InferContext& context, std::string_view key, int r
                         int64_t lowest) {
   if (has_ends(context.node, key, rank))
     return split_padding(spatial_ints(context, key, 2 * rank, lowest));
-  const auto both = spatial_ints(context, key, rank, lowest);
+  const auto both = spatial_ints(context, key, rank, 0);
   return {both, both};
 }
 

@@ -19,7 +19,8 @@ std::vector<int64_t> spatial_ints(const Node& node, std::string_view key, int ra
                                   const std::vector<int64_t>& fallback = {});
 
 // What lies around each spatial dim. The attribute has one entry for all dims, one for each of them
-// or, as ONNX's `pads`, two for each: all beginnings, then all ends.
+// or, as ONNX's `pads`, two for each: all beginnings, then all ends. The least that those two may
+// be is `lowest`, of the others it is 0.
 struct Padding {
   std::vector<int64_t> lo, hi;
 };

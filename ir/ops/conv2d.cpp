@@ -5,6 +5,8 @@ namespace tcc::ir::ops {
 OpDef make_conv2d() {
   OpDef op = conv_op(2);
   op.samples = {
+      {{{DType::f32, {1, 3, 7, 6}}, {DType::f32, {4, 3, 3, 2}}},
+       {{"padding", ints({0, 2, 1, 0})}, {"stride", 2}}},
       {{{DType::f32, {2, 3, 7, 9}}, {DType::f32, {4, 3, 3, 3}}, {DType::f32, {4}}}},
       {{{DType::f32, {1, 3, 15, 15}}, {DType::f32, {8, 3, 7, 7}}, {DType::f32, {8}}},
        {{"stride", 2}, {"padding", 3}}},

@@ -5,6 +5,8 @@ namespace tcc::ir::ops {
 OpDef make_conv_transpose2d() {
   OpDef op = conv_transpose_op(2);
   op.samples = {
+      {{{DType::f32, {1, 3, 4, 5}}, {DType::f32, {3, 2, 3, 3}}},
+       {{"padding", ints({0, 1, 2, -1})}, {"stride", 2}}},
       {{{DType::f32, {2, 3, 4, 5}}, {DType::f32, {3, 4, 3, 3}}, {DType::f32, {4}}}},
       {{{DType::f32, {1, 4, 5, 5}}, {DType::f32, {4, 3, 2, 2}}, {DType::f32, {3}}},
        {{"stride", 2}}},
