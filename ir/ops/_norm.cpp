@@ -28,8 +28,9 @@ void require_shape(const InferContext& context, size_t k, const Shape& shape,
 }
 
 Moments moments(Builder& b, Value* x, const std::vector<int64_t>& dims) {
-  Value* centered = b.sub(x, b.reduce("mean", x, dims, true));
-  return {centered, b.reduce("mean", b.mul(centered, centered), dims, true)};
+  Value* mean = b.reduce("mean", x, dims, true);
+  Value* centered = b.sub(x, mean);
+  return {centered, b.reduce("mean", b.mul(centered, centered), dims, true), mean};
 }
 
 Value* scale_to_unit_variance(Builder& b, Value* x, Value* variance, double eps) {

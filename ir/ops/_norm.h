@@ -30,6 +30,7 @@ void require_shape(const InferContext& context, size_t k, const Shape& shape,
 struct Moments {
   Value* centered;
   Value* variance;
+  Value* mean;
 };
 Moments moments(Builder& b, Value* x, const std::vector<int64_t>& dims);
 

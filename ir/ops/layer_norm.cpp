@@ -5,6 +5,8 @@
 namespace tcc::ir::ops {
 namespace {
 
+bool returns_statistics(const Node& node) { return node.attr<bool>("return_statistics"); }
+
 std::vector<Type> infer_layer_norm(const InferContext& context) {
   require_float(context);
   const Type& x = *context.inputs[0];
@@ -19,7 +21,10 @@ std::vector<Type> infer_layer_norm(const InferContext& context) {
                       " differs from the trailing dims of x, ", shape_text(trailing)));
   require_shape(context, 1, normalized, "normalized_shape");
   require_shape(context, 2, normalized, "normalized_shape");
-  return {x};
+  if (!returns_statistics(context.node)) return {x};
+  Shape rows(x.shape.begin(), x.shape.end() - static_cast<std::ptrdiff_t>(normalized.size()));
+  rows.resize(rank, SymInt(1));
+  return {x, {compute_dtype(x.dtype), rows}, {compute_dtype(x.dtype), rows}};
 }
 
 std::vector<Value*> compose_layer_norm(Builder& b, const Node& node) {
@@ -28,8 +33,12 @@ std::vector<Value*> compose_layer_norm(Builder& b, const Node& node) {
       static_cast<int>(node.attr<std::vector<SymInt>>("normalized_shape").size());
   const auto dims = dims_from(x->rank() - normalized, x->rank());
   const Moments m = moments(b, x, dims);
-  Value* y = scale_to_unit_variance(b, m.centered, m.variance, node.attr<double>("eps"));
-  return {b.cast(affine(b, y, node.inputs[1], node.inputs[2]), node.inputs[0]->dtype())};
+  const double eps = node.attr<double>("eps");
+  Value* rstd = b.unary("rsqrt", b.add(m.variance, b.scalar(m.variance->dtype(), eps)));
+  Value* y = b.mul(m.centered, rstd);
+  y = b.cast(affine(b, y, node.inputs[1], node.inputs[2]), node.inputs[0]->dtype());
+  if (!returns_statistics(node)) return {y};
+  return {y, m.mean, rstd};
 }
 
 }  // namespace
@@ -40,10 +49,15 @@ OpDef make_layer_norm() {
   op.kind = OpKind::composite;
   op.operands = {"x", "weight?", "bias?"};
   op.attrs = {{"normalized_shape", AttrType::ints, std::nullopt, {}, true},
-              {"eps", AttrType::number, 1e-5}};
+              {"eps", AttrType::number, 1e-5},
+              {"return_statistics", AttrType::boolean, false}};
+  op.results = {"out", "mean", "rstd"};
+  op.num_results = [](const Node& node) { return returns_statistics(node) ? 3 : 1; };
   op.doc =
       "x to mean 0 and variance 1 over its trailing dims, times weight plus bias; "
-      "torch.nn.functional.layer_norm";
+      "torch.nn.functional.layer_norm; with return_statistics also the mean and 1 / sqrt(variance "
+      "+ "
+      "eps), as torch.native_layer_norm";
   op.infer = infer_layer_norm;
   op.compose = compose_layer_norm;
   op.samples = {
@@ -56,6 +70,8 @@ OpDef make_layer_norm() {
        6},
       {{{DType::f32, {6, 1}}, {DType::f32, {1}}, {DType::f32, {1}}},
        {{"normalized_shape", ints({1})}}},
+      {{{DType::f16, {2, 3, 40}}, {DType::f16, {3, 40}}},
+       {{"normalized_shape", ints({3, 40})}, {"return_statistics", true}}},
       {{{DType::f16, {9, 130}}, {DType::f16, {130}}, {DType::f16, {130}}},
        {{"normalized_shape", ints({130})}}},
       {{{DType::bf16, {2, 3, 40}}, {DType::f32, {40}}, {DType::f32, {40}}},

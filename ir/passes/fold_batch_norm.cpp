@@ -21,7 +21,7 @@ bool all_fixed(std::span<Value* const> values) {
 
 // The layer in front of a batch_norm that it folds into, or null.
 const Node* foldable_layer(const Node& norm, const std::map<const Value*, Graph::Uses>& uses) {
-  if (norm.op_name() != "batch_norm") return nullptr;
+  if (norm.op_name() != "batch_norm" || norm.attr<bool>("training")) return nullptr;
   const Value* x = norm.inputs[0];
   if (!x->producer || !is_foldable_op(*x->producer)) return nullptr;
   const Graph::Uses& users = uses.at(x);
