@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_contraction.h"
 #include "ir/ops/_convolution.h"
 #include "ir/ops/_norm.h"
 #include "support/error.h"
@@ -26,15 +27,15 @@ std::vector<Window> unpadded_windows(const Context& context, const Shape& weight
   return windows;
 }
 
-// Both operands have `spatial` dims behind their channels, the kernel is constant, dtypes agree and
-// there is one bias per output channel.
-void check_operands(const InferContext& context, int spatial, const SymInt& out_channels) {
-  const Type& x = *context.inputs[0];
+// Both operands have `spatial` dims behind their channels, the kernel is constant, and there is one
+// bias per output channel, of the result's dtype.
+void check_operands(const InferContext& context, int spatial, const SymInt& out_channels,
+                    DType dtype) {
   const Type& weight = *context.inputs[1];
   require_image(context, 0, spatial);
-  for (size_t k = 1; k < context.inputs.size(); ++k)
-    context.require(!context.inputs[k] || context.inputs[k]->dtype == x.dtype,
-                    "x, weight and bias must have one dtype");
+  const Type* bias = context.inputs[2];
+  context.require(!bias || bias->dtype == dtype,
+                  str("bias is ", bias ? name(bias->dtype) : "", ", the result ", name(dtype)));
   for (const SymInt& extent : spatial_dims(weight.shape, spatial))
     context.require(extent.is_const() && extent.value() >= 1 && extent.value() < (int64_t{1} << 31),
                     str("the kernel of weight ", shape_text(weight.shape),
@@ -105,7 +106,8 @@ std::vector<Type> infer_conv(const InferContext& context, int spatial) {
   const Type& x = *context.inputs[0];
   const Shape& weight = context.inputs[1]->shape;
   require_weight_rank(context, spatial);
-  check_operands(context, spatial, weight[0]);
+  const DType dtype = contracted_dtype(context);
+  check_operands(context, spatial, weight[0], dtype);
   const int64_t groups = checked_groups(context, weight[0], "output channels");
   const SymInt& channels = x.shape[x.shape.size() - static_cast<size_t>(spatial) - 1];
   context.require(channels == checked_size(context, weight[1], groups),
@@ -121,14 +123,16 @@ std::vector<Type> infer_conv(const InferContext& context, int spatial) {
     require_fit(context, windows[d], extents[d]);
     extents[d] = windows[d].positions(extents[d]);
   }
-  return {{x.dtype, checked_shape(context, image_shape(x.shape, weight[0], extents))}};
+  return {{dtype, checked_shape(context, image_shape(x.shape, weight[0], extents))}};
 }
 
 std::vector<Value*> compose_conv(Builder& b, const Node& node, int spatial) {
   auto windows = unpadded_windows(node, node.inputs[1]->shape(), spatial);
   pad_conv(windows, node.attr<std::string>("auto_pad"), spatial_padding(node, "padding", spatial));
-  return {convolve(b, node.inputs[0], node.inputs[1], node.inputs[2],
-                   convolution_attrs(node, windows), node.outputs[0]->shape())};
+  Attrs attrs = convolution_attrs(node, windows);
+  attrs["out_dtype"] = node.attr<std::string>("out_dtype");
+  return {convolve(b, node.inputs[0], node.inputs[1], node.inputs[2], std::move(attrs),
+                   node.outputs[0]->shape())};
 }
 
 // ---- conv_transposeN d
@@ -154,7 +158,8 @@ std::vector<Type> infer_conv_transpose(const InferContext& context, int spatial)
   require_weight_rank(context, spatial);
   const int64_t groups = checked_groups(context, weight[0], "input channels");
   const SymInt out_channels = checked_size(context, weight[1], groups);
-  check_operands(context, spatial, out_channels);
+  context.require(context.inputs[1]->dtype == x.dtype, "x and weight must have one dtype");
+  check_operands(context, spatial, out_channels, x.dtype);
   const SymInt& channels = x.shape[x.shape.size() - static_cast<size_t>(spatial) - 1];
   context.require(channels == weight[0], str("x has ", channels, " channels, weight ",
                                              shape_text(weight), " expects ", weight[0]));
@@ -221,7 +226,8 @@ OpDef conv_op(int spatial) {
               spatial_attr("padding", 0),
               spatial_attr("dilation", 1),
               {"groups", AttrType::integer, int64_t{1}},
-              {"auto_pad", AttrType::text, std::string("none"), {"none", "same", "valid"}}};
+              {"auto_pad", AttrType::text, std::string("none"), {"none", "same", "valid"}},
+              out_dtype_attr()};
   op.doc = str(
       "Convolution of x [N, C, ...] with weight [O, C/groups, ...] plus bias [O] over ", spatial,
       " spatial dims; padding may name both ends: beginnings by dim, then ends; auto_pad is "

@@ -1,4 +1,5 @@
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_contraction.h"
 #include "ir/ops/_convolution.h"
 #include "support/error.h"
 
@@ -8,14 +9,12 @@ namespace {
 std::vector<Type> infer_convolution(const InferContext& context) {
   const Type& x = *context.inputs[0];
   const Type& weight = *context.inputs[1];
-  context.require(x.dtype == weight.dtype, str("x and weight differ in dtype: ", name(x.dtype),
-                                               " and ", name(weight.dtype)));
-  context.require(x.dtype != DType::boolean, "bool has no convolution");
+  const DType dtype = contracted_dtype(context);
   const ConvolutionGeometry geometry = convolution_geometry(context);
   Shape out = {x.shape[0], weight.shape[0]};
   for (size_t d = 0; d < geometry.windows.size(); ++d)
     out.push_back(geometry.windows[d].positions(geometry.spread(d, x.shape[d + 2])));
-  return {{x.dtype, checked_shape(context, std::move(out))}};
+  return {{dtype, checked_shape(context, std::move(out))}};
 }
 
 }  // namespace
@@ -31,7 +30,8 @@ OpDef make_convolution() {
               {"padding", AttrType::ints, ints({0}), {}, true},
               {"dilation", AttrType::ints, ints({1}), {}, true},
               {"input_dilation", AttrType::ints, ints({1}), {}, true},
-              {"groups", AttrType::integer, int64_t{1}}};
+              {"groups", AttrType::integer, int64_t{1}},
+              out_dtype_attr()};
   op.doc =
       "Cross-correlation of x [N, C, ...] with weight [O, C/groups, ...] in any number of dims: "
       "what conv and "
@@ -53,6 +53,18 @@ OpDef make_convolution() {
       {{{DType::bf16, {2, 8, 6, 6}}, {DType::bf16, {8, 8, 1, 1}}}},
       {{{DType::f64, {1, 2, 6, 6}}, {DType::f64, {2, 2, 3, 3}}}},
       {{{DType::i32, {1, 2, 6, 6}}, {DType::i32, {2, 2, 3, 3}}}, {}, -2, 2, -9, 9},
+      {{{DType::u8, {2, 8, 9, 7}}, {DType::i8, {12, 4, 3, 3}}},
+       {{"out_dtype", "i32"}, {"groups", 2}, {"padding", 1}},
+       -2,
+       2,
+       -128,
+       256},
+      {{{DType::i8, {1, 16, 8, 8}}, {DType::i8, {16, 16, 1, 1}}},
+       {{"out_dtype", "i32"}},
+       -2,
+       2,
+       -128,
+       128},
   };
   return op;
 }

@@ -1,5 +1,6 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_contraction.h"
 #include "ir/ops/_norm.h"
 #include "support/error.h"
 
@@ -15,15 +16,14 @@ std::vector<Type> infer_linear(const InferContext& context) {
   context.require(x.shape.back() == weight.shape[1],
                   str("the inner dims of x and weight, ", shapes(), ", differ: ", x.shape.back(),
                       " and ", weight.shape[1]));
-  for (size_t k = 1; k < context.inputs.size(); ++k)
-    context.require(
-        !context.inputs[k] || context.inputs[k]->dtype == x.dtype,
-        str("operand ", k, " is ", context.inputs[k] ? name(context.inputs[k]->dtype) : "",
-            ", x is ", name(x.dtype)));
+  const DType dtype = contracted_dtype(context);
+  const Type* bias = context.inputs[2];
+  context.require(!bias || bias->dtype == dtype,
+                  str("bias is ", bias ? name(bias->dtype) : "", ", the product is ", name(dtype)));
   require_shape(context, 2, {weight.shape[0]}, "[out]");
   Shape out = x.shape;
   out.back() = weight.shape[0];
-  return {{x.dtype, checked_shape(context, std::move(out))}};
+  return {{dtype, checked_shape(context, std::move(out))}};
 }
 
 }  // namespace
@@ -33,12 +33,14 @@ OpDef make_linear() {
   op.name = "linear";
   op.kind = OpKind::composite;
   op.operands = {"x", "weight", "bias?"};
+  op.attrs = {out_dtype_attr()};
   op.doc =
       "x [..., in] times the transpose of weight [out, in], plus bias [out]; "
       "torch.nn.functional.linear";
   op.infer = infer_linear;
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
-    Value* product = b.matmul(node.inputs[0], b.transpose(node.inputs[1], 0, 1));
+    Value* weight = b.transpose(node.inputs[1], 0, 1);
+    Value* product = b.op("matmul", {node.inputs[0], weight}, node.attrs);
     return {node.inputs[2] ? b.add(product, node.inputs[2]) : product};
   };
   op.samples = {
@@ -50,6 +52,13 @@ OpDef make_linear() {
       {{{DType::f16, {32, 64}}, {DType::f16, {48, 64}}, {DType::f16, {48}}}},
       {{{DType::bf16, {4, 130}}, {DType::bf16, {65, 130}}}},
       {{{DType::f64, {3, 5}}, {DType::f64, {2, 5}}, {DType::f64, {2}}}},
+      {{{DType::u8, {20, 48}}, {DType::i8, {33, 48}}, {DType::i32, {33}}},
+       {{"out_dtype", "i32"}},
+       -2,
+       2,
+       -128,
+       256},
+      {{{DType::i32, {3, 5}}, {DType::i32, {2, 5}}, {DType::i32, {2}}}, {}, -2, 2, -9, 9},
   };
   return op;
 }

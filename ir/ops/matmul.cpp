@@ -3,6 +3,7 @@
 #include "ir/builder.h"
 #include "ir/op.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_contraction.h"
 #include "ir/ops/_gemm.h"
 #include "ir/ops/_index_loop.h"
 #include "support/error.h"
@@ -17,9 +18,7 @@ std::vector<Type> infer_matmul(const InferContext& context) {
   const Type& a = *context.inputs[0];
   const Type& b = *context.inputs[1];
   const auto shapes = [&] { return shape_text(a.shape) + " and " + shape_text(b.shape); };
-  context.require(a.dtype == b.dtype,
-                  str("the operands differ in dtype: ", name(a.dtype), " and ", name(b.dtype)));
-  context.require(a.dtype != DType::boolean, "bool has no matmul");
+  const DType dtype = contracted_dtype(context);
   context.require(!a.shape.empty() && !b.shape.empty(), "a scalar has no matmul");
   const SymInt& b_k = b.shape[b.shape.size() == 1 ? 0 : b.shape.size() - 2];
   context.require(a.shape.back() == b_k,
@@ -30,7 +29,7 @@ std::vector<Type> infer_matmul(const InferContext& context) {
   Shape out = context.broadcast(batch(a.shape), batch(b.shape));
   if (a.shape.size() > 1) out.push_back(a.shape[a.shape.size() - 2]);
   if (b.shape.size() > 1) out.push_back(b.shape.back());
-  return {{a.dtype, checked_shape(context, std::move(out))}};
+  return {{dtype, checked_shape(context, std::move(out))}};
 }
 
 // The index into the batch dims of an operand of the output's batch index: aligned at the end, 0
@@ -118,10 +117,11 @@ OpDef make_matmul() {
   op.name = "matmul";
   op.kind = OpKind::contraction;
   op.operands = {"a", "b"};
+  op.attrs = {out_dtype_attr()};
   op.doc =
       "Matrix product of vectors, matrices or batches of matrices; batch dims broadcast; the "
-      "operands share one dtype, "
-      "which is the output's; torch.matmul";
+      "operands share one dtype, which is the output's, but integers with an out_dtype may be "
+      "mixed; integer sums wrap; torch.matmul, torch._int_mm";
   op.infer = infer_matmul;
   op.contraction = matmul_contraction;
   op.reference = matmul_reference;
@@ -142,6 +142,15 @@ OpDef make_matmul() {
       {{{DType::f64, {9, 21}}, {DType::f64, {21, 6}}}},
       {{{DType::i32, {5, 7}}, {DType::i32, {7, 3}}}, {}, -2, 2, -9, 9},
       {{{DType::i8, {5, 7}}, {DType::i8, {7, 3}}}, {}, -2, 2, -100, 100},
+      {{{DType::i8, {33, 70}}, {DType::i8, {70, 40}}}, {{"out_dtype", "i32"}}, -2, 2, -128, 128},
+      {{{DType::i8, {17, 64}}, {DType::u8, {64, 32}}}, {{"out_dtype", "i32"}}, -2, 2, -128, 256},
+      {{{DType::u8, {2, 20, 35}}, {DType::i8, {35, 9}}}, {{"out_dtype", "i32"}}, -2, 2, -128, 256},
+      {{{DType::u8, {3, 4, 32}}, {DType::u8, {3, 32, 16}}}, {{"out_dtype", "u32"}}, -2, 2, 0, 256},
+      {{{DType::i16, {6, 31}}, {DType::i16, {31, 8}}}, {}, -2, 2, -30000, 30000},
+      {{{DType::u32, {6, 31}}, {DType::u32, {31, 8}}}, {}, -2, 2, 0, 1 << 30},
+      {{{DType::i64, {9, 21}}, {DType::i64, {21, 6}}}, {}, -2, 2, -(1LL << 40), 1LL << 40},
+      {{{DType::u64, {4, 5}}, {DType::u64, {5}}}, {}, -2, 2, 0, 1LL << 40},
+      {{{DType::i32, {3, 0}}, {DType::i32, {0, 4}}}},
   };
   return op;
 }

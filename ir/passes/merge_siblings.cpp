@@ -32,15 +32,17 @@ bool is_mergeable(const Node& node) {
 }
 
 // Groups of at least two, each in the graph's order. The operands' shapes make the input sizes
-// agree.
+// agree; integer weights may differ in dtype and in what they are summed in.
 std::vector<Siblings> find_siblings(const Graph& graph, const MergeSiblingsOptions& options) {
-  using Key = std::tuple<const Value*, std::string_view, bool>;
+  using Key = std::tuple<const Value*, std::string_view, bool, DType, DType>;
   std::map<Key, size_t> groups;
   std::vector<Siblings> all;
   for (const auto& node : graph.nodes()) {
     if (!is_mergeable(*node)) continue;
     const auto [at, is_new] =
-        groups.emplace(Key{node->inputs[0], node->op_name(), has_bias(*node)}, all.size());
+        groups.emplace(Key{node->inputs[0], node->op_name(), has_bias(*node),
+                           node->inputs[1]->dtype(), node->outputs[0]->dtype()},
+                       all.size());
     if (is_new) all.emplace_back();
     all[at->second].push_back(node.get());
   }

@@ -17,6 +17,10 @@ Kernel start_kernel(const Region& region);
 
 void append(Block& block, Block more);
 
+inline Expr zero_of(DType dtype) {
+  return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
+}
+
 std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape);
 
 // The index of the element that is `linear`-th in memory under `layout`, padding left out.

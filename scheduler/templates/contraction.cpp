@@ -27,6 +27,22 @@ int64_t shared_bytes_of(const Config& c, int element) {
   return 2 * c["block_k"] * (c["block_m"] + c["block_n"] + 8) * element;
 }
 
+bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype) == 1; }
+
+// Products that one instruction takes, of neighbours along k: CUDA's dp4a sums four products of
+// bytes. A zero point that is subtracted before the product leaves bytes. Where that is slow, the
+// sums of A's rows and B's columns correct the product of the bytes as they are:
+// sum((a - p)(b - q)) = sum(ab) - q sum(a) - p sum(b) + k p q.
+int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target& target) {
+  const auto dtype_of = [&](int operand) {
+    return region.anchor->inputs[static_cast<size_t>(operand)]->dtype();
+  };
+  const bool packs = target.api == Api::cuda && is_integer(plan.accumulator) &&
+                     size_bytes(plan.accumulator) == 4 && is_byte(dtype_of(plan.a.input)) &&
+                     is_byte(dtype_of(plan.b.input));
+  return packs ? 4 : 1;
+}
+
 class ContractionTemplate : public Template {
  public:
   std::string_view name() const override { return "contraction"; }
@@ -42,7 +58,7 @@ class ContractionTemplate : public Template {
     space.parameters = {
         {"block_m", {8, 16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
         {"block_n", {8, 16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
-        {"block_k", {8, 16, 32}, "products summed between two barriers"},
+        {"block_k", {8, 16, 32}, "products (of bytes: words) summed between two barriers"},
         {"thread_m", {1, 2, 4, 8}, "rows of a thread's tile"},
         {"thread_n", {1, 2, 4, 8}, "columns of a thread's tile"},
     };
@@ -57,9 +73,10 @@ class ContractionTemplate : public Template {
            return shared_bytes_of(c, size_bytes(plan.accumulator)) <= bytes;
          }},
         {"tiles are made of whole vectors",
-         [plan](const Config& c) {
-           return (plan.a.along_k ? c["block_k"] : c["block_m"]) % plan.a.vector == 0 &&
-                  (plan.b.along_k ? c["block_k"] : c["block_n"]) % plan.b.vector == 0;
+         [plan, pack = pack_of(region, plan, target)](const Config& c) {
+           const int64_t k = c["block_k"] * pack;
+           return (plan.a.along_k ? k : c["block_m"]) % plan.a.vector == 0 &&
+                  (plan.b.along_k ? k : c["block_n"]) % plan.b.vector == 0;
          }},
     };
     return space;
@@ -127,8 +144,9 @@ class ContractionTemplate : public Template {
     for (const ir::Value* input : region.anchor->inputs)
       if (input) operand_bytes = std::max<double>(operand_bytes, size_bytes(input->dtype()));
     const auto batch = static_cast<double>(plan.batch.size());
-    return [=, m = plan.m.size(), n = plan.n.size(), k = plan.k.size(), fold = plan.fold,
-            a_vector = static_cast<double>(plan.a.vector),
+    const int64_t pack = pack_of(region, plan, target);
+    return [=, m = plan.m.size(), n = plan.n.size(), k = ceil_div(plan.k.size(), pack),
+            fold = plan.fold, a_vector = static_cast<double>(plan.a.vector),
             b_vector = static_cast<double>(plan.b.vector)](const Config& c) {
       const auto block_m = static_cast<double>(c["block_m"]),
                  block_n = static_cast<double>(c["block_n"]),
@@ -180,12 +198,13 @@ class ContractionTemplate : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target&) const override {
+  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
     ContractionPlan plan = *plan_contraction(region);
     Kernel kernel = start_kernel(region);
     // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
     // segments hit all banks.
-    const ContractionTile tile{config["block_m"], config["block_n"], config["block_k"],
+    const int64_t pack = pack_of(region, plan, target);
+    const ContractionTile tile{config["block_m"], config["block_n"], config["block_k"] * pack,
                                std::min<int64_t>(config["thread_n"], 4)};
     const ContractionHooks hooks(region, plan, tile);
     int64_t m = plan.m.size(), n = plan.n.size(), k = plan.k.size(), batch = plan.batch.size();
@@ -197,14 +216,14 @@ class ContractionTemplate : public Template {
     auto define = [&](std::string name, int64_t value) {
       kernel.defines.push_back({std::move(name), std::to_string(value)});
     };
-    kernel.defines.push_back({"ACC", plan.accumulator == DType::f64 ? "f64" : "f32"});
+    kernel.defines.push_back({"ACC", std::string(info(plan.accumulator).name)});
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
                              {"BLOCK_N", "block_n"},
                              {"BLOCK_K", "block_k"},
                              {"THREAD_M", "thread_m"},
                              {"THREAD_N", "thread_n"}})
       define(name, config[key]);
-    define("SIZE_K", k);
+    define("SIZE_K", ceil_div(k, pack));
     define("TILES_M", ceil_div(m, config["block_m"]));
     define("TILES_N", ceil_div(n, config["block_n"]));
     define("A_VECTOR", plan.a.vector);
@@ -214,6 +233,13 @@ class ContractionTemplate : public Template {
     define("SEGMENT", tile.segment);
     // 0: never. Else the number of k tiles after which partial sums join the total.
     define("FOLD_TILES", plan.fold && k > kFold ? kFold / config["block_k"] : 0);
+    if (pack > 1) {
+      define("PACK", pack);
+      for (auto [name, operand] : {std::pair{"A_BYTES", &plan.a}, {"B_BYTES", &plan.b}}) {
+        const DType dtype = region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype();
+        kernel.defines.push_back({name, info(dtype).is_signed ? "\"s32\"" : "\"u32\""});
+      }
+    }
     kernel.hooks = {hooks.load(true, "load_a"), hooks.load(false, "load_b"), hooks.epilogue()};
     return kernel;
   }

@@ -44,8 +44,7 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   sink.value = value;
   append(body, vectorize({sink}, v, inliner));
   if (padded_k > k_count) {
-    Block zeros = {
-        loop(v, {set_element("out_values", v, ir::constant(plan_.accumulator, 0))}, true)};
+    Block zeros = {loop(v, {set_element("out_values", v, zero_of(plan_.accumulator))}, true)};
     hook.body = {branch(ir::index_less(raw_k, k_count), std::move(body), std::move(zeros))};
   } else {
     hook.body = std::move(body);

@@ -80,6 +80,12 @@ int64_t vector_along(const SymInt& offset, const SymInt& axis, int64_t extent, i
 
 }  // namespace
 
+DType accumulator_dtype(DType dtype) {
+  if (is_float(dtype)) return compute_dtype(dtype);
+  if (size_bytes(dtype) == 8) return dtype;
+  return info(dtype).is_signed ? DType::i32 : DType::u32;
+}
+
 int64_t FlatAxes::size() const {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
@@ -119,7 +125,7 @@ Expr operand_element(Inliner& inliner, const Region& region, const ContractionPl
   int operand = first ? plan.op.a_operand : plan.op.b_operand;
   Expr value = inliner.value_at(region.anchor->inputs[static_cast<size_t>(operand)], access.index);
   value = ir::cast(value, plan.accumulator);
-  return access.valid ? ir::select(access.valid, value, ir::constant(plan.accumulator, 0)) : value;
+  return access.valid ? ir::select(access.valid, value, zero_of(plan.accumulator)) : value;
 }
 
 std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
@@ -154,7 +160,6 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
   const ir::Node* node = region.anchor;
   if (!node || node->op->kind != ir::OpKind::contraction) return std::nullopt;
   const ir::Value* result = node->outputs[0];
-  if (!is_float(result->dtype())) return std::nullopt;
   for (const ir::Node* other : region.nodes)
     if (other != node && other->op->kind != ir::OpKind::pointwise &&
         other->op->kind != ir::OpKind::view)
@@ -164,7 +169,7 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
 
   ContractionPlan plan;
   plan.op = node->op->contraction(*node);
-  plan.accumulator = compute_dtype(result->dtype());
+  plan.accumulator = accumulator_dtype(result->dtype());
   if (ir::product(plan.op.k).is(0)) return std::nullopt;  // zeros, and operands without memory
   std::vector<SymInt> batch = named_axes("b", plan.op.batch), m = named_axes("m", plan.op.m),
                       n = named_axes("n", plan.op.n), k = named_axes("k", plan.op.k);
@@ -280,7 +285,9 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
     choose(plan.a, true, plan.m);
     choose(plan.b, false, plan.n);
 
-    plan.fold = std::any_of(region.outputs.begin(), region.outputs.end(),
+    // Integer sums are exact.
+    plan.fold = is_float(plan.accumulator) &&
+                std::any_of(region.outputs.begin(), region.outputs.end(),
                             [](const ir::Value* o) { return !is_low_precision(o->dtype()); });
     // The epilogue must be about its own element; this throws where it is not.
     Inliner check(region);

@@ -28,7 +28,7 @@ struct ContractionPlan {
   FlatAxes batch, m, n, k;
   Operand a, b;
   bool fold = false;  // an output is wide enough that long sums must be folded in parts
-  DType accumulator = DType::f32;
+  DType accumulator = DType::f32;  // accumulator_dtype of the result
   ir::Contraction op;
   // Moved batch axes: the op's batch axes that only one operand has count as its free axes.
   std::vector<int> batch_as_m, batch_as_n, batch_kept;
@@ -43,6 +43,11 @@ struct ContractionPlan {
   Axes axes(const SymInt& batch_index, const SymInt& m_index, const SymInt& n_index,
             const SymInt& k_index) const;
 };
+
+// What sums of products are kept in for a result of `dtype`: f32 for 16-bit floats, and for
+// integers registers of 32 bits or more, whose sums are those of the narrower type once they are
+// wrapped.
+DType accumulator_dtype(DType dtype);
 
 // Nothing when the region is not one contraction with pointwise prologues and an epilogue over its
 // own elements.

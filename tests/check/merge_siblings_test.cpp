@@ -110,6 +110,20 @@ TEST(MergeSiblings, LeavesWhatDiffersOrMayChange) {
     })");
 }
 
+TEST(MergeSiblings, LeavesIntegerWeightsOfOtherTypesOrSums) {
+  expect_unchanged(merge, R"(
+    graph @g {
+      %x: i8[5, 8] = input
+      %a: i8[4, 8] = weight
+      %b: u8[4, 8] = weight
+      %c: i8[4, 8] = weight
+      %p = linear(%x, %a) {out_dtype = "i32"}
+      %q = linear(%x, %b) {out_dtype = "i32"}
+      %r = linear(%x, %c) {out_dtype = "i64"}
+      return %p, %q, %r
+    })");
+}
+
 TEST(MergeSiblings, HasALimit) {
   const auto limited = [](Graph& graph) { merge_siblings(graph, {.max_columns = 8}); };
   expect_unchanged(limited, kProjections);

@@ -54,6 +54,30 @@ TEST(MatMul, BroadcastsBatchDims) {
         }
 }
 
+TEST(MatMul, OfMixedIntegersIsExactInItsOutDtype) {
+  const RefTensor a = tensor(DType::u8, {1, 3}, {255, 255, 1});
+  const RefTensor b = tensor(DType::i8, {3, 1}, {-128, 127, 5});
+  const RefTensor c = run("matmul", {a, b}, {{"out_dtype", "i32"}});
+  EXPECT_EQ(c.dtype, DType::i32);
+  EXPECT_EQ(c.i, (std::vector<int64_t>{-250}));
+  const RefTensor bias = tensor(DType::i32, {1}, {1000});
+  const RefTensor weight = tensor(DType::i8, {1, 3}, {-128, 127, 5});
+  EXPECT_EQ(run("linear", {a, weight, bias}, {{"out_dtype", "i32"}}).i,
+            (std::vector<int64_t>{750}));
+  EXPECT_ERROR(test::infer("matmul", {{DType::u8, {1, 3}}, {DType::i8, {3, 1}}}),
+               "the operands differ in dtype: u8 and i8; out_dtype would join them");
+  EXPECT_ERROR(
+      test::infer("matmul", {{DType::f32, {1, 3}}, {DType::f32, {3, 1}}}, {{"out_dtype", "i32"}}),
+      "out_dtype is for integers");
+}
+
+TEST(Convolution, OfMixedIntegersPadsWithZero) {
+  const RefTensor x = tensor(DType::u8, {1, 1, 3}, {200, 201, 202});
+  const RefTensor weight = tensor(DType::i8, {1, 1, 3}, {-1, 2, -1});
+  EXPECT_EQ(run("conv1d", {x, weight}, {{"padding", 1}, {"out_dtype", "i32"}}).i,
+            (std::vector<int64_t>{199, 0, 203}));
+}
+
 TEST(MatMul, OfIntegersWraps) {
   const RefTensor c =
       run("matmul", {tensor(DType::i8, {1, 2}, {100, 100}), tensor(DType::i8, {2, 1}, {1, 1})});

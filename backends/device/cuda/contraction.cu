@@ -4,7 +4,8 @@
 // through shared memory, k-major, two of each: the next is loaded into registers while this one is multiplied.
 // Hooks: load_a, load_b (index maps, prologues, bounds), epilogue (a row segment of SEGMENT results).
 // Long sums are folded every FOLD_TILES tiles into a second set of accumulators, which keeps f32 results within a few
-// ulp of exact.
+// ulp of exact. Where both operands are 8-bit integers, PACK = 4 neighbours along k are one word of the tiles, and dp4a
+// multiplies and sums four of them; k then counts words.
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define ACC f32
 #define INDEX i32
@@ -39,24 +40,44 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f3
 }
 #endif
 
+#ifndef PACK
+#define PACK 1
+#endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define THREADS_N (BLOCK_N / THREAD_N)
 #define SEGMENTS (THREAD_N / SEGMENT)
 // Rows of the shared tiles are padded so that the transposing stores of along-k vectors hit different banks.
 #define STRIDE_A (BLOCK_M + 4)
 #define STRIDE_B (BLOCK_N + 4)
-// Vectors of a tile, and how many each thread moves.
-#define A_VECTORS (BLOCK_M * BLOCK_K / A_VECTOR)
-#define B_VECTORS (BLOCK_N * BLOCK_K / B_VECTOR)
-#define A_STEPS ((A_VECTORS + WORKGROUP - 1) / WORKGROUP)
-#define B_STEPS ((B_VECTORS + WORKGROUP - 1) / WORKGROUP)
-#define A_PER_K (BLOCK_K / A_VECTOR)
-#define A_PER_M (BLOCK_M / A_VECTOR)
-#define B_PER_K (BLOCK_K / B_VECTOR)
-#define B_PER_N (BLOCK_N / B_VECTOR)
+// Words that a thread moves at once, how many of those a tile has, and how many each thread moves.
+#if PACK == 1
+#define WORD ACC
+#define A_WORDS A_VECTOR
+#define B_WORDS B_VECTOR
+#define MULTIPLY_ADD(a, b, c) (c) + (a) * (b)
+#else
+#define WORD u32
+#define A_WORDS (A_ALONG_K == 0 ? A_VECTOR : A_VECTOR < PACK ? 1 : A_VECTOR / PACK)
+#define B_WORDS (B_ALONG_K == 0 ? B_VECTOR : B_VECTOR < PACK ? 1 : B_VECTOR / PACK)
+#define MULTIPLY_ADD(a, b, c) dot4(a, b, c)
+// A_BYTES and B_BYTES: "s32" or "u32", as the bytes are signed.
+static __device__ __forceinline__ ACC dot4(u32 a, u32 b, ACC c) {
+  ACC sum;
+  asm("dp4a." A_BYTES "." B_BYTES " %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  return sum;
+}
+#endif
+#define A_MOVES (BLOCK_M * BLOCK_K / A_WORDS)
+#define B_MOVES (BLOCK_N * BLOCK_K / B_WORDS)
+#define A_STEPS ((A_MOVES + WORKGROUP - 1) / WORKGROUP)
+#define B_STEPS ((B_MOVES + WORKGROUP - 1) / WORKGROUP)
+#define A_PER_K (BLOCK_K / A_WORDS)
+#define A_PER_M (BLOCK_M / A_WORDS)
+#define B_PER_K (BLOCK_K / B_WORDS)
+#define B_PER_N (BLOCK_N / B_WORDS)
 
-__shared__ __align__(16) ACC tile_a[2][BLOCK_K * STRIDE_A];
-__shared__ __align__(16) ACC tile_b[2][BLOCK_K * STRIDE_B];
+__shared__ __align__(16) WORD tile_a[2][BLOCK_K * STRIDE_A];
+__shared__ __align__(16) WORD tile_b[2][BLOCK_K * STRIDE_B];
 
 TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD);
@@ -89,51 +110,68 @@ TCC_ENTRY {
     }
   }
 
-  ACC next_a[A_STEPS][A_VECTOR];
-  ACC next_b[B_STEPS][B_VECTOR];
+  WORD next_a[A_STEPS][A_WORDS];
+  WORD next_b[B_STEPS][B_WORDS];
 
-#define FETCH(k0)                                                                                              \
-  _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
-    const i32 n = thread + s * WORKGROUP;                                                                      \
-    if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
-      if (A_ALONG_K != 0)                                                                                          \
-        load_a(TCC_BUFFERS batch, row0 + n / A_PER_K, (k0) / A_VECTOR + n % A_PER_K, next_a[s]);               \
-      else                                                                                                     \
-        load_a(TCC_BUFFERS batch, row0 / A_VECTOR + n % A_PER_M, (k0) + n / A_PER_M, next_a[s]);               \
-    }                                                                                                          \
-  }                                                                                                            \
-  _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
-    const i32 n = thread + s * WORKGROUP;                                                                      \
-    if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
-      if (B_ALONG_K != 0)                                                                                           \
-        load_b(TCC_BUFFERS batch, col0 + n / B_PER_K, (k0) / B_VECTOR + n % B_PER_K, next_b[s]);               \
-      else                                                                                                     \
-        load_b(TCC_BUFFERS batch, col0 / B_VECTOR + n % B_PER_N, (k0) + n / B_PER_N, next_b[s]);               \
-    }                                                                                                          \
+// One operand's words at (at, k), both counted in moves, through its hook.
+#if PACK == 1
+#define LOAD(load, WORDS, VECTOR, ALONG_K, at, k, to) load(TCC_BUFFERS batch, at, k, to)
+#else
+#define LOAD(load, WORDS, VECTOR, ALONG_K, at, k, to)                                          \
+  _Pragma("unroll") for (i32 w = 0; w < WORDS; ++w) to[w] = 0;                                 \
+  _Pragma("unroll") for (i32 part = 0; part < WORDS * PACK / VECTOR; ++part) {                 \
+    ACC bytes[VECTOR];                                                                         \
+    if (ALONG_K != 0)                                                                          \
+      load(TCC_BUFFERS batch, at, (k) * (WORDS * PACK / VECTOR) + part, bytes);                \
+    else                                                                                       \
+      load(TCC_BUFFERS batch, at, (k) * PACK + part, bytes);                                   \
+    _Pragma("unroll") for (i32 v = 0; v < VECTOR; ++v) {                                       \
+      const i32 byte = ALONG_K != 0 ? part * VECTOR + v : part;                                \
+      to[ALONG_K != 0 ? byte / PACK : v] |= (u32(bytes[v]) & 0xffu) << byte % PACK * 8;        \
+    }                                                                                          \
+  }
+#endif
+
+#define FETCH(k0)                                                                              \
+  _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                        \
+    const i32 n = thread + s * WORKGROUP;                                                      \
+    if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                             \
+      const i32 at = A_ALONG_K != 0 ? row0 + n / A_PER_K : row0 / A_WORDS + n % A_PER_M;       \
+      const i32 k = A_ALONG_K != 0 ? (k0) / A_WORDS + n % A_PER_K : (k0) + n / A_PER_M;        \
+      LOAD(load_a, A_WORDS, A_VECTOR, A_ALONG_K, at, k, next_a[s]);                            \
+    }                                                                                          \
+  }                                                                                            \
+  _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                        \
+    const i32 n = thread + s * WORKGROUP;                                                      \
+    if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                             \
+      const i32 at = B_ALONG_K != 0 ? col0 + n / B_PER_K : col0 / B_WORDS + n % B_PER_N;       \
+      const i32 k = B_ALONG_K != 0 ? (k0) / B_WORDS + n % B_PER_K : (k0) + n / B_PER_N;        \
+      LOAD(load_b, B_WORDS, B_VECTOR, B_ALONG_K, at, k, next_b[s]);                            \
+    }                                                                                          \
   }
 
-#define PUT(slot)                                                                                              \
-  _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
-    const i32 n = thread + s * WORKGROUP;                                                                      \
-    if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
-      _Pragma("unroll") for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
-        if (A_ALONG_K != 0)                                                                                        \
-          tile_a[slot][(n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
-        else                                                                                                   \
-          tile_a[slot][n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
-      }                                                                                                        \
-    }                                                                                                          \
-  }                                                                                                            \
-  _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
-    const i32 n = thread + s * WORKGROUP;                                                                      \
-    if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
-      _Pragma("unroll") for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
-        if (B_ALONG_K != 0)                                                                                         \
-          tile_b[slot][(n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
-        else                                                                                                   \
-          tile_b[slot][n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
-      }                                                                                                        \
-    }                                                                                                          \
+#define PUT(slot)                                                                              \
+  _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                        \
+    const i32 n = thread + s * WORKGROUP;                                                      \
+    if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                             \
+      _Pragma("unroll") for (i32 v = 0; v < A_WORDS; ++v) {                                    \
+        if (A_ALONG_K != 0)                                                                    \
+          tile_a[slot][(n % A_PER_K * A_WORDS + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];   \
+        else                                                                                   \
+          tile_a[slot][n / A_PER_M * STRIDE_A + n % A_PER_M * A_WORDS + v] = next_a[s][v];     \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                        \
+    const i32 n = thread + s * WORKGROUP;                                                      \
+    if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                             \
+      _Pragma("unroll") for (i32 v = 0; v < B_WORDS; ++v) {                                    \
+        if (B_ALONG_K != 0)                                                                    \
+          tile_b[slot][(n % B_PER_K * B_WORDS + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];   \
+        else                                                                                   \
+          tile_b[slot][n / B_PER_N * STRIDE_B + n % B_PER_N * B_WORDS + v] = next_b[s][v];     \
+      }                                                                                        \
+    }                                                                                          \
   }
 
   FETCH(0)
@@ -145,8 +183,8 @@ TCC_ENTRY {
     if (more) { FETCH((tile + 1) * BLOCK_K) }
 #pragma unroll
     for (i32 k = 0; k < BLOCK_K; ++k) {
-      ACC a[THREAD_M];
-      ACC b[THREAD_N];
+      WORD a[THREAD_M];
+      WORD b[THREAD_N];
 #pragma unroll
       for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[slot][k * STRIDE_A + thread_row + i];
       // Segments of one thread lie THREADS_N segments apart: a warp reads neighbouring addresses.
@@ -156,7 +194,7 @@ TCC_ENTRY {
 #pragma unroll
       for (i32 i = 0; i < THREAD_M; ++i)
 #pragma unroll
-        for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += a[i] * b[j];
+        for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
     }
 #if FOLD_TILES
     if (tile % FOLD_TILES == FOLD_TILES - 1) {

@@ -1,0 +1,16 @@
+// What matrix products and convolutions share: the dtype of their result.
+#pragma once
+
+#include "ir/op.h"
+
+namespace tcc::ir::ops {
+
+// "out_dtype" of products of integers; "none": that of the operands, which must be one.
+AttrDef out_dtype_attr();
+
+// The dtype of the sum of products of operands 0 and 1. Floats have one dtype, and so has the
+// result. Integers may be mixed where `out_dtype` names the result: products and sums are exact
+// modulo its range, whatever the operands' widths.
+DType contracted_dtype(const InferContext& context);
+
+}  // namespace tcc::ir::ops
