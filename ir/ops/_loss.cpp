@@ -17,6 +17,10 @@ std::vector<Type> infer_class_loss(const InferContext& context) {
   Shape expected = input.shape;
   expected.erase(expected.begin() + class_dim(input.shape));
   require_shape(context, 1, expected, "the input's shape without the classes");
+  const Type* weight = context.inputs[2];
+  context.require(!weight || is_float(weight->dtype), "weight must be a float tensor");
+  require_shape(context, 2, {input.shape[static_cast<size_t>(class_dim(input.shape))]},
+                "one weight per class");
   return {loss_type(context, input.dtype, expected)};
 }
 
@@ -31,9 +35,19 @@ Value* class_loss(Builder& b, const Node& node, Value* log_prob, double smoothin
   Value* safe = b.op("where", {counts, target, b.scalar(DType::i64, 0)});
   Value* chosen = b.op("gather", {log_prob, b.unsqueeze(safe, dim)}, {{"dim", dim}});
   Value* loss = b.unary("neg", b.reshape(chosen, target->shape()));
+  Value* weight = node.inputs[2] ? b.cast(node.inputs[2], dtype) : nullptr;
+  Value* share = b.cast(counts, dtype);  // of each target in a mean
+  if (weight) {
+    Value* flat = b.reshape(safe, {product(safe->shape())});
+    Value* of_target = b.reshape(b.op("gather", {weight, flat}, {{"dim", 0}}), target->shape());
+    loss = b.mul(loss, of_target);
+    share = b.op("where", {counts, of_target, zero});
+  }
   if (smoothing != 0) {
     const int classes[] = {dim};
-    Value* sum = b.unary("neg", b.reduce("sum", log_prob, {dim}));
+    Value* weighted =
+        weight ? b.mul(log_prob, along_dim(b, weight, dim, log_prob->rank())) : log_prob;
+    Value* sum = b.unary("neg", b.reduce("sum", weighted, {dim}));
     Value* uniform = b.div(sum, reduced_count(b, log_prob->shape(), classes, dtype));
     loss = b.mul(loss, b.scalar(dtype, 1 - smoothing));
     loss = b.add(loss, b.mul(uniform, b.scalar(dtype, smoothing)));
@@ -41,8 +55,7 @@ Value* class_loss(Builder& b, const Node& node, Value* log_prob, double smoothin
   loss = b.op("where", {counts, loss, zero});
   const auto& reduction = node.attr<std::string>("reduction");
   if (reduction != "mean") return reduce_loss(b, loss, reduction);
-  Value* total = b.reduce("sum", loss, {});
-  return b.div(total, b.reduce("sum", b.cast(counts, dtype), {}));
+  return b.div(b.reduce("sum", loss, {}), b.reduce("sum", share, {}));
 }
 
 AttrDef ignore_index_attr() { return {"ignore_index", AttrType::integer, int64_t{-100}}; }

@@ -165,6 +165,37 @@ TEST(CrossEntropy, CountsWhatIsNotIgnored) {
   EXPECT_TRUE(std::isnan(run("cross_entropy", {f32({1, 2}, {0, 1}), ignored}).f[0]));
 }
 
+TEST(CrossEntropy, WeighsClasses) {
+  const RefTensor log_prob = f32({3, 2}, {-1, -2, -3, -4, -5, -6}), weight = f32({2}, {0.5, 2});
+  const RefTensor target = i64({3}, {1, 0, 7});  // 7: no class, but ignored
+  const Attrs ignored = {{"ignore_index", 7}};
+  const auto with = [&](const char* reduction) {
+    Attrs attrs = ignored;
+    attrs["reduction"] = std::string(reduction);
+    return run("nll_loss", {log_prob, target, weight}, attrs).f;
+  };
+  expect_near(with("none"), {4, 1.5, 0});
+  expect_near(with("sum"), {5.5});
+  expect_near(with("mean"), {5.5 / 2.5});
+  // PyTorch's smoothing: the share of all classes is weighted class by class.
+  const RefTensor x = f32({1, 2}, {0, std::log(3)});
+  const double low = -std::log(0.25), high = -std::log(0.75);
+  const double smoothed = 0.8 * 2 * high + 0.2 * (0.5 * low + 2 * high) / 2;
+  expect_near(run("cross_entropy", {x, i64({1}, {1}), weight}, {{"label_smoothing", 0.2}}).f,
+              {smoothed / 2});
+  EXPECT_ERROR(
+      test::infer("nll_loss", {{DType::f32, {4, 2}}, {DType::i64, {4}}, {DType::f32, {3}}}),
+      "operand 2 has the shape [3]; one weight per class is [2]");
+}
+
+TEST(CrossEntropy, GivesItsLogProbabilitiesIfAsked) {
+  const auto results = run_all("cross_entropy", {f32({1, 2}, {0, std::log(3)}), i64({1}, {1})},
+                               {{"return_log_prob", true}});
+  ASSERT_EQ(results.size(), 2u);
+  expect_near(results[0].f, {-std::log(0.75)});
+  expect_near(results[1].f, {std::log(0.25), std::log(0.75)});
+}
+
 TEST(CrossEntropy, HasItsClassesInDimOne) {
   const RefTensor x = f32({1, 2, 2}, {0, 1, std::log(3), 1});  // [N, C, d]
   expect_near(run("cross_entropy", {x, i64({1, 2}, {0, 1})}, {{"reduction", "none"}}).f,
