@@ -1,0 +1,57 @@
+#include "ir/builder.h"
+#include "ir/ops/_attributes.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+std::vector<Type> infer(const InferContext& context) {
+  const Type& x = *context.inputs[0];
+  const auto dtype = context.node.attr<DType>("dtype");
+  context.require(is_float(x.dtype), str("x must be a float tensor, not ", to_string(x)));
+  context.require(dtype == DType::u8 || dtype == DType::i8,
+                  str("dtype must be u8 or i8, not ", name(dtype)));
+  for (const SymInt& extent : x.shape) context.require(!extent.is(0), "x must not be empty");
+  return {{dtype, x.shape}, {compute_dtype(x.dtype), {}}, {dtype, {}}};
+}
+
+std::vector<Value*> compose(Builder& b, const Node& node) {
+  const auto dtype = node.attr<DType>("dtype");
+  Value* x = b.compute(node.inputs[0]);
+  const auto number = [&](double value) { return b.scalar(x->dtype(), value); };
+  Value* zero = number(0);
+  Value* low = b.op("minimum", {b.reduce("amin", x, {}), zero});
+  Value* high = b.op("maximum", {b.reduce("amax", x, {}), zero});
+  Value* range = b.sub(high, low);
+  // Zeros alone: any scale will do.
+  Value* is_flat = b.op("eq", {range, zero});
+  Value* scale = b.div(b.op("where", {is_flat, number(1), range}), number(255));
+  const double lowest = dtype == DType::u8 ? 0 : -128;
+  Value* place = b.sub(number(lowest), b.div(low, scale));
+  place = b.op("clamp", {place}, {{"min", lowest}, {"max", lowest + 255}});
+  Value* zero_point = b.cast(b.unary("round", place), dtype);
+  return {b.op("quantize", {x, scale, zero_point}, {{"dtype", dtype}}), scale, zero_point};
+}
+
+}  // namespace
+
+OpDef make_dynamic_quantize() {
+  OpDef op;
+  op.name = "dynamic_quantize";
+  op.kind = OpKind::composite;
+  op.operands = {"x"};
+  op.attrs = {{"dtype", AttrType::dtype, DType::u8}};
+  op.results = {"out", "scale", "zero_point"};
+  op.doc =
+      "x quantized to 8 bits with the scale and zero point that its own range, widened to hold 0, "
+      "asks for; torch.quantize_per_tensor_dynamic";
+  op.infer = infer;
+  op.compose = compose;
+  op.tie_sensitive = true;
+  op.samples = {{{{DType::f32, {5, 33}}}},
+                {{{DType::f32, {3, 1}}}, {{"dtype", DType::i8}}, 1, 9},
+                {{{DType::f16, {40}}}, {}, -9, -1}};
+  return op;
+}
+
+}  // namespace tcc::ir::ops
