@@ -34,17 +34,27 @@ std::vector<TensorPtr> read_tensors(const fs::path& folder, const std::string& p
   }
 }
 
+// numpy has no bf16: some releases wrote its bits as u16.
+TensorPtr as_declared(const TensorPtr& tensor, const onnx::pb::ValueInfoProto& declared) {
+  const bool bits = tensor && tensor->dtype() == DType::u16 &&
+                    declared.type().tensor_type().elem_type() == onnx::pb::TensorProto::BFLOAT16;
+  if (!bits) return tensor;
+  Tensor result(DType::bf16, tensor->shape());
+  std::ranges::copy(tensor->as<uint16_t>(), result.as<uint16_t>().begin());
+  return std::make_shared<const Tensor>(std::move(result));
+}
+
 class Given : public GivenInputs {
  public:
   Given(const onnx::pb::GraphProto& graph, const std::vector<TensorPtr>& tensors) {
     // Initialisers may be listed among the inputs, but have no file.
-    std::vector<std::string> names;
+    std::vector<const onnx::pb::ValueInfoProto*> inputs;
     for (const auto& input : graph.input())
       if (std::ranges::none_of(graph.initializer(),
                                [&](const auto& tensor) { return tensor.name() == input.name(); }))
-        names.push_back(input.name());
-    for (size_t k = 0; k < std::min(names.size(), tensors.size()); ++k)
-      if (tensors[k]) tensors_[names[k]] = tensors[k];
+        inputs.push_back(&input);
+    for (size_t k = 0; k < std::min(inputs.size(), tensors.size()); ++k)
+      if (tensors[k]) tensors_[inputs[k]->name()] = as_declared(tensors[k], *inputs[k]);
   }
   std::optional<TensorInfo> info(const std::string& name) const override {
     const auto found = tensors_.find(name);
@@ -83,14 +93,16 @@ std::string test_name(const ConformanceCase& c) {
   return text;
 }
 
-std::string unsupported_reason(const ConformanceCase& c) {
+Expectation expectation(const ConformanceCase& c) {
   static const YAML::Node list =
       YAML::LoadFile(testing::source_dir() / "tests/onnx/unsupported.yaml");
+  using enum Expectation::Outcome;
   for (const auto& group : list)
     for (const auto& name : group["cases"])
       if (name.as<std::string>() == c.suite + "/" + c.name)
-        return group["reason"].as<std::string>();
-  return "";
+        return {group["outcome"].as<std::string>() == "differs" ? differs : refused,
+                group["reason"].as<std::string>()};
+  return {};
 }
 
 std::vector<fs::path> data_sets(const ConformanceCase& c) {
@@ -114,8 +126,10 @@ ConformanceRun load_run(const ConformanceCase& c, const fs::path& data) {
     run.inputs.push_back(*given.load(input->name));
   }
   for (const TensorPtr& tensor : read_tensors(data, "output")) {
-    if (!tensor) fail_input(c.name, ": an expected output is no tensor");
-    run.expected.push_back(*tensor);
+    const auto k = static_cast<int>(run.expected.size());
+    if (!tensor || k >= model.graph().output_size())
+      fail_input(c.name, ": an expected output is no tensor of the graph");
+    run.expected.push_back(*as_declared(tensor, model.graph().output(k)));
   }
   return run;
 }

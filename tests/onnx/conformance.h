@@ -22,8 +22,13 @@ struct ConformanceCase {
 std::vector<ConformanceCase> conformance_cases();
 std::string test_name(const ConformanceCase& c);  // "node_test_add"
 
-// Why a case is not supported (tests/onnx/unsupported.yaml), or "".
-std::string unsupported_reason(const ConformanceCase& c);
+// What becomes of a case (tests/onnx/unsupported.yaml).
+struct Expectation {
+  enum class Outcome : uint8_t { passes, refused, differs };
+  Outcome outcome = Outcome::passes;
+  std::string reason;  // why it does not pass
+};
+Expectation expectation(const ConformanceCase& c);
 
 // One data set of a case, read for its graph: what becomes a constant of the graph is no input.
 struct ConformanceRun {

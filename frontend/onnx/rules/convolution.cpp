@@ -66,7 +66,8 @@ Results conv_transpose(OpNode& n) {
         (in.value() - 1) * w.stride[d] + extra[d] + (w.kernel[d] - 1) * w.dilation[d] + 1;
     const int64_t out = wanted.empty() ? in.value() * w.stride[d] : wanted[d];
     const int64_t total = full - out;
-    w.begin[d] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    // A larger output than there is grows at its end.
+    w.begin[d] = total < 0 ? 0 : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.end[d] = total - w.begin[d];
   }
   return {n.b.op(numbered("conv_transpose", spatial), {x, weight, bias},

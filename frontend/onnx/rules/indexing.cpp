@@ -26,29 +26,46 @@ Results gather_elements(OpNode& n) {
 
 // Depth values, `on` where the index is and `off` elsewhere; an index out of range gives `off`.
 Results one_hot(OpNode& n) {
-  Value *indices = n.in(0), *values = n.in(2);
-  const TensorPtr given = n.tensor(1);
-  n.require(given->numel() == 1, "depth must be one number");
-  const auto depth = static_cast<int64_t>(given->get(0));
-  const int64_t axis = n.axis(n.integer("axis", -1), indices->rank() + 1);
-  Value* index = n.b.unsqueeze(n.b.cast(indices, DType::i64), axis);
-  Value* zero = n.b.scalar(DType::i64, 0);
-  Value* wrapped =
-      n.b.op("where", {n.b.op("lt", {index, zero}),
-                       n.b.add(index, n.b.scalar(DType::i64, static_cast<double>(depth))), index});
-  Shape shape = index->shape();
-  shape[static_cast<size_t>(axis)] = depth;
-  Value* place = n.b.op("iota", {}, {{"size", shape}, {"dim", axis}});
-  const auto value = [&](int64_t k) {
-    return n.b.op("select", {values}, {{"dim", 0}, {"index", k}});
-  };
-  return {n.b.op("where", {n.b.op("eq", {place, wrapped}), value(1), value(0)})};
+  Value* indices = n.in(0);
+  const TensorPtr depth = n.tensor(1);
+  n.require(depth->numel() == 1, "depth must be one number");
+  if (is_float(indices->dtype())) indices = n.b.cast(indices, DType::i64);
+  return {n.b.op("one_hot", {indices, n.in(2)},
+                 {{"num_classes", ir::ints({static_cast<int64_t>(depth->get(0))})},
+                  {"dim", n.integer("axis", -1)}})};
+}
+
+Results gather_nd(OpNode& n) {
+  return {n.b.op("gather_nd", {n.in(0), n.in(1)}, {{"batch_dims", n.integer("batch_dims", 0)}})};
+}
+
+Results scatter_nd(OpNode& n) {
+  return {n.b.op("scatter_nd", {n.in(0), n.in(1), n.in(2)},
+                 {{"reduction", n.text("reduction", "none")}})};
+}
+
+Results scatter_elements(OpNode& n) {
+  Value* x = n.in(0);
+  const int64_t dim = n.axis(n.integer("axis", 0), x->rank());
+  const std::string reduction = n.text("reduction", "none");
+  const std::vector<Value*> operands = {x, n.in(1), n.in(2)};
+  if (reduction == "none") return {n.b.op("scatter", operands, {{"dim", dim}})};
+  static constexpr std::pair<std::string_view, const char*> kinds[] = {
+      {"add", "sum"}, {"mul", "prod"}, {"max", "amax"}, {"min", "amin"}};
+  for (const auto& [name, reduce] : kinds)
+    if (reduction == name)
+      return {n.b.op("scatter_reduce", operands, {{"dim", dim}, {"reduce", std::string(reduce)}})};
+  n.fail("reduction must be none, add, mul, max or min");
 }
 
 constexpr Rule kRules[] = {
     {"Gather", gather},
     {"GatherElements", gather_elements},
+    {"GatherND", gather_nd},
     {"OneHot", one_hot},
+    {"Scatter", scatter_elements},
+    {"ScatterElements", scatter_elements},
+    {"ScatterND", scatter_nd},
 };
 
 }  // namespace

@@ -1,0 +1,122 @@
+// Quantisation, and products of quantised operands.
+#include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_common.h"
+#include "frontend/onnx/rules/_windows.h"
+#include "support/error.h"
+
+namespace tcc::onnx {
+namespace {
+
+ir::Attrs along(OpNode& n, const Value* x, const Value* scale) {
+  n.require(n.opset >= 21 || !n.has("block_size"), "block_size needs opset 21");
+  const int64_t block = n.integer("block_size", 0);
+  const int64_t axis = n.integer("axis", 1);
+  if (scale->rank() == 0) return {};
+  return {{"dim", n.axis(axis, x->rank())}, {"block_size", block}};
+}
+
+Results quantize(OpNode& n) {
+  Value *x = n.in(0), *scale = n.in(1), *zero = n.maybe(2);
+  ir::Attrs attrs = along(n, x, scale);
+  n.ignore("saturate");  // of 8-bit floats
+  attrs["dtype"] = zero ? zero->dtype() : n.dtype_attr("output_dtype").value_or(DType::u8);
+  if (zero) n.ignore("output_dtype");
+  return {n.b.op("quantize", {x, scale, zero}, attrs)};
+}
+
+Results dequantize(OpNode& n) {
+  Value *x = n.in(0), *scale = n.in(1);
+  return {n.b.op("dequantize", {x, scale, n.maybe(2)}, along(n, x, scale))};
+}
+
+Results dynamic_quantize(OpNode& n) {
+  const auto results = n.b.ops("dynamic_quantize", {n.in(0)});
+  return {results.begin(), results.end()};
+}
+
+// A zero point is a scalar, or one per row of A or column of B: a dim of its own at `dim`.
+Value* without_zero_point(OpNode& n, Value* x, Value* zero, int64_t dim) {
+  if (!zero) return x;
+  Value* wide = n.b.cast(zero, DType::i32);
+  if (zero->rank() == 1 && !zero->shape()[0].is(1)) {
+    Shape shape(static_cast<size_t>(x->rank()), 1);
+    shape[static_cast<size_t>(n.axis(dim, x->rank()))] = zero->shape()[0];
+    wide = n.b.reshape(wide, shape);
+  } else if (zero->rank() == 1) {
+    wide = n.b.reshape(wide, {});
+  }
+  return n.b.sub(n.b.cast(x, DType::i32), wide);
+}
+
+Value* integer_product(OpNode& n, Value* a, Value* zero_a, Value* b, Value* zero_b) {
+  if (!zero_a && !zero_b) return n.b.op("matmul", {a, b}, {{"out_dtype", std::string("i32")}});
+  return n.b.matmul(n.b.cast(without_zero_point(n, a, zero_a, -2), DType::i32),
+                    n.b.cast(without_zero_point(n, b, zero_b, -1), DType::i32));
+}
+
+Results matmul_integer(OpNode& n) {
+  return {integer_product(n, n.in(0), n.maybe(2), n.in(1), n.maybe(3))};
+}
+
+// i32 sums times the scales of both operands over that of the result.
+Value* requantized(OpNode& n, Value* sum, Value* scale_a, Value* scale_b, Value* scale,
+                   Value* zero) {
+  Value* factor = n.b.div(n.b.mul(scale_a, scale_b), scale);
+  Value* real = n.b.mul(n.b.cast(sum, DType::f32), factor);
+  return n.b.op("quantize", {real, n.b.scalar(DType::f32, 1), zero}, {{"dtype", zero->dtype()}});
+}
+
+// (a, scale, zero, b, scale, zero, scale, zero)
+Results qlinear_matmul(OpNode& n) {
+  Value* sum = integer_product(n, n.in(0), n.in(2), n.in(3), n.in(5));
+  return {requantized(n, sum, n.in(1), n.in(4), n.in(6), n.in(7))};
+}
+
+Value* integer_convolution(OpNode& n, Value* x, Value* zero_x, Value* weight, Value* zero_w,
+                           Value* bias) {
+  std::vector<int64_t> kernel;
+  for (size_t d = 2; d < weight->shape().size(); ++d) kernel.push_back(weight->shape()[d].value());
+  const Windows w = windows_of(n, x, kernel);
+  n.require(kernel.size() <= 3, str(kernel.size(), " spatial dims; at most 3 are supported"));
+  // Padding is the zero point, that is, nothing once that is subtracted.
+  Value* a = n.b.cast(without_zero_point(n, x, zero_x, 1), DType::i32);
+  Value* b = n.b.cast(without_zero_point(n, weight, zero_w, 0), DType::i32);
+  return n.b.op(str("conv", kernel.size(), "d"), {a, b, bias},
+                {{"stride", ir::ints(w.stride)},
+                 {"padding", w.padding()},
+                 {"dilation", ir::ints(w.dilation)},
+                 {"groups", n.integer("group", 1)}});
+}
+
+Results conv_integer(OpNode& n) {
+  return {integer_convolution(n, n.in(0), n.maybe(2), n.in(1), n.maybe(3), nullptr)};
+}
+
+// (x, scale, zero, w, scale, zero, scale, zero, bias); the weight's scale may be one per channel.
+Results qlinear_conv(OpNode& n) {
+  Value* x = n.in(0);
+  Value* sum = integer_convolution(n, x, n.in(2), n.in(3), n.in(5), n.maybe(8));
+  Value* scale_w = n.in(4);
+  if (scale_w->rank() == 1) {
+    Shape shape(static_cast<size_t>(x->rank()), 1);
+    shape[1] = scale_w->shape()[0];
+    scale_w = n.b.reshape(scale_w, shape);
+  }
+  return {requantized(n, sum, n.in(1), scale_w, n.in(6), n.in(7))};
+}
+
+constexpr Rule kRules[] = {
+    {"ConvInteger", conv_integer},
+    {"DequantizeLinear", dequantize},
+    {"DynamicQuantizeLinear", dynamic_quantize},
+    {"MatMulInteger", matmul_integer},
+    {"QLinearConv", qlinear_conv},
+    {"QLinearMatMul", qlinear_matmul},
+    {"QuantizeLinear", quantize},
+};
+
+}  // namespace
+
+std::span<const Rule> quantization_rules() { return kRules; }
+
+}  // namespace tcc::onnx

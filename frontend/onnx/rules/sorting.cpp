@@ -1,0 +1,43 @@
+// TopK, sorted orders and prefix sums.
+#include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_common.h"
+
+namespace tcc::onnx {
+namespace {
+
+Results top_k(OpNode& n) {
+  Value* x = n.in(0);
+  const int64_t k = n.opset < 10 ? n.integer("k") : n.int_of(1);
+  const auto results = n.b.ops("topk", {x},
+                               {{"k", k},
+                                {"dim", n.axis(n.integer("axis", -1), x->rank())},
+                                {"largest", n.flag("largest", true)},
+                                {"sorted", n.flag("sorted", true)}});
+  return {results.begin(), results.end()};
+}
+
+Results cumsum(OpNode& n) {
+  Value* x = n.in(0);
+  Value* sum = n.b.op("cumsum", {x},
+                      {{"dim", n.axis(n.int_of(1), x->rank())},
+                       {"exclusive", n.flag("exclusive", false)},
+                       {"reverse", n.flag("reverse", false)}});
+  return {n.b.cast(sum, x->dtype())};
+}
+
+Results reverse_sequence(OpNode& n) {
+  return {n.b.op("reverse_sequence", {n.in(0), n.in(1)},
+                 {{"dim", n.integer("time_axis", 0)}, {"batch_dim", n.integer("batch_axis", 1)}})};
+}
+
+constexpr Rule kRules[] = {
+    {"CumSum", cumsum},
+    {"ReverseSequence", reverse_sequence},
+    {"TopK", top_k},
+};
+
+}  // namespace
+
+std::span<const Rule> sorting_rules() { return kRules; }
+
+}  // namespace tcc::onnx
