@@ -24,6 +24,9 @@ bool refuses_empty(ReduceKind kind) {
   return is_arg(kind) || kind == ReduceKind::max || kind == ReduceKind::min;
 }
 
+// Largest and smallest values: PyTorch refuses to take them of nothing, ONNX does not.
+bool has_identity(ReduceKind kind) { return kind == ReduceKind::max || kind == ReduceKind::min; }
+
 DType result_dtype(ReduceKind kind, DType dtype) {
   switch (kind) {
     case ReduceKind::any:
@@ -45,7 +48,8 @@ std::vector<Type> infer_reduction(const InferContext& context, ReduceKind kind) 
   if (is_arg(kind))
     context.require(symint_list(context.node, "dim").size() <= 1,
                     "dim must be one dim, or absent for all");
-  if (refuses_empty(kind)) {
+  const bool may_be_empty = has_identity(kind) && context.node.attr<bool>("allow_empty");
+  if (refuses_empty(kind) && !may_be_empty) {
     for (int dim : dims)
       context.require(!x.shape[static_cast<size_t>(dim)].is(0),
                       str("dim ", dim, " is empty, and this reduction has no identity"));
@@ -125,6 +129,13 @@ void reduce_reference(EvalContext& context, ReduceKind kind) {
         return;
       case ReduceKind::max:
       case ReduceKind::min: {
+        if (offsets.empty()) {
+          if (x.is_float())
+            out.f[to] = kind == ReduceKind::max ? -HUGE_VAL : HUGE_VAL;
+          else
+            out.i[to] = identity_int(kind, x.dtype);
+          return;
+        }
         const int64_t best = first_best(x, kind == ReduceKind::max, base, offsets);
         const auto from = static_cast<size_t>(base + offsets[static_cast<size_t>(best)]);
         if (x.is_float())
@@ -206,6 +217,7 @@ OpDef reduce_op(std::string name, ReduceKind kind, std::string doc) {
   op.kind = OpKind::reduce;
   op.operands = {"x"};
   op.attrs = reduction_attrs();
+  if (has_identity(kind)) op.attrs.push_back({"allow_empty", AttrType::boolean, false});
   op.doc = std::move(doc);
   op.reduction = kind;
   op.tie_sensitive = is_arg(kind);

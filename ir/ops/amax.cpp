@@ -4,7 +4,8 @@ namespace tcc::ir::ops {
 
 OpDef make_amax() {
   OpDef op = reduce_op("amax", ReduceKind::max,
-                       "Maximum over dim, all dims by default; NaN wins; torch.amax");
+                       "Maximum over dim, all dims by default; NaN wins; of nothing, if "
+                       "allow_empty, -inf or the lowest integer; torch.amax");
   op.samples = {
       {{{DType::f32, {5, 7}}}, {{"dim", ints({1})}}},
       {{{DType::f32, {3, 4, 33}}}, {{"dim", ints({0, -1})}, {"keepdim", true}}},
@@ -16,6 +17,8 @@ OpDef make_amax() {
       {{{DType::i32, {6, 13}}}, {{"dim", ints({1})}}, -2, 2, -50, 50},
       {{{DType::u8, {6, 13}}}, {{"dim", ints({0})}}},
       {{{DType::i64, {5, 3}}}, {}, -2, 2, -50, 50},
+      {{{DType::f32, {3, 0}}}, {{"dim", ints({1})}, {"allow_empty", true}}},
+      {{{DType::i16, {0, 3}}}, {{"dim", ints({0})}, {"allow_empty", true}}},
   };
   return op;
 }
