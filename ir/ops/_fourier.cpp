@@ -45,9 +45,11 @@ Value* twiddle(Builder& b, Value* x, bool inverse) {
 
 }  // namespace
 
+bool is_direct(int64_t length) { return length < kShortest || smaller_factor(length) == 1; }
+
 Value* fourier(Builder& b, Value* x, const Fourier& f) {
-  const int64_t n1 = f.length < kShortest ? 1 : smaller_factor(f.length), n2 = f.length / n1;
-  if (n1 == 1) return direct(b, x, f);
+  if (is_direct(f.length)) return direct(b, x, f);
+  const int64_t n1 = smaller_factor(f.length), n2 = f.length / n1;
   const SymInt rows = x->shape()[0], parts = x->shape()[2];
   if (const int64_t missing = f.length - x->shape()[1].value(); missing > 0)
     x = b.op("pad", {x}, {{"pad", ints({0, 0, 0, missing})}});

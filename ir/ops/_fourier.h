@@ -13,6 +13,9 @@ struct Fourier {
   double scale = 1;
 };
 
+// Whether a transform of `length` is one product with its matrix.
+bool is_direct(int64_t length);
+
 // x [rows, n, 1 or 2] with constant n <= length, in a compute dtype, to [rows, outputs, 2].
 //
 // One product with a length x length matrix, or, from a length of 256 on that is the product of two

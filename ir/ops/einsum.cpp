@@ -195,6 +195,12 @@ OpDef make_einsum() {
       {{{f32, {2, 3}}, {f32, {2, 3}}}, equation("ij,ij->")},
       {{{f32, {2, 3, 4}}, {f32, {5, 3, 4}}}, equation("bhd,ohd->bo")},
       {{{f16, {4, 16}}, {f16, {8, 16}}}, equation("ik,jk->ij")},
+      {{{f32, {}}, {f32, {3}}}, equation(",i->i")},
+      {{{f32, {3, 3}}, {f32, {3, 4}}}, equation("ii,ij->j")},
+      {{{f32, {2, 3, 4}}, {f32, {4}}}, equation("...i,i")},
+      {{{f32, {2, 3, 4}}}, equation("...i->i...")},
+      {{{i32, {5, 7}}, {i32, {7, 3}}}, equation("ij,jk->ik"), -2, 2, -9, 9},
+      {{{i8, {5, 4}}}, equation("ij->j"), -2, 2, -100, 100},
   };
   return op;
 }

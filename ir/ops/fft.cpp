@@ -62,10 +62,23 @@ std::vector<Type> infer(const InferContext& context) {
   return {{x.dtype, checked_shape(context, out)}};
 }
 
-// [rows, half, 2] to the real numbers [rows, length, 1] whose spectrum begins so.
+// The whole spectrum [rows, length, 2] of real numbers, whose first half is x: what is missing at
+// its end is 0.
+Value* mirrored(Builder& b, Value* x, const Transform& t) {
+  if (t.used < t.half()) x = b.op("pad", {x}, {{"pad", ints({0, 0, 0, t.half() - t.used})}});
+  Value* tail = b.slice(x, 1, 1, t.length - t.half() + 1);
+  tail = b.op("flip", {tail}, {{"dims", ints({1})}});
+  Value* conjugate =
+      b.op("cat", {b.slice(tail, 2, 0, 1), b.unary("neg", b.slice(tail, 2, 1, 2))}, {{"dim", 2}});
+  return b.op("cat", {x, conjugate}, {{"dim", 1}});
+}
+
+// The real numbers [rows, length, 1] whose spectrum begins with x [rows, used, 2].
 Value* to_real(Builder& b, Value* x, const Transform& t, double scale) {
   const SymInt rows = x->shape()[0];
-  const int64_t used = x->shape()[1].value();
+  const int64_t used = t.used;
+  if (!is_direct(t.length))
+    return b.slice(fourier(b, mirrored(b, x, t), {t.length, t.length, true, scale}), 2, 0, 1);
   Value* m = b.op("dft_matrix", {},
                   {{"inputs", used},
                    {"outputs", t.length},
@@ -129,6 +142,7 @@ OpDef make_fft() {
       {{{DType::f32, {2, 5, 2}}}, {{"onesided", true}, {"inverse", true}}},
       {{{DType::f32, {2, 5, 2}}}, {{"onesided", true}, {"inverse", true}, {"n", 9}}},
       {{{DType::f32, {2, 256, 1}}}, {{"onesided", true}, {"norm", "ortho"}}},
+      {{{DType::f32, {1, 100, 2}}}, {{"onesided", true}, {"inverse", true}, {"n", 270}}},
       {{{DType::f32, {300, 2}}}, {{"dim", 0}, {"n", 512}, {"inverse", true}}},
       {{{DType::f32, {0, 4, 2}}}},
       {{{DType::f16, {2, 12, 2}}}, {{"n", 6}, {"norm", "forward"}}},

@@ -29,11 +29,12 @@ constexpr Family kFamilies[] = {
      " acos acosh asin asinh atan atan2 atanh cos cosh erf erfc logit sin sinh tan "},
     {"Rounding, comparison, logic, bits",
      " bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil "
-     "clamp copysign eq floor ge gt isfinite isinf isnan le logical_and logical_not logical_or "
+     "clamp copysign eq floor ge gt isfinite isinf isnan isneginf isposinf le logical_and "
+     "logical_not logical_or "
      "logical_xor lt masked_fill nan_to_num ne round trunc where "},
     {"Activations",
      " celu dropout elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid "
-     "mish prelu relu relu6 selu sigmoid silu softplus softshrink softsign tanh tanhshrink "
+     "mish prelu relu relu6 selu shrink sigmoid silu softplus softshrink softsign tanh tanhshrink "
      "threshold "},
     {"Reductions and scans",
      " all amax amin any argmax argmin cumprod cumsum logsumexp max mean min norm prod std sum "
@@ -44,6 +45,9 @@ constexpr Family kFamilies[] = {
     {"Products, convolution, attention",
      " addmm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution einsum linear "
      "matmul scaled_dot_product_attention "},
+    {"Quantization", " dequantize dynamic_quantize quantize "},
+    {"Signals, linear algebra",
+     " blackman_window det dft_matrix fft hamming_window hann_window mel_weight_matrix stft "},
     {"Pooling and resampling",
      " adaptive_avg_pool adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool "
      "adaptive_max_pool1d adaptive_max_pool2d avg_pool1d avg_pool2d avg_pool3d interpolate "
@@ -58,7 +62,8 @@ constexpr Family kFamilies[] = {
      "scatter_add "
      "scatter_nd scatter_reduce take_along_dim "},
     {"Creation, random numbers, types",
-     " arange cast causal_mask eye full full_like iota ones ones_like rand randint randn "
+     " arange bernoulli cast causal_mask eye full full_like iota multinomial ones ones_like rand "
+     "randint randn "
      "size_value "
      "to zeros zeros_like "},
 };
