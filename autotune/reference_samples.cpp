@@ -8,6 +8,7 @@
 #include "autotune/gate.h"
 #include "autotune/input_data.h"
 #include "autotune/random_words.h"
+#include "autotune/sort_samples.h"
 #include "ir/expr.h"
 #include "scheduler/inline.h"
 #include "support/checked.h"
@@ -89,9 +90,7 @@ std::vector<Index> chosen_elements(const Index& shape, uint64_t seed) {
   return chosen;
 }
 
-struct Sample {
-  Number ideal, rounded;
-};
+using Sample = SampledElement;
 
 // As many of `elements` as the limit of work allows.
 std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuffer> buffers,
@@ -168,6 +167,22 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
     const ir::Value* output = region.outputs[k];
     const Index shape = const_shape(*output);
     if (*checked_product(shape) == 0) continue;
+    const std::vector<Index> chosen = chosen_elements(shape, job.seed + k);
+    BenchOutput type = job.outputs[k];
+    const auto keep = [&](std::span<const Sample> samples) {
+      std::vector<int64_t> elements;
+      for (const Index& index : chosen) {
+        const std::vector<SymInt> at(index.begin(), index.end());
+        elements.push_back(region.layout(output).offset(at).value());
+      }
+      type.rounded = result.rounded[k];
+      keep_decided(result.samples, static_cast<int>(k), type, job.combined, elements, samples,
+                   result.finite);
+    };
+    if (region.anchor && region.anchor->op->kind == ir::OpKind::sort) {
+      keep(sort_samples(region, output, buffers, chosen, kWork));
+      continue;
+    }
     sched::Inliner inliner(region);
     for (const ir::Node* node : region.nodes)
       if (node->op->kind == ir::OpKind::scan) bind_scan(inliner, node);
@@ -176,17 +191,8 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
       axes.push_back(SymInt::axis("out" + std::to_string(d), shape[d]));
     const Expr element = inliner.value_at(output, axes);
     const ExprProgram program(element, axes);
-    const std::vector<Index> chosen = chosen_elements(shape, job.seed + k);
-    const std::vector<Sample> samples = evaluate(program, buffers, chosen);
-    std::vector<int64_t> elements;
-    for (const Index& index : chosen) {
-      const std::vector<SymInt> at(index.begin(), index.end());
-      elements.push_back(region.layout(output).offset(at).value());
-    }
-    BenchOutput type = job.outputs[k];
-    type.rounded = result.rounded[k] = coarsest_cast(element);
-    keep_decided(result.samples, static_cast<int>(k), type, job.combined, elements, samples,
-                 result.finite);
+    result.rounded[k] = coarsest_cast(element);
+    keep(evaluate(program, buffers, chosen));
   }
   std::ranges::stable_sort(result.samples, [](const auto& a, const auto& b) {
     return std::pair(a.output, a.element) < std::pair(b.output, b.element);

@@ -17,6 +17,7 @@
 #include "scheduler/pad_inputs.h"
 #include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
+#include "scheduler/split_scans.h"
 #include "scheduler/split_sorts.h"
 
 namespace tcc::backends {
@@ -62,6 +63,8 @@ const std::vector<GraphStage>& graph_stages() {
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
          sched::split_contractions(*graph, target, {options.plan, target}, may_use_tf32(options));
        }},
+      {"split-scans", [](auto& graph, const sched::Target& target,
+                         const CompileOptions&) { sched::split_scans(*graph, target); }},
       {"split-sorts", [](auto& graph, const sched::Target& target,
                          const CompileOptions&) { sched::split_sorts(*graph, target); }},
       pass("simplify-primitives",

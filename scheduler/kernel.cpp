@@ -106,6 +106,13 @@ Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t l
   return stmt;
 }
 
+Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int64_t lanes,
+                int64_t stride) {
+  Stmt stmt = reduce_lanes(kind, {std::move(prefix), std::move(total)}, lanes, stride);
+  stmt.kind = Stmt::Kind::scan_lanes;
+  return stmt;
+}
+
 Stmt return_value(Expr value) {
   Stmt stmt = make(Stmt::Kind::return_value);
   stmt.value = std::move(value);

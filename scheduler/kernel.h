@@ -54,6 +54,9 @@ struct Stmt {
                    // the bits from `stride` up to `stride * count` (powers of two); every thread
                    // gets the result. Two names (value, index) for argmax and argmin. All threads
                    // of the workgroup must arrive. Legalised to shuffles and shared memory.
+    scan_lanes,    // the same threads, in the order of their numbers: `names` are (prefix, total),
+                   // total that of each thread. Afterwards prefix combines what the threads before
+                   // had, and total what all had. Legalised as reduce_lanes.
     return_value,  // a hook's result
   };
   Kind kind;
@@ -86,6 +89,8 @@ Stmt branch(Expr condition, Block body, Block otherwise = {});
 Stmt barrier();
 Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes,
                   int64_t stride = 1);
+Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int64_t lanes,
+                int64_t stride = 1);
 // acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are
 // (value, index).
 Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
@@ -152,9 +157,9 @@ void verify(const Kernel& kernel);
 // Removes casts to a 16-bit float right before a store to a buffer of that type, which rounds.
 void drop_stored_rounding(Kernel& kernel);
 
-// Restricts the kernel to what `target` can do: expands reduce_lanes, widens the index type where
-// needed, checks shared memory, workgroup and argument limits. Throws Error(device) naming the
-// limit when it cannot be met.
+// Restricts the kernel to what `target` can do: expands reduce_lanes and scan_lanes, widens the
+// index type where needed, checks shared memory, workgroup and argument limits. Throws
+// Error(device) naming the limit when it cannot be met.
 Kernel legalize(Kernel kernel, const Target& target);
 
 }  // namespace tcc::sched

@@ -63,9 +63,11 @@ class Writer {
         block(stmt.otherwise, depth + 1);
         return;
       case Stmt::Kind::barrier: line(depth) << "barrier\n"; return;
-      case Stmt::Kind::reduce_lanes: {
-        line(depth) << "reduce " << ir::name(stmt.reduce) << " over " << stmt.count
-                    << " threads, stride " << stmt.stride << ":";
+      case Stmt::Kind::reduce_lanes:
+      case Stmt::Kind::scan_lanes: {
+        line(depth) << (stmt.kind == Stmt::Kind::scan_lanes ? "scan " : "reduce ")
+                    << ir::name(stmt.reduce) << " over " << stmt.count << " threads, stride "
+                    << stmt.stride << ":";
         for (const std::string& name : stmt.names) out_ << " " << name;
         out_ << "\n";
         return;
@@ -137,9 +139,10 @@ class Verifier {
         TCC_CHECK(stmt.count > 0 && stmt.count <= 64, kernel_.name, ": a vector of ", stmt.count);
         break;
       case Stmt::Kind::reduce_lanes:
+      case Stmt::Kind::scan_lanes:
         for (const std::string& name : stmt.names) known(name);
         TCC_CHECK(stmt.count * stmt.stride <= kernel_.workgroup, kernel_.name,
-                  ": reduces over more threads than there are");
+                  ": combines over more threads than there are");
         break;
       default: break;
     }

@@ -19,7 +19,7 @@ class LaneReductions {
   Block rewrite(const Block& block) {
     Block result;
     for (const Stmt& stmt : block) {
-      if (stmt.kind == Stmt::Kind::reduce_lanes) {
+      if (stmt.kind == Stmt::Kind::reduce_lanes || stmt.kind == Stmt::Kind::scan_lanes) {
         expand(stmt, result);
         continue;
       }
@@ -35,6 +35,7 @@ class LaneReductions {
 
  private:
   void expand(const Stmt& stmt, Block& out) {
+    const bool scans = stmt.kind == Stmt::Kind::scan_lanes;
     std::vector<DType> dtypes;
     for (const std::string& name : stmt.names) dtypes.push_back(dtype_of(name));
     int64_t done = 1;  // threads combined so far
@@ -42,13 +43,14 @@ class LaneReductions {
     while (done < stmt.count && mask < target_.subgroup_size && target_.subgroup_shuffle &&
            kernel_.workgroup % target_.subgroup_size == 0 && shuffles(dtypes)) {
       kernel_.uses_lanes = true;
-      shuffle_step(stmt, dtypes, mask, out);
+      scans ? shuffle_scan(stmt, dtypes[1], mask, out) : shuffle_step(stmt, dtypes, mask, out);
       done *= 2;
       mask *= 2;
     }
     while (done < stmt.count) {
       int64_t now = std::min(stmt.count / done, kExchange);
-      exchange(stmt, dtypes, mask, now, out);
+      scans ? exchange_scan(stmt, dtypes[1], mask, now, out)
+            : exchange(stmt, dtypes, mask, now, out);
       done *= now;
       mask *= now;
     }
@@ -70,14 +72,55 @@ class LaneReductions {
     for (Stmt& s : combine(stmt.reduce, stmt.names, others)) out.push_back(std::move(s));
   }
 
+  // The other half's total goes before the prefix in the upper half alone.
+  void shuffle_scan(const Stmt& stmt, DType dtype, int64_t mask, Block& out) {
+    const std::string &prefix = stmt.names[0], &total = stmt.names[1];
+    const std::string other = "other" + std::to_string(next_++);
+    out.push_back(declare(other, ir::shuffle_xor(ir::variable(total, dtype), mask)));
+    const Expr value = ir::variable(other, dtype);
+    const SymInt half = mod(floordiv(thread_axis(kernel_.workgroup), mask), 2);
+    out.push_back(branch(ir::index_less(0, half), combine(stmt.reduce, {prefix}, {value})));
+    for (Stmt& s : combine(stmt.reduce, {total}, {value})) out.push_back(std::move(s));
+  }
+
+  // Totals of `count` parts, through shared memory.
+  void exchange_scan(const Stmt& stmt, DType dtype, int64_t mask, int64_t count, Block& out) {
+    const bool turns = take_turns();
+    const std::string &prefix = stmt.names[0], &total = stmt.names[1];
+    const std::string array = shared_array(dtype, turns ? turn_ : 2);
+    const SymInt thread = thread_axis(kernel_.workgroup), part = mod(floordiv(thread, mask), count);
+    out.push_back(set_element(array, thread, ir::variable(total, dtype)));
+    out.push_back(barrier());
+    const std::string before = "before" + std::to_string(next_++);
+    const Expr nothing = identity_value(stmt.reduce, dtype);
+    out.push_back(declare(before, nothing));
+    out.push_back(assign(total, nothing));
+    const SymInt k = SymInt::axis("x" + std::to_string(next_++), count);
+    const std::string value = "part" + std::to_string(next_++);
+    Block step = {declare(value, ir::element(array, dtype, thread + (k - part) * mask)),
+                  branch(ir::index_less(k, part),
+                         combine(stmt.reduce, {before}, {ir::variable(value, dtype)}))};
+    for (Stmt& s : combine(stmt.reduce, {total}, {ir::variable(value, dtype)}))
+      step.push_back(std::move(s));
+    out.push_back(loop(k, std::move(step), true));
+    for (Stmt& s : combine(stmt.reduce, {prefix}, {ir::variable(before, dtype)}))
+      out.push_back(std::move(s));
+    if (!turns) out.push_back(barrier());
+  }
+
+  // Exchanges in a row take turns with two arrays: a thread that writes the next but one has
+  // passed the barrier that all reach after they read. A loop comes back to the same array, a
+  // third one.
+  bool take_turns() {
+    const bool turns = depth_ == 0;
+    if (turns) turn_ = 1 - turn_;
+    return turns;
+  }
+
   void exchange(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, int64_t count,
                 Block& out) {
     SymInt thread = thread_axis(kernel_.workgroup);
-    // Exchanges in a row take turns with two arrays: a thread that writes the next but one has
-    // passed the barrier that all reach after they read. A loop comes back to the same array, a
-    // third one.
-    const bool turns = depth_ == 0;
-    if (turns) turn_ = 1 - turn_;
+    const bool turns = take_turns();
     std::vector<std::string> arrays;
     for (size_t i = 0; i < stmt.names.size(); ++i) {
       arrays.push_back(shared_array(dtypes[i], 3 * i + (turns ? turn_ : 2)));
@@ -109,7 +152,7 @@ class LaneReductions {
   DType dtype_of(const std::string& variable) const {
     DType dtype{};
     bool found = find_declaration(kernel_.body, variable, dtype);
-    TCC_CHECK(found, "reduce_lanes of undeclared ", variable);
+    TCC_CHECK(found, "threads combine the undeclared ", variable);
     return dtype;
   }
 

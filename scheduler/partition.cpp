@@ -146,9 +146,7 @@ class Partitioner {
   }
 
   // Reads several elements of an operand for one of its own.
-  static bool rereads(const Node* node) {
-    return node->op->expensive || node->op->kind == OpKind::scan || node->op_name() == "cat";
-  }
+  static bool rereads(const Node* node) { return node->op->expensive || node->op_name() == "cat"; }
 
   // A pointwise producer would be computed more often than once per element.
   static bool multiplies_work(const std::vector<const Node*>& nodes, const Node* node) {

@@ -118,7 +118,8 @@ void Printer::statement(const Stmt& stmt) {
       line("return " + without_parentheses(value) + ";");
       return;
     }
-    case Stmt::Kind::reduce_lanes: break;
+    case Stmt::Kind::reduce_lanes:
+    case Stmt::Kind::scan_lanes: break;
   }
   throw InternalError("a kernel was printed before it was legalised");
 }
@@ -185,12 +186,11 @@ void Printer::load_vector(const Stmt& stmt) {
     std::string vector = "w" + std::to_string(next_++);
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
-    std::string source = is_far()
-                             ? far_element("Words" + count, stmt.buffer, at, words * 4)
-                             : fill(load, {{"word", type},
-                                           {"words", count},
-                                           {"buffer", buffer_name(stmt.buffer)},
-                                           {"index", at}});
+    std::string source = is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4)
+                                  : fill(load, {{"word", type},
+                                                {"words", count},
+                                                {"buffer", buffer_name(stmt.buffer)},
+                                                {"index", at}});
     line(type + " " + vector + " = " + source + ";");
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> parts = unpack(stored, component(vector, words, w));

@@ -20,7 +20,10 @@ OpDef make_bitwise_left_shift() {
                               return call(Fn::shift_left, {x[0], x[1]});
                             },
                         .on_integers = shift_left});
+  using enum DType;
   op.samples = binary_int_samples(-2, 40);
+  for (const DType dtype : {u8, u16, u32, u64})
+    op.samples.push_back({.inputs = {{dtype, {3, 40}}, {dtype, {40}}}, .int_hi = 70});
   return op;
 }
 

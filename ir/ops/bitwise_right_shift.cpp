@@ -23,7 +23,10 @@ OpDef make_bitwise_right_shift() {
                               return call(Fn::shift_right, {x[0], x[1]});
                             },
                         .on_integers = shift_right});
+  using enum DType;
   op.samples = binary_int_samples(-100, 100);
+  for (const DType dtype : {u8, u16, u32, u64})
+    op.samples.push_back({.inputs = {{dtype, {3, 40}}, {dtype, {40}}}, .int_hi = 70});
   return op;
 }
 

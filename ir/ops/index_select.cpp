@@ -59,7 +59,8 @@ OpDef make_index_select() {
   op.samples = {{.inputs = {{f32, {8, 5}}, {i64, {3}}}, .attrs = {{"dim", 0}}},
                 {.inputs = {{f32, {4, 8, 3}}, {i32, {11}}}, .attrs = {{"dim", 1}}, .int_lo = -8},
                 {.inputs = {{i64, {8}}, {i64, Shape{}}}, .attrs = {{"dim", 0}}},
-                {.inputs = {{f16, {8, 2}}, {i64, {0}}}, .attrs = {{"dim", 0}}}};
+                {.inputs = {{f16, {8, 2}}, {i64, {0}}}, .attrs = {{"dim", 0}}},
+                {.inputs = {{boolean, {2, 8}}, {i64, {3}}}, .attrs = {{"dim", 1}}, .int_lo = -8}};
   return op;
 }
 

@@ -1,119 +1,117 @@
-// Scans (cumsum): one thread walks one line. Simple on purpose: right and deterministic; a parallel
-// scan comes with the sort templates.
+// Scans (cumsum): a group of threads per line, which walks it tile by tile; across memory, threads
+// take neighbouring lines. split_scans (scheduler/split_scans.h) cuts few long lines into parts.
 #include <algorithm>
 #include <cmath>
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
+#include "scheduler/templates/scan_lowering.h"
+#include "scheduler/templates/scan_plan.h"
 #include "support/checked.h"
-#include "support/error.h"
 
 namespace tcc::sched {
 namespace {
 
-// Elements summed on their own before they join the total: long lines of one running sum would lose
-// digits.
-constexpr int64_t kBlock = 64;
-
 class Scan : public Template {
  public:
   std::string_view name() const override { return "scan"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
 
   bool accepts(const Region& region, const Target&) const override {
-    return region.anchor && region.anchor->op->kind == ir::OpKind::scan &&
-           region.outputs.size() == 1 && region.outputs[0] == region.anchor->outputs[0];
+    return plan_scan(region).has_value();
   }
 
-  ConfigSpace space(const Region&, const Target& target) const override {
+  ConfigSpace space(const Region& region, const Target& target) const override {
+    const ScanPlan plan = *plan_scan(region);
     ConfigSpace space;
-    space.parameters = {{"threads", {32, 64, 128, 256}, "threads of a workgroup"}};
+    space.parameters = {
+        {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a line"},
+        {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "lines of a workgroup"},
+        {"items", {1, 2, 4, 8, 16}, "neighbouring elements of a thread"},
+    };
     space.constraints = {
-        {"a workgroup of this device has fewer threads",
-         [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }}};
+        {"a workgroup has 32 to 1024 threads, and no more than the device allows",
+         [max = std::min<int64_t>(target.max_workgroup_size, 1024)](const Config& c) {
+           const int64_t threads = c["row_threads"] * c["rows"];
+           return threads >= 32 && threads <= max;
+         }},
+        {"no more threads than items in a line",
+         [length = plan.length](const Config& c) {
+           return c["row_threads"] <= power_of_two_at_least(ceil_div(length, c["items"]));
+         }},
+        {"shared memory", [bytes = target.static_shared_bytes()](const Config& c) {
+           return c["row_threads"] * c["rows"] * 8 <= bytes;
+         }}};
     return space;
   }
 
-  Config default_config(const Region&, const Target&) const override { return {{"threads", 32}}; }
+  // Vectors of 16 bytes where they divide the line, and as many threads as it has, or more lines.
+  Config default_config(const Region& region, const Target& target) const override {
+    const ScanPlan plan = *plan_scan(region);
+    const int64_t length = std::max<int64_t>(plan.length, 1);
+    const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 32 : 256);
+    if (!plan.along_memory) {
+      // One thread walks a line, unless lines are few.
+      int64_t row_threads = 1, rows = target.is_cpu ? 32 : 64;
+      const int64_t wanted = int64_t{target.compute_units} * 64;
+      while (!target.is_cpu && rows > 8 && plan.lines * row_threads < wanted &&
+             row_threads * 2 * 8 <= length) {
+        row_threads *= 2;
+        if (rows * row_threads > most) rows /= 2;
+      }
+      const int64_t items =
+          std::min<int64_t>(8, power_of_two_at_least(ceil_div(length, row_threads)));
+      while (rows * row_threads < 32) rows *= 2;
+      return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
+    }
+    int64_t items = target.is_cpu ? 8 : 16 / size_bytes(plan.node->inputs[0]->dtype());
+    items = std::clamp<int64_t>(items, 4, 16);
+    while (items > 1 && length < 4 * items) items /= 2;
+    // Longer lines give each thread more, in whole vectors.
+    if (items < 8 && length >= 2048) items = 8;
+    while (items > 4 && length % items != 0 && length % (items / 2) == 0) items /= 2;
+    const int64_t row_threads = std::min(most, power_of_two_at_least(ceil_div(length, items)));
+    int64_t rows = 1;
+    while (rows * row_threads < (target.is_cpu ? 32 : 128)) rows *= 2;
+    return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
+  }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
-    std::vector<int64_t> shape = const_shape(*region.outputs[0]);
-    if (shape.empty()) shape = {1};
-    int64_t dim = region.anchor->attr<int64_t>("dim");
-    if (dim < 0) dim += static_cast<int64_t>(shape.size());
-    const auto count = static_cast<double>(numel(region.outputs[0]));
-    const auto length = static_cast<double>(std::max<int64_t>(1, shape[static_cast<size_t>(dim)]));
-    const std::vector<int64_t>& strides = region.layout(region.outputs[0]).strides;
-    const bool along_memory = strides.empty() || strides[static_cast<size_t>(dim)] == 1;
+    const ScanPlan plan = *plan_scan(region);
+    const auto length = static_cast<double>(std::max<int64_t>(1, plan.length));
     const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    const double stored = size_bytes(plan.node->outputs[0]->dtype());
     return [=](const Config& c) {
+      const auto row_threads = static_cast<double>(c["row_threads"]),
+                 rows = static_cast<double>(c["rows"]), items = static_cast<double>(c["items"]);
       LaunchCost cost;
-      cost.threads = static_cast<double>(c["threads"]);
-      cost.workgroups = std::max(1.0, std::ceil(count / length / cost.threads));
-      cost.arithmetic = arithmetic + 8 * count;
-      cost.accesses = 2 * count;
-      cost.bank_cycles =
-          along_memory ? 2 * count * 31 / 32 : 0;  // each thread has a line of its own
-      cost.elements = 2 * count;
+      cost.threads = row_threads * rows;
+      cost.workgroups = std::max(1.0, std::ceil(static_cast<double>(plan.lines) / rows));
+      const double tiles = std::ceil(length / (row_threads * items));
+      const double vectors = cost.workgroups * cost.threads * tiles;  // of one thread, in all
+      const double covered = vectors * items;
+      const bool whole = plan.length % c["items"] == 0;
+      const double combined = row_threads > 1 ? 4 * std::log2(row_threads) + 8 : 0;
+      cost.arithmetic = arithmetic + covered * (whole ? 3 : 8) + vectors * (12 + combined);
+      const double accesses = whole && plan.along_memory ? std::ceil(items * stored / 16) : items;
+      cost.accesses = vectors * (2 * accesses + (row_threads > 32 ? row_threads / 32 : 0));
+      // Items of one thread are apart from those of its neighbours.
+      cost.bank_cycles = plan.along_memory ? 2 * covered / 32 * (whole ? 1 : items - 1)
+                                           : (rows < 32 ? 2 * covered / 32 * (32 / rows - 1) : 0);
+      cost.elements = 2 * covered;
       cost.memory_bytes = cost.cache_bytes = bytes;
-      cost.bytes_in_flight = 4;
-      cost.round_trips = length;
+      cost.registers = 24 + 2 * items;
+      cost.shared_bytes = row_threads > 1 ? cost.threads * 8 : 0;
+      cost.bytes_in_flight = items * stored;
+      cost.round_trips = tiles;
+      cost.barriers = row_threads > 1 ? tiles * (row_threads > 32 ? 2 : 0) : 0;
       cost.parallelism = 1;
       return predicted_seconds(cost, target);
     };
   }
 
   Kernel lower(const Region& region, const Config& config, const Target&) const override {
-    const ir::Node* node = region.anchor;
-    Kernel kernel = start_kernel(region);
-    Inliner inliner(region);
-    std::vector<int64_t> shape = const_shape(*node->outputs[0]);
-    const bool is_scalar = shape.empty();
-    if (is_scalar) shape = {1};
-    std::vector<int64_t> lines_shape = shape;
-    int64_t dim = node->attr<int64_t>("dim");
-    if (dim < 0) dim += static_cast<int64_t>(shape.size());
-    auto along = static_cast<size_t>(dim);
-    int64_t length = shape[along];
-    lines_shape.erase(lines_shape.begin() + dim);
-    int64_t lines = 1;
-    for (int64_t extent : lines_shape) lines *= extent;
-
-    int64_t threads = config["threads"];
-    kernel.workgroup = static_cast<int>(threads);
-    kernel.grid = std::max<int64_t>(1, ceil_div(lines, threads));
-    SymInt number = block_axis(kernel.grid) * threads + thread_axis(threads);
-    SymInt line = SymInt::axis("line", lines);
-    SymInt outer = SymInt::axis("o", ceil_div(length, kBlock)), inner = SymInt::axis("i", kBlock);
-    SymInt at = outer * kBlock + inner;
-
-    ir::ReduceKind kind = *node->op->reduction;
-    DType dtype = compute_dtype(node->outputs[0]->dtype());
-    auto index_at = [&](const SymInt& position) {
-      if (is_scalar) return std::vector<SymInt>();
-      std::vector<SymInt> index = delinearize_ints(line, lines_shape);
-      index.insert(index.begin() + dim, position);
-      return index;
-    };
-    const bool exclusive = node->attr<bool>("exclusive"), reverse = node->attr<bool>("reverse");
-    SymInt step_of = ir::min(at, length - 1);
-    SymInt safe = reverse ? length - 1 - step_of : step_of;
-    Expr element = ir::cast(inliner.value_at(node->inputs[0], index_at(safe)), dtype);
-    Expr total = ir::variable("total", dtype), part = ir::variable("part", dtype);
-    Block step = combine(kind, {"part"}, {element});
-    step.insert(exclusive ? step.begin() : step.end(),
-                store(region.slot_of_output(region.outputs[0]),
-                      region.layout(region.outputs[0]).offset(index_at(safe)),
-                      combine_values(kind, total, part)));
-    if (length % kBlock != 0) step = {branch(ir::index_less(at, length), std::move(step))};
-    Block block = {declare("part", identity_value(kind, dtype)), loop(inner, std::move(step)),
-                   assign("total", combine_values(kind, total, part))};
-    Block body;
-    if (!line.is_const()) body.push_back(let_index(line, number));
-    body.push_back(declare("total", identity_value(kind, dtype)));
-    body.push_back(loop(outer, std::move(block)));
-    kernel.body = {branch(ir::index_less(number, lines), std::move(body))};
-    return kernel;
+    return lower_scan(region, *plan_scan(region), config);
   }
 };
 

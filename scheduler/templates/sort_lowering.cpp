@@ -84,7 +84,7 @@ class Lowering {
 
   // A place in [0, extent) that was computed.
   SymInt place(const Expr& value, int64_t extent) {
-    return SymInt::indirect(inliner_.new_name("at"), value, {0, extent - 1});
+    return SymInt::indirect(inliner_.new_name("spot"), value, {0, extent - 1});
   }
 
   // Whether b, which stands behind a, must come before it.

@@ -421,7 +421,20 @@ class Generator {
     if (!x || x->value->dtype() == DType::boolean) return;
     const int64_t dim = dim_of(x->value);
     const int64_t length = dims_of(x->value)[static_cast<size_t>(dim)];
-    add("cumsum", {x->value}, {{"dim", dim}}, x->bound * static_cast<double>(length), false);
+    if (random_.chance(40)) return sort(*x, dim, length);
+    add("cumsum", {x->value},
+        {{"dim", dim}, {"exclusive", random_.chance(20)}, {"reverse", random_.chance(20)}},
+        x->bound * static_cast<double>(length), false);
+  }
+
+  // Where elements were depends on rounding, unless they are exact; their values do not.
+  void sort(const Item& x, int64_t dim, int64_t length) {
+    const bool some = length > 0 && random_.chance(50);
+    const auto sorted =
+        some ? builder_.ops("topk", {x.value}, {{"dim", dim}, {"k", 1 + random_.below(length)}})
+             : builder_.ops("sort", {x.value}, {{"dim", dim}, {"descending", random_.chance(50)}});
+    add(sorted[0], x.bound, x.exact);
+    if (x.exact) add(sorted[1], 0, true);
   }
 
   // x plus noise: its rows surely vary.

@@ -1,0 +1,95 @@
+#include "scheduler/split_scans.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/builder.h"
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+// Elements that a part has at least: a workgroup's few tiles.
+constexpr int64_t kShortestPart = 4096;
+// Parts that divide the line are looked for up to so many times as many as are wanted.
+constexpr int64_t kSpread = 4;
+
+size_t dim_of(const ir::Node& node) {
+  const int64_t dim = node.attr<int64_t>("dim");
+  return static_cast<size_t>(dim < 0 ? dim + node.inputs[0]->rank() : dim);
+}
+
+// How many parts to cut a scan's lines into; 1 for none.
+int64_t parts_of(const ir::Node& node, const Target& target) {
+  if (node.op->kind != ir::OpKind::scan || target.is_cpu || node.inputs[0]->rank() == 0) return 1;
+  const std::vector<int64_t> shape = const_shape(*node.inputs[0]);
+  int64_t lines = 1;
+  for (const int64_t d : shape) lines *= d;
+  const int64_t length = shape[dim_of(node)];
+  if (lines == 0 || length < 2 * kShortestPart) return 1;
+  lines /= length;
+  if (lines * 2 > target.compute_units) return 1;
+  const int64_t wanted =
+      std::min(2 * int64_t{target.compute_units} / lines, length / kShortestPart);
+  if (wanted < 2) return 1;
+  for (int64_t parts = wanted; parts <= kSpread * wanted; ++parts)
+    if (length % parts == 0) return parts;
+  return wanted;
+}
+
+ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t parts) {
+  const size_t dim = dim_of(node);
+  const auto along = static_cast<int64_t>(dim);
+  const bool sums = *node.op->reduction == ir::ReduceKind::sum;
+  const ir::Type& out = node.outputs[0]->type;
+  ir::Value* x = b.cast(node.inputs[0], compute_dtype(out.dtype));  // parts keep their digits
+  const int64_t length = x->shape()[dim].value(), part = ceil_div(length, parts);
+  const bool padded = part * parts != length, reverse = node.attr<bool>("reverse");
+  if (padded) {  // by what changes nothing; behind the end, or before the beginning
+    std::vector<int64_t> pads(2 * static_cast<size_t>(x->rank()), 0);
+    const size_t last = 2 * (static_cast<size_t>(x->rank()) - 1 - dim);  // the last dim comes first
+    pads[last + (reverse ? 0 : 1)] = part * parts - length;
+    x = b.op("pad", {x}, {{"pad", ir::ints(pads)}, {"value", sums ? 0.0 : 1.0}});
+  }
+  ir::Shape shape = x->shape();
+  shape[dim] = part;
+  shape.insert(shape.begin() + along, parts);
+  x = b.reshape(x, shape);
+  ir::Value* totals = b.reduce(sums ? "sum" : "prod", x, {along + 1}, true);
+  ir::Value* before =
+      b.op(node.op->name, {totals}, {{"dim", along}, {"exclusive", true}, {"reverse", reverse}});
+  ir::Attrs attrs = node.attrs;
+  attrs["dim"] = along + 1;
+  ir::Value* scanned = b.op(node.op->name, {x}, attrs);
+  ir::Value* joined = sums ? b.add(scanned, before) : b.mul(scanned, before);
+  ir::Shape whole = out.shape;
+  whole[dim] = part * parts;
+  joined = b.reshape(b.cast(joined, out.dtype), whole);
+  if (!padded) return joined;
+  const int64_t first = reverse ? part * parts - length : 0;
+  return b.slice(joined, along, first, first + length);
+}
+
+}  // namespace
+
+void split_scans(ir::Graph& graph, const Target& target) {
+  // New nodes go where the old one stood; it keeps its place until dead code is removed.
+  std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
+  graph.nodes().clear();
+  std::map<const ir::Value*, ir::Value*> replaced;
+  for (auto& node : old) {
+    for (ir::Value*& input : node->inputs)
+      if (const auto found = replaced.find(input); found != replaced.end()) input = found->second;
+    if (const int64_t parts = parts_of(*node, target); parts > 1) {
+      ir::Builder b(graph);
+      b.set_location(node->location);
+      replaced[node->outputs[0]] = split(b, *node, parts);
+    }
+    graph.nodes().push_back(std::move(node));
+  }
+  for (ir::Value*& output : graph.outputs)
+    if (const auto found = replaced.find(output); found != replaced.end()) output = found->second;
+  graph.remove_dead();
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,191 @@
+// A group of threads walks a line tile by tile. Of a tile, every thread scans its neighbouring
+// items in registers, the threads' totals are scanned across the group, and what is left of the
+// tiles before, the carry, joins.
+#include "scheduler/templates/scan_lowering.h"
+
+#include <algorithm>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+// Tiles of which one running sum is kept.
+constexpr int64_t kFewTiles = 16;
+
+// How many of `tiles` to walk as a part: about the square root, so that hardly any is too many.
+int64_t tiles_of_part(int64_t tiles) {
+  if (tiles <= kFewTiles) return tiles;
+  int64_t root = 1;
+  while (root * root < tiles) ++root;
+  int64_t best = root;
+  const auto covered = [&](int64_t part) { return ceil_div(tiles, part) * part; };
+  for (int64_t part = root; part <= 2 * root; ++part)
+    if (covered(part) < covered(best)) best = part;
+  return best;
+}
+
+class Lowering {
+ public:
+  Lowering(const Region& region, const ScanPlan& plan, const Config& config)
+      : region_(region),
+        plan_(plan),
+        inliner_(region),
+        kind_(*plan.node->op->reduction),
+        row_threads_(config["row_threads"]),
+        rows_(config["rows"]),
+        items_(config["items"]),
+        tile_(row_threads_ * items_),
+        item_(SymInt::axis("item", items_)) {}
+
+  Kernel run() {
+    Kernel kernel = start_kernel(region_);
+    kernel.workgroup = static_cast<int>(row_threads_ * rows_);
+    kernel.grid = std::max<int64_t>(1, ceil_div(plan_.lines, rows_));
+    if (plan_.lines == 0 || plan_.length == 0) return kernel;
+    const SymInt thread = thread_axis(kernel.workgroup);
+    // Threads of neighbouring places in memory are neighbours.
+    const SymInt of_line = plan_.along_memory ? floordiv(thread, row_threads_) : mod(thread, rows_);
+    const SymInt of_lane = plan_.along_memory ? mod(thread, row_threads_) : floordiv(thread, rows_);
+    raw_line_ = block_axis(kernel.grid) * rows_ + of_line;
+    line_ = SymInt::axis("line", plan_.lines);
+    const SymInt lane = SymInt::axis("lane", row_threads_);
+    if (!lane.is_const()) kernel.body.push_back(let_index(lane, of_lane));
+    // Threads past the last line repeat it, since all must arrive at barriers, and write nothing.
+    if (!line_.is_const())
+      kernel.body.push_back(let_index(line_, ir::min(raw_line_, plan_.lines - 1)));
+    kernel.body.push_back(declare("carry", nothing()));
+    // Many tiles are walked in parts, whose totals join the carry as a whole: one running sum of
+    // many terms would lose digits.
+    const int64_t tiles = ceil_div(plan_.length, tile_), inner = tiles_of_part(tiles),
+                  outer = ceil_div(tiles, inner);
+    in_parts_ = outer > 1;
+    const SymInt part = SymInt::axis("part_of", outer), in_part = SymInt::axis("tile", inner);
+    const SymInt tile = part * inner + in_part;
+    // Only where tiles cover the line exactly is every thread's first element in it.
+    const int64_t covered = outer * inner * tile_;
+    first_ = SymInt::axis("first", covered);
+    Block body;
+    if (!first_.is_const()) body.push_back(let_index(first_, tile * tile_ + lane * items_));
+    append(body, of_tile());
+    Stmt walk = loop(in_part, std::move(body));
+    if (!in_parts_) {
+      kernel.body.push_back(std::move(walk));
+      return kernel;
+    }
+    kernel.body.push_back(loop(part, {declare("part", nothing()), std::move(walk),
+                                      assign("carry", join(variable("carry"), variable("part")))}));
+    return kernel;
+  }
+
+ private:
+  Expr nothing() const { return identity_value(kind_, plan_.dtype); }
+  Expr variable(const char* name) const { return ir::variable(name, plan_.dtype); }
+  Expr join(const Expr& a, const Expr& b) const { return combine_values(kind_, a, b); }
+  Expr scanned(const SymInt& item) const { return ir::element("scanned", plan_.dtype, item); }
+
+  // The place in the line of the thread's element that is `item`-th in memory.
+  SymInt position(const SymInt& item) const {
+    return plan_.reverse ? plan_.length - items_ - first_ + item : first_ + item;
+  }
+  // Vectors are in the line or not, as a whole.
+  bool whole() const { return plan_.length % items_ == 0; }
+  Expr has_vector() const { return ir::index_less(first_, plan_.length); }
+  SymInt in_line(const SymInt& position) const {
+    return ir::max(ir::min(position, plan_.length - 1), 0);
+  }
+  Expr is_in_line(const SymInt& position) const { return ir::in_range(position, 0, plan_.length); }
+
+  Block of_tile() {
+    Block block = {array("scanned", plan_.dtype, items_)};
+    append(block, load_items());
+    // In the order of the scan; what stands at an item afterwards includes it, or does not.
+    const SymInt step = SymInt::axis("step", items_),
+                 item = plan_.reverse ? items_ - 1 - step : step;
+    Block scan = {declare("own", scanned(item))};
+    if (plan_.exclusive) scan.push_back(set_element("scanned", item, variable("total")));
+    scan.push_back(assign("total", join(variable("total"), variable("own"))));
+    if (!plan_.exclusive) scan.push_back(set_element("scanned", item, variable("total")));
+    append(block, {declare("prefix", nothing()), declare("total", nothing()),
+                   loop(step, std::move(scan), true)});
+    if (row_threads_ > 1)
+      block.push_back(
+          scan_lanes(kind_, "prefix", "total", row_threads_, plan_.along_memory ? 1 : rows_));
+    const char* running = in_parts_ ? "part" : "carry";
+    block.push_back(assign("prefix", join(variable(running), variable("prefix"))));
+    if (in_parts_) block.push_back(assign("prefix", join(variable("carry"), variable("prefix"))));
+    append(block, store_items());
+    block.push_back(assign(running, join(variable(running), variable("total"))));
+    return block;
+  }
+
+  Expr operand_at(const SymInt& at) {
+    return ir::cast(inliner_.value_at(plan_.node->inputs[0], plan_.index_of(line_, at)),
+                    plan_.dtype);
+  }
+
+  Block load_items() {
+    const Block none = {loop(item_, {set_element("scanned", item_, nothing())}, true)};
+    if (!whole()) {
+      const SymInt at = position(item_);
+      return {loop(item_,
+                   {set_element("scanned", item_,
+                                ir::select(is_in_line(at), operand_at(in_line(at)), nothing()))},
+                   true)};
+    }
+    Block loads = vectorize_values({operand_at(position(item_))}, item_, inliner_,
+                                   [&](const std::vector<Expr>& values) -> Block {
+                                     return {set_element("scanned", item_, values[0])};
+                                   });
+    if (ir::is_true(has_vector())) return loads;
+    return {branch(has_vector(), std::move(loads), none)};
+  }
+
+  std::vector<Sink> sinks(const SymInt& at) {
+    const std::vector<SymInt> index = plan_.index_of(line_, at);
+    bind_scan(inliner_, plan_, index, join(variable("prefix"), scanned(item_)));
+    std::vector<Sink> sinks;
+    for (const auto& output : plan_.outputs) {
+      Sink sink;
+      sink.buffer = region_.slot_of_output(output.value);
+      sink.offset = region_.layout(output.value).offset(output.stored.output_index(index));
+      sink.value = inliner_.value_at(output.stored.base, index);
+      sinks.push_back(sink);
+    }
+    return sinks;
+  }
+
+  Block store_items() {
+    std::vector<Expr> conditions = {ir::index_less(raw_line_, plan_.lines)};
+    Block stores;
+    if (whole()) {
+      conditions.push_back(has_vector());
+      stores = vectorize(sinks(position(item_)), item_, inliner_);
+    } else {
+      const SymInt at = position(item_);
+      Block one = vectorize(sinks(in_line(at)), 0, inliner_);
+      stores = {loop(item_, {branch(is_in_line(at), std::move(one))}, true)};
+    }
+    const Expr inside = ir::all_of(conditions);
+    if (inside) stores = {branch(inside, std::move(stores))};
+    return stores;
+  }
+
+  const Region& region_;
+  const ScanPlan& plan_;
+  Inliner inliner_;
+  ir::ReduceKind kind_;
+  int64_t row_threads_, rows_, items_, tile_;
+  bool in_parts_ = false;
+  SymInt item_, line_, raw_line_, first_;  // first_: the thread's first element of the tile
+};
+
+}  // namespace
+
+Kernel lower_scan(const Region& region, const ScanPlan& plan, const Config& config) {
+  return Lowering(region, plan, config).run();
+}
+
+}  // namespace tcc::sched

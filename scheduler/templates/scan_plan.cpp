@@ -1,0 +1,78 @@
+#include "scheduler/templates/scan_plan.h"
+
+#include <exception>
+
+#include "scheduler/templates/common.h"
+
+namespace tcc::sched {
+namespace {
+
+// An output asks for an element of the scan that is not its own.
+struct OtherElement : std::exception {};
+
+}  // namespace
+
+std::vector<SymInt> ScanPlan::index_of(const SymInt& line, const SymInt& position) const {
+  if (node->outputs[0]->rank() == 0) return {};
+  std::vector<SymInt> index = delinearize_ints(line, line_shape);
+  index.insert(index.begin() + static_cast<std::ptrdiff_t>(dim), position);
+  return index;
+}
+
+void bind_scan(Inliner& inliner, const ScanPlan& plan, const std::vector<SymInt>& index,
+               const Expr& value) {
+  inliner.bind(plan.node->outputs[0], [=](std::span<const SymInt> asked) -> Expr {
+    for (size_t d = 0; d < asked.size(); ++d)
+      if (!(asked[d] == index[d])) throw OtherElement();
+    return value;
+  });
+}
+
+std::optional<ScanPlan> plan_scan(const Region& region) {
+  if (!region.anchor || region.anchor->op->kind != ir::OpKind::scan) return std::nullopt;
+  for (const ir::Node* node : region.nodes)
+    if (node != region.anchor && node->op->kind != ir::OpKind::pointwise &&
+        node->op->kind != ir::OpKind::view)
+      return std::nullopt;
+  ScanPlan plan;
+  plan.node = region.anchor;
+  const ir::Value* result = plan.node->outputs[0];
+  plan.shape = const_shape(*result);
+  if (plan.shape.empty()) plan.shape = {1};
+  int64_t dim = plan.node->attr<int64_t>("dim");
+  if (dim < 0) dim += static_cast<int64_t>(plan.shape.size());
+  plan.dim = static_cast<size_t>(dim);
+  plan.length = plan.shape[plan.dim];
+  plan.line_shape = plan.shape;
+  plan.line_shape.erase(plan.line_shape.begin() + dim);
+  for (const int64_t d : plan.line_shape) plan.lines *= d;
+  plan.exclusive = plan.node->attr<bool>("exclusive");
+  plan.reverse = plan.node->attr<bool>("reverse");
+  plan.dtype = compute_dtype(result->dtype());
+  for (const ir::Value* value : region.outputs) {
+    ScanPlan::Output output{value, peel_views(region, value, result)};
+    if (const_shape(*output.stored.base) != const_shape(*result)) return std::nullopt;
+    plan.outputs.push_back(output);
+  }
+  if (plan.outputs.empty()) return std::nullopt;
+  if (plan.lines == 0 || plan.length == 0) return plan;  // there are no elements to ask for
+  const SymInt line = SymInt::axis("line", plan.lines),
+               position = SymInt::axis("position", plan.length);
+  const std::vector<SymInt> index = plan.index_of(line, position);
+  Inliner inliner(region);
+  bind_scan(inliner, plan, index, ir::variable("scanned", plan.dtype));
+  try {
+    for (const auto& output : plan.outputs) inliner.value_at(output.stored.base, index);
+  } catch (const OtherElement&) { return std::nullopt; }
+  // Where the first output or the operand has neighbours.
+  const auto neighbours = [&](const SymInt& offset) {
+    return plan.length > 1 && coefficient(offset, position) == 1;
+  };
+  const auto& first = plan.outputs[0];
+  plan.along_memory =
+      plan.lines == 1 ||
+      neighbours(region.layout(first.value).offset(first.stored.output_index(index)));
+  return plan;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,38 @@
+// What the scan template needs to know of its region.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/inline.h"
+
+namespace tcc::sched {
+
+struct ScanPlan {
+  const ir::Node* node = nullptr;
+  std::vector<int64_t> shape;       // of the scan's result; {1} for one without dims
+  std::vector<int64_t> line_shape;  // without the dim along which it goes
+  size_t dim = 0;
+  int64_t lines = 1, length = 0;
+  bool along_memory = false;  // neighbours in a line are neighbours in memory
+  bool exclusive = false, reverse = false;
+  DType dtype{};  // that it is computed in
+  struct Output {
+    const ir::Value* value;
+    StoredThrough stored;
+  };
+  std::vector<Output> outputs;
+
+  // The index of a position of a line, into the scan's operand and result.
+  std::vector<SymInt> index_of(const SymInt& line, const SymInt& position) const;
+};
+
+// Nothing unless the region is one scan, what makes its operand, and what is made of each of its
+// elements alone.
+std::optional<ScanPlan> plan_scan(const Region& region);
+
+// Lets `inliner` read the scan's result, whose element at `index` is `value`.
+void bind_scan(Inliner& inliner, const ScanPlan& plan, const std::vector<SymInt>& index,
+               const Expr& value);
+
+}  // namespace tcc::sched

@@ -1,0 +1,107 @@
+// Sorting at the borders of threads, workgroups and runs, with ties and NaN, and with every kind of
+// config.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ir/builder.h"
+#include "scheduler/tuning.h"
+#include "tests/run_graph.h"
+
+namespace tcc::test {
+namespace {
+
+// sort and topk of x [rows, n] (or [n, rows], along its first dim).
+ir::Graph sorting_graph(DType dtype, int64_t rows, int64_t n, int64_t k, bool descending,
+                        bool inner = true) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", {dtype, inner ? ir::Shape{rows, n} : ir::Shape{n, rows}});
+  ir::Builder b(graph);
+  const int64_t dim = inner ? 1 : 0;
+  graph.outputs = b.ops("sort", {x}, {{"dim", dim}, {"descending", descending}});
+  for (ir::Value* value : b.ops("topk", {x}, {{"dim", dim}, {"k", k}, {"largest", descending}}))
+    graph.outputs.push_back(value);
+  for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
+  return graph;
+}
+
+// Numbers of which many are equal, NaN, infinities and both zeros among them.
+std::vector<Tensor> tied_inputs(const ir::Graph& graph, uint64_t seed) {
+  std::vector<Tensor> inputs =
+      draw_inputs(graph, {.lo = -40, .hi = 40, .int_hi = 50, .seed = seed});
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double specials[] = {std::nan(""), infinity, -infinity, 0.0, -0.0};
+  Tensor& x = inputs[0];
+  for (int64_t i = 0; is_float(x.dtype()) && i < x.numel(); ++i) {
+    const double value = std::nearbyint(x.get(i));
+    x.set(i, static_cast<int64_t>(value) % 9 == 4 ? specials[i % 5] : value);
+  }
+  return inputs;
+}
+
+class Sorting : public ::testing::TestWithParam<std::string> {
+ protected:
+  void check(const ir::Graph& graph, const backends::CompileOptions& options = {}) const {
+    const std::string text = ir::to_string(graph.inputs[0]->type);
+    EXPECT_EQ(difference(graph, GetParam(), tied_inputs(graph, 7), options), "") << text;
+  }
+};
+
+TEST_P(Sorting, HoldsAtTheBordersOfTiles) {
+  for (const int64_t n : {1, 2, 31, 32, 33, 127, 128, 129, 575, 576, 577, 1000})
+    check(sorting_graph(DType::f32, 5, n, std::min<int64_t>(n, 33), n % 2 == 0));
+}
+
+TEST_P(Sorting, HoldsWhereRowsAreSplit) {
+  for (const int64_t n : {2303, 2304, 2305, 4097, 4608, 4609, 70000})
+    check(sorting_graph(DType::f32, n < 10000 ? 3 : 1, n, 50, n % 2 == 0));
+}
+
+TEST_P(Sorting, SortsAnyTypeAndDim) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f64, DType::i64, DType::u8})
+    check(sorting_graph(dtype, 3, 5000, 40, dtype == DType::f16, dtype != DType::i64));
+}
+
+// More than a workgroup sorts is kept: runs are merged, but no further than that.
+TEST_P(Sorting, KeepsManyOfLongRows) {
+  for (const int64_t k : {600, 2304, 2500, 6999, 7000})
+    check(sorting_graph(DType::f32, 2, 7000, k, true));
+}
+
+TEST_P(Sorting, DoesNotDependOnTheConfig) {
+  for (const int64_t n : {37, 900, 3000})
+    for (const int64_t items : {1, 2, 4, 7, 15})
+      for (const int64_t threads : {32, 64, 256}) {
+        const sched::FixedConfig config({{"threads", threads}, {"items", items}});
+        backends::CompileOptions options;
+        options.configs = &config;
+        check(sorting_graph(DType::f32, 3, n, 20, items % 2 == 0), options);
+      }
+}
+
+// What makes the keys is part of the kernel that sorts; its result is rounded as if it was stored.
+TEST_P(Sorting, SortsWhatIsComputed) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", {DType::bf16, {4, 600}});
+  ir::Builder b(graph);
+  graph.outputs = b.ops("topk", {b.mul(x, b.scalar(DType::bf16, 0.3))}, {{"k", int64_t{9}}});
+  for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
+  const auto inputs = draw_inputs(graph, {.seed = 3});
+  const auto outputs = run_on_device(graph, GetParam(), inputs, {});
+  for (int64_t row = 0; row < 4; ++row)
+    for (int64_t k = 0; k + 1 < 9; ++k) {
+      const int64_t at = row * 9 + k;
+      EXPECT_GE(outputs[0].get(at), outputs[0].get(at + 1));
+      if (outputs[0].get(at) == outputs[0].get(at + 1)) {
+        EXPECT_LT(outputs[1].get_int(at), outputs[1].get_int(at + 1));
+      }
+    }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Sorting);
+INSTANTIATE_TEST_SUITE_P(Devices, Sorting, ::testing::ValuesIn(devices_present(Devices::software)),
+                         [](const auto& device) { return test_name(device.param); });
+
+}  // namespace
+}  // namespace tcc::test
