@@ -1,9 +1,14 @@
-// Where interpolate reads: exact index arithmetic, in rationals rather than in floating point.
+// Where resampling reads: positions as exact fractions of integers rather than in floating point,
+// so that no rounding decides which element is the nearest.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "ir/builder.h"
 #include "ir/op.h"
 
 namespace tcc::ir::ops {
@@ -14,27 +19,55 @@ struct Ratio {
 };
 
 Ratio lowest_terms(const SymInt& p, const SymInt& q);
-// The ratio with the smallest denominator that `value` (> 0, finite) is within rounding; of powers
-// of two otherwise.
+// The ratio with the smallest denominator that `value` (finite) is within rounding - that of f32
+// where it is a value of f32, so that 0.6f means 3/5; of powers of two otherwise.
 Ratio to_ratio(double value);
 
-// How one spatial dim is resampled: the input's extent, the output's, and input positions per
-// output position.
-struct Resampled {
+// One dim that is resampled; `scale` is output positions per input position, which the extents only
+// give when nothing else is said.
+struct ResampledDim {
   SymInt in, out;
-  Ratio step;
-};
+  Ratio scale;
+  bool scale_given = false;
+  double roi_start = 0, roi_end = 1;  // of tf_crop_and_resize, in units of in - 1
 
-// The two neighbours of output position o and the weight, p / q, of the second one.
-struct Neighbours {
-  SymInt first, second;
-  Ratio weight;
+  bool changes() const;
 };
+// Dim `d` of a node with the attributes `size`, `scale` and `roi`: lists with an entry per dim, of
+// which the last two may be empty. `roi` holds all starts, then all ends.
+ResampledDim resampled_dim(const Node& node, size_t d);
 
-// PyTorch's mode "nearest": floor(o * step); with `exact`, that of pixel centers, "nearest-exact".
-SymInt nearest(const Resampled& dim, const SymInt& o, bool exact);
-// PyTorch's linear modes, between pixel centers; with `align_corners` the corner pixels' centers
-// are fixed.
-Neighbours linear(const Resampled& dim, const SymInt& o, bool align_corners);
+// The input position of output position o: (step * o + start) / unit, in input elements.
+struct Position {
+  SymInt step, start, unit = 1;
+  SymInt at(const SymInt& o) const { return step * o + start; }
+};
+// By `coordinate_transformation_mode`, as ONNX's Resize defines them.
+Position position(const ResampledDim& dim, const std::string& mode);
+// Whether output position o lies in the input; null for always.
+Expr is_inside(const ResampledDim& dim, const Position& position, const SymInt& o);
+
+// The attributes that the resampling ops share.
+std::vector<AttrDef> resample_attrs();
+// Checks them and gives the type of the result.
+std::vector<Type> infer_resample(const InferContext& context);
+
+Expr as_number(const SymInt& value, DType dtype);
+
+// ---- for references, in plain numbers
+
+// The elements along one dim that an output position is the weighted sum of; none where it lies
+// outside and takes the extrapolation value.
+struct HostTaps {
+  bool inside = true;
+  std::vector<std::pair<int64_t, double>> taps;
+};
+// `taps_of(position, o)` for all o of a dim that changes; {o, 1} of one that does not.
+std::vector<HostTaps> host_table(
+    const Node& node, size_t d,
+    const std::function<HostTaps(const ResampledDim&, const Position&, int64_t o)>& taps_of);
+bool host_inside(const ResampledDim& dim, const Position& position, int64_t o);
+// Fills the output by one table per dim.
+void resample_reference(EvalContext& context, const std::vector<std::vector<HostTaps>>& tables);
 
 }  // namespace tcc::ir::ops
