@@ -1,0 +1,244 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/builder.h"
+#include "ir/ops/_attributes.h"
+#include "ir/ops/_index_loop.h"
+#include "ir/ops/_norm.h"
+#include "ir/ops/_window.h"
+#include "support/error.h"
+
+namespace tcc::ir::ops {
+namespace {
+
+enum Operand : size_t { kX, kBoxes, kImages };
+
+bool is_max(const Node& node) { return node.attr<std::string>("mode") == "max"; }
+
+std::vector<Type> infer(const InferContext& context) {
+  require_float(context, kX);
+  require_float(context, kBoxes);
+  const Type &x = *context.inputs[kX], &boxes = *context.inputs[kBoxes],
+             &images = *context.inputs[kImages];
+  context.require(x.shape.size() == 4, "x must be [N, C, H, W]");
+  context.require(boxes.shape.size() == 2 && boxes.shape[1].is(4),
+                  str("boxes must be [count, 4], not ", shape_text(boxes.shape)));
+  context.require(images.dtype == DType::i64 || images.dtype == DType::i32,
+                  "image_indices must be i32 or i64");
+  require_shape(context, kImages, {boxes.shape[0]}, "[count]");
+  for (const SymInt& extent : {x.shape[0], x.shape[2], x.shape[3]})
+    context.require(!extent.is(0) || boxes.shape[0].is(0), "x has no elements to sample");
+  const auto size = spatial_ints(context, "output_size", 2, 1);
+  const int64_t ratio = context.node.attr<int64_t>("sampling_ratio");
+  context.require(ratio >= 0 && ratio <= 4096,
+                  str("sampling_ratio ", ratio, " is out of range (0 to 4096)"));
+  return {{x.dtype, checked_shape(context, {boxes.shape[0], x.shape[1], size[0], size[1]})}};
+}
+
+// ---- one dim of a bin, in expressions of the boxes' compute dtype
+
+Expr number(const Expr& like, double value) { return constant(like->dtype, value); }
+Expr size_number(const Expr& like, const SymInt& value) {
+  return value.is_const() ? number(like, static_cast<double>(value.value()))
+                          : cast(index_value(value), like->dtype);
+}
+Expr at_least(const Expr& x, double lo) { return call(Fn::maximum, {x, number(x, lo)}); }
+Expr at_most(const Expr& x, const Expr& hi) { return call(Fn::minimum, {x, hi}); }
+Expr both(const Expr& a, const Expr& b) { return call(Fn::logical_and, {a, b}); }
+
+struct BinSamples {
+  Expr count;     // of samples in the bin
+  Expr counts;    // sample `axis` is one of them
+  Expr inside;    // ... and lies on the image
+  Expr left_out;  // samples beside the image that the loop passes over; null for none
+  SymInt axis, low, high;
+  Expr weight_low, weight_high;
+};
+
+// Sampling as often as a bin is long takes at most extent + 3 samples of the image, since samples
+// lie no farther apart than its elements, and hardly closer where there are many: a loop of fixed
+// length is enough when it begins at the first sample on the image.
+BinSamples bin_samples(ElementContext& context, const Expr& low, const Expr& high,
+                       const SymInt& bin, int64_t bins, const SymInt& extent) {
+  const Node& node = context.node();
+  const Expr scale = number(low, number_attr(node, "spatial_scale"));
+  const bool aligned = node.attr<bool>("aligned");
+  const Expr offset = number(low, aligned ? 0.5 : 0);
+  const Expr start = sub(mul(low, scale), offset);
+  Expr length = sub(sub(mul(high, scale), offset), start);
+  if (!aligned) length = at_least(length, 1);  // no box is smaller than an element
+  const Expr size = div(length, number(low, static_cast<double>(bins)));
+  const Expr bin_start = add(start, mul(size_number(low, bin), size));
+  const int64_t ratio = node.attr<int64_t>("sampling_ratio");
+
+  BinSamples s;
+  s.count =
+      ratio > 0 ? number(low, static_cast<double>(ratio)) : at_least(call(Fn::ceil, {size}), 0);
+  const Expr step = div(size, at_least(s.count, 1));
+  s.axis = context.new_axis(ratio > 0 ? SymInt(ratio) : extent + 4);
+  Expr k = size_number(low, s.axis);
+  if (ratio == 0) {
+    const Expr before = div(sub(number(low, -1), bin_start), step);
+    const Expr skipped = select(call(Fn::gt, {before, number(low, 1)}),
+                                call(Fn::floor, {sub(before, number(low, 1))}), number(low, 0));
+    k = add(k, skipped);
+    const Expr covered = add(skipped, size_number(low, extent + 4));
+    s.left_out = call(Fn::logical_or,
+                      {call(Fn::gt, {skipped, number(low, 0)}), call(Fn::gt, {s.count, covered})});
+    s.left_out = both(s.left_out, call(Fn::gt, {s.count, number(low, 0)}));
+  }
+  s.counts = call(Fn::lt, {k, s.count});
+  const Expr at = add(bin_start, mul(add(k, number(low, 0.5)), step));
+  s.inside =
+      both(call(Fn::ge, {at, number(low, -1)}), call(Fn::le, {at, size_number(low, extent)}));
+  const Expr last = size_number(low, extent - 1);
+  const Expr inner = at_most(at_least(at, 0), last), first = call(Fn::floor, {inner});
+  s.low = context.indirect(cast(first, DType::i64), extent);
+  s.high = min(s.low + 1, extent - 1);
+  s.weight_high = sub(inner, first);
+  s.weight_low = sub(number(low, 1), s.weight_high);
+  return s;
+}
+
+Expr element(ElementContext& context, std::span<const SymInt> index) {
+  const Node& node = context.node();
+  const Shape& x = context.operand_type(kX).shape;
+  const auto size = spatial_ints(node, "output_size", 2);
+  const auto corner = [&](int64_t k) {
+    return context.operand(kBoxes, std::vector<SymInt>{index[0], SymInt(k)});
+  };
+  const SymInt image =
+      context.indirect(context.operand(kImages, std::vector<SymInt>{index[0]}), x[0]);
+  const BinSamples y = bin_samples(context, corner(1), corner(3), index[2], size[0], x[2]);
+  const BinSamples z = bin_samples(context, corner(0), corner(2), index[3], size[1], x[3]);
+  const auto weighted = [&](const SymInt& row, const Expr& by_row, const SymInt& column,
+                            const Expr& by_column) {
+    const Expr value = context.operand(kX, std::vector<SymInt>{image, index[1], row, column});
+    return mul(cast(mul(by_row, by_column), value->dtype), value);
+  };
+  const Expr corners[] = {weighted(y.low, y.weight_low, z.low, z.weight_low),
+                          weighted(y.low, y.weight_low, z.high, z.weight_high),
+                          weighted(y.high, y.weight_high, z.low, z.weight_low),
+                          weighted(y.high, y.weight_high, z.high, z.weight_high)};
+  const Fn combine = is_max(node) ? Fn::maximum : Fn::add;
+  const Expr value = call(
+      combine, {call(combine, {corners[0], corners[1]}), call(combine, {corners[2], corners[3]})});
+  const DType dtype = value->dtype;
+  const Expr zero = constant(dtype, 0), counts = both(y.counts, z.counts);
+  const Expr on_image = select(both(y.inside, z.inside), value, zero);
+  if (!is_max(node)) {
+    const Expr sum = reduce(ReduceKind::sum, {y.axis, z.axis}, select(counts, on_image, zero));
+    return div(sum, cast(at_least(mul(y.count, z.count), 1), dtype));
+  }
+  const Expr least = constant(dtype, -std::numeric_limits<double>::infinity());
+  Expr best = reduce(ReduceKind::max, {y.axis, z.axis}, select(counts, on_image, least));
+  if (y.left_out)
+    best = select(call(Fn::logical_or, {y.left_out, z.left_out}), call(Fn::maximum, {best, zero}),
+                  best);
+  const Expr samples = mul(y.count, z.count);
+  return select(call(Fn::gt, {samples, number(samples, 0)}), best, zero);
+}
+
+// ---- reference
+
+struct HostSample {
+  bool inside;
+  int64_t low, high;
+  double weight;  // of high
+};
+
+std::vector<HostSample> host_samples(const Node& node, double low, double high, int64_t bin,
+                                     int64_t bins, int64_t extent) {
+  const bool aligned = node.attr<bool>("aligned");
+  const double scale = number_attr(node, "spatial_scale"), offset = aligned ? 0.5 : 0;
+  const double start = low * scale - offset;
+  double length = high * scale - offset - start;
+  if (!aligned) length = std::max(length, 1.0);
+  const double size = length / static_cast<double>(bins);
+  const int64_t ratio = node.attr<int64_t>("sampling_ratio");
+  const auto count = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(size));
+  std::vector<HostSample> samples;
+  for (int64_t k = 0; k < count; ++k) {
+    const double at = start + static_cast<double>(bin) * size +
+                      (static_cast<double>(k) + 0.5) * size / static_cast<double>(count);
+    const auto last = static_cast<double>(extent - 1);
+    const double inner = std::clamp(at, 0.0, last);
+    const auto first = static_cast<int64_t>(inner);
+    samples.push_back({at >= -1 && at <= static_cast<double>(extent), first,
+                       std::min(first + 1, extent - 1), inner - static_cast<double>(first)});
+  }
+  return samples;
+}
+
+void reference(EvalContext& context) {
+  const RefTensor &x = *context.inputs[kX], &boxes = *context.inputs[kBoxes];
+  RefTensor& out = context.outputs[0];
+  const int64_t height = x.shape[2], width = x.shape[3];
+  for_each_index(out.shape, [&](std::span<const int64_t> index, int64_t offset) {
+    const auto box = static_cast<size_t>(4 * index[0]);
+    int64_t image = context.inputs[kImages]->i[static_cast<size_t>(index[0])];
+    image = std::clamp<int64_t>(image < 0 ? image + x.shape[0] : image, 0, x.shape[0] - 1);
+    const int64_t plane = (image * x.shape[1] + index[1]) * height;
+    const auto rows = host_samples(context.node, boxes.f[box + 1], boxes.f[box + 3], index[2],
+                                   out.shape[2], height);
+    const auto columns =
+        host_samples(context.node, boxes.f[box], boxes.f[box + 2], index[3], out.shape[3], width);
+    double sum = 0, best = -std::numeric_limits<double>::infinity();
+    for (const HostSample& y : rows)
+      for (const HostSample& z : columns) {
+        const auto corner = [&](int64_t row, int64_t column, double weight) {
+          if (!y.inside || !z.inside) return 0.0;
+          return weight * x.f[static_cast<size_t>((plane + row) * width + column)];
+        };
+        for (const double value : {corner(y.low, z.low, (1 - y.weight) * (1 - z.weight)),
+                                   corner(y.low, z.high, (1 - y.weight) * z.weight),
+                                   corner(y.high, z.low, y.weight * (1 - z.weight)),
+                                   corner(y.high, z.high, y.weight * z.weight)}) {
+          sum += value;
+          best = std::max(best, value);
+        }
+      }
+    const auto count = static_cast<double>(rows.size() * columns.size());
+    out.f[static_cast<size_t>(offset)] = count == 0 ? 0 : is_max(context.node) ? best : sum / count;
+  });
+}
+
+}  // namespace
+
+OpDef make_roi_align() {
+  OpDef op;
+  op.name = "roi_align";
+  op.operands = {"x", "boxes", "image_indices"};
+  // `sampling_ratio` 0: as many samples as a bin is long. `aligned`: elements' centers lie at half
+  // numbers, ONNX's half_pixel. Mode max is ONNX's, of the four weighted corners of each sample.
+  op.attrs = {{"output_size", AttrType::ints, std::nullopt, {}, true},
+              {"spatial_scale", AttrType::number, 1.0},
+              {"sampling_ratio", AttrType::integer, int64_t{0}},
+              {"aligned", AttrType::boolean, false},
+              {"mode", AttrType::text, std::string("avg"), {"avg", "max"}}};
+  op.doc =
+      "The boxes [count, (x1, y1, x2, y2)] of the images x [N, C, H, W] that image_indices names, "
+      "each as output_size bins of bilinear samples; torchvision.ops.roi_align, ONNX's RoiAlign";
+  op.expensive = true;
+  op.infer = infer;
+  op.element = element;
+  op.reference = reference;
+  const Type x{DType::f32, {2, 3, 8, 9}}, boxes{DType::f32, {4, 4}}, images{DType::i64, {4}};
+  const auto sample = [&](Attrs attrs) {
+    attrs["output_size"] = ints({2, 3});
+    return OpSample{{x, boxes, images}, std::move(attrs), -3, 12, 0, 2};
+  };
+  op.samples = {
+      sample({{"sampling_ratio", int64_t{2}}}),
+      sample({{"aligned", true}}),
+      sample({{"spatial_scale", 0.5}, {"mode", "max"}}),
+      sample({{"spatial_scale", 4.0}, {"aligned", true}, {"mode", "max"}}),  // far beyond x
+      sample({{"spatial_scale", 4.0}}),
+      {{{DType::f32, {1, 2, 5, 5}}, {DType::f32, {0, 4}}, {DType::i64, Shape{0}}},
+       {{"output_size", 2}}},
+  };
+  return op;
+}
+
+}  // namespace tcc::ir::ops
