@@ -14,8 +14,11 @@ ValueSpec spec_of(const ir::Value& value, const std::string& name) {
 
 std::string_view version() { return TCC_VERSION; }
 
-Graph Graph::load(const std::filesystem::path& path) {
-  return Graph(std::make_shared<const Impl>(Impl{load_graph(path)}));
+Graph Graph::load(const std::filesystem::path& path,
+                  const std::map<std::string, std::int64_t>& dims) {
+  GraphFileOptions options;
+  options.dims.insert(dims.begin(), dims.end());
+  return Graph(std::make_shared<const Impl>(Impl{load_graph(path, options)}));
 }
 
 Graph Graph::from_yaml(std::string_view text, const std::filesystem::path& folder) {

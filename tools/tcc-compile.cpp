@@ -15,6 +15,7 @@
 #include "support/json_writer.h"
 #include "tools/program.h"
 #include "tools/progress.h"
+#include "tools/tensors.h"
 
 namespace tcc::tools {
 namespace {
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string graph, target, output, dtype;
   std::vector<std::string> dims, tuning;
+  InputOptions inputs;
 };
 
 std::string_view name(sched::BufferInfo::Kind kind) {
@@ -61,9 +63,11 @@ class Compile {
   int run() {
     if (options_.target == "cpp") fail_input("--target cpp: not available yet");
     sched::Target target = sched::target_by_name(options_.target);
-    ir::Graph graph = load_graph(options_.graph);
     backends::CompileOptions compile;
     compile.dims = parse_dims(options_.dims);
+    const InputFiles files(options_.inputs);
+    ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
+    files.check_all_used();
     for (const auto& [name, value] : compile.dims)
       if (!graph.dims.count(name)) fail_input("--dim ", name, ": the graph has no such dim");
     if (!options_.dtype.empty()) compile.dtype = parse_dtype_option(options_.dtype);
@@ -194,13 +198,14 @@ int main(int argc, char** argv) {
   using namespace tcc::tools;
   CLI::App app("Writes a graph's kernels for a target as sources and binaries.", "tcc-compile");
   Options options;
-  app.add_option("GRAPH", options.graph, "graph file (.yaml)")->required();
+  app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx)")->required();
   app.add_option("--target", options.target,
                  "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets)")
       ->required();
   app.add_option("-o,--output", options.output, "folder for the files")->required();
   app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
       ->allow_extra_args(false);
+  add_input_options(app, options.inputs);
   app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
   app.add_option("--tuning", options.tuning, "folders or files of tuning records")
       ->allow_extra_args(false);

@@ -28,7 +28,8 @@ namespace {
 struct Options {
   std::string graph, device = "auto", dtype, precision = "highest", outputs, emit, dump_after;
   std::vector<std::string> dims, tuning;
-  InputFiles inputs;
+  InputOptions inputs;
+  uint64_t seed = 0;
   bool check = false, json = false, strict = false, no_fuse = false, no_cache = false;
   int bench = 0;
 };
@@ -63,9 +64,9 @@ class Run {
   }
 
   void load() {
-    GraphFileOptions file;
-    graph_ = load_graph(options_.graph, file);
+    const InputFiles files(options_.inputs);
     compile_.dims = parse_dims(options_.dims);
+    graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     for (const auto& [name, value] : compile_.dims)
       if (!graph_.dims.count(name)) fail_input("--dim ", name, ": the graph has no such dim");
     bound_ = graph_.bind(compile_.dims);
@@ -73,7 +74,7 @@ class Run {
       compile_.dtype = parse_dtype_option(options_.dtype);
       bound_ = ir::convert_precision(bound_, *compile_.dtype);
     }
-    inputs_ = load_inputs(bound_, options_.inputs);
+    inputs_ = load_inputs(bound_, files, options_.seed);
   }
 
   void interpret() {
@@ -260,14 +261,12 @@ int main(int argc, char** argv) {
   using namespace tcc::tools;
   CLI::App app("Compiles a graph and runs it on a device.", "tcc-run");
   Options options;
-  app.add_option("GRAPH", options.graph, "graph file (.yaml)")->required();
+  app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx)")->required();
   app.add_option("--device", options.device, "auto, cuda:N, vulkan:N, null or reference");
   app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
       ->allow_extra_args(false);
-  app.add_option("--input", options.inputs.named, "NAME=FILE.npy; several")
-      ->allow_extra_args(false);
-  app.add_option("--inputs", options.inputs.npz, "inputs by name, from an .npz; others are drawn");
-  app.add_option("--seed", options.inputs.seed, "of the inputs that are drawn");
+  add_input_options(app, options.inputs);
+  app.add_option("--seed", options.seed, "of the inputs that are drawn");
   app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
   app.add_option("--matmul-precision", options.precision, "highest, high or medium");
   app.add_flag("--strict-rounding", options.strict,

@@ -42,30 +42,63 @@ Tensor draw(const ir::Value& input, uint64_t seed) {
 
 }  // namespace
 
-std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files) {
-  std::map<std::string, std::string> named;
-  for (const std::string& text : files.named) {
-    size_t equal = text.find('=');
+void add_input_options(CLI::App& app, InputOptions& options) {
+  app.add_option("--input", options.named, "NAME=FILE.npy; several")->allow_extra_args(false);
+  app.add_option("--inputs", options.npz, "inputs by name, from an .npz; others are drawn");
+}
+
+InputFiles::InputFiles(const InputOptions& options) : npz_path_(options.npz) {
+  for (const std::string& text : options.named) {
+    const size_t equal = text.find('=');
     if (equal == std::string::npos || equal == 0)
       fail_input("--input ", text, ": must be NAME=FILE.npy");
-    if (!named.emplace(text.substr(0, equal), text.substr(equal + 1)).second)
+    const std::string path = text.substr(equal + 1);
+    if (!named_.try_emplace(text.substr(0, equal), path, open_tensor_file(path)).second)
       fail_input("--input ", text, ": given twice");
   }
-  std::unique_ptr<TensorFile> npz;
-  if (!files.npz.empty()) npz = open_tensor_file(files.npz);
-  std::vector<Tensor> tensors;
-  for (const ir::Value* input : bound.inputs) {
-    if (auto found = named.find(input->name); found != named.end()) {
-      tensors.push_back(fit(open_tensor_file(found->second)->load(""), *input, found->second));
-      named.erase(found);
-    } else if (npz && npz->contains(input->name)) {
-      tensors.push_back(
-          fit(npz->load(input->name), *input, str(files.npz, ": '", input->name, "'")));
-    } else {
-      tensors.push_back(draw(*input, files.seed));
-    }
+  if (!npz_path_.empty()) npz_ = open_tensor_file(npz_path_);
+}
+
+const TensorFile* InputFiles::file_of(const std::string& name, std::string& key) const {
+  if (const auto found = named_.find(name); found != named_.end()) {
+    used_.insert(name);
+    key = "";
+    return found->second.second.get();
   }
-  if (!named.empty()) fail_input("--input ", named.begin()->first, ": the graph has no such input");
+  key = name;
+  return npz_ && npz_->contains(name) ? npz_.get() : nullptr;
+}
+
+std::optional<TensorInfo> InputFiles::info(const std::string& name) const {
+  std::string key;
+  const TensorFile* file = file_of(name, key);
+  return file ? std::optional(file->info(key)) : std::nullopt;
+}
+
+TensorPtr InputFiles::load(const std::string& name) const {
+  std::string key;
+  const TensorFile* file = file_of(name, key);
+  TCC_CHECK(file, "no file of input ", name);
+  return std::make_shared<const Tensor>(file->load(key));
+}
+
+std::string InputFiles::source(const std::string& name) const {
+  const auto found = named_.find(name);
+  return found == named_.end() ? str(npz_path_, ": '", name, "'") : found->second.first;
+}
+
+void InputFiles::check_all_used() const {
+  for (const auto& [name, file] : named_)
+    if (!used_.contains(name)) fail_input("--input ", name, ": the graph has no such input");
+}
+
+std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed) {
+  std::vector<Tensor> tensors;
+  for (const ir::Value* input : bound.inputs)
+    tensors.push_back(files.info(input->name)
+                          ? fit(*files.load(input->name), *input, files.source(input->name))
+                          : draw(*input, seed));
+  files.check_all_used();
   return tensors;
 }
 

@@ -75,9 +75,11 @@ struct HostTensor {
 // A graph as it was written: its dims may still be symbols. Immutable; copies share it.
 class Graph {
  public:
-  // A .yaml file (docs/yaml-format.md). Weight files must lie in its folder; they are read when it
-  // is compiled.
-  static Graph load(const std::filesystem::path& path);
+  // A .yaml (docs/yaml-format.md) or .onnx file (docs/onnx.md). Weight files must lie in its
+  // folder; they are read when it is compiled. `dims` are numbers from the start: an ONNX graph
+  // whose structure depends on a dim needs it here.
+  static Graph load(const std::filesystem::path& path,
+                    const std::map<std::string, std::int64_t>& dims = {});
   // The same from memory; `folder` is where weight files are looked for.
   static Graph from_yaml(std::string_view text, const std::filesystem::path& folder = ".");
 

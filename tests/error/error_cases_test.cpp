@@ -75,17 +75,19 @@ std::vector<fs::path> case_files() {
 void load(const Case& test) {
   std::vector<std::string> dims;
   std::string dtype;
-  tools::InputFiles files;
+  tools::InputOptions inputs;
   for (size_t i = 0; i + 1 < test.args.size(); i += 2) {
     const std::string &option = test.args[i], &value = test.args[i + 1];
     if (option == "--dim") dims.push_back(value);
     if (option == "--dtype") dtype = value;
-    if (option == "--input") files.named.push_back(value);
-    if (option == "--inputs") files.npz = value;
+    if (option == "--input") inputs.named.push_back(value);
+    if (option == "--inputs") inputs.npz = value;
   }
-  ir::Graph graph = load_graph(test.graph);
+  const tools::InputFiles files(inputs);
+  const auto bindings = tools::parse_dims(dims);
+  ir::Graph graph = load_graph(test.graph, {.dims = bindings, .inputs = &files});
   ir::verify(graph);
-  ir::Graph bound = graph.bind(tools::parse_dims(dims));
+  ir::Graph bound = graph.bind(bindings);
   ir::verify(bound);
   if (!dtype.empty()) bound = ir::convert_precision(bound, tools::parse_dtype_option(dtype));
   tools::load_inputs(bound, files);

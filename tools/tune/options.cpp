@@ -25,12 +25,13 @@ CLI::Validator above_zero() {
 }  // namespace
 
 void add_graph_options(CLI::App& app, GraphOptions& options) {
-  app.add_option("GRAPH", options.graphs, "graph files (.yaml)");
+  app.add_option("GRAPH", options.graphs, "graph files (.yaml or .onnx)");
   app.add_option("--kernel", options.kernels, "a kernel file (.yaml) of your own; several")
       ->allow_extra_args(false);
   app.add_option("--dim", options.dims,
                  "values of a symbolic dim, NAME=1,8,32; several: every combination")
       ->allow_extra_args(false);
+  add_input_options(app, options.inputs);
   app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
 }
 
@@ -117,13 +118,16 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
                                                  backends::CompileOptions compile) {
   if (!options.dtype.empty()) compile.dtype = parse_dtype_option(options.dtype);
   std::vector<backends::Scheduled> scheduled;
+  const InputFiles files(options.inputs);
   for (const std::string& path : options.graphs) {
-    const ir::Graph graph = load_graph(path);
-    for (Dims& bound : dims.combinations(graph.dims)) {
+    const Dims declared = load_graph(path, {.dims = dims.first(), .inputs = &files}).dims;
+    for (Dims& bound : dims.combinations(declared)) {
       compile.dims = std::move(bound);
+      const ir::Graph graph = load_graph(path, {.dims = compile.dims, .inputs = &files});
       scheduled.push_back(backends::schedule(graph, target, compile));
     }
   }
+  files.check_all_used();
   return scheduled;
 }
 

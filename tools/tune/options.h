@@ -11,6 +11,7 @@
 #include "autotune/search.h"
 #include "autotune/tunable.h"
 #include "backends/pipeline.h"
+#include "tools/tensors.h"
 
 namespace tcc::tools {
 
@@ -19,6 +20,7 @@ struct GraphOptions {
   std::vector<std::string> graphs;
   std::vector<std::string> kernels;  // files of users' own kernels
   std::vector<std::string> dims;     // "B=1,8,32"
+  InputOptions inputs;               // what decides shapes of ONNX graphs
   std::string dtype;
 };
 void add_graph_options(CLI::App& app, GraphOptions& options);
@@ -52,6 +54,8 @@ class DimLists {
   // The different combinations of those names that are `declared`; at least one, which may be
   // empty.
   std::vector<Dims> combinations(const Dims& declared);
+  // The first value of each name.
+  const Dims& first() const { return all_.front(); }
   // Throws Error(bad_input) for a name that no call of combinations() declared.
   void check_all_used() const;
 

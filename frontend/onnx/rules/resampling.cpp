@@ -97,8 +97,15 @@ Results resize(OpNode& n) {
     if (policy != "stretch") attrs["scale"] = scale;
   }
   if (n.has("keep_aspect_ratio_policy")) n.ignore("keep_aspect_ratio_policy");
-  const std::string coordinates =
+  std::string coordinates =
       n.text("coordinate_transformation_mode", n.opset < 11 ? "asymmetric" : "half_pixel");
+  if (n.opset < 13 && coordinates == "tf_half_pixel_for_nn") {
+    // (position + 0.5) * step, without the half that half_pixel takes off again: the element in
+    // which the center lies.
+    n.require(n.text("mode", "nearest") == "nearest", "tf_half_pixel_for_nn is for nearest");
+    coordinates = "half_pixel";
+    attrs["nearest_mode"] = std::string("round_prefer_ceil");
+  }
   attrs["coordinate_transformation_mode"] = coordinates;
   if (coordinates == "tf_crop_and_resize") {
     const std::vector<double> roi = numbers(n, 1);
@@ -114,7 +121,8 @@ Results resize(OpNode& n) {
   if (n.opset >= 11 && n.has_input(2)) n.maybe(2);
   attrs["size"] = size;
   attrs["mode"] = n.text("mode", "nearest");
-  attrs["nearest_mode"] = n.text("nearest_mode", n.opset < 11 ? "floor" : "round_prefer_floor");
+  const std::string nearest = n.text("nearest_mode", n.opset < 11 ? "floor" : "round_prefer_floor");
+  attrs.try_emplace("nearest_mode", nearest);
   attrs["cubic_coeff_a"] = n.number("cubic_coeff_a", -0.75);
   attrs["exclude_outside"] = n.flag("exclude_outside", false);
   attrs["extrapolation_value"] = n.number("extrapolation_value", 0);
