@@ -100,11 +100,14 @@ Results resize(OpNode& n) {
   std::string coordinates =
       n.text("coordinate_transformation_mode", n.opset < 11 ? "asymmetric" : "half_pixel");
   if (n.opset < 13 && coordinates == "tf_half_pixel_for_nn") {
-    // (position + 0.5) * step, without the half that half_pixel takes off again: the element in
-    // which the center lies.
-    n.require(n.text("mode", "nearest") == "nearest", "tf_half_pixel_for_nn is for nearest");
+    // (position + 0.5) * step, that is, half_pixel's plus a half: rounding it is another rounding
+    // of half_pixel's.
+    const std::string own = n.text("nearest_mode", "round_prefer_floor");
+    n.require(
+        n.text("mode", "nearest") == "nearest" && (own == "round_prefer_floor" || own == "floor"),
+        "tf_half_pixel_for_nn is for nearest, rounded down");
     coordinates = "half_pixel";
-    attrs["nearest_mode"] = std::string("round_prefer_ceil");
+    attrs["nearest_mode"] = std::string(own == "floor" ? "round_prefer_ceil" : "ceil");
   }
   attrs["coordinate_transformation_mode"] = coordinates;
   if (coordinates == "tf_crop_and_resize") {

@@ -37,12 +37,23 @@ Results stft(OpNode& n) {
   return {n.b.transpose(spectra, 1, 2)};
 }
 
+ir::Attrs window_attrs(OpNode& n) {
+  return {{"window_length", n.int_of(0)},
+          {"periodic", n.flag("periodic", true)},
+          {"dtype", n.dtype_attr("output_datatype").value_or(DType::f32)}};
+}
+
 template <const char* op>
 Results window(OpNode& n) {
-  return {n.b.op(op, {},
-                 {{"window_length", n.int_of(0)},
-                  {"periodic", n.flag("periodic", true)},
-                  {"dtype", n.dtype_attr("output_datatype").value_or(DType::f32)}})};
+  return {n.b.op(op, {}, window_attrs(n))};
+}
+
+// With the exact coefficients, where PyTorch's are 0.54 and 0.46.
+Results hamming(OpNode& n) {
+  ir::Attrs attrs = window_attrs(n);
+  attrs["alpha"] = 25.0 / 46;
+  attrs["beta"] = 21.0 / 46;
+  return {n.b.op("hamming_window", {}, attrs)};
 }
 
 Results mel_weight_matrix(OpNode& n) {
@@ -55,13 +66,15 @@ Results mel_weight_matrix(OpNode& n) {
                   {"dtype", n.dtype_attr("output_datatype").value_or(DType::f32)}})};
 }
 
-constexpr char kBlackman[] = "blackman_window", kHamming[] = "hamming_window",
-               kHann[] = "hann_window";
+constexpr char kBlackman[] = "blackman_window", kHann[] = "hann_window";
 
 constexpr Rule kRules[] = {
-    {"BlackmanWindow", window<kBlackman>},  {"DFT", dft},
-    {"HammingWindow", window<kHamming>},    {"HannWindow", window<kHann>},
-    {"MelWeightMatrix", mel_weight_matrix}, {"STFT", stft},
+    {"BlackmanWindow", window<kBlackman>},
+    {"DFT", dft},
+    {"HammingWindow", hamming},
+    {"HannWindow", window<kHann>},
+    {"MelWeightMatrix", mel_weight_matrix},
+    {"STFT", stft},
 };
 
 }  // namespace
