@@ -130,5 +130,65 @@ TEST(Pooling, ChecksItsSizes) {
             "f32[B, 3, 4, 4]");
 }
 
+// ---- ONNX's generality; the numbers are its reference evaluator's
+
+void expect_near(const Numbers& values, const Numbers& expected) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t k = 0; k < values.size(); ++k) EXPECT_NEAR(values[k], expected[k], 1e-4) << k;
+}
+
+TEST(AvgPool, PadsBothEndsAndDilates) {
+  const RefTensor x = counting({1, 1, 4, 4});
+  Attrs uneven = {
+      {"kernel_size", ints({3, 2})}, {"stride", ints({2, 1})}, {"padding", ints({1, 0, 0, 1})}};
+  expect_near(run("avg_pool2d", {x}, uneven).f,
+              {1.66667, 2.33333, 3, 1.66667, 8.5, 9.5, 10.5, 5.5});
+  uneven["count_include_pad"] = false;
+  expect_near(run("avg_pool2d", {x}, uneven).f, {2.5, 3.5, 4.5, 5, 8.5, 9.5, 10.5, 11});
+  expect_near(run("avg_pool2d", {x},
+                  {{"kernel_size", 2},
+                   {"stride", 1},
+                   {"dilation", 2},
+                   {"padding", 1},
+                   {"count_include_pad", false}})
+                  .f,
+              {5, 5, 6, 6, 5, 5, 6, 6, 9, 9, 10, 10, 9, 9, 10, 10});
+}
+
+TEST(MaxPool, SaysWhereTheMaximumLies) {
+  const RefTensor x = f32({1, 1, 2, 4}, {1, 5, 5, 0, 2, 3, -1, 4});
+  const auto both =
+      test::run_all("max_pool2d_with_indices", {x}, {{"kernel_size", 2}, {"stride", ints({1, 2})}});
+  EXPECT_EQ(both[0].f, (Numbers{5, 5}));
+  EXPECT_EQ(both[1].i, (std::vector<int64_t>{1, 2}));
+  // The first of equals; padding is never it, even where nothing is larger.
+  const RefTensor least = tensor(DType::i8, {1, 1, 3}, {-128, -128, -128});
+  EXPECT_EQ(
+      run("max_pool_indices", {least}, {{"kernel_size", ints({3})}, {"stride", 1}, {"padding", 1}})
+          .i,
+      (std::vector<int64_t>{0, 0, 1}));
+}
+
+TEST(MaxUnpool, WritesWhereTheMaximumLay) {
+  const RefTensor x = f32({1, 1, 2, 2}, {1, 2, 3, 4});
+  const RefTensor indices = test::i64({1, 1, 2, 2}, {5, 7, 13, 15});
+  EXPECT_EQ(run("max_unpool2d", {x, indices}, {{"kernel_size", 2}}).f,
+            (Numbers{0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4}));
+  EXPECT_EQ(test::infer("max_unpool2d", {test::type_of(x), test::type_of(indices)},
+                        {{"kernel_size", 2}, {"output_size", ints({5, 5})}}),
+            "f32[1, 1, 5, 5]");
+}
+
+TEST(LpPool, TakesTheNormOfEachWindow) {
+  const RefTensor x = f32({1, 1, 4}, {3, -4, -1, 2});
+  expect_near(run("lp_pool1d", {x}, {{"kernel_size", 2}, {"norm_type", 2.0}}).f, {5, 2.23607});
+  // Of x itself, odd powers cancel, and a negative sum counts as none.
+  const Attrs cubes = {{"kernel_size", 2}, {"norm_type", 3.0}};
+  expect_near(run("lp_pool1d", {x}, cubes).f, {0, std::cbrt(7)});
+  Attrs absolute = cubes;
+  absolute["absolute"] = true;
+  expect_near(run("lp_pool1d", {x}, absolute).f, {std::cbrt(91), std::cbrt(9)});
+}
+
 }  // namespace
 }  // namespace tcc::ir
