@@ -68,7 +68,10 @@ Expr reflected(const Node& node, const Expr& at, const SymInt& extent) {
 
 Expr padded(const Node& node, const Expr& at, const SymInt& extent) {
   if (padding_of(node) == "zeros") return at;
-  const Expr inner = padding_of(node) == "reflection" ? reflected(node, at, extent) : at;
+  // Nothing is at infinity's mirror image: it stands for the nearest end.
+  const Expr inner = padding_of(node) == "reflection"
+                         ? select(call(Fn::isfinite, {at}), reflected(node, at, extent), at)
+                         : at;
   return clipped(inner, number(at, 0), size_number(at, extent - 1));
 }
 

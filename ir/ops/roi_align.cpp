@@ -75,6 +75,8 @@ BinSamples bin_samples(ElementContext& context, const Expr& low, const Expr& hig
   BinSamples s;
   s.count =
       ratio > 0 ? number(low, static_cast<double>(ratio)) : at_least(call(Fn::ceil, {size}), 0);
+  // A box that is not finite has no samples.
+  s.count = select(call(Fn::isfinite, {add(bin_start, size)}), s.count, number(low, 0));
   const Expr step = div(size, at_least(s.count, 1));
   s.axis = context.new_axis(ratio > 0 ? SymInt(ratio) : extent + 4);
   Expr k = size_number(low, s.axis);
@@ -143,32 +145,45 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
 // ---- reference
 
 struct HostSample {
-  bool inside;
   int64_t low, high;
   double weight;  // of high
 };
+// The samples of one dim of a bin: how many there are, and those on the image. A box may be much
+// larger than that.
+struct HostBin {
+  double count = 0;
+  std::vector<HostSample> inside;
+};
 
-std::vector<HostSample> host_samples(const Node& node, double low, double high, int64_t bin,
-                                     int64_t bins, int64_t extent) {
+HostBin host_bin(const Node& node, double low, double high, int64_t bin, int64_t bins,
+                 int64_t extent) {
   const bool aligned = node.attr<bool>("aligned");
   const double scale = number_attr(node, "spatial_scale"), offset = aligned ? 0.5 : 0;
   const double start = low * scale - offset;
   double length = high * scale - offset - start;
   if (!aligned) length = std::max(length, 1.0);
   const double size = length / static_cast<double>(bins);
+  const double bin_start = start + static_cast<double>(bin) * size;
+  if (!std::isfinite(bin_start + size)) return {};
   const int64_t ratio = node.attr<int64_t>("sampling_ratio");
-  const auto count = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(size));
-  std::vector<HostSample> samples;
-  for (int64_t k = 0; k < count; ++k) {
-    const double at = start + static_cast<double>(bin) * size +
-                      (static_cast<double>(k) + 0.5) * size / static_cast<double>(count);
-    const auto last = static_cast<double>(extent - 1);
+  HostBin result;
+  result.count = ratio > 0 ? static_cast<double>(ratio) : std::max(std::ceil(size), 0.0);
+  const double step = size / std::max(result.count, 1.0);
+  // Adaptive samples lie close enough that few more than `extent` of them are on the image.
+  const double skipped = ratio == 0 ? std::max(std::floor((-1 - bin_start) / step) - 2, 0.0) : 0;
+  const int64_t looked_at = ratio > 0 ? ratio : extent + 8;
+  const auto last = static_cast<double>(extent - 1);
+  for (int64_t i = 0; i < looked_at; ++i) {
+    const double k = skipped + static_cast<double>(i);
+    if (!(k < result.count)) break;
+    const double at = bin_start + (k + 0.5) * step;
+    if (at < -1 || at > last + 1) continue;
     const double inner = std::clamp(at, 0.0, last);
     const auto first = static_cast<int64_t>(inner);
-    samples.push_back({at >= -1 && at <= static_cast<double>(extent), first,
-                       std::min(first + 1, extent - 1), inner - static_cast<double>(first)});
+    result.inside.push_back(
+        {first, std::min(first + 1, extent - 1), inner - static_cast<double>(first)});
   }
-  return samples;
+  return result;
 }
 
 void reference(EvalContext& context) {
@@ -180,15 +195,17 @@ void reference(EvalContext& context) {
     int64_t image = context.inputs[kImages]->i[static_cast<size_t>(index[0])];
     image = std::clamp<int64_t>(image < 0 ? image + x.shape[0] : image, 0, x.shape[0] - 1);
     const int64_t plane = (image * x.shape[1] + index[1]) * height;
-    const auto rows = host_samples(context.node, boxes.f[box + 1], boxes.f[box + 3], index[2],
-                                   out.shape[2], height);
-    const auto columns =
-        host_samples(context.node, boxes.f[box], boxes.f[box + 2], index[3], out.shape[3], width);
-    double sum = 0, best = -std::numeric_limits<double>::infinity();
-    for (const HostSample& y : rows)
-      for (const HostSample& z : columns) {
+    const HostBin rows =
+        host_bin(context.node, boxes.f[box + 1], boxes.f[box + 3], index[2], out.shape[2], height);
+    const HostBin columns =
+        host_bin(context.node, boxes.f[box], boxes.f[box + 2], index[3], out.shape[3], width);
+    const double count = rows.count * columns.count;
+    const auto inside = static_cast<double>(rows.inside.size() * columns.inside.size());
+    // Samples beside the image are 0.
+    double sum = 0, best = inside < count ? 0 : -std::numeric_limits<double>::infinity();
+    for (const HostSample& y : rows.inside)
+      for (const HostSample& z : columns.inside) {
         const auto corner = [&](int64_t row, int64_t column, double weight) {
-          if (!y.inside || !z.inside) return 0.0;
           return weight * x.f[static_cast<size_t>((plane + row) * width + column)];
         };
         for (const double value : {corner(y.low, z.low, (1 - y.weight) * (1 - z.weight)),
@@ -196,10 +213,9 @@ void reference(EvalContext& context) {
                                    corner(y.high, z.low, y.weight * (1 - z.weight)),
                                    corner(y.high, z.high, y.weight * z.weight)}) {
           sum += value;
-          best = std::max(best, value);
+          if (value > best || std::isnan(value)) best = value;
         }
       }
-    const auto count = static_cast<double>(rows.size() * columns.size());
     out.f[static_cast<size_t>(offset)] = count == 0 ? 0 : is_max(context.node) ? best : sum / count;
   });
 }

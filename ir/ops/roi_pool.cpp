@@ -31,10 +31,14 @@ std::vector<Type> infer(const InferContext& context) {
   return {{x.dtype, checked_shape(context, {boxes.shape[0], x.shape[1], size[0], size[1]})}};
 }
 
-// The nearest whole number, halves away from zero.
+constexpr double kFar = 1 << 30;  // beyond every image, and far from the ends of i64
+
+// The nearest whole number, halves away from zero; 0 for none.
 Expr rounded(const Expr& x) {
-  const Expr whole = call(Fn::floor, {add(call(Fn::abs, {x}), constant(x->dtype, 0.5))});
-  return cast(call(Fn::copysign, {whole, x}), DType::i64);
+  const auto number = [&](double value) { return constant(x->dtype, value); };
+  const Expr size = call(Fn::minimum, {call(Fn::abs, {x}), number(kFar)});
+  const Expr whole = call(Fn::copysign, {call(Fn::floor, {add(size, number(0.5))}), x});
+  return cast(select(call(Fn::isnan, {x}), number(0), whole), DType::i64);
 }
 
 // Whether `position` lies in bin `bin` of `bins` that a box from `low` to `high`, both included, is
@@ -74,12 +78,16 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
   return select(found, best, constant(value->dtype, 0));
 }
 
+int64_t host_rounded(double x) {
+  return std::isnan(x) ? 0 : static_cast<int64_t>(std::round(std::clamp(x, -kFar, kFar)));
+}
+
 // The positions of a bin on the image: [first, second).
 std::pair<int64_t, int64_t> host_bin(const Node& node, double low, double high, int64_t bin,
                                      int64_t bins, int64_t extent) {
   const double scale = number_attr(node, "spatial_scale");
-  const auto first = static_cast<int64_t>(std::round(low * scale));
-  const auto last = static_cast<int64_t>(std::round(high * scale));
+  const auto first = host_rounded(low * scale);
+  const auto last = host_rounded(high * scale);
   const int64_t length = std::max<int64_t>(last - first + 1, 1);
   const int64_t start = first + bin * length / bins;
   const int64_t end = first + ((bin + 1) * length + bins - 1) / bins;

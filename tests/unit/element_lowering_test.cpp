@@ -122,7 +122,7 @@ TEST(ElementLowering, AgreesWithTheReference) {
     for (size_t k = 0; k < op.samples.size(); ++k) {
       for (bool specials : {false, true}) {
         // A neighbour that counts with weight 0 may be either one.
-        if (specials && op.name.ends_with("resample")) continue;
+        if (specials && (op.name.ends_with("resample") || op.name == "grid_sample")) continue;
         SCOPED_TRACE(str(op.name, " sample ", k, specials ? " with special numbers" : ""));
         try {
           check_sample(op, op.samples[k], specials);
