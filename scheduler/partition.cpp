@@ -140,13 +140,28 @@ class Partitioner {
   bool may_join(size_t group, const Node* node) const {
     std::vector<const Node*> nodes = groups_.nodes(group);
     if (groups_.costly(nodes) && rereads(node)) return false;
-    if (multiplies_work(nodes, node)) return false;
+    if (multiplies_work(nodes, node) || joins_too_much(nodes, {node})) return false;
     nodes.push_back(node);
     return groups_.accepted(nodes);
   }
 
   // Reads several elements of an operand for one of its own.
   static bool rereads(const Node* node) { return node->op->expensive || node->op_name() == "cat"; }
+
+  // Every element of a cat looks at all of its operands, and one of a cat of cats at all of theirs:
+  // beyond some, the cats stay apart, as whoever joins many tensors in parts intends.
+  static bool joins_too_much(const std::vector<const Node*>& nodes,
+                             const std::vector<const Node*>& others) {
+    constexpr size_t most = 32;
+    const auto joined = [](const std::vector<const Node*>& all) {
+      size_t operands = 0;
+      for (const Node* node : all)
+        if (node->op_name() == "cat") operands += node->inputs.size();
+      return operands;
+    };
+    const size_t a = joined(nodes), b = joined(others);
+    return a > 0 && b > 0 && a + b > most;
+  }
 
   // A pointwise producer would be computed more often than once per element.
   static bool multiplies_work(const std::vector<const Node*>& nodes, const Node* node) {
@@ -186,7 +201,7 @@ class Partitioner {
         continue;
       if (groups_.has_contraction(into) && (reads_more_than_it_makes(nodes) || is_copy(g)))
         continue;
-      if (is_apart(groups_.nodes(g), others)) continue;
+      if (is_apart(groups_.nodes(g), others) || joins_too_much(nodes, others)) continue;
       nodes.insert(nodes.end(), others.begin(), others.end());
       if (!groups_.accepted(nodes)) continue;
       bool is_choice = groups_.is_reduction(into) || groups_.has_contraction(into);
