@@ -41,15 +41,23 @@ constexpr Family kFamilies[] = {
      "var "},
     {"Normalisation, softmax, losses",
      " batch_norm cosine_similarity cross_entropy group_norm instance_norm l1_loss layer_norm "
-     "log_softmax mse_loss nll_loss normalize rms_norm softmax softmin "},
+     "local_response_norm log_softmax mean_variance_norm mse_loss nll_loss normalize rms_norm "
+     "softmax softmin "},
     {"Products, convolution, attention",
-     " addmm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution einsum linear "
+     " addmm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+     "convolution deform_conv2d deform_unfold einsum linear "
      "matmul scaled_dot_product_attention "},
     {"Quantization", " dequantize dynamic_quantize quantize "},
     {"Signals, linear algebra",
      " blackman_window det dft_matrix fft hamming_window hann_window mel_weight_matrix stft "},
+    {"Recurrent layers", " gru lstm rnn "},
     {"Pooling and resampling",
-     " adaptive_avg_pool adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool "
+     " affine_grid depth_to_space filter_resample fold grid_sample lp_pool1d lp_pool2d lp_pool3d "
+     "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices max_pool_indices "
+     "max_unpool1d max_unpool2d max_unpool3d pixel_unshuffle resample resize roi_align "
+     "roi_pool "
+     "space_to_depth unfold "
+     "adaptive_avg_pool adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool "
      "adaptive_max_pool1d adaptive_max_pool2d avg_pool1d avg_pool2d avg_pool3d interpolate "
      "max_pool1d max_pool2d max_pool3d pixel_shuffle "},
     {"Movement",
