@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "scheduler/key_attributes.h"
+
 namespace tcc::sched {
 namespace {
 
@@ -71,9 +73,9 @@ class Writer {
     }
     out_ << ")";
     bool sized = false;
-    for (const auto& [key, attr] : node.attrs) {
+    for (const auto& [key, attr] : key_attributes(node)) {
       sized |= is_size(key);
-      out_ << key << "=" << (is_size(key) ? "?" : ir::to_string(attr)) << " ";
+      out_ << key << "=" << (is_size(key) ? "?" : ir::to_string(*attr)) << " ";
     }
     if (sized)
       for (const ir::Value* output : node.outputs) {

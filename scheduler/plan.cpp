@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "ir/op.h"
+#include "scheduler/key_attributes.h"
 #include "support/error.h"
 #include "support/hash.h"
 
@@ -23,7 +24,8 @@ bool is_alternative(const PlanSite& site, int64_t choice) {
 
 void write_op(std::ostream& out, const ir::Node& node) {
   out << node.op_name() << "(";
-  for (const auto& [key, attr] : node.attrs) out << key << "=" << ir::to_string(attr) << " ";
+  for (const auto& [key, attr] : key_attributes(node))
+    out << key << "=" << ir::to_string(*attr) << " ";
   out << ")";
 }
 

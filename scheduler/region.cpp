@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "scheduler/key_attributes.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -121,7 +122,8 @@ std::string signature(const Region& region) {
       }
     }
     out << ")";
-    for (const auto& [key, attr] : node->attrs) out << key << "=" << ir::to_string(attr) << " ";
+    for (const auto& [key, attr] : key_attributes(*node))
+      out << key << "=" << ir::to_string(*attr) << " ";
     out << ";";
   }
   for (const ir::Value* output : region.outputs) {
