@@ -129,12 +129,13 @@ bool FusionGroups::has_contraction(size_t group) const {
 
 bool FusionGroups::costly(const std::vector<const Node*>& nodes) const {
   static const std::set<std::string_view> cheap = {
-      "add",         "sub",        "mul",         "neg",         "abs",        "relu",
-      "cast",        "where",      "maximum",     "minimum",     "clamp",      "identity",
-      "square",      "cat",        "pad",         "masked_fill", "tril",       "triu",
-      "eq",          "ne",         "lt",          "le",          "gt",         "ge",
-      "logical_and", "logical_or", "logical_not", "relu6",       "leaky_relu", "hardtanh",
-      "embedding",   "gather",     "index_select"};
+      "add",         "sub",         "mul",       "neg",          "abs",
+      "relu",        "cast",        "where",     "maximum",      "minimum",
+      "clamp",       "identity",    "square",    "cat",          "pad",
+      "masked_fill", "tril",        "triu",      "eq",           "ne",
+      "lt",          "le",          "gt",        "ge",           "logical_and",
+      "logical_or",  "logical_not", "relu6",     "leaky_relu",   "hardtanh",
+      "embedding",   "gather",      "gather_nd", "index_select", "reverse_sequence"};
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     return node->op->kind != OpKind::view && !cheap.count(node->op_name());
   });

@@ -51,13 +51,14 @@ class Sort : public Template {
     constexpr int64_t few = 9;
     const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 64 : 256);
     const int64_t length = std::max<int64_t>(plan.sorted > 0 ? plan.keep : plan.run, 1);
-    int64_t threads = std::clamp<int64_t>(power_of_two_at_least(ceil_div(length, few)), 32, most);
-    const int64_t row_threads = std::min(threads, power_of_two_at_least(ceil_div(length, few)));
-    auto items = std::lower_bound(kItems.begin(), kItems.end(),
-                                  std::min(ceil_div(length, row_threads), kItems.back()));
+    const int64_t enough = power_of_two_at_least(ceil_div(length, few));
+    int64_t threads = std::clamp<int64_t>(enough, 32, most);
+    if (plan.sorted == 0 && threads * kItems.back() < plan.run)
+      threads = std::min<int64_t>(enough, target.max_workgroup_size);
+    auto items =
+        std::lower_bound(kItems.begin(), kItems.end(),
+                         std::min(ceil_div(length, std::min(threads, enough)), kItems.back()));
     if (plan.sorted > 0) items = std::find(kItems.begin(), kItems.end(), few);
-    while (plan.sorted == 0 && threads * *items < plan.run && threads < target.max_workgroup_size)
-      threads *= 2;
     // Short runs: more of them side by side.
     while (plan.sorted == 0 && threads < std::min<int64_t>(most, 128)) threads *= 2;
     while (threads > 32 && threads * *items * plan.element_bytes() > target.static_shared_bytes())

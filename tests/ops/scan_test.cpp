@@ -62,15 +62,15 @@ TEST_P(Scans, GoInAnyDirection) {
 }
 
 TEST_P(Scans, DoNotDependOnTheConfig) {
-  for (const int64_t n : {96, 1001, 2048})
-    for (const int64_t row_threads : {1, 4, 32, 128})
+  for (const int64_t n : {96, 1001})
+    for (const int64_t row_threads : {1, 4, 128})
       for (const int64_t rows : {1, 4, 32})
-        for (const int64_t items : {1, 4, 16}) {
+        for (const int64_t items : {1, 16}) {
           const sched::FixedConfig config(
               {{"row_threads", row_threads}, {"rows", rows}, {"items", items}});
           backends::CompileOptions options;
           options.configs = &config;
-          check({.shape = {5, n}, .dim = 1, .exclusive = items == 4, .reverse = rows == 4},
+          check({.shape = {5, n}, .dim = 1, .exclusive = items == 1, .reverse = rows == 4},
                 options);
           if (n < 1000) check({.shape = {n, 37}, .dim = 0, .reverse = rows == 4}, options);
           if (n == 1001) check({.shape = {2, n}, .dim = 1, .dtype = DType::i64}, options);

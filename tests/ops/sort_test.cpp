@@ -49,35 +49,40 @@ class Sorting : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Sorting, HoldsAtTheBordersOfTiles) {
-  for (const int64_t n : {1, 2, 31, 32, 33, 127, 128, 129, 575, 576, 577, 1000})
+  for (const int64_t n : {1, 2, 31, 32, 33, 128, 129, 576, 577, 1000})
     check(sorting_graph(DType::f32, 5, n, std::min<int64_t>(n, 33), n % 2 == 0));
 }
 
 TEST_P(Sorting, HoldsWhereRowsAreSplit) {
-  for (const int64_t n : {2303, 2304, 2305, 4097, 4608, 4609, 70000})
+  for (const int64_t n : {2304, 2305, 4609, 70000})
     check(sorting_graph(DType::f32, n < 10000 ? 3 : 1, n, 50, n % 2 == 0));
 }
 
 TEST_P(Sorting, SortsAnyTypeAndDim) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f64, DType::i64, DType::u8})
-    check(sorting_graph(dtype, 3, 5000, 40, dtype == DType::f16, dtype != DType::i64));
+    check(sorting_graph(dtype, 3, 3000, 40, dtype == DType::f16, dtype != DType::i64));
 }
 
 // More than a workgroup sorts is kept: runs are merged, but no further than that.
 TEST_P(Sorting, KeepsManyOfLongRows) {
-  for (const int64_t k : {600, 2304, 2500, 6999, 7000})
-    check(sorting_graph(DType::f32, 2, 7000, k, true));
+  for (const int64_t k : {600, 2500, 7000}) check(sorting_graph(DType::f32, 2, 7000, k, true));
 }
 
 TEST_P(Sorting, DoesNotDependOnTheConfig) {
-  for (const int64_t n : {37, 900, 3000})
-    for (const int64_t items : {1, 2, 4, 7, 15})
-      for (const int64_t threads : {32, 64, 256}) {
-        const sched::FixedConfig config({{"threads", threads}, {"items", items}});
-        backends::CompileOptions options;
-        options.configs = &config;
-        check(sorting_graph(DType::f32, 3, n, 20, items % 2 == 0), options);
-      }
+  struct Case {
+    int64_t n, threads, items;
+  };
+  for (const auto& [n, threads, items] : {Case{37, 32, 2},
+                                          {37, 256, 1},
+                                          {37, 64, 15},
+                                          {900, 64, 15},
+                                          {900, 256, 4},
+                                          {3000, 256, 11}}) {
+    const sched::FixedConfig config({{"threads", threads}, {"items", items}});
+    backends::CompileOptions options;
+    options.configs = &config;
+    check(sorting_graph(DType::f32, 3, n, 20, items % 2 == 0), options);
+  }
 }
 
 // What makes the keys is part of the kernel that sorts; its result is rounded as if it was stored.

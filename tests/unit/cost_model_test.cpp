@@ -28,6 +28,8 @@ TEST(CostModelTest, EveryLegalConfigHasATime) {
       {"x: {dtype: f32, shape: [512, 640]}", "op: permute, in: [x], dims: [1, 0]"},
       {"x: {dtype: f32, shape: [100003]}", "op: gelu, in: [x]"},
       {"x: {dtype: f32, shape: [64, 640]}", "op: cumsum, in: [x], dim: 1"},
+      {"x: {dtype: bf16, shape: [640, 50]}", "op: cumsum, in: [x], dim: 0, reverse: true"},
+      {"x: {dtype: f32, shape: [64, 640]}", "op: argsort, in: [x], dim: 1"},
   };
   for (const char* target : {"cuda:sm_90a", "vulkan", "vulkan:lavapipe", "vulkan:mali"})
     for (const auto& [inputs, node] : cases) {

@@ -12,6 +12,7 @@
 #include "autotune/input_data.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "ir/ops/_elementwise.h"
 #include "ir/ops/_index_loop.h"
 #include "ir/reference/interpreter.h"
 #include "support/error.h"
@@ -72,9 +73,7 @@ size_t check_region(const sched::Region& region) {
     const ir::RefTensor& tensor = expected[k];
     std::vector<int64_t> index(tensor.shape.size(), 0);
     for (int64_t n = 0; n < tensor.numel(); ++n, ir::ops::advance(index, tensor.shape)) {
-      const auto at = static_cast<size_t>(n);
-      by_place[k][place(region.layout(region.outputs[k]), index)] =
-          tensor.is_float() ? tensor.f[at] : static_cast<double>(tensor.i[at]);
+      by_place[k][place(region.layout(region.outputs[k]), index)] = ir::ops::float_at(tensor, n);
     }
   }
   for (const ReferenceSample& sample : job.reference) {

@@ -1,8 +1,10 @@
-// ==== cumsum [scan] threads=32
+// ==== cumsum [scan] items=4 row_threads=128 rows=1
 // y = cumsum(x) : f32[16, 300]
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer In_f32 {
   f32 v[];
 };
@@ -13,23 +15,94 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-layout(local_size_x = 32) in;
+shared f32 exchange2_f32[128];
+layout(local_size_x = 128) in;
 
 void main() {
-  i32 thread = i32(gl_LocalInvocationIndex);
-  if (thread < 16) {
-    i32 line = thread;
-    f32 total = 0.0f;
-    for (i32 o = 0; o < 5; ++o) {
-      f32 part = 0.0f;
-      for (i32 i = 0; i < 64; ++i) {
-        if ((i + o * 64) < 300) {
-          part = part + b0.v[line * 300 + min(299, i + o * 64)];
-          b1.v[line * 300 + min(299, i + o * 64)] = total + part;
-        }
+  i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
+  i32 thread = i32(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
+  i32 lane = thread;
+  i32 line = block;
+  f32 carry = 0.0f;
+  {
+    i32 first = lane * 4;
+    f32 scanned[4];
+    if (first < 300) {
+      f32 x0[4];
+      x0[0] = b0.v[first + line * 300];
+      x0[1] = b0.v[first + line * 300 + 1];
+      x0[2] = b0.v[first + line * 300 + 2];
+      x0[3] = b0.v[first + line * 300 + 3];
+      [[unroll]]
+      for (i32 item = 0; item < 4; ++item) {
+        scanned[item] = x0[item];
       }
-      total = total + part;
+    } else {
+      [[unroll]]
+      for (i32 item = 0; item < 4; ++item) {
+        scanned[item] = 0.0f;
+      }
     }
+    f32 prefix = 0.0f;
+    f32 total = 0.0f;
+    [[unroll]]
+    for (i32 step = 0; step < 4; ++step) {
+      f32 own = scanned[step];
+      total = total + own;
+      scanned[step] = total;
+    }
+    f32 other0 = subgroupShuffleXor(total, 1u);
+    if (0 < (thread & 1)) {
+      prefix = prefix + other0;
+    }
+    total = total + other0;
+    f32 other1 = subgroupShuffleXor(total, 2u);
+    if (0 < ((thread >> 1) & 1)) {
+      prefix = prefix + other1;
+    }
+    total = total + other1;
+    f32 other2 = subgroupShuffleXor(total, 4u);
+    if (0 < ((thread >> 2) & 1)) {
+      prefix = prefix + other2;
+    }
+    total = total + other2;
+    f32 other3 = subgroupShuffleXor(total, 8u);
+    if (0 < ((thread >> 3) & 1)) {
+      prefix = prefix + other3;
+    }
+    total = total + other3;
+    f32 other4 = subgroupShuffleXor(total, 16u);
+    if (0 < ((thread >> 4) & 1)) {
+      prefix = prefix + other4;
+    }
+    total = total + other4;
+    exchange2_f32[thread] = total;
+    barrier();
+    f32 before5 = 0.0f;
+    total = 0.0f;
+    [[unroll]]
+    for (i32 x6 = 0; x6 < 4; ++x6) {
+      f32 part7 = exchange2_f32[-(thread >> 5) * 32 + thread + x6 * 32];
+      if (x6 < (thread >> 5)) {
+        before5 = before5 + part7;
+      }
+      total = total + part7;
+    }
+    prefix = prefix + before5;
+    barrier();
+    prefix = carry + prefix;
+    if (first < 300) {
+      f32 y1[4];
+      [[unroll]]
+      for (i32 item = 0; item < 4; ++item) {
+        y1[item] = prefix + scanned[item];
+      }
+      b1.v[first + line * 300] = y1[0];
+      b1.v[first + line * 300 + 1] = y1[1];
+      b1.v[first + line * 300 + 2] = y1[2];
+      b1.v[first + line * 300 + 3] = y1[3];
+    }
+    carry = carry + total;
   }
 }
 
