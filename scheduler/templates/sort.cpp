@@ -107,8 +107,8 @@ class Sort : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target&) const override {
-    return lower_sort(region, *plan_sort(region), config);
+  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
+    return lower_sort(region, *plan_sort(region), config, target);
   }
 };
 

@@ -35,14 +35,15 @@ int64_t bisection_steps(int64_t n) {
 
 class Lowering {
  public:
-  Lowering(const Region& region, const SortPlan& plan, const Config& config)
+  Lowering(const Region& region, const SortPlan& plan, const Config& config, bool unroll)
       : region_(region),
         plan_(plan),
         inliner_(region),
         threads_(config["threads"]),
         items_(config["items"]),
         tile_(threads_ * items_),
-        item_(SymInt::axis("item", items_)) {}
+        item_(SymInt::axis("item", items_)),
+        unroll_(unroll) {}
 
   Kernel run() {
     Kernel kernel = start_kernel(region_);
@@ -113,7 +114,7 @@ class Lowering {
     Block block = {set_element("keys", first + item_, key(item_))};
     if (plan_.carries_places())
       block.push_back(set_element("places", first + item_, own_place(item_)));
-    body_->push_back(loop(item_, std::move(block), true));
+    body_->push_back(loop(item_, std::move(block), unroll_));
     body_->push_back(barrier());
   }
 
@@ -164,7 +165,7 @@ class Lowering {
     append(step, {declare(from, smaller(ir::add(ir::select(taken, jv, iv), one), last)),
                   branch(taken, {assign(j, ir::add(jv, one)), assign(b_key, shared_key(fv))},
                          {assign(i, ir::add(iv, one)), assign(a_key, shared_key(fv))})});
-    block.push_back(loop(item_, std::move(step), true));
+    block.push_back(loop(item_, std::move(step), unroll_));
     return block;
   }
 
@@ -185,7 +186,7 @@ class Lowering {
     const Expr conditions[] = {ir::index_less(p, length), is_mine};
     const Expr inside = ir::all_of(conditions);
     if (inside) stores = {branch(inside, std::move(stores))};
-    body_->push_back(loop(item_, std::move(stores), true));
+    body_->push_back(loop(item_, std::move(stores), unroll_));
   }
 
   // ---- runs that are not sorted yet
@@ -212,7 +213,7 @@ class Lowering {
     Block loads = {set_element("keys", base + p, key_at(row, from))};
     if (plan_.carries_places() && plan_.given)
       loads.push_back(set_element("places", base + p, place_at(row, from)));
-    append(*body_, {loop(item_, std::move(loads), true), barrier()});
+    append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
     declare_registers();
     const SymInt mine = lane * items_ + item_;
     Block reads = {set_element("key", item_, ir::element("keys", plan_.key, base + mine))};
@@ -220,7 +221,7 @@ class Lowering {
       reads.push_back(set_element("place", item_,
                                   plan_.given ? ir::element("places", DType::i32, base + mine)
                                               : number(run * plan_.run + mine)));
-    body_->push_back(loop(item_, std::move(reads), true));
+    body_->push_back(loop(item_, std::move(reads), unroll_));
     sort_registers(lane, length);
     share_registers(base + lane * items_);
     for (int64_t width = items_; width < plan_.run; width *= 2) {
@@ -247,14 +248,14 @@ class Lowering {
                                  comes_before(key(right), key(left))};
       Block block;
       if (pairs > 0)
-        block.push_back(loop(pair, {branch(ir::all_of(conditions), std::move(swap))}, true));
+        block.push_back(loop(pair, {branch(ir::all_of(conditions), std::move(swap))}, unroll_));
       return block;
     };
     Block round = pairs_from(0);
     append(round, pairs_from(1));
     if (items_ > 1)
       body_->push_back(
-          loop(SymInt::axis("round", ceil_div(items_, int64_t{2})), std::move(round), true));
+          loop(SymInt::axis("round", ceil_div(items_, int64_t{2})), std::move(round), unroll_));
   }
 
   // Runs of `width` elements become runs of twice as many.
@@ -315,7 +316,7 @@ class Lowering {
               plan_.extent);
     Block loads = {set_element("keys", p, key_at(row, from))};
     if (plan_.carries_places()) loads.push_back(set_element("places", p, place_at(row, from)));
-    append(*body_, {loop(item_, std::move(loads), true), barrier()});
+    append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
     declare_registers();
     const SymInt diagonal = let("diagonal", ir::min(thread * items_, last - first), tile_ + 1);
     append(*body_, merge_items(0, from_a, from_a, from_b, diagonal, tile_));
@@ -348,13 +349,16 @@ class Lowering {
   Inliner inliner_;
   int64_t threads_, items_, tile_;
   SymInt item_;
+  bool unroll_;
   Block* body_ = nullptr;
 };
 
 }  // namespace
 
-Kernel lower_sort(const Region& region, const SortPlan& plan, const Config& config) {
-  return Lowering(region, plan, config).run();
+Kernel lower_sort(const Region& region, const SortPlan& plan, const Config& config,
+                  const Target& target) {
+  // Registers of a software device are memory that can be indexed.
+  return Lowering(region, plan, config, !target.is_cpu).run();
 }
 
 }  // namespace tcc::sched

@@ -118,6 +118,20 @@ TEST(SplitScans, GiveTheSame) {
         }
 }
 
+// The parts' totals, their scan, and the parts' scans with what is before them added.
+TEST(SplitScans, TakeThreeLaunches) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const auto launches = [&](int64_t lines, int64_t n) {
+    const Scan scan{.shape = {lines, n}, .dim = 1, .dtype = DType::bf16};
+    return backends::compile(scan_graph(scan), target, options).launches.size();
+  };
+  EXPECT_EQ(launches(1, 1 << 20), 3u);
+  EXPECT_EQ(launches(4096, 4096), 1u);
+  EXPECT_EQ(launches(1, 1000), 1u);
+}
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Scans);
 INSTANTIATE_TEST_SUITE_P(Devices, Scans, ::testing::ValuesIn(devices_present(Devices::software)),
                          [](const auto& device) { return test_name(device.param); });

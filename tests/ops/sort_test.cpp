@@ -104,6 +104,22 @@ TEST_P(Sorting, SortsWhatIsComputed) {
     }
 }
 
+// A vocabulary's best are found in three steps; a sort takes one and a merge per doubling.
+TEST(SplitSorts, TakeFewLaunches) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  const auto launches = [&](std::string_view op, int64_t n, ir::Attrs attrs) {
+    ir::Graph graph;
+    ir::Value* x = graph.add_input("x", {DType::f32, {8, n}});
+    graph.outputs = ir::Builder(graph).ops(op, {x}, std::move(attrs));
+    for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
+    return backends::compile(graph, sched::target_by_name("cuda:sm_90a"), options).launches.size();
+  };
+  EXPECT_EQ(launches("topk", 128'000, {{"k", int64_t{50}}}), 3u);
+  EXPECT_EQ(launches("sort", 2304, {}), 1u);
+  EXPECT_EQ(launches("sort", 1 << 20, {}), 10u);
+}
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Sorting);
 INSTANTIATE_TEST_SUITE_P(Devices, Sorting, ::testing::ValuesIn(devices_present(Devices::software)),
                          [](const auto& device) { return test_name(device.param); });
