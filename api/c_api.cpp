@@ -16,7 +16,7 @@ struct Spec {
   size_t rank = 0;
   std::vector<int64_t> shape;  // empty for a graph's
   bool is_bound = false;
-  int64_t bytes = 0;
+  int64_t bytes = 0, alignment = 0;
 };
 
 template <class Dims>
@@ -36,7 +36,8 @@ std::vector<Spec> specs_of(const std::vector<tcc::ValueSpec>& values) {
 std::vector<Spec> specs_of(const std::vector<tcc::TensorSpec>& tensors) {
   std::vector<Spec> specs;
   for (const auto& t : tensors)
-    specs.push_back({t.name, t.dtype, join(t.shape), t.shape.size(), t.shape, true, t.bytes});
+    specs.push_back(
+        {t.name, t.dtype, join(t.shape), t.shape.size(), t.shape, true, t.bytes, t.alignment});
   return specs;
 }
 
@@ -142,7 +143,8 @@ void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* inf
                                   spec.shape_text.c_str(),
                                   spec.rank,
                                   spec.is_bound ? spec.shape.data() : nullptr,
-                                  spec.bytes};
+                                  spec.bytes,
+                                  spec.alignment};
   std::memcpy(info, &filled, std::min(size, sizeof filled));
 }
 
@@ -274,6 +276,15 @@ tcc_status tcc_context_run(tcc_context* context, const void* const* inputs, size
     given(context, "context")
         .context.run_device(span_of(inputs, num_inputs, "inputs"),
                             span_of(outputs, num_outputs, "outputs"));
+  });
+}
+
+tcc_status tcc_context_reserve(tcc_context* context, const void* const* inputs, size_t num_inputs,
+                               void* const* outputs, size_t num_outputs) noexcept {
+  return guard([&] {
+    given(context, "context")
+        .context.reserve(span_of(inputs, num_inputs, "inputs"),
+                         span_of(outputs, num_outputs, "outputs"));
   });
 }
 

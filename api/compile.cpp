@@ -26,7 +26,8 @@ std::vector<TensorSpec> specs_of(const sched::Executable& executable,
   for (const int number : buffers) {
     const sched::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
     specs.push_back({buffer.name, std::string(name(buffer.dtype)), buffer.shape,
-                     *tensor_bytes(buffer.dtype, buffer.shape)});
+                     *tensor_bytes(buffer.dtype, buffer.shape),
+                     sched::assumed_alignment(executable, number)});
   }
   return specs;
 }

@@ -5,9 +5,6 @@
 namespace tcc {
 namespace {
 
-// What kernels assume of every buffer's address (sched::Kernel's arguments).
-constexpr uint64_t kAlignment = 16;
-
 const sched::BufferInfo& buffer_of(const sched::Executable& executable,
                                    const std::vector<int>& numbers, size_t i) {
   return executable.buffers[static_cast<size_t>(numbers[i])];
@@ -31,10 +28,7 @@ bool is_empty(const sched::BufferInfo& buffer) {
 
 runtime::DeviceAddress address_of(const void* pointer, const sched::BufferInfo& buffer) {
   const auto address = reinterpret_cast<runtime::DeviceAddress>(pointer);
-  if (is_empty(buffer)) return address;
-  if (!pointer) fail_input("'", buffer.name, "': a null pointer");
-  if (address % kAlignment != 0)
-    fail_input("'", buffer.name, "': the pointer is not aligned to ", kAlignment, " bytes");
+  if (!pointer && !is_empty(buffer)) fail_input("'", buffer.name, "': a null pointer");
   return address;
 }
 
@@ -43,10 +37,24 @@ runtime::DeviceAddress address_of(const void* pointer, const sched::BufferInfo& 
 struct Context::Impl {
   std::shared_ptr<const runtime::Program> program;
   runtime::Context context;
-  std::vector<runtime::DeviceAddress> inputs, outputs;  // reused by run_device()
+  std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
 
   const sched::Executable& executable() const { return program->executable(); }
+  void take(std::span<const void* const> in, std::span<void* const> out);
 };
+
+void Context::Impl::take(std::span<const void* const> in, std::span<void* const> out) {
+  if (executable().target.api == sched::Api::vulkan)
+    fail_input(program->device().name(),
+               ": a Vulkan device cannot use memory that it did not allocate");
+  check_counts(executable(), in.size(), out.size());
+  inputs.clear();
+  outputs.clear();
+  for (size_t i = 0; i < in.size(); ++i)
+    inputs.push_back(address_of(in[i], buffer_of(executable(), executable().inputs, i)));
+  for (size_t i = 0; i < out.size(); ++i)
+    outputs.push_back(address_of(out[i], buffer_of(executable(), executable().outputs, i)));
+}
 
 Context::Context(const CompiledGraph& compiled)
     : impl_(new Impl{compiled.impl().program, runtime::Context(compiled.impl().program), {}, {}}) {}
@@ -99,18 +107,13 @@ void Context::run_host(std::span<const void* const> inputs, std::span<void* cons
 }
 
 void Context::run_device(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  const sched::Executable& executable = impl_->executable();
-  if (executable.target.api == sched::Api::vulkan)
-    fail_input(impl_->program->device().name(),
-               ": a Vulkan device cannot use memory that it did not allocate");
-  check_counts(executable, inputs.size(), outputs.size());
-  impl_->inputs.clear();
-  impl_->outputs.clear();
-  for (size_t i = 0; i < inputs.size(); ++i)
-    impl_->inputs.push_back(address_of(inputs[i], buffer_of(executable, executable.inputs, i)));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    impl_->outputs.push_back(address_of(outputs[i], buffer_of(executable, executable.outputs, i)));
+  impl_->take(inputs, outputs);
   impl_->context.run(impl_->inputs, impl_->outputs);
+}
+
+void Context::reserve(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  impl_->take(inputs, outputs);
+  impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
 
 void Context::synchronize() { impl_->context.stream().synchronize(); }

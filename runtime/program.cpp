@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/binding.h"
 #include "support/error.h"
 #include "support/parallel.h"
 
@@ -28,54 +29,34 @@ Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream>
   if (!stream_) stream_ = program_->device().create_stream();
   int64_t bytes = program_->executable().arena_bytes;
   if (bytes > 0) arena_ = program_->device().allocate(bytes);
+  callers_ = std::make_unique<Binding>(*program_, arena_ ? arena_->address() : 0);
 }
 
 Context::~Context() = default;
 
-std::vector<BoundLaunch> Context::bind(std::span<const DeviceAddress> inputs,
-                                       std::span<const DeviceAddress> outputs) const {
-  const sched::Executable& executable = program_->executable();
-  std::vector<BoundLaunch> launches;
-  for (const sched::Launch& launch : executable.launches) {
-    BoundLaunch bound{&program_->kernel(launch.kernel), {}};
-    for (int number : launch.buffers) {
-      const BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
-      auto at = static_cast<size_t>(buffer.offset);
-      switch (buffer.kind) {
-        case BufferInfo::Kind::input: bound.arguments.push_back(inputs[at]); break;
-        case BufferInfo::Kind::output: bound.arguments.push_back(outputs[at]); break;
-        case BufferInfo::Kind::constant:
-          bound.arguments.push_back(program_->constant(buffer.offset));
-          break;
-        case BufferInfo::Kind::arena:
-          bound.arguments.push_back(arena_ ? arena_->address() + at : 0);
-          break;
-      }
-    }
-    launches.push_back(std::move(bound));
-  }
-  return launches;
-}
-
-void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
+void Context::check_counts(std::span<const DeviceAddress> inputs,
+                           std::span<const DeviceAddress> outputs) const {
   const sched::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size() || outputs.size() != executable.outputs.size())
     fail_input("the graph has ", executable.inputs.size(), " inputs and ",
                executable.outputs.size(), " outputs, not ", inputs.size(), " and ", outputs.size());
-  if (caller_launches_.empty()) {
-    caller_launches_ = bind(inputs, outputs);
-  } else {
-    for (size_t i = 0; i < executable.launches.size(); ++i) {
-      const auto& buffers = executable.launches[i].buffers;
-      for (size_t k = 0; k < buffers.size(); ++k) {
-        const BufferInfo& buffer = executable.buffers[static_cast<size_t>(buffers[k])];
-        auto at = static_cast<size_t>(buffer.offset);
-        if (buffer.kind == BufferInfo::Kind::input) caller_launches_[i].arguments[k] = inputs[at];
-        if (buffer.kind == BufferInfo::Kind::output) caller_launches_[i].arguments[k] = outputs[at];
-      }
-    }
+}
+
+void Context::reserve(std::span<const DeviceAddress> inputs,
+                      std::span<const DeviceAddress> outputs) {
+  check_counts(inputs, outputs);
+  if (const BufferInfo* value = callers_->lacking(inputs, outputs)) {
+    if (stream_->is_capturing())
+      fail_input("'", value->name,
+                 "': the pointer is not aligned as kernels assume, and memory for an aligned copy "
+                 "cannot be reserved while the stream is captured");
+    callers_->reserve(inputs, outputs);
   }
-  stream_->run(caller_launches_);
+}
+
+void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
+  reserve(inputs, outputs);
+  stream_->run(callers_->bind(inputs, outputs));
 }
 
 void Context::make_own_buffers() {
@@ -91,7 +72,9 @@ void Context::make_own_buffers() {
   };
   make(executable.inputs, inputs);
   make(executable.outputs, outputs);
-  launches_ = bind(inputs, outputs);
+  Binding binding(*program_, arena_ ? arena_->address() : 0);
+  const std::span<const BoundLaunch> bound = binding.bind(inputs, outputs);
+  launches_.assign(bound.begin(), bound.end());
   recording_ = program_->device().record(launches_);
 }
 

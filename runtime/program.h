@@ -32,6 +32,8 @@ class Program {
   int64_t constant_bytes_ = 0;
 };
 
+class Binding;
+
 class Context {
  public:
   // With a stream of its own, or the caller's (`stream` is kept).
@@ -40,9 +42,16 @@ class Context {
   ~Context();
 
   // On the caller's device buffers, in the graph's order, row-major, each as large as its type
-  // says. Asynchronous; allocates, synchronises and reads back nothing, so that it can be captured.
-  // Empty values may have address 0.
+  // says, at any multiple of its element's size. Asynchronous; allocates, synchronises and reads
+  // back nothing, so that it can be captured, once reserve() has been called for addresses that are
+  // aligned alike; else it calls that itself. Empty values may have address 0.
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
+
+  // Makes aligned staging buffers for the values whose addresses are not multiples of what kernels
+  // assume (sched::assumed_alignment) and that have none yet: run() copies them from or to there.
+  // Throws Error(bad_input) for an address that is not aligned to its elements, and where there is
+  // something to be made while the stream is captured.
+  void reserve(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
   // On host tensors, through buffers of the context's own, by replay; waits for the result. Checks
   // dtypes and shapes: Error(bad_input).
@@ -59,8 +68,8 @@ class Context {
   Stream& stream() { return *stream_; }
 
  private:
-  std::vector<BoundLaunch> bind(std::span<const DeviceAddress> inputs,
-                                std::span<const DeviceAddress> outputs) const;
+  void check_counts(std::span<const DeviceAddress> inputs,
+                    std::span<const DeviceAddress> outputs) const;
   void make_own_buffers();
 
   std::shared_ptr<const Program> program_;
@@ -69,7 +78,7 @@ class Context {
   std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
   std::vector<BoundLaunch> launches_;         // on own buffers
   std::unique_ptr<Recording> recording_;
-  std::vector<BoundLaunch> caller_launches_;  // reused by run()
+  std::unique_ptr<Binding> callers_;
 };
 
 }  // namespace tcc::runtime

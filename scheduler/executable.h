@@ -25,8 +25,10 @@ struct KernelBinary {
   int workgroup = 1;                          // threads
   std::array<uint32_t, 3> block = {0, 0, 0};  // their shape (cuda); zeros: {workgroup, 1, 1}
   std::array<uint32_t, 3> grid = {1, 1, 1};
-  int64_t shared_bytes = 0;     // dynamic shared memory (cuda)
-  int num_arguments = 0;        // buffers
+  int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
+  int num_arguments = 0;     // buffers
+  // What their addresses must be multiples of, in bytes; empty: 16 each.
+  std::vector<int> alignments;
   std::vector<TensorMap> maps;  // parameters after the buffers (cuda)
   int subgroup_size = 0;        // required, 0: any (vulkan)
   // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of
@@ -73,5 +75,9 @@ struct Executable {
   int64_t live_bytes_peak =
       0;  // the largest sum of live arena buffers: a lower bound of arena_bytes
 };
+
+// What the address of a buffer must be a multiple of for all kernels that get it, in bytes: a fact
+// that the runtime sees to for inputs and outputs.
+int64_t assumed_alignment(const Executable& executable, int buffer);
 
 }  // namespace tcc::sched

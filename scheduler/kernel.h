@@ -24,7 +24,8 @@ struct Argument {
   DType dtype;
   bool written = false;    // an output; otherwise read only
   int64_t elements = 0;    // of the buffer: offsets stay below
-  int64_t alignment = 16;  // bytes: what the buffer's address is surely a multiple of
+  int64_t alignment = 16;  // bytes: what the buffer's address may be assumed to be a multiple of
+  int64_t needed = 1;      // of that, what the device source makes use of besides its hooks
 };
 
 struct Array {

@@ -24,6 +24,9 @@ class Unit {
       : kernel_(kernel), target_(target), options_(options), d_(dialect_for(target.api)) {
     auto bytes = static_cast<int64_t>(kernel.arguments.size()) * 8;
     table_ = !d_.table_block.empty() && bytes > target.push_constant_bytes;
+    for (const Argument& argument : kernel.arguments)
+      alignments_.push_back(
+          std::max(size_bytes(argument.dtype), static_cast<int>(argument.needed)));
   }
 
   EmittedKernel run() {
@@ -35,7 +38,7 @@ class Unit {
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
     text += types;
     text += code;
-    return {comment() + text, table_};
+    return {comment() + text, table_, alignments_};
   }
 
  private:
@@ -168,7 +171,7 @@ class Unit {
     if (kernel_.grid > 65535)
       printer.line("if (block >= " + std::to_string(kernel_.grid) + ") return;");
     printer.block(kernel_.body);
-    vector_words_ = printer.vector_words();
+    note_vectors(printer);
     return argument_block() + shared_arrays() + entry_prefix() + "\n" + entry() + " {\n" +
            printer.text() + "}\n";
   }
@@ -192,10 +195,18 @@ class Unit {
         add(compute_type(p.dtype) + " " + p.name);
     }
     printer.block(hook.body);
-    vector_words_.insert(printer.vector_words().begin(), printer.vector_words().end());
+    note_vectors(printer);
     std::string result = hook.returns ? compute_type(hook.result) : "void";
     return fill(d_.hook, {{"result", result}, {"name", hook.name}, {"parameters", parameters}}) +
            " {\n" + printer.text() + "}\n";
+  }
+
+  void note_vectors(const Printer& printer) {
+    for (const auto& [buffer, words] : printer.vectors()) {
+      vector_words_.insert(words);
+      int& alignment = alignments_[static_cast<size_t>(buffer)];
+      alignment = std::max(alignment, 4 * words);
+    }
   }
 
   std::string from_device_source() {
@@ -225,6 +236,7 @@ class Unit {
   const Dialect& d_;
   bool table_ = false;
   std::set<int> vector_words_;
+  std::vector<int> alignments_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "scheduler/kernel.h"
 #include "scheduler/target.h"
@@ -13,6 +14,7 @@ struct EmittedKernel {
   std::string source;  // a whole translation unit
   bool argument_table =
       false;  // more arguments than push constants hold: they come through a table in memory
+  std::vector<int> alignments;  // what the arguments' addresses must be multiples of, in bytes
 };
 
 struct EmitOptions {

@@ -178,7 +178,7 @@ void Printer::load_vector(const Stmt& stmt) {
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
-  vector_words_.insert(words);
+  vectors_.emplace(stmt.buffer, words);
   std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
   const bool early = stmt.early && !dialect_.early_vector_load.empty();
   const std::string& load = early ? dialect_.early_vector_load : dialect_.vector_load;
@@ -213,7 +213,7 @@ void Printer::store_vector(const Stmt& stmt) {
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
-  vector_words_.insert(words);
+  vectors_.emplace(stmt.buffer, words);
   std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
   for (int64_t start = 0; start < stmt.count; start += elements) {
     std::string values;

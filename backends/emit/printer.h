@@ -18,8 +18,8 @@ class Printer {
   void block(const sched::Block& block);
   void line(const std::string& text);
   const std::string& text() const { return text_; }
-  // Vector widths (in 32-bit words) of the accesses printed so far.
-  const std::set<int>& vector_words() const { return vector_words_; }
+  // The vector accesses printed so far: buffers and widths in 32-bit words.
+  const std::set<std::pair<int, int>>& vectors() const { return vectors_; }
   std::string index_type() const { return kernel_.wide_index ? "i64" : "i32"; }
 
  private:
@@ -65,7 +65,7 @@ class Printer {
   std::map<const ir::ExprNode*, int> uses_;
   std::map<const ir::ExprNode*, std::string> names_;  // shared parts of the statement at hand
   std::set<std::string> indirect_;                    // indirect indices declared in this scope
-  std::set<int> vector_words_;
+  std::set<std::pair<int, int>> vectors_;
 };
 
 std::string buffer_name(int buffer);

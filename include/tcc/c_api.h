@@ -57,9 +57,11 @@ typedef struct tcc_tensor_info {
   size_t rank;
   const int64_t* shape; /* compiled graphs only, else NULL */
   int64_t bytes;        /* compiled graphs only, else 0 */
+  int64_t alignment;    /* of pointers that tcc_context_run uses without a copy, in bytes; compiled
+                         * graphs only, else 0 */
 } tcc_tensor_info;
 #define TCC_TENSOR_INFO_INIT \
-  { sizeof(tcc_tensor_info), NULL, NULL, NULL, 0, NULL, 0 }
+  { sizeof(tcc_tensor_info), NULL, NULL, NULL, 0, NULL, 0, 0 }
 
 /* ---- Graphs */
 
@@ -132,12 +134,19 @@ TCC_API tcc_status tcc_context_create_on_stream(const tcc_compiled* compiled, vo
                                                 tcc_context** context) TCC_NOEXCEPT;
 TCC_API void tcc_context_destroy(tcc_context* context) TCC_NOEXCEPT;
 
-/* On the caller's device buffers (CUDA device pointers), in the graph's order, aligned to 16 bytes;
- * outputs overlap nothing else. Asynchronous on the stream: allocates and waits for nothing, so
- * that it can be captured in a CUDA graph. */
+/* On the caller's device buffers (CUDA device pointers), in the graph's order, aligned to their
+ * elements; outputs overlap nothing else. Asynchronous on the stream: allocates and waits for
+ * nothing, so that it can be captured in a CUDA graph. A value whose pointer is no multiple of
+ * tcc_tensor_info's alignment is copied from or to aligned memory of the context's own, on the
+ * device; the first run with such a pointer reserves it. */
 TCC_API tcc_status tcc_context_run(tcc_context* context, const void* const* inputs,
                                    size_t num_inputs, void* const* outputs,
                                    size_t num_outputs) TCC_NOEXCEPT;
+/* Reserves that memory ahead, for pointers that are aligned alike. Needed only where the first run
+ * with them is captured: that fails with TCC_BAD_INPUT, since nothing may be allocated then. */
+TCC_API tcc_status tcc_context_reserve(tcc_context* context, const void* const* inputs,
+                                       size_t num_inputs, void* const* outputs,
+                                       size_t num_outputs) TCC_NOEXCEPT;
 /* On host memory, each buffer as large as tcc_tensor_info's bytes; waits for the result. */
 TCC_API tcc_status tcc_context_run_host(tcc_context* context, const void* const* inputs,
                                         size_t num_inputs, void* const* outputs,

@@ -43,6 +43,7 @@ struct TensorSpec {
   std::string name, dtype;
   std::vector<std::int64_t> shape;
   std::int64_t bytes = 0;
+  std::int64_t alignment = 1;  // of pointers that Context::run_device uses without a copy, in bytes
 };
 
 // The dtype of a C++ type: dtype_of<float>() is "f32".
@@ -175,10 +176,16 @@ class Context {
   void run_host(std::span<const void* const> inputs, std::span<void* const> outputs);
 
   // On the caller's device buffers (CUDA device pointers), in the graph's order, dense, row-major,
-  // aligned to 16 bytes; outputs overlap nothing else. Asynchronous on the stream: allocates and
-  // waits for nothing, so that it can be captured in a CUDA graph. Throws Error(bad_input) for a
-  // wrong number of pointers, a null or a misaligned one.
+  // aligned to their elements; outputs overlap nothing else. Asynchronous on the stream: allocates
+  // and waits for nothing, so that it can be captured in a CUDA graph. Throws Error(bad_input) for
+  // a wrong number of pointers, a null or a misaligned one.
+  //
+  // A value whose pointer is no multiple of TensorSpec::alignment is copied from or to aligned
+  // memory of the context's own, on the device; the first run with such a pointer reserves it.
   void run_device(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // Reserves that memory ahead, for pointers that are aligned alike. Needed only where the first
+  // run with them is captured: that throws Error(bad_input), since nothing may be allocated then.
+  void reserve(std::span<const void* const> inputs, std::span<void* const> outputs);
   void synchronize();  // waits for the stream
 
  private:

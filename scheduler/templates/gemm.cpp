@@ -137,6 +137,7 @@ void GemmWriter::operand(bool first, bool vectors) {
     return;
   }
   kernel_.defines.push_back({side + "_BUFFER", "b" + std::to_string(operand.view.buffer)});
+  need_alignment(kernel_, operand);
   if (operand.load == Load::rows) {
     kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + lower));
   } else if (vectors) {

@@ -236,6 +236,7 @@ class GemvTemplate : public Template {
       kernel.hooks.push_back(hooks.load(gemv.swapped, "load_b"));
     } else {
       kernel.defines.push_back({"B_BUFFER", "b" + std::to_string(gemv.b.view.buffer)});
+      need_alignment(kernel, gemv.b);
       kernel.hooks.push_back(gemv.b.load == Load::tiles ? vector_hook(gemv.b, gemv.plan, "vector_b")
                                                         : line_hook(gemv.b, gemv.plan, "row_b"));
     }

@@ -78,6 +78,12 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
   return operand;
 }
 
+void need_alignment(Kernel& kernel, const MatrixOperand& operand) {
+  if (operand.load != MatrixOperand::Load::tiles) return;
+  Argument& argument = kernel.arguments[static_cast<size_t>(operand.view.buffer)];
+  argument.needed = std::max(argument.needed, operand.alignment);
+}
+
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
   const SymInt line = SymInt::axis("line", kManyLines);
   return offset_hook(std::move(name), {{"batch"}, {"line"}},

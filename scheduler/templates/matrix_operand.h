@@ -29,6 +29,9 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
 // An operand that is a view of elements of any type, as its lines lie in memory.
 MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
 
+// Says that the kernel's source reads whole vectors of the operand's buffer, where it does.
+void need_alignment(Kernel& kernel, const MatrixOperand& operand);
+
 // `name`(batch, line) -> i64: the offset of a line's first element in the operand's buffer.
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 

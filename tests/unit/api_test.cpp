@@ -120,9 +120,14 @@ TEST(Api, RunsOnTheCallersPointers) {
   context.run_device(inputs, outputs);
   context.synchronize();
   EXPECT_FAILURE(context.run_device({}, outputs), bad_input, "1 inputs and 1 outputs, not 0 and 1");
+  EXPECT_EQ(compiled.inputs()[0].alignment, 4);  // elements are read one by one
   inputs[0] = x + 1;
-  EXPECT_FAILURE(context.run_device(inputs, outputs), bad_input,
-                 "'x': the pointer is not aligned to 16 bytes");
+  context.reserve(inputs, outputs);
+  context.run_device(inputs, outputs);
+  inputs[0] = reinterpret_cast<std::byte*>(x) + 2;
+  for (const bool ahead : {true, false})
+    EXPECT_FAILURE(ahead ? context.reserve(inputs, outputs) : context.run_device(inputs, outputs),
+                   bad_input, "'x': the pointer is not aligned to its elements of 4 bytes");
   inputs[0] = nullptr;
   EXPECT_FAILURE(context.run_device(inputs, outputs), bad_input, "'x': a null pointer");
   EXPECT_FAILURE(context.run_host(inputs, outputs), bad_input, "'x': a null pointer");

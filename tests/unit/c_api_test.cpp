@@ -100,16 +100,24 @@ TEST(CApi, RunsOnTheCallersPointers) {
   tcc_context* context = nullptr;
   EXPECT_EQ(tcc_context_create_on_stream(mlp_on_null.compiled, nullptr, &context), TCC_BAD_INPUT);
   ASSERT_EQ(tcc_context_create(mlp_on_null.compiled, &context), TCC_OK) << tcc_last_error();
-  alignas(16) static float x[2 * 784], y[20];
+  alignas(16) static float x[2 * 784], y[21];
   const void* inputs[] = {x};
   void* outputs[] = {y};
   EXPECT_EQ(tcc_context_run(context, inputs, 1, outputs, 1), TCC_OK) << tcc_last_error();
   EXPECT_EQ(tcc_context_run(context, inputs, 0, outputs, 1), TCC_BAD_INPUT);
   EXPECT_EQ(tcc_context_run(context, nullptr, 1, outputs, 1), TCC_BAD_INPUT);
   EXPECT_TRUE(last_error_has("inputs is NULL")) << tcc_last_error();
+  tcc_tensor_info info = TCC_TENSOR_INFO_INIT;
+  EXPECT_EQ(tcc_compiled_input(mlp_on_null.compiled, 0, &info), TCC_OK);
+  EXPECT_EQ(info.alignment, 16);
   outputs[0] = y + 1;
+  EXPECT_EQ(tcc_context_reserve(context, inputs, 1, outputs, 1), TCC_OK) << tcc_last_error();
+  EXPECT_EQ(tcc_context_run(context, inputs, 1, outputs, 1), TCC_OK) << tcc_last_error();
+  outputs[0] = reinterpret_cast<char*>(y) + 1;
   EXPECT_EQ(tcc_context_run(context, inputs, 1, outputs, 1), TCC_BAD_INPUT);
-  EXPECT_TRUE(last_error_has("'y': the pointer is not aligned")) << tcc_last_error();
+  EXPECT_TRUE(last_error_has("'y': the pointer is not aligned to its elements"))
+      << tcc_last_error();
+  EXPECT_EQ(tcc_context_reserve(context, inputs, 0, outputs, 1), TCC_BAD_INPUT);
   tcc_context_destroy(context);
 }
 
