@@ -1,6 +1,7 @@
 // Restricts a kernel to what its target can do; no target decision is made after this.
 #include <algorithm>
 
+#include "scheduler/index_range.h"
 #include "scheduler/kernel.h"
 #include "support/error.h"
 
@@ -216,10 +217,11 @@ Kernel legalize(Kernel kernel, const Target& target) {
   constexpr int64_t kNarrow = (int64_t{1} << 31) - (1 << 20);
   for (const Argument& argument : kernel.arguments)
     if (argument.elements >= kNarrow) kernel.wide_index = true;
-  if (kernel.grid * kernel.workgroup >= kNarrow / 32) kernel.wide_index = true;
+  if (kernel.grid * kernel.workgroup >= kNarrow / 32 || leaves_32_bits(kernel))
+    kernel.wide_index = true;
   if (kernel.wide_index && !target.int64)
-    fail_device(kernel.name, ": buffers beyond 2^31 elements need 64-bit integers, which ",
-                target.id(), " lacks");
+    fail_device(kernel.name, ": indices beyond 2^31 need 64-bit integers, which ", target.id(),
+                " lacks");
   if ((needs(kernel, DType::f64)) && !target.float64)
     fail_device(kernel.name, ": ", target.id(), " has no 64-bit floats");
   if ((needs(kernel, DType::i64) || needs(kernel, DType::u64)) && !target.int64)

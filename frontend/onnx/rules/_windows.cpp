@@ -21,7 +21,10 @@ std::vector<int64_t> per_dim(OpNode& n, std::string_view name, size_t spatial, i
 }  // namespace
 
 ir::Attr Windows::padding() const {
-  if (begin == end) return ir::ints(begin);
+  bool is_short = begin == end;
+  for (size_t d = 0; d < begin.size(); ++d)
+    is_short &= begin[d] <= ((kernel[d] - 1) * dilation[d] + 1) / 2;
+  if (is_short) return ir::ints(begin);
   std::vector<int64_t> both = begin;
   both.insert(both.end(), end.begin(), end.end());
   return ir::ints(both);

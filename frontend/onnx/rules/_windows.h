@@ -9,7 +9,8 @@ namespace tcc::onnx {
 struct Windows {
   std::vector<int64_t> kernel, stride, dilation;
   std::vector<int64_t> begin, end;  // padding per spatial dim
-  // The op attribute `padding`: one entry per dim where both sides are alike, else begins and ends.
+  // The op attribute `padding`: one entry per dim where both sides are alike and at most half a
+  // window (PyTorch's form), else begins and ends.
   ir::Attr padding() const;
 };
 

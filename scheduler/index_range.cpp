@@ -1,0 +1,59 @@
+#include "scheduler/index_range.h"
+
+#include <algorithm>
+
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+constexpr int64_t kMost = INT32_MAX;
+
+// The largest magnitude of a sum's partial results; nothing where an atom's range is not known.
+std::optional<int64_t> magnitude(const SymInt& value) {
+  std::optional<int64_t> total = std::abs(value.constant());
+  for (const SymInt::Term& term : value.terms()) {
+    std::optional<int64_t> product = std::abs(term.coefficient);
+    for (const ir::AtomPtr& atom : term.atoms) {
+      if (atom->range.lo <= -ir::kUnbounded || atom->range.hi >= ir::kUnbounded)
+        return std::nullopt;
+      const int64_t most = std::max(std::abs(atom->range.lo), std::abs(atom->range.hi));
+      product = product ? checked_mul(*product, most) : product;
+    }
+    total = total && product ? checked_add(*total, *product) : std::nullopt;
+    if (!total) return INT64_MAX;
+  }
+  return total;
+}
+
+bool is_large(const SymInt& value) {
+  if (magnitude(value).value_or(0) > kMost) return true;
+  bool large = false;
+  value.visit_atoms([&](const ir::AtomPtr& atom) {
+    for (const SymInt& arg : atom->args) large = large || magnitude(arg).value_or(0) > kMost;
+  });
+  return large;
+}
+
+// Indices as values, and the offsets of loads.
+bool is_large(const Expr& value) {
+  bool large = false;
+  if (value) ir::visit(value, [&](const Expr& e) { large = large || is_large(e->index); });
+  return large;
+}
+
+bool is_large(const Block& block) {
+  return std::ranges::any_of(block, [](const Stmt& stmt) {
+    return is_large(stmt.index) || is_large(stmt.value) || is_large(stmt.body) ||
+           is_large(stmt.otherwise);
+  });
+}
+
+}  // namespace
+
+bool leaves_32_bits(const Kernel& kernel) {
+  return is_large(kernel.body) ||
+         std::ranges::any_of(kernel.hooks, [](const Hook& hook) { return is_large(hook.body); });
+}
+
+}  // namespace tcc::sched

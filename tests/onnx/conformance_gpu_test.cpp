@@ -1,0 +1,9 @@
+#include "tests/run_graph.h"
+
+namespace tcc::test {
+namespace {
+constexpr Devices kDevices = Devices::gpu;
+}  // namespace
+}  // namespace tcc::test
+
+#include "tests/onnx/conformance_suite.h"
