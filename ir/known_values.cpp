@@ -12,8 +12,9 @@ namespace tcc::ir {
 namespace {
 
 constexpr int64_t kMaxElements = 4096;             // of a value that may hold symbols
-constexpr int64_t kMaxBytes = int64_t{256} << 20;  // of a tensor that is computed here
-constexpr int kMaxDepth = 1000;                    // of values that are computed from one another
+constexpr int64_t kMaxTensor = int64_t{1} << 22;   // elements of a tensor that is computed here
+constexpr int64_t kMaxProduct = int64_t{1} << 26;  // elements of a product's result times operand's
+constexpr int kMaxNesting = 8;                     // of compositions
 
 using Integers = std::optional<std::vector<SymInt>>;
 
@@ -22,12 +23,15 @@ std::optional<std::vector<int64_t>> numbers(std::span<const SymInt> shape) {
   return const_shape(shape);
 }
 
-std::optional<int64_t> small_numel(const Value& value) {
+std::optional<int64_t> numel(const Value& value) {
   const auto shape = numbers(value.shape());
-  if (!shape) return std::nullopt;
-  const auto bytes = tensor_bytes(value.dtype(), *shape);
-  if (!bytes || *bytes / size_bytes(value.dtype()) > kMaxElements) return std::nullopt;
-  return *bytes / size_bytes(value.dtype());
+  const auto bytes = shape ? tensor_bytes(value.dtype(), *shape) : std::nullopt;
+  return bytes ? std::optional(*bytes / size_bytes(value.dtype())) : std::nullopt;
+}
+
+std::optional<int64_t> small_numel(const Value& value) {
+  const auto count = numel(value);
+  return count && *count <= kMaxElements ? count : std::nullopt;
 }
 
 bool holds_integers(const Value& value) { return !is_float(value.dtype()); }
@@ -107,17 +111,39 @@ std::optional<SymInt> evaluate_call(const ExprNode& e) {
   return arithmetic(e.fn, args[0], args[1]);
 }
 
+// Numbers that do not fit wrap around, which is left to the interpreter. A dim is taken to fit into
+// 32 bits.
+std::optional<SymInt> converted(const std::optional<SymInt>& x, DType to) {
+  if (!x || to == DType::boolean) return std::nullopt;
+  if (size_bytes(to) == 8) return x;
+  const Interval range = x->range();
+  const int bits = static_cast<int>(8 * size_bytes(to));
+  if (!x->is_const() && bits == 32) return x;
+  const int64_t least = info(to).is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t most = (int64_t{1} << (info(to).is_signed ? bits - 1 : bits)) - 1;
+  return range.lo >= least && range.hi <= most ? x : std::nullopt;
+}
+
 std::optional<SymInt> evaluate(const Expr& e) {
   if (!e || is_float(e->dtype)) return std::nullopt;
   switch (e->kind) {
     case ExprNode::Kind::constant: return SymInt(e->integer);
     case ExprNode::Kind::index: return e->index;
-    case ExprNode::Kind::cast:
-      return e->dtype == DType::boolean ? std::nullopt : evaluate(e->args[0]);
+    case ExprNode::Kind::cast: return converted(evaluate(e->args[0]), e->dtype);
     case ExprNode::Kind::call: return evaluate_call(*e);
     default: return std::nullopt;
   }
 }
+
+void step(std::vector<SymInt>& index, std::span<const int64_t> shape) {
+  for (size_t d = shape.size(); d-- > 0;) {
+    const int64_t next = index[d].value() + 1;
+    index[d] = next < shape[d] ? next : 0;
+    if (next < shape[d]) return;
+  }
+}
+
+}  // namespace
 
 // An operand whose elements are known, as an element function reads them.
 class KnownOperands : public ElementContext {
@@ -128,7 +154,7 @@ class KnownOperands : public ElementContext {
   Expr operand(int k, std::span<const SymInt> index) override {
     const Value& value = *node_.inputs[static_cast<size_t>(k)];
     const DType dtype = compute_dtype(value.dtype());
-    const auto elements = known_.integers(&value);
+    const KnownValues::Integers& elements = known_.find_integers(&value);
     const SymInt offset = linearize(index, value.shape());
     if (!elements || !offset.is_const() || offset.value() < 0 ||
         offset.value() >= static_cast<int64_t>(elements->size())) {
@@ -164,16 +190,6 @@ class KnownOperands : public ElementContext {
   bool complete_ = true;
 };
 
-void step(std::vector<SymInt>& index, std::span<const int64_t> shape) {
-  for (size_t d = shape.size(); d-- > 0;) {
-    const int64_t next = index[d].value() + 1;
-    index[d] = next < shape[d] ? next : 0;
-    if (next < shape[d]) return;
-  }
-}
-
-}  // namespace
-
 void KnownValues::set(const Value* value, std::vector<SymInt> elements) {
   integers_[value] = std::move(elements);
 }
@@ -183,18 +199,41 @@ void KnownValues::forget_unknown() {
   std::erase_if(tensors_, [](const auto& entry) { return !entry.second; });
 }
 
+bool KnownValues::spend(int64_t& budget, int64_t work) {
+  if (work > budget) return false;
+  budget -= work;
+  return true;
+}
+
 Integers KnownValues::integers(const Value* value) {
-  if (!value || !holds_integers(*value)) return std::nullopt;
-  if (auto found = integers_.find(value); found != integers_.end()) return found->second;
-  if (depth_ >= kMaxDepth) return std::nullopt;
-  ++depth_;
-  Integers result = evaluate(value);
-  --depth_;
-  return integers_[value] = std::move(result);
+  return value ? find_integers(value) : std::nullopt;
+}
+
+const Integers& KnownValues::find_integers(const Value* value) {
+  static const Integers unknown;
+  std::vector<const Value*> stack = {value};
+  std::set<const Value*> entered;
+  while (!stack.empty()) {
+    const Value* top = stack.back();
+    const bool first = !integers_.contains(top) && entered.insert(top).second;
+    if (first && holds_integers(*top) && small_numel(*top) && top->producer) {
+      for (const Value* operand : top->producer->inputs)
+        if (operand && !integers_.contains(operand)) stack.push_back(operand);
+    }
+    if (stack.back() != top) continue;
+    stack.pop_back();
+    if (!integers_.contains(top)) {
+      Integers found = evaluate(top);  // which may look up other values
+      integers_[top] = std::move(found);
+    }
+  }
+  const auto found = integers_.find(value);
+  return found == integers_.end() ? unknown : found->second;
 }
 
 Integers KnownValues::evaluate(const Value* value) {
-  if (!small_numel(*value)) return std::nullopt;
+  if (!holds_integers(*value) || !small_numel(*value)) return std::nullopt;
+  if (!spend(symbolic_work_, std::max<int64_t>(1, *small_numel(*value)))) return std::nullopt;
   if (const TensorPtr known = tensor(value)) {
     std::vector<SymInt> elements;
     for (int64_t k = 0; k < known->numel(); ++k) elements.emplace_back(known->get_int(k));
@@ -213,6 +252,7 @@ Integers KnownValues::elements_of(const Node& node) {
   const std::vector<int64_t> shape = const_shape(out);
   std::vector<SymInt> elements, index(shape.size(), 0);
   KnownOperands operands(node, *this);
+  if (!spend(symbolic_work_, count * static_cast<int64_t>(node.inputs.size()))) return std::nullopt;
   for (int64_t k = 0; k < count; ++k, step(index, shape)) {
     const auto element = ir::evaluate(node.op->element(operands, index));
     if (!element || !operands.complete()) return std::nullopt;
@@ -247,42 +287,86 @@ Integers KnownValues::reduced(const Node& node) {
 }
 
 Integers KnownValues::composed(const Node& node, int output) {
+  if (nesting_ >= kMaxNesting) return std::nullopt;
+  for (const Value* input : node.inputs)
+    if (input && !small_numel(*input)) return std::nullopt;
   const Graph graph = composition_graph(node);
   KnownValues inside;
-  inside.depth_ = depth_;
+  inside.nesting_ = nesting_ + 1;
+  inside.symbolic_work_ = symbolic_work_;
+  inside.tensor_work_ = tensor_work_;
   size_t k = 0;
   for (const Value* input : node.inputs) {
     if (!input) continue;
     if (auto elements = integers(input)) inside.set(graph.inputs[k], *elements);
     ++k;
   }
-  return inside.integers(graph.outputs[static_cast<size_t>(output)]);
+  Integers result = inside.integers(graph.outputs[static_cast<size_t>(output)]);
+  symbolic_work_ = inside.symbolic_work_;
+  tensor_work_ = inside.tensor_work_;
+  return result;
 }
 
-TensorPtr KnownValues::tensor(const Value* value) {
-  if (!value) return nullptr;
+TensorPtr KnownValues::tensor(const Value* value) { return value ? find_tensor(value) : nullptr; }
+
+TensorPtr KnownValues::find_tensor(const Value* value) {
+  // Of a value and how many of its operands are known already.
+  std::vector<std::pair<const Value*, size_t>> stack = {{value, 0}};
+  const auto is_unknown = [&](const Value* x) {
+    if (x->is_constant()) return x->is_mutable;
+    const auto found = tensors_.find(x);
+    return x->kind != Value::Kind::result || (found != tensors_.end() && !found->second);
+  };
+  while (!stack.empty()) {
+    auto& [top, done] = stack.back();
+    if (top->kind != Value::Kind::result || tensors_.contains(top)) {
+      stack.pop_back();
+      continue;
+    }
+    const std::vector<Value*>& operands = top->producer->inputs;
+    if (done > 0 && operands[done - 1] && is_unknown(operands[done - 1])) {
+      tensors_[top] = nullptr;
+      stack.pop_back();
+    } else if (done < operands.size()) {
+      const Value* operand = operands[done++];
+      if (operand) stack.emplace_back(operand, 0);
+    } else {
+      const Value* ready = top;
+      tensors_[ready] = interpreted(ready);
+      stack.pop_back();
+    }
+  }
   if (value->is_constant()) return value->is_mutable ? nullptr : value->data->load();
-  if (value->kind != Value::Kind::result) return nullptr;
-  if (auto found = tensors_.find(value); found != tensors_.end()) return found->second;
-  if (depth_ >= kMaxDepth) return nullptr;
-  ++depth_;
-  TensorPtr result = interpreted(value);
-  --depth_;
-  return tensors_[value] = std::move(result);
+  const auto found = tensors_.find(value);
+  return found == tensors_.end() ? nullptr : found->second;
 }
 
+// The operands of its producer are known.
 TensorPtr KnownValues::interpreted(const Value* value) {
   const Node& node = *value->producer;
-  const auto shape = numbers(value->shape());
-  const auto bytes = shape ? tensor_bytes(value->dtype(), *shape) : std::nullopt;
-  if (!bytes || *bytes > kMaxBytes || !(node.op->reference || node.op->compose)) return nullptr;
+  if (!(node.op->reference || node.op->compose)) return nullptr;
   for (const auto& [key, attr] : node.attrs)
     if (const auto* list = std::get_if<std::vector<SymInt>>(&attr); list && !numbers(*list))
       return nullptr;
+  int64_t largest = 1, results = 0;
+  for (const Value* input : node.inputs) {
+    const auto count = input ? numel(*input) : 0;
+    if (!count) return nullptr;
+    largest = std::max(largest, *count);
+  }
+  for (const Value* output : node.outputs) {
+    const auto count = numel(*output);
+    if (!count) return nullptr;
+    results = std::max(results, *count);
+  }
+  if (largest > kMaxTensor || results > kMaxTensor) return nullptr;
+  const bool linear = node.op->kind != OpKind::contraction && !node.op->compose;
+  if (!linear && largest * results > kMaxProduct) return nullptr;
+  if (!spend(tensor_work_, std::max(largest, results))) return nullptr;
   Graph graph;
   std::vector<Value*> operands;
   for (const Value* input : node.inputs) {
-    const TensorPtr data = input ? tensor(input) : nullptr;
+    const TensorPtr data = input ? find_tensor(input) : nullptr;
     if (input && !data) return nullptr;
     operands.push_back(input ? graph.add_constant("", input->type, make_constant(data)) : nullptr);
   }

@@ -19,6 +19,9 @@ class KnownValues {
  public:
   // The elements, row-major, of an integer or bool value; nothing where they are not known, or more
   // than a shape would need.
+  //
+  // All values together may take a bounded amount of work: a graph that computes at length what its
+  // shapes are stays unknown from there on.
   std::optional<std::vector<SymInt>> integers(const Value* value);
   // The whole tensor, where no symbol is in it; null where it is not known.
   TensorPtr tensor(const Value* value);
@@ -32,15 +35,27 @@ class KnownValues {
   static std::vector<const Value*> inputs_of(const Value* value);
 
  private:
-  std::optional<std::vector<SymInt>> evaluate(const Value* value);
-  std::optional<std::vector<SymInt>> elements_of(const Node& node);
-  std::optional<std::vector<SymInt>> reduced(const Node& node);
-  std::optional<std::vector<SymInt>> composed(const Node& node, int output);
-  TensorPtr interpreted(const Value* value);
+  using Integers = std::optional<std::vector<SymInt>>;
+  friend class KnownOperands;
 
-  std::map<const Value*, std::optional<std::vector<SymInt>>> integers_;
+  // Makes entries of `integers_` (`tensors_`) for the value and what it is computed from, operands
+  // first: chains of operands are longer than a call stack.
+  const Integers& find_integers(const Value* value);
+  TensorPtr find_tensor(const Value* value);
+
+  Integers evaluate(const Value* value);
+  Integers elements_of(const Node& node);
+  Integers reduced(const Node& node);
+  Integers composed(const Node& node, int output);
+  TensorPtr interpreted(const Value* value);
+  // Whether that much work is left; it is spent then.
+  bool spend(int64_t& budget, int64_t work);
+
+  std::map<const Value*, Integers> integers_;
   std::map<const Value*, TensorPtr> tensors_;
-  int depth_ = 0;
+  int64_t symbolic_work_ = int64_t{1} << 19;  // elements, times operands
+  int64_t tensor_work_ = int64_t{1} << 24;    // elements
+  int nesting_ = 0;                           // compositions in compositions
 };
 
 }  // namespace tcc::ir
