@@ -1,7 +1,9 @@
 #include "frontend/onnx/importer.h"
 
 #include <algorithm>
+#include <cctype>
 
+#include "frontend/onnx/newer_fields.h"
 #include "frontend/onnx/rules.h"
 #include "frontend/tensor_file.h"
 #include "support/error.h"
@@ -12,6 +14,7 @@ namespace {
 constexpr int64_t kMaxNodes = 500000;  // once functions are expanded and loops unrolled
 constexpr int kMaxDepth = 32;          // of functions and subgraphs in one another
 constexpr size_t kMaxName = 4096;
+constexpr size_t kMaxRank = 64;
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
@@ -32,12 +35,21 @@ std::string kind_of(const pb::TypeProto& type) {
   }
 }
 
-OpsetImports opsets_of(const google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>& list) {
-  OpsetImports imports;
-  for (const auto& entry : list)
-    imports[domain_of(entry.domain())] =
-        static_cast<int>(std::clamp<int64_t>(entry.version(), 0, 1 << 20));
-  return imports;
+// "batch-size" is a name, "n - 1" and "n-1" are differences.
+bool is_hyphenated(std::string_view name) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  for (size_t k = 1; k + 1 < name.size(); ++k)
+    if (name[k] == '-' && letter(name[k - 1]) && letter(name[k + 1])) return true;
+  return false;
+}
+
+// What importing a node costs at least, in nodes: a bound on time and memory, whatever it is.
+int64_t cost_of(const pb::NodeProto& node) {
+  constexpr int64_t kPerNode = 16;  // entries of attributes
+  int64_t entries = 0;
+  for (const pb::AttributeProto& attribute : node.attribute())
+    entries += 1 + attribute.ints_size() + attribute.floats_size() + attribute.strings_size();
+  return 1 + node.input_size() + node.output_size() + entries / kPerNode;
 }
 
 }  // namespace
@@ -78,18 +90,37 @@ ir::Graph Importer::run() {
   return std::move(graph_);
 }
 
+OpsetImports Importer::opsets_of(
+    const google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>& list,
+    const std::string& what) const {
+  OpsetImports imports;
+  for (const auto& entry : list) {
+    const std::string domain = domain_of(entry.domain());
+    if (entry.version() < 1)
+      fail(str(what, " imports version ", entry.version(), " of the operators of domain ",
+               quoted_name(entry.domain())));
+    if (domain.empty() && entry.version() > kNewestOpset)
+      fail(str(what, " is of opset ", entry.version(), "; this tcc reads opsets 1 to ",
+               kNewestOpset));
+    imports[domain] = static_cast<int>(std::min<int64_t>(entry.version(), 1 << 20));
+  }
+  return imports;
+}
+
 void Importer::read_opsets() {
-  opsets_ = opsets_of(model_.opset_import());
+  opsets_ = opsets_of(model_.opset_import(), "the model");
   if (opsets_.empty()) opsets_[""] = 1;  // before ONNX 1.0
-  if (auto onnx = opsets_.find(""); onnx != opsets_.end() && onnx->second > kNewestOpset)
-    fail(str("is of opset ", onnx->second, "; this tcc reads opsets 1 to ", kNewestOpset));
 }
 
 void Importer::read_functions() {
   for (const pb::FunctionProto& function : model_.functions()) {
-    functions_[{domain_of(function.domain()), function.name()}] = &function;
-    OpsetImports& imports = function_opsets_[&function] = opsets_of(function.opset_import());
+    const std::string what = "function " + quoted_name(function.name());
+    const auto key = std::pair(domain_of(function.domain()), function.name());
+    if (is_overload(function)) fail(what + ": overloads are not supported");
+    if (!functions_.emplace(key, &function).second) fail(what + " is defined twice");
+    OpsetImports& imports = function_opsets_[&function] = opsets_of(function.opset_import(), what);
     if (imports.empty()) imports = opsets_;
+    function_defaults_[&function] = default_attributes(function);
   }
 }
 
@@ -107,7 +138,8 @@ void Importer::read_initializers(const pb::GraphProto& graph, Scope& scope) {
 
 // ---- inputs
 
-SymInt Importer::symbol(const std::string& name) {
+SymInt Importer::symbol(const std::string& key, const std::string& name) {
+  if (const auto found = symbols_.find(key); found != symbols_.end()) return found->second;
   std::string clean;
   for (const char c : name.substr(0, 200)) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -116,42 +148,53 @@ SymInt Importer::symbol(const std::string& name) {
     clean += letter || digit ? c : '_';
   }
   if (clean.empty()) clean = "_";
+  const std::string base = clean;
+  for (int k = 2; graph_.dims.contains(clean); ++k) clean = str(base, "_", k);
   const auto bound = options_.dims.find(clean);
   graph_.dims[clean] = bound == options_.dims.end() ? 1 : bound->second;
-  return bound == options_.dims.end() ? SymInt::symbol(clean) : SymInt(bound->second);
+  return symbols_[key] =
+             bound == options_.dims.end() ? SymInt::symbol(clean) : SymInt(bound->second);
+}
+
+// Of an expression of symbols, or one name that need not be an identifier.
+SymInt Importer::named_dim(const std::string& name) {
+  if (is_hyphenated(name)) return symbol(name, name);
+  SymInt expression;
+  try {
+    expression = ir::parse_symint(name);
+  } catch (const Error&) { return symbol(name, name); }
+  // All symbols at once: the name of one may be the replacement of another.
+  return expression.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != ir::Atom::Kind::symbol) return std::nullopt;
+    return symbol(atom->name, atom->name);
+  });
 }
 
 SymInt Importer::dim(const pb::ValueInfoProto& input, int k, const pb::TensorShapeProto& shape,
                      const std::optional<TensorInfo>& given) {
   const auto& proto = shape.dim(k);
-  if (proto.has_dim_value()) {
-    if (proto.dim_value() < 0)
-      fail(str("input ", quoted_name(input.name()), " has dim ", proto.dim_value()));
-    return proto.dim_value();
-  }
+  const auto checked = [&](const SymInt& extent) {
+    if (extent.is_const() && extent.value() < 0)
+      fail(str("input ", quoted_name(input.name()), " has dim ", extent));
+    return extent;
+  };
+  if (proto.has_dim_value()) return checked(proto.dim_value());
   const bool named = proto.has_dim_param() && !proto.dim_param().empty();
+  // The name of a dim without one holds what no other name does.
   const std::string name = named ? proto.dim_param() : str(input.name(), "_dim", k);
-  if (auto found = bound_.find(name); found != bound_.end()) return found->second;
-  // Inputs at hand say what the dims are, unless they were asked to be something else.
-  if (given && given->shape.size() == static_cast<size_t>(shape.dim_size()) &&
-      !options_.dims.count(name)) {
-    const int64_t extent = given->shape[static_cast<size_t>(k)];
-    symbol(name);
-    return bound_[name] = extent;
-  }
-  // Exporters write expressions of symbols, too: "2*s0".
+  const std::string key = named ? name : name + '\0';
+  if (auto found = bound_.find(key); found != bound_.end()) return found->second;
+  SymInt extent;
   try {
-    SymInt expression = ir::parse_symint(name);
-    std::map<std::string, SymInt> symbols;
-    expression.visit_atoms([&](const ir::AtomPtr& atom) {
-      if (atom->kind == ir::Atom::Kind::symbol) symbols.emplace(atom->name, 0);
-    });
-    for (auto& [atom, value] : symbols) {
-      value = symbol(atom);
-      expression = expression.substitute(SymInt::symbol(atom), value);
-    }
-    return bound_[name] = expression;
-  } catch (const Error&) { return bound_[name] = symbol(name); }
+    extent = checked(named ? named_dim(name) : symbol(key, name));
+  } catch (const Error& error) {
+    fail(str("input ", quoted_name(input.name()), ": dim ", quoted_name(name), ": ", error.what()));
+  }
+  // Inputs at hand say what the dims are, unless they were asked to be something else.
+  if (!extent.is_const() && given && given->shape.size() == static_cast<size_t>(shape.dim_size()))
+    extent = given->shape[static_cast<size_t>(k)];
+  if (const auto found = symbols_.find(key); found != symbols_.end()) found->second = extent;
+  return bound_[key] = extent;
 }
 
 ir::Type Importer::input_type(const pb::ValueInfoProto& input) {
@@ -176,9 +219,15 @@ ir::Type Importer::input_type(const pb::ValueInfoProto& input) {
 }
 
 void Importer::read_inputs(Scope& scope) {
+  std::set<std::string_view> seen;
   for (const pb::ValueInfoProto& input : model_.graph().input()) {
-    if (scope.names.contains(input.name())) continue;  // a default, which is taken as a constant
     spend(1);
+    if (!seen.insert(input.name()).second)
+      fail(str("input ", quoted_name(input.name()), " is listed twice"));
+    if (const auto found = scope.names.find(input.name()); found != scope.names.end()) {
+      check_element_type(input, *found->second.value, "input");  // a default, taken as a constant
+      continue;
+    }
     const ir::Location location{
         std::make_shared<const std::string>(str(file_, ": input ", quoted_name(input.name()))), 0};
     Value* value = graph_.add_input(input.name(), input_type(input));
@@ -234,7 +283,7 @@ template <class Nodes>
 void Importer::import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix) {
   for (int k = 0; k < nodes.size(); ++k) {
     const pb::NodeProto& node = nodes[k];
-    spend(1 + node.input_size() + node.output_size());
+    spend(cost_of(node));
     const std::string place = prefix + place_of(node, k);
     const ir::Location location{std::make_shared<const std::string>(file_ + ": " + place), 0};
     for (const std::string& input : node.input()) {
@@ -254,6 +303,9 @@ void Importer::import_nodes(const Nodes& nodes, Scope& scope, const std::string&
       if (at >= results.size() || !results[at])
         fail_input(ir::to_string(location), ": output ", out, " is not supported");
       Value* value = results[at].value;
+      if (value && static_cast<size_t>(value->rank()) > kMaxRank)
+        fail_input(ir::to_string(location), ": a result of ", value->rank(), " dims; at most ",
+                   kMaxRank, " are supported");
       if (value && value->kind == Value::Kind::result && value->location.file == location.file)
         value->name = name;
       define(scope, name, results[at], location);
@@ -267,25 +319,41 @@ Results Importer::import_node(const pb::NodeProto& node, const Scope& scope,
   const auto version = scope.opsets->find(domain);
   const int opset = version == scope.opsets->end() ? 1 : version->second;
   OpNode op(*this, scope, node, opset, location);
+  if (is_overload(node)) op.fail("overloads of functions are not supported");
   const auto function = functions_.find({domain, node.op_type()});
   if (function != functions_.end())
     return call(*function->second, op, node, scope, ir::to_string(location));
+  if (domain.empty() && version == scope.opsets->end())
+    op.fail("no version of the operators of ONNX is imported");
   const Rule* rule = find_rule(domain, node.op_type());
   if (!rule) {
     const std::string type = quoted_name(node.op_type());
     op.fail(str("operator ", type, domain.empty() ? "" : str(" of domain ", quoted_name(domain)),
                 " is not supported", suggest_operator(node.op_type())));
   }
-  Results results = rule->import(op);
-  op.check_all_understood();
-  return results;
+  try {
+    Results results = rule->import(op);
+    op.check_all_understood();
+    return results;
+  } catch (const Error& error) {
+    // What arithmetic on dims says (a size that overflows) has no place yet.
+    if (error.kind() != ErrorKind::bad_input ||
+        std::string_view(error.what()).starts_with(file_ + ": "))
+      throw;
+    op.fail(error.what());
+  }
 }
 
 Results Importer::call(const pb::FunctionProto& function, OpNode& op, const pb::NodeProto& node,
                        const Scope& scope, const std::string& place) {
   if (++depth_ > kMaxDepth) op.fail(str("functions are nested deeper than ", kMaxDepth));
+  spend(function.input_size() + function.output_size());
+  const auto& defaults = function_defaults_.at(&function);
   AttributeMap attributes;
+  std::set<std::string_view> listed;
   for (const pb::AttributeProto& attribute : node.attribute()) {
+    if (!listed.insert(attribute.name()).second)
+      op.fail(str("attribute ", quoted_name(attribute.name()), " is listed twice"));
     const pb::AttributeProto* given = &attribute;
     if (attribute.has_ref_attr_name()) {
       const auto found = scope.attributes ? scope.attributes->find(attribute.ref_attr_name())
@@ -293,17 +361,19 @@ Results Importer::call(const pb::FunctionProto& function, OpNode& op, const pb::
       if (!scope.attributes || found == scope.attributes->end()) continue;
       given = found->second;
     }
-    if (std::ranges::find(function.attribute(), attribute.name()) == function.attribute().end())
+    if (!defaults.contains(attribute.name()) &&
+        std::ranges::find(function.attribute(), attribute.name()) == function.attribute().end())
       op.fail(str("function has no attribute ", quoted_name(attribute.name())));
     attributes[attribute.name()] = given;
   }
+  for (const auto& [name, attribute] : defaults) attributes.try_emplace(name, &attribute);
   if (node.input_size() > function.input_size())
     op.fail(str("function takes ", function.input_size(), " inputs, not ", node.input_size()));
   Scope body;
   body.opsets = &function_opsets_.at(&function);
   body.attributes = &attributes;
   for (int k = 0; k < function.input_size(); ++k)
-    body.names[function.input(k)] = op.operand(static_cast<size_t>(k));
+    define(body, function.input(k), op.operand(static_cast<size_t>(k)), op.b.location());
   import_nodes(function.node(), body, place.substr(file_.size() + 2) + ": ");
   Results results;
   for (const std::string& output : function.output()) {
@@ -318,6 +388,7 @@ Results Importer::call(const pb::FunctionProto& function, OpNode& op, const pb::
 Results Importer::import_subgraph(const pb::GraphProto& graph, const Scope& outer,
                                   std::span<const Operand> arguments) {
   if (++depth_ > kMaxDepth) fail(str("subgraphs are nested deeper than ", kMaxDepth));
+  spend(1 + graph.input_size() + graph.output_size());
   Scope scope;
   scope.outer = &outer;
   scope.opsets = outer.opsets;
@@ -326,9 +397,12 @@ Results Importer::import_subgraph(const pb::GraphProto& graph, const Scope& oute
   if (static_cast<size_t>(graph.input_size()) != arguments.size())
     fail(str("subgraph ", quoted_name(graph.name()), " has ", graph.input_size(), " inputs, not ",
              arguments.size()));
+  const std::string place = str("subgraph ", quoted_name(graph.name()), ": ");
+  const ir::Location location{
+      std::make_shared<const std::string>(str(file_, ": ", place, "inputs")), 0};
   for (int k = 0; k < graph.input_size(); ++k)
-    scope.names[graph.input(k).name()] = arguments[static_cast<size_t>(k)];
-  import_nodes(graph.node(), scope, str("subgraph ", quoted_name(graph.name()), ": "));
+    define(scope, graph.input(k).name(), arguments[static_cast<size_t>(k)], location);
+  import_nodes(graph.node(), scope, place);
   Results results;
   for (const pb::ValueInfoProto& output : graph.output()) {
     const Operand* found = scope.find(output.name());
@@ -341,23 +415,29 @@ Results Importer::import_subgraph(const pb::GraphProto& graph, const Scope& oute
   return results;
 }
 
+void Importer::check_element_type(const pb::ValueInfoProto& info, const Value& value,
+                                  std::string_view kind) const {
+  const std::string what = str(kind, " ", quoted_name(info.name()));
+  if (!info.has_type() || info.type().value_case() == pb::TypeProto::VALUE_NOT_SET) return;
+  if (!info.type().has_tensor_type())
+    fail(str(what, " is ", kind_of(info.type()), "; only tensors are supported"));
+  const auto code = info.type().tensor_type().elem_type();
+  if (code == pb::TensorProto::UNDEFINED) return;
+  const DType declared = dtype_of(code, file_ + ": " + what);
+  if (declared != value.dtype())
+    fail(str(what, " is declared as ", name(declared), ", but is ", name(value.dtype())));
+}
+
 void Importer::read_outputs(const Scope& scope) {
+  std::set<std::string_view> seen;
   for (const pb::ValueInfoProto& output : model_.graph().output()) {
     const std::string what = "output " + quoted_name(output.name());
     const Operand* found = scope.find(output.name());
     if (!found) fail(what + " is computed by no node");
-    if (!found->value) fail(what + " is a sequence; only tensors are supported");
-    if (std::ranges::find(graph_.output_names, output.name()) != graph_.output_names.end())
-      fail(what + " is listed twice");
-    if (output.type().has_tensor_type() && output.type().tensor_type().elem_type() != 0) {
-      const DType declared = dtype_of(output.type().tensor_type().elem_type(), file_ + ": " + what);
-      if (declared != found->value->dtype())
-        fail(str(what, " is declared as ", name(declared), ", but is ",
-                 name(found->value->dtype())));
-    } else if (output.has_type() && output.type().value_case() != pb::TypeProto::VALUE_NOT_SET &&
-               !output.type().has_tensor_type()) {
-      fail(str(what, " is ", kind_of(output.type()), "; only tensors are supported"));
-    }
+    if (!found->value)
+      fail(what + " is a sequence or an empty optional; only tensors are supported");
+    if (!seen.insert(output.name()).second) fail(what + " is listed twice");
+    check_element_type(output, *found->value, "output");
     graph_.outputs.push_back(found->value);
     graph_.output_names.push_back(output.name());
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/graph_file.h"
+#include "frontend/onnx/newer_fields.h"
 #include "frontend/onnx/op_node.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/graph.h"
@@ -49,6 +50,8 @@ class Importer {
                           std::span<const Operand> arguments);
 
  private:
+  OpsetImports opsets_of(const google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>& list,
+                         const std::string& what) const;
   void read_opsets();
   void read_functions();
   void read_initializers(const pb::GraphProto& graph, Scope& scope);
@@ -57,7 +60,12 @@ class Importer {
   ir::Type input_type(const pb::ValueInfoProto& input);
   SymInt dim(const pb::ValueInfoProto& input, int k, const pb::TensorShapeProto& shape,
              const std::optional<TensorInfo>& given);
-  SymInt symbol(const std::string& name);
+  // The graph's symbol for a name of the file: an identifier, of its own for every key.
+  SymInt symbol(const std::string& key, const std::string& name);
+  SymInt named_dim(const std::string& name);
+  // Fails where `info` says that the value is of another type.
+  void check_element_type(const pb::ValueInfoProto& info, const Value& value,
+                          std::string_view kind) const;
   template <class Nodes>
   void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix);
   Results import_node(const pb::NodeProto& node, const Scope& scope, const ir::Location& location);
@@ -77,7 +85,9 @@ class Importer {
   OpsetImports opsets_;
   std::map<std::pair<std::string, std::string>, const pb::FunctionProto*> functions_;
   std::map<const pb::FunctionProto*, OpsetImports> function_opsets_;
-  std::map<std::string, SymInt, std::less<>> bound_;  // dim_param -> what it is
+  std::map<const pb::FunctionProto*, DefaultAttributes> function_defaults_;
+  std::map<std::string, SymInt, std::less<>> symbols_;  // name in the file -> what it is
+  std::map<std::string, SymInt, std::less<>> bound_;    // dim_param -> what it is
   int64_t nodes_ = 0;
   int depth_ = 0;
 };

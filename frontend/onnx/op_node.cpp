@@ -11,6 +11,13 @@ namespace {
 
 using Attribute = pb::AttributeProto;
 
+// How many of the fields that hold an attribute's value are in use.
+int fields_in_use(const Attribute& a) {
+  return a.has_i() + a.has_f() + a.has_s() + a.has_t() + a.has_g() + a.has_sparse_tensor() +
+         (a.ints_size() > 0) + (a.floats_size() > 0) + (a.strings_size() > 0) +
+         (a.tensors_size() > 0) + (a.graphs_size() > 0) + (a.sparse_tensors_size() > 0);
+}
+
 }  // namespace
 
 OpNode::OpNode(Importer& importer, const Scope& scope, const pb::NodeProto& node, int version,
@@ -112,9 +119,9 @@ TensorPtr OpNode::tensor_if_known(size_t k) {
 }
 
 double OpNode::number_of(size_t k) {
-  const TensorPtr known = tensor(k);
-  if (known->numel() != 1) fail(str("input ", k, " must be one number, not ", known->numel()));
-  return known->get(0);
+  const SymInt count = ir::product(in(k)->shape());
+  if (!count.is(1)) fail(str("input ", k, " must be one number, not ", count));
+  return tensor(k)->get(0);
 }
 
 // ---- attributes
@@ -166,7 +173,7 @@ std::string OpNode::text(std::string_view name, const std::string& otherwise) {
 std::vector<int64_t> OpNode::ints_attr(std::string_view name, std::vector<int64_t> otherwise) {
   const Attribute* found = attribute(name);
   if (!found) return otherwise;
-  if (found->has_i() || found->has_f() || found->has_s() || found->floats_size() > 0)
+  if (fields_in_use(*found) > (found->ints_size() > 0 ? 1 : 0))
     fail_attribute(name, "must be a list of integers");
   return {found->ints().begin(), found->ints().end()};
 }
@@ -174,13 +181,16 @@ std::vector<int64_t> OpNode::ints_attr(std::string_view name, std::vector<int64_
 std::vector<double> OpNode::numbers_attr(std::string_view name) {
   const Attribute* found = attribute(name);
   if (!found) return {};
-  if (found->has_f() || found->ints_size() > 0) fail_attribute(name, "must be a list of numbers");
+  if (fields_in_use(*found) > (found->floats_size() > 0 ? 1 : 0))
+    fail_attribute(name, "must be a list of numbers");
   return {found->floats().begin(), found->floats().end()};
 }
 
 std::vector<std::string> OpNode::texts_attr(std::string_view name) {
   const Attribute* found = attribute(name);
   if (!found) return {};
+  if (fields_in_use(*found) > (found->strings_size() > 0 ? 1 : 0))
+    fail_attribute(name, "must be a list of texts");
   return {found->strings().begin(), found->strings().end()};
 }
 
@@ -251,9 +261,13 @@ Results OpNode::import_subgraph(const pb::GraphProto& graph, std::span<const Ope
 }
 
 void OpNode::check_all_understood() const {
-  for (const Attribute& attribute : node_.attribute())
+  std::set<std::string_view> listed;
+  for (const Attribute& attribute : node_.attribute()) {
     if (!known_attributes_.contains(attribute.name()))
       fail(str("attribute ", quoted_name(attribute.name()), " is not supported"));
+    if (!listed.insert(attribute.name()).second)
+      fail(str("attribute ", quoted_name(attribute.name()), " is listed twice"));
+  }
   for (size_t k = 0; k < num_inputs(); ++k)
     if (has_input(k) && !known_inputs_.contains(k)) fail(str("input ", k, " is not supported"));
 }

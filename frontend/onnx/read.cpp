@@ -9,6 +9,18 @@
 #include "support/file.h"
 
 namespace tcc {
+namespace {
+
+// Names and texts of the file may stand in a message: one line of a bounded length.
+std::string one_line(std::string_view message) {
+  constexpr size_t kMaxLength = 2000;
+  std::string text(message.substr(0, kMaxLength));
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text + (message.size() > kMaxLength ? "..." : "");
+}
+
+}  // namespace
 
 ir::Graph load_onnx_graph(const std::filesystem::path& path, const GraphFileOptions& options) {
   const MappedFile file(path);
@@ -26,7 +38,12 @@ ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& 
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     fail_input(path.string(),
                ": is no ONNX model, or damaged: the protobuf message cannot be read");
-  return onnx::Importer(model, path, options).run();
+  try {
+    return onnx::Importer(model, path, options).run();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    throw Error(error.kind(), one_line(error.what()));
+  }
 }
 
 }  // namespace tcc

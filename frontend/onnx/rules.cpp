@@ -33,6 +33,12 @@ const Rule* find_rule(std::string_view domain, std::string_view op) {
   return found == table().end() ? nullptr : found->second;
 }
 
+std::vector<const Rule*> all_rules() {
+  std::vector<const Rule*> rules;
+  for (const auto& [key, rule] : table()) rules.push_back(rule);
+  return rules;
+}
+
 std::string suggest_operator(std::string_view op) {
   std::vector<std::string> names;
   for (const auto& [key, rule] : table()) names.emplace_back(key.second);

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "frontend/onnx/op_node.h"
 
@@ -19,6 +20,8 @@ struct Rule {
 
 // Null for an operator without a rule.
 const Rule* find_rule(std::string_view domain, std::string_view op);
+// Every rule, ordered by domain and operator.
+std::vector<const Rule*> all_rules();
 // The known operator whose name is closest, or "": for "did you mean".
 std::string suggest_operator(std::string_view op);
 

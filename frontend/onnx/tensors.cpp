@@ -21,6 +21,12 @@ struct Packed {
   }
 };
 
+// Of all typed fields: data must stand in the one that is right for the type.
+int64_t all_typed(const Proto& tensor) {
+  return int64_t{tensor.float_data_size()} + tensor.double_data_size() + tensor.int64_data_size() +
+         tensor.uint64_data_size() + tensor.int32_data_size() + tensor.string_data_size();
+}
+
 // The typed fields: which one holds a type's elements is the format's choice.
 int64_t typed_count(const Proto& tensor) {
   switch (tensor.data_type()) {
@@ -100,6 +106,10 @@ ir::Type TensorReader::type(const Proto& tensor, const std::string& where) const
   const auto bytes = tensor_bytes(dtype, shape);
   if (!bytes) fail_input(where, ": its size is impossible: ", type_text(dtype, shape));
   if (!is_external(tensor)) {
+    if (tensor.has_raw_data() && all_typed(tensor) > 0)
+      fail_input(where, ": has both raw and typed data");
+    if (!tensor.has_raw_data() && all_typed(tensor) != typed_count(tensor))
+      fail_input(where, ": has data of another type than ", name(dtype));
     const auto there = tensor.has_raw_data() ? static_cast<int64_t>(tensor.raw_data().size())
                                              : typed_count(tensor) * size_bytes(dtype);
     if (there != *bytes)
@@ -110,6 +120,12 @@ ir::Type TensorReader::type(const Proto& tensor, const std::string& where) const
 }
 
 ir::ConstantPtr TensorReader::constant(const Proto& tensor, const std::string& where) const {
+  ir::ConstantPtr& known = constants_[&tensor];
+  if (!known) known = read(tensor, where);
+  return known;
+}
+
+ir::ConstantPtr TensorReader::read(const Proto& tensor, const std::string& where) const {
   const ir::Type type = this->type(tensor, where);
   if (is_external(tensor)) return external(tensor, type, where);
   Tensor result(type.dtype, shape_of(type));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,16 +26,19 @@ class TensorReader {
   // The type, checked: dims that are not negative, a size that does not overflow, and as much data
   // as it needs (external data: a file inside the model's folder, of at least that length).
   ir::Type type(const pb::TensorProto& tensor, const std::string& where) const;
-  // The data is copied or read on first use. `tensor` must outlive the call only.
+  // The data is copied or read on first use. A tensor that is asked for again (in the body of a
+  // loop) has one copy; so `tensor` must outlive the reader.
   ir::ConstantPtr constant(const pb::TensorProto& tensor, const std::string& where) const;
   const std::string& file() const { return file_; }
 
  private:
+  ir::ConstantPtr read(const pb::TensorProto& tensor, const std::string& where) const;
   ir::ConstantPtr external(const pb::TensorProto& tensor, const ir::Type& type,
                            const std::string& where) const;
 
   std::string file_;
   std::filesystem::path folder_;
+  mutable std::map<const pb::TensorProto*, ir::ConstantPtr> constants_;
 };
 
 }  // namespace tcc::onnx

@@ -20,6 +20,17 @@ std::vector<int64_t> per_dim(OpNode& n, std::string_view name, size_t spatial, i
 
 }  // namespace
 
+std::vector<int64_t> kernel_of(OpNode& n, const Value* weight) {
+  n.require(weight->rank() >= 3,
+            str("the weight must have a spatial dim: ", ir::to_string(weight->type)));
+  std::vector<int64_t> kernel;
+  for (size_t d = 2; d < weight->shape().size(); ++d) {
+    n.require(weight->shape()[d].is_const(), "the size of the kernel must be constant");
+    kernel.push_back(weight->shape()[d].value());
+  }
+  return kernel;
+}
+
 ir::Attr Windows::padding() const {
   bool is_short = begin == end;
   for (size_t d = 0; d < begin.size(); ++d)
@@ -37,6 +48,8 @@ Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool 
   w.kernel = n.ints_attr("kernel_shape", kernel);
   n.require(w.kernel.size() == spatial,
             str("kernel_shape has ", w.kernel.size(), " entries for ", spatial, " spatial dims"));
+  for (int64_t extent : w.kernel)
+    n.require(extent > 0 && extent < (int64_t{1} << 31), str("a kernel of ", extent));
   n.require(kernel.empty() || w.kernel == kernel, "kernel_shape differs from the weight's");
   w.stride = per_dim(n, "strides", spatial, 1);
   w.dilation = per_dim(n, "dilations", spatial, 1);
@@ -58,8 +71,9 @@ Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool 
     if (w.stride[d] != 1) {
       n.require(in.is_const(),
                 str("auto_pad needs the size of spatial dim ", d, "; bind it (--dim)"));
-      const int64_t out = (in.value() + w.stride[d] - 1) / w.stride[d];
-      total = std::max<int64_t>(0, (out - 1) * w.stride[d] + span - in.value());
+      // In checked arithmetic, as everything on dims.
+      const SymInt out = ir::ceildiv(in, w.stride[d]);
+      total = ir::max(0, (out - 1) * w.stride[d] + span - in).value();
     }
     w.begin[d] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.end[d] = total - w.begin[d];

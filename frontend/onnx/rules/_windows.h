@@ -14,6 +14,9 @@ struct Windows {
   ir::Attr padding() const;
 };
 
+// The spatial dims of a weight [O, I, ...], which must be numbers.
+std::vector<int64_t> kernel_of(OpNode& n, const Value* weight);
+
 // Of an image x [N, C, ...]. `kernel` is what the weight says; empty: kernel_shape must be given.
 Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool ceil_mode = false);
 

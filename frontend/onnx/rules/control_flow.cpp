@@ -5,12 +5,15 @@
 
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
+#include "frontend/onnx/tensors.h"
+#include "frontend/tensor_file.h"
 #include "support/error.h"
 
 namespace tcc::onnx {
 namespace {
 
 constexpr int64_t kMaxTrips = 10000;
+constexpr int kMaxRank = 16;
 
 // `if` chooses by a value that must be known.
 Results choose(OpNode& n) {
@@ -18,9 +21,25 @@ Results choose(OpNode& n) {
   return n.import_subgraph(n.int_of(0) != 0 ? yes : no, {});
 }
 
-Value* stacked(OpNode& n, const std::vector<Value*>& values, int64_t axis) {
-  n.require(!values.empty(), "a loop without a single turn has no results to stack");
-  return n.b.op("stack", values, {{"dim", axis}});
+// The slices of one result of a body, stacked. Without a single turn, the body's declaration says
+// of which type nothing is.
+Value* stacked(OpNode& n, const std::vector<Value*>& slices, int64_t axis,
+               const pb::ValueInfoProto& declared) {
+  if (!slices.empty())
+    return n.b.op("stack", slices, {{"dim", n.axis(axis, slices[0]->rank() + 1)}});
+  const auto& tensor = declared.type().tensor_type();
+  const bool is_typed = tensor.has_shape() && tensor.shape().dim_size() <= kMaxRank &&
+                        std::ranges::all_of(tensor.shape().dim(), [](const auto& dim) {
+                          return dim.has_dim_value() && dim.dim_value() >= 0;
+                        });
+  n.require(is_typed, str("no turn is taken, and what is stacked as ", quoted_name(declared.name()),
+                          " has no declared shape"));
+  std::vector<int64_t> shape;
+  for (const auto& dim : tensor.shape().dim()) shape.push_back(dim.dim_value());
+  shape.insert(shape.begin() + n.axis(axis, static_cast<int>(shape.size()) + 1), 0);
+  const DType dtype = dtype_of(tensor.elem_type(), ir::to_string(n.b.location()));
+  n.require(tensor_bytes(dtype, shape).has_value(), "its size is impossible");
+  return n.constant(std::make_shared<const Tensor>(dtype, shape));
 }
 
 // (trip count, condition, carried...) -> (carried..., stacked...); the body takes (turn, condition,
@@ -31,7 +50,10 @@ Results loop(OpNode& n) {
   bool goes_on = !n.has_input(1) || n.int_of(1) != 0;
   Results carried;
   for (size_t k = 2; k < n.num_inputs(); ++k) carried.push_back(n.operand(k));
-  std::vector<std::vector<Value*>> slices;
+  n.require(static_cast<size_t>(body.output_size()) > carried.size(),
+            "the body has too few outputs");
+  std::vector<std::vector<Value*>> slices(static_cast<size_t>(body.output_size()) - 1 -
+                                          carried.size());
   for (int64_t turn = 0; goes_on && turn < limit; ++turn) {
     n.require(turn < kMaxTrips, str("more than ", kMaxTrips, " turns cannot be unrolled"));
     std::vector<Operand> arguments = {n.b.reshape(n.constant_ints({turn}), {})};
@@ -40,13 +62,11 @@ Results loop(OpNode& n) {
     arguments.emplace_back(n.constant(std::make_shared<const Tensor>(std::move(truth))));
     arguments.insert(arguments.end(), carried.begin(), carried.end());
     Results results = n.import_subgraph(body, arguments);
-    n.require(results.size() > carried.size(), "the body has too few outputs");
     n.require(results[0].value, "the body's condition must be a tensor");
     const std::vector<SymInt> condition = n.dims_of(results[0].value, "the loop's condition");
     n.require(condition.size() == 1 && condition[0].is_const(), "the condition must be one bool");
     goes_on = !condition[0].is(0);
     std::copy_n(results.begin() + 1, carried.size(), carried.begin());
-    slices.resize(results.size() - 1 - carried.size());
     for (size_t k = 0; k < slices.size(); ++k) {
       Value* slice = results[1 + carried.size() + k].value;
       n.require(slice, "the body must give tensors to stack");
@@ -54,9 +74,10 @@ Results loop(OpNode& n) {
     }
   }
   Results results = carried;
-  for (size_t k = 0; k < slices.size(); ++k)
+  for (const auto& column : slices)
     if (n.wants(results.size()))
-      results.emplace_back(stacked(n, slices[k], 0));
+      results.emplace_back(
+          stacked(n, column, 0, body.output(static_cast<int>(results.size()) + 1)));
     else
       results.emplace_back();
   return results;
@@ -67,10 +88,13 @@ Results loop(OpNode& n) {
 Results scan(OpNode& n) {
   const pb::GraphProto& body = n.graph("body");
   const bool batched = n.opset < 9;
+  n.require(n.num_inputs() >= (batched ? 2 : 1), "has too few inputs");
   const size_t first = batched ? 1 : 0;
   n.require(!batched || !n.has_input(0), "sequence_lens are not supported");
-  const auto scanned = static_cast<size_t>(n.integer("num_scan_inputs"));
-  n.require(scanned >= 1 && scanned + first <= n.num_inputs(), "num_scan_inputs is out of range");
+  const int64_t count = n.integer("num_scan_inputs");
+  n.require(count >= 1 && count <= static_cast<int64_t>(n.num_inputs() - first),
+            "num_scan_inputs is out of range");
+  const auto scanned = static_cast<size_t>(count);
   const size_t states = n.num_inputs() - first - scanned;
   const size_t outputs = static_cast<size_t>(body.output_size());
   n.require(outputs >= states, "the body has too few outputs");
@@ -101,14 +125,17 @@ Results scan(OpNode& n) {
       }
       const Results results = n.import_subgraph(body, arguments);
       std::copy_n(results.begin(), states, carried.begin());
-      for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(results[states + k].value);
+      for (size_t k = 0; k < slices.size(); ++k) {
+        Value* slice = results[states + k].value;
+        n.require(slice, "the body must give tensors to stack");
+        slices[k].push_back(slice);
+      }
     }
     Results results(carried.begin(), carried.end());
     for (size_t k = 0; k < slices.size(); ++k) {
       if (out_directions[k]) std::ranges::reverse(slices[k]);
-      n.require(!slices[k].empty(), "a scan over nothing has no results to stack");
-      const int64_t axis = n.axis(out_axes[k], slices[k][0]->rank() + 1);
-      results.emplace_back(stacked(n, slices[k], axis));
+      results.emplace_back(
+          stacked(n, slices[k], out_axes[k], body.output(static_cast<int>(states + k))));
     }
     return results;
   };
@@ -119,22 +146,32 @@ Results scan(OpNode& n) {
   for (size_t k = 0; k < scanned; ++k) xs.push_back(n.in(first + states + k));
   if (!batched) return run(carried, xs);
 
+  n.require(xs[0]->rank() > 0, "opset 8 needs a batch dim");
   const SymInt batch = xs[0]->shape()[0];
-  n.require(batch.is_const(), "the batch must be a number (--dim)");
+  n.require(batch.is_const() && batch.value() <= kMaxTrips,
+            str("the batch must be a number (--dim) of at most ", kMaxTrips));
   std::vector<std::vector<Value*>> columns(outputs);
   for (int64_t entry = 0; entry < batch.value(); ++entry) {
     const auto pick = [&](Value* x) {
       return n.b.op("select", {x}, {{"dim", 0}, {"index", entry}});
     };
     std::vector<Operand> own;
-    for (const Operand& state : carried) own.emplace_back(pick(state.value));
+    for (const Operand& state : carried) {
+      n.require(state.value, "the states must be tensors");
+      own.emplace_back(pick(state.value));
+    }
     std::vector<Value*> slices;
     for (Value* x : xs) slices.push_back(pick(x));
     const Results results = run(own, slices);
-    for (size_t k = 0; k < outputs; ++k) columns[k].push_back(results[k].value);
+    for (size_t k = 0; k < outputs; ++k) {
+      n.require(results[k].value, "the body must give tensors");
+      columns[k].push_back(results[k].value);
+    }
   }
+  n.require(!columns.empty(), "the body has no outputs");
   Results results;
-  for (const auto& column : columns) results.emplace_back(stacked(n, column, 0));
+  for (size_t k = 0; k < outputs; ++k)
+    results.emplace_back(stacked(n, columns[k], 0, body.output(static_cast<int>(k))));
   return results;
 }
 

@@ -9,17 +9,6 @@
 namespace tcc::onnx {
 namespace {
 
-std::vector<int64_t> kernel_of(OpNode& n, const Value* weight) {
-  n.require(weight->rank() >= 3,
-            str("the weight must have a spatial dim: ", ir::to_string(weight->type)));
-  std::vector<int64_t> kernel;
-  for (size_t d = 2; d < weight->shape().size(); ++d) {
-    n.require(weight->shape()[d].is_const(), "the size of the kernel must be constant");
-    kernel.push_back(weight->shape()[d].value());
-  }
-  return kernel;
-}
-
 std::string numbered(std::string_view op, size_t spatial) { return str(op, spatial, "d"); }
 
 Results conv(OpNode& n) {
@@ -46,6 +35,8 @@ Results conv_transpose(OpNode& n) {
             "kernel_shape differs from the weight's");
   w.stride = n.ints_attr("strides", repeated(1, spatial));
   w.dilation = n.ints_attr("dilations", repeated(1, spatial));
+  n.require(x->rank() == weight->rank(),
+            str("x ", ir::to_string(x->type), " does not fit the weight's spatial dims"));
   const std::vector<int64_t> extra = n.ints_attr("output_padding", repeated(0, spatial));
   const std::vector<int64_t> pads = n.ints_attr("pads", repeated(0, 2 * spatial));
   std::vector<int64_t> wanted = n.ints_attr("output_shape");
@@ -62,10 +53,11 @@ Results conv_transpose(OpNode& n) {
     const SymInt& in = x->shape()[d + 2];
     n.require(in.is_const(), str("output_shape and auto_pad need the size of spatial dim ", d,
                                  "; bind it (--dim)"));
-    const int64_t full =
-        (in.value() - 1) * w.stride[d] + extra[d] + (w.kernel[d] - 1) * w.dilation[d] + 1;
-    const int64_t out = wanted.empty() ? in.value() * w.stride[d] : wanted[d];
-    const int64_t total = full - out;
+    // In checked arithmetic, as everything on dims.
+    const SymInt full =
+        (in - 1) * w.stride[d] + extra[d] + SymInt(w.kernel[d] - 1) * w.dilation[d] + 1;
+    const SymInt out = wanted.empty() ? in * w.stride[d] : wanted[d];
+    const int64_t total = (full - out).value();
     // A larger output than there is grows at its end.
     w.begin[d] = total < 0 ? 0 : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.end[d] = total - w.begin[d];

@@ -28,7 +28,8 @@ Results gather_elements(OpNode& n) {
 Results one_hot(OpNode& n) {
   Value* indices = n.in(0);
   const TensorPtr depth = n.tensor(1);
-  n.require(depth->numel() == 1, "depth must be one number");
+  n.require(depth->numel() == 1 && depth->get(0) >= 0 && depth->get(0) < 0x1p53,
+            "depth must be one number that is not negative");
   if (is_float(indices->dtype())) indices = n.b.cast(indices, DType::i64);
   return {n.b.op("one_hot", {indices, n.in(2)},
                  {{"num_classes", ir::ints({static_cast<int64_t>(depth->get(0))})},

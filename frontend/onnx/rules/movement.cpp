@@ -93,7 +93,8 @@ Results split(OpNode& n) {
   const auto pieces =
       static_cast<int64_t>(n.integer("num_outputs", static_cast<int64_t>(n.num_outputs())));
   if (sizes.empty()) {
-    n.require(pieces > 0, "has no outputs");
+    n.require(pieces > 0 && pieces == static_cast<int64_t>(n.num_outputs()),
+              str(pieces, " pieces, but ", n.num_outputs(), " outputs"));
     const SymInt size = ir::ceildiv(extent, pieces);
     for (int64_t k = 0; k < pieces - 1; ++k) sizes.push_back(size);
     sizes.push_back(extent - size * (pieces - 1));
@@ -103,6 +104,7 @@ Results split(OpNode& n) {
   Results results;
   SymInt at = 0;
   for (const SymInt& size : sizes) {
+    n.require(!size.is_const() || size.value() >= 0, str("a piece of ", size, " elements"));
     results.emplace_back(n.b.slice(x, axis, at, at + size));
     at = at + size;
   }
@@ -166,7 +168,8 @@ Results slice(OpNode& n) {
       "starts, ends, axes and steps differ in length");
   axes = n.axes(axes, x->rank());
   for (size_t k = 0; k < axes.size(); ++k) {
-    n.require(steps[k] != 0, "a step must not be 0");
+    n.require(steps[k] != 0 && steps[k] != std::numeric_limits<int64_t>::min(),
+              str("a step must not be ", steps[k]));
     x = slice_dim(n, x, axes[k], starts[k], ends[k], steps[k]);
   }
   return {x};
@@ -228,7 +231,7 @@ Results depth_to_space(OpNode& n) {
   Value* x = n.in(0);
   n.require(x->rank() == 4, "x must be [N, C, H, W]");
   const int64_t size = n.integer("blocksize");
-  n.require(size > 0, "blocksize must be positive");
+  n.require(size > 0 && size < (int64_t{1} << 20), str("a blocksize of ", size));
   const Shape& s = x->shape();
   const std::string mode = n.text("mode", "DCR");
   n.require(mode == "DCR" || mode == "CRD", "mode must be DCR or CRD");
@@ -247,7 +250,7 @@ Results space_to_depth(OpNode& n) {
   Value* x = n.in(0);
   n.require(x->rank() == 4, "x must be [N, C, H, W]");
   const int64_t size = n.integer("blocksize");
-  n.require(size > 0, "blocksize must be positive");
+  n.require(size > 0 && size < (int64_t{1} << 20), str("a blocksize of ", size));
   const Shape& s = x->shape();
   const SymInt h = ir::floordiv(s[2], size), w = ir::floordiv(s[3], size);
   Value* split = n.b.reshape(x, {s[0], s[1], h, size, w, size});

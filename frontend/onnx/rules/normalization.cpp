@@ -7,6 +7,7 @@ namespace {
 
 // A vector of channels as [1, C, 1, ...] beside x.
 Value* per_channel(OpNode& n, Value* vector, int rank) {
+  n.require(rank >= 2 && vector->rank() == 1, "needs x [N, C, ...] and vectors of channels");
   Shape shape(static_cast<size_t>(rank), 1);
   shape[1] = vector->shape()[0];
   return n.b.reshape(vector, shape);
@@ -82,6 +83,7 @@ Results instance_norm(OpNode& n) {
 Results group_norm(OpNode& n) {
   Value *x = n.in(0), *scale = n.in(1), *bias = n.in(2);
   const int64_t groups = n.integer("num_groups");
+  n.require(x->rank() >= 2, "x must be [N, C, ...]");
   if (n.opset >= 21) n.ignore("stash_type");
   if (n.opset < 21) {
     const SymInt each = ir::floordiv(x->shape()[1], groups);
@@ -139,6 +141,7 @@ Results skip_norm(OpNode& n) {
   Value* sum = n.b.add(x, skip);
   if (bias) sum = n.b.add(sum, n.b.compute(bias));
   Value* stored = n.b.cast(sum, dtype);
+  n.require(x->rank() > 0, "x must have a last dim");
   const Shape shape = {x->shape().back()};
   const double eps = n.number("epsilon", 1e-12);
   Value* y = simplified

@@ -80,6 +80,7 @@ Results global_pool(OpNode& n) {
 
 Results global_lp_pool(OpNode& n) {
   Value* x = n.b.compute(n.in(0));
+  n.require(x->rank() >= 3, "x must be [N, C, ...]");
   const double p = n.opset < 2 ? n.number("p", 2) : static_cast<double>(n.integer("p", 2));
   Value* norm =
       n.b.op("norm", {x}, {{"dim", ir::ints(iota(2, x->rank()))}, {"keepdim", true}, {"p", p}});
@@ -107,6 +108,7 @@ Results max_unpool(OpNode& n) {
   for (size_t d = wanted.size(); d-- > 2;) {
     const SymInt& extent = result->shape()[d];
     n.require(extent.is_const(), "output_shape needs sizes that are numbers (--dim)");
+    n.require(wanted[d] >= extent.value(), str("output_shape has ", wanted[d], " for ", extent));
     pads.insert(pads.end(), {0, wanted[d] - extent.value()});
   }
   return {n.b.op("pad", {result}, {{"pad", ir::ints(pads)}})};

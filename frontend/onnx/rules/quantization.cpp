@@ -74,8 +74,7 @@ Results qlinear_matmul(OpNode& n) {
 
 Value* integer_convolution(OpNode& n, Value* x, Value* zero_x, Value* weight, Value* zero_w,
                            Value* bias) {
-  std::vector<int64_t> kernel;
-  for (size_t d = 2; d < weight->shape().size(); ++d) kernel.push_back(weight->shape()[d].value());
+  const std::vector<int64_t> kernel = kernel_of(n, weight);
   const Windows w = windows_of(n, x, kernel);
   n.require(kernel.size() <= 3, str(kernel.size(), " spatial dims; at most 3 are supported"));
   // Padding is the zero point, that is, nothing once that is subtracted.

@@ -30,6 +30,12 @@ std::vector<T> spread(const std::vector<int64_t>& axes, const std::vector<T>& va
   return all;
 }
 
+// A size that was computed in floating point.
+int64_t whole(OpNode& n, double size) {
+  n.require(size >= 0 && size < 0x1p53, str("a size of ", size));
+  return static_cast<int64_t>(size);
+}
+
 Shape scaled(OpNode& n, const Value* x, const std::vector<double>& scale) {
   Shape size;
   for (size_t d = 0; d < scale.size(); ++d) {
@@ -38,11 +44,11 @@ Shape scaled(OpNode& n, const Value* x, const std::vector<double>& scale) {
     if (factor == 1) {
       size.push_back(in);
     } else if (in.is_const()) {
-      size.emplace_back(static_cast<int64_t>(std::floor(static_cast<double>(in.value()) * factor)));
+      size.emplace_back(whole(n, std::floor(static_cast<double>(in.value()) * factor)));
     } else {
       n.require(factor == std::floor(factor) && factor >= 1,
                 str("a scale of ", factor, " needs the size of dim ", d, "; bind it (--dim)"));
-      size.push_back(in * static_cast<int64_t>(factor));
+      size.push_back(in * whole(n, factor));
     }
   }
   return size;
@@ -66,8 +72,7 @@ void keep_aspect_ratio(OpNode& n, const Value* x, const std::vector<int64_t>& ax
   for (int64_t axis : axes) {
     const auto d = static_cast<size_t>(axis);
     scale[d] = factor;
-    size[d] =
-        static_cast<int64_t>(std::floor(factor * static_cast<double>(x->shape()[d].value()) + 0.5));
+    size[d] = whole(n, std::floor(factor * static_cast<double>(x->shape()[d].value()) + 0.5));
   }
 }
 

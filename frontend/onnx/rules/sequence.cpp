@@ -10,6 +10,8 @@ namespace {
 
 using Items = std::vector<Value*>;
 
+constexpr int64_t kMaxPieces = 10000;
+
 Operand list_of(Items items) { return {std::make_shared<const Items>(std::move(items))}; }
 
 size_t position(OpNode& n, size_t k, size_t size, size_t places) {
@@ -67,20 +69,27 @@ Results split(OpNode& n) {
   const int64_t axis = n.axis(n.integer("axis", 0), x->rank());
   const SymInt& extent = x->shape()[static_cast<size_t>(axis)];
   n.require(extent.is_const(), str("the dim must be a number, not ", extent, " (--dim)"));
+  const auto check_count = [&](int64_t pieces) {
+    n.require(pieces <= kMaxPieces, str("more than ", kMaxPieces, " pieces"));
+  };
   std::vector<int64_t> sizes;
   bool keepdims = n.flag("keepdims", true);
   if (n.has_input(1)) {
     keepdims = true;  // the format ignores it then
     const Value* lengths = n.in(1);
     sizes = n.ints(1);
+    for (int64_t size : sizes)
+      n.require(size >= 0 && size <= extent.value(), str("a piece of ", size, " elements"));
     if (lengths->rank() == 0) {
       const int64_t size = sizes[0];
       n.require(size > 0, str("a piece cannot have ", size, " elements"));
+      check_count(extent.value() / size);
       sizes.clear();
       for (int64_t at = 0; at < extent.value(); at += size)
         sizes.push_back(std::min(size, extent.value() - at));
     }
   } else {
+    check_count(extent.value());
     sizes = repeated(1, static_cast<size_t>(extent.value()));
   }
   Items items;

@@ -1,9 +1,10 @@
 // Shapes as data: Shape, Size, Range, ConstantOfShape and constants.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
-
 #include "support/error.h"
 
 namespace tcc::onnx {
@@ -68,7 +69,8 @@ Results range(OpNode& n) {
   } else {
     const std::vector<SymInt> from = n.dims(0), to = n.dims(1);
     const int64_t step = n.int_of(2);
-    n.require(step != 0, "delta must not be 0");
+    n.require(step != 0 && step != std::numeric_limits<int64_t>::min(),
+              str("delta must not be ", step));
     n.require(from.size() == 1 && to.size() == 1, "start and limit must be scalars");
     const SymInt span = step > 0 ? to[0] - from[0] : from[0] - to[0];
     length = ir::max(ir::ceildiv(span, step < 0 ? -step : step), 0);

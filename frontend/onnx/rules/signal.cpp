@@ -26,6 +26,8 @@ Results dft(OpNode& n) {
 Results stft(OpNode& n) {
   Value *x = n.in(0), *window = n.maybe(2);
   const int64_t step = n.int_of(1);
+  n.require(!window || (window->rank() == 1 && window->shape()[0].is_const()),
+            "the window must be a vector of a length that is known");
   const int64_t length = n.has_input(3) ? n.int_of(3) : window ? window->shape()[0].value() : 0;
   n.require(length > 0, "needs a frame length or a window");
   n.require(!window || window->shape()[0].is(length), "the window's length is not the frame's");
