@@ -1,0 +1,266 @@
+#include "tests/fuzz/onnx_mutator.h"
+
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "frontend/onnx/rules.h"
+
+namespace tcc::fuzz {
+namespace {
+
+namespace pb = ::onnx;
+
+constexpr const char* kAttributes[] = {"axis",
+                                       "axes",
+                                       "perm",
+                                       "to",
+                                       "keepdims",
+                                       "kernel_shape",
+                                       "strides",
+                                       "pads",
+                                       "dilations",
+                                       "group",
+                                       "alpha",
+                                       "beta",
+                                       "epsilon",
+                                       "mode",
+                                       "auto_pad",
+                                       "equation",
+                                       "direction",
+                                       "blocksize",
+                                       "num_outputs",
+                                       "split",
+                                       "shape",
+                                       "value_ints",
+                                       "value_int",
+                                       "num_scan_inputs",
+                                       "batch_dims",
+                                       "block_size",
+                                       "output_shape",
+                                       "output_padding",
+                                       "ceil_mode",
+                                       "largest",
+                                       "noop_with_empty_axes",
+                                       "scan_input_axes",
+                                       "dtype",
+                                       "k",
+                                       "p",
+                                       "size",
+                                       "starts",
+                                       "ends",
+                                       "scales",
+                                       "layout",
+                                       "coordinate_transformation_mode",
+                                       "keep_aspect_ratio_policy",
+                                       "num_groups",
+                                       "training_mode",
+                                       "storage_order",
+                                       "reduction",
+                                       "upper",
+                                       "allowzero",
+                                       "new_axis",
+                                       "onesided",
+                                       "exclusive"};
+constexpr const char* kTexts[] = {"linear",
+                                  "cubic",
+                                  "SAME_UPPER",
+                                  "VALID",
+                                  "bidirectional",
+                                  "ij,jk->ik",
+                                  "...i,i->...",
+                                  "reflect",
+                                  "mean",
+                                  "not_larger",
+                                  "tf_crop_and_resize",
+                                  "\n",
+                                  "",
+                                  "add"};
+
+class Mutation {
+ public:
+  Mutation(pb::ModelProto& model, uint32_t seed) : model_(model), random_(seed) {}
+
+  void run() {
+    pb::GraphProto* graph = model_.mutable_graph();
+    for (int depth = 0; depth < 3 && below(4) == 0; ++depth)
+      if (pb::GraphProto* inner = subgraph_of(*graph)) graph = inner;
+    for (size_t steps = 1 + below(4); steps > 0; --steps) change(*graph);
+  }
+
+ private:
+  size_t below(size_t count) { return random_() % count; }
+
+  template <class List>
+  auto* any(List* list) {
+    return list->empty()
+               ? nullptr
+               : list->Mutable(static_cast<int>(below(static_cast<size_t>(list->size()))));
+  }
+
+  int64_t number() {
+    static constexpr int64_t interesting[] = {0,
+                                              1,
+                                              -1,
+                                              2,
+                                              3,
+                                              4,
+                                              7,
+                                              -2,
+                                              -5,
+                                              64,
+                                              1000,
+                                              4097,
+                                              int64_t{1} << 20,
+                                              int64_t{1} << 31,
+                                              int64_t{1} << 40,
+                                              int64_t{1} << 62,
+                                              std::numeric_limits<int64_t>::max(),
+                                              std::numeric_limits<int64_t>::min()};
+    return below(3) == 0 ? interesting[below(std::size(interesting))]
+                         : static_cast<int64_t>(below(6)) - 1;
+  }
+
+  pb::GraphProto* subgraph_of(pb::GraphProto& graph) {
+    if (pb::NodeProto* node = any(graph.mutable_node()))
+      for (pb::AttributeProto& attribute : *node->mutable_attribute())
+        if (attribute.has_g()) return attribute.mutable_g();
+    return nullptr;
+  }
+
+  std::string name(const pb::GraphProto& graph) {
+    std::vector<std::string> names = {""};
+    for (const auto& input : graph.input()) names.push_back(input.name());
+    for (const auto& tensor : graph.initializer()) names.push_back(tensor.name());
+    for (const auto& node : graph.node())
+      for (const std::string& output : node.output()) names.push_back(output);
+    return names[below(names.size())];
+  }
+
+  void set_operator(pb::NodeProto& node) {
+    static const std::vector<const onnx::Rule*> rules = onnx::all_rules();
+    const onnx::Rule& rule = *rules[below(rules.size())];
+    node.set_op_type(std::string(rule.op));
+    node.set_domain(std::string(rule.domain));
+  }
+
+  void change_attribute(pb::NodeProto& node) {
+    pb::AttributeProto* attribute = any(node.mutable_attribute());
+    if (!attribute || below(2) == 0) {
+      attribute = node.add_attribute();
+      attribute->set_name(kAttributes[below(std::size(kAttributes))]);
+    }
+    const std::string kept = attribute->name();
+    switch (below(6)) {
+      case 0: node.mutable_attribute()->RemoveLast(); return;
+      case 1: attribute->set_s(kTexts[below(std::size(kTexts))]); break;
+      case 2: attribute->set_f(static_cast<float>(number())); break;
+      case 3: attribute->set_i(number()); break;
+      default:
+        attribute->clear_ints();
+        for (size_t count = below(5); count > 0; --count) attribute->add_ints(number());
+    }
+  }
+
+  void change_tensor(pb::TensorProto& tensor) {
+    switch (below(3)) {
+      case 0: tensor.set_data_type(static_cast<int32_t>(below(18))); return;
+      case 1:
+        if (tensor.dims_size() > 0 && below(2) == 0)
+          tensor.set_dims(0, number());
+        else
+          tensor.add_dims(number());
+        return;
+      default: break;
+    }
+    tensor.clear_raw_data();
+    tensor.clear_dims();
+    tensor.clear_int64_data();
+    tensor.set_data_type(pb::TensorProto::INT64);
+    const size_t count = below(5);
+    if (count != 1 || below(2) == 0) tensor.add_dims(static_cast<int64_t>(count));
+    for (size_t k = 0; k < count; ++k) tensor.add_int64_data(number());
+  }
+
+  void change_input(pb::ValueInfoProto& input) {
+    auto& tensor = *input.mutable_type()->mutable_tensor_type();
+    if (below(3) == 0) tensor.set_elem_type(static_cast<int32_t>(below(17)));
+    auto* dims = tensor.mutable_shape()->mutable_dim();
+    if (below(4) == 0 && !dims->empty()) {
+      dims->RemoveLast();
+    } else {
+      auto* dim = below(2) == 0 ? dims->Add() : any(dims);
+      if (!dim) return;
+      if (below(3) == 0)
+        dim->set_dim_param(below(2) == 0 ? "n" : "2*n-m");
+      else
+        dim->set_dim_value(number());
+    }
+  }
+
+  void add_node(pb::GraphProto& graph) {
+    pb::NodeProto& node = *graph.add_node();
+    set_operator(node);
+    for (size_t count = below(5); count > 0; --count) node.add_input(name(graph));
+    node.add_output("new" + std::to_string(below(1000000)));
+    graph.add_output()->set_name(node.output(0));
+    if (below(2) == 0) change_attribute(node);
+  }
+
+  void change(pb::GraphProto& graph) {
+    pb::NodeProto* node = any(graph.mutable_node());
+    switch (below(10)) {
+      case 0:
+        if (node) set_operator(*node);
+        break;
+      case 1: add_node(graph); break;
+      case 2:
+      case 3:
+        if (node) change_attribute(*node);
+        break;
+      case 4:
+        if (node && node->input_size() > 0)
+          node->set_input(static_cast<int>(below(static_cast<size_t>(node->input_size()))),
+                          name(graph));
+        break;
+      case 5:
+        if (node) node->add_input(name(graph));
+        break;
+      case 6: {
+        pb::TensorProto* tensor =
+            below(3) == 0 ? graph.add_initializer() : any(graph.mutable_initializer());
+        if (!tensor) break;
+        if (tensor->name().empty()) tensor->set_name("w" + std::to_string(below(1000000)));
+        change_tensor(*tensor);
+        break;
+      }
+      case 7:
+        if (pb::ValueInfoProto* input = any(graph.mutable_input())) change_input(*input);
+        break;
+      case 8:
+        // The output of a shape computation decides the next one.
+        if (node && graph.input_size() > 0) {
+          pb::NodeProto& shape = *graph.add_node();
+          shape.set_op_type("Shape");
+          shape.add_input(name(graph));
+          shape.add_output("shape" + std::to_string(below(1000000)));
+          add_node(graph);
+          graph.mutable_node(graph.node_size() - 1)->add_input(shape.output(0));
+        }
+        break;
+      default:
+        if (model_.opset_import_size() > 0)
+          model_.mutable_opset_import(0)->set_version(static_cast<int64_t>(below(22)));
+    }
+  }
+
+  pb::ModelProto& model_;
+  std::minstd_rand random_;
+};
+
+}  // namespace
+
+void mutate(pb::ModelProto& model, uint32_t seed) { Mutation(model, seed).run(); }
+
+}  // namespace tcc::fuzz
