@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMaxNodes = 500000;  // once functions are expanded and loops unrolled
 constexpr int kMaxDepth = 32;          // of functions and subgraphs in one another
-constexpr size_t kMaxName = 4096;
+constexpr size_t kMaxName = 1024;
 constexpr size_t kMaxRank = 64;
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -33,6 +33,12 @@ std::string kind_of(const pb::TypeProto& type) {
     case pb::TypeProto::kSparseTensorType: return "a sparse tensor";
     default: return "of no type";
   }
+}
+
+// Such names would break messages into lines, now and in every later stage.
+bool has_control_characters(std::string_view name) {
+  return std::ranges::any_of(
+      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 // "batch-size" is a name, "n - 1" and "n-1" are differences.
@@ -75,7 +81,8 @@ void Importer::spend(int64_t nodes) {
 ir::Graph Importer::run() {
   if (!model_.has_graph()) fail("is no ONNX model: it has no graph");
   const pb::GraphProto& graph = model_.graph();
-  if (!graph.name().empty() && graph.name().size() <= kMaxName) graph_.name = graph.name();
+  const std::string& own = graph.name();
+  if (!own.empty() && own.size() <= kMaxName && !has_control_characters(own)) graph_.name = own;
   if (model_.training_info_size() > 0) fail("training models are not supported");
   read_opsets();
   read_functions();
@@ -275,6 +282,8 @@ void Importer::define(Scope& scope, const std::string& name, const Operand& oper
   const std::string where = ir::to_string(location);
   if (name.empty()) fail_input(where, ": a value without a name");
   if (name.size() > kMaxName) fail_input(where, ": a name of ", name.size(), " characters");
+  if (has_control_characters(name))
+    fail_input(where, ": ", quoted_name(name), " is a name with control characters");
   if (!scope.names.emplace(name, operand).second)
     fail_input(where, ": ", quoted_name(name), " is defined twice");
 }

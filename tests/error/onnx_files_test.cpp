@@ -54,7 +54,9 @@ class OnnxFiles : public TensorFileTest {
     const std::clock_t start = std::clock();
     std::string message = "(nothing)";
     try {
-      load_graph(path).bind({});
+      ir::Graph graph = load_graph(path);
+      ir::verify(graph);
+      ir::verify(graph.bind({}));
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::bad_input) << error.what();
       message = error.what();
@@ -133,6 +135,10 @@ TEST_F(OnnxFiles, WithCyclesAndNamesOfNothing) {
 TEST_F(OnnxFiles, WithNamesThatBreakLines) {
   const std::string name = "a\nb\x1b[31m";
   refuse(OnnxModel().node("Relu", {name}, {"y"}).output("y"), "unknown value 'a?b?[31m'");
+  refuse(OnnxModel().input(name, {{4}}).output(name),
+         "input 'a?b?[31m': 'a?b?[31m' is a name with control characters");
+  refuse(OnnxModel().input("x", {{4}}).node("Relu", {"x"}, {name}).output(name),
+         "node 0 (Relu): 'a?b?[31m' is a name with control characters");
   refuse(OnnxModel().input("x", {{4}}).node("Re\nlu", {"x"}, {"y"}).output("y"), "(Re?lu)");
   refuse(OnnxModel().node("Relu", {std::string(1 << 20, 'n')}, {"y"}).output("y"), "unknown value");
   refuse(OnnxModel().input(std::string(1 << 20, 'n'), {{4}}).output("y"), "1048576 characters");
@@ -194,6 +200,19 @@ TEST_F(OnnxFiles, WithResultsBeyondAllMemory) {
              .node("Tile", {"x", "times"}, {"y"})
              .output("y"),
          "node 0 (Tile): ");
+}
+
+TEST_F(OnnxFiles, WithResultsThatNoMachineHolds) {
+  const int64_t huge = int64_t{1} << 50;
+  OnnxModel model = OnnxModel().input("x", {{4}}).ints("n", {huge}).number("to", huge);
+  model.number("zero", 0).number("one", 1);
+  const auto refuse_result = [&](const char* op, const OnnxNames& inputs) {
+    refuse(OnnxModel(model).node(op, inputs, {"y"}).output("y"), str("node 0 (", op, "): "));
+  };
+  refuse_result("ConstantOfShape", {"n"});
+  refuse_result("Tile", {"x", "n"});
+  refuse_result("Range", {"zero", "to", "one"});
+  refuse(OnnxModel().input("x", {{huge}}).node("Relu", {"x"}, {"y"}).output("y"), "input 'x': ");
 }
 
 // Nothing that is not needed is computed: these are too large for any machine, but take no memory
