@@ -15,9 +15,9 @@ class KnownValuesTest : public ::testing::Test {
 
   SymInt dim(const std::string& name) const { return SymInt::symbol(name); }
   // i64 [n] of expressions of dims.
-  Value* sizes(const std::vector<SymInt>& values) {
+  Value* sizes(const std::vector<SymInt>& dims) {
     std::vector<Value*> elements;
-    for (const SymInt& value : values)
+    for (const SymInt& value : dims)
       elements.push_back(b.op("size_value", {}, {{"size", std::vector<SymInt>{value}}}));
     return b.op("stack", elements, {{"dim", 0}});
   }
@@ -43,13 +43,13 @@ TEST_F(KnownValuesTest, ConstantsAndDims) {
 
 TEST_F(KnownValuesTest, ElementwiseArithmetic) {
   Value* x = sizes({dim("B"), dim("S") * 4});
-  EXPECT_EQ(integers(b.add(x, number(1))), "[B + 1, S*4 + 1]");
+  EXPECT_EQ(integers(b.add(x, number(1))), "[B+1, S*4+1]");
   EXPECT_EQ(integers(b.mul(x, x)), "[B*B, S*S*16]");
-  EXPECT_EQ(integers(b.op("floor_divide", {x, number(4)})), "[B//4, S]");
-  EXPECT_EQ(integers(b.op("remainder", {x, number(4)})), "[B%4, 0]");
+  EXPECT_EQ(integers(b.op("floor_divide", {x, number(4)})), "[(B//4), S]");
+  EXPECT_EQ(integers(b.op("remainder", {x, number(4)})), "[(B%4), 0]");
   EXPECT_EQ(integers(b.op("div", {x, number(2)}, {{"rounding_mode", std::string("trunc")}})),
-            "[B//2, S*2]");
-  EXPECT_EQ(integers(b.op("neg", {x})), "[-B, S*-4]");
+            "[(B//2), S*2]");
+  EXPECT_EQ(integers(b.op("neg", {x})), "[-B, -S*4]");
   // Of what may be negative, the sign decides how it is rounded.
   Value* difference = b.sub(x, number(1));
   EXPECT_EQ(
@@ -84,15 +84,14 @@ TEST_F(KnownValuesTest, Movement) {
   EXPECT_EQ(integers(b.slice(x, 0, 1, 3)), "[S, 12]");
   EXPECT_EQ(integers(b.op("flip", {x}, {{"dims", ints({0})}})), "[12, S, B]");
   EXPECT_EQ(integers(b.op("cat", {x, sizes({5})}, {{"dim", 0}})), "[B, S, 12, 5]");
-  EXPECT_EQ(integers(b.op("index_select", {x, number(-1)}, {{"dim", 0}})), "?");
-  Value* picks = b.reshape(number(2), {1});
-  EXPECT_EQ(integers(b.op("index_select", {x, picks}, {{"dim", 0}})), "[12]");
+  Value* picks = b.op("cat", {b.reshape(number(-1), {1}), b.reshape(number(0), {1})}, {{"dim", 0}});
+  EXPECT_EQ(integers(b.op("index_select", {x, picks}, {{"dim", 0}})), "[12, B]");
 }
 
 TEST_F(KnownValuesTest, ReductionsOfWholeShapes) {
   Value* x = sizes({dim("B"), dim("S"), 12});
   EXPECT_EQ(integers(b.reduce("prod", x, {0})), "[B*S*12]");
-  EXPECT_EQ(integers(b.reduce("sum", x, {0})), "[B + S + 12]");
+  EXPECT_EQ(integers(b.reduce("sum", x, {0})), "[B+S+12]");
 }
 
 TEST_F(KnownValuesTest, CastsKeepWhatFits) {
@@ -106,10 +105,10 @@ TEST_F(KnownValuesTest, CastsKeepWhatFits) {
 TEST_F(KnownValuesTest, LongChains) {
   Value* x = sizes({dim("B")});
   Value* y = number(0);
-  for (int k = 0; k < 50000; ++k) x = b.add(x, number(1)), y = b.add(y, number(1));
-  EXPECT_EQ(integers(x), "[B + 50000]");
+  for (int k = 0; k < 20000; ++k) x = b.add(x, number(1)), y = b.add(y, number(1));
+  EXPECT_EQ(integers(x), "[B+20000]");
   ASSERT_TRUE(values.tensor(y));
-  EXPECT_EQ(values.tensor(y)->get_int(0), 50000);
+  EXPECT_EQ(values.tensor(y)->get_int(0), 20000);
 }
 
 TEST_F(KnownValuesTest, TensorsOfConstantsOnly) {
@@ -138,7 +137,7 @@ TEST_F(KnownValuesTest, WorkIsBounded) {
   Value* x = b.splat(DType::i64, {1 << 20}, 1);
   for (int k = 0; k < 100; ++k) x = b.add(x, x);
   EXPECT_FALSE(values.tensor(x));
-  Value* y = b.op("expand", {sizes({dim("B")})}, {{"shape", ints({4096})}});
+  Value* y = b.expand(sizes({dim("B")}), {4096});
   for (int k = 0; k < 500; ++k) y = b.add(y, number(1));
   EXPECT_EQ(integers(y), "?");
 }

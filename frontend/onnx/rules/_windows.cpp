@@ -20,17 +20,6 @@ std::vector<int64_t> per_dim(OpNode& n, std::string_view name, size_t spatial, i
 
 }  // namespace
 
-std::vector<int64_t> kernel_of(OpNode& n, const Value* weight) {
-  n.require(weight->rank() >= 3,
-            str("the weight must have a spatial dim: ", ir::to_string(weight->type)));
-  std::vector<int64_t> kernel;
-  for (size_t d = 2; d < weight->shape().size(); ++d) {
-    n.require(weight->shape()[d].is_const(), "the size of the kernel must be constant");
-    kernel.push_back(weight->shape()[d].value());
-  }
-  return kernel;
-}
-
 ir::Attr Windows::padding() const {
   bool is_short = begin == end;
   for (size_t d = 0; d < begin.size(); ++d)
@@ -79,6 +68,17 @@ Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool 
     w.end[d] = total - w.begin[d];
   }
   return w;
+}
+
+std::vector<int64_t> kernel_of(OpNode& n, const Value* weight) {
+  n.require(weight->rank() >= 3,
+            str("the weight must have a spatial dim: ", ir::to_string(weight->type)));
+  std::vector<int64_t> kernel;
+  for (size_t d = 2; d < weight->shape().size(); ++d) {
+    n.require(weight->shape()[d].is_const(), "the size of the kernel must be constant");
+    kernel.push_back(weight->shape()[d].value());
+  }
+  return kernel;
 }
 
 }  // namespace tcc::onnx
