@@ -1,5 +1,6 @@
 """Runs an exported model through tcc-run and compares its outputs with PyTorch's."""
 
+import copy
 import json
 import math
 import subprocess
@@ -17,14 +18,14 @@ class Failed(Exception):
     """tcc-run found an error; the text is its last line."""
 
 
-def tcc_run(program, model, device, dims, options, timeout):
+def tcc_run(program, model, device, dims, options, seconds):
     """What tcc-run prints as JSON."""
     command = [str(program), str(model), "--device", device, "--json", *options]
     command += [part for name, value in dims.items() for part in ("--dim", f"{name}={value}")]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise Failed(f"longer than {timeout:.0f} seconds") from None
+        raise Failed(f"longer than {seconds:.0f} seconds") from None
     if done.returncode not in (0, 1):  # 1: --check found a mismatch, which the JSON tells
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
         raise Failed(lines[-1])
@@ -40,18 +41,30 @@ def dims_of_file(path, dims):
     return {name: value for name, value in dims.items() if name in named}
 
 
-class Peer:
-    """PyTorch's outputs of a case, on a GPU where PyTorch has one. `weights` are those of f32."""
+def in_type(module, kind):
+    """A copy with parameters and saved buffers in `kind`. Others (rotary frequencies) stay, as when a model is loaded."""
+    copied = copy.deepcopy(module)
+    saved = set(copied.state_dict())
+    others = [(name, buffer) for name, buffer in copied.named_buffers() if name not in saved]
+    copied.to(kind)
+    for name, buffer in others:
+        owner, _, leaf = name.rpartition(".")
+        setattr(copied.get_submodule(owner), leaf, buffer)
+    return copied
 
-    def __init__(self, case, weights):
-        self.case, self.weights = case, weights
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+
+class Peer:
+    """PyTorch's outputs of a case, on a GPU where PyTorch has one."""
+
+    def __init__(self, case):
+        self.case, self.device = case, "cuda" if torch.cuda.is_available() else "cpu"
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        self.modules = {"f32": case.module.to(self.device)}
 
     def module(self, dtype):
-        """The module in `dtype`: one at a time, rounded from f32."""
-        self.case.module.to(self.device, torch.float32).load_state_dict(self.weights)
-        return self.case.module.to(TORCH_TYPES[dtype])
+        if dtype not in self.modules:
+            self.modules[dtype] = in_type(self.modules["f32"], TORCH_TYPES[dtype])
+        return self.modules[dtype]
 
     def arguments(self, inputs, dtype):
         kind = TORCH_TYPES[dtype]
@@ -86,8 +99,8 @@ def compare(ours, ideal, low, dtype):
     return result
 
 
-def check_cell(program, path, case, cell, inputs, ideal, low, options):
-    """The cell with what was found. `options`: own_check, bench, timeout, tuning."""
+def check_cell(options, path, case, cell, inputs, ideal, low, seconds):
+    """The cell with what was found, in no more than so many seconds."""
     named = {name: tensor.numpy() for name, tensor in inputs.items()}
     dims = dims_of_file(path, case.dims(cell["batch"], cell["length"]))
     with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +111,7 @@ def check_cell(program, path, case, cell, inputs, ideal, low, options):
         flags += ["--bench", str(options.bench)] if options.bench and cell["device"] != "reference" else []
         flags += [part for path_ in options.tuning for part in ("--tuning", path_)]
         try:
-            report = tcc_run(program, path, cell["device"], dims, flags, options.timeout)
+            report = tcc_run(options.tcc_run, path, cell["device"], dims, flags, seconds)
         except Failed as error:
             return {**cell, "status": "error", "reason": str(error)}
         with np.load(f"{folder}/outputs.npz") as file:

@@ -65,13 +65,13 @@ def extern_calls(code):
     return len(re.findall(r"^\s+(?:\w+ = )?(?:extern_kernels\.|torch\.ops\.aten\.)", code, re.MULTILINE))
 
 
-def fusion_cell(options, path, case, cell, of_pytorch):
+def fusion_cell(options, path, case, cell, of_pytorch, seconds):
     dims = checking.dims_of_file(path, case.dims(cell["batch"], cell["length"]))
     flags = ["--dtype", cell["dtype"]] if cell["dtype"] != "f32" else []
     flags += ["--bench", str(options.bench or 20)] if cell["device"] != "null" else []
     flags += [part for path_ in options.tuning for part in ("--tuning", path_)]
     try:
-        report = checking.tcc_run(options.tcc_run, path, cell["device"], dims, flags, options.timeout)
+        report = checking.tcc_run(options.tcc_run, path, cell["device"], dims, flags, seconds)
     except checking.Failed as error:
         return {**cell, "status": "error", **of_pytorch, "reason": str(error)}
     found = {**cell, "status": "ok", **checking.measurements(report), **of_pytorch}

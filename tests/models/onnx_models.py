@@ -75,7 +75,7 @@ def export(options):
     results, budget = Results(options.folder, "export", columns, options.redo), Budget(options.budget)
     for model in options.models:
         todo = [e for e in options.exporters if not results.has({"model": model, "exporter": e})]
-        if not todo or budget.left() < 0:
+        if not todo or budget.is_spent():
             continue
         try:
             case = zoo.build(model, options.small)
@@ -101,7 +101,7 @@ def loaded(options, model):
     case = zoo.build(model, is_small(options.folder))
     weights = torch.load(exporting.weights_path(options.folder, model), map_location="cpu", weights_only=True)
     case.module.load_state_dict(weights)
-    return case, checking.Peer(case, weights)
+    return case, checking.Peer(case)
 
 
 def cells(options, model, results, lengths):
@@ -128,12 +128,12 @@ def check(options):
     columns += ["own_check", "launches", "milliseconds", "reason"]
     results, budget = Results(options.folder, "check", columns, options.redo), Budget(options.budget)
     for model in exported_models(options):
-        if budget.left() < 0:
+        if budget.is_spent():
             break
         case, peer = loaded(options, model)
         of_pytorch = {}
         for cell in cells(options, model, results, case.lengths):
-            if budget.left() < 0:
+            if budget.is_spent():
                 break
             inputs = zoo.inputs(case, cell["batch"], cell["length"])
             for dtype in {"f32", cell["dtype"]}:
@@ -143,7 +143,8 @@ def check(options):
             ideal = of_pytorch[cell["batch"], cell["length"], "f32"]
             low = of_pytorch[cell["batch"], cell["length"], cell["dtype"]]
             path = exporting.model_path(options.folder, model, cell["exporter"])
-            announce(results, checking.check_cell(options.tcc_run, path, case, cell, inputs, ideal, low, options))
+            seconds = budget.at_most(options.timeout)
+            announce(results, checking.check_cell(options, path, case, cell, inputs, ideal, low, seconds))
     return results
 
 
@@ -152,18 +153,19 @@ def fusion(options):
     columns += ["torch_launches", "torch_generated", "torch_extern", "torch_megabytes", "torch_milliseconds", "reason"]
     results, budget = Results(options.folder, "fusion", columns, options.redo), Budget(options.budget)
     for model in exported_models(options):
-        if budget.left() < 0:
+        if budget.is_spent():
             break
         case, peer = loaded(options, model)
         of_pytorch = {}
         for cell in cells(options, model, results, case.lengths[:1]):
-            if budget.left() < 0:
+            if budget.is_spent():
                 break
             key = (cell["batch"], cell["length"], cell["dtype"])
             if key not in of_pytorch:
                 of_pytorch[key] = fusing.torch_compiled(case, peer, zoo.inputs(case, *key[:2]), cell["dtype"])
             path = exporting.model_path(options.folder, model, cell["exporter"])
-            announce(results, fusing.fusion_cell(options, path, case, cell, of_pytorch[key]))
+            seconds = budget.at_most(options.timeout)
+            announce(results, fusing.fusion_cell(options, path, case, cell, of_pytorch[key], seconds))
     return results
 
 

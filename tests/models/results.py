@@ -54,5 +54,9 @@ class Budget:
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds if seconds else None
 
-    def left(self):
-        return self.end - time.monotonic() if self.end else 1e9
+    def is_spent(self):
+        return self.end is not None and time.monotonic() >= self.end
+
+    def at_most(self, seconds):
+        """What one step may take of what is left."""
+        return seconds if self.end is None else max(1.0, min(seconds, self.end - time.monotonic()))

@@ -57,11 +57,14 @@ def integers(shape, high, generator):
 def randomize(module, generator):
     """Noise for parameters that are initialised to one number: zeros, ones and tiny scales would hide what follows them."""
     with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.numel() > 1 and bool((parameter == parameter.flatten()[0]).all()):
-                noise = torch.randn(parameter.shape, generator=generator)
-                first = float(parameter.flatten()[0])
-                parameter.copy_(1 + 0.1 * noise if first == 1 else 0.1 * noise if parameter.dim() == 3 else 0.02 * noise)
+        for owner in module.modules():
+            # Scales and shifts of channels (norms, layer scales) show; weights and biases stay small.
+            spread = 0.02 if isinstance(owner, (nn.Linear, nn.modules.conv._ConvNd)) else 0.2
+            for parameter in owner.parameters(recurse=False):
+                first = parameter.flatten()[0]
+                if parameter.numel() > 1 and bool((parameter == first).all()):
+                    noise = torch.randn(parameter.shape, generator=generator)
+                    parameter.copy_((1 if first == 1 else 0) + spread * noise)
 
 
 def settle_batch_norm(module, inputs):
@@ -85,7 +88,7 @@ def image_module(name, small, **settings):
         models = package("torchvision.models")
         return getattr(models, name)(weights=None, **settings)
     except Missing:
-        timm = package("timm")
+        timm = package("timm")  # initialises the last norm of a branch to zero, too
         names = {
             "mobilenet_v3_large": "mobilenetv3_large_100",
             "vit_b_16": "vit_base_patch16_224",
@@ -282,7 +285,7 @@ def whisper_encoder(small):
 
 
 MODELS = [
-    image_model("resnet50"),
+    image_model("resnet50", zero_init_residual=True),  # small branches, as trained ones: errors do not grow over the layers
     image_model("mobilenetv3_large", "mobilenet_v3_large"),
     image_model("efficientnet_b0"),
     image_model("convnext_tiny"),
