@@ -52,7 +52,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     for (const Value* input : node->inputs) inputs.push_back(input ? mapped.at(input) : nullptr);
     Attrs attrs = node->attrs;
     for (auto& [key, attr] : attrs)
-      if (auto* asked = std::get_if<DType>(&attr); asked && *asked == DType::f32) *asked = dtype;
+      if (auto* asked = std::get_if<DType>(&attr); asked && is_float(*asked)) *asked = dtype;
     Node* copy = result.add_node(*node->op, inputs, attrs, node->location);
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       copy->outputs[i]->name = node->outputs[i]->name;
@@ -60,6 +60,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     }
   }
   for (const Value* output : graph.outputs) result.outputs.push_back(mapped.at(output));
+  result.make_names_unique();  // they are: only sets the ids of names to come
   return result;
 }
 
