@@ -40,6 +40,81 @@ TEST(MergeSiblings, ConcatenatesTheWeightsOfLayersOnOneInput) {
     })");
 }
 
+// As other front ends write layers: a product, and a bias that is added to it.
+TEST(MergeSiblings, TakesRowsThatAreAddedToProductsForBiases) {
+  expect_pass(merge, R"(
+    graph @attention {
+      %x: f32[5, 8] = input
+      %wq: f32[8, 4] = weight
+      %bq: f32[4] = weight
+      %wk: f32[8, 2] = weight
+      %wv: f32[8, 3] = weight
+      %bv: f32[3] = weight
+      %xq = matmul(%x, %wq)
+      %q = add(%bq, %xq)
+      %k = matmul(%x, %wk)
+      %s = sigmoid(%q)
+      %xv = matmul(%x, %wv)
+      %v = add(%xv, %bv)
+      return %s, %k, %v
+    })",
+              R"(
+    graph @attention {
+      %x: f32[5, 8] = input
+      %wq: f32[8, 4] = weight
+      %bq: f32[4] = weight
+      %wk: f32[8, 2] = weight
+      %wv: f32[8, 3] = weight
+      %bv: f32[3] = weight
+      %cat.6 = cat(%wq, %wk, %wv) {dim = 1}
+      %matmul.7 = matmul(%x, %cat.6)
+      %full.8 = full() {size = [2], fill_value = 0}
+      %cat.9 = cat(%bq, %full.8, %bv)
+      %add.10 = add(%matmul.7, %cat.9)
+      %q = slice(%add.10) {dim = 1, end = 4}
+      %k = slice(%add.10) {dim = 1, start = 4, end = 6}
+      %v = slice(%add.10) {dim = 1, start = 6, end = 9}
+      %s = sigmoid(%q)
+      return %s, %k, %v
+    })");
+}
+
+TEST(MergeSiblings, LeavesAloneWhatIsNoBias) {
+  // A column, a row of an input, and a product that is read elsewhere, too.
+  expect_pass(merge, R"(
+    graph @g {
+      %x: f32[4, 8] = input
+      %r: f32[4] = input
+      %w1: f32[8, 4] = weight
+      %w2: f32[8, 4] = weight
+      %c: f32[4, 1] = weight
+      %b: f32[4] = weight
+      %p = matmul(%x, %w1)
+      %q = matmul(%x, %w2)
+      %y = add(%p, %c)
+      %z = add(%q, %b)
+      %s = add(%q, %r)
+      return %y, %z, %s
+    })",
+              R"(
+    graph @g {
+      %x: f32[4, 8] = input
+      %r: f32[4] = input
+      %w1: f32[8, 4] = weight
+      %w2: f32[8, 4] = weight
+      %c: f32[4, 1] = weight
+      %b: f32[4] = weight
+      %cat.5 = cat(%w1, %w2) {dim = 1}
+      %matmul.6 = matmul(%x, %cat.5)
+      %p = slice(%matmul.6) {dim = 1, end = 4}
+      %q = slice(%matmul.6) {dim = 1, start = 4, end = 8}
+      %y = add(%p, %c)
+      %z = add(%q, %b)
+      %s = add(%q, %r)
+      return %y, %z, %s
+    })");
+}
+
 TEST(MergeSiblings, ConcatenatesBiasesAndColumnsOfMatrices) {
   expect_pass(merge, R"(
     graph @g {
