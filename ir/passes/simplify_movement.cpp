@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/ops/_attributes.h"
+#include "ir/passes/graph_rewrite.h"
 #include "ir/passes/simplify_rules.h"
 
 namespace tcc::ir {
@@ -129,6 +130,28 @@ Value* slice_of_cat(Builder& b, const Node& node) {
   return nullptr;
 }
 
+// Constant indices that are evenly spaced, one alone among them, name a piece.
+Value* index_select_of_piece(Builder& b, const Node& node) {
+  constexpr int64_t most_indices = 65536;  // more are data, and not worth reading
+  if (node.op_name() != "index_select") return nullptr;
+  Value *x = node.inputs[0], *index = node.inputs[1];
+  while (index->producer && regroups(*index->producer)) index = index->producer->inputs[0];
+  const auto dim = static_cast<size_t>(ops::dim_attr(node, "dim", x->rank()));
+  const SymInt &extent = x->shape()[dim], &count = result(node)->shape()[dim];
+  if (!is_fixed(index) || !extent.is_const() || !count.is_const()) return nullptr;
+  if (extent.is(0) || count.is(0) || count.value() > most_indices) return nullptr;
+  const TensorPtr indices = index->data->load();
+  const auto place = [&](int64_t k) {  // as index_select clamps
+    const int64_t i = indices->get_int(k), n = extent.value();
+    return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n - 1);
+  };
+  const int64_t first = place(0), step = count.is(1) ? 1 : place(1) - first;
+  if (step < 1) return nullptr;
+  for (int64_t k = 1; k < count.value(); ++k)
+    if (place(k) - place(k - 1) != step) return nullptr;
+  return read_piece(b, x, {dim, first, count.value(), step});
+}
+
 Value* cat_of_one(Builder&, const Node& node) {
   const bool single = node.op_name() == "cat" && node.inputs.size() == 1;
   return single && node.inputs[0]->type == result(node)->type ? node.inputs[0] : nullptr;
@@ -162,9 +185,11 @@ Value* flip_without_effect(Builder&, const Node& node) {
 
 std::span<const SimplifyRule> movement_rules() {
   static constexpr SimplifyRule rules[] = {
-      view_without_effect, regrouping_of_regrouping, simpler_permutation,
-      expand_of_expand,    slice_of_slice,           slice_of_cat,
-      cat_of_one,          pad_of_nothing,           flip_without_effect,
+      view_without_effect,   regrouping_of_regrouping,
+      simpler_permutation,   expand_of_expand,
+      slice_of_slice,        slice_of_cat,
+      index_select_of_piece, cat_of_one,
+      pad_of_nothing,        flip_without_effect,
   };
   return rules;
 }

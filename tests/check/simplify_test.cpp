@@ -68,6 +68,54 @@ TEST(Simplify, JoinsPermutations) {
     })");
 }
 
+TEST(Simplify, SlicesWhereConstantIndicesAreEvenlySpaced) {
+  expect_pass(simplify, R"(
+    graph @g {
+      %x: f32[3, 7] = input
+      %one: i64[] = const 2
+      %last: i32[1] = const [-1]
+      %all: i64[3] = const [0, 1, 2]
+      %odd: i64[3] = const [1, 3, 5]
+      %ends: i64[2] = const [-2, 9]
+      %row = reshape(%one) {shape = [1]}
+      %a = index_select(%x, %row) {dim = 1}
+      %b = index_select(%x, %last) {dim = -1}
+      %c = index_select(%x, %all) {dim = 0}
+      %d = index_select(%x, %odd) {dim = 1}
+      %e = index_select(%x, %ends) {dim = 1}
+      %y = exp(%c)
+      return %a, %b, %y, %d, %e
+    })",
+              R"(
+    graph @g {
+      %x: f32[3, 7] = input
+      %a = slice(%x) {dim = 1, start = 2, end = 3}
+      %b = slice(%x) {dim = 1, start = 6, end = 7}
+      %d = slice(%x) {dim = 1, start = 1, end = 6, step = 2}
+      %e = slice(%x) {dim = 1, start = 5, end = 7}
+      %y = exp(%x)
+      return %a, %b, %y, %d, %e
+    })");
+}
+
+TEST(Simplify, KeepsOtherIndices) {
+  expect_unchanged(simplify, R"(
+    graph @g {
+      %x: f32[3, 7] = input
+      %given: i64[2] = input
+      %back: i64[2] = const [1, 0]
+      %twice: i64[2] = const [1, 1]
+      %uneven: i64[3] = const [0, 1, 3]
+      %none: i64[0] = const []
+      %a = index_select(%x, %given) {dim = 1}
+      %b = index_select(%x, %back) {dim = 1}
+      %c = index_select(%x, %twice) {dim = 1}
+      %d = index_select(%x, %uneven) {dim = 1}
+      %e = index_select(%x, %none) {dim = 1}
+      return %a, %b, %c, %d, %e
+    })");
+}
+
 TEST(Simplify, ReshapesWhereOnlySingleDimsMove) {
   expect_pass(simplify, R"(
     graph @g {
