@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,13 +23,25 @@ namespace tcc::test {
 // Which devices a test is for: software devices run everywhere, GPUs in tests labelled gpu.
 enum class Devices : uint8_t { software, gpu };
 
-inline std::vector<std::string> devices_present(Devices wanted) {
-  std::vector<std::string> names;
-  for (const runtime::DeviceEntry& entry : runtime::list_devices().devices) {
-    const bool software = runtime::open_device(entry.name)->target().is_cpu;
-    if (software == (wanted == Devices::software)) names.push_back(entry.name);
-  }
-  return names;
+// Stays open: opening a GPU costs seconds where several processes use it. Never closed, since the
+// drivers' own clean-up at the end of the process may come first.
+inline std::shared_ptr<runtime::Device> open_once(const std::string& name) {
+  static auto& devices = *new std::map<std::string, std::shared_ptr<runtime::Device>>;
+  std::shared_ptr<runtime::Device>& device = devices[name];
+  if (!device) device = runtime::open_device(name);
+  return device;
+}
+
+inline const std::vector<std::string>& devices_present(Devices wanted) {
+  static const std::map<Devices, std::vector<std::string>> all = [] {
+    std::map<Devices, std::vector<std::string>> found = {{Devices::software, {}},
+                                                         {Devices::gpu, {}}};
+    for (const runtime::DeviceEntry& entry : runtime::list_devices().devices)
+      found[open_once(entry.name)->target().is_cpu ? Devices::software : Devices::gpu].push_back(
+          entry.name);
+    return found;
+  }();
+  return all.at(wanted);
 }
 
 // "vulkan:0" as part of a test's name.
@@ -65,7 +78,7 @@ inline std::vector<Tensor> draw_inputs(const ir::Graph& graph, const DrawOptions
 inline std::vector<Tensor> run_on_device(const ir::Graph& graph, const std::string& device_name,
                                          std::span<const Tensor> inputs,
                                          const backends::CompileOptions& options) {
-  const std::shared_ptr<runtime::Device> device = runtime::open_device(device_name);
+  const std::shared_ptr<runtime::Device> device = open_once(device_name);
   sched::Executable executable = backends::compile(graph, device->target(), options);
   runtime::Context context(std::make_shared<const runtime::Program>(device, std::move(executable)));
   return context.run(inputs);

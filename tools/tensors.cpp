@@ -52,10 +52,10 @@ InputFiles::InputFiles(const InputOptions& options) : npz_path_(options.npz) {
     const size_t equal = text.find('=');
     if (equal == std::string::npos || equal == 0)
       fail_input("--input ", text, ": must be NAME=FILE.npy");
-    const std::string path = text.substr(equal + 1);
-    if (!named_.try_emplace(text.substr(0, equal), path, open_tensor_file(path)).second)
+    if (!named_.try_emplace(text.substr(0, equal), text.substr(equal + 1), nullptr).second)
       fail_input("--input ", text, ": given twice");
   }
+  for (auto& [name, file] : named_) file.second = open_tensor_file(file.first);
   if (!npz_path_.empty()) npz_ = open_tensor_file(npz_path_);
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "onnx.pb.h"
+#include <onnx.pb.h>
 
 namespace tcc::onnx {
 

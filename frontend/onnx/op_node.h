@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <onnx.pb.h>
 #include "ir/builder.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
-#include "onnx.pb.h"
 
 namespace tcc::onnx {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include <onnx.pb.h>
 #include "ir/graph.h"
 #include "ir/tensor.h"
-#include "onnx.pb.h"
 
 namespace tcc::onnx {
 

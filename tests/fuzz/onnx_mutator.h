@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "onnx.pb.h"
+#include <onnx.pb.h>
 
 namespace tcc::fuzz {
 

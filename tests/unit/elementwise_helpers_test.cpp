@@ -196,7 +196,7 @@ TEST(Elementwise, PreluTakesTheChannelsSlope) {
   EXPECT_EQ(run("prelu", {x, f32({2}, {0.5, 0.25})}).f, (Values{-0.5, 2, -0.75, -1}));
   EXPECT_EQ(run("prelu", {x, f32({1}, {0.5})}).f, (Values{-0.5, 2, -1.5, -2}));
   EXPECT_ERROR(run("prelu", {x, f32({3}, {1, 1, 1})}),
-               "weight must have 1 element or one per channel, 2, not shape [3]");
+               "weight must have 1 element or one per channel, 2, or broadcast to x");
 }
 
 TEST(Elementwise, SignsAndSpecialNumbers) {

@@ -13,7 +13,7 @@
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "ir/verify.h"
-#include "onnx.pb.h"
+#include <onnx.pb.h>
 
 namespace tcc::testing {
 
