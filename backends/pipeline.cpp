@@ -11,6 +11,7 @@
 #include "ir/passes/fold_constants.h"
 #include "ir/passes/materialize_outputs.h"
 #include "ir/passes/merge_siblings.h"
+#include "ir/passes/recognize_attention.h"
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -52,6 +53,7 @@ const std::vector<GraphStage>& graph_stages() {
            graph = std::make_unique<ir::Graph>(ir::convert_precision(*graph, *options.dtype));
        }},
       pass("simplify", [](ir::Graph& graph) { ir::simplify(graph); }),
+      pass("recognize-attention", [](ir::Graph& graph) { ir::recognize_attention(graph); }),
       pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
       pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
       pass("decompose", [](ir::Graph& graph) { ir::decompose(graph); }),

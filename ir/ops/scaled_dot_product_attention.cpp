@@ -110,6 +110,8 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
   Value* exp = b.unary("exp", b.sub(scores, max));
   Value* sum = b.reduce("sum", exp, {-1}, true);
   Value* weights = b.cast(b.mul(exp, b.unary("reciprocal", sum)), dtype);
+  if (node.attr<bool>("safe_softmax"))
+    weights = b.op("where", {b.unary("isnan", weights), b.scalar(dtype, 0), weights});
   Value* result = b.reshape(b.matmul(regroup(weights), value), out);
   // A row without keys has the maximum -inf, which is its log-sum-exp.
   Value* lse = b.op("where", {b.unary("isinf", max), max, b.add(b.unary("log", sum), max)});
@@ -128,12 +130,13 @@ OpDef make_scaled_dot_product_attention() {
   op.operands = {"query", "key", "value", "attn_mask?"};
   op.attrs = {{"is_causal", AttrType::boolean, false},
               {"scale", AttrType::number, 0.0},  // 0: 1 / sqrt(depth)
-              {"enable_gqa", AttrType::boolean, false}};
+              {"enable_gqa", AttrType::boolean, false},
+              {"safe_softmax", AttrType::boolean, false}};
   op.results = {"out", "logsumexp"};
   op.doc =
       "softmax(query key^T * scale + attn_mask) value, and the log-sum-exp of the scores; a bool "
       "mask is true where a "
-      "query sees a key, and a query that sees none gives NaN; "
+      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax; "
       "torch.nn.functional.scaled_dot_product_attention";
   op.infer = infer_attention;
   op.compose = compose_attention;
@@ -147,6 +150,9 @@ OpDef make_scaled_dot_product_attention() {
       {{{f32, {2, 4, 3, 8}}, {f32, {2, 2, 5, 8}}, {f32, {2, 2, 5, 8}}}, {{"enable_gqa", true}}},
       {{{f32, {1, 2, 4, 8}}, {f32, {1, 2, 6, 8}}, {f32, {1, 2, 6, 8}}, {f32, {4, 6}}}},
       {.inputs = {{f32, {2, 4, 8}}, {f32, {2, 16, 8}}, {f32, {2, 16, 8}}, {boolean, {4, 16}}},
+       .int_hi = 2},
+      {.inputs = {{f32, {3, 4, 8}}, {f32, {3, 2, 8}}, {f32, {3, 2, 8}}, {boolean, {3, 4, 2}}},
+       .attrs = {{"safe_softmax", true}},
        .int_hi = 2},
       {{{f32, {2, 1, 4, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 1, 3}}}},
       {{{f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}}},

@@ -1,0 +1,60 @@
+// What recognize_attention sees between the two products of attention.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/known_values.h"
+
+namespace tcc::ir {
+
+// A number from which on scores of ordinary size are lost in a sum, in f32 and in f64.
+inline constexpr double kAbsorbing = -1e30;
+
+// One change of the scaled scores before the softmax.
+struct ScoreStep {
+  enum class Kind : uint8_t {
+    add,    // `operand` is added
+    fill,   // `value` stands where the bool `operand` holds, or where it does not
+    floor,  // nothing is below the lowest number
+  };
+  Kind kind;
+  Value* operand = nullptr;
+  bool hides = false;  // fill: hidden is where the operand holds
+  double value = 0;    // fill, times the scale behind it: -inf, or lower than scores ever are
+  Shape shape = {};    // of the scores that it changes
+};
+
+struct AttentionScores {
+  const Node* product = nullptr;  // matmul(query, key^T)
+  double scale = 1;               // of the product
+  std::vector<ScoreStep> steps;   // in the order in which they are applied
+  Shape shape;                    // of the scores, in the finest batch dims that a step sees
+  bool safe = false;              // the probabilities of a row that is NaN are replaced by 0
+  int widest = 0;                 // bytes of the widest float on the way
+};
+
+// The shape of a mask of scores `from` once they are `to`, whose batch dims divide those of `from`;
+// nothing where they do not.
+std::optional<Shape> regrouped_mask(const Shape& mask, const Shape& from, const Shape& to);
+
+using UseMap = std::map<const Value*, Graph::Uses>;
+
+// Follows the probabilities of an attention back to the product that their scores are; nothing
+// where they come from anywhere else, or where somebody else reads what lies between.
+std::optional<AttentionScores> match_scores(Value* probabilities, const UseMap& uses,
+                                            KnownValues& known);
+
+// The tensor, where it follows from constants that the graph spells out: no weight is loaded.
+TensorPtr spelled_out(const Value* value, KnownValues& known);
+// The number that all its elements are, where that is known as above.
+std::optional<double> uniform_value(const Value* value, KnownValues& known);
+
+// Views that keep the order of elements: reshape, unsqueeze, ...
+bool keeps_order(const Node& node);
+// Those of them that regroup batch dims only: the matrices in the last two dims stay.
+bool keeps_matrices(const Node& node);
+
+}  // namespace tcc::ir
