@@ -1,0 +1,37 @@
+// Heads, masks and rotary positions: what the attention operators share.
+#pragma once
+
+#include "frontend/onnx/op_node.h"
+
+namespace tcc::onnx {
+
+// [B, S, heads * D] as [B, heads, S, D], and back.
+Value* split_heads(OpNode& n, Value* x, int64_t heads);
+Value* merge_heads(OpNode& n, Value* x);
+
+// 0, 1, ..., count - 1 as i64, and the same from a count of `dims` on.
+Value* positions(OpNode& n, const SymInt& count);
+Value* positions_from(OpNode& n, const SymInt& first, const SymInt& count);
+
+struct AttentionParts {
+  Value *query, *key, *value;  // [B, heads, S or T, D]
+  Value* visible = nullptr;    // bool: which keys a query sees; all others have no weight
+  Value* added = nullptr;      // to the scaled scores
+  double scale = 0;            // 0: 1 / sqrt(D)
+  bool grouped = false;        // several query heads share one of key and value
+};
+// [B, S, heads * D of value].
+Value* attend(OpNode& n, const AttentionParts& parts);
+
+// bool [rows, first + rows or more]: row r sees the columns up to first + r.
+Value* causal_keys(OpNode& n, const SymInt& rows, const SymInt& columns, const SymInt& first);
+// 0 where `visible` holds, `hidden` elsewhere.
+Value* added_mask(OpNode& n, Value* visible, double hidden);
+// The sum of masks, of which either may be null.
+Value* sum_of(OpNode& n, Value* a, Value* b);
+
+// x [B, heads, S, D] rotated in its first 2 * columns(cos) dims by the angles of the positions
+// ([S], or [B, S]); pairs are neighbours where they are interleaved, else half the dims apart.
+Value* rotate(OpNode& n, Value* x, Value* positions, Value* cos, Value* sin, bool interleaved);
+
+}  // namespace tcc::onnx
