@@ -9,7 +9,7 @@
 #include "frontend/graph_file.h"
 #include "ir/reference/interpreter.h"
 #include "ir/verify.h"
-#include "onnx.pb.h"
+#include <onnx.pb.h>
 #include "support/error.h"
 
 namespace tcc {
