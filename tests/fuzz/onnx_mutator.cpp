@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/rules.h"
-
 namespace tcc::fuzz {
 namespace {
 
@@ -82,6 +80,38 @@ class Mutation {
  public:
   Mutation(pb::ModelProto& model, uint32_t seed) : model_(model), random_(seed) {}
 
+  void build(const onnx::Rule& rule) {
+    model_.set_ir_version(8);
+    model_.add_opset_import()->set_version(static_cast<int64_t>(1 + below(onnx::kNewestOpset)));
+    if (!rule.domain.empty()) {
+      model_.add_opset_import()->set_domain(std::string(rule.domain));
+      model_.mutable_opset_import(1)->set_version(1);
+    }
+    pb::GraphProto& graph = *model_.mutable_graph();
+    pb::NodeProto node;
+    node.set_op_type(std::string(rule.op));
+    node.set_domain(std::string(rule.domain));
+    const size_t rank = below(6);
+    for (size_t k = 0, count = below(6); k < count; ++k)
+      node.add_input(add_operand(graph, k, rank));
+    for (size_t count = below(4); count > 0; --count) {
+      pb::AttributeProto& attribute = *node.add_attribute();
+      attribute.set_name(kAttributes[below(std::size(kAttributes))]);
+      set_value(attribute, rank);
+    }
+    if (below(2) == 0) {
+      // What most operators of images ask for.
+      pb::AttributeProto& kernel = *node.add_attribute();
+      kernel.set_name("kernel_shape");
+      for (size_t d = 2; d < rank; ++d) kernel.add_ints(static_cast<int64_t>(1 + below(3)));
+    }
+    for (size_t k = 0, count = 1 + below(3); k < count; ++k) {
+      node.add_output("y" + std::to_string(k));
+      graph.add_output()->set_name(node.output(static_cast<int>(k)));
+    }
+    *graph.add_node() = node;
+  }
+
   void run() {
     pb::GraphProto* graph = model_.mutable_graph();
     for (int depth = 0; depth < 3 && below(4) == 0; ++depth)
@@ -120,6 +150,54 @@ class Mutation {
                                               std::numeric_limits<int64_t>::min()};
     return below(3) == 0 ? interesting[below(std::size(interesting))]
                          : static_cast<int64_t>(below(6)) - 1;
+  }
+
+  // Mostly of one rank and small dims, so that operands fit each other.
+  std::string add_operand(pb::GraphProto& graph, size_t number_of, size_t rank) {
+    const std::string name = "x" + std::to_string(number_of);
+    if (below(10) == 0) return "";
+    if (number_of > 0 && below(3) == 0) {
+      pb::TensorProto& tensor = *graph.add_initializer();
+      tensor.set_name(name);
+      tensor.set_data_type(pb::TensorProto::INT64);
+      const size_t count = below(2) == 0 ? rank : below(5);
+      if (count != 1 || below(2) == 0) tensor.add_dims(static_cast<int64_t>(count));
+      if (tensor.dims_size() == 0) tensor.add_int64_data(number());
+      for (size_t k = 0; tensor.dims_size() > 0 && k < count; ++k) tensor.add_int64_data(number());
+      return name;
+    }
+    static constexpr int types[] = {pb::TensorProto::FLOAT, pb::TensorProto::FLOAT16,
+                                    pb::TensorProto::INT64, pb::TensorProto::INT32,
+                                    pb::TensorProto::UINT8, pb::TensorProto::INT8,
+                                    pb::TensorProto::BOOL,  pb::TensorProto::DOUBLE};
+    pb::ValueInfoProto& input = *graph.add_input();
+    input.set_name(name);
+    auto& tensor = *input.mutable_type()->mutable_tensor_type();
+    tensor.set_elem_type(types[below(2) == 0 ? 0 : below(std::size(types))]);
+    auto& shape = *tensor.mutable_shape();
+    const int64_t extent = static_cast<int64_t>(below(4));
+    for (size_t d = 0, own = below(3) == 0 ? below(5) : rank; d < own; ++d) {
+      auto& dim = *shape.add_dim();
+      switch (below(8)) {
+        case 0: dim.set_dim_param("n"); break;
+        case 1: dim.set_dim_value(static_cast<int64_t>(below(6))); break;
+        default: dim.set_dim_value(number_of == 0 ? extent + 1 : extent); break;
+      }
+    }
+    return name;
+  }
+
+  void set_value(pb::AttributeProto& attribute, size_t rank) {
+    switch (below(6)) {
+      case 0: attribute.set_s(kTexts[below(std::size(kTexts))]); break;
+      case 1: attribute.set_f(static_cast<float>(number())); break;
+      case 2: attribute.set_i(number()); break;
+      default: {
+        const size_t lengths[] = {rank, rank < 2 ? 0 : rank - 2, rank < 2 ? 0 : 2 * (rank - 2), 2,
+                                  below(7)};
+        for (size_t count = lengths[below(5)]; count > 0; --count) attribute.add_ints(number());
+      }
+    }
   }
 
   pb::GraphProto* subgraph_of(pb::GraphProto& graph) {
@@ -256,10 +334,16 @@ class Mutation {
   }
 
   pb::ModelProto& model_;
-  std::minstd_rand random_;
+  std::mt19937 random_;
 };
 
 }  // namespace
+
+pb::ModelProto random_model(const onnx::Rule& rule, uint32_t seed) {
+  pb::ModelProto model;
+  Mutation(model, seed).build(rule);
+  return model;
+}
 
 void mutate(pb::ModelProto& model, uint32_t seed) { Mutation(model, seed).run(); }
 
