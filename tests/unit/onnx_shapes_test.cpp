@@ -229,6 +229,19 @@ TEST(OnnxShapes, SplitByDims) {
             "f32[n, 3]");
 }
 
+TEST(OnnxShapes, FlattenAtEveryAxis) {
+  const auto flat = [](int axis) {
+    OnnxModel model;
+    model.input("x", {{2, 3, 5}}).node("Flatten", {"x"}, {"y"}, {{"axis", axis}}).output("y");
+    return output_type(model.import());
+  };
+  EXPECT_EQ(flat(0), "f32[1, 30]");
+  EXPECT_EQ(flat(3), "f32[30, 1]");
+  EXPECT_EQ(flat(-1), "f32[6, 5]");
+  EXPECT_EQ(flat(-3), "f32[1, 30]");
+  for (const int axis : {-4, 4}) EXPECT_ERROR(flat(axis), "node 0 (Flatten): axis");
+}
+
 TEST(OnnxShapes, LongChainsAreFollowed) {
   OnnxModel model = shaped();
   model.number("zero", 0).node("Gather", {"shape", "zero"}, {"v0"});

@@ -39,10 +39,9 @@ Results transpose(OpNode& n) {
 
 Results flatten(OpNode& n) {
   Value* x = n.in(0);
-  const int64_t axis = n.axis(n.integer("axis", 1), x->rank() + 1);
-  const int64_t split = n.integer("axis", 1) < 0 ? axis - 1 : axis;
+  const int64_t axis = n.integer("axis", 1);
   const std::span<const SymInt> dims = x->shape();
-  const auto at = static_cast<size_t>(split);
+  const auto at = axis == x->rank() ? dims.size() : static_cast<size_t>(n.axis(axis, x->rank()));
   return {n.b.reshape(x, {ir::product(dims.first(at)), ir::product(dims.subspan(at))})};
 }
 
