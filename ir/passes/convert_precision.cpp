@@ -1,6 +1,12 @@
 #include "ir/passes/convert_precision.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <set>
+#include <vector>
+
+#include "ir/builder.h"
 
 namespace tcc::ir {
 namespace {
@@ -20,6 +26,43 @@ class CastConstant : public ConstantData {
   DType dtype_;
 };
 
+using Nodes = std::set<const Node*>;
+
+template <size_t n>
+bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
+  return std::ranges::find(names, node.op_name()) != names.end();
+}
+
+// The floating-point nodes that `node` is computed from, itself included; none where they read
+// floating-point inputs or rows of tables: then they are features of the network, not positions.
+Nodes positions_before(const Node& node) {
+  static constexpr std::array<std::string_view, 3> kLookUps = {"embedding", "gather",
+                                                               "index_select"};
+  Nodes found = {&node};
+  std::vector<const Node*> stack = {&node};
+  while (!stack.empty()) {
+    const Node& next = *stack.back();
+    stack.pop_back();
+    if (is_one_of(next, kLookUps)) return {};
+    for (const Value* input : next.inputs) {
+      if (!input || !is_float(input->dtype())) continue;
+      if (input->kind == Value::Kind::input) return {};
+      if (input->producer && found.insert(input->producer).second) stack.push_back(input->producer);
+    }
+  }
+  return found;
+}
+
+// Positions grow with the length of a sequence: an angle of some thousand radians in a 16-bit type
+// has no digits left behind the point. Angles that are computed from integers keep their type.
+Nodes angles(const Graph& graph) {
+  static constexpr std::array<std::string_view, 3> kPeriodic = {"sin", "cos", "tan"};
+  Nodes found;
+  for (const auto& node : graph.nodes())
+    if (is_one_of(*node, kPeriodic)) found.merge(positions_before(*node));
+  return found;
+}
+
 }  // namespace
 
 Graph convert_precision(const Graph& graph, DType dtype) {
@@ -38,6 +81,8 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     copy->random_range = input->random_range;
     mapped[input] = copy;
   }
+  const Nodes exact = angles(graph);
+  std::map<const Value*, Value*> kept;  // constants in the type that they were written in
   for (const auto& value : graph.values()) {
     if (!value->is_constant()) continue;
     bool changes = is_float(value->dtype()) && value->dtype() != dtype;
@@ -47,19 +92,39 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     copy->is_mutable = value->is_mutable;
     mapped[value.get()] = copy;
   }
+  Builder builder(result);
+  // An operand in its own type for what stays exact, in `dtype` for the rest.
+  auto operand = [&](const Value* input, bool stays) -> Value* {
+    if (!input) return nullptr;
+    Value* value = mapped.at(input);
+    if (!is_float(input->dtype())) return value;
+    if (!stays) return builder.cast(value, dtype);
+    if (!input->is_constant() || value->dtype() == input->dtype())
+      return builder.cast(value, input->dtype());
+    Value*& own = kept[input];
+    if (!own) {
+      own = result.add_constant(input->name + ".exact", input->type, input->data);
+      own->location = input->location;
+      own->is_mutable = input->is_mutable;
+    }
+    return own;
+  };
   for (const auto& node : graph.nodes()) {
+    const bool stays = exact.contains(node.get());
+    builder.set_location(node->location);
     std::vector<Value*> inputs;
-    for (const Value* input : node->inputs) inputs.push_back(input ? mapped.at(input) : nullptr);
+    for (const Value* input : node->inputs) inputs.push_back(operand(input, stays));
     Attrs attrs = node->attrs;
     for (auto& [key, attr] : attrs)
-      if (auto* asked = std::get_if<DType>(&attr); asked && is_float(*asked)) *asked = dtype;
+      if (auto* asked = std::get_if<DType>(&attr); asked && is_float(*asked) && !stays)
+        *asked = dtype;
     Node* copy = result.add_node(*node->op, inputs, attrs, node->location);
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       copy->outputs[i]->name = node->outputs[i]->name;
       mapped[node->outputs[i]] = copy->outputs[i];
     }
   }
-  for (const Value* output : graph.outputs) result.outputs.push_back(mapped.at(output));
+  for (const Value* output : graph.outputs) result.outputs.push_back(operand(output, false));
   result.make_names_unique();  // they are: only sets the ids of names to come
   return result;
 }

@@ -6,8 +6,9 @@ namespace tcc::ir {
 
 // The graph with its floating point in `dtype`: inputs and constants of a float type become
 // `dtype`, so do attributes that ask for f32, and every node's type follows. What ops compute in
-// f32 inside (normalisation statistics, softmax sums, losses) stays f32. Constants are converted
-// when they are loaded.
+// f32 inside (normalisation statistics, softmax sums, losses) stays f32, and so do angles: what
+// sin, cos and tan are computed from and give, where that begins with integers and constants
+// (positions). Constants are converted when they are loaded.
 Graph convert_precision(const Graph& graph, DType dtype);
 
 }  // namespace tcc::ir

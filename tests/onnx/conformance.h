@@ -28,7 +28,7 @@ struct Expectation {
   Outcome outcome = Outcome::passes;
   std::string reason;  // why it does not pass
 };
-Expectation expectation(const ConformanceCase& c);
+Expectation expectation(const ConformanceCase& c, bool on_gpus);
 
 // One data set of a case, read for its graph: what becomes a constant of the graph is no input.
 struct ConformanceRun {
