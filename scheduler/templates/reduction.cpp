@@ -78,7 +78,7 @@ int64_t late_loads(const Region& region, const ReductionPlan& plan) {
   std::set<const ir::ExprNode*> early, late;
   visit_loads(elements.reduced, elements.col, [&](const Expr& e) { early.insert(e.get()); });
   visit_loads(elements.full, elements.col, [&](const Expr& e) {
-    if (!early.count(e.get())) late.insert(e.get());
+    if (!early.count(e.get()) && !waits_for_reduction(e)) late.insert(e.get());
   });
   return static_cast<int64_t>(late.size());
 }

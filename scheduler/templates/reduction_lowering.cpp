@@ -148,7 +148,8 @@ class Lowering {
   void choose_early() {
     for (const Expr& value : full_values_)
       ir::visit(value, [&](const Expr& e) {
-        if (e->kind != ExprNode::Kind::load || !depends_on_column(e)) return;
+        if (e->kind != ExprNode::Kind::load || !depends_on_column(e) || waits_for_reduction(e))
+          return;
         if (size_t& stage = first_stage_.at(e.get()); stage == stage_values_.size()) {
           stage = 0;
           cache_[e.get()] = inliner_.new_name("early");

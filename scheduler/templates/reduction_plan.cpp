@@ -134,4 +134,10 @@ std::optional<ReductionPlan> plan_reduction(const Region& region) {
   return plan;
 }
 
+bool waits_for_reduction(const Expr& load) {
+  bool waits = false;
+  ir::visit(load, [&](const Expr& e) { waits |= e->kind == ir::ExprNode::Kind::var; });
+  return waits;
+}
+
 }  // namespace tcc::sched

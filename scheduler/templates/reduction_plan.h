@@ -43,4 +43,8 @@ std::vector<SymInt> output_base_index(const ReductionPlan& plan,
 struct RowMismatch {};
 void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row);
 
+// Where the load lies follows from a reduced value (an argmax that a gather reads at): it cannot be
+// issued before that is known.
+bool waits_for_reduction(const Expr& load);
+
 }  // namespace tcc::sched

@@ -122,6 +122,8 @@ AttentionParts unpacked(OpNode& n, int64_t heads) {
   }
   n.require(key && value, "key and value are missing");
   n.require(key->rank() == value->rank(), "key and value differ in their number of dims");
+  n.require(query->rank() == 3 && (key->rank() == 3 || key->rank() == 4),
+            "query must be [B, S, hidden], key and value [B, T, hidden] or [B, N, T, D]");
   const bool is_split = key->rank() == 4;  // [B, N, T, D] already
   if (bias) {
     n.require(!is_split, "a bias for a key that is [B, N, T, D] is not supported");

@@ -142,6 +142,7 @@ Results skip_norm(OpNode& n) {
   if (bias) sum = n.b.add(sum, n.b.compute(bias));
   Value* stored = n.b.cast(sum, dtype);
   n.require(x->rank() > 0, "x must have a last dim");
+  n.require(x->rank() >= 1, "x must have a dim");
   const Shape shape = {x->shape().back()};
   const double eps = n.number("epsilon", 1e-12);
   Value* y = simplified

@@ -1,0 +1,36 @@
+// What only a reduction's outputs read is loaded before the row is reduced, where that pays; not
+// what lies at a place that the reduction finds.
+#include <gtest/gtest.h>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+
+namespace tcc {
+namespace {
+
+// Some kernel's text loads early. `x` is the type of the input.
+bool loads_early(const std::string& x, const std::string& nodes) {
+  const std::string text = "tcc: 1\ninputs:\n  x: {dtype: f32, shape: " + x +
+                           "}\n  w: {dtype: f32, shape: [96]}\nnodes:\n" + nodes + "outputs: [y]\n";
+  const ir::Graph graph = parse_yaml_graph(text, "g.yaml", ".");
+  for (const sched::KernelBinary& kernel :
+       backends::compile(graph, sched::target_by_name("cuda:sm_90a"), {}).kernels)
+    if (kernel.source.find("early") != std::string::npos) return true;
+  return false;
+}
+
+TEST(EarlyLoads, OfANormsWeight) {
+  EXPECT_TRUE(loads_early(
+      "[64, 96]", "  - {out: y, op: rms_norm, in: [x, w], normalized_shape: [96], eps: 1.0e-6}\n"));
+}
+
+TEST(EarlyLoads, NotWhereAnIndexIsReducedFirst) {
+  EXPECT_FALSE(loads_early("[64, 96, 96]",
+                           "  - {out: c, op: slice, in: [x], dim: 2, start: 0, end: 1}\n"
+                           "  - {out: i, op: argmax, in: [c], dim: 1, keepdim: true}\n"
+                           "  - {out: j, op: expand, in: [i], size: [64, 1, 96]}\n"
+                           "  - {out: y, op: gather, in: [x, j], dim: 1}\n"));
+}
+
+}  // namespace
+}  // namespace tcc
