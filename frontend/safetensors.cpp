@@ -206,4 +206,40 @@ const SafetensorsFile::Entry& SafetensorsFile::find(std::string_view name) const
   return entries_[found->second];
 }
 
+void write_safetensors(const std::filesystem::path& path,
+                       std::span<const std::pair<std::string, TensorInfo>> tensors,
+                       const std::function<TensorPtr(size_t)>& load) {
+  json directory = json::object();
+  int64_t position = 0;
+  for (const auto& [tensor_name, info] : tensors) {
+    const auto bytes = tensor_bytes(info.dtype, info.shape);
+    if (!bytes) fail_input(path.string(), ": tensor ", quoted_name(tensor_name), " is too large");
+    if (directory.contains(tensor_name))
+      fail_input(path.string(), ": two tensors are named ", quoted_name(tensor_name));
+    const auto type =
+        std::ranges::find(kTypeNames, info.dtype, [](const auto& t) { return t.second; });
+    TCC_CHECK(type != kTypeNames.end(), "no safetensors name of ", name(info.dtype));
+    directory[tensor_name] = {{"dtype", type->first},
+                              {"shape", info.shape},
+                              {"data_offsets", {position, position + *bytes}}};
+    position += *bytes;
+  }
+  std::string text = directory.dump();
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // aligned data
+  AtomicFile file(path);
+  for (int i = 0; i < kLengthBytes; ++i) {
+    const char byte = static_cast<char>(text.size() >> (8 * i) & 0xff);
+    file.write(&byte, 1);
+  }
+  file.write(text);
+  for (size_t k = 0; k < tensors.size(); ++k) {
+    const TensorPtr tensor = load(k);
+    const TensorInfo& info = tensors[k].second;
+    TCC_CHECK(tensor->dtype() == info.dtype && tensor->shape() == info.shape, "tensor ",
+              tensors[k].first, " is ", type_text(tensor->dtype(), tensor->shape()));
+    file.write(tensor->data(), tensor->bytes());
+  }
+  file.commit();
+}
+
 }  // namespace tcc

@@ -1,13 +1,15 @@
 // The safetensors format (https://huggingface.co/docs/safetensors): a JSON directory and raw
 // little-endian data.
 //
-// Read only. As the format demands, the tensors must cover the data without gaps or overlaps, and
+// Read: as the format demands, the tensors must cover the data without gaps or overlaps, and
 // each must have the size that its type and shape say; so a truncated file never opens.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,5 +45,11 @@ class SafetensorsFile : public TensorFile {
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> index_;  // name -> place in entries_
 };
+
+// Atomic: the file is complete or as it was. `load` gives the data of tensor k of the list, which
+// must have the type that the list says; one tensor is held at a time.
+void write_safetensors(const std::filesystem::path& path,
+                       std::span<const std::pair<std::string, TensorInfo>> tensors,
+                       const std::function<TensorPtr(size_t k)>& load);
 
 }  // namespace tcc

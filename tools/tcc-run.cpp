@@ -11,6 +11,7 @@
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "frontend/yaml/graph_writer.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/reference/interpreter.h"
 #include "ir/suggest.h"
@@ -45,7 +46,9 @@ class Run {
   int run() {
     check_can_write("--outputs", options_.outputs);
     check_device();
+    make_emit_folder();
     load();
+    if (!options_.emit.empty()) write_yaml_graph(graph_, options_.emit);
     if (options_.device == "reference")
       interpret();
     else
@@ -61,6 +64,18 @@ class Run {
     if (options_.device != "null") return;
     if (options_.check) fail_input("--check: the null device computes nothing");
     if (!options_.outputs.empty()) fail_input("--outputs: the null device computes nothing");
+  }
+
+  void make_emit_folder() const {
+    if (options_.emit.empty()) return;
+    std::error_code error;
+    std::filesystem::create_directories(options_.emit, error);
+    if (error) fail_input("--emit ", options_.emit, ": ", error.message());
+    std::filesystem::path source = std::filesystem::path(options_.graph).parent_path();
+    if (source.empty()) source = ".";
+    if (std::filesystem::equivalent(source, options_.emit, error))
+      fail_input("--emit ", options_.emit,
+                 ": is the graph's own folder, where graph.yaml or weights could be overwritten");
   }
 
   void load() {
@@ -159,9 +174,6 @@ class Run {
   }
 
   void write_sources(const sched::Executable& executable) const {
-    std::error_code error;
-    std::filesystem::create_directories(options_.emit, error);
-    if (error) fail_input("--emit ", options_.emit, ": ", error.message());
     std::string ending = backends::dialect_for(executable.target.api).emit_ending;
     for (size_t i = 0; i < executable.kernels.size(); ++i) {
       char number[24];
@@ -282,7 +294,9 @@ int main(int argc, char** argv) {
   app.add_option("--tuning", options.tuning, "folders or files of tuning records")
       ->allow_extra_args(false);
   app.add_flag("--json", options.json, "print one JSON object");
-  app.add_option("--emit", options.emit, "write the kernels' sources into this folder");
+  app.add_option("--emit", options.emit,
+                 "write the graph as YAML, with its weights, and the kernels' sources into this "
+                 "folder");
   app.add_option("--dump-after", options.dump_after, "print the state after a stage, or 'all'");
   return run_program(app, argc, argv, [&] { return Run(options).run(); });
 }

@@ -18,7 +18,6 @@ namespace {
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr int kMaxDepth = 64;
 constexpr int64_t kMaxNodes = 1000000;  // after aliases are followed
-constexpr size_t kMaxText = 4096;
 constexpr size_t kMaxMessage = 400;
 
 // Runs over the events before a tree is built: a few lines of nested aliases can stand for billions
@@ -84,8 +83,6 @@ class Limits : public YAML::EventHandler {
   std::map<YAML::anchor_t, int64_t> sizes_;
 };
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
 // What a message may quote of an untrusted file.
 std::string masked(std::string text) {
   std::replace_if(text.begin(), text.end(), is_control, '?');
@@ -104,6 +101,8 @@ std::optional<Number> parse_number(const std::string& text) {
 }
 
 }  // namespace
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 std::string or_known(std::string_view name, const std::vector<std::string>& candidates) {
   if (std::string near = ir::did_you_mean(name, candidates); !near.empty()) return near;

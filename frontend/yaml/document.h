@@ -14,6 +14,9 @@
 
 namespace tcc::yaml {
 
+constexpr size_t kMaxText = 4096;  // of one name, path or other text
+bool is_control(char c);           // which no text may have
+
 // A node with its file. All accessors throw Error(bad_input) "FILE:LINE: what: reason".
 class Item {
  public:

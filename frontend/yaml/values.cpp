@@ -4,65 +4,13 @@
 #include <cctype>
 #include <cmath>
 
-#include "frontend/random_init.h"
+#include "frontend/yaml/weight_data.h"
 #include "ir/suggest.h"
-#include "ir/unbound_constant.h"
 #include "support/error.h"
 #include "support/file.h"
 
 namespace tcc::yaml {
 namespace {
-
-// Numbers as a frontend draws them, on first use.
-class DrawnConstant : public ir::ConstantData {
- public:
-  DrawnConstant(DType dtype, std::vector<int64_t> shape, Init init, uint64_t seed)
-      : dtype_(dtype), shape_(std::move(shape)), init_(init), seed_(seed) {}
-  TensorPtr load() const override {
-    return std::make_shared<Tensor>(random_tensor(dtype_, shape_, init_, seed_));
-  }
-  std::optional<double> splat() const override {
-    if (init_.kind != Init::Kind::constant) return std::nullopt;
-    return is_float(dtype_) ? round_to(dtype_, init_.a) : init_.a;
-  }
-
- private:
-  DType dtype_;
-  std::vector<int64_t> shape_;
-  Init init_;
-  uint64_t seed_;
-};
-
-class UnboundDrawn : public ir::UnboundConstant {
- public:
-  UnboundDrawn(DType dtype, Init init, uint64_t seed) : dtype_(dtype), init_(init), seed_(seed) {}
-  ir::ConstantPtr bind(const std::vector<int64_t>& shape) const override {
-    return std::make_shared<DrawnConstant>(dtype_, shape, init_, seed_);
-  }
-
- private:
-  DType dtype_;
-  Init init_;
-  uint64_t seed_;
-};
-
-// A file's tensor, which fits one number for each symbol.
-class UnboundFile : public ir::UnboundConstant {
- public:
-  UnboundFile(std::string name, ir::Type type, ir::ConstantPtr data)
-      : name_(std::move(name)), type_(std::move(type)), data_(std::move(data)) {}
-  ir::ConstantPtr bind(const std::vector<int64_t>& shape) const override {
-    if (shape != ir::const_shape(type_.shape))
-      fail_input(name_, " holds ", ir::to_string(type_), ", but the dims give ",
-                 ir::to_string(ir::Type{type_.dtype, ir::Shape(shape.begin(), shape.end())}));
-    return data_;
-  }
-
- private:
-  std::string name_;
-  ir::Type type_;
-  ir::ConstantPtr data_;
-};
 
 bool is_const(const ir::Shape& shape) {
   return std::all_of(shape.begin(), shape.end(),
@@ -114,22 +62,32 @@ std::string with_use(std::string text, int64_t use) {
 
 }  // namespace
 
+bool is_dim_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+         });
+}
+
 ir::SymInt identifier(const Item& item, const std::string& name) {
-  bool good =
-      !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-      std::all_of(name.begin(), name.end(),
-                  [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
-  if (!good) item.fail("a dim's name is letters, digits and _");
+  if (!is_dim_name(name)) item.fail("a dim's name is letters, digits and _");
   return ir::SymInt::symbol(name);
 }
 
+bool is_value_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
+  };
+  const auto later = [&](char c) {
+    return letter(c) || std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-' ||
+           c == '/';
+  };
+  return !name.empty() && name.size() <= kMaxValueName && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), later);
+}
+
 void value_name(const Item& item, const std::string& name) {
-  bool good =
-      !name.empty() && name.size() <= 256 && std::all_of(name.begin(), name.end(), [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
-               c == '/';
-      });
-  if (!good || (!std::isalpha(static_cast<unsigned char>(name[0])) && name[0] != '_'))
+  if (!is_value_name(name))
     item.fail("'" + name.substr(0, 40) +
               "' cannot name a value: use a letter, then letters, digits, _ . - /");
 }
@@ -231,7 +189,7 @@ Weight WeightReader::read(const Item& item, const std::string& name, int64_t use
     if (is_bound && !tensor_bytes(weight.type.dtype, ir::const_shape(weight.type.shape)))
       item.at("shape").fail("is too large");
     const Init init = read_init(item.at("init"), weight.type.dtype);
-    const UnboundDrawn drawn(weight.type.dtype, init, stream_seed(seed_, name));
+    const UnboundDrawn drawn({weight.type.dtype, init, stream_seed(seed_, name)});
     weight.data = is_bound ? drawn.bind(ir::const_shape(weight.type.shape))
                            : std::make_shared<UnboundDrawn>(drawn);
   }

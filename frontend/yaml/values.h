@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "frontend/tensor_file.h"
@@ -13,6 +14,10 @@
 #include "ir/op.h"
 
 namespace tcc::yaml {
+
+constexpr size_t kMaxValueName = 256;
+bool is_value_name(std::string_view name);
+bool is_dim_name(std::string_view name);
 
 // Checks that `name` may name a dim, and gives the symbol.
 ir::SymInt identifier(const Item& item, const std::string& name);

@@ -1,0 +1,36 @@
+// The weights of a graph that is written as YAML: entries of the text, and one file of data.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "frontend/yaml/writer_names.h"
+#include "ir/graph.h"
+
+namespace tcc::yaml {
+
+class WeightWriter {
+ public:
+  // Both must outlive it.
+  WeightWriter(const ir::Graph& graph, const WriterNames& names);
+
+  // One line per weight, indented. What is drawn, or has one value everywhere, needs no file.
+  std::string text() const;
+  // Writes the file that text() speaks of, if it does; one weight is loaded at a time.
+  void write_file(const std::filesystem::path& folder) const;
+
+ private:
+  struct Entry {
+    const ir::Value* value;
+    std::string init;  // "" for data in the file
+  };
+
+  std::string file_name() const;
+
+  const WriterNames& names_;
+  std::vector<Entry> entries_;
+  bool any_file_ = false, any_bf16_ = false;  // any weight in the file, any of bf16 there
+};
+
+}  // namespace tcc::yaml
