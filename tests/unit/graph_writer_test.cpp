@@ -146,7 +146,7 @@ TEST_F(GraphWriterTest, AttributesOfEveryType) {
       "%h = einsum(%x, %g) {equation = \"ij,kj -> ik\"}\n"
       "%i = interpolate(%y) {scale_factor = [1.5, 0.5], mode = \"bilinear\"}\n"
       "%j, %k = topk(%x) {k = 1, dim = 1, largest = false}\n"
-      "%l = randint() {low = -9223372036854775808, high = -9223372036854775800, size = [4]}\n"
+      "%l = rand() {size = [4], seed = -9223372036854775808, offset = 7}\n"
       "return %f, %h, %i, %j, %k, %l }");
   EXPECT_NE(text().find("value: .nan"), std::string::npos) << text();
   EXPECT_NE(text().find("value: -.inf"), std::string::npos) << text();
