@@ -17,7 +17,8 @@ using nlohmann::json;
 constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMaxHeaderBytes = int64_t{64} << 20;
 constexpr size_t kMaxTensors = size_t{1} << 20;
-constexpr int kMaxDepth = 3;  // directory, tensor, shape
+constexpr std::string_view kMetadata = "__metadata__";  // a key that is no tensor
+constexpr int kMaxDepth = 3;                            // directory, tensor, shape
 
 constexpr std::array<std::pair<std::string_view, DType>, 13> kTypeNames = {
     {{"F64", DType::f64},
@@ -97,7 +98,7 @@ class SafetensorsFile::Parser {
       fail_input(path_, ": offset ", kLengthBytes, ": the directory is not a JSON object");
     std::vector<Entry> entries;
     for (const auto& [name, value] : directory.items())
-      if (name != "__metadata__") entries.push_back(parse_entry(name, value));
+      if (name != kMetadata) entries.push_back(parse_entry(name, value));
     // Among tensors that begin together the empty ones come first.
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
@@ -214,6 +215,8 @@ void write_safetensors(const std::filesystem::path& path,
   for (const auto& [tensor_name, info] : tensors) {
     const auto bytes = tensor_bytes(info.dtype, info.shape);
     if (!bytes) fail_input(path.string(), ": tensor ", quoted_name(tensor_name), " is too large");
+    if (tensor_name == kMetadata)
+      fail_input(path.string(), ": no tensor can be named ", quoted_name(tensor_name));
     if (directory.contains(tensor_name))
       fail_input(path.string(), ": two tensors are named ", quoted_name(tensor_name));
     const auto type =
@@ -224,7 +227,10 @@ void write_safetensors(const std::filesystem::path& path,
                               {"data_offsets", {position, position + *bytes}}};
     position += *bytes;
   }
-  std::string text = directory.dump();
+  std::string text;
+  try {
+    text = directory.dump();
+  } catch (const json::exception&) { fail_input(path.string(), ": a tensor's name is not UTF-8"); }
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // aligned data
   AtomicFile file(path);
   for (int i = 0; i < kLengthBytes; ++i) {

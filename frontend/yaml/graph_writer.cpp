@@ -32,7 +32,7 @@ std::string graph_dims(const ir::Graph& graph) {
 
 std::string input_text(const ir::Value& input, const std::string& name) {
   std::string text = str("  ", name_text(name), ": {dtype: ", tcc::name(input.dtype()),
-                         ", shape: ", yaml::dims_text(input.shape()));
+                         ", shape: ", yaml::shape_text(input));
   if (const auto& range = input.random_range; range && is_integer(input.dtype()))
     text += str(", range: [", range->first, ", ", range->second, "]");
   return text + "}\n";

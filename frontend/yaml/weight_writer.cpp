@@ -86,7 +86,7 @@ std::string WeightWriter::text() const {
   for (const auto& [value, init] : entries_) {
     const std::string& name = names_.of(value);
     text += str("  ", name_text(name), ": {dtype: ", tcc::name(value->dtype()),
-                ", shape: ", dims_text(value->shape()));
+                ", shape: ", shape_text(*value));
     text +=
         init.empty() ? str(", file: ", file_name(), ", key: ", name_text(name)) : ", init: " + init;
     text += value->is_mutable ? ", mutable: true}\n" : "}\n";

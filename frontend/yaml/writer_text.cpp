@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "frontend/tensor_file.h"
 #include "frontend/yaml/document.h"
 #include "support/error.h"
 
@@ -62,6 +63,12 @@ std::string number_text(double value, DType dtype) {
 }
 
 std::string dims_text(std::span<const ir::SymInt> dims) { return list_text(dims, dim_text); }
+
+std::string shape_text(const ir::Value& value) {
+  if (value.shape().size() > kMaxFileRank)
+    fail_input("'", value.name, "' has a rank of ", value.rank(), ": more than ", kMaxFileRank);
+  return dims_text(value.shape());
+}
 
 std::string attr_text(const ir::Attr& attr) { return std::visit(AttrText{}, attr); }
 

@@ -13,6 +13,7 @@
 #include "ir/verify.h"
 #include "support/error.h"
 #include "tests/source_dir.h"
+#include "tests/unit/onnx_fixture.h"
 #include "tests/unit/op_runner.h"
 #include "tests/unit/tensor_file_fixture.h"
 
@@ -297,7 +298,31 @@ TEST_F(GraphWriterTest, RefusesWhatYamlCannotHold) {
       "graph @g { %x: f32[2] = input %y = einsum(%x) {equation = \"i->i\"} return %y }");
   control.nodes()[0]->attrs["equation"] = "i\t->i";
   testing::expect_bad_input([&] { written(control); }, "control character");
+  const Graph deep = ir::parse_graph(
+      "graph @g { %x: f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1] = input return %x }");
+  testing::expect_bad_input([&] { written(deep); }, "a rank of 17");
   EXPECT_FALSE(has("graph.yaml"));
+}
+
+TEST_F(GraphWriterTest, OnnxModels) {
+  testing::OnnxModel model;
+  model.input("x:0", {{"batch size", 2, 3}})
+      .constant("scale", testing::float_tensor({3}, 0.1f))
+      .constant("table", testing::int_tensor({3, 1, -1}))
+      .node("Shape", {"x:0"}, {"shape"})
+      .node("Mul", {"x:0", "scale"}, {"scaled"})
+      .node("Reshape", {"scaled", "flat"}, {"rows"})
+      .ints("flat", {-1, 3})
+      .node("Gather", {"rows", "table"}, {"y/out:0"}, {{"axis", 1}})
+      .output("y/out:0")
+      .output("shape");
+  const Graph graph = model.import();
+  const Graph back = written(graph);
+  EXPECT_EQ(ir::to_string(back.inputs[0]->type), "f32[batch_size, 2, 3]");
+  EXPECT_EQ(back.inputs[0]->name, "x_0");
+  EXPECT_EQ(back.output_names, (std::vector<std::string>{"y/out_0", "shape"}));
+  expect_same_outputs(graph, back);
+  expect_same_outputs(graph.bind({{"batch_size", 5}}), back.bind({{"batch_size", 5}}));
 }
 
 TEST_F(GraphWriterTest, WritesTheSameAgain) {

@@ -141,5 +141,42 @@ TEST_F(Safetensors, EveryTruncationIsRefused) {
   }
 }
 
+TEST_F(Safetensors, WhatIsWrittenIsReadBack) {
+  std::vector<std::pair<std::string, TensorInfo>> list;
+  std::vector<TensorPtr> tensors;
+  for (const DTypeInfo& info : all_dtypes()) {
+    tensors.push_back(std::make_shared<const Tensor>(random(info.dtype, random_shape())));
+    list.emplace_back(str("layer \"", info.name, '"'),
+                      TensorInfo{info.dtype, tensors.back()->shape()});
+  }
+  const auto path = folder / "w.safetensors";
+  write_safetensors(path, list, [&](size_t k) { return tensors[k]; });
+  const SafetensorsFile file(path);
+  EXPECT_EQ(file.names().size(), list.size());
+  for (size_t k = 0; k < list.size(); ++k) expect_same(file.load(list[k].first), *tensors[k]);
+  EXPECT_EQ(static_cast<unsigned char>(testing::content_of(path)[0]) % 8, 0);  // aligned data
+
+  write_safetensors(path, {}, nullptr);
+  EXPECT_TRUE(SafetensorsFile(path).names().empty());
+}
+
+TEST_F(Safetensors, WhatCannotBeWrittenLeavesTheFile) {
+  const auto path = put("w.safetensors", "as it was");
+  const TensorInfo info{DType::f32, {2}};
+  const auto load = [&](size_t k) -> TensorPtr {
+    if (k == 1) fail_input("no data");
+    return std::make_shared<const Tensor>(info.dtype, info.shape);
+  };
+  const auto write = [&](const std::string& a, const std::string& b) {
+    write_safetensors(path, std::vector{std::pair{a, info}, std::pair{b, info}}, load);
+  };
+  expect_bad_input([&] { write("a", "b"); }, "no data");
+  expect_bad_input([&] { write("a", "a"); }, "two tensors are named 'a'");
+  expect_bad_input([&] { write("a", "__metadata__"); }, "no tensor can be named");
+  expect_bad_input([&] { write("a", "\xff"); }, "not UTF-8");
+  EXPECT_EQ(testing::content_of(path), "as it was");
+  EXPECT_EQ(files_in_folder(), 1u);
+}
+
 }  // namespace
 }  // namespace tcc
