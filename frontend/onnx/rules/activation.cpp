@@ -66,14 +66,9 @@ Results thresholded_relu(OpNode& n) {
 
 Results shrink(OpNode& n) {
   Value* x = n.in(0);
-  const double lambd = n.number("lambd", 0.5), bias = n.number("bias", 0);
-  const DType dtype = is_float(x->dtype()) ? compute_dtype(x->dtype()) : DType::f32;
-  Value* y = n.b.cast(x, dtype);
-  Value* zero = like(n, y, 0);
-  Value* high =
-      n.b.op("where", {n.b.op("gt", {y, like(n, y, lambd)}), n.b.sub(y, like(n, y, bias)), zero});
-  Value* low = n.b.op("lt", {y, like(n, y, -lambd)});
-  return {n.b.cast(n.b.op("where", {low, n.b.add(y, like(n, y, bias)), high}), x->dtype())};
+  Value* result =
+      n.b.op("shrink", {x}, {{"lambd", n.number("lambd", 0.5)}, {"bias", n.number("bias", 0)}});
+  return {n.b.cast(result, x->dtype())};
 }
 
 // The slope is broadcast to x; before opset 7, a list of slopes is one per channel.
@@ -103,23 +98,6 @@ Results softmax(OpNode& n) {
   return {n.b.reshape(result, x->shape())};
 }
 
-// One where the largest is, the first of several; the rest 0.
-Results hardmax(OpNode& n) {
-  Value* x = n.in(0);
-  Value* y = x;
-  int64_t dim = n.axis(n.integer("axis", n.opset >= 13 ? -1 : 1), x->rank());
-  if (n.opset < 13) {
-    const auto from = x->shape().begin() + dim;
-    Shape flat(x->shape().begin(), from);
-    flat.push_back(ir::product({from, x->shape().end()}));
-    y = n.b.reshape(x, flat);
-  }
-  Value* best = n.b.op("argmax", {y}, {{"dim", ir::ints({dim})}, {"keepdim", true}});
-  Value* place = n.b.op("iota", {}, {{"size", y->shape()}, {"dim", dim}});
-  Value* hit = n.b.cast(n.b.op("eq", {place, best}), x->dtype());
-  return {n.b.reshape(hit, x->shape())};
-}
-
 Results swish(OpNode& n) {
   const double alpha = n.number("alpha", 1);
   if (alpha == 1) return {n.b.op("silu", {n.in(0)})};
@@ -138,8 +116,9 @@ Results sigmoid(OpNode& n) {
   return {n.b.op("sigmoid", {n.in(0)})};
 }
 
-constexpr char kHardswish[] = "hardswish", kMish[] = "mish", kLogSoftmax[] = "log_softmax",
-               kSoftmax[] = "softmax", kSoftplus[] = "softplus", kSoftsign[] = "softsign";
+constexpr char kHardmax[] = "hardmax", kHardswish[] = "hardswish", kMish[] = "mish",
+               kLogSoftmax[] = "log_softmax", kSoftmax[] = "softmax", kSoftplus[] = "softplus",
+               kSoftsign[] = "softsign";
 
 constexpr Rule kRules[] = {
     {"BiasGelu", bias_gelu, "com.microsoft"},
@@ -150,7 +129,7 @@ constexpr Rule kRules[] = {
     {"Gelu", gelu, "com.microsoft"},
     {"HardSigmoid", hard_sigmoid},
     {"HardSwish", unary<kHardswish>},
-    {"Hardmax", hardmax},
+    {"Hardmax", softmax<kHardmax>},
     {"LeakyRelu", leaky_relu},
     {"LogSoftmax", softmax<kLogSoftmax>},
     {"Mish", unary<kMish>},

@@ -16,12 +16,9 @@ Results where(OpNode& n) { return {n.b.op("where", {n.in(0), n.in(1), n.in(2)})}
 Results is_inf(OpNode& n) {
   Value* x = n.in(0);
   const bool negative = n.flag("detect_negative", true), positive = n.flag("detect_positive", true);
-  Value* infinite = n.b.op("isinf", {x});
-  Value* zero = like(n, x, 0);
-  if (negative && positive) return {infinite};
-  if (negative) return {n.b.op("logical_and", {infinite, n.b.op("lt", {x, zero})})};
-  if (positive) return {n.b.op("logical_and", {infinite, n.b.op("gt", {x, zero})})};
-  return {n.b.op("lt", {n.b.op("abs", {x}), zero})};  // never
+  if (negative && positive) return {n.b.op("isinf", {x})};
+  if (negative || positive) return {n.b.op(negative ? "isneginf" : "isposinf", {x})};
+  return {n.b.splat(DType::boolean, x->shape(), 0)};
 }
 
 constexpr char kAnd[] = "logical_and", kEq[] = "eq", kGe[] = "ge", kGt[] = "gt", kNan[] = "isnan",

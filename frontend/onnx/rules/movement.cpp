@@ -225,35 +225,13 @@ Results pad(OpNode& n) {
              {{"pad", ir::ints(ordered)}, {"mode", std::string(found->second)}, {"value", value}})};
 }
 
-// x as [.., C, H, W] with blocks of channels as blocks of space.
 Results depth_to_space(OpNode& n) {
-  Value* x = n.in(0);
-  n.require(x->rank() == 4, "x must be [N, C, H, W]");
-  const int64_t size = n.integer("blocksize");
-  n.require(size > 0 && size < (int64_t{1} << 20), str("a blocksize of ", size));
-  const Shape& s = x->shape();
-  const std::string mode = n.text("mode", "DCR");
-  n.require(mode == "DCR" || mode == "CRD", "mode must be DCR or CRD");
-  const SymInt depth = ir::floordiv(s[1], size * size);
-  n.require(!s[1].is_const() || s[1].value() % (size * size) == 0,
-            str(s[1], " channels are no multiple of ", size * size));
-  const bool dcr = mode == "DCR";
-  Value* split = dcr ? n.b.reshape(x, {s[0], size, size, depth, s[2], s[3]})
-                     : n.b.reshape(x, {s[0], depth, size, size, s[2], s[3]});
-  Value* mixed = n.b.permute(
-      split, dcr ? std::vector<int64_t>{0, 3, 4, 1, 5, 2} : std::vector<int64_t>{0, 1, 4, 2, 5, 3});
-  return {n.b.reshape(mixed, {s[0], depth, s[2] * size, s[3] * size})};
+  return {n.b.op("depth_to_space", {n.in(0)},
+                 {{"block_size", n.integer("blocksize")}, {"mode", n.text("mode", "DCR")}})};
 }
 
 Results space_to_depth(OpNode& n) {
-  Value* x = n.in(0);
-  n.require(x->rank() == 4, "x must be [N, C, H, W]");
-  const int64_t size = n.integer("blocksize");
-  n.require(size > 0 && size < (int64_t{1} << 20), str("a blocksize of ", size));
-  const Shape& s = x->shape();
-  const SymInt h = ir::floordiv(s[2], size), w = ir::floordiv(s[3], size);
-  Value* split = n.b.reshape(x, {s[0], s[1], h, size, w, size});
-  return {n.b.reshape(n.b.permute(split, {0, 3, 5, 1, 2, 4}), {s[0], s[1] * size * size, h, w})};
+  return {n.b.op("space_to_depth", {n.in(0)}, {{"block_size", n.integer("blocksize")}})};
 }
 
 constexpr Rule kRules[] = {

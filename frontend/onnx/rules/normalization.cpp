@@ -5,42 +5,16 @@
 namespace tcc::onnx {
 namespace {
 
-// A vector of channels as [1, C, 1, ...] beside x.
-Value* per_channel(OpNode& n, Value* vector, int rank) {
-  n.require(rank >= 2 && vector->rank() == 1, "needs x [N, C, ...] and vectors of channels");
-  Shape shape(static_cast<size_t>(rank), 1);
-  shape[1] = vector->shape()[0];
-  return n.b.reshape(vector, shape);
-}
-
-// Training: the statistics of this batch, and the running ones moved towards them.
-Results batch_norm_training(OpNode& n, double eps, double momentum) {
-  Value *x = n.in(0), *scale = n.in(1), *bias = n.in(2), *mean = n.in(3), *var = n.in(4);
-  std::vector<int64_t> dims = {0};
-  for (int64_t d = 2; d < x->rank(); ++d) dims.push_back(d);
-  Value* wide = n.b.compute(x);
-  Value* batch_mean = n.b.reduce("mean", wide, dims);
-  Value* batch_var = n.b.op("var", {wide}, {{"dim", ir::ints(dims)}, {"correction", 0}});
-  Value* centred = n.b.sub(wide, per_channel(n, batch_mean, x->rank()));
-  Value* deviation = n.b.unary("rsqrt", n.b.add(batch_var, like(n, batch_var, eps)));
-  Value* y = n.b.mul(centred, per_channel(n, deviation, x->rank()));
-  y = n.b.add(n.b.mul(y, per_channel(n, n.b.compute(scale), x->rank())),
-              per_channel(n, n.b.compute(bias), x->rank()));
-  const auto moved = [&](Value* running, Value* batch) {
-    Value* old = n.b.compute(running);
-    Value* sum = n.b.add(n.b.mul(old, like(n, old, momentum)),
-                         n.b.mul(n.b.cast(batch, old->dtype()), like(n, old, 1 - momentum)));
-    return n.b.cast(sum, running->dtype());
-  };
-  return {n.b.cast(y, x->dtype()), moved(mean, batch_mean), moved(var, batch_var)};
-}
-
 Results batch_norm(OpNode& n) {
   const double eps = n.number("epsilon", 1e-5), momentum = n.number("momentum", 0.9);
   n.ignore("consumed_inputs");
   if (n.opset >= 14 ? n.flag("training_mode", false) : n.wants(1)) {
     n.require(n.opset >= 14, "training mode before opset 14 is not supported");
-    return batch_norm_training(n, eps, momentum);
+    // The statistics of this batch, and the running ones moved towards them.
+    const auto results = n.b.ops(
+        "batch_norm", {n.in(0), n.in(3), n.in(4), n.in(1), n.in(2)},
+        {{"eps", eps}, {"training", true}, {"momentum", 1 - momentum}, {"unbiased", false}});
+    return {results.begin(), results.end()};
   }
   if (n.opset < 7)
     n.require(n.flag("is_test", false), "training mode (is_test=0) is not supported");
@@ -107,16 +81,10 @@ Results rms_norm(OpNode& n) {
                  {{"normalized_shape", shape}, {"eps", n.number("epsilon", 1e-5)}})};
 }
 
-// (x - mean) / deviation over `axes`, without an epsilon but the operator's own.
 Results mean_variance(OpNode& n) {
   Value* x = n.in(0);
   const std::vector<int64_t> dims = n.axes(n.ints_attr("axes", {0, 2, 3}), x->rank());
-  Value* wide = n.b.compute(x);
-  Value* mean = n.b.reduce("mean", wide, dims, true);
-  Value* var =
-      n.b.op("var", {wide}, {{"dim", ir::ints(dims)}, {"keepdim", true}, {"correction", 0}});
-  Value* deviation = n.b.add(n.b.unary("sqrt", var), like(n, var, 1e-9));
-  return {n.b.cast(n.b.div(n.b.sub(wide, mean), deviation), x->dtype())};
+  return {n.b.op("mean_variance_norm", {x}, {{"dim", ir::ints(dims)}})};
 }
 
 // x / norm along one axis, p = 1 or 2.
