@@ -1,9 +1,9 @@
 #include "scheduler/split_scans.h"
 
 #include <algorithm>
-#include <map>
 
 #include "ir/builder.h"
+#include "ir/passes/graph_rewrite.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -73,23 +73,11 @@ ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t parts) {
 }  // namespace
 
 void split_scans(ir::Graph& graph, const Target& target) {
-  // New nodes go where the old one stood; it keeps its place until dead code is removed.
-  std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
-  graph.nodes().clear();
-  std::map<const ir::Value*, ir::Value*> replaced;
-  for (auto& node : old) {
-    for (ir::Value*& input : node->inputs)
-      if (const auto found = replaced.find(input); found != replaced.end()) input = found->second;
-    if (const int64_t parts = parts_of(*node, target); parts > 1) {
-      ir::Builder b(graph);
-      b.set_location(node->location);
-      replaced[node->outputs[0]] = split(b, *node, parts);
-    }
-    graph.nodes().push_back(std::move(node));
-  }
-  for (ir::Value*& output : graph.outputs)
-    if (const auto found = replaced.find(output); found != replaced.end()) output = found->second;
-  graph.remove_dead();
+  ir::rewrite_nodes(graph, [&](ir::Builder& b, const ir::Node& node) -> ir::Replacement {
+    const int64_t parts = parts_of(node, target);
+    if (parts == 1) return {};
+    return {split(b, node, parts)};
+  });
 }
 
 }  // namespace tcc::sched

@@ -1,9 +1,9 @@
 #include "scheduler/split_sorts.h"
 
 #include <algorithm>
-#include <map>
 
 #include "ir/builder.h"
+#include "ir/passes/graph_rewrite.h"
 #include "scheduler/templates/sort_plan.h"
 
 namespace tcc::sched {
@@ -82,24 +82,10 @@ class Steps {
 }  // namespace
 
 void split_sorts(ir::Graph& graph, const Target& target) {
-  // New nodes go where the old one stood; it keeps its place until dead code is removed.
-  std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
-  graph.nodes().clear();
-  std::map<const ir::Value*, ir::Value*> replaced;
-  for (auto& node : old) {
-    for (ir::Value*& input : node->inputs)
-      if (const auto found = replaced.find(input); found != replaced.end()) input = found->second;
-    if (is_split(*node, target)) {
-      ir::Builder b(graph);
-      b.set_location(node->location);
-      const std::vector<ir::Value*> results = Steps(b, *node).take(target);
-      for (size_t k = 0; k < results.size(); ++k) replaced[node->outputs[k]] = results[k];
-    }
-    graph.nodes().push_back(std::move(node));
-  }
-  for (ir::Value*& output : graph.outputs)
-    if (const auto found = replaced.find(output); found != replaced.end()) output = found->second;
-  graph.remove_dead();
+  ir::rewrite_nodes(graph, [&](ir::Builder& b, const ir::Node& node) -> ir::Replacement {
+    if (!is_split(node, target)) return {};
+    return Steps(b, node).take(target);
+  });
 }
 
 }  // namespace tcc::sched

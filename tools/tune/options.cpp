@@ -120,10 +120,12 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   std::vector<backends::Scheduled> scheduled;
   const InputFiles files(options.inputs);
   for (const std::string& path : options.graphs) {
-    const Dims declared = load_graph(path, {.dims = dims.first(), .inputs = &files}).dims;
-    for (Dims& bound : dims.combinations(declared)) {
+    ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files});
+    bool read = true;  // for these dims: the first combination is what it was read with
+    for (Dims& bound : dims.combinations(graph.dims)) {
       compile.dims = std::move(bound);
-      const ir::Graph graph = load_graph(path, {.dims = compile.dims, .inputs = &files});
+      if (!read) graph = load_graph(path, {.dims = compile.dims, .inputs = &files});
+      read = false;
       scheduled.push_back(backends::schedule(graph, target, compile));
     }
   }

@@ -20,6 +20,12 @@ Value* broadcast_operand(OpNode& n, Value* a, Value* b) {
   return n.b.reshape(b, shape);
 }
 
+Value* along_dim(OpNode& n, Value* vector, const Value* x, int64_t dim) {
+  Shape shape(static_cast<size_t>(x->rank()), 1);
+  shape[static_cast<size_t>(n.axis(dim, x->rank()))] = vector->shape()[0];
+  return n.b.reshape(vector, shape);
+}
+
 std::vector<int64_t> iota(int64_t from, int64_t to) {
   std::vector<int64_t> values(static_cast<size_t>(std::max<int64_t>(0, to - from)));
   std::iota(values.begin(), values.end(), from);

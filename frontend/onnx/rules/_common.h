@@ -15,6 +15,13 @@ Results unary(OpNode& n) {
   return {n.b.op(op, {n.in(0)})};
 }
 
+// The same of an operator that had hints about in-place buffers in opset 1.
+template <const char* op>
+Results old_unary(OpNode& n) {
+  n.ignore("consumed_inputs");
+  return unary<op>(n);
+}
+
 // The second operand of an elementwise operator as broadcasting needs it. Before opset 7, an `axis`
 // said where its dims stand in the first's.
 Value* broadcast_operand(OpNode& n, Value* a, Value* b);
@@ -35,7 +42,15 @@ std::vector<int64_t> iota(int64_t from, int64_t to);
 // input `k` from then on; nothing where they are omitted.
 std::optional<std::vector<int64_t>> axes_attr_or_input(OpNode& n, int since, size_t k);
 
-// x in f32 where it is a 16-bit float (statistics are computed so), and back.
-inline Value* narrowed(OpNode& n, Value* x, DType dtype) { return n.b.cast(x, dtype); }
+// An expression of dims as an i64 scalar.
+inline Value* scalar(OpNode& n, const SymInt& value) {
+  return n.b.reshape(n.dims_value({value}), {});
+}
+
+// A vector as a tensor of x's rank that has it along `dim`.
+Value* along_dim(OpNode& n, Value* vector, const Value* x, int64_t dim);
+
+// All results of an op.
+inline Results all_of(const std::vector<Value*>& values) { return {values.begin(), values.end()}; }
 
 }  // namespace tcc::onnx

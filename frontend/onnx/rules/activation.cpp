@@ -53,12 +53,14 @@ Results fast_gelu(OpNode& n) {
   return {n.b.op("gelu", {x}, {{"approximate", std::string("tanh")}})};
 }
 
-// x * sigmoid(alpha x) (com.microsoft).
-Results quick_gelu(OpNode& n) {
+// x * sigmoid(alpha x)
+Value* gated(OpNode& n, double alpha) {
   Value* x = n.b.compute(n.in(0));
-  Value* gate = n.b.unary("sigmoid", n.b.mul(x, like(n, x, n.number("alpha", 1.702))));
-  return {n.b.cast(n.b.mul(x, gate), n.in(0)->dtype())};
+  Value* gate = n.b.unary("sigmoid", n.b.mul(x, like(n, x, alpha)));
+  return n.b.cast(n.b.mul(x, gate), n.in(0)->dtype());
 }
+
+Results quick_gelu(OpNode& n) { return {gated(n, n.number("alpha", 1.702))}; }
 
 Results thresholded_relu(OpNode& n) {
   return {n.b.op("threshold", {n.in(0)}, {{"threshold", n.number("alpha", 1)}, {"value", 0.0}})};
@@ -100,25 +102,12 @@ Results softmax(OpNode& n) {
 
 Results swish(OpNode& n) {
   const double alpha = n.number("alpha", 1);
-  if (alpha == 1) return {n.b.op("silu", {n.in(0)})};
-  Value* x = n.b.compute(n.in(0));
-  Value* gate = n.b.unary("sigmoid", n.b.mul(x, like(n, x, alpha)));
-  return {n.b.cast(n.b.mul(x, gate), n.in(0)->dtype())};
-}
-
-Results old_relu(OpNode& n) {
-  n.ignore("consumed_inputs");
-  return {n.b.op("relu", {n.in(0)})};
-}
-
-Results sigmoid(OpNode& n) {
-  n.ignore("consumed_inputs");
-  return {n.b.op("sigmoid", {n.in(0)})};
+  return {alpha == 1 ? n.b.op("silu", {n.in(0)}) : gated(n, alpha)};
 }
 
 constexpr char kHardmax[] = "hardmax", kHardswish[] = "hardswish", kMish[] = "mish",
-               kLogSoftmax[] = "log_softmax", kSoftmax[] = "softmax", kSoftplus[] = "softplus",
-               kSoftsign[] = "softsign";
+               kLogSoftmax[] = "log_softmax", kRelu[] = "relu", kSigmoid[] = "sigmoid",
+               kSoftmax[] = "softmax", kSoftplus[] = "softplus", kSoftsign[] = "softsign";
 
 constexpr Rule kRules[] = {
     {"BiasGelu", bias_gelu, "com.microsoft"},
@@ -135,10 +124,10 @@ constexpr Rule kRules[] = {
     {"Mish", unary<kMish>},
     {"PRelu", prelu},
     {"QuickGelu", quick_gelu, "com.microsoft"},
-    {"Relu", old_relu},
+    {"Relu", old_unary<kRelu>},
     {"Selu", selu},
     {"Shrink", shrink},
-    {"Sigmoid", sigmoid},
+    {"Sigmoid", old_unary<kSigmoid>},
     {"Softmax", softmax<kSoftmax>},
     {"Softplus", unary<kSoftplus>},
     {"Softsign", unary<kSoftsign>},

@@ -97,12 +97,6 @@ Results cast_like(OpNode& n) {
   return {n.b.cast(n.in(0), n.in(1)->dtype())};
 }
 
-template <const char* op>
-Results old_unary(OpNode& n) {
-  n.ignore("consumed_inputs");
-  return {n.b.op(op, {n.in(0)})};
-}
-
 Results identity(OpNode& n) { return {n.operand(0)}; }
 
 constexpr char kAbs[] = "abs", kAcos[] = "acos", kAcosh[] = "acosh", kAdd[] = "add",

@@ -56,7 +56,7 @@ Results loop(OpNode& n) {
                                           carried.size());
   for (int64_t turn = 0; goes_on && turn < limit; ++turn) {
     n.require(turn < kMaxTrips, str("more than ", kMaxTrips, " turns cannot be unrolled"));
-    std::vector<Operand> arguments = {n.b.reshape(n.constant_ints({turn}), {})};
+    std::vector<Operand> arguments = {scalar(n, turn)};
     Tensor truth(DType::boolean, {});
     truth.set_int(0, 1);
     arguments.emplace_back(n.constant(std::make_shared<const Tensor>(std::move(truth))));

@@ -19,8 +19,7 @@ Results nll_loss(OpNode& n) {
 Results cross_entropy(OpNode& n) {
   ir::Attrs attrs = loss_attrs(n);
   attrs["return_log_prob"] = n.wants(1);
-  const auto results = n.b.ops("cross_entropy", {n.in(0), n.in(1), n.maybe(2)}, attrs);
-  return {results.begin(), results.end()};
+  return all_of(n.b.ops("cross_entropy", {n.in(0), n.in(1), n.maybe(2)}, attrs));
 }
 
 constexpr Rule kRules[] = {

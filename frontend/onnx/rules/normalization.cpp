@@ -11,10 +11,9 @@ Results batch_norm(OpNode& n) {
   if (n.opset >= 14 ? n.flag("training_mode", false) : n.wants(1)) {
     n.require(n.opset >= 14, "training mode before opset 14 is not supported");
     // The statistics of this batch, and the running ones moved towards them.
-    const auto results = n.b.ops(
+    return all_of(n.b.ops(
         "batch_norm", {n.in(0), n.in(3), n.in(4), n.in(1), n.in(2)},
-        {{"eps", eps}, {"training", true}, {"momentum", 1 - momentum}, {"unbiased", false}});
-    return {results.begin(), results.end()};
+        {{"eps", eps}, {"training", true}, {"momentum", 1 - momentum}, {"unbiased", false}}));
   }
   if (n.opset < 7)
     n.require(n.flag("is_test", false), "training mode (is_test=0) is not supported");
@@ -110,7 +109,6 @@ Results skip_norm(OpNode& n) {
   if (bias) sum = n.b.add(sum, n.b.compute(bias));
   Value* stored = n.b.cast(sum, dtype);
   n.require(x->rank() > 0, "x must have a last dim");
-  n.require(x->rank() >= 1, "x must have a dim");
   const Shape shape = {x->shape().back()};
   const double eps = n.number("epsilon", 1e-12);
   Value* y = simplified

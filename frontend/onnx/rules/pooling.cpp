@@ -28,12 +28,11 @@ Value* global_indices(OpNode& n, Value* x, Value* indices, bool columns) {
   const Shape& s = x->shape();
   const std::span<const SymInt> extents = std::span(s).subspan(2);
   const SymInt plane = ir::product(extents);
-  const auto number = [&](const SymInt& size) { return n.b.reshape(n.dims_value({size}), {}); };
   if (columns && x->rank() == 4) {
-    Value* width = number(s[3]);
+    Value* width = scalar(n, s[3]);
     Value* row = n.b.op("floor_divide", {indices, width});
     Value* column = n.b.op("remainder", {indices, width});
-    indices = n.b.add(n.b.mul(column, number(s[2])), row);
+    indices = n.b.add(n.b.mul(column, scalar(n, s[2])), row);
   } else {
     n.require(!columns || x->rank() == 3, "storage_order 1 needs one or two spatial dims");
   }
@@ -41,7 +40,7 @@ Value* global_indices(OpNode& n, Value* x, Value* indices, bool columns) {
   planes[0] = s[0];
   planes[1] = s[1];
   Value* number_of_plane = n.b.op("iota", {}, {{"size", Shape{s[0] * s[1]}}});
-  Value* base = n.b.reshape(n.b.mul(number_of_plane, number(plane)), planes);
+  Value* base = n.b.reshape(n.b.mul(number_of_plane, scalar(n, plane)), planes);
   return n.b.add(indices, base);
 }
 
@@ -98,7 +97,7 @@ Results max_unpool(OpNode& n) {
   SymInt plane = 1;
   for (size_t d = 0; d < w.kernel.size(); ++d)
     plane = plane * ((x->shape()[d + 2] - 1) * w.stride[d] + w.kernel[d] - w.begin[d] - w.end[d]);
-  Value* size = n.b.reshape(n.dims_value({plane}), {});
+  Value* size = scalar(n, plane);
   Value* local = n.b.op("remainder", {indices, size});
   Value* result = n.b.op(numbered("max_unpool", w), {x, local}, attrs);
   if (!n.has_input(2)) return {result};

@@ -29,19 +29,14 @@ Results dequantize(OpNode& n) {
   return {n.b.op("dequantize", {x, scale, n.maybe(2)}, along(n, x, scale))};
 }
 
-Results dynamic_quantize(OpNode& n) {
-  const auto results = n.b.ops("dynamic_quantize", {n.in(0)});
-  return {results.begin(), results.end()};
-}
+Results dynamic_quantize(OpNode& n) { return all_of(n.b.ops("dynamic_quantize", {n.in(0)})); }
 
 // A zero point is a scalar, or one per row of A or column of B: a dim of its own at `dim`.
 Value* without_zero_point(OpNode& n, Value* x, Value* zero, int64_t dim) {
   if (!zero) return x;
   Value* wide = n.b.cast(zero, DType::i32);
   if (zero->rank() == 1 && !zero->shape()[0].is(1)) {
-    Shape shape(static_cast<size_t>(x->rank()), 1);
-    shape[static_cast<size_t>(n.axis(dim, x->rank()))] = zero->shape()[0];
-    wide = n.b.reshape(wide, shape);
+    wide = along_dim(n, wide, x, dim);
   } else if (zero->rank() == 1) {
     wide = n.b.reshape(wide, {});
   }
@@ -96,11 +91,7 @@ Results qlinear_conv(OpNode& n) {
   Value* x = n.in(0);
   Value* sum = integer_convolution(n, x, n.in(2), n.in(3), n.in(5), n.maybe(8));
   Value* scale_w = n.in(4);
-  if (scale_w->rank() == 1) {
-    Shape shape(static_cast<size_t>(x->rank()), 1);
-    shape[1] = scale_w->shape()[0];
-    scale_w = n.b.reshape(scale_w, shape);
-  }
+  if (scale_w->rank() == 1) scale_w = along_dim(n, scale_w, x, 1);
   return {requantized(n, sum, n.in(1), scale_w, n.in(6), n.in(7))};
 }
 

@@ -27,8 +27,7 @@ ir::Attrs common(OpNode& n) {
 Results layer(OpNode& n, std::string_view op, const ir::Attrs& attrs, size_t operands) {
   std::vector<Value*> inputs;
   for (size_t k = 0; k < operands; ++k) inputs.push_back(n.maybe(k));
-  const auto results = n.b.ops(op, inputs, attrs);
-  return {results.begin(), results.end()};
+  return all_of(n.b.ops(op, inputs, attrs));
 }
 
 Results lstm(OpNode& n) {

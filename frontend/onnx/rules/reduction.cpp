@@ -49,7 +49,7 @@ Results mean(OpNode& n) {
   return {n.b.cast(reduce(n, "mean", wide, axes), x->dtype())};
 }
 
-enum class Before : uint8_t { nothing, absolute, square, exponential };
+enum class Before : uint8_t { nothing, absolute, square };
 enum class After : uint8_t { nothing, root, logarithm };
 
 // The sum of a function of x, and a function of that: in floating point.
@@ -85,7 +85,7 @@ Results arg(OpNode& n) {
   Value* flipped = n.b.op("flip", {x}, {{"dims", ir::ints({dim})}});
   Value* from_end = n.b.op(op, {flipped}, {{"dim", ir::ints({dim})}, {"keepdim", keepdim}});
   const SymInt end = x->shape()[static_cast<size_t>(dim)] - 1;
-  return {n.b.sub(n.b.reshape(n.dims_value({end}), {}), from_end)};
+  return {n.b.sub(scalar(n, end), from_end)};
 }
 
 constexpr char kArgmax[] = "argmax", kArgmin[] = "argmin", kMax[] = "amax", kMin[] = "amin",

@@ -51,9 +51,7 @@ Results erase(OpNode& n) {
   return {list_of(std::move(items))};
 }
 
-Results length(OpNode& n) {
-  return {n.b.reshape(n.constant_ints({static_cast<int64_t>(n.list(0)->size())}), {})};
-}
+Results length(OpNode& n) { return {scalar(n, static_cast<int64_t>(n.list(0)->size()))}; }
 
 Results concat(OpNode& n) {
   const List list = n.list(0);

@@ -25,12 +25,12 @@ Results shape(OpNode& n) {
 
 Results size(OpNode& n) {
   const SymInt count = ir::product(n.in(0)->shape());
-  return {n.b.reshape(n.dims_value({count}), {})};
+  return {scalar(n, count)};
 }
 
 Results constant(OpNode& n) {
   if (const pb::TensorProto* tensor = n.tensor_attr("value")) return {n.constant(*tensor)};
-  if (n.has("value_int")) return {n.b.reshape(n.constant_ints({n.integer("value_int")}), {})};
+  if (n.has("value_int")) return {scalar(n, n.integer("value_int"))};
   if (n.has("value_ints")) return {n.constant_ints(n.ints_attr("value_ints"))};
   if (n.has("value_float")) return {n.b.scalar(DType::f32, n.number("value_float", 0))};
   if (n.has("value_floats")) {

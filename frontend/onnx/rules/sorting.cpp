@@ -8,12 +8,11 @@ namespace {
 Results top_k(OpNode& n) {
   Value* x = n.in(0);
   const int64_t k = n.opset < 10 ? n.integer("k") : n.int_of(1);
-  const auto results = n.b.ops("topk", {x},
-                               {{"k", k},
-                                {"dim", n.axis(n.integer("axis", -1), x->rank())},
-                                {"largest", n.flag("largest", true)},
-                                {"sorted", n.flag("sorted", true)}});
-  return {results.begin(), results.end()};
+  return all_of(n.b.ops("topk", {x},
+                        {{"k", k},
+                         {"dim", n.axis(n.integer("axis", -1), x->rank())},
+                         {"largest", n.flag("largest", true)},
+                         {"sorted", n.flag("sorted", true)}}));
 }
 
 Results cumsum(OpNode& n) {
