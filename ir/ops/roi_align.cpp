@@ -4,36 +4,22 @@
 
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_boxes.h"
 #include "ir/ops/_index_loop.h"
-#include "ir/ops/_norm.h"
 #include "ir/ops/_window.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
 namespace {
 
-enum Operand : size_t { kX, kBoxes, kImages };
-
 bool is_max(const Node& node) { return node.attr<std::string>("mode") == "max"; }
 
 std::vector<Type> infer(const InferContext& context) {
-  require_float(context, kX);
-  require_float(context, kBoxes);
-  const Type &x = *context.inputs[kX], &boxes = *context.inputs[kBoxes],
-             &images = *context.inputs[kImages];
-  context.require(x.shape.size() == 4, "x must be [N, C, H, W]");
-  context.require(boxes.shape.size() == 2 && boxes.shape[1].is(4),
-                  str("boxes must be [count, 4], not ", shape_text(boxes.shape)));
-  context.require(images.dtype == DType::i64 || images.dtype == DType::i32,
-                  "image_indices must be i32 or i64");
-  require_shape(context, kImages, {boxes.shape[0]}, "[count]");
-  for (const SymInt& extent : {x.shape[0], x.shape[2], x.shape[3]})
-    context.require(!extent.is(0) || boxes.shape[0].is(0), "x has no elements to sample");
-  const auto size = spatial_ints(context, "output_size", 2, 1);
+  std::vector<Type> types = infer_boxes(context, "sample");
   const int64_t ratio = context.node.attr<int64_t>("sampling_ratio");
   context.require(ratio >= 0 && ratio <= 4096,
                   str("sampling_ratio ", ratio, " is out of range (0 to 4096)"));
-  return {{x.dtype, checked_shape(context, {boxes.shape[0], x.shape[1], size[0], size[1]})}};
+  return types;
 }
 
 // ---- one dim of a bin, in expressions of the boxes' compute dtype
@@ -192,9 +178,7 @@ void reference(EvalContext& context) {
   const int64_t height = x.shape[2], width = x.shape[3];
   for_each_index(out.shape, [&](std::span<const int64_t> index, int64_t offset) {
     const auto box = static_cast<size_t>(4 * index[0]);
-    int64_t image = context.inputs[kImages]->i[static_cast<size_t>(index[0])];
-    image = std::clamp<int64_t>(image < 0 ? image + x.shape[0] : image, 0, x.shape[0] - 1);
-    const int64_t plane = (image * x.shape[1] + index[1]) * height;
+    const int64_t plane = plane_of_box(context, index) * height;
     const HostBin rows =
         host_bin(context.node, boxes.f[box + 1], boxes.f[box + 3], index[2], out.shape[2], height);
     const HostBin columns =

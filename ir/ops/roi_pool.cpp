@@ -4,32 +4,13 @@
 
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_boxes.h"
 #include "ir/ops/_index_loop.h"
-#include "ir/ops/_norm.h"
 #include "ir/ops/_window.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
 namespace {
-
-enum Operand : size_t { kX, kBoxes, kImages };
-
-std::vector<Type> infer(const InferContext& context) {
-  require_float(context, kX);
-  require_float(context, kBoxes);
-  const Type &x = *context.inputs[kX], &boxes = *context.inputs[kBoxes],
-             &images = *context.inputs[kImages];
-  context.require(x.shape.size() == 4, "x must be [N, C, H, W]");
-  context.require(boxes.shape.size() == 2 && boxes.shape[1].is(4),
-                  str("boxes must be [count, 4], not ", shape_text(boxes.shape)));
-  context.require(images.dtype == DType::i64 || images.dtype == DType::i32,
-                  "image_indices must be i32 or i64");
-  require_shape(context, kImages, {boxes.shape[0]}, "[count]");
-  for (const SymInt& extent : {x.shape[0], x.shape[2], x.shape[3]})
-    context.require(!extent.is(0) || boxes.shape[0].is(0), "x has no elements to pool");
-  const auto size = spatial_ints(context, "output_size", 2, 1);
-  return {{x.dtype, checked_shape(context, {boxes.shape[0], x.shape[1], size[0], size[1]})}};
-}
 
 constexpr double kFar = 1 << 30;  // beyond every image, and far from the ends of i64
 
@@ -100,8 +81,7 @@ void reference(EvalContext& context) {
   const int64_t height = x.shape[2], width = x.shape[3];
   for_each_index(out.shape, [&](std::span<const int64_t> index, int64_t offset) {
     const auto box = static_cast<size_t>(4 * index[0]);
-    int64_t image = context.inputs[kImages]->i[static_cast<size_t>(index[0])];
-    image = std::clamp<int64_t>(image < 0 ? image + x.shape[0] : image, 0, x.shape[0] - 1);
+    const int64_t plane = plane_of_box(context, index);
     const auto rows =
         host_bin(context.node, boxes.f[box + 1], boxes.f[box + 3], index[2], out.shape[2], height);
     const auto columns =
@@ -109,7 +89,6 @@ void reference(EvalContext& context) {
     double best = -std::numeric_limits<double>::infinity();
     for (int64_t row = rows.first; row < rows.second; ++row)
       for (int64_t column = columns.first; column < columns.second; ++column) {
-        const int64_t plane = image * x.shape[1] + index[1];
         const double value = x.f[static_cast<size_t>((plane * height + row) * width + column)];
         if (value > best || std::isnan(value)) best = value;
       }
@@ -131,7 +110,7 @@ OpDef make_roi_pool() {
       "of the images x [N, C, H, W] that image_indices names; 0 for an empty bin; "
       "torchvision.ops.roi_pool, ONNX's MaxRoiPool";
   op.expensive = true;
-  op.infer = infer;
+  op.infer = [](const InferContext& context) { return infer_boxes(context, "pool"); };
   op.element = element;
   op.reference = reference;
   const Type x{DType::f32, {2, 3, 8, 9}}, boxes{DType::f32, {4, 4}}, images{DType::i64, {4}};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 
 #include <yaml-cpp/yaml.h>
 
@@ -11,6 +10,7 @@
 #include "frontend/onnx/tensors.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/given_tensors.h"
 #include "tests/source_dir.h"
 
 namespace tcc::test {
@@ -44,28 +44,20 @@ TensorPtr as_declared(const TensorPtr& tensor, const onnx::pb::ValueInfoProto& d
   return std::make_shared<const Tensor>(std::move(result));
 }
 
-class Given : public GivenInputs {
- public:
-  Given(const onnx::pb::GraphProto& graph, const std::vector<TensorPtr>& tensors) {
-    // Initialisers may be listed among the inputs, but have no file.
-    std::vector<const onnx::pb::ValueInfoProto*> inputs;
-    for (const auto& input : graph.input())
-      if (std::ranges::none_of(graph.initializer(),
-                               [&](const auto& tensor) { return tensor.name() == input.name(); }))
-        inputs.push_back(&input);
-    for (size_t k = 0; k < std::min(inputs.size(), tensors.size()); ++k)
-      if (tensors[k]) tensors_[inputs[k]->name()] = as_declared(tensors[k], *inputs[k]);
+// The data of the graph's inputs. Initialisers may be listed among them, but have no file.
+testing::GivenTensors given_inputs(const onnx::pb::GraphProto& graph,
+                                   const std::vector<TensorPtr>& tensors) {
+  testing::GivenTensors given;
+  size_t k = 0;
+  for (const auto& input : graph.input()) {
+    if (std::ranges::any_of(graph.initializer(),
+                            [&](const auto& tensor) { return tensor.name() == input.name(); }))
+      continue;
+    if (k < tensors.size() && tensors[k]) given.add(input.name(), as_declared(tensors[k], input));
+    ++k;
   }
-  std::optional<TensorInfo> info(const std::string& name) const override {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) return std::nullopt;
-    return TensorInfo{found->second->dtype(), found->second->shape()};
-  }
-  TensorPtr load(const std::string& name) const override { return tensors_.at(name); }
-
- private:
-  std::map<std::string, TensorPtr> tensors_;
-};
+  return given;
+}
 
 }  // namespace
 
@@ -120,7 +112,7 @@ ConformanceRun load_run(const ConformanceCase& c, const fs::path& data) {
   const std::string bytes = read_file(c.folder / "model.onnx");
   onnx::pb::ModelProto model;
   if (!model.ParseFromString(bytes)) fail_input(c.name, ": cannot be parsed");
-  const Given given(model.graph(), read_tensors(data, "input"));
+  const testing::GivenTensors given = given_inputs(model.graph(), read_tensors(data, "input"));
   ConformanceRun run;
   run.graph = parse_onnx_graph(bytes, c.folder / "model.onnx", {.inputs = &given}).bind({});
   for (const ir::Value* input : run.graph.inputs) {

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <onnx.pb.h>
 #include "frontend/graph_file.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "ir/verify.h"
-#include <onnx.pb.h>
+#include "tests/given_tensors.h"
 
 namespace tcc::testing {
 
@@ -150,29 +151,6 @@ class OnnxModel {
     ir::verify(graph);
     return graph;
   }
-};
-
-// Inputs at hand.
-class GivenTensors : public GivenInputs {
- public:
-  GivenTensors& add(const std::string& name, Tensor tensor) {
-    tensors_[name] = std::make_shared<const Tensor>(std::move(tensor));
-    return *this;
-  }
-  GivenTensors& ints(const std::string& name, const std::vector<int64_t>& values) {
-    Tensor tensor(DType::i64, {static_cast<int64_t>(values.size())});
-    for (size_t k = 0; k < values.size(); ++k) tensor.set_int(static_cast<int64_t>(k), values[k]);
-    return add(name, std::move(tensor));
-  }
-  std::optional<TensorInfo> info(const std::string& name) const override {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) return std::nullopt;
-    return TensorInfo{found->second->dtype(), found->second->shape()};
-  }
-  TensorPtr load(const std::string& name) const override { return tensors_.at(name); }
-
- private:
-  std::map<std::string, TensorPtr> tensors_;
 };
 
 // "f32[B, 4]" of the first output.

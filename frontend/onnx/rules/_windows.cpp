@@ -81,4 +81,18 @@ std::vector<int64_t> kernel_of(OpNode& n, const Value* weight) {
   return kernel;
 }
 
+std::string by_rank(OpNode& n, std::string_view op, size_t spatial) {
+  n.require(spatial <= 3, str(spatial, " spatial dims; at most 3 are supported"));
+  return str(op, spatial, "d");
+}
+
+Value* convolved(OpNode& n, Value* x, Value* weight, Value* bias) {
+  const Windows w = windows_of(n, x, kernel_of(n, weight));
+  return n.b.op(by_rank(n, "conv", w.kernel.size()), {x, weight, bias},
+                {{"stride", ir::ints(w.stride)},
+                 {"padding", w.padding()},
+                 {"dilation", ir::ints(w.dilation)},
+                 {"groups", n.integer("group", 1)}});
+}
+
 }  // namespace tcc::onnx

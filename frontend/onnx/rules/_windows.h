@@ -20,4 +20,10 @@ std::vector<int64_t> kernel_of(OpNode& n, const Value* weight);
 // Of an image x [N, C, ...]. `kernel` is what the weight says; empty: kernel_shape must be given.
 Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool ceil_mode = false);
 
+// "conv" -> "conv2d"; fails beyond the three spatial dims that there are ops for.
+std::string by_rank(OpNode& n, std::string_view op, size_t spatial);
+
+// convNd of x and weight, with the node's attributes. `bias` may be null.
+Value* convolved(OpNode& n, Value* x, Value* weight, Value* bias);
+
 }  // namespace tcc::onnx

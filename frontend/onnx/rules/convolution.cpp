@@ -9,18 +9,7 @@
 namespace tcc::onnx {
 namespace {
 
-std::string numbered(std::string_view op, size_t spatial) { return str(op, spatial, "d"); }
-
-Results conv(OpNode& n) {
-  Value *x = n.in(0), *weight = n.in(1), *bias = n.maybe(2);
-  const Windows w = windows_of(n, x, kernel_of(n, weight));
-  n.require(w.kernel.size() <= 3, str(w.kernel.size(), " spatial dims; at most 3 are supported"));
-  return {n.b.op(numbered("conv", w.kernel.size()), {x, weight, bias},
-                 {{"stride", ir::ints(w.stride)},
-                  {"padding", w.padding()},
-                  {"dilation", ir::ints(w.dilation)},
-                  {"groups", n.integer("group", 1)}})};
-}
+Results conv(OpNode& n) { return {convolved(n, n.in(0), n.in(1), n.maybe(2))}; }
 
 // output = (input - 1) * stride + output_padding + (kernel - 1) * dilation + 1 - begin - end. Where
 // output_shape or auto_pad says what the output is, the pads follow.
@@ -30,7 +19,7 @@ Results conv_transpose(OpNode& n) {
   Windows w;
   w.kernel = kernel_of(n, weight);
   const size_t spatial = w.kernel.size();
-  n.require(spatial <= 3, str(spatial, " spatial dims; at most 3 are supported"));
+  const std::string op = by_rank(n, "conv_transpose", spatial);
   n.require(n.ints_attr("kernel_shape", w.kernel) == w.kernel,
             "kernel_shape differs from the weight's");
   w.stride = n.ints_attr("strides", repeated(1, spatial));
@@ -62,7 +51,7 @@ Results conv_transpose(OpNode& n) {
     w.begin[d] = total < 0 ? 0 : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.end[d] = total - w.begin[d];
   }
-  return {n.b.op(numbered("conv_transpose", spatial), {x, weight, bias},
+  return {n.b.op(op, {x, weight, bias},
                  {{"stride", ir::ints(w.stride)},
                   {"padding", w.padding()},
                   {"output_padding", ir::ints(extra)},

@@ -9,12 +9,7 @@
 namespace tcc::onnx {
 namespace {
 
-std::string numbered(std::string_view op, const Windows& w) {
-  return str(op, w.kernel.size(), "d");
-}
-
 ir::Attrs window_attrs(OpNode& n, const Windows& w) {
-  n.require(w.kernel.size() <= 3, str(w.kernel.size(), " spatial dims; at most 3 are supported"));
   return {{"kernel_size", ir::ints(w.kernel)},
           {"stride", ir::ints(w.stride)},
           {"padding", w.padding()},
@@ -49,8 +44,9 @@ Results max_pool(OpNode& n) {
   const Windows w = windows_of(n, x, {});
   ir::Attrs attrs = window_attrs(n, w);
   const bool columns = n.flag("storage_order", false);
-  if (!n.wants(1)) return {n.b.op(numbered("max_pool", w), {x}, attrs)};
-  const auto results = n.b.ops(numbered("max_pool", w) + "_with_indices", {x}, attrs);
+  if (!n.wants(1)) return {n.b.op(by_rank(n, "max_pool", w.kernel.size()), {x}, attrs)};
+  const auto results =
+      n.b.ops(by_rank(n, "max_pool", w.kernel.size()) + "_with_indices", {x}, attrs);
   return {results[0], global_indices(n, x, results[1], columns)};
 }
 
@@ -59,7 +55,7 @@ Results average_pool(OpNode& n) {
   const Windows w = windows_of(n, x, {});
   ir::Attrs attrs = window_attrs(n, w);
   attrs["count_include_pad"] = n.flag("count_include_pad", false);
-  return {n.b.op(numbered("avg_pool", w), {x}, attrs)};
+  return {n.b.op(by_rank(n, "avg_pool", w.kernel.size()), {x}, attrs)};
 }
 
 Results lp_pool(OpNode& n) {
@@ -67,7 +63,7 @@ Results lp_pool(OpNode& n) {
   const Windows w = windows_of(n, x, {});
   ir::Attrs attrs = window_attrs(n, w);
   attrs["norm_type"] = n.opset < 2 ? n.number("p", 2) : static_cast<double>(n.integer("p", 2));
-  return {n.b.op(numbered("lp_pool", w), {x}, attrs)};
+  return {n.b.op(by_rank(n, "lp_pool", w.kernel.size()), {x}, attrs)};
 }
 
 template <const char* op>
@@ -99,7 +95,7 @@ Results max_unpool(OpNode& n) {
     plane = plane * ((x->shape()[d + 2] - 1) * w.stride[d] + w.kernel[d] - w.begin[d] - w.end[d]);
   Value* size = scalar(n, plane);
   Value* local = n.b.op("remainder", {indices, size});
-  Value* result = n.b.op(numbered("max_unpool", w), {x, local}, attrs);
+  Value* result = n.b.op(by_rank(n, "max_unpool", w.kernel.size()), {x, local}, attrs);
   if (!n.has_input(2)) return {result};
   const std::vector<int64_t> wanted = n.ints(2);
   n.require(wanted.size() == result->shape().size(), "output_shape has another rank than x");

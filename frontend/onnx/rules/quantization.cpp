@@ -69,17 +69,10 @@ Results qlinear_matmul(OpNode& n) {
 
 Value* integer_convolution(OpNode& n, Value* x, Value* zero_x, Value* weight, Value* zero_w,
                            Value* bias) {
-  const std::vector<int64_t> kernel = kernel_of(n, weight);
-  const Windows w = windows_of(n, x, kernel);
-  n.require(kernel.size() <= 3, str(kernel.size(), " spatial dims; at most 3 are supported"));
   // Padding is the zero point, that is, nothing once that is subtracted.
   Value* a = n.b.cast(without_zero_point(n, x, zero_x, 1), DType::i32);
   Value* b = n.b.cast(without_zero_point(n, weight, zero_w, 0), DType::i32);
-  return n.b.op(str("conv", kernel.size(), "d"), {a, b, bias},
-                {{"stride", ir::ints(w.stride)},
-                 {"padding", w.padding()},
-                 {"dilation", ir::ints(w.dilation)},
-                 {"groups", n.integer("group", 1)}});
+  return convolved(n, a, b, bias);
 }
 
 Results conv_integer(OpNode& n) {
