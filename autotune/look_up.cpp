@@ -16,7 +16,8 @@ namespace {
 constexpr double kMaxShapeOctaves = 4;
 constexpr double kMaxDeviceOctaves = 4;
 constexpr double kOtherVendor = 2;  // octaves that another vendor's device counts as
-// A relative's config may look as much slower than the default to the model, which is not exact.
+// To the model, which is not exact, a relative's config may look as much slower than the default as
+// it was faster where it was measured, up to this.
 constexpr double kTrusted = 1.15;
 constexpr size_t kMostTried = 64;  // relatives whose configs are checked, the nearest first
 
@@ -179,7 +180,10 @@ class LookUp {
   std::string objection(const Record& record) const {
     const std::string violated = query_.space->violation(record.best);
     if (!violated.empty()) return "that is not legal here: " + violated;
-    const std::string doubt = query_.doubt ? query_.doubt(record.best) : "";
+    const bool known = record.default_seconds > 0;
+    const double allowed =
+        known ? std::clamp(record.default_seconds / record.seconds, 1.0, kTrusted) : kTrusted;
+    const std::string doubt = query_.doubt ? query_.doubt(record.best, allowed) : "";
     return doubt.empty() ? doubt : "that does not suit this kernel: " + doubt;
   }
 
@@ -217,22 +221,24 @@ Found RecordStore::find(const Query& query, std::vector<std::string>* refused) c
 namespace {
 
 // Models are made at the first question.
-std::function<std::string(const sched::Config&)> doubt_of(const sched::Template& kernel_template,
-                                                          const sched::Region& region,
-                                                          const sched::Target& target) {
+std::function<std::string(const sched::Config&, double)> doubt_of(
+    const sched::Template& kernel_template, const sched::Region& region,
+    const sched::Target& target) {
   struct Model {
     sched::CostModel cost;
     double default_seconds = 0;
   };
-  return [&, model = std::make_shared<Model>()](const sched::Config& config) -> std::string {
+  return [&, model = std::make_shared<Model>()](const sched::Config& config,
+                                                double allowed) -> std::string {
     if (!model->cost) {
       model->cost = kernel_template.cost_model(region, target);
       model->default_seconds = model->cost(kernel_template.default_config(region, target));
     }
     const double ratio = model->cost(config) / model->default_seconds;
-    if (!(ratio > kTrusted)) return "";
-    char text[64];
-    std::snprintf(text, sizeof text, "it should take %.1f times the default's time", ratio);
+    if (!(ratio > allowed)) return "";
+    char text[96];
+    std::snprintf(text, sizeof text, "it should take %.2f times the default's time, %.2f allowed",
+                  ratio, allowed);
     return text;
   };
 }

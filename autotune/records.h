@@ -91,9 +91,9 @@ struct Query {
   Environment environment;  // today's
   std::string tcc;
   const sched::ConfigSpace* space = nullptr;  // today's: what is not legal in it is refused
-  // Why a relative's config should not serve this kernel, or "": the template's model expects it to
-  // be clearly slower than the default, which knows this kernel's sizes. Null: no doubt.
-  std::function<std::string(const sched::Config&)> doubt = {};
+  // Why a config should not serve this kernel, or "": the template's model expects it to take more
+  // than `allowed` times as long as the default, which knows this kernel's sizes. Null: no doubt.
+  std::function<std::string(const sched::Config&, double allowed)> doubt = {};
 };
 // It refers to all four.
 Query query_of(const sched::Template& kernel_template, const sched::Region& region,

@@ -151,6 +151,7 @@ json to_json(const sched::KernelBinary& kernel) {
           {"block", kernel.block},
           {"grid", kernel.grid},
           {"shared_bytes", kernel.shared_bytes},
+          {"waits", kernel.waits},
           {"num_arguments", kernel.num_arguments},
           {"subgroup_size", kernel.subgroup_size},
           {"argument_table", kernel.argument_table},
@@ -170,6 +171,7 @@ sched::KernelBinary kernel_from_json(const json& value) {
     kernel.grid = value.at("grid").get<std::array<uint32_t, 3>>();
     kernel.shared_bytes = within<int64_t>(value.at("shared_bytes").get<int64_t>(), 0, 1 << 30,
                                           "a kernel's shared memory");
+    kernel.waits = value.at("waits").get<bool>();
     kernel.num_arguments = within(value.at("num_arguments").get<int>(), 0,
                                   static_cast<int>(2 * kMostValues), "a kernel's arguments");
     kernel.subgroup_size =

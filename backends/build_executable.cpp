@@ -51,6 +51,7 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.subgroup_size = kernel.uses_lanes ? target.subgroup_size : 0;
   binary.argument_table = emitted.argument_table;
   binary.alignments = emitted.alignments;
+  binary.waits = emitted.waits;
   binary.template_name = kernel_template.name();
   binary.region = region.name();
   binary.config = choice.config.to_string();

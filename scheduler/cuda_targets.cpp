@@ -47,6 +47,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.matrix_row_bytes = 16;
+  target.overlapping_launches = cuda_overlapping_launches(architecture.number);
   return target;
 }
 
@@ -57,6 +58,8 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
   if (architecture >= 80) return {"mma"};
   return {};
 }
+
+bool cuda_overlapping_launches(int architecture) { return architecture >= 90; }
 
 std::optional<Target> cuda_target(std::string_view arch) {
   for (const Architecture& architecture : kArchitectures)

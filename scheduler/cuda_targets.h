@@ -19,6 +19,9 @@ std::optional<Target> cuda_target(std::string_view arch);
 // own instructions.
 std::vector<std::string> cuda_matrix_units(int architecture, bool own);
 
+// Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
+bool cuda_overlapping_launches(int architecture);
+
 std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
 
 }  // namespace tcc::sched

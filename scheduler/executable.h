@@ -26,6 +26,7 @@ struct KernelBinary {
   std::array<uint32_t, 3> block = {0, 0, 0};  // their shape (cuda); zeros: {workgroup, 1, 1}
   std::array<uint32_t, 3> grid = {1, 1, 1};
   int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
+  bool waits = false;        // for the launch before it, which it may therefore overlap (cuda)
   int num_arguments = 0;     // buffers
   // What their addresses must be multiples of, in bytes; empty: 16 each.
   std::vector<int> alignments;

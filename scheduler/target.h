@@ -44,6 +44,8 @@ struct Target {
   bool native_exp2 =
       false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
   bool unified_memory = false;  // host memory is device memory
+  // A kernel may begin while the launch before it ends, and waits for that itself.
+  bool overlapping_launches = false;
   // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the
   // next templates on.
   std::vector<std::string> matrix_units;

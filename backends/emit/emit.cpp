@@ -38,7 +38,7 @@ class Unit {
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
     text += types;
     text += code;
-    return {comment() + text, table_, alignments_};
+    return {comment() + text, table_, !wait().empty(), alignments_};
   }
 
  private:
@@ -147,6 +147,8 @@ class Unit {
     return fill(d_.entry_prefix, {{"workgroup", std::to_string(kernel_.workgroup)}});
   }
 
+  std::string wait() const { return target_.overlapping_launches ? d_.wait : ""; }
+
   std::string shared_arrays() const {
     std::string text;
     for (const sched::Array& a : kernel_.shared)
@@ -163,6 +165,7 @@ class Unit {
 
   std::string generated() {
     Printer printer(kernel_, d_, 1);
+    if (!wait().empty()) printer.line(wait());
     std::string type = printer.index_type();
     if (kernel_.grid > 1) printer.line(type + " block = " + type + "(" + d_.block_index + ");");
     if (kernel_.workgroup > 1)
@@ -217,6 +220,7 @@ class Unit {
     text += "#define GRID " + std::to_string(kernel_.grid) + "\n";
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
     text += "#define TCC_ENTRY " + entry() + "\n";
+    text += "#define TCC_WAIT " + wait() + "\n";
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
     std::string buffers;

@@ -14,6 +14,7 @@ struct EmittedKernel {
   std::string source;  // a whole translation unit
   bool argument_table =
       false;  // more arguments than push constants hold: they come through a table in memory
+  bool waits = false;           // for the launch before it, before it reads or writes
   std::vector<int> alignments;  // what the arguments' addresses must be multiples of, in bytes
 };
 

@@ -99,6 +99,24 @@ enum CUtensorMapSwizzle : int {
 };
 enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
 
+enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+union CUlaunchAttributeValue {
+  char pad[64];
+  int programmaticStreamSerializationAllowed;
+};
+struct CUlaunchAttribute {
+  alignas(8) CUlaunchAttributeID id;
+  alignas(8) CUlaunchAttributeValue value;
+};
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
@@ -165,6 +183,8 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
 
 // Of newer drivers: null where the driver has them not.
 #define TCC_CUDA_NEWER_FUNCTIONS(F)                                               \
+  F(cuLaunchKernelEx, (const CUlaunchConfig* config, CUfunction function,         \
+                       void** parameters, void** extra))                          \
   F(cuTensorMapEncodeTiled,                                                       \
     (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,   \
      const uint64_t* dims, const uint64_t* strides, const uint32_t* box,          \

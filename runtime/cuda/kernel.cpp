@@ -34,6 +34,7 @@ Function::Function(std::shared_ptr<const Context> context, const sched::Target& 
       workgroup_(binary.workgroup),
       num_arguments_(binary.num_arguments),
       shared_bytes_(binary.shared_bytes),
+      overlaps_(binary.waits && target.overlapping_launches),
       maps_(binary.maps) {
   check_limits(target, binary);
   const ContextScope scope(*context_);
@@ -130,11 +131,21 @@ void Function::launch(std::span<const DeviceAddress> arguments, CUstream stream)
     maps[i] = encode(*context_, maps_[i], arguments[static_cast<size_t>(maps_[i].argument)]);
     parameters[arguments.size() + i] = &maps[i];
   }
-  const CUresult result = context_->api().cuLaunchKernel(
-      function_, grid_[0], grid_[1], grid_[2], block_[0], block_[1], block_[2],
-      static_cast<unsigned>(shared_bytes_), stream, parameters, nullptr);
+  const auto shared_bytes = static_cast<unsigned>(shared_bytes_);
+  CUresult result;
+  if (overlaps_) {
+    CUlaunchAttribute overlap = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}};
+    overlap.value.programmaticStreamSerializationAllowed = 1;
+    const CUlaunchConfig config = {grid_[0],  grid_[1],     grid_[2], block_[0], block_[1],
+                                   block_[2], shared_bytes, stream,   &overlap,  1};
+    result = context_->api().cuLaunchKernelEx(&config, function_, parameters, nullptr);
+  } else {
+    result = context_->api().cuLaunchKernel(function_, grid_[0], grid_[1], grid_[2], block_[0],
+                                            block_[1], block_[2], shared_bytes, stream, parameters,
+                                            nullptr);
+  }
   if (result != CUDA_SUCCESS)
-    context_->check(result, str("kernel ", label_, ": cuLaunchKernel").c_str());
+    context_->check(result, str("kernel ", label_, ": launching it").c_str());
 }
 
 CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std::move(function)) {

@@ -42,6 +42,7 @@ class Function {
   const std::array<uint32_t, 3> grid_, block_;
   const int workgroup_, num_arguments_;
   const int64_t shared_bytes_;
+  const bool overlaps_;  // may begin before the launch before it has ended
   const std::vector<sched::TensorMap> maps_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;

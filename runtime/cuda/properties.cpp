@@ -95,6 +95,9 @@ double flops_of(const Reader& reader, Capability capability, int units) {
   return 2.0 * units * f32_lanes_of(capability) * (clock > 0 ? clock : kUsualClock);
 }
 
+// CUDA 12.3: captured launches may overlap, too.
+constexpr int kOverlapsInGraphs = 12030;
+
 // Of 16-bit operands, a cycle and unit, dense.
 double matrix_flops_of(Capability capability) {
   if (capability.major == 9) return 4096;
@@ -140,9 +143,12 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.flops_matrix =
       target.flops_f32 / (2 * f32_lanes_of(capability)) * matrix_flops_of(capability);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
-  target.matrix_units = sched::allowed_matrix_units(
-      sched::cuda_matrix_units(capability.major * 10 + capability.minor, true));
+  const int architecture = capability.major * 10 + capability.minor;
+  target.matrix_units =
+      sched::allowed_matrix_units(sched::cuda_matrix_units(architecture, true));
   target.matrix_row_bytes = 16;
+  target.overlapping_launches = sched::cuda_overlapping_launches(architecture) &&
+                                api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
   return properties;
 }
 

@@ -4,6 +4,7 @@
 #include "backends/compile/nvrtc.h"
 #include "backends/pipeline.h"
 #include "ir/text.h"
+#include "tests/cubin.h"
 #include "tests/ops/op_samples.h"
 
 namespace tcc::test {
@@ -20,7 +21,11 @@ class CudaCompile : public ::testing::TestWithParam<char> {
 
 void compile_for(const std::string& target, const ir::Graph& graph) {
   try {
-    backends::compile(graph, sched::target_by_name(target));
+    const sched::Target arch = sched::target_by_name(target);
+    for (const sched::KernelBinary& kernel : backends::compile(graph, arch).kernels)
+      EXPECT_EQ(kernel.waits, arch.overlapping_launches && waits_first(kernel.code))
+          << target << "\n"
+          << kernel.source;
   } catch (const Error& error) {
     ADD_FAILURE() << target << ": " << error.what() << "\n" << ir::print_graph(graph);
   }

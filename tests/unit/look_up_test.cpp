@@ -171,6 +171,13 @@ TEST_F(LookUpTest, RelativesThatTheModelDoubtsDoNotServe) {
   Record r = fitting();
   schedule(1 << 24);
   EXPECT_EQ(tier(r), sched::Tier::nearest);
+  // A little slower to the model: as much as it won where it was measured, and no more.
+  r.best = config_of_ratio(1.01, 1.1);
+  r.default_seconds = 1.12 * r.seconds;
+  EXPECT_EQ(tier(r), sched::Tier::nearest);
+  r.default_seconds = r.seconds;
+  EXPECT_EQ(tier(r), sched::Tier::analytic);
+  r.default_seconds = 1e3 * r.seconds;
   r.best = config_of_ratio(2, 1e9);
   const Explanation doubted = explain({r});
   EXPECT_EQ(doubted.choice.tier, sched::Tier::analytic);

@@ -52,6 +52,7 @@
 #define WORKGROUP 384
 #define GRID 132
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
+#define TCC_WAIT
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0,
@@ -448,6 +449,7 @@ TCC_ENTRY {
     cluster_sync();
   else
     __syncthreads();
+  TCC_WAIT
 
   Ring ring;
   if (thread < 128) {
