@@ -43,9 +43,9 @@ struct Dialect {
   std::string vector_make;  // {words} {values}
   std::string word;         // type of a vector of {words} 32-bit words; one word is u32
 
-  // A statement that waits until the launch before has ended and its stores are seen, for targets
-  // that overlap launches.
-  std::string wait;
+  // Statements for targets that overlap launches: the next one may begin; waits until the one before
+  // has ended and its stores are seen.
+  std::string release, wait;
   std::string entry_prefix;  // {workgroup}: lines before the entry
   std::string entry;  // {name} {workgroup} {resident} {cluster} {parameters}: up to and without the
                       // opening brace

@@ -26,6 +26,7 @@ const Dialect& cuda_dialect() {
     d.early_vector_load = "tcc_cuda_load{words}((const {word}*){buffer} + ({index}))";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
     d.vector_make = "make_uint{words}({values})";
+    d.release = "tcc_cuda_release();";
     d.wait = "tcc_cuda_wait();";
     d.entry =
         "extern \"C\" __global__ void __launch_bounds__({workgroup}{resident}) "

@@ -38,7 +38,7 @@ class Unit {
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
     text += types;
     text += code;
-    return {comment() + text, table_, !wait().empty(), alignments_};
+    return {comment() + text, table_, waits(), alignments_};
   }
 
  private:
@@ -147,7 +147,15 @@ class Unit {
     return fill(d_.entry_prefix, {{"workgroup", std::to_string(kernel_.workgroup)}});
   }
 
-  std::string wait() const { return target_.overlapping_launches ? d_.wait : ""; }
+  bool waits() const {
+    return target_.overlapping_launches && !kernel_.begins_alone && !d_.wait.empty();
+  }
+  std::vector<std::string> beginning() const {
+    std::vector<std::string> lines;
+    if (target_.overlapping_launches && !d_.release.empty()) lines.push_back(d_.release);
+    if (waits()) lines.push_back(d_.wait);
+    return lines;
+  }
 
   std::string shared_arrays() const {
     std::string text;
@@ -165,7 +173,7 @@ class Unit {
 
   std::string generated() {
     Printer printer(kernel_, d_, 1);
-    if (!wait().empty()) printer.line(wait());
+    for (const std::string& line : beginning()) printer.line(line);
     std::string type = printer.index_type();
     if (kernel_.grid > 1) printer.line(type + " block = " + type + "(" + d_.block_index + ");");
     if (kernel_.workgroup > 1)
@@ -220,7 +228,9 @@ class Unit {
     text += "#define GRID " + std::to_string(kernel_.grid) + "\n";
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
     text += "#define TCC_ENTRY " + entry() + "\n";
-    text += "#define TCC_WAIT " + wait() + "\n";
+    text += "#define TCC_BEGIN";
+    for (const std::string& line : beginning()) text += " " + line;
+    text += "\n";
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
     std::string buffers;

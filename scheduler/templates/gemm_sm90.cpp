@@ -238,6 +238,9 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     kernel.resident = 1;
     const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
     kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
+    // Units that share a path to memory must not both get the larger shares of work.
+    const int64_t idle = round_up(s.tiles(), clusters) - s.tiles();
+    kernel.begins_alone = s.tiles() > clusters && 8 * idle > s.tiles();
     kernel.shared_bytes = s.shared_bytes(target);
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
                              {"BLOCK_N", "block_n"},

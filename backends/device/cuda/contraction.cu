@@ -26,7 +26,7 @@
 #define WORKGROUP 128
 #define GRID 256
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) contraction(const f32* __restrict__ b0, const f32* __restrict__ b1, f32* __restrict__ b2)
-#define TCC_WAIT
+#define TCC_BEGIN
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0, b1, b2,
@@ -81,7 +81,7 @@ __shared__ __align__(16) WORD tile_a[2][BLOCK_K * STRIDE_A];
 __shared__ __align__(16) WORD tile_b[2][BLOCK_K * STRIDE_B];
 
 TCC_ENTRY {
-  TCC_WAIT
+  TCC_BEGIN
   const i32 thread = i32(TCC_THREAD);
   const INDEX block = INDEX(TCC_BLOCK);
   if (block >= GRID) return;

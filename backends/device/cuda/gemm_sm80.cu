@@ -49,7 +49,7 @@
 #define WORKGROUP 128
 #define GRID 64
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) gemm(const u16* b0, const u16* b1, f32* b2)
-#define TCC_WAIT
+#define TCC_BEGIN
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0, b1, b2,
@@ -211,7 +211,7 @@ TCC_FN void put(unsigned char* at, const f32 (&v)[VECTOR]) {
 #endif
 
 TCC_ENTRY {
-  TCC_WAIT
+  TCC_BEGIN
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const u32 shared = u32(__cvta_generic_to_shared(shared_bytes));
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32;

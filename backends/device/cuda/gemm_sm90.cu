@@ -52,7 +52,7 @@
 #define WORKGROUP 384
 #define GRID 132
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
-#define TCC_WAIT
+#define TCC_BEGIN
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0,
@@ -369,6 +369,11 @@ template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, f32 (&v)[
     load_shared(high, v + 4);
   }
 }
+// Arrives at a barrier of all workgroups that share the k of a tile; every lane does, for what it has staged or read.
+TCC_FN void release_peers(u32 barrier) {
+#pragma unroll
+  for (i32 r = 0; r < SPLIT_K; ++r) barrier_release_peer(peer_address(barrier, r));
+}
 // Two neighbouring columns of a fragment.
 TCC_FN void stage(u32 staging, i32 row, i32 column, f32 a, f32 b) {
 #if SWAPPED
@@ -442,14 +447,14 @@ TCC_ENTRY {
       barrier_init(empty + 8 * s, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
     }
     if (SPLIT_K > 1)
-      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, SPLIT_K);
+      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, 32 * SPLIT_K);
     barrier_init_done();
   }
   if (CLUSTER_SIZE > 1)
     cluster_sync();
   else
     __syncthreads();
-  TCC_WAIT
+  TCC_BEGIN
 
   Ring ring;
   if (thread < 128) {
@@ -659,7 +664,7 @@ TCC_ENTRY {
         }
         __syncwarp();
         if (SPLIT_K > 1) {
-          if (lane < SPLIT_K) barrier_release_peer(peer_address(summands + 8 * warp, lane));
+          release_peers(summands + 8 * warp);
           barrier_wait_cluster(summands + 8 * warp, sums);
         }
         constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
@@ -696,7 +701,7 @@ TCC_ENTRY {
         }
         __syncwarp();
         if (SPLIT_K > 1) {
-          if (lane < SPLIT_K) barrier_release_peer(peer_address(summed + 8 * warp, lane));
+          release_peers(summed + 8 * warp);
           sums ^= 1;
         }
       }

@@ -47,7 +47,7 @@
 #define WORKGROUP 128
 #define GRID 512
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) gemv(const f32* b0, const u16* b1, f32* b2)
-#define TCC_WAIT
+#define TCC_BEGIN
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0, b1, b2,
@@ -154,7 +154,7 @@ TCC_FN constexpr i32 sum_lanes(f32 (&x)[SIZE_M][COLUMNS], i32 lane_k, i32& first
 __shared__ f32 partial[WARPS_K][SIZE_M][BLOCK_COLUMNS];
 
 TCC_ENTRY {
-  TCC_WAIT
+  TCC_BEGIN
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32;
   const INDEX block = INDEX(TCC_BLOCK);
   if (block >= GRID) return;

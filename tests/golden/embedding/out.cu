@@ -3,6 +3,7 @@
 // y = mul(e, const.1) : f16[4, 16, 64]
 
 extern "C" __global__ void __launch_bounds__(256) embedding_mul_kernel(const i64* __restrict__ b0, const u16* __restrict__ b1, u16* __restrict__ b2) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);

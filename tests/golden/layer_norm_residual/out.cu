@@ -17,6 +17,7 @@
 // y = cast(add.14) : bf16[64, 768]
 
 extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, const u16* __restrict__ b3, u16* __restrict__ b4, u16* __restrict__ b5) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);

@@ -2,6 +2,7 @@
 // y = max_pool2d(x) : f32[2, 8, 14, 14]
 
 extern "C" __global__ void __launch_bounds__(256) max_pool2d_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);

@@ -4,6 +4,7 @@
 // y = where(mask, b, const.2) : f32[8, 16, 32]
 
 extern "C" __global__ void __launch_bounds__(256) add_mul_where_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const u8* __restrict__ b3, f32* __restrict__ b4, f32* __restrict__ b5) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);

@@ -2,6 +2,7 @@
 // y = silu(x) : f16[7, 11]
 
 extern "C" __global__ void __launch_bounds__(256) silu_kernel(const u16* __restrict__ b0, u16* __restrict__ b1) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 thread = i32(threadIdx.x);
   if (thread < 77) {

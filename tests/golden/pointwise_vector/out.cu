@@ -4,6 +4,7 @@
 // z = mul(r, const.2) : f32[4096, 4096]
 
 extern "C" __global__ void __launch_bounds__(256) add_relu_mul_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, f32* __restrict__ b2) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);

@@ -3,6 +3,7 @@
 __shared__ f32 exchange0_f32[256];
 
 extern "C" __global__ void __launch_bounds__(256) sum_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
+  tcc_cuda_release();
   tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);
