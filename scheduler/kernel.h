@@ -135,8 +135,8 @@ struct Kernel {
   std::vector<TensorMap> maps;  // of a device source: parameters after the buffers
   int cluster = 1;              // neighbouring workgroups that share their shared memory (cuda)
   int resident = 0;             // workgroups per unit that registers must allow; 0: no matter
-  // Which units its workgroups get matters, since they have unequal work: it begins when the launch
-  // before it has ended, on an idle device.
+  // Which units its workgroups get matters: it begins when the launch before it has ended, on an
+  // idle device, which places neighbours together.
   bool begins_alone = false;
   bool uses_lanes = false;      // shuffles: thread numbers must follow subgroup lanes
   bool wide_index = false;      // some offset may reach 2^31: 64-bit index arithmetic

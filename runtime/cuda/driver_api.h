@@ -182,13 +182,13 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end))
 
 // Of newer drivers: null where the driver has them not.
-#define TCC_CUDA_NEWER_FUNCTIONS(F)                                               \
-  F(cuLaunchKernelEx, (const CUlaunchConfig* config, CUfunction function,         \
-                       void** parameters, void** extra))                          \
-  F(cuTensorMapEncodeTiled,                                                       \
-    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,   \
-     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,          \
-     const uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle, \
+#define TCC_CUDA_NEWER_FUNCTIONS(F)                                                       \
+  F(cuLaunchKernelEx,                                                                     \
+    (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra)) \
+  F(cuTensorMapEncodeTiled,                                                               \
+    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,           \
+     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                  \
+     const uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle,         \
      CUtensorMapL2promotion promotion, int out_of_bounds))
 
 struct DriverApi {

@@ -174,8 +174,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {64, 128, 1, 0, 1, 1},  {64, 64, 1, 0, 1, 1},   {128, 32, 2, 0, 1, 1},
         {64, 32, 1, 0, 1, 1},   {128, 16, 2, 0, 1, 1},  {64, 16, 1, 0, 1, 1},
         {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},    {128, 224, 2, 0, 1, 1},
-        {128, 192, 2, 1, 2, 1}, {64, 224, 1, 0, 1, 1},  {192, 128, 3, 0, 1, 1},
-        {192, 96, 3, 0, 1, 1},
+        {128, 192, 2, 1, 2, 1}, {128, 192, 2, 1, 1, 1}, {64, 224, 1, 0, 1, 1},
+        {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
@@ -204,6 +204,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
     constexpr double kHidden = 0.25;   // of the hook, by the other group's products
     constexpr double kCluster = 0.4e-6;
+    constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
     const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
@@ -224,7 +225,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     const double epilogue = kEpilogue + staged + hook;
     const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
     GemmCycles cycles;
-    cycles.working = rounds * multiply + (rounds - 1) * between;
+    const double coupled = s.cluster_m * s.cluster_n > 1 ? kCoupled : 0;
+    cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;
     cycles.outside = kFill + epilogue;
     cycles.drawn = std::min(1.0, workgroups * kUnitShare / units);
     cycles.seconds = s.cluster() > 1 ? kCluster : 0;
@@ -238,9 +240,12 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     kernel.resident = 1;
     const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
     kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
-    // Units that share a path to memory must not both get the larger shares of work.
-    const int64_t idle = round_up(s.tiles(), clusters) - s.tiles();
-    kernel.begins_alone = s.tiles() > clusters && 8 * idle > s.tiles();
+    // Tiles that share rows or columns through the cache want neighbouring units, which is worth
+    // more than the microsecond of an early beginning once a launch takes some.
+    constexpr double kLong = 20e-6;
+    kernel.begins_alone =
+        s.cluster_m * s.cluster_n == 1 && s.tiles_m > 1 && s.tiles_n > 1 &&
+        target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate) > kLong;
     kernel.shared_bytes = s.shared_bytes(target);
     for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
                              {"BLOCK_N", "block_n"},
