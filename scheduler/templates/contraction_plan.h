@@ -49,6 +49,9 @@ struct ContractionPlan {
 // wrapped.
 DType accumulator_dtype(DType dtype);
 
+// i8 or u8: what tensor cores and dp4a multiply.
+inline bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype) == 1; }
+
 // Nothing when the region is not one contraction with pointwise prologues and an epilogue over its
 // own elements.
 std::optional<ContractionPlan> plan_contraction(const Region& region);

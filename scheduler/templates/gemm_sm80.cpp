@@ -20,7 +20,8 @@ struct Shape : GemmShape {
         warps_n(c["warps_n"]),
         stages(c["stages"]),
         resident(c["resident"]),
-        block_k(line_bytes / size_bytes(gemm.dtype)),
+        element(size_bytes(gemm.dtype)),
+        block_k(line_bytes / element),
         tiles_m(ceil_div(side.m, block_m)),
         tiles_n(ceil_div(side.n, block_n)),
         tiles(batches * tiles_m * tiles_n) {}
@@ -35,12 +36,13 @@ struct Shape : GemmShape {
   }
   // Of a thread: accumulators, fragments of two k steps, the tile on its way, addresses.
   int64_t registers() const {
-    const int64_t staged = computed ? (block_m + block_n) * line_bytes / threads() / 2 : 0;
-    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged / 4 + 48;
+    const int64_t line = element == 1 ? 2 * 128 : line_bytes;  // bytes have a register each
+    const int64_t staged = computed ? (block_m + block_n) * line / threads() / 8 : 0;
+    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged + 48;
   }
 
   int64_t line_bytes, warps_m, warps_n, stages, resident;
-  int64_t block_k, tiles_m, tiles_n, tiles;
+  int64_t element, block_k, tiles_m, tiles_n, tiles;
 };
 
 bool legal_warps(const Shape& s) {
@@ -57,10 +59,14 @@ class GemmSm80Template : public GemmTemplate<Shape> {
  protected:
   std::string_view unit() const override { return "mma"; }
 
-  // Asynchronous copies are of 4 bytes or more.
+  // Asynchronous copies are of 4 bytes or more. Bytes across k are turned by the threads that load
+  // them.
   void restrict_loads(MatrixOperand& operand) const override {
     if (operand.load != Load::computed)
       operand.load = operand.alignment >= 4 ? Load::tiles : Load::rows;
+    if (!is_byte(operand.dtype)) return;
+    if (!operand.major_k) operand.load = Load::computed;
+    operand.major_k = true;
   }
 
   std::vector<Parameter> parameters() const override {

@@ -130,12 +130,13 @@ class GemmSm90Template : public GemmTemplate<Shape> {
 
   // What this source can load as it is; the rest is computed.
   void restrict_loads(MatrixOperand& operand) const override {
-    const bool tiles = operand.load == Load::tiles &&
-                       (operand.major_k || operand.dtype != DType::f32) &&
+    // wgmma transposes 16-bit elements only.
+    const bool transposes = size_bytes(operand.dtype) == 2;
+    const bool tiles = operand.load == Load::tiles && (operand.major_k || transposes) &&
                        operand.view.batch.size() <= 3;
     const bool rows = operand.load == Load::rows && operand.major_k;
     if (!tiles && !rows) operand.load = Load::computed;
-    if (operand.dtype == DType::f32) operand.major_k = true;
+    if (!transposes) operand.major_k = true;
   }
 
   std::vector<Parameter> parameters() const override {

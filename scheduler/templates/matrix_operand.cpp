@@ -8,8 +8,13 @@ namespace tcc::sched {
 namespace {
 
 // What a matrix unit reads the operand as, if it does.
-std::optional<DType> unit_dtype(const Region& region, const std::optional<OperandView>& view,
-                                const ir::Value* operand) {
+std::optional<DType> unit_dtype(const Region& region, const ContractionPlan& plan,
+                                const std::optional<OperandView>& view, const ir::Value* operand) {
+  if (is_integer(plan.accumulator)) {
+    // Of either sign; wider integers that are a buffer of bytes, widened, are bytes.
+    const DType dtype = view ? view->dtype : operand->dtype();
+    return is_byte(dtype) ? std::optional(dtype) : std::nullopt;
+  }
   // An f32 operand that is a 16-bit buffer, widened: its values are 16-bit.
   if (view && is_low_precision(view->dtype)) return view->dtype;
   if (is_low_precision(operand->dtype())) return operand->dtype();
@@ -55,7 +60,7 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
   const ContractionPlan::Operand& of_plan = of_a ? plan.a : plan.b;
   const std::optional<OperandView> view = operand_view(region, plan, of_a);
   const std::optional<DType> dtype =
-      unit_dtype(region, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
+      unit_dtype(region, plan, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
   if (!dtype) return std::nullopt;
   if (view && view->dtype == *dtype) return described_operand(*view, plan, of_a);
   MatrixOperand operand;
