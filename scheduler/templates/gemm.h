@@ -14,7 +14,7 @@ namespace tcc::sched {
 
 struct Gemm {
   ContractionPlan plan;
-  MatrixOperand a, b;  // the plan's
+  MatrixOperand a, b;         // the plan's
   DType dtype = DType::bf16;  // of both, but bytes may differ in their signs
 
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
@@ -68,8 +68,8 @@ class GemmWriter {
   void define(std::string name, int64_t value);
   // OPERANDS, ACC, SIZE_M, SIZE_N, SIZE_K, BATCHES, SWAPPED, the epilogue, and flops.
   void product();
-  // x_LOAD, x_MAJOR_K, x_TYPE, x_BUFFER or x_VECTOR, and the hooks for them; `vectors`: asynchronous copies
-  // are made by threads (vector_x), not by the copy engine.
+  // x_LOAD, x_MAJOR_K, x_TYPE, x_BUFFER or x_VECTOR, and the hooks for them; `vectors`:
+  // asynchronous copies are made by threads (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);
 
  private:

@@ -36,9 +36,15 @@ struct Shape : GemmShape {
   }
   // Of a thread: accumulators, fragments of two k steps, the tile on its way, addresses.
   int64_t registers() const {
-    const int64_t line = element == 1 ? 2 * 128 : line_bytes;  // bytes have a register each
-    const int64_t staged = computed ? (block_m + block_n) * line / threads() / 8 : 0;
-    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged + 48;
+    const int64_t staged = element == 1
+                               ? staged_bytes(side.a, block_m) + staged_bytes(side.b, block_n)
+                           : computed ? (block_m + block_n) * line_bytes / 8
+                                      : 0;
+    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged / threads() + 48;
+  }
+  // Registers of all threads for rows of bytes: computed ones have one each, and addresses.
+  static int64_t staged_bytes(const MatrixOperand& operand, int64_t rows) {
+    return operand.load == Load::tiles ? 0 : operand.load == Load::rows ? rows * 32 : rows * 96;
   }
 
   int64_t line_bytes, warps_m, warps_n, stages, resident;
