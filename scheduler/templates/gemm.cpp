@@ -17,6 +17,10 @@ constexpr int64_t kExactSum = 256;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
 
+double clock_of(const Target& target) {
+  return target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
+}
+
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;
   return {tile.block_n, tile.block_m, tile.block_k, tile.segment};
@@ -67,16 +71,19 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
-  const double clock = target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
+  const double clock = clock_of(target);
   return kLaunch + cycles.seconds + cycles.outside / clock +
          std::max(cycles.working / clock, bytes / (target.bandwidth * cycles.drawn));
 }
 
-double epilogue_slots(const Region& region, const Gemm& gemm) {
+EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {
   constexpr double kStore = 8;
   const ContractionPlan& plan = gemm.plan;
-  return kStore + region_arithmetic(region) /
-                      static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+  const auto elements = static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+  double stored = 0;
+  for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
+  const double share = target.bandwidth / target.compute_units / clock_of(target);
+  return {kStore + region_arithmetic(region) / elements, stored / share};
 }
 
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,

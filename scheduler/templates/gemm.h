@@ -50,8 +50,12 @@ struct GemmCycles {
 };
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target);
 
-// Slots that the epilogue takes for each element of the result, storing included.
-double epilogue_slots(const Region& region, const Gemm& gemm);
+// What the epilogue takes for each element of the result.
+struct EpilogueCost {
+  double slots;  // storing included
+  double drain;  // cycles in which one unit's share of memory's bandwidth takes what is stored
+};
+EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target);
 
 // The candidate that the model thinks fastest, on either side and with the widest band of tiles
 // that is legal; the space's first config where none is. Candidates lack "swapped" and "band".

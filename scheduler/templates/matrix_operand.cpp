@@ -66,6 +66,7 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
   MatrixOperand operand;
   operand.dtype = *dtype;
   operand.major_k = of_plan.along_k;
+  operand.vector = of_plan.vector;
   return operand;
 }
 
@@ -73,6 +74,7 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
   MatrixOperand operand;
   operand.dtype = view.dtype;
   operand.major_k = (of_a ? plan.a : plan.b).along_k;
+  operand.vector = (of_a ? plan.a : plan.b).vector;
   const bool along_k = view.k_stride == 1 || plan.k.size() == 1,
              along_free = view.free_stride == 1 || (of_a ? plan.m : plan.n).size() == 1;
   if (!along_k && !along_free) return operand;

@@ -148,6 +148,14 @@ int64_t frame_bytes(const std::vector<uint8_t>& cubin) {
   return bytes;
 }
 
+// Inputs are read where they are.
+class NoCopies : public sched::PlanSource {
+ public:
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    return site.kind == "pad_inputs" ? 0 : site.default_choice;
+  }
+};
+
 TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
@@ -176,6 +184,8 @@ TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
       const test::RandomConfigs configs(seed);
       backends::CompileOptions options;
       options.configs = &configs;
+      const NoCopies plan;
+      options.plan = &plan;
       const bool ragged = seed % 3 == 0;
       const std::string text =
           byte_product(ragged ? 301 : 512, ragged ? 778 : 1024, ragged ? 1001 : 768, seed & 1,
@@ -202,14 +212,6 @@ TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
     }
   }
 }
-
-// Inputs are read where they are.
-class NoCopies : public sched::PlanSource {
- public:
-  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
-    return site.kind == "pad_inputs" ? 0 : site.default_choice;
-  }
-};
 
 // Operands that threads load: rows of odd lengths, and a convolution's patches.
 TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
