@@ -14,6 +14,8 @@ using Load = MatrixOperand::Load;
 // Partial sums of 16-bit products are exact enough for f32 results only over this much of k: the
 // matrix units' sums are truncated, not rounded.
 constexpr int64_t kExactSum = 256;
+// Elements of a vector along k that a hook may load: 16 bytes.
+constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
 
@@ -45,7 +47,7 @@ Gemm::Sides Gemm::sides(bool swapped) const {
 
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return std::nullopt;
-  std::optional<ContractionPlan> plan = plan_contraction(region);
+  std::optional<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return std::nullopt;
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32) return std::nullopt;

@@ -259,8 +259,8 @@ TEST(PadRows, BytesAreTurnedToLieAlongK) {
       target_by_name("cuda:sm_90a"));
   for (const Region& region : padded.regions)
     for (const Value* value : region.inputs) {
-      if (value->name == "w")
-        EXPECT_EQ(region.layout(value).strides, (std::vector<int64_t>{1, 336}));
+      if (value->name != "w") continue;
+      EXPECT_EQ(region.layout(value).strides, (std::vector<int64_t>{1, 336}));
     }
 }
 

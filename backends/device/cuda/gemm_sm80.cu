@@ -257,8 +257,10 @@ struct Bytes {
         unsigned char* const at = tile + Tile::offset(r + j, c);
         if constexpr (DEPTH == 4)
           *(u32*)at = word(j, 0);
-        else
+        else if constexpr (DEPTH == 8)
           *(uint2*)at = make_uint2(word(j, 0), word(j, 4));
+        else
+          *(uint4*)at = make_uint4(word(j, 0), word(j, 4), word(j, 8), word(j, 12));
       }
     });
   }
