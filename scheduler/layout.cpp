@@ -26,16 +26,18 @@ Layout channels_last(const std::vector<int64_t>& shape) {
   return Layout::ordered(shape, order);
 }
 
-// [O, C, *kernel] as [*kernel, C, O] in memory.
-Layout packed_weight(const std::vector<int64_t>& shape) {
+// [O, C, *kernel] as [*kernel, C, O] in memory; bytes for matrix units, which read them along k
+// alone, as [O, *kernel, C].
+Layout packed_weight(const std::vector<int64_t>& shape, bool along_k) {
   std::vector<int> order;
   for (int d = 2; d < static_cast<int>(shape.size()); ++d) order.push_back(d);
   order.push_back(1);
-  order.push_back(0);
+  order.insert(along_k ? order.begin() : order.end(), 0);
   return Layout::ordered(shape, order);
 }
 
-void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions) {
+void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions,
+                          bool has_matrix_units) {
   // Graph inputs and outputs are row-major by contract.
   std::set<const ir::Value*> fixed(graph.inputs.begin(), graph.inputs.end());
   fixed.insert(graph.outputs.begin(), graph.outputs.end());
@@ -52,7 +54,9 @@ void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions) 
     if (region.slot_of_input(x) >= 0) choose(x);
     const ir::Value* weight = region.anchor->inputs[1];
     if (region.slot_of_input(weight) >= 0 && weight->is_constant() && !weight->is_mutable)
-      chosen.emplace(weight, packed_weight(ir::const_shape(*weight)));
+      chosen.emplace(weight, packed_weight(ir::const_shape(*weight),
+                                           has_matrix_units && is_integer(weight->dtype()) &&
+                                               size_bytes(weight->dtype()) == 1));
   }
   // What pooling and the like hand from one such value to another follows, until nothing changes.
   for (bool changed = true; changed;) {
@@ -78,7 +82,8 @@ void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions) 
 
 void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
                     const PartitionOptions& options) {
-  if (options.channels_last) assign_channels_last(graph, regions);
+  if (options.channels_last)
+    assign_channels_last(graph, regions, options.target && !options.target->matrix_units.empty());
   if (options.target) pad_rows(graph, regions, *options.target);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "scheduler/template.h"
+#include "scheduler/templates/common.h"
 #include "scheduler/templates/gemm.h"
 
 namespace tcc::sched {
@@ -21,21 +22,47 @@ std::optional<Gemm> product_of(const Region& region, const Target& target) {
   return plan_gemm(region, target, target.matrix_units.front());
 }
 
-// The smallest padding of the operand's buffer that makes whole vectors of its lines.
+// Other layouts of a buffer: its rows padded, the shortest rows first; or, for matrix units that
+// read bytes along k alone, inner dims that move outside of others, whose rows are padded then.
+std::vector<Layout> other_layouts(const std::vector<int64_t>& shape, const Layout& dense,
+                                  const MatrixOperand& operand, int64_t multiple) {
+  std::vector<Layout> layouts;
+  const int rank = static_cast<int>(shape.size());
+  if (!is_byte(operand.dtype) || operand.major_k) {
+    for (int inner = 1; inner < rank; ++inner)
+      layouts.push_back(dense.padded(shape, inner, multiple));
+    return layouts;
+  }
+  const std::vector<int> order = dense.order();
+  for (int moved = 1; moved < rank; ++moved)
+    for (int outer = rank - moved - 1; outer >= 0; --outer) {
+      std::vector<int> turned = order;
+      std::rotate(turned.begin() + outer, turned.end() - moved, turned.end());
+      layouts.push_back(
+          Layout::ordered(shape, turned).padded(shape, rank - moved - outer, multiple));
+    }
+  return layouts;
+}
+
+// The first of the other layouts of the operand's buffer in which its lines are whole vectors.
 std::optional<PaddedBuffer> padded_operand(const Region& region, const Gemm& gemm, int input,
                                            const Target& target) {
   const MatrixOperand& operand = operand_of(gemm, input);
-  if (operand.load != Load::rows) return std::nullopt;
+  const bool is_view = operand.load != Load::computed;
+  const bool turned = is_view && is_byte(operand.dtype) && !operand.major_k;
+  if (operand.load != Load::rows && !turned) return std::nullopt;
   const ir::Value* value = region.inputs[static_cast<size_t>(operand.view.buffer)];
   const std::vector<int64_t> shape = ir::const_shape(*value);
   const Layout& dense = region.layout(value);
   Region changed = region;
-  for (int inner = 1; inner < value->rank(); ++inner) {
-    Layout& layout = changed.layouts[value];
-    layout = dense.padded(shape, inner, target.matrix_row_bytes / size_bytes(value->dtype()));
+  for (const Layout& layout :
+       other_layouts(shape, dense, operand, target.matrix_row_bytes / size_bytes(value->dtype()))) {
     if (2 * layout.elements > 3 * dense.elements) continue;
+    changed.layouts[value] = layout;
     const std::optional<Gemm> product = product_of(changed, target);
-    if (product && operand_of(*product, input).load == Load::tiles)
+    if (!product) continue;
+    const MatrixOperand& changed_operand = operand_of(*product, input);
+    if (changed_operand.load == Load::tiles && (!turned || changed_operand.major_k))
       return PaddedBuffer{value, layout};
   }
   return std::nullopt;
@@ -48,14 +75,16 @@ const Template* template_of(const Region& region, const Target& target) {
   return found == all.end() ? nullptr : *found;
 }
 
-// Sets the layout of `value` wherever it stands; not at all where that changes a region's template.
+// Sets the layout of `value` wherever it stands; not at all where that changes a region's template,
+// but copies and the like may turn what they write or read.
 void set_layout(std::vector<Region>& regions, const PaddedBuffer& buffer, const Target& target) {
   std::vector<std::pair<Region*, Region>> changes;
   for (Region& region : regions) {
     if (!region.layouts.count(buffer.value)) continue;
     Region changed = region;
     changed.layouts[buffer.value] = buffer.layout;
-    if (template_of(changed, target) != template_of(region, target)) return;
+    const Template* const now = template_of(changed, target);
+    if (now != template_of(region, target) && now != &transpose_template()) return;
     changes.emplace_back(&region, std::move(changed));
   }
   for (auto& [region, changed] : changes) *region = std::move(changed);

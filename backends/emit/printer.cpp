@@ -127,7 +127,7 @@ void Printer::statement(const Stmt& stmt) {
 int Printer::vector_elements(const Stmt& stmt) const {
   const sched::Argument& argument = kernel_.arguments[static_cast<size_t>(stmt.buffer)];
   int bytes = size_bytes(argument.dtype);
-  if (bytes != 2 && bytes != 4) return 1;
+  if (bytes > 4 || argument.dtype == DType::boolean) return 1;
   int64_t elements = std::min<int64_t>(stmt.count, 16 / bytes);
   elements = std::min(elements, argument.alignment / bytes);
   while (elements > 1 && (!stmt.index.divisible_by(elements) || stmt.count % elements != 0))
@@ -153,6 +153,12 @@ std::vector<std::string> unpack(DType stored, const std::string& word) {
       return {"tcc_f16_to_f32(" + word + " & 0xffffu)", "tcc_f16_to_f32(" + word + " >> 16)"};
     case DType::i16: return {"(i32(" + word + " << 16) >> 16)", "(i32(" + word + ") >> 16)"};
     case DType::u16: return {"(" + word + " & 0xffffu)", "(" + word + " >> 16)"};
+    case DType::i8:
+      return {"(i32(" + word + " << 24) >> 24)", "(i32(" + word + " << 16) >> 24)",
+              "(i32(" + word + " << 8) >> 24)", "(i32(" + word + ") >> 24)"};
+    case DType::u8:
+      return {"(" + word + " & 0xffu)", "(" + word + " >> 8 & 0xffu)",
+              "(" + word + " >> 16 & 0xffu)", "(" + word + " >> 24)"};
     default: break;
   }
   throw InternalError("no vector access of this dtype");
@@ -163,6 +169,9 @@ std::string pack(DType stored, const std::vector<std::string>& values) {
     return "tcc_pack_" + std::string(name(stored)) + "(" + values[0] + ", " + values[1] + ")";
   if (values.size() == 2)
     return "(u32(" + values[0] + ") & 0xffffu) | (u32(" + values[1] + ") << 16)";
+  if (values.size() == 4)
+    return "(u32(" + values[0] + ") & 0xffu) | ((u32(" + values[1] + ") & 0xffu) << 8) | ((u32(" +
+           values[2] + ") & 0xffu) << 16) | (u32(" + values[3] + ") << 24)";
   return stored == DType::f32 ? "tcc_f32_bits(" + values[0] + ")" : "u32(" + values[0] + ")";
 }
 

@@ -42,6 +42,18 @@ TAKES_NUMBERS = {"div", "where", "fmod", "floor_divide", "lerp"}
 UNSUPPORTED = {"rand", "randn", "randint", "dropout"}
 
 
+# What PyTorch multiplies 8-bit integers with, in 32 bits: matrices of 17 rows or more.
+def int_mm(a, b):
+    rows = a.shape[0]
+    if rows > 16 or a.is_meta:
+        return torch._int_mm(a, b)
+    return torch._int_mm(torch.nn.functional.pad(a, (0, 0, 0, 32 - rows)), b)[:rows]
+
+
+def int_mm_flops(a_shape, b_shape, *args, **kwargs):
+    return 2 * a_shape[0] * a_shape[1] * b_shape[1]
+
+
 def torch_dtype(name):
     return getattr(torch, DTYPES[name])
 
@@ -60,7 +72,7 @@ class Printer:
     def name(self, value):
         if value not in self.names:
             name = re.sub(r"\W", "_", value)
-            while name in self.names.values() or keyword.iskeyword(name) or name in ("F", "torch"):
+            while name in self.names.values() or keyword.iskeyword(name) or name in ("F", "torch", "int_mm"):
                 name += "_"
             self.names[value] = name
         return self.names[value]
@@ -97,6 +109,10 @@ class Printer:
             return f"torch.{op}({', '.join(self.creation(op, attributes))})"
         if any(isinstance(o, (int, float)) for o in node.operands) and op not in TAKES_NUMBERS:
             raise ValueError(f"op '{op}' takes no number as an operand in PyTorch")
+        if "out_dtype" in attributes:
+            if op not in ("linear", "matmul") or len(operands) != 2 or attributes["out_dtype"] != "i32":
+                raise ValueError(f"op '{op}' with an out_dtype has no twin but _int_mm's")
+            return f"int_mm({operands[0]}, {operands[1]}{'.t()' if op == 'linear' else ''})"
         if op in METHODS:
             return f"{operands[0]}.{op}({', '.join(operands[1:] + [number(v) for v in attributes.values()])})"
         if op in LISTS:
@@ -153,7 +169,7 @@ def source(graph, wide=False, device="cuda"):
 
 def function(graph, wide=False, device="cuda"):
     """Takes the inputs in the graph's order and returns a tuple of the outputs."""
-    namespace = {"torch": torch, "F": torch.nn.functional}
+    namespace = {"torch": torch, "F": torch.nn.functional, "int_mm": int_mm}
     exec(compile(source(graph, wide, device), f"<twin of {graph.name}>", "exec"), namespace)
     return namespace["twin"]
 
@@ -163,6 +179,6 @@ def flops(graph):
     from torch.utils.flop_counter import FlopCounterMode
 
     inputs = [torch.empty(t.shape, dtype=torch_dtype(t.dtype), device="meta") for t in graph.inputs]
-    with FlopCounterMode(display=False) as counter:
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten._int_mm: int_mm_flops}) as counter:
         function(graph, device="meta")(*inputs)
     return counter.get_total_flops()

@@ -27,8 +27,6 @@ int64_t shared_bytes_of(const Config& c, int element) {
   return 2 * c["block_k"] * (c["block_m"] + c["block_n"] + 8) * element;
 }
 
-bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype) == 1; }
-
 // Products that one instruction takes, of neighbours along k: CUDA's dp4a sums four products of
 // bytes. A zero point that is subtracted before the product leaves bytes. Where that is slow, the
 // sums of A's rows and B's columns correct the product of the bytes as they are:

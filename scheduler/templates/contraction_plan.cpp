@@ -156,7 +156,7 @@ std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
   return stored;
 }
 
-std::optional<ContractionPlan> plan_contraction(const Region& region) {
+std::optional<ContractionPlan> plan_contraction(const Region& region, int64_t widest) {
   const ir::Node* node = region.anchor;
   if (!node || node->op->kind != ir::OpKind::contraction) return std::nullopt;
   const ir::Value* result = node->outputs[0];
@@ -251,7 +251,7 @@ std::optional<ContractionPlan> plan_contraction(const Region& region) {
       auto try_along = [&](bool along_k) -> int64_t {
         int64_t extent = along_k ? extent_k : extent_f;
         int64_t total = along_k ? plan.k.size() : free.size();
-        for (int64_t width = 8; width > 1; width /= 2) {
+        for (int64_t width = along_k ? widest : 8; width > 1; width /= 2) {
           if (extent % width != 0) continue;
           SymInt group = SymInt::axis("g", total / width), lane = SymInt::axis("v", width);
           SymInt along = group * width + lane;

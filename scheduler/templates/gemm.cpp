@@ -14,12 +14,28 @@ using Load = MatrixOperand::Load;
 // Partial sums of 16-bit products are exact enough for f32 results only over this much of k: the
 // matrix units' sums are truncated, not rounded.
 constexpr int64_t kExactSum = 256;
+// Elements of a vector along k that a hook may load: 16 bytes.
+constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
+
+double clock_of(const Target& target) {
+  return target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
+}
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;
   return {tile.block_n, tile.block_m, tile.block_k, tile.segment};
+}
+
+// As the device sources count the types of operands.
+int64_t operands_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return 0;
+    case DType::f16: return 1;
+    case DType::f32: return 2;
+    default: TCC_CHECK(is_byte(dtype), "no matrix unit reads ", name(dtype)); return 3;
+  }
 }
 
 }  // namespace
@@ -31,14 +47,17 @@ Gemm::Sides Gemm::sides(bool swapped) const {
 
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return std::nullopt;
-  std::optional<ContractionPlan> plan = plan_contraction(region);
-  if (!plan || plan->accumulator != DType::f32) return std::nullopt;
+  std::optional<ContractionPlan> plan = plan_contraction(region, kWidest);
+  if (!plan) return std::nullopt;
+  const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
+  if (!bytes && plan->accumulator != DType::f32) return std::nullopt;
   const auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
-  if (!a || !b || a->dtype != b->dtype) return std::nullopt;
+  if (!a || !b || (!bytes && a->dtype != b->dtype)) return std::nullopt;
   const int64_t k = plan->k.size();
   if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
     return std::nullopt;
-  const bool exact = !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
+  const bool exact =
+      !bytes && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   if (exact && k > kExactSum) return std::nullopt;
   return Gemm{*std::move(plan), *a, *b, a->dtype};
 }
@@ -54,16 +73,19 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
-  const double clock = target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
+  const double clock = clock_of(target);
   return kLaunch + cycles.seconds + cycles.outside / clock +
          std::max(cycles.working / clock, bytes / (target.bandwidth * cycles.drawn));
 }
 
-double epilogue_slots(const Region& region, const Gemm& gemm) {
+EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {
   constexpr double kStore = 8;
   const ContractionPlan& plan = gemm.plan;
-  return kStore + region_arithmetic(region) /
-                      static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+  const auto elements = static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+  double stored = 0;
+  for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
+  const double share = target.bandwidth / target.compute_units / clock_of(target);
+  return {kStore + region_arithmetic(region) / elements, stored / share};
 }
 
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
@@ -113,8 +135,9 @@ void GemmWriter::define(std::string name, int64_t value) {
 
 void GemmWriter::product() {
   kernel_.flops = gemm_.plan.flops();
-  kernel_.flop_rate = gemm_.dtype == DType::f32 ? rate_ / 2 : rate_;
-  define("OPERANDS", gemm_.dtype == DType::bf16 ? 0 : gemm_.dtype == DType::f16 ? 1 : 2);
+  kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
+  define("OPERANDS", operands_of(gemm_.dtype));
+  kernel_.defines.push_back({"ACC", std::string(info(gemm_.plan.accumulator).name)});
   define("SIZE_M", sides_.m);
   define("SIZE_N", sides_.n);
   define("SIZE_K", gemm_.plan.k.size());
@@ -129,6 +152,9 @@ void GemmWriter::operand(bool first, bool vectors) {
   const std::string side = first ? "A" : "B", lower = first ? "a" : "b";
   define(side + "_LOAD", static_cast<int64_t>(operand.load));
   define(side + "_MAJOR_K", operand.major_k);
+  if (is_byte(operand.dtype))
+    kernel_.defines.push_back(
+        {side + "_TYPE", info(operand.dtype).is_signed ? "\"s8\"" : "\"u8\""});
   if (operand.load == Load::computed) {
     const ContractionPlan::Operand& of_plan = of_a ? gemm_.plan.a : gemm_.plan.b;
     define(side + "_VECTOR", of_plan.vector);

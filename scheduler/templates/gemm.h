@@ -14,8 +14,8 @@ namespace tcc::sched {
 
 struct Gemm {
   ContractionPlan plan;
-  MatrixOperand a, b;  // the plan's
-  DType dtype = DType::bf16;
+  MatrixOperand a, b;         // the plan's
+  DType dtype = DType::bf16;  // of both, but bytes may differ in their signs
 
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
   struct Sides {
@@ -26,7 +26,8 @@ struct Gemm {
 };
 
 // Nothing where the region is no product of matrices that the target's `unit` multiplies, where
-// f32 results would lose bits by its truncated sums, or where it is too small to gain.
+// f32 results would lose bits by its truncated sums, or where it is too small to gain. Sums of
+// bytes are exact: 32-bit integers that wrap.
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);
 
 // A config on a product: what the kernels' shapes have in common.
@@ -49,8 +50,12 @@ struct GemmCycles {
 };
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target);
 
-// Slots that the epilogue takes for each element of the result, storing included.
-double epilogue_slots(const Region& region, const Gemm& gemm);
+// What the epilogue takes for each element of the result.
+struct EpilogueCost {
+  double slots;  // storing included
+  double drain;  // cycles in which one unit's share of memory's bandwidth takes what is stored
+};
+EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target);
 
 // The candidate that the model thinks fastest, on either side and with the widest band of tiles
 // that is legal; the space's first config where none is. Candidates lack "swapped" and "band".
@@ -65,10 +70,10 @@ class GemmWriter {
              bool swapped, const ContractionTile& tile);
 
   void define(std::string name, int64_t value);
-  // OPERANDS, SIZE_M, SIZE_N, SIZE_K, BATCHES, SWAPPED, the epilogue, and flops.
+  // OPERANDS, ACC, SIZE_M, SIZE_N, SIZE_K, BATCHES, SWAPPED, the epilogue, and flops.
   void product();
-  // x_LOAD, x_MAJOR_K, x_BUFFER or x_VECTOR, and the hooks for them; `vectors`: asynchronous copies
-  // are made by threads (vector_x), not by the copy engine.
+  // x_LOAD, x_MAJOR_K, x_TYPE, x_BUFFER or x_VECTOR, and the hooks for them; `vectors`:
+  // asynchronous copies are made by threads (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);
 
  private:

@@ -20,7 +20,8 @@ struct Shape : GemmShape {
         warps_n(c["warps_n"]),
         stages(c["stages"]),
         resident(c["resident"]),
-        block_k(line_bytes / size_bytes(gemm.dtype)),
+        element(size_bytes(gemm.dtype)),
+        block_k(line_bytes / element),
         tiles_m(ceil_div(side.m, block_m)),
         tiles_n(ceil_div(side.n, block_n)),
         tiles(batches * tiles_m * tiles_n) {}
@@ -35,13 +36,29 @@ struct Shape : GemmShape {
   }
   // Of a thread: accumulators, fragments of two k steps, the tile on its way, addresses.
   int64_t registers() const {
-    const int64_t staged = computed ? (block_m + block_n) * line_bytes / threads() / 2 : 0;
-    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged / 4 + 48;
+    const int64_t staged = element == 1
+                               ? staged_bytes(side.a, block_m) + staged_bytes(side.b, block_n)
+                           : computed ? (block_m + block_n) * line_bytes / 8
+                                      : 0;
+    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged / threads() + 48;
+  }
+  // Registers of all threads for rows of bytes: computed ones have one each, and addresses.
+  static int64_t staged_bytes(const MatrixOperand& operand, int64_t rows) {
+    return operand.load == Load::tiles ? 0 : operand.load == Load::rows ? rows * 32 : rows * 96;
   }
 
   int64_t line_bytes, warps_m, warps_n, stages, resident;
-  int64_t block_k, tiles_m, tiles_n, tiles;
+  int64_t element, block_k, tiles_m, tiles_n, tiles;
 };
+
+// Cycles for each byte of a line that threads take to load rows of bytes.
+double turning_rows(const MatrixOperand& operand, int64_t rows) {
+  const double cycles = operand.load == Load::tiles  ? 1.0 / 16 / 32
+                        : operand.load == Load::rows ? 1.0 / 2 / 32
+                        : operand.vector < 4         ? 0.5
+                                                     : 0.18;
+  return static_cast<double>(rows) * cycles;
+}
 
 bool legal_warps(const Shape& s) {
   return s.block_m % (16 * s.warps_m) == 0 && s.block_n % (16 * s.warps_n) == 0 &&
@@ -57,10 +74,14 @@ class GemmSm80Template : public GemmTemplate<Shape> {
  protected:
   std::string_view unit() const override { return "mma"; }
 
-  // Asynchronous copies are of 4 bytes or more.
+  // Asynchronous copies are of 4 bytes or more. Bytes across k are turned by the threads that load
+  // them.
   void restrict_loads(MatrixOperand& operand) const override {
     if (operand.load != Load::computed)
       operand.load = operand.alignment >= 4 ? Load::tiles : Load::rows;
+    if (!is_byte(operand.dtype)) return;
+    if (!operand.major_k) operand.load = Load::computed;
+    operand.major_k = true;
   }
 
   std::vector<Parameter> parameters() const override {
@@ -116,7 +137,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
   }
 
   // Rounds of workgroups on all units, those of a unit sharing it.
-  GemmCycles cycles(const Shape& s, double units, double slots) const override {
+  GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
     constexpr double kProducts = 1024;    // multiply-adds of 16-bit elements a cycle, of one unit
     constexpr double kCacheBytes = 32;    // a cycle, that one unit draws from the last-level cache
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
@@ -129,12 +150,16 @@ class GemmSm80Template : public GemmTemplate<Shape> {
         (m * static_cast<double>(s.warps_n) + n * static_cast<double>(s.warps_m)) * line /
         kSharedBytes;
     const double cached = (m + n) * line / kCacheBytes;
-    const double loading = s.computed ? (m + n) * line / 2 / 32 : (m + n) * line / 16 / 32;
+    const double loading =
+        s.element == 1
+            ? (turning_rows(s.side.a, s.block_m) + turning_rows(s.side.b, s.block_n)) * line
+        : s.computed ? (m + n) * line / 2 / 32
+                     : (m + n) * line / 16 / 32;
     const double issue =
         product * 97 / 64 * (64.0 * 64) / static_cast<double>(s.warp_m() * s.warp_n());
     const double k_tile = std::max({product, shared, cached, issue / 2}) + loading;
     const auto k_tiles = static_cast<double>(ceil_div(s.k, s.block_k));
-    const double epilogue = 500 + m * n * 8 / kSharedBytes + m * n * slots / (32 * 4);
+    const double epilogue = 500 + m * n * 8 / kSharedBytes + m * n * stored.slots / (32 * 4);
     const auto resident = static_cast<double>(s.resident);
     const double rounds = std::ceil(static_cast<double>(s.tiles) / (units * resident));
     const double busy = std::min(resident, std::ceil(static_cast<double>(s.tiles) / units));

@@ -24,6 +24,7 @@ struct Shape : GemmShape {
         cluster_m(c["cluster_m"]),
         cluster_n(c["cluster_n"]),
         split_k(c["split_k"]),
+        bytes(is_byte(gemm.dtype)),
         line(kLineBytes / size_bytes(gemm.dtype)),
         k_tiles(ceil_div(k, line)),
         tiles_m(ceil_div(side.m, block_m * cluster_m)),
@@ -53,6 +54,7 @@ struct Shape : GemmShape {
   int64_t tiles() const { return batches * tiles_m * tiles_n; }
 
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
+  bool bytes;
   int64_t line;  // a row of a tile in shared memory, in elements along k
   int64_t k_tiles, tiles_m, tiles_n;
   int64_t stage_bytes = 0, fixed_bytes = 0;
@@ -81,10 +83,13 @@ bool legal_cluster(const Shape& s) {
 
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
 double load_cycles(const Shape& s) {
-  constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4;
-  auto of_rows = [](const MatrixOperand& operand, int64_t rows) {
+  constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4, kSingleBytesRow = 120;
+  auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
     if (operand.load == Load::tiles) return 0.0;
-    return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : kComputedRow);
+    const double computed = s.bytes && operand.vector < 4
+                                ? kSingleBytesRow / static_cast<double>(operand.vector)
+                                : kComputedRow;
+    return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : computed);
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
   return rows > 0 ? kLatency + rows : 0;
@@ -130,12 +135,13 @@ class GemmSm90Template : public GemmTemplate<Shape> {
 
   // What this source can load as it is; the rest is computed.
   void restrict_loads(MatrixOperand& operand) const override {
-    const bool tiles = operand.load == Load::tiles &&
-                       (operand.major_k || operand.dtype != DType::f32) &&
+    // wgmma transposes 16-bit elements only.
+    const bool transposes = size_bytes(operand.dtype) == 2;
+    const bool tiles = operand.load == Load::tiles && (operand.major_k || transposes) &&
                        operand.view.batch.size() <= 3;
     const bool rows = operand.load == Load::rows && operand.major_k;
     if (!tiles && !rows) operand.load = Load::computed;
-    if (operand.dtype == DType::f32) operand.major_k = true;
+    if (!transposes) operand.major_k = true;
   }
 
   std::vector<Parameter> parameters() const override {
@@ -191,9 +197,11 @@ class GemmSm90Template : public GemmTemplate<Shape> {
   }
 
   // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
-  // about 200 configs on an H200 (docs/performance.md).
-  GemmCycles cycles(const Shape& s, double units, double slots) const override {
-    constexpr double kCacheBytes = 44;    // a cycle, that one unit draws from the last-level cache
+  // about 200 configs on an H200 (docs/performance.md), those of bytes to 320.
+  GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
+    // Bytes a cycle that one unit draws from the last-level cache: byte products draw less power,
+    // and clocks stay higher.
+    const double kCacheBytes = s.bytes ? 60 : 44;
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kUnitShare = 1.6;  // of the fair share of memory bandwidth, that a unit draws
     constexpr double kFill = 1500;      // cycles until the first tile is there
@@ -203,6 +211,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
     constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
     constexpr double kHidden = 0.25;   // of the hook, by the other group's products
+    constexpr double kDrain = 1.33;    // as long as at full bandwidth
     constexpr double kCluster = 0.4e-6;
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
@@ -219,10 +228,14 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     const double k_tile = std::max({product, shared, cached, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
     const double multiply = k_tiles * k_tile;
-    const double hook = m * n * slots / kSlots;
+    const double hook = m * n * stored.slots / kSlots;
     const double staged =
         m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
-    const double epilogue = kEpilogue + staged + hook;
+    // Results of 16 bits drain as fast as they are staged; those of bytes may be 32 bits wide, and
+    // come twice as often.
+    const double drain =
+        s.bytes ? kDrain * m * n * stored.drain / static_cast<double>(s.split_k) : 0;
+    const double epilogue = kEpilogue + std::max(staged + hook, drain);
     const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
     GemmCycles cycles;
     const double coupled = s.cluster_m * s.cluster_n > 1 ? kCoupled : 0;

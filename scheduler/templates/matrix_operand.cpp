@@ -8,8 +8,13 @@ namespace tcc::sched {
 namespace {
 
 // What a matrix unit reads the operand as, if it does.
-std::optional<DType> unit_dtype(const Region& region, const std::optional<OperandView>& view,
-                                const ir::Value* operand) {
+std::optional<DType> unit_dtype(const Region& region, const ContractionPlan& plan,
+                                const std::optional<OperandView>& view, const ir::Value* operand) {
+  if (is_integer(plan.accumulator)) {
+    // Of either sign; wider integers that are a buffer of bytes, widened, are bytes.
+    const DType dtype = view ? view->dtype : operand->dtype();
+    return is_byte(dtype) ? std::optional(dtype) : std::nullopt;
+  }
   // An f32 operand that is a 16-bit buffer, widened: its values are 16-bit.
   if (view && is_low_precision(view->dtype)) return view->dtype;
   if (is_low_precision(operand->dtype())) return operand->dtype();
@@ -55,12 +60,13 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
   const ContractionPlan::Operand& of_plan = of_a ? plan.a : plan.b;
   const std::optional<OperandView> view = operand_view(region, plan, of_a);
   const std::optional<DType> dtype =
-      unit_dtype(region, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
+      unit_dtype(region, plan, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
   if (!dtype) return std::nullopt;
   if (view && view->dtype == *dtype) return described_operand(*view, plan, of_a);
   MatrixOperand operand;
   operand.dtype = *dtype;
   operand.major_k = of_plan.along_k;
+  operand.vector = of_plan.vector;
   return operand;
 }
 
@@ -68,6 +74,7 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
   MatrixOperand operand;
   operand.dtype = view.dtype;
   operand.major_k = (of_a ? plan.a : plan.b).along_k;
+  operand.vector = (of_a ? plan.a : plan.b).vector;
   const bool along_k = view.k_stride == 1 || plan.k.size() == 1,
              along_free = view.free_stride == 1 || (of_a ? plan.m : plan.n).size() == 1;
   if (!along_k && !along_free) return operand;

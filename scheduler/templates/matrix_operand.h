@@ -14,8 +14,9 @@ struct MatrixOperand {
   Load load = Load::computed;
   bool major_k = true;    // neighbours in memory are neighbours along k; else along the own axis
   int64_t alignment = 2;  // bytes that every line's start is a multiple of; at most 16
+  int64_t vector = 1;     // elements that the load hook brings at once
   OperandView view;       // unless computed
-  DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16 or f32 (as tf32)
+  DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16, f32 (as tf32), i8 or u8
 
   // How far apart lines (of k elements, or of the own axis's) are, in elements.
   int64_t line_stride() const { return major_k ? view.free_stride : view.k_stride; }

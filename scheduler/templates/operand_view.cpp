@@ -59,7 +59,10 @@ std::optional<OperandView> operand_view(const Region& region, const ContractionP
   const Axes batch = make_axes("b", plan.batch), free = make_axes("f", free_list),
              k = make_axes("k", plan.k);
   Inliner inliner(region);
-  const Expr value = operand_element(inliner, region, plan, of_a, batch.flat, free.flat, k.flat);
+  Expr value = operand_element(inliner, region, plan, of_a, batch.flat, free.flat, k.flat);
+  if (value->kind == ir::ExprNode::Kind::cast && is_integer(plan.accumulator) &&
+      value->args[0]->kind == ir::ExprNode::Kind::load && is_byte(value->args[0]->stored))
+    value = value->args[0];
   if (value->kind != ir::ExprNode::Kind::load) return std::nullopt;
   const SymInt& offset = value->index;
   if (!is_sum_of(offset, batch.atoms.size() + free.atoms.size() + k.atoms.size()))

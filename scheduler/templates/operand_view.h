@@ -27,8 +27,8 @@ struct OperandView {
   bool aligned(int64_t bytes, int64_t other_stride) const;
 };
 
-// Nothing where the operand is computed (a prologue, a convolution's padding) or its axes do not
-// flatten to one stride each.
+// Bytes that are widened to the accumulator count as they are stored. Nothing where the operand is
+// computed (a prologue, a convolution's padding) or its axes do not flatten to one stride each.
 std::optional<OperandView> operand_view(const Region& region, const ContractionPlan& plan,
                                         bool of_a);
 

@@ -38,6 +38,14 @@ class TwinTest(unittest.TestCase):
         found = run([Node(["a"], "sub", [1.0, "x0"], {}), Node(["y"], "softmax", ["a"], {"dim": -1})], self.x)
         self.assert_equal(found, torch.softmax(1.0 - self.x, -1))
 
+    def test_integer_products(self):
+        for rows in (5, 32):
+            x, w = (torch.randint(-128, 128, shape, dtype=torch.int8) for shape in ((rows, 16), (24, 16)))
+            node = Node(["y"], "linear", ["x0", "x1"], {"out_dtype": "i32"})
+            self.assert_equal(run([node], x, w), x.int() @ w.int().t())
+            node = Node(["y"], "matmul", ["x0", "x1"], {"out_dtype": "i32"})
+            self.assert_equal(run([node], x, w.t()), x.int() @ w.int().t())
+
     def test_attributes_between_operands(self):
         bias = torch.randn(6)
         node = Node(["y"], "layer_norm", ["x0", None, "x1"], {"normalized_shape": [6]})

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <random>
 
 #include "frontend/graph_file.h"
@@ -31,14 +32,22 @@ class RandomPlan : public sched::PlanSource {
 };
 
 struct Product {
-  std::string text, dtype;
+  std::string text, dtype;  // nothing: as the text says
   bool tf32 = false;
 };
 
+int64_t pick(std::mt19937_64& random, std::initializer_list<int64_t> from) {
+  return from.begin()[random() % from.size()];
+}
+
+std::string shape(std::initializer_list<int64_t> dims) {
+  std::string text;
+  for (int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
+  return "[" + text + "]";
+}
+
 Product draw_product(std::mt19937_64& random) {
-  auto pick = [&](std::initializer_list<int64_t> from) {
-    return from.begin()[random() % from.size()];
-  };
+  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
   auto size = [&] { return pick({1, 2, 3, 8, 16, 31, 64, 65, 96, 127, 128, 200, 256, 300, 515}); };
   const int64_t m = size(), n = size(),
                 k = pick({32, 33, 64, 72, 100, 128, 192, 257, 512, 1030, 2048});
@@ -46,11 +55,6 @@ Product draw_product(std::mt19937_64& random) {
   const bool a_turned = random() % 3 == 0, b_turned = random() % 2 == 0,
              b_shared = random() % 2 == 0;
   const int64_t epilogue = pick({0, 1, 2, 3});
-  auto shape = [](std::initializer_list<int64_t> dims) {
-    std::string text;
-    for (int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
-    return "[" + text + "]";
-  };
   Product product;
   product.dtype = pick({0, 1, 2}) == 0 ? "f16" : "bf16";
   product.tf32 = random() % 5 == 0;
@@ -86,10 +90,94 @@ Product draw_product(std::mt19937_64& random) {
   return product;
 }
 
+// An input of bytes: of any value, of the extreme ones alone, or of zeros and ones.
+std::string draw_bytes(std::mt19937_64& random, const std::string& name, const std::string& dims,
+                       bool is_signed) {
+  const int64_t values = pick(random, {0, 0, 0, 1, 2, 3});
+  const std::string range = values == 1   ? (is_signed ? "[-128, -127]" : "[255, 256]")
+                            : values == 2 ? (is_signed ? "[127, 128]" : "[254, 256]")
+                            : values == 3 ? "[0, 2]"
+                                          : (is_signed ? "[-128, 128]" : "[0, 256]");
+  return str("  ", name, ": {dtype: ", is_signed ? "i8" : "u8", ", shape: ", dims,
+             ", range: ", range, "}\n");
+}
+
+// What follows an i32 result "p".
+std::string draw_integer_epilogue(std::mt19937_64& random) {
+  switch (pick(random, {0, 1, 2, 3})) {
+    case 0: return "outputs: [p]\n";
+    case 1: return "  - {out: y, op: add, in: [p, bias]}\noutputs: [y]\n";
+    case 2:
+      return "  - {out: q, op: add, in: [p, bias]}\n"
+             "  - {out: r, op: bitwise_right_shift, in: [q, 7]}\n"
+             "  - {out: s, op: clamp, in: [r], min: -128, max: 127}\n"
+             "  - {out: y, op: cast, in: [s], dtype: i8}\noutputs: [y]\n";
+    default:
+      return "  - {out: q, op: cast, in: [p], dtype: f32}\n"
+             "  - {out: y, op: mul, in: [q, 0.125]}\noutputs: [y, p]\n";
+  }
+}
+
+Product draw_byte_product(std::mt19937_64& random) {
+  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  auto size = [&] {
+    return pick({1, 3, 8, 16, 31, 64, 65, 96, 127, 128, 200, 256, 300, 515, 640});
+  };
+  const int64_t m = size(), n = size(), batch = pick({1, 1, 1, 2, 5});
+  int64_t k = pick({32, 33, 64, 100, 128, 192, 250, 257, 512, 1030, 2048, 4096, 8191, 8192});
+  if (m * n * batch * k < (int64_t{1} << 18)) k = 8192;       // worth a matrix unit
+  if (m * n * batch > (int64_t{1} << 18)) k = k % 2048 + 32;  // the reference takes its time
+  const bool a_turned = random() % 3 == 0, b_turned = random() % 2 == 0,
+             b_shared = random() % 2 == 0, a_signed = random() % 2 == 0,
+             b_signed = random() % 2 == 0;
+  Product product;
+  std::string& text = product.text;
+  text = "tcc: 1\nname: product\ninputs:\n";
+  text += draw_bytes(random, "a", a_turned ? shape({batch, k, m}) : shape({batch, m, k}), a_signed);
+  const int64_t b_batch = b_shared ? 1 : batch;
+  text +=
+      draw_bytes(random, "b", b_turned ? shape({b_batch, n, k}) : shape({b_batch, k, n}), b_signed);
+  text += "  bias: {dtype: i32, shape: " + shape({n}) + ", range: [-100000, 100000]}\nnodes:\n";
+  if (a_turned) text += "  - {out: at, op: transpose, in: [a], dim0: 1, dim1: 2}\n";
+  if (b_turned) text += "  - {out: bt, op: transpose, in: [b], dim0: 1, dim1: 2}\n";
+  const std::string operands = str("[", a_turned ? "at" : "a", ", ", b_turned ? "bt" : "b", "]");
+  // Narrow results wrap, and unsigned ones as well.
+  if (random() % 6 == 0 && a_signed == b_signed)
+    text += "  - {out: y, op: matmul, in: " + operands + "}\noutputs: [y]\n";
+  else if (random() % 6 == 0)
+    text += "  - {out: y, op: matmul, in: " + operands + ", out_dtype: u32}\noutputs: [y]\n";
+  else
+    text += "  - {out: p, op: matmul, in: " + operands + ", out_dtype: i32}\n" +
+            draw_integer_epilogue(random);
+  return product;
+}
+
+Product draw_byte_convolution(std::mt19937_64& random) {
+  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  const int64_t groups = pick({1, 1, 1, 2}), c = pick({3, 16, 24, 64}) * groups,
+                o = pick({8, 20, 64, 96}) * groups, kernel = pick({1, 3, 5});
+  Product product;
+  product.text = "tcc: 1\nname: convolution\ninputs:\n";
+  product.text +=
+      draw_bytes(random, "x", shape({pick({1, 2, 3}), c, pick({9, 16, 28}), pick({7, 16, 32})}),
+                 random() % 2 == 0);
+  product.text +=
+      draw_bytes(random, "w", shape({o, c / groups, kernel, kernel}), random() % 2 == 0);
+  product.text +=
+      "  bias: {dtype: i32, shape: " + shape({o, 1, 1}) + ", range: [-100000, 100000]}\nnodes:\n";
+  product.text +=
+      str("  - {out: p, op: conv2d, in: [x, w], out_dtype: i32, padding: ", pick({0, 1, 2}),
+          ", stride: ", pick({1, 1, 2}), ", groups: ", groups, "}\n");
+  product.text += draw_integer_epilogue(random);
+  return product;
+}
+
+using Draw = std::function<Product(std::mt19937_64&)>;
+
 void check_product(const std::shared_ptr<runtime::Device>& device, const sched::Target& target,
-                   uint64_t seed) {
+                   uint64_t seed, const Draw& draw) {
   std::mt19937_64 random(seed);
-  const Product product = draw_product(random);
+  const Product product = draw(random);
   const ir::Graph graph = parse_yaml_graph(product.text, "product.yaml", ".").bind({});
   backends::CompileOptions options;
   const test::RandomConfigs configs(seed);
@@ -98,7 +186,7 @@ void check_product(const std::shared_ptr<runtime::Device>& device, const sched::
   options.plan = &plan;
   if (product.tf32)
     options.matmul_precision = backends::MatmulPrecision::high;
-  else
+  else if (!product.dtype.empty())
     options.dtype = product.dtype == "f16" ? DType::f16 : DType::bf16;
   sched::Executable executable = backends::compile(graph, target, options);
   std::string used;
@@ -116,23 +204,51 @@ void check_product(const std::shared_ptr<runtime::Device>& device, const sched::
   const auto ideal = ir::interpret(typed, given, ir::RefMode::ideal);
   const auto stepwise =
       ir::interpret(typed, given, ir::RefMode::stepwise, {.observe = {}, .tf32 = product.tf32});
-  const ir::Comparison c = ir::compare(ir::to_ref(outputs[0]), ideal[0], stepwise[0]);
-  EXPECT_TRUE(c.pass) << c.reason;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ir::Comparison c = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
+    EXPECT_TRUE(c.pass) << c.reason;
+  }
 }
 
-void check_products(const char* unit) {
+void check_products(const char* unit, const Draw& draw, int64_t first, int64_t count) {
   const std::shared_ptr<runtime::Device> device = runtime::open_device("cuda:0");
   sched::Target target = device->target();
   if (!target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
   target.matrix_units = {unit};
-  const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
-                count = number_from("TCC_PRODUCTS_COUNT", 60);
   for (int64_t seed = first; seed < first + count; ++seed)
-    check_product(device, target, static_cast<uint64_t>(seed));
+    check_product(device, target, static_cast<uint64_t>(seed), draw);
 }
 
-TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma"); }
-TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma"); }
+void check_products(const char* unit, const Draw& draw) {
+  check_products(unit, draw, number_from("TCC_PRODUCTS_SEED", 1),
+                 number_from("TCC_PRODUCTS_COUNT", 60));
+}
+
+TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_product); }
+TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma", draw_product); }
+TEST(MatrixProducts, OfBytesOnWgmmaAreExact) { check_products("wgmma", draw_byte_product); }
+TEST(MatrixProducts, OfBytesOnMmaAreExact) { check_products("mma", draw_byte_product); }
+TEST(MatrixProducts, ConvolutionsOfBytesOnWgmmaAreExact) {
+  check_products("wgmma", draw_byte_convolution);
+}
+TEST(MatrixProducts, ConvolutionsOfBytesOnMmaAreExact) {
+  check_products("mma", draw_byte_convolution);
+}
+
+// Sums beyond 32 bits wrap as those of integers do, whatever parts they are made of.
+TEST(MatrixProducts, SumsOfBytesWrap) {
+  for (const char* unit : {"wgmma", "mma"})
+    for (const char* dtype : {"i32", "u32"}) {
+      const Product product{str("tcc: 1\nname: product\ninputs:\n"
+                                "  a: {dtype: u8, shape: [24, 100000], range: [250, 256]}\n"
+                                "  b: {dtype: u8, shape: [40, 100000], range: [250, 256]}\n"
+                                "nodes: [{out: y, op: linear, in: [a, b], out_dtype: ",
+                                dtype, "}]\noutputs: [y]\n"),
+                            "", false};
+      check_products(
+          unit, [&](std::mt19937_64&) { return product; }, 4, 4);
+    }
+}
 
 }  // namespace
 }  // namespace tcc

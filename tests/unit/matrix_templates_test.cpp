@@ -24,6 +24,18 @@ std::string linear(int64_t m, int64_t n, int64_t k, bool gelu) {
   return text + (gelu ? "outputs: [z]\n" : "outputs: [y]\n");
 }
 
+// Of bytes; "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
+std::string byte_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
+                         const char* a = "i8", const char* b = "i8") {
+  std::string text = str("tcc: 1\nname: bytes\ninputs:\n  a: {dtype: ", a, ", shape: [",
+                         a_turned ? k : m, ", ", a_turned ? m : k, "]}\n  b: {dtype: ", b,
+                         ", shape: [", b_turned ? n : k, ", ", b_turned ? k : n, "]}\nnodes:\n");
+  if (a_turned) text += "  - {out: at, op: transpose, in: [a], dim0: 0, dim1: 1}\n";
+  if (b_turned) text += "  - {out: bt, op: transpose, in: [b], dim0: 0, dim1: 1}\n";
+  return text + str("  - {out: y, op: matmul, in: [", a_turned ? "at" : "a", ", ",
+                    b_turned ? "bt" : "b", "], out_dtype: i32}\noutputs: [y]\n");
+}
+
 std::string template_of(const std::string& text, const sched::Target& target) {
   backends::CompileOptions options;
   options.binaries = false;
@@ -44,6 +56,52 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
   EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "contraction");
   EXPECT_EQ(template_of(linear(512, 512, 512, true), sched::target_by_name("cuda:sm_80")),
             "gemm_sm80");
+}
+
+TEST(MatrixTemplates, TakeBytesOfEitherSign) {
+  sched::Target target = sched::target_by_name("cuda:sm_90a");
+  for (const bool mma : {false, true}) {
+    if (mma) target.matrix_units = {"mma"};
+    const char* wanted = mma ? "gemm_sm80" : "gemm_sm90";
+    for (const char* a : {"i8", "u8"})
+      for (const char* b : {"i8", "u8"})
+        for (const int turned : {0, 1, 2, 3})
+          EXPECT_EQ(template_of(byte_product(512, 512, 512, turned & 1, turned & 2, a, b), target),
+                    wanted)
+              << a << " " << b << " " << turned;
+    // Of any length, since the sums are exact.
+    EXPECT_EQ(template_of(byte_product(64, 64, 100000, false, true), target), wanted);
+    EXPECT_EQ(template_of(byte_product(512, 512, 512, false, true, "i16", "i8"), target),
+              "contraction");
+    std::string text = byte_product(512, 512, 512, false, true);
+    text.replace(text.find("out_dtype: i32"), 14, "out_dtype: i64");
+    EXPECT_EQ(template_of(text, target), "contraction") << "64-bit sums";
+  }
+  EXPECT_EQ(
+      template_of(byte_product(512, 512, 512, false, true), sched::target_by_name("cuda:sm_75")),
+      "contraction");
+}
+
+// Bytes are what is in memory: what comes in between may change them.
+TEST(MatrixTemplates, WidenedBytesAreBytesUnlessTheirValuesChange) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  auto of_casts = [&](const char* first, const char* second) {
+    return template_of(str("tcc: 1\nname: g\ninputs: {a: {dtype: i8, shape: [512, 512]}, "
+                           "b: {dtype: i8, shape: [512, 512]}}\nnodes:\n"
+                           "  - {out: c, op: cast, in: [a], dtype: ",
+                           first,
+                           "}\n"
+                           "  - {out: d, op: cast, in: [c], dtype: ",
+                           second,
+                           "}\n"
+                           "  - {out: e, op: cast, in: [b], dtype: ",
+                           second,
+                           "}\n"
+                           "  - {out: y, op: matmul, in: [d, e]}\noutputs: [y]\n"),
+                       target);
+  };
+  EXPECT_EQ(of_casts("i16", "i32"), "gemm_sm90");
+  EXPECT_EQ(of_casts("u16", "i32"), "contraction");
 }
 
 TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
@@ -90,6 +148,14 @@ int64_t frame_bytes(const std::vector<uint8_t>& cubin) {
   return bytes;
 }
 
+// Inputs are read where they are.
+class NoCopies : public sched::PlanSource {
+ public:
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    return site.kind == "pad_inputs" ? 0 : site.default_choice;
+  }
+};
+
 TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
@@ -111,6 +177,31 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   }
 }
 
+TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
+  for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
+    const sched::Target target = sched::target_by_name(arch);
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      const test::RandomConfigs configs(seed);
+      backends::CompileOptions options;
+      options.configs = &configs;
+      const NoCopies plan;
+      options.plan = &plan;
+      const bool ragged = seed % 3 == 0;
+      const std::string text =
+          byte_product(ragged ? 301 : 512, ragged ? 778 : 1024, ragged ? 1001 : 768, seed & 1,
+                       seed & 2, seed & 4 ? "u8" : "i8", seed % 5 ? "i8" : "u8");
+      const sched::Executable executable =
+          backends::compile(parse_yaml_graph(text, "bytes.yaml", "."), target, options);
+      const sched::KernelBinary& kernel = executable.kernels.back();
+      EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
+      EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
+      EXPECT_EQ(frame_bytes(kernel.code), 0)
+          << arch << " " << kernel.template_name << " " << kernel.config << "\n"
+          << text;
+    }
+  }
+}
+
 TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
@@ -122,22 +213,23 @@ TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
   }
 }
 
-// Inputs are read where they are.
-class NoCopies : public sched::PlanSource {
- public:
-  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
-    return site.kind == "pad_inputs" ? 0 : site.default_choice;
-  }
-};
-
 // Operands that threads load: rows of odd lengths, and a convolution's patches.
 TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
   const std::string convolution =
       "tcc: 1\nname: conv\ninputs: {x: {dtype: bf16, shape: [2, 64, 28, 28]}}\n"
       "weights: {w: {dtype: bf16, shape: [128, 64, 3, 3], init: {normal: 0.02}}}\n"
       "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1}]\noutputs: [y]\n";
-  const std::pair<std::string, std::string> cases[] = {{linear(33, 64, 1023, true), "_LOAD 2\n"},
-                                                       {convolution, "_LOAD 1\n"}};
+  const std::string byte_convolution =
+      "tcc: 1\nname: conv\ninputs: {x: {dtype: u8, shape: [2, 64, 28, 28]}, "
+      "w: {dtype: i8, shape: [128, 64, 3, 3]}}\n"
+      "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1, out_dtype: i32}]\noutputs: [y]\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {linear(33, 64, 1023, true), "_LOAD 2\n"},
+      {convolution, "_LOAD 1\n"},
+      {byte_product(64, 96, 1023, false, true), "_LOAD 2\n"},
+      {byte_product(64, 96, 1024, false, false), "_LOAD 1\n"},
+      {byte_product(64, 99, 1023, true, false), "_LOAD 1\n"},
+      {byte_convolution, "_LOAD 1\n"}};
   const NoCopies plan;
   backends::CompileOptions options;
   options.plan = &plan;

@@ -210,6 +210,60 @@ TEST(PadRows, ProductsOfCopiesLoadTiles) {
     }
 }
 
+std::vector<int> order_of(const backends::Scheduled& scheduled, const std::string& name) {
+  for (const Region& region : scheduled.regions)
+    for (const auto* values : {&region.inputs, &region.outputs})
+      for (const Value* value : *values)
+        if (value->name == name) return region.layout(value).order();
+  return {};
+}
+
+// Matrix units read bytes along k alone: constants are laid out so, inputs copied where that pays.
+TEST(PadRows, BytesAreTurnedToLieAlongK) {
+  for (const char* name : {"cuda:sm_90a", "cuda:sm_80"}) {
+    const Target target = target_by_name(name);
+    auto weights = [](const std::string& x, const std::string& w, const std::string& node) {
+      return graph_of("inputs: {x: {dtype: u8, shape: " + x +
+                          "}}\nweights: {w: {dtype: i8, shape: " + w +
+                          ", init: {integers: [-128, 128]}}}\n",
+                      "{out: y, in: [x, w], out_dtype: i32, " + node + "}");
+    };
+    EXPECT_EQ(
+        order_of(schedule_for(weights("[200, 512]", "[512, 260]", "op: matmul"), target), "w"),
+        (std::vector<int>{1, 0}));
+    EXPECT_EQ(
+        order_of(schedule_for(weights("[3, 200, 512]", "[3, 512, 260]", "op: matmul"), target),
+                 "w"),
+        (std::vector<int>{0, 2, 1}));
+    EXPECT_EQ(order_of(schedule_for(
+                           weights("[2, 64, 20, 20]", "[96, 64, 3, 3]", "op: conv2d, padding: 1"),
+                           target),
+                       "w"),
+              (std::vector<int>{0, 2, 3, 1}));
+    const PadAnswers large, small;
+    auto inputs = [](int64_t size) {
+      return graph_of(str("inputs: {a: {dtype: i8, shape: [", size, ", ", size,
+                          "]}, b: {dtype: i8, shape: [", size, ", ", size, "]}}\n"),
+                      "{out: y, op: matmul, in: [a, b], out_dtype: i32}");
+    };
+    EXPECT_EQ(schedule_for(inputs(4096), target, &large).regions.size(), 2u);
+    ASSERT_EQ(large.asked.size(), 1u);
+    EXPECT_EQ(large.asked[0].alternatives, (std::vector<int64_t>{0, 2}));
+    EXPECT_EQ(schedule_for(inputs(128), target, &small).regions.size(), 1u);
+  }
+  // What is turned has padded rows, too.
+  const auto padded = schedule_for(
+      graph_of("inputs: {x: {dtype: i8, shape: [200, 333]}}\n"
+               "weights: {w: {dtype: i8, shape: [333, 203], init: {integers: [-9, 9]}}}\n",
+               "{out: y, op: matmul, in: [x, w], out_dtype: i32}"),
+      target_by_name("cuda:sm_90a"));
+  for (const Region& region : padded.regions)
+    for (const Value* value : region.inputs) {
+      if (value->name != "w") continue;
+      EXPECT_EQ(region.layout(value).strides, (std::vector<int64_t>{1, 336}));
+    }
+}
+
 // ---- results, on a software device whose target claims matrix units that no template uses
 
 class PadRowsOnDevice : public testing::Test {
@@ -327,6 +381,46 @@ ir::Graph random_chain(uint64_t seed) {
   graph.outputs = {x, b.op("sigmoid", {old[static_cast<size_t>(among(0, 1)) % old.size()]})};
   graph.output_names = {"y", "z"};
   return graph;
+}
+
+TEST_F(PadRowsOnDevice, TurnedBytesAgreeWithTheReference) {
+  const std::string range = ", range: [-128, 128]}", init = ", init: {integers: [-128, 128]}}";
+  struct Case {
+    std::string values, nodes;
+    size_t padded;
+  };
+  const Case cases[] = {
+      // Both are copied; a view in between.
+      {"inputs: {a: {dtype: i8, shape: [131, 67]" + range + ", b: {dtype: i8, shape: [131, 73]" +
+           range + "}\n",
+       "{out: t, op: permute, in: [a], dims: [1, 0]}, "
+       "{out: y, op: matmul, in: [t, b], out_dtype: i32}",
+       2},
+      // A constant of batches, turned when it is loaded.
+      {"inputs: {a: {dtype: u8, shape: [3, 65, 133], range: [0, 256]}}\n"
+       "weights: {b: {dtype: i8, shape: [3, 133, 71]" +
+           init + "}\n",
+       "{out: y, op: matmul, in: [a, b], out_dtype: i32}", 2},
+      // A product writes what the next one reads along k, and a sum as it is.
+      {"inputs: {a: {dtype: i8, shape: [133, 67]" + range +
+           "}\nweights: {b: {dtype: i8, shape: [67, 71]" + init +
+           ", c: {dtype: i8, shape: [65, 133]" + init + "}\n",
+       "{out: p, op: matmul, in: [a, b]}, {out: q, op: matmul, in: [c, p], out_dtype: i32}, "
+       "{out: s, op: sum, in: [p], dim: [0]}, {out: y, op: add, in: [q, s]}",
+       1},
+      // A pointwise kernel writes it.
+      {"inputs: {a: {dtype: i8, shape: [133, 71]" + range +
+           "}\nweights: {c: {dtype: i8, shape: [65, 133]" + init + "}\n",
+       "{out: p, op: abs, in: [a]}, {out: q, op: matmul, in: [c, p], out_dtype: i32}, "
+       "{out: s, op: sum, in: [p], dim: [0]}, {out: y, op: add, in: [q, s]}",
+       1},
+      {"inputs: {x: {dtype: u8, shape: [2, 20, 9, 9], range: [0, 256]}}\n"
+       "weights: {w: {dtype: i8, shape: [33, 20, 3, 3]" +
+           init + "}\n",
+       "{out: y, op: conv2d, in: [x, w], padding: 1, out_dtype: i32}", 0},
+  };
+  for (const Case& c : cases)
+    EXPECT_EQ(difference(graph_of(c.values, c.nodes), 1, c.padded), "") << c.nodes;
 }
 
 TEST_F(PadRowsOnDevice, RandomChainsAgreeWithTheReference) {

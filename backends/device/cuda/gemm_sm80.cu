@@ -1,14 +1,16 @@
 // Matrix products on mma.sync tensor cores, sm_80 and later: out[row, col] = sum over k of A[row, k] * B[k, col], per
-// batch. 16-bit operands or tf32, f32 accumulators.
+// batch. 16-bit operands or tf32, f32 accumulators; bytes, 32-bit integers that wrap.
 //
 // A workgroup computes a BLOCK_M x BLOCK_N tile, a warp (BLOCK_M / WARPS_M) x (BLOCK_N / WARPS_N) of it. Tiles of A and
 // B pass through STAGES slots of swizzled shared memory, STAGES - 1 tiles of k ahead of their use; fragments are read
 // one k step ahead.
 //
-// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory, the hardware reads the upper 19 bits). x_LOAD, for A and B each:
+// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory, the hardware reads the upper 19 bits), 3 bytes, A_TYPE and B_TYPE their
+// signs: "s8" or "u8"; both are K-major. ACC is the accumulators' type: f32; i32 or u32. x_LOAD, for A and B each:
 //   0  vector_x(buffers, batch, at, k) is the offset in X_BUFFER, in elements, of X_VECTOR elements (4, 8 or 16 bytes,
 //      so aligned) which cp.async copies; what lies beyond the matrix is never read and counts as zeros.
-//   1  load_x(buffers, batch, at, k, v) computes X_VECTOR elements as f32: prologues, convolutions. Guards itself.
+//   1  load_x(buffers, batch, at, k, v) computes X_VECTOR elements as ACC: prologues, convolutions. Guards itself. Of
+//      bytes they may run across k (X_VECTOR_ALONG_K 0: `at` counts vectors), and are turned on their way.
 //   2  row_x(buffers, batch, line) is the offset in X_BUFFER of a line's first element, of any alignment: aligned
 //      16-byte words are read and shifted, and none that holds nothing of the line.
 // X_MAJOR_K 1: memory is contiguous along k; `at` is a row (of B: a column), `k` counts vectors, a line is a row.
@@ -26,6 +28,7 @@
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
 #define OPERANDS 0
+#define ACC f32
 #define SIZE_M 1024
 #define SIZE_N 1024
 #define SIZE_K 1024
@@ -67,6 +70,8 @@ static __device__ __forceinline__ void epilogue(const u16* b0, const u16* b1, f3
 
 #if OPERANDS == 2
 typedef f32 Element;
+#elif OPERANDS == 3
+typedef u8 Element;
 #else
 typedef u16 Element;
 #endif
@@ -79,6 +84,7 @@ constexpr i32 K_TILES = (SIZE_K + BLOCK_K - 1) / BLOCK_K;
 constexpr i32 TILES_M = (SIZE_M + BLOCK_M - 1) / BLOCK_M, TILES_N = (SIZE_N + BLOCK_N - 1) / BLOCK_N;
 static_assert(WARP_M % 16 == 0 && WARP_N % 16 == 0, "warp tiles are multiples of 16 x 16");
 static_assert(K_STEPS == 2 || K_STEPS == 4, "BLOCK_K holds 64 or 128 bytes");
+static_assert(OPERANDS != 3 || (A_MAJOR_K && B_MAJOR_K), "bytes are K-major");
 static_assert(STAGES >= 2, "the next tile is loaded while this one is multiplied");
 // The last piece is stored after the barrier that ends its tile's k steps, so that one more must come before its use.
 static_assert(STAGES >= 3 || (A_LOAD == 0 && B_LOAD == 0), "tiles that come through registers need three slots");
@@ -175,16 +181,92 @@ TCC_FN u32 load_word(u32 shared) {
 #elif OPERANDS == 1
 #define MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 #define PACK(low, high) TCC_PACK_F16(low, high)
-#else
+#elif OPERANDS == 2
 #define MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+#else
+#define MMA "mma.sync.aligned.m16n8k32.row.col.s32." A_TYPE "." B_TYPE ".s32"
 #endif
-TCC_FN void mma(f32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if OPERANDS == 3
+#define ACC_REGISTER "+r"
+#else
+#define ACC_REGISTER "+f"
+#endif
+TCC_FN void mma(ACC (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   asm(MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : ACC_REGISTER(c[0]), ACC_REGISTER(c[1]), ACC_REGISTER(c[2]), ACC_REGISTER(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-#if A_LOAD == 1 || B_LOAD == 1
+// Of accumulators, as shared memory is read and written.
+struct alignas(8) Pair {
+  ACC x, y;
+};
+struct alignas(16) Four {
+  ACC x, y, z, w;
+};
+
+#if (A_LOAD == 1 || B_LOAD == 1) && OPERANDS == 3
+// Pieces of a computed tile: DEPTH neighbours along k of HEIGHT rows, by several loads. Those whose vectors run across k
+// become words along k as they are stored. Neighbouring lanes have pieces along k and along the rows, between the needs
+// of loads (whole sectors) and of stores (different banks).
+template <typename Tile, i32 VECTOR, bool ALONG_K>
+struct Bytes {
+  static constexpr i32 HEIGHT = ALONG_K ? 1 : VECTOR;
+  static constexpr i32 DEPTH = ALONG_K ? (VECTOR < 4 ? 4 : VECTOR) : VECTOR < 4 ? 8 : 4;
+  static constexpr i32 LOADS = ALONG_K ? DEPTH / VECTOR : DEPTH;
+  static constexpr i32 ACROSS = Tile::ROWS / HEIGHT, ALONG = Tile::COLUMNS / DEPTH;
+  static constexpr i32 LOW = ALONG_K ? ALONG : VECTOR == 1 ? 1 : VECTOR == 2 ? 4 : 8;
+  static constexpr i32 COUNT = (ACROSS * ALONG + WORKGROUP * K_STEPS - 1) / (WORKGROUP * K_STEPS);
+  ACC values[COUNT][DEPTH][HEIGHT];
+
+  // Calls f(i, row, column) for each of this thread's in a k step.
+  template <typename F>
+  static __device__ __forceinline__ void each(i32 thread, i32 step, F f) {
+#pragma unroll
+    for (i32 i = 0; i < COUNT; ++i) {
+      const i32 n = (step * COUNT + i) * WORKGROUP + thread;
+      if (ACROSS * ALONG % (WORKGROUP * K_STEPS) != 0 && n >= ACROSS * ALONG) continue;
+      f(i, n / LOW % ACROSS * HEIGHT, (n / (LOW * ACROSS) * LOW + n % LOW) * DEPTH);
+    }
+  }
+
+  // `load`(at, k, v), as the hooks count; the tile begins at (row0, k0).
+  template <typename Load>
+  __device__ __forceinline__ void fetch(i32 thread, i32 step, i32 row0, i32 k0, Load load) {
+    each(thread, step, [&](i32 i, i32 r, i32 c) {
+#pragma unroll
+      for (i32 n = 0; n < LOADS; ++n) {
+        ACC v[VECTOR];
+        if (ALONG_K)
+          load(row0 + r, (k0 + c) / VECTOR + n, v);
+        else
+          load((row0 + r) / VECTOR, k0 + c + n, v);
+#pragma unroll
+        for (i32 j = 0; j < VECTOR; ++j) (ALONG_K ? values[i][n * VECTOR + j][0] : values[i][n][j]) = v[j];
+      }
+    });
+  }
+
+  __device__ __forceinline__ void store(i32 thread, i32 step, unsigned char* tile) const {
+    each(thread, step, [&](i32 i, i32 r, i32 c) {
+      const ACC(&v)[DEPTH][HEIGHT] = values[i];
+      auto word = [&](i32 row, i32 k) {
+        return u32(u8(v[k][row])) | u32(u8(v[k + 1][row])) << 8 | u32(u8(v[k + 2][row])) << 16 | u32(u8(v[k + 3][row])) << 24;
+      };
+#pragma unroll
+      for (i32 j = 0; j < HEIGHT; ++j) {
+        unsigned char* const at = tile + Tile::offset(r + j, c);
+        if constexpr (DEPTH == 4)
+          *(u32*)at = word(j, 0);
+        else if constexpr (DEPTH == 8)
+          *(uint2*)at = make_uint2(word(j, 0), word(j, 4));
+        else
+          *(uint4*)at = make_uint4(word(j, 0), word(j, 4), word(j, 8), word(j, 12));
+      }
+    });
+  }
+};
+#elif A_LOAD == 1 || B_LOAD == 1
 // Stores computed elements, rounded to the operands' type, as words as wide as they come.
 template <i32 VECTOR>
 TCC_FN void put(unsigned char* at, const f32 (&v)[VECTOR]) {
@@ -228,12 +310,16 @@ TCC_ENTRY {
   const i32 warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
 
   // A piece that comes through registers is fetched at the start of a k step and stored at its end.
-#if A_LOAD == 1
+#if A_LOAD == 1 && OPERANDS == 3
+  Bytes<TileA, A_VECTOR, A_VECTOR_ALONG_K> next_a;
+#elif A_LOAD == 1
   f32 next_a[VECTORS<TileA, A_VECTOR>][A_VECTOR];
 #elif A_LOAD == 2
   Unaligned next_a[VECTORS<TileA, CHUNK>];
 #endif
-#if B_LOAD == 1
+#if B_LOAD == 1 && OPERANDS == 3
+  Bytes<TileB, B_VECTOR, B_VECTOR_ALONG_K> next_b;
+#elif B_LOAD == 1
   f32 next_b[VECTORS<TileB, B_VECTOR>][B_VECTOR];
 #elif B_LOAD == 2
   Unaligned next_b[VECTORS<TileB, CHUNK>];
@@ -261,6 +347,9 @@ TCC_ENTRY {
       const Element* const from = A + vector_a(TCC_BUFFERS batch, VECTOR_A(r, c));
       copy_async<A_VECTOR * sizeof(Element)>(slot_a + TileA::offset(r, c), from, inside * i32(sizeof(Element)));
     });
+#elif A_LOAD == 1 && OPERANDS == 3
+    next_a.fetch(thread, piece, row0, tile * BLOCK_K,
+                 [&](i32 at, i32 k, ACC (&v)[A_VECTOR]) { load_a(TCC_BUFFERS batch, at, k, v); });
 #elif A_LOAD == 1
     each_vector<TileA, A_VECTOR>(
         thread, piece, [&](i32 s, i32 r, i32 c) { load_a(TCC_BUFFERS batch, VECTOR_A(r, c), next_a[s]); });
@@ -277,6 +366,9 @@ TCC_ENTRY {
       const Element* const from = B + vector_b(TCC_BUFFERS batch, VECTOR_B(r, c));
       copy_async<B_VECTOR * sizeof(Element)>(slot_b + TileB::offset(r, c), from, inside * i32(sizeof(Element)));
     });
+#elif B_LOAD == 1 && OPERANDS == 3
+    next_b.fetch(thread, piece, col0, tile * BLOCK_K,
+                 [&](i32 at, i32 k, ACC (&v)[B_VECTOR]) { load_b(TCC_BUFFERS batch, at, k, v); });
 #elif B_LOAD == 1
     each_vector<TileB, B_VECTOR>(
         thread, piece, [&](i32 s, i32 r, i32 c) { load_b(TCC_BUFFERS batch, VECTOR_B(r, c), next_b[s]); });
@@ -292,7 +384,9 @@ TCC_ENTRY {
   auto store = [&](i32 tile, u32 slot, i32 piece) {
     unsigned char* const slot_a = shared_bytes + slot;
     unsigned char* const slot_b = slot_a + TileA::BYTES;
-#if A_LOAD == 1
+#if A_LOAD == 1 && OPERANDS == 3
+    next_a.store(thread, piece, slot_a);
+#elif A_LOAD == 1
     each_vector<TileA, A_VECTOR>(
         thread, piece, [&](i32 s, i32 r, i32 c) { put(slot_a + TileA::offset(r, c), next_a[s]); });
 #elif A_LOAD == 2
@@ -303,7 +397,9 @@ TCC_ENTRY {
       *(uint4*)(slot_a + TileA::offset(r, c)) = make_uint4(w[0], w[1], w[2], w[3]);
     });
 #endif
-#if B_LOAD == 1
+#if B_LOAD == 1 && OPERANDS == 3
+    next_b.store(thread, piece, slot_b);
+#elif B_LOAD == 1
     each_vector<TileB, B_VECTOR>(
         thread, piece, [&](i32 s, i32 r, i32 c) { put(slot_b + TileB::offset(r, c), next_b[s]); });
 #elif B_LOAD == 2
@@ -362,13 +458,13 @@ TCC_ENTRY {
     }
   };
 
-  f32 acc[FRAGMENTS_M][FRAGMENTS_N][4];
+  ACC acc[FRAGMENTS_M][FRAGMENTS_N][4];
 #pragma unroll
   for (i32 i = 0; i < FRAGMENTS_M; ++i)
 #pragma unroll
     for (i32 j = 0; j < FRAGMENTS_N; ++j)
 #pragma unroll
-      for (i32 v = 0; v < 4; ++v) acc[i][j][v] = 0.0f;
+      for (i32 v = 0; v < 4; ++v) acc[i][j][v] = ACC(0);
 
 #pragma unroll 1
   for (i32 tile = 0; tile < STAGES - 1; ++tile) {
@@ -425,7 +521,7 @@ TCC_ENTRY {
   // segments. Lines are padded, and the halves of every second four segments exchanged, against bank conflicts.
   constexpr i32 SLABS = (SWAPPED ? WARP_N : WARP_M) / 16, LINE = SWAPPED ? WARP_M : WARP_N;
   constexpr i32 PARTS = LINE / 8, STRIDE = LINE + (SWAPPED ? 4 : 8);
-  f32* const staged = (f32*)shared_bytes + warp * 16 * STRIDE;
+  ACC* const staged = (ACC*)shared_bytes + warp * 16 * STRIDE;
   const i32 first_line = SWAPPED ? col0 + warp_n : row0 + warp_m;
   const i32 first_part = (SWAPPED ? row0 + warp_m : col0 + warp_n) / 8;
   auto place = [](i32 line, i32 column) {
@@ -443,22 +539,22 @@ TCC_ENTRY {
 #pragma unroll
         for (i32 half = 0; half < 2; ++half) {
           if ((SWAPPED ? j / 2 : i) != slab) continue;
-          const f32 v0 = acc[i][j][half * 2], v1 = acc[i][j][half * 2 + 1];
+          const ACC v0 = acc[i][j][half * 2], v1 = acc[i][j][half * 2 + 1];
           if (SWAPPED) {
             const i32 line = j % 2 * 8 + in_group * 2, column = i * 16 + half * 8 + group;
             staged[place(line, column)] = v0;
             staged[place(line + 1, column)] = v1;
           } else {
-            *(float2*)(staged + place(half * 8 + group, j * 8 + in_group * 2)) = make_float2(v0, v1);
+            *(Pair*)(staged + place(half * 8 + group, j * 8 + in_group * 2)) = {v0, v1};
           }
         }
     __syncwarp();
 #pragma unroll 1
     for (i32 n = lane; n < 16 * PARTS; n += 32) {
       const i32 line = n / PARTS, part = n % PARTS, exchanged = n / 4 % 2;
-      const float4* const at = (const float4*)(staged + line * STRIDE + part * 8);
-      const float4 low = at[exchanged], high = at[1 - exchanged];
-      const f32 segment[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+      const Four* const at = (const Four*)(staged + line * STRIDE + part * 8);
+      const Four low = at[exchanged], high = at[1 - exchanged];
+      const ACC segment[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
       epilogue(TCC_BUFFERS batch, first_line + slab * 16 + line, first_part + part, segment);
     }
   }

@@ -1,7 +1,10 @@
 // Matrix products on sm_90a: out[row, col] = sum over k of A[row, k] * B[k, col], per batch.
 //
+// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory), 3 bytes, A_TYPE and B_TYPE their signs: "s8" or "u8". ACC is the type
+// of sums: f32; of bytes i32 or u32, which wrap. Only 16-bit operands may be MN-major.
+//
 // Persistent and warp specialised: warpgroup 0 fills a ring of STAGES tiles in shared memory, GROUPS warpgroups
-// multiply from there (wgmma, f32 accumulators in registers) and store. A tile is BLOCK_M x BLOCK_N; its k tiles are 128
+// multiply from there (wgmma, accumulators in registers) and store. A tile is BLOCK_M x BLOCK_N; its k tiles are 128
 // bytes long. Cooperative groups share a tile's rows; with PINGPONG each of two groups has tiles of its own, and one
 // group's epilogue runs under the other's products.
 // CLUSTER_M x CLUSTER_N neighbouring tiles belong to a cluster, which loads their common rows and columns once
@@ -29,6 +32,7 @@
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
 #define OPERANDS 0
+#define ACC f32
 #define SIZE_M 4096
 #define SIZE_N 4096
 #define SIZE_K 4096
@@ -65,10 +69,17 @@ static __device__ __forceinline__ void epilogue(f32* b0, i32 batch, i32 row, i32
 #if OPERANDS == 2
 #define ELEMENT f32
 #define ELEMENT_BYTES 4
-WGMMA_FUNCTION(BLOCK_N, "k8.f32.tf32.tf32", "")
+#define ACC_REGISTER "+f"
+WGMMA_FUNCTION(BLOCK_N, "k8.f32.tf32.tf32", ", 1, 1")
+#elif OPERANDS == 3
+#define ELEMENT u8
+#define ELEMENT_BYTES 1
+#define ACC_REGISTER "+r"
+WGMMA_FUNCTION(BLOCK_N, "k32.s32." A_TYPE "." B_TYPE, "")
 #else
 #define ELEMENT u16
 #define ELEMENT_BYTES 2
+#define ACC_REGISTER "+f"
 #if OPERANDS == 0
 #define WGMMA_TYPES "k16.f32.bf16.bf16"
 #define PACK(low, high) tcc_cuda_pack_bf16(low, high)
@@ -78,13 +89,13 @@ WGMMA_FUNCTION(BLOCK_N, "k8.f32.tf32.tf32", "")
 #endif
 // The last two numbers transpose MN-major operands.
 #if A_MAJOR_K && B_MAJOR_K
-WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 0, 0")
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 0, 0")
 #elif A_MAJOR_K
-WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 0, 1")
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 0, 1")
 #elif B_MAJOR_K
-WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 0")
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 1, 0")
 #else
-WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1")
+WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 1, 1")
 #endif
 #endif
 
@@ -130,7 +141,7 @@ static_assert(!PINGPONG || (GROUPS == 2 && SPLIT_K == 1), "ping-pong");
 static_assert(SPLIT_K == 1 || (CLUSTER_M * CLUSTER_N == 1 && SPLIT_K <= 8 && SPLIT_K <= K_TILES), "split");
 static_assert((A_LOAD == 0 || CLUSTER_N == 1) && (B_LOAD == 0 || CLUSTER_M == 1), "only TMA shares loads");
 static_assert((A_LOAD != 2 || A_MAJOR_K) && (B_LOAD != 2 || B_MAJOR_K), "rows are along k");
-static_assert(OPERANDS != 2 || (A_MAJOR_K && B_MAJOR_K), "tf32 is K-major");
+static_assert(ELEMENT_BYTES == 2 || (A_MAJOR_K && B_MAJOR_K), "only 16 bits are transposed");
 
 extern __shared__ __align__(1024) u8 shared_memory[];
 
@@ -186,6 +197,71 @@ template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
   return row / 64 * 8192 + k * 128 + ((row % 64 * ELEMENT_BYTES) ^ ((k & 7) << 4));
 }
 
+#if OPERANDS == 3
+TCC_FN u32 pack_bytes(ACC a, ACC b, ACC c, ACC d) {
+  return u32(u8(a)) | u32(u8(b)) << 8 | u32(u8(c)) << 16 | u32(u8(d)) << 24;
+}
+
+// A thread's pieces of a tile of ROWS rows, by load(at, k, v): 16 neighbours along k of one row, or, where vectors run
+// along the rows, of a vector's rows, which are turned in registers. Lanes are so arranged that stores of 16 bytes hit
+// different banks, and loads across k whole sectors.
+template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
+  static constexpr i32 height = ALONG_K ? 1 : VECTOR;
+  static constexpr i32 loads = ALONG_K ? 16 / VECTOR : 16;
+  static constexpr i32 pieces = ROWS * 8 / height;
+  static constexpr i32 words = height * 4;
+  static constexpr i32 of_thread = (pieces + 127) / 128;
+  // Registers of a piece in flight: short vectors take whole ones.
+  static constexpr i32 load_words = VECTOR < 4 ? loads : words;
+  static constexpr i32 limit = 32 / loads;
+  static constexpr i32 fit = COMPUTED_FLIGHT / load_words < limit ? COMPUTED_FLIGHT / load_words : limit;
+  static constexpr i32 most = fit < 1 ? 1 : fit;
+  static constexpr i32 at_once = of_thread < most ? of_thread : most;
+  static constexpr i32 rounds = (of_thread + at_once - 1) / at_once;
+  u32 packed[at_once][words];
+
+  __device__ __forceinline__ static bool holds(i32 n) { return pieces % (128 * at_once) == 0 || n < pieces; }
+  __device__ __forceinline__ static i32 row_of(i32 n) { return ALONG_K ? n / 8 : n / height % (ROWS / height) * height; }
+  __device__ __forceinline__ static i32 k_of(i32 n) {
+    return 16 * (ALONG_K ? n % 8 : n / ROWS * height + n % height);
+  }
+
+  template <class Load> __device__ __forceinline__ void fetch(i32 round, i32 thread, i32 row0, i32 k0, Load load) {
+#pragma unroll
+    for (i32 d = 0; d < at_once; ++d) {
+      const i32 n = (round * at_once + d) * 128 + thread;
+      if (!holds(n)) continue;
+      const i32 row = row0 + row_of(n), k = k0 + k_of(n);
+      ACC v[16][height];
+#pragma unroll
+      for (i32 i = 0; i < loads; ++i) {
+        ACC u[VECTOR];
+        if (ALONG_K)
+          load(row, k / VECTOR + i, u);
+        else
+          load(row / VECTOR, k + i, u);
+#pragma unroll
+        for (i32 j = 0; j < VECTOR; ++j) (ALONG_K ? v[i * VECTOR + j][0] : v[i][j]) = u[j];
+      }
+#pragma unroll
+      for (i32 i = 0; i < words; ++i)
+        packed[d][i] = pack_bytes(v[i % 4 * 4][i / 4], v[i % 4 * 4 + 1][i / 4], v[i % 4 * 4 + 2][i / 4], v[i % 4 * 4 + 3][i / 4]);
+    }
+  }
+
+  __device__ __forceinline__ void store(i32 round, i32 thread, u32 tile) const {
+#pragma unroll
+    for (i32 d = 0; d < at_once; ++d) {
+      const i32 n = (round * at_once + d) * 128 + thread;
+      if (!holds(n)) continue;
+      const u32(&w)[words] = packed[d];
+#pragma unroll
+      for (i32 i = 0; i < height; ++i)
+        store_shared(tile + tile_offset<true>(row_of(n) + i, k_of(n)), Uint4{w[i * 4], w[i * 4 + 1], w[i * 4 + 2], w[i * 4 + 3]});
+    }
+  }
+};
+#else
 // A thread's vectors of a tile of ROWS rows, by load(at, k, v), whose vectors run along k or along the rows: packed as
 // wgmma reads them, then stored. Tiles of more vectors than fit in a thread's registers take several rounds.
 template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
@@ -249,6 +325,7 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
   }
 };
 #endif
+#endif
 
 #if A_LOAD == 2 || B_LOAD == 2
 // Overwrites `value` if `wanted`.
@@ -259,17 +336,20 @@ TCC_FN void load_word(u32& value, u64 address, bool wanted) {
 
 // Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
 // the rows' SIZE_K elements; zeros after them. A lane has a word of a row; rows that begin in the middle of a word are
-// stored by halves, and take half a word more (tails). Four warps have 8 rows each of 32 (a unit). The places of rows n
-// and n + 2 in their words are the same.
+// stored by halves, and take half a word more (tails); words of bytes are shifted into place between lanes. Four warps
+// have 8 rows each of 32 (a unit). The places of rows n and n + PLACES in their words are the same.
 template <i32 ROWS> struct Rows {
-  static constexpr i32 units = (ROWS + 31) / 32;
-  u64 words[2];  // this lane's of the warp's first two rows, at k = 0
-  u64 tail;      // the last word of this lane's row of a tail
-  u32 shift[2];  // bytes of those rows' words that precede them
+  static constexpr i32 units = (ROWS + 31) / 32, PLACES = ELEMENT_BYTES == 1 ? 4 : 2;
+  u64 words[PLACES];  // this lane's of the warp's first rows, at k = 0
+  u64 tail;           // the last word of this lane's row of a tail
+  u32 shift[PLACES];  // bytes of those rows' words that precede them
   u32 tail_shift;
   i32 rows;  // left from the warp's first on
   i32 stride, lane, warp;
   u32 tails[(units + 3) / 4] = {};
+#if ELEMENT_BYTES == 1
+  u32 next_tails[(units + 3) / 4] = {};
+#endif
 
   // `first`: where the tile begins; `left` rows of the operand, `row_bytes` apart, are left from there on.
   __device__ __forceinline__ void start(const ELEMENT* first, i32 row_bytes, i32 left, i32 thread) {
@@ -279,11 +359,12 @@ template <i32 ROWS> struct Rows {
     rows = (left < ROWS ? left : ROWS) - warp * 8;
     const u64 at = (u64)first + i64(warp * 8) * stride;
 #pragma unroll
-    for (i32 p = 0; p < 2; ++p) {
+    for (i32 p = 0; p < PLACES; ++p) {
       shift[p] = u32(at + i64(p) * stride) & 3;
       words[p] = at + i64(p) * stride - shift[p] + lane * 4;
     }
     tail_shift = lane % 2 ? shift[1] : shift[0];
+    if (PLACES == 4 && lane % 4 >= 2) tail_shift = lane % 2 ? shift[PLACES - 1] : shift[PLACES - 2];
     tail = at + i64(lane / 8 * 32 + lane % 8) * stride - tail_shift + 128;
   }
 
@@ -291,14 +372,23 @@ template <i32 ROWS> struct Rows {
     const i32 valid = (SIZE_K - k) * ELEMENT_BYTES;
 #pragma unroll
     for (i32 i = 0; i < 8; ++i)
-      load_word(w[i], words[i % 2] + i64(unit * 32 + i / 2 * 2) * stride + i64(k) * ELEMENT_BYTES,
-                unit * 32 + i < rows && lane * 4 - i32(shift[i % 2]) < valid);
+      load_word(w[i], words[i % PLACES] + i64(unit * 32 + i / PLACES * PLACES) * stride + i64(k) * ELEMENT_BYTES,
+                unit * 32 + i < rows && lane * 4 - i32(shift[i % PLACES]) < valid);
   }
 
   __device__ __forceinline__ void store(i32 unit, i32 k, const u32 (&w)[8], u32 tile) const {
     if (ROWS % 32 != 0 && unit * 32 + warp * 8 >= ROWS) return;
     const i32 valid = (SIZE_K - k) * ELEMENT_BYTES;
     const u32 to = tile + unit * 4096 + warp * 1024 + lane * 4;  // row i is at to ^ i * 144: 128 bytes on, and swizzled
+#if ELEMENT_BYTES == 1
+    const i32 left = valid - lane * 4;
+    const u32 mask = left >= 4 ? ~0u : left <= 0 ? 0u : (1u << left * 8) - 1;
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) {
+      const u32 next = __shfl_down_sync(~0u, w[i], 1), last = __shfl_sync(~0u, tails[unit / 4], unit % 4 * 8 + i);
+      store_shared(to ^ i * 144, __funnelshift_r(w[i], lane == 31 ? last : next, shift[i % PLACES] * 8) & mask);
+    }
+#else
 #pragma unroll
     for (i32 p = 0; p < 2; ++p) {
       const i32 byte = lane * 4 - i32(shift[p]);
@@ -315,15 +405,30 @@ template <i32 ROWS> struct Rows {
         }
       }
     }
+#endif
   }
 
   // The last elements of rows whose words precede them, of 32 rows of a warp at once.
   __device__ __forceinline__ void load_tails(i32 k) {
 #pragma unroll
     for (i32 g = 0; g < (units + 3) / 4; ++g)
-      load_word(tails[g], tail + i64(g * 128) * stride + i64(k) * ELEMENT_BYTES,
-                tail_shift != 0 && g * 128 + lane / 8 * 32 + lane % 8 < rows && SIZE_K - k >= BLOCK_K);
+      load_word(
+#if ELEMENT_BYTES == 1
+          next_tails[g],
+#else
+          tails[g],
+#endif
+          tail + i64(g * 128) * stride + i64(k) * ELEMENT_BYTES,
+          tail_shift != 0 && g * 128 + lane / 8 * 32 + lane % 8 < rows &&
+              (SIZE_K - k) * ELEMENT_BYTES > 128 - i32(tail_shift));
   }
+#if ELEMENT_BYTES == 1
+  // Those that were loaded are shifted in as the tile's units are stored.
+  __device__ __forceinline__ void store_tails(i32, u32) {
+#pragma unroll
+    for (i32 g = 0; g < (units + 3) / 4; ++g) tails[g] = next_tails[g];
+  }
+#else
   __device__ __forceinline__ void store_tails(i32 k, u32 tile) const {
 #pragma unroll
     for (i32 g = 0; g < (units + 3) / 4; ++g) {
@@ -332,8 +437,18 @@ template <i32 ROWS> struct Rows {
         store_shared(tile + row * 128 + (126 ^ lane % 8 << 4), u16(SIZE_K - k >= BLOCK_K ? tails[g] : 0));
     }
   }
+#endif
 };
 #endif
+
+// Sums of two ranks.
+TCC_FN ACC add_sums(ACC a, ACC b) {
+#if OPERANDS == 3
+  return ACC(u32(a) + u32(b));
+#else
+  return a + b;
+#endif
+}
 
 // Where a warp stages element (row, column) of 16 rows and CHUNK columns. Segments of 8 lie together: of a row, or with
 // SWAPPED of a column. Those that the fragments' stores and the segments' loads touch at once lie in different banks.
@@ -358,7 +473,7 @@ TCC_FN Segment segment_at(i32 n) {
 #endif
 }
 // A staged segment, of this workgroup or of a peer: its halves are 16 bytes each.
-template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, f32 (&v)[8]) {
+template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[8]) {
   const u32 low = staging + staged(at.row, at.column);
   const u32 high = staging + (SWAPPED ? staged(at.row + 4, at.column) : staged(at.row, at.column + 4));
   if constexpr (PEER) {
@@ -375,10 +490,15 @@ TCC_FN void release_peers(u32 barrier) {
   for (i32 r = 0; r < SPLIT_K; ++r) barrier_release_peer(peer_address(barrier, r));
 }
 // Two neighbouring columns of a fragment.
-TCC_FN void stage(u32 staging, i32 row, i32 column, f32 a, f32 b) {
+TCC_FN void stage(u32 staging, i32 row, i32 column, ACC a, ACC b) {
 #if SWAPPED
+#if OPERANDS == 3
+  store_shared(staging + staged(row, column), u32(a));
+  store_shared(staging + staged(row, column + 1), u32(b));
+#else
   store_shared(staging + staged(row, column), tcc_f32_bits(a));
   store_shared(staging + staged(row, column + 1), tcc_f32_bits(b));
+#endif
 #else
   store_shared(staging + staged(row, column), a, b);
 #endif
@@ -478,21 +598,21 @@ TCC_ENTRY {
 #endif
 #if A_LOAD == 1
       ComputedA computed_a[AHEAD];
-      auto value_a = [&](i32 at, i32 k, f32(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); };
+      auto value_a = [&](i32 at, i32 k, ACC(&v)[A_VECTOR]) { load_a(TCC_BUFFERS tile.batch, at, k, v); };
 #endif
 #if B_LOAD == 1
       ComputedB computed_b[AHEAD];
-      auto value_b = [&](i32 at, i32 k, f32(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); };
+      auto value_b = [&](i32 at, i32 k, ACC(&v)[B_VECTOR]) { load_b(TCC_BUFFERS tile.batch, at, k, v); };
 #endif
 #if A_LOAD == 2
       Rows<BLOCK_M> rows_a;
-      rows_a.start(A_BUFFER + row_a(TCC_BUFFERS tile.batch, tile.row),
+      rows_a.start((const ELEMENT*)(A_BUFFER) + row_a(TCC_BUFFERS tile.batch, tile.row),
                    i32(row_a(TCC_BUFFERS 0, 1) - row_a(TCC_BUFFERS 0, 0)) * ELEMENT_BYTES, SIZE_M - tile.row, thread);
       rows_a.load_tails(k_begin * BLOCK_K);
 #endif
 #if B_LOAD == 2
       Rows<BLOCK_N> rows_b;
-      rows_b.start(B_BUFFER + row_b(TCC_BUFFERS tile.batch, tile.col),
+      rows_b.start((const ELEMENT*)(B_BUFFER) + row_b(TCC_BUFFERS tile.batch, tile.col),
                    i32(row_b(TCC_BUFFERS 0, 1) - row_b(TCC_BUFFERS 0, 0)) * ELEMENT_BYTES, SIZE_N - tile.col, thread);
       rows_b.load_tails(k_begin * BLOCK_K);
 #endif
@@ -604,7 +724,7 @@ TCC_ENTRY {
     u32 sums = 0;  // parity of the phases of summands and summed
 
 
-    f32 acc[ROWS_OF_64][BLOCK_N / 2];
+    ACC acc[ROWS_OF_64][BLOCK_N / 2];
     if (PINGPONG && group == 1) {
       named_barrier_arrive(1, 256);  // group 0 begins
       ring.advance(K_TILES);
@@ -641,7 +761,7 @@ TCC_ENTRY {
 #pragma unroll
       for (i32 m = 0; m < ROWS_OF_64; ++m)
 #pragma unroll
-        for (i32 i = 0; i < BLOCK_N / 2; ++i) asm volatile("" : "+f"(acc[m][i])::"memory");
+        for (i32 i = 0; i < BLOCK_N / 2; ++i) asm volatile("" : ACC_REGISTER(acc[m][i])::"memory");
       if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
       if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
       if (PINGPONG) ring.advance(K_TILES);
@@ -657,7 +777,7 @@ TCC_ENTRY {
           if (s != step) continue;
 #pragma unroll
           for (i32 j = 0; j < SEGMENTS; ++j) {
-            const f32* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
+            const ACC* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
             stage(my_staging, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
             stage(my_staging, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
           }
@@ -673,7 +793,7 @@ TCC_ENTRY {
 #pragma unroll 1
         for (i32 i = lane; i < share; i += 32 * at_once) {
           Segment at[at_once];
-          f32 v[at_once][8];
+          ACC v[at_once][8];
 #pragma unroll
           for (i32 n = 0; n < at_once; ++n) {
             at[n] = segment_at((SPLIT_K > 1 ? rank * share : 0) + i + n * 32);
@@ -682,10 +802,10 @@ TCC_ENTRY {
             } else {
 #pragma unroll
               for (i32 r = 0; r < SPLIT_K; ++r) {
-                f32 w[8];
+                ACC w[8];
                 load_segment<true>(peer_address(my_staging, r), at[n], w);
 #pragma unroll
-                for (i32 c = 0; c < 8; ++c) v[n][c] = r == 0 ? w[c] : v[n][c] + w[c];
+                for (i32 c = 0; c < 8; ++c) v[n][c] = r == 0 ? w[c] : add_sums(v[n][c], w[c]);
               }
             }
           }

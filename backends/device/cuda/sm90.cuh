@@ -20,9 +20,6 @@ TCC_FN u32 peer_address(u32 address, u32 rank) {
   return r;
 }
 
-TCC_FN void store_shared(u32 address, f32 a, f32 b) {
-  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b) : "memory");
-}
 TCC_FN void store_shared(u32 address, u32 a) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(a) : "memory");
 }
@@ -32,13 +29,23 @@ TCC_FN void store_shared(u32 address, u16 a) {
 TCC_FN void store_shared(u32 address, Uint4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
-// Four floats of this workgroup's shared memory, or of a peer's.
-TCC_FN void load_shared(u32 address, f32* v) {
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address) : "memory");
-}
-TCC_FN void load_peer(u32 address, f32* v) {
-  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address) : "memory");
-}
+// Accumulators: two are stored; four are loaded, of this workgroup's shared memory or of a peer's.
+#define SHARED_ACCUMULATORS(T, R)                                                                                    \
+  TCC_FN void store_shared(u32 address, T a, T b) {                                                                  \
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), R(a), R(b) : "memory");                          \
+  }                                                                                                                  \
+  TCC_FN void load_shared(u32 address, T* v) {                                                                       \
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"                                                          \
+                 : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                    \
+  }                                                                                                                  \
+  TCC_FN void load_peer(u32 address, T* v) {                                                                         \
+    asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"                                                 \
+                 : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                    \
+  }
+SHARED_ACCUMULATORS(f32, "f")
+SHARED_ACCUMULATORS(i32, "r")
+SHARED_ACCUMULATORS(u32, "r")
+#undef SHARED_ACCUMULATORS
 
 // ---- mbarrier: a phase ends when `count` arrivals and all announced bytes have come; waiting names the phase's parity.
 
@@ -132,13 +139,14 @@ TCC_FN u32 wgmma_tile(u32 address, bool k_major) {
   return (address & 0x3ffff) >> 4 | u32(k_major ? 1 : 8192 >> 4) << 16;
 }
 
-// wgmma(d, a, b, accumulate): d += a b (or d = a b) for 64 rows and BLOCK_N columns; a source that defines BLOCK_N
-// expands WGMMA_FUNCTION with the instruction's shape and types. Operands of asm are numbered by position, so the
+// wgmma(d, a, b, accumulate): d += a b (or d = a b) for 64 rows and BLOCK_N columns; a source that defines BLOCK_N,
+// ACC (of accumulators) and ACC_REGISTER ("+f" or "+r") expands WGMMA_FUNCTION with the instruction's shape and types,
+// and its modes: signs, and for 16 bits which operands are transposed. Operands of asm are numbered by position, so the
 // text depends on the number of columns: COLUMNS_n lists n / 2 accumulators by FIRST (four of them) and NEXT (four
 // more), and hands the three numbers after them to LAST.
 #define WGMMA_FUNCTION(columns, shape_and_types, modes) WGMMA_FUNCTION_(columns, shape_and_types, modes)
 #define WGMMA_FUNCTION_(columns, shape_and_types, modes)                                                             \
-  TCC_FN void wgmma(f32 (&d)[columns / 2], u32 a, u32 b, i32 accumulate) {                                           \
+  TCC_FN void wgmma(ACC (&d)[columns / 2], u32 a, u32 b, i32 accumulate) {                                           \
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\n" COLUMNS_##columns(WGMMA_NONE, WGMMA_NONE, WGMMA_PREPARE)                       \
                  "wgmma.mma_async.sync.aligned.m64n" #columns shape_and_types                                        \
                  " {" COLUMNS_##columns(WGMMA_FIRST, WGMMA_NEXT, WGMMA_INPUTS) modes ";\n}"                          \
@@ -151,9 +159,9 @@ TCC_FN u32 wgmma_tile(u32 address, bool k_major) {
   "mov.b64 a, {%" #a ", 0x40000040};\nmov.b64 b, {%" #b ", 0x40000040};\nsetp.ne.b32 p, %" #c ", 0;\n"
 #define WGMMA_FIRST(a, b, c, d) "%" #a ", %" #b ", %" #c ", %" #d
 #define WGMMA_NEXT(a, b, c, d) ", %" #a ", %" #b ", %" #c ", %" #d
-#define WGMMA_INPUTS(a, b, c) "}, a, b, p, 1, 1"
-#define WGMMA_FIRST_OPERAND(a, b, e, f) "+f"(d[a]), "+f"(d[b]), "+f"(d[e]), "+f"(d[f])
-#define WGMMA_NEXT_OPERAND(a, b, e, f) , "+f"(d[a]), "+f"(d[b]), "+f"(d[e]), "+f"(d[f])
+#define WGMMA_INPUTS(a, b, c) "}, a, b, p"
+#define WGMMA_FIRST_OPERAND(a, b, e, f) ACC_REGISTER(d[a]), ACC_REGISTER(d[b]), ACC_REGISTER(d[e]), ACC_REGISTER(d[f])
+#define WGMMA_NEXT_OPERAND(a, b, e, f) , WGMMA_FIRST_OPERAND(a, b, e, f)
 #define COLUMNS_8(FIRST, NEXT, LAST) FIRST(0, 1, 2, 3) LAST(4, 5, 6)
 #define COLUMNS_16(FIRST, NEXT, LAST) COLUMNS_8(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(4, 5, 6, 7) LAST(8, 9, 10)
 #define COLUMNS_24(FIRST, NEXT, LAST) COLUMNS_16(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(8, 9, 10, 11) LAST(12, 13, 14)

@@ -1,5 +1,5 @@
 // Chunks of 16 bytes of lines that start at any element: aligned words are loaded, then shifted into place. For the
-// sources that read matrices with odd leading dimensions. T is u16 or f32.
+// sources that read matrices with odd leading dimensions. T is u8, u16 or f32.
 
 // The aligned words that hold a chunk, and by how many bytes it is off.
 struct Unaligned {
@@ -32,8 +32,8 @@ TCC_FN void shift_unaligned(const Unaligned& r, i32 left, u32 (&out)[4]) {
   for (i32 i = 0; i < 5; ++i) w[i] = r.bytes_off & 4 ? w[i + 1] : w[i];
 #pragma unroll
   for (i32 i = 0; i < 4; ++i) {
-    const u32 word = PER_WORD == 2 ? __funnelshift_r(w[i], w[i + 1], r.bytes_off % 4 * 8) : w[i];
+    const u32 word = PER_WORD > 1 ? __funnelshift_r(w[i], w[i + 1], r.bytes_off % 4 * 8) : w[i];
     const i32 valid = left - i * PER_WORD;
-    out[i] = valid <= 0 ? 0u : PER_WORD == 2 && valid == 1 ? word & 0xffffu : word;
+    out[i] = valid <= 0 ? 0u : valid < PER_WORD ? word & ((1u << valid * (32 / PER_WORD)) - 1) : word;
   }
 }

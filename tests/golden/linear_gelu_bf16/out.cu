@@ -4,6 +4,7 @@
 // h = add(matmul.3, b) : bf16[128, 512]
 // y = gelu(h) : bf16[128, 512]
 #define OPERANDS 0
+#define ACC f32
 #define SIZE_M 128
 #define SIZE_N 512
 #define SIZE_K 256
