@@ -197,7 +197,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
   }
 
   // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
-  // about 200 configs on an H200 (docs/performance.md), those of bytes to 320.
+  // about 200 configs on an H200 (docs/performance.md), those of bytes to 370.
   GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
     // Bytes a cycle that one unit draws from the last-level cache: byte products draw less power,
     // and clocks stay higher.
@@ -211,7 +211,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
     constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
     constexpr double kHidden = 0.25;   // of the hook, by the other group's products
-    constexpr double kDrain = 1.33;    // as long as at full bandwidth
+    constexpr double kDrained = 0.3;   // of the stores, that the other group's products do not hide
     constexpr double kCluster = 0.4e-6;
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
@@ -232,10 +232,12 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
     // Results of 16 bits drain as fast as they are staged; those of bytes may be 32 bits wide, and
     // come twice as often.
-    const double drain =
-        s.bytes ? kDrain * m * n * stored.drain / static_cast<double>(s.split_k) : 0;
+    const double drain = s.bytes ? m * n * stored.drain / static_cast<double>(s.split_k) *
+                                       (s.swapped ? kTransposed : 1)
+                                 : 0;
     const double epilogue = kEpilogue + std::max(staged + hook, drain);
-    const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
+    const double between =
+        s.pingpong ? std::max(kTurn + (1 - kHidden) * hook, kDrained * drain) : epilogue;
     GemmCycles cycles;
     cycles.working = rounds * multiply + (rounds - 1) * between;
     cycles.outside = kFill + epilogue;
