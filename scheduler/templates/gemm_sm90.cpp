@@ -205,7 +205,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
   }
 
   // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
-  // about 200 configs on an H200 (docs/performance.md), those of bytes to 320.
+  // about 200 configs on an H200 (docs/performance.md), those of bytes to 370.
   GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
     // Bytes a cycle that one unit draws from the last-level cache: byte products draw less power,
     // and clocks stay higher.
@@ -219,7 +219,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
     constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
     constexpr double kHidden = 0.25;   // of the hook, by the other group's products
-    constexpr double kDrain = 1.33;    // as long as at full bandwidth
+    constexpr double kDrained = 0.3;   // of the stores, that the other group's products do not hide
     constexpr double kCluster = 0.4e-6;
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
@@ -241,10 +241,12 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
     // Results of 16 bits drain as fast as they are staged; those of bytes may be 32 bits wide, and
     // come twice as often.
-    const double drain =
-        s.bytes ? kDrain * m * n * stored.drain / static_cast<double>(s.split_k) : 0;
+    const double drain = s.bytes ? m * n * stored.drain / static_cast<double>(s.split_k) *
+                                       (s.swapped ? kTransposed : 1)
+                                 : 0;
     const double epilogue = kEpilogue + std::max(staged + hook, drain);
-    const double between = s.pingpong ? kTurn + (1 - kHidden) * hook : epilogue;
+    const double between =
+        s.pingpong ? std::max(kTurn + (1 - kHidden) * hook, kDrained * drain) : epilogue;
     GemmCycles cycles;
     const double coupled = s.cluster_m * s.cluster_n > 1 ? kCoupled : 0;
     cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;

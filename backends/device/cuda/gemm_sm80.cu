@@ -5,8 +5,8 @@
 // B pass through STAGES slots of swizzled shared memory, STAGES - 1 tiles of k ahead of their use; fragments are read
 // one k step ahead.
 //
-// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory, the hardware reads the upper 19 bits), 3 bytes, A_TYPE and B_TYPE their
-// signs: "s8" or "u8"; both are K-major. ACC is the accumulators' type: f32; i32 or u32. x_LOAD, for A and B each:
+// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory, the hardware reads the upper 19 bits), 3 bytes, A_TYPE and B_TYPE
+// their signs: "s8" or "u8"; both are K-major. ACC is the accumulators' type: f32; i32 or u32. x_LOAD, for A and B:
 //   0  vector_x(buffers, batch, at, k) is the offset in X_BUFFER, in elements, of X_VECTOR elements (4, 8 or 16 bytes,
 //      so aligned) which cp.async copies; what lies beyond the matrix is never read and counts as zeros.
 //   1  load_x(buffers, batch, at, k, v) computes X_VECTOR elements as ACC: prologues, convolutions. Guards itself. Of
@@ -206,9 +206,9 @@ struct alignas(16) Four {
 };
 
 #if (A_LOAD == 1 || B_LOAD == 1) && OPERANDS == 3
-// Pieces of a computed tile: DEPTH neighbours along k of HEIGHT rows, by several loads. Those whose vectors run across k
-// become words along k as they are stored. Neighbouring lanes have pieces along k and along the rows, between the needs
-// of loads (whole sectors) and of stores (different banks).
+// Pieces of a computed tile: DEPTH neighbours along k of HEIGHT rows, by several loads. Those whose vectors run across
+// k become words along k as they are stored. Neighbouring lanes have pieces along k and along the rows, between the
+// needs of loads (whole sectors) and of stores (different banks).
 template <typename Tile, i32 VECTOR, bool ALONG_K>
 struct Bytes {
   static constexpr i32 HEIGHT = ALONG_K ? 1 : VECTOR;
@@ -251,7 +251,8 @@ struct Bytes {
     each(thread, step, [&](i32 i, i32 r, i32 c) {
       const ACC(&v)[DEPTH][HEIGHT] = values[i];
       auto word = [&](i32 row, i32 k) {
-        return u32(u8(v[k][row])) | u32(u8(v[k + 1][row])) << 8 | u32(u8(v[k + 2][row])) << 16 | u32(u8(v[k + 3][row])) << 24;
+        return u32(u8(v[k][row])) | u32(u8(v[k + 1][row])) << 8 | u32(u8(v[k + 2][row])) << 16 |
+               u32(u8(v[k + 3][row])) << 24;
       };
 #pragma unroll
       for (i32 j = 0; j < HEIGHT; ++j) {

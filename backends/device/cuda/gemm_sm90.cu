@@ -248,7 +248,9 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
   u32 packed[at_once][words];
 
   __device__ __forceinline__ static bool holds(i32 n) { return pieces % (128 * at_once) == 0 || n < pieces; }
-  __device__ __forceinline__ static i32 row_of(i32 n) { return ALONG_K ? n / 8 : n / height % (ROWS / height) * height; }
+  __device__ __forceinline__ static i32 row_of(i32 n) {
+    return ALONG_K ? n / 8 : n / height % (ROWS / height) * height;
+  }
   __device__ __forceinline__ static i32 k_of(i32 n) {
     return 16 * (ALONG_K ? n % 8 : n / ROWS * height + n % height);
   }
@@ -271,8 +273,10 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
         for (i32 j = 0; j < VECTOR; ++j) (ALONG_K ? v[i * VECTOR + j][0] : v[i][j]) = u[j];
       }
 #pragma unroll
-      for (i32 i = 0; i < words; ++i)
-        packed[d][i] = pack_bytes(v[i % 4 * 4][i / 4], v[i % 4 * 4 + 1][i / 4], v[i % 4 * 4 + 2][i / 4], v[i % 4 * 4 + 3][i / 4]);
+      for (i32 i = 0; i < words; ++i) {
+        const i32 r = i / 4, at = i % 4 * 4;
+        packed[d][i] = pack_bytes(v[at][r], v[at + 1][r], v[at + 2][r], v[at + 3][r]);
+      }
     }
   }
 
@@ -284,7 +288,8 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
       const u32(&w)[words] = packed[d];
 #pragma unroll
       for (i32 i = 0; i < height; ++i)
-        store_shared(tile + tile_offset<true>(row_of(n) + i, k_of(n)), Uint4{w[i * 4], w[i * 4 + 1], w[i * 4 + 2], w[i * 4 + 3]});
+        store_shared(tile + tile_offset<true>(row_of(n) + i, k_of(n)),
+                     Uint4{w[i * 4], w[i * 4 + 1], w[i * 4 + 2], w[i * 4 + 3]});
     }
   }
 };
