@@ -46,7 +46,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_f32 = architecture.flops_f32;
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
-  target.matrix_row_bytes = cuda_matrix_row_bytes(architecture.number);
+  target.matrix_row_bytes = 16;
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
   return target;
 }
@@ -58,8 +58,6 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
   if (architecture >= 80) return {"mma"};
   return {};
 }
-
-int64_t cuda_matrix_row_bytes(int architecture) { return architecture >= 90 ? 32 : 16; }
 
 bool cuda_overlapping_launches(int architecture) { return architecture >= 90; }
 

@@ -19,10 +19,6 @@ std::optional<Target> cuda_target(std::string_view arch);
 // own instructions.
 std::vector<std::string> cuda_matrix_units(int architecture, bool own);
 
-// Target::matrix_row_bytes: cp.async moves 16 bytes; TMA is slow with rows that begin inside of
-// the 32 bytes of a sector.
-int64_t cuda_matrix_row_bytes(int architecture);
-
 // Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
 bool cuda_overlapping_launches(int architecture);
 

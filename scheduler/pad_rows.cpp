@@ -50,9 +50,7 @@ std::optional<PaddedBuffer> padded_operand(const Region& region, const Gemm& gem
   const MatrixOperand& operand = operand_of(gemm, input);
   const bool is_view = operand.load != Load::computed;
   const bool turned = is_view && is_byte(operand.dtype) && !operand.major_k;
-  const bool whole = operand.load == Load::tiles &&
-                     operand.view.aligned(target.matrix_row_bytes, operand.line_stride());
-  if (!is_view || (whole && !turned)) return std::nullopt;
+  if (operand.load != Load::rows && !turned) return std::nullopt;
   const ir::Value* value = region.inputs[static_cast<size_t>(operand.view.buffer)];
   const std::vector<int64_t> shape = ir::const_shape(*value);
   const Layout& dense = region.layout(value);
@@ -64,8 +62,7 @@ std::optional<PaddedBuffer> padded_operand(const Region& region, const Gemm& gem
     const std::optional<Gemm> product = product_of(changed, target);
     if (!product) continue;
     const MatrixOperand& changed_operand = operand_of(*product, input);
-    if (changed_operand.load == Load::tiles && (!turned || changed_operand.major_k) &&
-        changed_operand.view.aligned(target.matrix_row_bytes, changed_operand.line_stride()))
+    if (changed_operand.load == Load::tiles && (!turned || changed_operand.major_k))
       return PaddedBuffer{value, layout};
   }
   return std::nullopt;

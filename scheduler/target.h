@@ -49,8 +49,8 @@ struct Target {
   // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the
   // next templates on.
   std::vector<std::string> matrix_units;
-  // What the matrix units' asynchronous copies want rows to begin at multiples of: they are padded to
-  // it where that is free or pays. 0: rows stay as they are.
+  // What the matrix units' asynchronous copies move at once: rows that they read are padded to a
+  // multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
 
   // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.

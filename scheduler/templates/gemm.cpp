@@ -166,7 +166,7 @@ void GemmWriter::operand(bool first, bool vectors) {
   need_alignment(kernel_, operand);
   if (operand.load == Load::rows) {
     kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + lower));
-  } else if (vectors || operand.load == Load::vectors) {
+  } else if (vectors) {
     define(side + "_VECTOR", operand.alignment / size_bytes(operand.dtype));
     kernel_.hooks.push_back(vector_hook(operand, gemm_.plan, "vector_" + lower));
   } else if (!operand.view.batch.empty()) {

@@ -14,8 +14,6 @@ using Load = MatrixOperand::Load;
 constexpr int64_t kLineBytes = 128;  // of k in a tile: a row of the swizzle
 constexpr int64_t kMostStages = 12;
 constexpr int64_t kThreads = 128;  // of a warpgroup
-constexpr int64_t kSector = 32;    // bytes of memory; the copy engine is slow with lines that begin
-                                   // inside of one
 
 // What the launch needs, all that the device source derives from its defines included.
 struct Shape : GemmShape {
@@ -86,19 +84,15 @@ bool legal_cluster(const Shape& s) {
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
 double load_cycles(const Shape& s) {
   constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4, kSingleBytesRow = 120;
-  constexpr double kVectorsRow = 2.5;  // asynchronous: no latency
   auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
-    if (operand.load == Load::tiles || operand.load == Load::vectors) return 0.0;
+    if (operand.load == Load::tiles) return 0.0;
     const double computed = s.bytes && operand.vector < 4
                                 ? kSingleBytesRow / static_cast<double>(operand.vector)
                                 : kComputedRow;
     return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : computed);
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
-  double vectors = 0;
-  if (s.side.a.load == Load::vectors) vectors += kVectorsRow * static_cast<double>(s.block_m);
-  if (s.side.b.load == Load::vectors) vectors += kVectorsRow * static_cast<double>(s.block_n);
-  return vectors + (rows > 0 ? kLatency + rows : 0);
+  return rows > 0 ? kLatency + rows : 0;
 }
 
 // Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
@@ -143,12 +137,10 @@ class GemmSm90Template : public GemmTemplate<Shape> {
   void restrict_loads(MatrixOperand& operand) const override {
     // wgmma transposes 16-bit elements only.
     const bool transposes = size_bytes(operand.dtype) == 2;
-    const bool tiles = operand.load == Load::tiles && (operand.major_k || transposes);
+    const bool tiles = operand.load == Load::tiles && (operand.major_k || transposes) &&
+                       operand.view.batch.size() <= 3;
     const bool rows = operand.load == Load::rows && operand.major_k;
     if (!tiles && !rows) operand.load = Load::computed;
-    if (tiles &&
-        (operand.view.batch.size() > 3 || !operand.view.aligned(kSector, operand.line_stride())))
-      operand.load = Load::vectors;
     if (!transposes) operand.major_k = true;
   }
 

@@ -86,8 +86,7 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
 }
 
 void need_alignment(Kernel& kernel, const MatrixOperand& operand) {
-  if (operand.load != MatrixOperand::Load::tiles && operand.load != MatrixOperand::Load::vectors)
-    return;
+  if (operand.load != MatrixOperand::Load::tiles) return;
   Argument& argument = kernel.arguments[static_cast<size_t>(operand.view.buffer)];
   argument.needed = std::max(argument.needed, operand.alignment);
 }

@@ -10,7 +10,6 @@ struct MatrixOperand {
     tiles = 0,     // copied asynchronously, in whole vectors of `alignment` bytes
     computed = 1,  // by threads, through the load hook: prologues, convolutions
     rows = 2,      // lines of any alignment: aligned words are read and shifted
-    vectors = 3,   // as tiles, where the copy engine would be slow: each vector by a thread
   };
   Load load = Load::computed;
   bool major_k = true;    // neighbours in memory are neighbours along k; else along the own axis

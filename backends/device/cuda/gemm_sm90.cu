@@ -16,9 +16,7 @@
 //
 // A_LOAD, B_LOAD: 0 tensor maps (TMA); 1 hooks load_a, load_b (index maps, prologues), by 128 threads;
 // 2 rows of k at any alignment, equally spaced: hooks row_a, row_b give the offsets of their first elements in A_BUFFER,
-// B_BUFFER. Words of 4 bytes are read whole;
-// 3 aligned vectors of 16 bytes, which 128 threads copy: hooks vector_a, vector_b(batch, at, k) give their offsets, along
-// k (then k counts vectors) if *_MAJOR_K, else along the rows (then `at` does).
+// B_BUFFER. Words of 4 bytes are read whole.
 //
 // Tensor maps, 128-byte swizzle, zeros out of bounds, dimensions (k, m, batch...) if *_MAJOR_K, else (m, k, batch...).
 // Boxes, where BLOCK is BLOCK_M (BLOCK_N for B) and SHARE is CLUSTER_N (CLUSTER_M for B):
@@ -110,7 +108,6 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 1, 1")
 #define TILES_N ((SIZE_N + BLOCK_N * CLUSTER_N - 1) / (BLOCK_N * CLUSTER_N))
 #define TILES (TILES_M * TILES_N * BATCHES)
 #define MANUAL (A_LOAD != 0 || B_LOAD != 0)
-#define COPIED (A_LOAD == 3 || B_LOAD == 3)
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES ((B_MAJOR_K ? BLOCK_N : (BLOCK_N + 63) / 64 * 64) * 128)
 #define STAGE_BYTES (A_BYTES + B_BYTES)
@@ -193,37 +190,13 @@ TCC_FN void load_slice(u32 to, const TensorMap& map, u32 full, i32 slice, u16 ma
 }
 #endif
 
-#if A_LOAD == 1 || B_LOAD == 1 || COPIED
+#if A_LOAD == 1 || B_LOAD == 1
 // Where element (row, k) of a swizzled tile lies.
 template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
   if constexpr (MAJOR_K) return row * 128 + ((k * ELEMENT_BYTES) ^ ((row & 7) << 4));
   return row / 64 * 8192 + k * 128 + ((row % 64 * ELEMENT_BYTES) ^ ((k & 7) << 4));
 }
 
-#endif
-
-#if COPIED
-// Starts a thread's copies to a tile of ROWS rows from (row0, k0) on; what is beyond SIZE rows and SIZE_K is zero.
-template <i32 ROWS, i32 SIZE, bool MAJOR_K, class Offset>
-TCC_FN void copy_tile(u32 tile, const ELEMENT* from, i32 thread, i32 row0, i32 k0, Offset offset) {
-  constexpr i32 vector = 16 / ELEMENT_BYTES, line = (MAJOR_K ? BLOCK_K : ROWS) / vector;
-  constexpr i32 vectors = ROWS * BLOCK_K / vector;
-#pragma unroll
-  for (i32 first = 0; first < vectors; first += 128) {
-    const i32 n = first + thread;
-    if (vectors % 128 != 0 && n >= vectors) continue;
-    const i32 row = MAJOR_K ? n / line : n % line * vector, k = MAJOR_K ? n % line * vector : n / line;
-    const i32 rows = SIZE - (row0 + row), left = SIZE_K - (k0 + k);
-    const i32 along = MAJOR_K ? left : rows, across = MAJOR_K ? rows : left;
-    const i32 inside = across <= 0 || along <= 0 ? 0 : along < vector ? along : vector;
-    const i32 at = row0 + row, k_at = k0 + k;
-    copy_async(tile + tile_offset<MAJOR_K>(row, k), from + (MAJOR_K ? offset(at, k_at / vector) : offset(at / vector, k_at)),
-               inside * ELEMENT_BYTES);
-  }
-}
-#endif
-
-#if A_LOAD == 1 || B_LOAD == 1
 #if OPERANDS == 3
 TCC_FN u32 pack_bytes(ACC a, ACC b, ACC c, ACC d) {
   return u32(u8(a)) | u32(u8(b)) << 8 | u32(u8(c)) << 16 | u32(u8(d)) << 24;
@@ -577,10 +550,6 @@ TCC_FN constexpr i32 units_in_flight() {
 constexpr i32 IN_FLIGHT = units_in_flight();
 #endif
 
-#if COPIED
-constexpr i32 COPIES = STAGES > 3 ? STAGES - 2 : STAGES - 1;  // stages whose copies are under way
-#endif
-
 TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD);
   const i32 rank = i32(TCC_BLOCK) % CLUSTER_SIZE;
@@ -623,10 +592,6 @@ TCC_ENTRY {
 #if B_LOAD == 0
     const u16 mask_b = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
     i32 batch_of_b[3] = {0, 0, 0};
-#endif
-#if COPIED
-    Ring arriving;
-    i32 copying = 0;
 #endif
     for (i32 n = first_tile; (MANUAL || thread == 0) && n < TILES; n += CLUSTERS) {
       const Tile tile = tile_at(n, cluster_m, cluster_n);
@@ -704,16 +669,6 @@ TCC_ENTRY {
             load_slice<B_RANK, B_MAJOR_K, BLOCK_N, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
 #endif
           }
-#if A_LOAD == 3
-          copy_tile<BLOCK_M, SIZE_M, A_MAJOR_K>(
-              tile_a, (const ELEMENT*)(A_BUFFER), thread, tile.row, k,
-              [&](i32 at, i32 k_at) { return vector_a(TCC_BUFFERS tile.batch, at, k_at); });
-#endif
-#if B_LOAD == 3
-          copy_tile<BLOCK_N, SIZE_N, B_MAJOR_K>(
-              tile_b, (const ELEMENT*)(B_BUFFER), thread, tile.col, k,
-              [&](i32 at, i32 k_at) { return vector_b(TCC_BUFFERS tile.batch, at, k_at); });
-#endif
 #if A_LOAD == 1
           computed_a[t].store(0, thread, tile_a);
 #pragma unroll 1
@@ -752,30 +707,14 @@ TCC_ENTRY {
             load_unit(next % UNITS, next < UNITS ? k : k + BLOCK_K);
           }
 #endif
-#if COPIED
-          // A thread arrives for the oldest stage once its own copies for that have.
-          commit_copies();
-          if (copying < COPIES) {
-            ++copying;
-          } else {
-            wait_for_copies<COPIES>();
+          if (MANUAL) {
             fence_async_proxy();
-            barrier_arrive(full + 8 * arriving.stage);
-            arriving.advance(1);
+            barrier_arrive(ready);
           }
-#elif MANUAL
-          fence_async_proxy();
-          barrier_arrive(ready);
-#endif
           ring.advance(1);
         }
       }
     }
-#if COPIED
-    wait_for_copies<0>();
-    fence_async_proxy();
-    for (; copying > 0; --copying, arriving.advance(1)) barrier_arrive(full + 8 * arriving.stage);
-#endif
   } else {
     if constexpr (GROUPS > 1) grow_registers<CONSUMER_REGISTERS>();
     const i32 group = __shfl_sync(~0u, thread / 128, 0) - 1;  // tells the compiler that it is uniform

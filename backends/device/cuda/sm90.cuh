@@ -101,16 +101,6 @@ template <i32 COUNT> TCC_FN void grow_registers() { asm volatile("setmaxnreg.inc
 // Ordinary stores to shared memory before it are seen by wgmma and bulk copies that start later.
 TCC_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// ---- copies by threads
-
-// 16 bytes to shared memory, the last 16 - `bytes` of them as zeros.
-TCC_FN void copy_async(u32 to, const void* from, i32 bytes) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes) : "memory");
-}
-TCC_FN void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all but the newest PENDING groups of this thread's copies have arrived.
-template <i32 PENDING> TCC_FN void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
-
 // ---- TMA
 
 // One box of a tensor map at (x, y, z...) into shared memory; its bytes count for `barrier`. With MULTICAST, to the
