@@ -1,6 +1,7 @@
 #include "scheduler/templates/gemm.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
@@ -17,11 +18,13 @@ constexpr int64_t kExactSum = 256;
 // Elements of a vector along k that a hook may load: 16 bytes.
 constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
-constexpr int64_t kLeastK = 32, kLeastProducts = 1 << 18;
+constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
 
 double clock_of(const Target& target) {
   return target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
 }
+
+constexpr int64_t kMostColumns = 8;  // of a segment
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;
@@ -69,7 +72,8 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
       side(gemm.sides(swapped)),
       computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
       batches(gemm.plan.batch.size()),
-      k(gemm.plan.k.size()) {}
+      k(gemm.plan.k.size()),
+      segment(std::gcd(kMostColumns, gemm.plan.n.size())) {}
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
@@ -143,6 +147,7 @@ void GemmWriter::product() {
   define("SIZE_K", gemm_.plan.k.size());
   define("BATCHES", gemm_.plan.batch.size());
   define("SWAPPED", swapped_);
+  define("SEGMENT", tile_.segment);
   kernel_.hooks.push_back(hooks_.epilogue());
 }
 

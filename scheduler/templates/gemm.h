@@ -32,13 +32,13 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
 
 // A config on a product: what the kernels' shapes have in common.
 struct GemmShape {
-  static constexpr int64_t kSegment = 8;  // columns that the epilogue gets at once
   GemmShape(const Gemm& gemm, const Config& config);
   int64_t block_m, block_n;  // of a workgroup's tile, on the kernel's sides
   bool swapped;
   Gemm::Sides side;  // of the gemm, which must outlive this
   bool computed;     // threads load an operand, through registers
   int64_t batches, k;
+  int64_t segment;  // columns of the result that the epilogue gets at once: whole vectors of its rows
 };
 
 // What a launch takes, for the cost model.

@@ -26,7 +26,7 @@ struct Shape : GemmShape {
         tiles_n(ceil_div(side.n, block_n)),
         tiles(batches * tiles_m * tiles_n) {}
 
-  ContractionTile tile() const { return {block_m, block_n, block_k, kSegment}; }
+  ContractionTile tile() const { return {block_m, block_n, block_k, segment}; }
   int64_t warp_m() const { return block_m / warps_m; }
   int64_t warp_n() const { return block_n / warps_n; }
   int64_t threads() const { return 32 * warps_m * warps_n; }

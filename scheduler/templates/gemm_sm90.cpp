@@ -38,7 +38,7 @@ struct Shape : GemmShape {
   }
 
   ContractionTile tile() const {
-    return {block_m * cluster_m, block_n * cluster_n, line, kSegment};
+    return {block_m * cluster_m, block_n * cluster_n, line, segment};
   }
   int64_t cluster() const { return cluster_m * cluster_n * split_k; }
   // 64-row products of one group, and accumulators of one thread.

@@ -15,8 +15,9 @@
 //      16-byte words are read and shifted, and none that holds nothing of the line.
 // X_MAJOR_K 1: memory is contiguous along k; `at` is a row (of B: a column), `k` counts vectors, a line is a row.
 // X_MAJOR_K 0: contiguous along m (of B: n); `at` counts vectors, `k` is an element of k, a line is one k.
-// epilogue(buffers, batch, row, part, acc) gets 8 neighbouring columns from 8 * part on, and guards itself; where
-// SWAPPED, 8 neighbouring rows of column `row`: the operands have changed sides, so that results lie along m.
+// epilogue(buffers, batch, row, part, acc) gets SEGMENT (8, 4, 2 or 1) neighbouring columns from SEGMENT * part on, and
+// guards itself; where SWAPPED, neighbouring rows of column `row`: the operands have changed sides, so that results lie
+// along m.
 //
 // The launch: GRID = BATCHES * tiles workgroups of WORKGROUP = 32 * WARPS_M * WARPS_N threads. Dynamic shared memory is
 // the larger of STAGES * BLOCK_K * (BLOCK_M + BLOCK_N) * (bytes of an element) and WARPS_M * WARPS_N * 64 * LINE, with
@@ -40,6 +41,7 @@
 #define WARPS_N 2
 #define STAGES 4
 #define BAND 8
+#define SEGMENT 8
 #define SWAPPED 0
 #define A_LOAD 0
 #define A_MAJOR_K 1
@@ -197,12 +199,9 @@ TCC_FN void mma(ACC (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Of accumulators, as shared memory is read and written.
+// Of accumulators, as shared memory is written.
 struct alignas(8) Pair {
   ACC x, y;
-};
-struct alignas(16) Four {
-  ACC x, y, z, w;
 };
 
 #if (A_LOAD == 1 || B_LOAD == 1) && OPERANDS == 3
@@ -522,9 +521,14 @@ TCC_ENTRY {
   // segments. Lines are padded, and the halves of every second four segments exchanged, against bank conflicts.
   constexpr i32 SLABS = (SWAPPED ? WARP_N : WARP_M) / 16, LINE = SWAPPED ? WARP_M : WARP_N;
   constexpr i32 PARTS = LINE / 8, STRIDE = LINE + (SWAPPED ? 4 : 8);
+  constexpr i32 WIDTH = SEGMENT < 4 ? SEGMENT : 4, AT_ONCE = 8 / SEGMENT;
+  struct alignas(WIDTH * 4) Few {
+    ACC v[WIDTH];
+  };
+  static_assert(16 * LINE % (32 * 8) == 0, "lanes have equal shares");
   ACC* const staged = (ACC*)shared_bytes + warp * 16 * STRIDE;
   const i32 first_line = SWAPPED ? col0 + warp_n : row0 + warp_m;
-  const i32 first_part = (SWAPPED ? row0 + warp_m : col0 + warp_n) / 8;
+  const i32 first_column = SWAPPED ? row0 + warp_m : col0 + warp_n;
   auto place = [](i32 line, i32 column) {
     const i32 exchanged = (line * PARTS + column / 8) / 4 % 2;
     return line * STRIDE + (column ^ exchanged * 4);
@@ -551,12 +555,23 @@ TCC_ENTRY {
         }
     __syncwarp();
 #pragma unroll 1
-    for (i32 n = lane; n < 16 * PARTS; n += 32) {
-      const i32 line = n / PARTS, part = n % PARTS, exchanged = n / 4 % 2;
-      const Four* const at = (const Four*)(staged + line * STRIDE + part * 8);
-      const Four low = at[exchanged], high = at[1 - exchanged];
-      const ACC segment[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-      epilogue(TCC_BUFFERS batch, first_line + slab * 16 + line, first_part + part, segment);
+    for (i32 n = lane; n < 16 * LINE / SEGMENT; n += 32 * AT_ONCE) {
+      ACC segments[AT_ONCE][SEGMENT];
+#pragma unroll
+      for (i32 s = 0; s < AT_ONCE; ++s) {
+        const i32 line = (n + s * 32) / (LINE / SEGMENT), column = (n + s * 32) % (LINE / SEGMENT) * SEGMENT;
+#pragma unroll
+        for (i32 i = 0; i < SEGMENT; i += WIDTH) {
+          const Few few = *(const Few*)(staged + place(line, column + i));
+#pragma unroll
+          for (i32 w = 0; w < WIDTH; ++w) segments[s][i + w] = few.v[w];
+        }
+      }
+#pragma unroll
+      for (i32 s = 0; s < AT_ONCE; ++s) {
+        const i32 line = (n + s * 32) / (LINE / SEGMENT), column = (n + s * 32) % (LINE / SEGMENT) * SEGMENT;
+        epilogue(TCC_BUFFERS batch, first_line + slab * 16 + line, (first_column + column) / SEGMENT, segments[s]);
+      }
     }
   }
 }

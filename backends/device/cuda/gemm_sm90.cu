@@ -11,8 +11,9 @@
 // (multicast). Alternatively SPLIT_K workgroups of a cluster share the k of one tile; each adds up, in rank order, and
 // stores its share of the rows.
 //
-// epilogue(buffers, batch, row, part, acc) gets 8 neighbouring columns from 8 * part on, and guards itself. SWAPPED: the
-// kernel's rows are the result's columns: `row` is a column here, and the segments run along the rows.
+// epilogue(buffers, batch, row, part, acc) gets SEGMENT (8, 4, 2 or 1) neighbouring columns from SEGMENT * part on, and
+// guards itself; lanes have neighbouring ones. SWAPPED: the kernel's rows are the result's columns: `row` is a column
+// here, and the segments run along the rows.
 //
 // A_LOAD, B_LOAD: 0 tensor maps (TMA); 1 hooks load_a, load_b (index maps, prologues), by 128 threads;
 // 2 rows of k at any alignment, equally spaced: hooks row_a, row_b give the offsets of their first elements in A_BUFFER,
@@ -46,6 +47,7 @@
 #define CLUSTER_N 1
 #define SPLIT_K 1
 #define BAND 8
+#define SEGMENT 8
 #define SWAPPED 0
 #define A_LOAD 0
 #define B_LOAD 0
@@ -472,21 +474,27 @@ struct Segment {
 };
 TCC_FN Segment segment_at(i32 n) {
 #if SWAPPED
-  return {n % 2 * 8, n / 2};
+  return {n % (16 / SEGMENT) * SEGMENT, n / (16 / SEGMENT)};
 #else
-  return {n / SEGMENTS, n % SEGMENTS * 8};
+  return {n / (CHUNK / SEGMENT), n % (CHUNK / SEGMENT) * SEGMENT};
 #endif
 }
-// A staged segment, of this workgroup or of a peer: its halves are 16 bytes each.
-template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[8]) {
-  const u32 low = staging + staged(at.row, at.column);
-  const u32 high = staging + (SWAPPED ? staged(at.row + 4, at.column) : staged(at.row, at.column + 4));
-  if constexpr (PEER) {
-    load_peer(low, v);
-    load_peer(high, v + 4);
-  } else {
-    load_shared(low, v);
-    load_shared(high, v + 4);
+// Of `share` segments, those that a lane handles at once: 8 columns, or 16 where registers are left.
+TCC_FN constexpr i32 segments_at_once(i32 share) {
+  i32 n = (ACCUMULATORS + 96 <= CONSUMER_REGISTERS ? 16 : 8) / SEGMENT;
+  while (n > 1 && share % (32 * n) != 0) n /= 2;
+  return n;
+}
+// A staged segment, of this workgroup or of a peer: 16 bytes or less at once.
+template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[SEGMENT]) {
+  constexpr i32 count = SEGMENT < 4 ? SEGMENT : 4;
+#pragma unroll
+  for (i32 i = 0; i < SEGMENT; i += count) {
+    const u32 from = staging + (SWAPPED ? staged(at.row + i, at.column) : staged(at.row, at.column + i));
+    if constexpr (PEER)
+      load_peer<count>(from, v + i);
+    else
+      load_shared<count>(from, v + i);
   }
 }
 // Arrives at a barrier of all workgroups that share the k of a tile; every lane does, for what it has staged or read.
@@ -792,13 +800,13 @@ TCC_ENTRY {
           release_peers(summands + 8 * warp);
           barrier_wait_cluster(summands + 8 * warp, sums);
         }
-        constexpr i32 share = 16 * SEGMENTS / SPLIT_K;
+        constexpr i32 share = 16 * CHUNK / SEGMENT / SPLIT_K;
         // Segments that a lane handles at once, so that one's latencies pass under the other's arithmetic.
-        constexpr i32 at_once = share % 64 == 0 && ACCUMULATORS + 96 <= CONSUMER_REGISTERS ? 2 : 1;
+        constexpr i32 at_once = segments_at_once(share);
 #pragma unroll 1
         for (i32 i = lane; i < share; i += 32 * at_once) {
           Segment at[at_once];
-          ACC v[at_once][8];
+          ACC v[at_once][SEGMENT];
 #pragma unroll
           for (i32 n = 0; n < at_once; ++n) {
             at[n] = segment_at((SPLIT_K > 1 ? rank * share : 0) + i + n * 32);
@@ -807,10 +815,10 @@ TCC_ENTRY {
             } else {
 #pragma unroll
               for (i32 r = 0; r < SPLIT_K; ++r) {
-                ACC w[8];
+                ACC w[SEGMENT];
                 load_segment<true>(peer_address(my_staging, r), at[n], w);
 #pragma unroll
-                for (i32 c = 0; c < 8; ++c) v[n][c] = r == 0 ? w[c] : add_sums(v[n][c], w[c]);
+                for (i32 c = 0; c < SEGMENT; ++c) v[n][c] = r == 0 ? w[c] : add_sums(v[n][c], w[c]);
               }
             }
           }
@@ -819,9 +827,9 @@ TCC_ENTRY {
             const i32 row = row0 + step / chunks * 64 + at[n].row;
             const i32 column = tile.col + step % chunks * CHUNK + at[n].column;
             if (SWAPPED)
-              epilogue(TCC_BUFFERS tile.batch, column, row / 8, v[n]);
+              epilogue(TCC_BUFFERS tile.batch, column, row / SEGMENT, v[n]);
             else
-              epilogue(TCC_BUFFERS tile.batch, row, column / 8, v[n]);
+              epilogue(TCC_BUFFERS tile.batch, row, column / SEGMENT, v[n]);
           }
         }
         __syncwarp();

@@ -34,13 +34,23 @@ TCC_FN void store_shared(u32 address, Uint4 v) {
   TCC_FN void store_shared(u32 address, T a, T b) {                                                                  \
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), R(a), R(b) : "memory");                          \
   }                                                                                                                  \
-  TCC_FN void load_shared(u32 address, T* v) {                                                                       \
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"                                                          \
-                 : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                    \
+  template <i32 COUNT> TCC_FN void load_shared(u32 address, T* v) {                                                    \
+    if constexpr (COUNT == 1)                                                                                        \
+      asm volatile("ld.shared.b32 %0, [%1];" : "=" R(v[0]) : "r"(address) : "memory");                               \
+    else if constexpr (COUNT == 2)                                                                                   \
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=" R(v[0]), "=" R(v[1]) : "r"(address) : "memory");         \
+    else                                                                                                             \
+      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"                                                        \
+                   : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                  \
   }                                                                                                                  \
-  TCC_FN void load_peer(u32 address, T* v) {                                                                         \
-    asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"                                                 \
-                 : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                    \
+  template <i32 COUNT> TCC_FN void load_peer(u32 address, T* v) {                                                      \
+    if constexpr (COUNT == 1)                                                                                        \
+      asm volatile("ld.shared::cluster.b32 %0, [%1];" : "=" R(v[0]) : "r"(address) : "memory");                      \
+    else if constexpr (COUNT == 2)                                                                                   \
+      asm volatile("ld.shared::cluster.v2.b32 {%0, %1}, [%2];" : "=" R(v[0]), "=" R(v[1]) : "r"(address) : "memory"); \
+    else                                                                                                             \
+      asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"                                               \
+                   : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                  \
   }
 SHARED_ACCUMULATORS(f32, "f")
 SHARED_ACCUMULATORS(i32, "r")
