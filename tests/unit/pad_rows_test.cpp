@@ -223,10 +223,10 @@ TEST(PadRows, BytesAreTurnedToLieAlongK) {
   for (const char* name : {"cuda:sm_90a", "cuda:sm_80"}) {
     const Target target = target_by_name(name);
     auto weights = [](const std::string& x, const std::string& w, const std::string& node) {
-      return graph_of("inputs: {x: {dtype: u8, shape: " + x +
-                          "}}\nweights: {w: {dtype: i8, shape: " + w +
-                          ", init: {integers: [-128, 128]}}}\n",
-                      "{out: y, in: [x, w], out_dtype: i32, " + node + "}");
+      return graph_of(
+          str("inputs: {x: {dtype: u8, shape: ", x, "}}\nweights: {w: {dtype: i8, shape: ", w,
+              ", init: {integers: [-128, 128]}}}\n"),
+          str("{out: y, in: [x, w], out_dtype: i32, ", node, "}"));
     };
     EXPECT_EQ(
         order_of(schedule_for(weights("[200, 512]", "[512, 260]", "op: matmul"), target), "w"),

@@ -200,74 +200,7 @@ template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
 }
 
 #if OPERANDS == 3
-TCC_FN u32 pack_bytes(ACC a, ACC b, ACC c, ACC d) {
-  return u32(u8(a)) | u32(u8(b)) << 8 | u32(u8(c)) << 16 | u32(u8(d)) << 24;
-}
-
-// A thread's pieces of a tile of ROWS rows, by load(at, k, v): 16 neighbours along k of one row, or, where vectors run
-// along the rows, of a vector's rows, which are turned in registers. Lanes are so arranged that stores of 16 bytes hit
-// different banks, and loads across k whole sectors.
-template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
-  static constexpr i32 height = ALONG_K ? 1 : VECTOR;
-  static constexpr i32 loads = ALONG_K ? 16 / VECTOR : 16;
-  static constexpr i32 pieces = ROWS * 8 / height;
-  static constexpr i32 words = height * 4;
-  static constexpr i32 of_thread = (pieces + 127) / 128;
-  // Registers of a piece in flight: short vectors take whole ones.
-  static constexpr i32 load_words = VECTOR < 4 ? loads : words;
-  static constexpr i32 limit = 32 / loads;
-  static constexpr i32 fit = COMPUTED_FLIGHT / load_words < limit ? COMPUTED_FLIGHT / load_words : limit;
-  static constexpr i32 most = fit < 1 ? 1 : fit;
-  static constexpr i32 at_once = of_thread < most ? of_thread : most;
-  static constexpr i32 rounds = (of_thread + at_once - 1) / at_once;
-  u32 packed[at_once][words];
-
-  __device__ __forceinline__ static bool holds(i32 n) { return pieces % (128 * at_once) == 0 || n < pieces; }
-  __device__ __forceinline__ static i32 row_of(i32 n) {
-    return ALONG_K ? n / 8 : n / height % (ROWS / height) * height;
-  }
-  __device__ __forceinline__ static i32 k_of(i32 n) {
-    return 16 * (ALONG_K ? n % 8 : n / ROWS * height + n % height);
-  }
-
-  template <class Load> __device__ __forceinline__ void fetch(i32 round, i32 thread, i32 row0, i32 k0, Load load) {
-#pragma unroll
-    for (i32 d = 0; d < at_once; ++d) {
-      const i32 n = (round * at_once + d) * 128 + thread;
-      if (!holds(n)) continue;
-      const i32 row = row0 + row_of(n), k = k0 + k_of(n);
-      ACC v[16][height];
-#pragma unroll
-      for (i32 i = 0; i < loads; ++i) {
-        ACC u[VECTOR];
-        if (ALONG_K)
-          load(row, k / VECTOR + i, u);
-        else
-          load(row / VECTOR, k + i, u);
-#pragma unroll
-        for (i32 j = 0; j < VECTOR; ++j) (ALONG_K ? v[i * VECTOR + j][0] : v[i][j]) = u[j];
-      }
-#pragma unroll
-      for (i32 i = 0; i < words; ++i) {
-        const i32 r = i / 4, at = i % 4 * 4;
-        packed[d][i] = pack_bytes(v[at][r], v[at + 1][r], v[at + 2][r], v[at + 3][r]);
-      }
-    }
-  }
-
-  __device__ __forceinline__ void store(i32 round, i32 thread, u32 tile) const {
-#pragma unroll
-    for (i32 d = 0; d < at_once; ++d) {
-      const i32 n = (round * at_once + d) * 128 + thread;
-      if (!holds(n)) continue;
-      const u32(&w)[words] = packed[d];
-#pragma unroll
-      for (i32 i = 0; i < height; ++i)
-        store_shared(tile + tile_offset<true>(row_of(n) + i, k_of(n)),
-                     Uint4{w[i * 4], w[i * 4 + 1], w[i * 4 + 2], w[i * 4 + 3]});
-    }
-  }
-};
+#include "computed_bytes.cuh"
 #else
 // A thread's vectors of a tile of ROWS rows, by load(at, k, v), whose vectors run along k or along the rows: packed as
 // wgmma reads them, then stored. Tiles of more vectors than fit in a thread's registers take several rounds.
