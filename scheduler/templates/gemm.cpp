@@ -79,7 +79,8 @@ double launch_seconds(const GemmCycles& cycles, double bytes, const Target& targ
   constexpr double kLaunch = 2e-6;
   const double clock = clock_of(target);
   return kLaunch + cycles.seconds + cycles.outside / clock +
-         std::max(cycles.working / clock, bytes / (target.bandwidth * cycles.drawn));
+         std::max(cycles.working / clock,
+                  (bytes + cycles.read_again) / (target.bandwidth * cycles.drawn));
 }
 
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {

@@ -38,15 +38,16 @@ struct GemmShape {
   Gemm::Sides side;  // of the gemm, which must outlive this
   bool computed;     // threads load an operand, through registers
   int64_t batches, k;
-  int64_t segment;  // columns of the result that the epilogue gets at once: whole vectors of its rows
+  int64_t segment;  // columns of the result that the epilogue gets at once, as its rows are aligned
 };
 
 // What a launch takes, for the cost model.
 struct GemmCycles {
-  double working = 0;  // of rounds of tiles, while memory is read
-  double outside = 0;  // before and after them
-  double drawn = 1;    // the share of memory's bandwidth that the workgroups can draw
-  double seconds = 0;  // that no clock counts, besides a launch's
+  double working = 0;     // of rounds of tiles, while memory is read
+  double outside = 0;     // before and after them
+  double read_again = 0;  // bytes besides those that memory moves once, as many as take its time
+  double drawn = 1;       // the share of memory's bandwidth that the workgroups can draw
+  double seconds = 0;     // that no clock counts, besides a launch's
 };
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target);
 

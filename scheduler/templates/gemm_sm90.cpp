@@ -37,9 +37,7 @@ struct Shape : GemmShape {
         1024 + groups * 4 * 64 * chunk + 16 * kMostStages + (split_k > 1 ? 64 * groups : 0);
   }
 
-  ContractionTile tile() const {
-    return {block_m * cluster_m, block_n * cluster_n, line, segment};
-  }
+  ContractionTile tile() const { return {block_m * cluster_m, block_n * cluster_n, line, segment}; }
   int64_t cluster() const { return cluster_m * cluster_n * split_k; }
   // 64-row products of one group, and accumulators of one thread.
   int64_t slabs() const { return block_m / 64 / (pingpong ? 1 : groups); }
@@ -93,6 +91,22 @@ double load_cycles(const Shape& s) {
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
   return rows > 0 ? kLatency + rows : 0;
+}
+
+// How much longer the cache takes with lines that begin inside of its sectors of 32 bytes.
+double cache_share(const MatrixOperand& operand) {
+  constexpr int64_t kSector = 32;
+  constexpr double kInside = 2;
+  return operand.load == Load::computed || operand.view.aligned(kSector, operand.line_stride())
+             ? 1
+             : kInside;
+}
+
+// Bytes of the operands that tiles read after others have.
+double read_again(const Shape& s) {
+  const int64_t elements = (ceil_div(s.side.n, s.block_n) - 1) * s.side.m +
+                           (ceil_div(s.side.m, s.block_m) - 1) * s.side.n;
+  return static_cast<double>(s.batches * s.k * elements) * kLineBytes / static_cast<double>(s.line);
 }
 
 // Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
@@ -203,7 +217,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     // and clocks stay higher.
     const double kCacheBytes = s.bytes ? 60 : 44;
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
-    constexpr double kUnitShare = 1.6;  // of the fair share of memory bandwidth, that a unit draws
+    constexpr double kUnitShare = 2.0;  // of the fair share of memory bandwidth, that a unit draws
+    constexpr double kAgain = 0.05;     // of memory's time, what the cache takes for the same bytes
     constexpr double kFill = 1500;      // cycles until the first tile is there
     constexpr double kTurns = 1.08, kAlone = 1.4;  // as long, products of a group at a time
     constexpr double kTurn = 900;      // cycles that ping-pong loses when the groups change
@@ -221,9 +236,9 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
     const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
-    const double cached =
-        (m / static_cast<double>(s.cluster_n) + n / static_cast<double>(s.cluster_m)) * kLineBytes /
-        kCacheBytes;
+    const double cached = (m / static_cast<double>(s.cluster_n) * cache_share(s.side.a) +
+                           n / static_cast<double>(s.cluster_m) * cache_share(s.side.b)) *
+                          kLineBytes / kCacheBytes;
     const double loading = load_cycles(s);
     const double k_tile = std::max({product, shared, cached, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
@@ -243,6 +258,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     const double coupled = s.cluster_m * s.cluster_n > 1 ? kCoupled : 0;
     cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;
     cycles.outside = kFill + epilogue;
+    cycles.read_again = kAgain * read_again(s);
     cycles.drawn = std::min(1.0, workgroups * kUnitShare / units);
     cycles.seconds = s.cluster() > 1 ? kCluster : 0;
     return cycles;

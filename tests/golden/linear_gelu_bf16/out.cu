@@ -10,6 +10,7 @@
 #define SIZE_K 256
 #define BATCHES 1
 #define SWAPPED 0
+#define SEGMENT 8
 #define BLOCK_M 64
 #define BLOCK_N 8
 #define GROUPS 1
