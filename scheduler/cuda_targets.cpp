@@ -47,6 +47,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.matrix_row_bytes = 16;
+  target.max_cluster = cuda_max_cluster(architecture.number);
   return target;
 }
 
@@ -56,6 +57,11 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
   if (architecture == 90 && own) return {"wgmma", "mma"};
   if (architecture >= 80) return {"mma"};
   return {};
+}
+
+int cuda_max_cluster(int architecture) {
+  // Eight is what every device with clusters runs; GeForce chips (12.x) are left out.
+  return architecture >= 90 && architecture < 120 ? 8 : 1;
 }
 
 std::optional<Target> cuda_target(std::string_view arch) {

@@ -19,6 +19,9 @@ std::optional<Target> cuda_target(std::string_view arch);
 // own instructions.
 std::vector<std::string> cuda_matrix_units(int architecture, bool own);
 
+// The workgroups of a cluster, at most; 1: there are no clusters.
+int cuda_max_cluster(int architecture);
+
 std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
 
 }  // namespace tcc::sched

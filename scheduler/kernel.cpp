@@ -113,6 +113,24 @@ Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int6
   return stmt;
 }
 
+Stmt gather_cluster(std::string array, std::string variable, int64_t ranks) {
+  Stmt stmt = make(Stmt::Kind::gather_cluster);
+  stmt.name = std::move(array);
+  stmt.names = {std::move(variable)};
+  stmt.count = ranks;
+  return stmt;
+}
+
+Stmt cluster_arrive() { return make(Stmt::Kind::cluster_arrive); }
+Stmt cluster_wait() { return make(Stmt::Kind::cluster_wait); }
+
+Stmt load_peers(std::string name, DType dtype, std::string shared, int64_t ranks) {
+  Stmt stmt = gather_cluster(std::move(name), std::move(shared), ranks);
+  stmt.kind = Stmt::Kind::load_peers;
+  stmt.dtype = dtype;
+  return stmt;
+}
+
 Stmt return_value(Expr value) {
   Stmt stmt = make(Stmt::Kind::return_value);
   stmt.value = std::move(value);

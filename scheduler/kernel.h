@@ -58,7 +58,14 @@ struct Stmt {
     scan_lanes,    // the same threads, in the order of their numbers: `names` are (prefix, total),
                    // total that of each thread. Afterwards prefix combines what the threads before
                    // had, and total what all had. Legalised as reduce_lanes.
-    return_value,  // a hook's result
+    gather_cluster,  // register array `name`[rank] = variable names[0] of each workgroup of the
+                     // cluster, `count` of them; all threads of a workgroup hold the same value.
+                     // Legalised to shared memory: gathers one after the other are one exchange.
+    cluster_arrive,  // a barrier of the cluster's threads in two halves: shared memory before the
+    cluster_wait,    // one is visible to all workgroups after the other
+    load_peers,      // register array `name`[rank] = the first element of the shared array names[0]
+                     // of each workgroup of the cluster, `count` of them
+    return_value,    // a hook's result
   };
   Kind kind;
   std::string name;
@@ -92,6 +99,10 @@ Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t l
                   int64_t stride = 1);
 Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int64_t lanes,
                 int64_t stride = 1);
+Stmt gather_cluster(std::string array, std::string variable, int64_t ranks);
+Stmt cluster_arrive();
+Stmt cluster_wait();
+Stmt load_peers(std::string name, DType dtype, std::string shared, int64_t ranks);
 // acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are
 // (value, index).
 Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,

@@ -1,5 +1,6 @@
 // Restricts a kernel to what its target can do; no target decision is made after this.
 #include <algorithm>
+#include <span>
 
 #include "scheduler/index_range.h"
 #include "scheduler/kernel.h"
@@ -13,13 +14,32 @@ using ir::Fn;
 // Threads whose values one thread reads in one exchange through shared memory.
 constexpr int64_t kExchange = 16;
 
-class LaneReductions {
+// Combinations of threads, and of the workgroups of a cluster, as what the target has.
+class Exchanges {
  public:
-  LaneReductions(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
+  Exchanges(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
+  void run() {
+    kernel_.body = rewrite(kernel_.body);
+    // No workgroup ends while another one reads its memory: it arrives when it has read itself.
+    if (gathered_ == 0) return;
+    Block& body = kernel_.body;
+    body.insert(body.begin() + after_gathers_, cluster_arrive());
+    body.push_back(cluster_wait());
+  }
+
+ private:
   Block rewrite(const Block& block) {
     Block result;
-    for (const Stmt& stmt : block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      const Stmt& stmt = block[i];
+      if (stmt.kind == Stmt::Kind::gather_cluster) {
+        std::span<const Stmt> together(&stmt, 1);
+        while (i + 1 < block.size() && block[i + 1].kind == Stmt::Kind::gather_cluster)
+          together = {&stmt, together.size() + 1}, ++i;
+        gather(together, result);
+        continue;
+      }
       if (stmt.kind == Stmt::Kind::reduce_lanes || stmt.kind == Stmt::Kind::scan_lanes) {
         expand(stmt, result);
         continue;
@@ -34,7 +54,26 @@ class LaneReductions {
     return result;
   }
 
- private:
+  // Every gather has arrays of its own, so that none is written while a peer may read it.
+  void gather(std::span<const Stmt> gathers, Block& out) {
+    TCC_CHECK(depth_ == 0, kernel_.name, ": not all threads of a cluster reach a gather");
+    Block loads, own;
+    for (const Stmt& stmt : gathers) {
+      const DType dtype = dtype_of(stmt.names[0]);
+      const std::string shared = "gathered" + std::to_string(gathered_++);
+      kernel_.shared.push_back({shared, dtype, 1});
+      own.push_back(set_element(shared, 0, ir::variable(stmt.names[0], dtype)));
+      out.push_back(array(stmt.name, dtype, stmt.count));
+      loads.push_back(load_peers(stmt.name, dtype, shared, stmt.count));
+    }
+    const Expr thread = ir::index_value(thread_axis(kernel_.workgroup));
+    out.push_back(branch(ir::call(Fn::eq, {thread, ir::index_value(0)}), std::move(own)));
+    out.push_back(cluster_arrive());
+    out.push_back(cluster_wait());
+    for (Stmt& stmt : loads) out.push_back(std::move(stmt));
+    after_gathers_ = static_cast<std::ptrdiff_t>(out.size());
+  }
+
   void expand(const Stmt& stmt, Block& out) {
     const bool scans = stmt.kind == Stmt::Kind::scan_lanes;
     std::vector<DType> dtypes;
@@ -173,8 +212,10 @@ class LaneReductions {
   Kernel& kernel_;
   const Target& target_;
   int next_ = 0;
-  int depth_ = 0;    // of the statement at hand in loops and branches
-  size_t turn_ = 1;  // which of the two arrays the last exchange took
+  int depth_ = 0;  // of the statement at hand in loops and branches
+  int gathered_ = 0;
+  std::ptrdiff_t after_gathers_ = 0;  // in the body, behind the last one
+  size_t turn_ = 1;                   // which of the two arrays the last exchange took
 };
 
 int64_t times(int64_t a, int64_t b) {
@@ -210,7 +251,7 @@ bool needs(const Kernel& kernel, DType dtype) {
 }  // namespace
 
 Kernel legalize(Kernel kernel, const Target& target) {
-  kernel.body = LaneReductions(kernel, target).rewrite(kernel.body);
+  Exchanges(kernel, target).run();
   drop_stored_rounding(kernel);
   // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are
   // 64 bits wide.
@@ -243,6 +284,9 @@ Kernel legalize(Kernel kernel, const Target& target) {
   if (kernel.workgroup > target.max_workgroup_size)
     fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(),
                 " has ", target.max_workgroup_size);
+  if (kernel.cluster > target.max_cluster)
+    fail_device(kernel.name, ": needs clusters of ", kernel.cluster, " workgroups, ", target.id(),
+                " has ", target.max_cluster);
   if (kernel.grid > target.max_grid[0] * target.max_grid[1])
     fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(),
                 " can launch");

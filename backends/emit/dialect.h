@@ -60,6 +60,9 @@ struct Dialect {
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;
+  // The two halves of a cluster's barrier, and an {element} of the shared memory of workgroup
+  // {rank} of the cluster; "": no such thing.
+  std::string cluster_arrive, cluster_wait, peer_element;
   std::string shuffle_xor;    // {value} {mask}
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}

@@ -41,6 +41,9 @@ const Dialect& cuda_dialect() {
     d.array_inout = "{type} (&{name})[{count}]";
     d.shared = "__shared__ {type} {name}[{count}];";
     d.barrier = "__syncthreads();";
+    d.cluster_arrive = "tcc_cuda_cluster_arrive();";
+    d.cluster_wait = "tcc_cuda_cluster_wait();";
+    d.peer_element = "tcc_cuda_peer({element}, {rank})";
     d.shuffle_xor = "__shfl_xor_sync(0xffffffffu, {value}, {mask})";
     d.unroll = "#pragma unroll";
     d.int64_literal = "{value}ll";

@@ -113,13 +113,24 @@ void Printer::statement(const Stmt& stmt) {
       return;
     }
     case Stmt::Kind::barrier: line(dialect_.barrier); return;
+    case Stmt::Kind::cluster_arrive: line(dialect_.cluster_arrive); return;
+    case Stmt::Kind::cluster_wait: line(dialect_.cluster_wait); return;
+    case Stmt::Kind::load_peers:
+      for (int64_t rank = 0; rank < stmt.count; ++rank) {
+        const std::string number = std::to_string(rank);
+        line(stmt.name + "[" + number + "] = " +
+             fill(dialect_.peer_element, {{"element", stmt.names[0] + "[0]"}, {"rank", number}}) +
+             ";");
+      }
+      return;
     case Stmt::Kind::return_value: {
       std::string value = expression(stmt.value);
       line("return " + without_parentheses(value) + ";");
       return;
     }
     case Stmt::Kind::reduce_lanes:
-    case Stmt::Kind::scan_lanes: break;
+    case Stmt::Kind::scan_lanes:
+    case Stmt::Kind::gather_cluster: break;
   }
   throw InternalError("a kernel was printed before it was legalised");
 }

@@ -143,6 +143,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.matrix_units = sched::allowed_matrix_units(
       sched::cuda_matrix_units(capability.major * 10 + capability.minor, true));
   target.matrix_row_bytes = 16;
+  target.max_cluster = sched::cuda_max_cluster(capability.major * 10 + capability.minor);
   return properties;
 }
 

@@ -32,7 +32,9 @@ class Lowering {
         plan_(plan),
         inliner_(region),
         width_(config["vector"]),
-        row_threads_(config["row_threads"]),
+        cluster_(cluster_of(config)),
+        group_threads_(config["row_threads"]),
+        row_threads_(group_threads_ * cluster_),
         block_rows_(config["rows"]),
         cached_(config["keep"] != 0),
         early_(config["keep"] == 2),
@@ -52,8 +54,9 @@ class Lowering {
 
   Kernel run() {
     Kernel kernel = start_kernel(region_);
-    kernel.workgroup = static_cast<int>(row_threads_ * block_rows_);
-    kernel.grid = ceil_div(row_groups_, block_rows_);
+    kernel.workgroup = static_cast<int>(group_threads_ * block_rows_);
+    kernel.cluster = static_cast<int>(cluster_);
+    kernel.grid = ceil_div(row_groups_, block_rows_) * cluster_;
     for (const auto& reduction : plan_.reductions)
       kernel.flops += static_cast<double>(numel(reduction.node->inputs[0]));
     bind_results();
@@ -109,9 +112,11 @@ class Lowering {
  private:
   void place_threads(const Kernel& kernel) {
     SymInt block = block_axis(kernel.grid), thread = thread_axis(kernel.workgroup);
-    SymInt of_row = plan_.inner ? floordiv(thread, row_threads_) : mod(thread, block_rows_);
-    SymInt of_lane = plan_.inner ? mod(thread, row_threads_) : floordiv(thread, block_rows_);
-    raw_row_ = block * block_rows_ + of_row;
+    SymInt of_row = plan_.inner ? floordiv(thread, group_threads_) : mod(thread, block_rows_);
+    SymInt of_lane = plan_.inner ? mod(thread, group_threads_) : floordiv(thread, block_rows_);
+    // The lanes of a row are the threads of all workgroups of its cluster.
+    if (cluster_ > 1) of_lane = of_lane + mod(block, cluster_) * group_threads_;
+    raw_row_ = floordiv(block, cluster_) * block_rows_ + of_row;
     if (!lane_.is_const()) body_->push_back(let_index(lane_, of_lane));
     // Threads past the last row repeat it, since all must arrive at barriers, and write nothing.
     if (!row_group_.is_const())
@@ -296,9 +301,7 @@ class Lowering {
     const std::string& variable = reduction.variable;
     if (wide_rows_) return finish_rows(reduction, dtype);
     if (!ir::is_arg(kind) && width_ > 1) fold_lanes(kind, variable, variable + "_lane", dtype);
-    std::vector<std::string> names = {variable};
-    if (ir::is_arg(kind)) names.insert(names.begin(), variable + "_value");
-    over_threads(kind, names);
+    over_threads(kind, variables(reduction));
   }
 
   void fold_lanes(ReduceKind kind, const std::string& variable, const std::string& lanes,
@@ -319,8 +322,47 @@ class Lowering {
   }
 
   void over_threads(ReduceKind kind, const std::vector<std::string>& names) {
-    if (row_threads_ == 1) return;
-    body_->push_back(reduce_lanes(kind, names, row_threads_, plan_.inner ? 1 : block_rows_));
+    if (group_threads_ == 1) return;
+    body_->push_back(reduce_lanes(kind, names, group_threads_, plan_.inner ? 1 : block_rows_));
+  }
+
+  // The variables of a reduction, as its steps combine them.
+  static std::vector<std::string> variables(const ReductionPlan::Reduction& reduction) {
+    const std::string& variable = reduction.variable;
+    if (ir::is_arg(*reduction.node->op->reduction)) return {variable + "_value", variable};
+    return {variable};
+  }
+
+  static std::string of_ranks(const std::string& variable) { return variable + "_of"; }
+
+  void gather(const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      body_->push_back(gather_cluster(of_ranks(name), name, cluster_));
+  }
+
+  // What all workgroups of the cluster have found: combined by rank, so that all get the same bits.
+  void over_ranks(ReduceKind kind, const std::vector<std::string>& names,
+                  const std::vector<DType>& dtypes) {
+    auto found = [&](const SymInt& rank) {
+      std::vector<Expr> values;
+      for (size_t i = 0; i < names.size(); ++i)
+        values.push_back(ir::element(of_ranks(names[i]), dtypes[i], rank));
+      return values;
+    };
+    const std::vector<Expr> first = found(0);
+    for (size_t i = 0; i < names.size(); ++i) body_->push_back(assign(names[i], first[i]));
+    const SymInt rank = SymInt::axis("rank", cluster_ - 1);
+    body_->push_back(loop(rank, combine(kind, names, found(rank + 1)), true));
+  }
+
+  // All reductions of a stage at once: one exchange.
+  void over_cluster(const std::vector<const ReductionPlan::Reduction*>& reductions,
+                    const std::vector<Expr>& values) {
+    if (cluster_ == 1) return;
+    for (const auto* reduction : reductions) gather(variables(*reduction));
+    for (size_t i = 0; i < reductions.size(); ++i)
+      over_ranks(*reductions[i]->node->op->reduction, variables(*reductions[i]),
+                 {values[i]->dtype, DType::i64});
   }
 
   void reduce_stage(int stage) {
@@ -335,6 +377,7 @@ class Lowering {
       return block;
     });
     for (size_t i = 0; i < now.size(); ++i) finish(*now[i], values[i]->dtype);
+    over_cluster(now, values);
   }
 
   // The maximum and the sum of exp(x - maximum) in one pass: a sum is scaled down when its thread
@@ -387,6 +430,16 @@ class Lowering {
     body_->push_back(
         assign(sum, ir::mul(total, exp_term(ir::variable("own", f32), ir::variable("base", f32)))));
     over_threads(ReduceKind::sum, {sum});
+    if (cluster_ > 1) {
+      gather({max, sum});
+      over_ranks(ReduceKind::max, {max}, {f32});
+      body_->push_back(assign("base", exponent_base(top)));
+      body_->push_back(assign(sum, ir::constant(f32, 0)));
+      const SymInt rank = SymInt::axis("rank", cluster_);
+      const Expr below = exp_term(ir::element(of_ranks(max), f32, rank), ir::variable("base", f32));
+      const Expr part = ir::mul(ir::element(of_ranks(sum), f32, rank), below);
+      body_->push_back(loop(rank, combine(ReduceKind::sum, {sum}, {part}), true));
+    }
     // Where the maximum is infinite there is no sum: inf - inf.
     body_->push_back(assign(sum, ir::add(total, ir::sub(top, top))));
   }
@@ -454,7 +507,11 @@ class Lowering {
   const Region& region_;
   const ReductionPlan& plan_;
   Inliner inliner_;
-  int64_t width_, row_threads_, block_rows_;
+  int64_t width_;
+  int64_t cluster_;        // workgroups that share a row
+  int64_t group_threads_;  // that share a row, of a workgroup
+  int64_t row_threads_;    // of all workgroups
+  int64_t block_rows_;
   bool cached_;
   bool early_;      // what only the outputs read is loaded with the first stage
   bool wide_rows_;  // a vector is of neighbouring rows: all threads of a row take each its columns
@@ -471,6 +528,8 @@ class Lowering {
 };
 
 }  // namespace
+
+int64_t cluster_of(const Config& config) { return config.has("cluster") ? config["cluster"] : 1; }
 
 Kernel lower_reduction(const Region& region, const ReductionPlan& plan, const Config& config,
                        const Target& target) {
