@@ -124,10 +124,23 @@ Stmt gather_cluster(std::string array, std::string variable, int64_t ranks) {
 Stmt cluster_arrive() { return make(Stmt::Kind::cluster_arrive); }
 Stmt cluster_wait() { return make(Stmt::Kind::cluster_wait); }
 
-Stmt load_peers(std::string name, DType dtype, std::string shared, int64_t ranks) {
-  Stmt stmt = gather_cluster(std::move(name), std::move(shared), ranks);
-  stmt.kind = Stmt::Kind::load_peers;
-  stmt.dtype = dtype;
+Stmt expect_bytes(int64_t exchange, int64_t bytes) {
+  Stmt stmt = make(Stmt::Kind::expect_bytes);
+  stmt.index = exchange;
+  stmt.count = bytes;
+  return stmt;
+}
+
+Stmt send_cluster(std::string shared, std::string variable, int64_t ranks, int64_t exchange) {
+  Stmt stmt = gather_cluster(std::move(shared), std::move(variable), ranks);
+  stmt.kind = Stmt::Kind::send_cluster;
+  stmt.index = exchange;
+  return stmt;
+}
+
+Stmt await_bytes(int64_t exchange) {
+  Stmt stmt = make(Stmt::Kind::await_bytes);
+  stmt.index = exchange;
   return stmt;
 }
 

@@ -78,10 +78,14 @@ class Writer {
         return;
       case Stmt::Kind::cluster_arrive: line(depth) << "cluster arrive\n"; return;
       case Stmt::Kind::cluster_wait: line(depth) << "cluster wait\n"; return;
-      case Stmt::Kind::load_peers:
-        line(depth) << stmt.name << "[0.." << stmt.count << ") = " << stmt.names[0]
-                    << "[0] of the cluster\n";
+      case Stmt::Kind::expect_bytes:
+        line(depth) << "exchange " << stmt.index << " expects " << stmt.count << " bytes\n";
         return;
+      case Stmt::Kind::send_cluster:
+        line(depth) << "exchange " << stmt.index << " sends " << stmt.names[0] << " to "
+                    << stmt.name << "[rank] of " << stmt.count << "\n";
+        return;
+      case Stmt::Kind::await_bytes: line(depth) << "exchange " << stmt.index << " waits\n"; return;
       case Stmt::Kind::return_value:
         line(depth) << "return " << ir::to_string(stmt.value) << "\n";
         return;
@@ -156,7 +160,7 @@ class Verifier {
                   ": combines over more threads than there are");
         break;
       case Stmt::Kind::gather_cluster:
-      case Stmt::Kind::load_peers:
+      case Stmt::Kind::send_cluster:
         if (stmt.kind == Stmt::Kind::gather_cluster) names_.insert(stmt.name);
         known(stmt.name);
         known(stmt.names[0]);

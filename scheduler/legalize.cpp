@@ -21,11 +21,13 @@ class Exchanges {
 
   void run() {
     kernel_.body = rewrite(kernel_.body);
-    // No workgroup ends while another one reads its memory: it arrives when it has read itself.
-    if (gathered_ == 0) return;
+    if (expected_.empty()) return;
+    kernel_.shared.push_back({"exchanges", DType::u64, static_cast<int64_t>(expected_.size())});
+    // What is sent early would be lost: all say what they expect, and wait for it before they send.
     Block& body = kernel_.body;
-    body.insert(body.begin() + after_gathers_, cluster_arrive());
-    body.push_back(cluster_wait());
+    body.insert(body.begin() + before_sends_, cluster_wait());
+    expected_.push_back(cluster_arrive());
+    body.insert(body.begin(), expected_.begin(), expected_.end());
   }
 
  private:
@@ -54,24 +56,24 @@ class Exchanges {
     return result;
   }
 
-  // Every gather has arrays of its own, so that none is written while a peer may read it.
+  // Every workgroup sends its values to all others, and itself. Arrays are written once: no thread
+  // has to have read them first. A workgroup has what was sent to it when its last exchange ends,
+  // so nobody writes to its memory after its end.
   void gather(std::span<const Stmt> gathers, Block& out) {
     TCC_CHECK(depth_ == 0, kernel_.name, ": not all threads of a cluster reach a gather");
-    Block loads, own;
+    const auto exchange = static_cast<int64_t>(expected_.size());
+    if (exchange == 0) before_sends_ = static_cast<std::ptrdiff_t>(out.size());
+    int64_t bytes = 0;
     for (const Stmt& stmt : gathers) {
+      // Words are sent; a smaller type widens.
       const DType dtype = dtype_of(stmt.names[0]);
-      const std::string shared = "gathered" + std::to_string(gathered_++);
-      kernel_.shared.push_back({shared, dtype, 1});
-      own.push_back(set_element(shared, 0, ir::variable(stmt.names[0], dtype)));
-      out.push_back(array(stmt.name, dtype, stmt.count));
-      loads.push_back(load_peers(stmt.name, dtype, shared, stmt.count));
+      const bool small = size_bytes(dtype) < 4;
+      kernel_.shared.push_back({stmt.name, small ? DType::i32 : dtype, stmt.count});
+      bytes += stmt.count * std::max(4, size_bytes(dtype));
+      out.push_back(send_cluster(stmt.name, stmt.names[0], stmt.count, exchange));
     }
-    const Expr thread = ir::index_value(thread_axis(kernel_.workgroup));
-    out.push_back(branch(ir::call(Fn::eq, {thread, ir::index_value(0)}), std::move(own)));
-    out.push_back(cluster_arrive());
-    out.push_back(cluster_wait());
-    for (Stmt& stmt : loads) out.push_back(std::move(stmt));
-    after_gathers_ = static_cast<std::ptrdiff_t>(out.size());
+    out.push_back(await_bytes(exchange));
+    expected_.push_back(expect_bytes(exchange, bytes));
   }
 
   void expand(const Stmt& stmt, Block& out) {
@@ -212,10 +214,10 @@ class Exchanges {
   Kernel& kernel_;
   const Target& target_;
   int next_ = 0;
-  int depth_ = 0;  // of the statement at hand in loops and branches
-  int gathered_ = 0;
-  std::ptrdiff_t after_gathers_ = 0;  // in the body, behind the last one
-  size_t turn_ = 1;                   // which of the two arrays the last exchange took
+  int depth_ = 0;                    // of the statement at hand in loops and branches
+  Block expected_;                   // of each exchange
+  std::ptrdiff_t before_sends_ = 0;  // in the body, of the first exchange
+  size_t turn_ = 1;                  // which of the two arrays the last exchange took
 };
 
 int64_t times(int64_t a, int64_t b) {

@@ -60,9 +60,10 @@ struct Dialect {
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;
-  // The two halves of a cluster's barrier, and an {element} of the shared memory of workgroup
-  // {rank} of the cluster; "": no such thing.
-  std::string cluster_arrive, cluster_wait, peer_element;
+  // The exchanges of a cluster, counted by an array `exchanges`: number {exchange} expects {bytes};
+  // the two halves of the cluster's barrier; {value} is sent to {array} of {ranks}; the wait. "":
+  // no such thing.
+  std::string expect_bytes, cluster_arrive, cluster_wait, send_cluster, await_bytes;
   std::string shuffle_xor;    // {value} {mask}
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}

@@ -115,13 +115,18 @@ void Printer::statement(const Stmt& stmt) {
     case Stmt::Kind::barrier: line(dialect_.barrier); return;
     case Stmt::Kind::cluster_arrive: line(dialect_.cluster_arrive); return;
     case Stmt::Kind::cluster_wait: line(dialect_.cluster_wait); return;
-    case Stmt::Kind::load_peers:
-      for (int64_t rank = 0; rank < stmt.count; ++rank) {
-        const std::string number = std::to_string(rank);
-        line(stmt.name + "[" + number + "] = " +
-             fill(dialect_.peer_element, {{"element", stmt.names[0] + "[0]"}, {"rank", number}}) +
-             ";");
-      }
+    case Stmt::Kind::expect_bytes:
+      line(fill(dialect_.expect_bytes,
+                {{"exchange", index(stmt.index)}, {"bytes", std::to_string(stmt.count)}}));
+      return;
+    case Stmt::Kind::send_cluster:
+      line(fill(dialect_.send_cluster, {{"exchange", index(stmt.index)},
+                                        {"array", stmt.name},
+                                        {"value", stmt.names[0]},
+                                        {"ranks", std::to_string(stmt.count)}}));
+      return;
+    case Stmt::Kind::await_bytes:
+      line(fill(dialect_.await_bytes, {{"exchange", index(stmt.index)}}));
       return;
     case Stmt::Kind::return_value: {
       std::string value = expression(stmt.value);

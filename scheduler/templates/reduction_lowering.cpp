@@ -63,8 +63,11 @@ class Lowering {
     body_ = &kernel.body;
     place_threads(kernel);
     collect();
-    if (cached_) choose_cached();
-    if (!cached_ && groups_ > 0 && has_online_pair()) {
+    // One exchange of a cluster does for both, then.
+    const bool kept_pair = cached_ && !early_ && cluster_ > 1;
+    const bool online = groups_ > 0 && (!cached_ || kept_pair) && has_online_pair();
+    if (cached_ && !online) choose_cached();
+    if (online) {
       reduce_online();
     } else {
       for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
@@ -383,6 +386,8 @@ class Lowering {
   // The maximum and the sum of exp(x - maximum) in one pass: a sum is scaled down when its thread
   // finds a larger maximum, once per piece of a row, and once more when all threads have theirs.
   // M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax" (2018).
+  // A kept row is one piece, whose terms the outputs take: a factor of each thread makes them those
+  // of the row.
   void reduce_online() {
     const DType f32 = DType::f32;
     const std::string &max = plan_.reductions[0].variable, &sum = plan_.reductions[1].variable;
@@ -390,6 +395,9 @@ class Lowering {
     body_->push_back(declare(max, identity_value(ReduceKind::max, f32)));
     body_->push_back(declare(sum, ir::constant(f32, 0)));
     std::vector<Expr> values = stage_values_[0];
+    const bool terms = cached_ && use_terms();
+    // Outputs of 16 bits do not show the difference.
+    const Fn term = !terms || stores_16_bits() ? Fn::exp_term : Fn::exp;
     append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
     auto piece = [&](const SymInt& first, int64_t count) {
       const SymInt e = SymInt::axis("e", count), at = e * width_ + v_;
@@ -417,31 +425,71 @@ class Lowering {
       block.push_back(assign(sum, ir::mul(total, exp_term(top, base))));
       block.push_back(assign(max, higher));
       block.push_back(loop(v_, {set_element("part", v_, ir::constant(f32, 0))}, true));
-      block.push_back(each({set_element(
-          "part", v_, ir::add(element("part", v_), exp_term(element("x_at", at), base)))}));
+      Block each_term;
+      Expr value = ir::call(term, {ir::sub(element("x_at", at), base)});
+      if (terms) {
+        block.push_back(array("terms", f32, count * width_));
+        each_term.push_back(set_element("terms", at, value));
+        value = element("terms", at);
+      }
+      each_term.push_back(set_element("part", v_, ir::add(element("part", v_), value)));
+      block.push_back(each(std::move(each_term)));
       for (int64_t v = 0; v < width_; ++v)
         append(block, combine(ReduceKind::sum, {sum}, {element("part", v)}));
       return block;
     };
-    append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
+    if (cached_)
+      append(*body_, piece(0, iterations_));
+    else
+      append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
+    const Expr own = ir::variable("own", f32), base = ir::variable("row_base", f32);
     body_->push_back(declare("own", top));
     over_threads(ReduceKind::max, {max});
-    body_->push_back(declare("base", exponent_base(top)));
-    body_->push_back(
-        assign(sum, ir::mul(total, exp_term(ir::variable("own", f32), ir::variable("base", f32)))));
+    body_->push_back(declare("row_base", exponent_base(top)));
+    body_->push_back(assign(sum, ir::mul(total, exp_term(own, base))));
     over_threads(ReduceKind::sum, {sum});
     if (cluster_ > 1) {
       gather({max, sum});
       over_ranks(ReduceKind::max, {max}, {f32});
-      body_->push_back(assign("base", exponent_base(top)));
+      body_->push_back(assign("row_base", exponent_base(top)));
       body_->push_back(assign(sum, ir::constant(f32, 0)));
       const SymInt rank = SymInt::axis("rank", cluster_);
-      const Expr below = exp_term(ir::element(of_ranks(max), f32, rank), ir::variable("base", f32));
+      const Expr below = exp_term(ir::element(of_ranks(max), f32, rank), base);
       const Expr part = ir::mul(ir::element(of_ranks(sum), f32, rank), below);
       body_->push_back(loop(rank, combine(ReduceKind::sum, {sum}, {part}), true));
     }
     // Where the maximum is infinite there is no sum: inf - inf.
     body_->push_back(assign(sum, ir::add(total, ir::sub(top, top))));
+    if (terms) body_->push_back(declare("factor", ir::call(term, {ir::sub(own, base)})));
+  }
+
+  // The outputs as what they are of the terms of a kept row, or of the row itself; whether any is
+  // of the terms.
+  bool use_terms() {
+    const Expr &x = stage_values_[0][0], &term = stage_values_[1][0];
+    const Expr factor = ir::variable("factor", DType::f32);
+    const Expr kept = ir::element("terms", DType::f32, cache_index());
+    bool found = false;
+    ir::rewrite_all(full_values_, [&](const Expr& e) -> Expr {
+      if (e->kind == ExprNode::Kind::call && e->fn == Fn::mul)
+        for (const int i : {0, 1})
+          if (e->args[i] == term && !depends_on_column(e->args[1 - i])) {
+            found = true;
+            return ir::mul(kept, ir::mul(factor, e->args[1 - i]));
+          }
+      if (e != term) return nullptr;
+      found = true;
+      return ir::mul(kept, factor);
+    });
+    cache_[x.get()] = "x_at";
+    first_stage_[x.get()] = 0;
+    return found;
+  }
+
+  bool stores_16_bits() const {
+    return std::all_of(plan_.outputs.begin(), plan_.outputs.end(), [](const auto& output) {
+      return !output.full || is_low_precision(output.value->dtype());
+    });
   }
 
   // What is subtracted from exponents: a maximum of nothing but -inf would make NaN of them.
