@@ -210,7 +210,10 @@ class Reduction : public Template {
     while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(row_groups))
       rows /= 2;
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
-    if (may_cluster(plan, target)) choose_cluster(config, plan, target, one_pass);
+    if (may_cluster(plan, target)) {
+      const bool narrow = widest_load(region, plan) <= 2 && late_loads(region, plan) == 0;
+      choose_cluster(config, plan, target, one_pass, narrow);
+    }
     if (!one_pass && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) {
       config.set("keep", 1);
       const int64_t late = target.is_cpu ? 0 : late_loads(region, plan);
@@ -221,18 +224,29 @@ class Reduction : public Template {
 
   // More workgroups for a row: as many as can keep it, and as fill the device.
   static void choose_cluster(Config& config, const ReductionPlan& plan, const Target& target,
-                             bool one_pass) {
+                             bool one_pass, bool narrow) {
     const int64_t kept = kMostClusterThreads * kMaxCached / 2;  // of a workgroup: two fit a unit
-    int64_t cluster = 1;
+    const int64_t units = target.compute_units;
+    int64_t cluster = 1, threads = 0;
     if (!one_pass && plan.cols <= most_kept_columns(target))
       while (cluster < target.max_cluster && plan.cols > cluster * kept) cluster *= 2;
-    while (cluster < target.max_cluster && plan.rows * cluster < target.compute_units &&
-           plan.cols >= 2 * cluster * kFewestClusterColumns)
+    // A third of the units draws the bandwidth for what takes little arithmetic.
+    const bool cheap = one_pass && plan.stages == 1 && !finds_index(plan);
+    if (!cheap || plan.rows * 3 <= units)
+      while (cluster < target.max_cluster && plan.rows * cluster < units &&
+             plan.cols >= 2 * cluster * kFewestClusterColumns)
+        cluster *= 2;
+    // Arithmetic on 16-bit elements takes about as long as moving them: small workgroups that are
+    // not in step hide it best. A norm's weights leave them no registers.
+    if (!one_pass && narrow && cluster > 1 && cluster * 2 == target.max_cluster &&
+        plan.rows * target.max_cluster >= 4 * units) {
       cluster *= 2;
+      threads = kFewestClusterThreads;
+    }
     config.set("cluster", cluster);
     if (cluster == 1) return;
     const int64_t vectors = ceil_div(plan.cols, cluster * config["vector"]);
-    const int64_t threads = power_of_two_at_least(ceil_div(vectors, 4));
+    if (threads == 0) threads = power_of_two_at_least(ceil_div(vectors, 4));
     config.set("rows", 1);
     config.set("row_threads",
                std::clamp(threads, kFewestClusterThreads,
@@ -303,7 +317,8 @@ class Reduction : public Template {
       const double together = std::min(iterations, keep ? 16.0 : 4.0);
       const double streams = std::max(1.0, once.contiguous + once.scattered);
       cost.bytes_in_flight = std::max(4.0, together * width * element * streams);
-      cost.registers = 24 + width * reductions +
+      // Accumulators are gone when those of a cluster hold most.
+      cost.registers = kOtherRegisters + (cluster > 1 ? 4 : width) * reductions +
                        width * (streams - (c["keep"] == 1 ? late : 0)) *
                            (keep ? iterations : std::min(iterations, 4.0));
       const double waits = !keep ? passes : late > 0 && c["keep"] == 1 ? 2 : 1;
