@@ -48,6 +48,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.matrix_row_bytes = 16;
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
+  target.max_cluster = cuda_max_cluster(architecture.number);
   return target;
 }
 
@@ -60,6 +61,11 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
 }
 
 bool cuda_overlapping_launches(int architecture) { return architecture >= 90; }
+
+int cuda_max_cluster(int architecture) {
+  // Eight is what every device with clusters runs; GeForce chips (12.x) are left out.
+  return architecture >= 90 && architecture < 120 ? 8 : 1;
+}
 
 std::optional<Target> cuda_target(std::string_view arch) {
   for (const Architecture& architecture : kArchitectures)

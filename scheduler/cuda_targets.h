@@ -22,6 +22,9 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own);
 // Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
 bool cuda_overlapping_launches(int architecture);
 
+// The workgroups of a cluster, at most; 1: there are no clusters.
+int cuda_max_cluster(int architecture);
+
 std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
 
 }  // namespace tcc::sched

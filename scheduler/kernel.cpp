@@ -113,6 +113,37 @@ Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int6
   return stmt;
 }
 
+Stmt gather_cluster(std::string array, std::string variable, int64_t ranks) {
+  Stmt stmt = make(Stmt::Kind::gather_cluster);
+  stmt.name = std::move(array);
+  stmt.names = {std::move(variable)};
+  stmt.count = ranks;
+  return stmt;
+}
+
+Stmt cluster_arrive() { return make(Stmt::Kind::cluster_arrive); }
+Stmt cluster_wait() { return make(Stmt::Kind::cluster_wait); }
+
+Stmt expect_bytes(int64_t exchange, int64_t bytes) {
+  Stmt stmt = make(Stmt::Kind::expect_bytes);
+  stmt.index = exchange;
+  stmt.count = bytes;
+  return stmt;
+}
+
+Stmt send_cluster(std::string shared, std::string variable, int64_t ranks, int64_t exchange) {
+  Stmt stmt = gather_cluster(std::move(shared), std::move(variable), ranks);
+  stmt.kind = Stmt::Kind::send_cluster;
+  stmt.index = exchange;
+  return stmt;
+}
+
+Stmt await_bytes(int64_t exchange) {
+  Stmt stmt = make(Stmt::Kind::await_bytes);
+  stmt.index = exchange;
+  return stmt;
+}
+
 Stmt return_value(Expr value) {
   Stmt stmt = make(Stmt::Kind::return_value);
   stmt.value = std::move(value);

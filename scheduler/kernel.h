@@ -58,7 +58,16 @@ struct Stmt {
     scan_lanes,    // the same threads, in the order of their numbers: `names` are (prefix, total),
                    // total that of each thread. Afterwards prefix combines what the threads before
                    // had, and total what all had. Legalised as reduce_lanes.
-    return_value,  // a hook's result
+    gather_cluster,  // array `name`[rank] = variable names[0] of each workgroup of the cluster,
+                     // `count` of them; all threads of a workgroup hold the same value. Legalised
+                     // to what follows; gathers one after the other are one exchange.
+    expect_bytes,    // exchange number `index` brings `count` bytes into this workgroup
+    cluster_arrive,  // a barrier of the cluster's threads in two halves: what is expected before
+    cluster_wait,    // the one may be sent after the other
+    send_cluster,    // shared array `name`[own rank] of each of `count` workgroups = variable
+                     // names[0], as a part of exchange `index`; without a barrier
+    await_bytes,     // until what exchange `index` brings is here
+    return_value,    // a hook's result
   };
   Kind kind;
   std::string name;
@@ -92,6 +101,12 @@ Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t l
                   int64_t stride = 1);
 Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int64_t lanes,
                 int64_t stride = 1);
+Stmt gather_cluster(std::string array, std::string variable, int64_t ranks);
+Stmt cluster_arrive();
+Stmt cluster_wait();
+Stmt expect_bytes(int64_t exchange, int64_t bytes);
+Stmt send_cluster(std::string shared, std::string variable, int64_t ranks, int64_t exchange);
+Stmt await_bytes(int64_t exchange);
 // acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are
 // (value, index).
 Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,

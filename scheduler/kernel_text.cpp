@@ -72,6 +72,20 @@ class Writer {
         out_ << "\n";
         return;
       }
+      case Stmt::Kind::gather_cluster:
+        line(depth) << "gather " << stmt.name << "[0.." << stmt.count << ") = " << stmt.names[0]
+                    << " of the cluster\n";
+        return;
+      case Stmt::Kind::cluster_arrive: line(depth) << "cluster arrive\n"; return;
+      case Stmt::Kind::cluster_wait: line(depth) << "cluster wait\n"; return;
+      case Stmt::Kind::expect_bytes:
+        line(depth) << "exchange " << stmt.index << " expects " << stmt.count << " bytes\n";
+        return;
+      case Stmt::Kind::send_cluster:
+        line(depth) << "exchange " << stmt.index << " sends " << stmt.names[0] << " to "
+                    << stmt.name << "[rank] of " << stmt.count << "\n";
+        return;
+      case Stmt::Kind::await_bytes: line(depth) << "exchange " << stmt.index << " waits\n"; return;
       case Stmt::Kind::return_value:
         line(depth) << "return " << ir::to_string(stmt.value) << "\n";
         return;
@@ -87,6 +101,7 @@ class Verifier {
 
   void run() {
     TCC_CHECK(kernel_.workgroup >= 1 && kernel_.grid >= 0, kernel_.name);
+    TCC_CHECK(kernel_.grid % kernel_.cluster == 0, kernel_.name, ": a cluster is not whole");
     TCC_CHECK(!kernel_.arguments.empty(), kernel_.name, " has no arguments");
     for (const Array& a : kernel_.shared) names_.insert(a.name);
     block(kernel_.body);
@@ -144,6 +159,14 @@ class Verifier {
         TCC_CHECK(stmt.count * stmt.stride <= kernel_.workgroup, kernel_.name,
                   ": combines over more threads than there are");
         break;
+      case Stmt::Kind::gather_cluster:
+      case Stmt::Kind::send_cluster:
+        if (stmt.kind == Stmt::Kind::gather_cluster) names_.insert(stmt.name);
+        known(stmt.name);
+        known(stmt.names[0]);
+        TCC_CHECK(stmt.count == kernel_.cluster, kernel_.name, ": gathers from ", stmt.count,
+                  " workgroups of ", kernel_.cluster);
+        break;
       default: break;
     }
     block(stmt.body);
@@ -158,8 +181,9 @@ class Verifier {
 
 std::string to_string(const Kernel& kernel) {
   std::ostringstream out;
-  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup
-      << "\n";
+  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup;
+  if (kernel.cluster > 1) out << " cluster " << kernel.cluster;
+  out << "\n";
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument& a = kernel.arguments[i];
     out << "  b" << i << ": " << (a.written ? "out " : "in ") << tcc::name(a.dtype) << "["

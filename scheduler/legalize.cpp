@@ -1,5 +1,6 @@
 // Restricts a kernel to what its target can do; no target decision is made after this.
 #include <algorithm>
+#include <span>
 
 #include "scheduler/index_range.h"
 #include "scheduler/kernel.h"
@@ -13,13 +14,34 @@ using ir::Fn;
 // Threads whose values one thread reads in one exchange through shared memory.
 constexpr int64_t kExchange = 16;
 
-class LaneReductions {
+// Combinations of threads, and of the workgroups of a cluster, as what the target has.
+class Exchanges {
  public:
-  LaneReductions(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
+  Exchanges(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
+  void run() {
+    kernel_.body = rewrite(kernel_.body);
+    if (expected_.empty()) return;
+    kernel_.shared.push_back({"exchanges", DType::u64, static_cast<int64_t>(expected_.size())});
+    // What is sent early would be lost: all say what they expect, and wait for it before they send.
+    Block& body = kernel_.body;
+    body.insert(body.begin() + before_sends_, cluster_wait());
+    expected_.push_back(cluster_arrive());
+    body.insert(body.begin(), expected_.begin(), expected_.end());
+  }
+
+ private:
   Block rewrite(const Block& block) {
     Block result;
-    for (const Stmt& stmt : block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      const Stmt& stmt = block[i];
+      if (stmt.kind == Stmt::Kind::gather_cluster) {
+        std::span<const Stmt> together(&stmt, 1);
+        while (i + 1 < block.size() && block[i + 1].kind == Stmt::Kind::gather_cluster)
+          together = {&stmt, together.size() + 1}, ++i;
+        gather(together, result);
+        continue;
+      }
       if (stmt.kind == Stmt::Kind::reduce_lanes || stmt.kind == Stmt::Kind::scan_lanes) {
         expand(stmt, result);
         continue;
@@ -34,7 +56,26 @@ class LaneReductions {
     return result;
   }
 
- private:
+  // Every workgroup sends its values to all others, and itself. Arrays are written once: no thread
+  // has to have read them first. A workgroup has what was sent to it when its last exchange ends,
+  // so nobody writes to its memory after its end.
+  void gather(std::span<const Stmt> gathers, Block& out) {
+    TCC_CHECK(depth_ == 0, kernel_.name, ": not all threads of a cluster reach a gather");
+    const auto exchange = static_cast<int64_t>(expected_.size());
+    if (exchange == 0) before_sends_ = static_cast<std::ptrdiff_t>(out.size());
+    int64_t bytes = 0;
+    for (const Stmt& stmt : gathers) {
+      // Words are sent; a smaller type widens.
+      const DType dtype = dtype_of(stmt.names[0]);
+      const bool small = size_bytes(dtype) < 4;
+      kernel_.shared.push_back({stmt.name, small ? DType::i32 : dtype, stmt.count});
+      bytes += stmt.count * std::max(4, size_bytes(dtype));
+      out.push_back(send_cluster(stmt.name, stmt.names[0], stmt.count, exchange));
+    }
+    out.push_back(await_bytes(exchange));
+    expected_.push_back(expect_bytes(exchange, bytes));
+  }
+
   void expand(const Stmt& stmt, Block& out) {
     const bool scans = stmt.kind == Stmt::Kind::scan_lanes;
     std::vector<DType> dtypes;
@@ -173,8 +214,10 @@ class LaneReductions {
   Kernel& kernel_;
   const Target& target_;
   int next_ = 0;
-  int depth_ = 0;    // of the statement at hand in loops and branches
-  size_t turn_ = 1;  // which of the two arrays the last exchange took
+  int depth_ = 0;                    // of the statement at hand in loops and branches
+  Block expected_;                   // of each exchange
+  std::ptrdiff_t before_sends_ = 0;  // in the body, of the first exchange
+  size_t turn_ = 1;                  // which of the two arrays the last exchange took
 };
 
 int64_t times(int64_t a, int64_t b) {
@@ -210,7 +253,7 @@ bool needs(const Kernel& kernel, DType dtype) {
 }  // namespace
 
 Kernel legalize(Kernel kernel, const Target& target) {
-  kernel.body = LaneReductions(kernel, target).rewrite(kernel.body);
+  Exchanges(kernel, target).run();
   drop_stored_rounding(kernel);
   // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are
   // 64 bits wide.
@@ -243,6 +286,9 @@ Kernel legalize(Kernel kernel, const Target& target) {
   if (kernel.workgroup > target.max_workgroup_size)
     fail_device(kernel.name, ": needs workgroups of ", kernel.workgroup, " threads, ", target.id(),
                 " has ", target.max_workgroup_size);
+  if (kernel.cluster > target.max_cluster)
+    fail_device(kernel.name, ": needs clusters of ", kernel.cluster, " workgroups, ", target.id(),
+                " has ", target.max_cluster);
   if (kernel.grid > target.max_grid[0] * target.max_grid[1])
     fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(),
                 " can launch");

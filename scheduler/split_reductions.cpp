@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/builder.h"
-#include "scheduler/inline.h"
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/reduction_plan.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -53,12 +55,76 @@ Parts parts_of(const ReductionDims& dims, int rank, const Target& target) {
           workgroups >= 4 * target.compute_units};
 }
 
+// Finds the reductions whose rows a cluster of workgroups keeps (the reduction template's): read
+// once, in one launch.
+class Clustered {
+ public:
+  Clustered(const ir::Graph& graph, const Target& target) : target_(target), uses_(graph.uses()) {}
+
+  bool holds(const ir::Node* reduction) const {
+    const ReductionDims dims = reduction_dims(reduction);
+    if (target_.max_cluster == 1 || dims.cols() > most_kept_columns(target_) ||
+        !is_inner(dims, reduction->inputs[0]->rank()))
+      return false;
+    bool reduced_before = false;
+    if (!follows_memory(reduction, dims.cols(), reduced_before)) return false;
+    // Of a single row that is read once all units take a part, not one cluster's.
+    return dims.rows() > 1 || reduced_before || is_spread(reduction, dims.cols());
+  }
+
+ private:
+  static bool is_cheap(const ir::Node* node) {
+    return node->op->kind == ir::OpKind::pointwise || node->op->kind == ir::OpKind::view;
+  }
+
+  // What is reduced lies in memory as it is, as far as the graph tells; and whether it depends on
+  // another reduction of such rows.
+  static bool follows_memory(const ir::Node* reduction, int64_t cols, bool& reduced_before) {
+    std::set<const ir::Value*> seen;
+    std::vector<const ir::Value*> open = {reduction->inputs[0]};
+    while (!open.empty()) {
+      const ir::Value* value = open.back();
+      open.pop_back();
+      if (!value || !value->producer || !seen.insert(value).second) continue;
+      const ir::Node* node = value->producer;
+      if (node->op->kind == ir::OpKind::reduce && reduction_dims(node).cols() == cols)
+        reduced_before = true;
+      if (node->op_name() == "permute") return false;
+      if (is_cheap(node)) open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    }
+    return true;
+  }
+
+  // The result goes into something as long as the row.
+  bool is_spread(const ir::Node* reduction, int64_t cols) const {
+    std::set<const ir::Node*> seen;
+    std::vector<const ir::Node*> open = {reduction};
+    while (!open.empty()) {
+      const ir::Node* node = open.back();
+      open.pop_back();
+      if (!seen.insert(node).second) continue;
+      const auto uses = uses_.find(node->outputs[0]);
+      if (uses == uses_.end()) continue;
+      for (const ir::Node* user : uses->second.nodes) {
+        if (!is_cheap(user)) continue;
+        if (numel(user->outputs[0]) >= cols) return true;
+        open.push_back(user);
+      }
+    }
+    return false;
+  }
+
+  const Target& target_;
+  std::map<const ir::Value*, ir::Graph::Uses> uses_;
+};
+
 // How many parts to cut a reduction into; 1 for none.
 int64_t choose_parts(const ir::Node* node, const Target& target, const Plan& plan,
-                     const Subgraph& subgraph) {
+                     const Subgraph& subgraph, const Clustered& clustered) {
   if (node->op->kind != ir::OpKind::reduce || ir::is_arg(*node->op->reduction)) return 1;
   const ReductionDims dims = reduction_dims(node);
-  const Parts parts = parts_of(dims, node->inputs[0]->rank(), target);
+  Parts parts = parts_of(dims, node->inputs[0]->rank(), target);
+  if (parts.by_default > 1 && clustered.holds(node)) parts.by_default = 1;
   if (dims.rows() == 0 || dims.cols() < kShortest || parts.fills) return parts.by_default;
   const int64_t some = parts.by_default;
   PlanSite site;
@@ -79,8 +145,9 @@ int64_t choose_parts(const ir::Node* node, const Target& target, const Plan& pla
 void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan) {
   std::map<const ir::Node*, int64_t> parts;
   const Subgraph subgraph(graph);
+  const Clustered clustered(graph, target);
   for (const auto& node : graph.nodes())
-    parts[node.get()] = choose_parts(node.get(), target, plan, subgraph);
+    parts[node.get()] = choose_parts(node.get(), target, plan, subgraph, clustered);
   // New nodes go to the end; the order is restored at once, by rebuilding the list.
   std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
   graph.nodes().clear();

@@ -28,6 +28,7 @@ struct Target {
   int64_t shared_bytes = 48 * 1024;             // per workgroup, at most
   int64_t max_buffer_bytes = int64_t{1} << 40;  // one allocation
   int64_t push_constant_bytes = 4096;           // vulkan: at least 128; cuda: kernel parameters
+  int max_cluster = 1;  // workgroups that can read each other's shared memory, at most
   // Analytic model.
   int compute_units = 1;           // SMs, CUs
   int registers_per_unit = 65536;  // 32-bit

@@ -1,13 +1,13 @@
-// What tests read in cubins: ELF files of sections by name.
+// What tests read in cubins.
 #pragma once
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,17 +15,22 @@
 
 namespace tcc::test {
 
+// The T at byte `at`.
+template <class T>
+T read_at(std::span<const uint8_t> bytes, size_t at) {
+  T value;
+  TCC_CHECK(at + sizeof value <= bytes.size(), "a cubin that ends early");
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// The sections of an ELF file that have contents.
 inline void each_section(
-    const std::vector<uint8_t>& cubin,
+    std::span<const uint8_t> cubin,
     const std::function<void(std::string_view name, std::span<const uint8_t>)>& visit) {
-  auto read = [&]<class T>(size_t at, T value) {
-    TCC_CHECK(at + sizeof value <= cubin.size(), "a cubin that ends early");
-    std::memcpy(&value, cubin.data() + at, sizeof value);
-    return value;
-  };
-  const auto header = read(0, Elf64_Ehdr{});
+  const auto header = read_at<Elf64_Ehdr>(cubin, 0);
   auto section = [&](size_t i) {
-    return read(header.e_shoff + i * header.e_shentsize, Elf64_Shdr{});
+    return read_at<Elf64_Shdr>(cubin, header.e_shoff + i * header.e_shentsize);
   };
   const Elf64_Shdr names = section(header.e_shstrndx);
   for (size_t i = 0; i < header.e_shnum; ++i) {
@@ -33,23 +38,41 @@ inline void each_section(
     if (one.sh_type == SHT_NOBITS) continue;
     TCC_CHECK(one.sh_offset + one.sh_size <= cubin.size(), "a cubin that ends early");
     visit(reinterpret_cast<const char*>(cubin.data() + names.sh_offset + one.sh_name),
-          {cubin.data() + one.sh_offset, one.sh_size});
+          cubin.subspan(one.sh_offset, one.sh_size));
   }
+}
+
+// Bytes of the stack frame of a cubin's kernel, where spilled registers and indexed arrays lie:
+// what its compiler says in section .nv.info.
+inline int64_t frame_bytes(std::span<const uint8_t> cubin) {
+  constexpr uint8_t kSized = 4, kFrameSize = 0x11;
+  int64_t bytes = -1;
+  each_section(cubin, [&](std::string_view name, std::span<const uint8_t> info) {
+    if (name != ".nv.info") return;
+    for (size_t at = 0; at < info.size();) {
+      const auto format = read_at<uint8_t>(info, at), attribute = read_at<uint8_t>(info, at + 1);
+      const auto size = read_at<uint16_t>(info, at + 2);
+      if (attribute == kFrameSize)
+        bytes = std::max<int64_t>(bytes, read_at<uint32_t>(info, at + 8));
+      at += 4 + (format == kSized ? size : 0);
+    }
+  });
+  return bytes;
 }
 
 // Whether a cubin of sm_90 waits for the launch before it (ACQBULK) ahead of all its instructions
 // that reach memory, in the order of its text.
-inline bool waits_first(const std::vector<uint8_t>& cubin) {
+inline bool waits_first(std::span<const uint8_t> cubin) {
   constexpr size_t kInstruction = 16;
   constexpr unsigned kOperation = 0x1ff, kWait = 0x02e;  // of an instruction's first bits
   // LD LDG ST STG RED ATOM ATOMG LDGSTS UTMALDG
   constexpr unsigned kAccesses[] = {0x180, 0x181, 0x185, 0x186, 0x18e, 0x18a, 0x1a8, 0x1ae, 0x1b4};
   bool found = false, first = true;
-  each_section(cubin, [&](std::string_view name, std::span<const uint8_t> bytes) {
+  each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
     if (!name.starts_with(".text.")) return;
     bool waited = false;
-    for (size_t at = 0; at + kInstruction <= bytes.size(); at += kInstruction) {
-      const unsigned operation = (bytes[at] | unsigned{bytes[at + 1]} << 8) & kOperation;
+    for (size_t at = 0; at + kInstruction <= text.size(); at += kInstruction) {
+      const unsigned operation = read_at<uint16_t>(text, at) & kOperation;
       waited = waited || operation == kWait;
       for (const unsigned access : kAccesses) first = first && (waited || operation != access);
     }

@@ -63,6 +63,10 @@ struct Dialect {
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;
+  // The exchanges of a cluster, counted by an array `exchanges`: number {exchange} expects {bytes};
+  // the two halves of the cluster's barrier; {value} is sent to {array} of {ranks}; the wait. "":
+  // no such thing.
+  std::string expect_bytes, cluster_arrive, cluster_wait, send_cluster, await_bytes;
   std::string shuffle_xor;    // {value} {mask}
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}

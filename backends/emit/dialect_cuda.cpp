@@ -43,6 +43,11 @@ const Dialect& cuda_dialect() {
     d.array_inout = "{type} (&{name})[{count}]";
     d.shared = "__shared__ {type} {name}[{count}];";
     d.barrier = "__syncthreads();";
+    d.cluster_arrive = "tcc_cuda_cluster_arrive();";
+    d.cluster_wait = "tcc_cuda_cluster_wait();";
+    d.expect_bytes = "tcc_cuda_expect(exchanges + {exchange}, {bytes});";
+    d.send_cluster = "tcc_cuda_send({array}, {value}, {ranks}, exchanges + {exchange});";
+    d.await_bytes = "tcc_cuda_await(exchanges + {exchange});";
     d.shuffle_xor = "__shfl_xor_sync(0xffffffffu, {value}, {mask})";
     d.unroll = "#pragma unroll";
     d.int64_literal = "{value}ll";

@@ -113,13 +113,29 @@ void Printer::statement(const Stmt& stmt) {
       return;
     }
     case Stmt::Kind::barrier: line(dialect_.barrier); return;
+    case Stmt::Kind::cluster_arrive: line(dialect_.cluster_arrive); return;
+    case Stmt::Kind::cluster_wait: line(dialect_.cluster_wait); return;
+    case Stmt::Kind::expect_bytes:
+      line(fill(dialect_.expect_bytes,
+                {{"exchange", index(stmt.index)}, {"bytes", std::to_string(stmt.count)}}));
+      return;
+    case Stmt::Kind::send_cluster:
+      line(fill(dialect_.send_cluster, {{"exchange", index(stmt.index)},
+                                        {"array", stmt.name},
+                                        {"value", stmt.names[0]},
+                                        {"ranks", std::to_string(stmt.count)}}));
+      return;
+    case Stmt::Kind::await_bytes:
+      line(fill(dialect_.await_bytes, {{"exchange", index(stmt.index)}}));
+      return;
     case Stmt::Kind::return_value: {
       std::string value = expression(stmt.value);
       line("return " + without_parentheses(value) + ";");
       return;
     }
     case Stmt::Kind::reduce_lanes:
-    case Stmt::Kind::scan_lanes: break;
+    case Stmt::Kind::scan_lanes:
+    case Stmt::Kind::gather_cluster: break;
   }
   throw InternalError("a kernel was printed before it was legalised");
 }

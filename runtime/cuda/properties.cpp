@@ -148,6 +148,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.matrix_row_bytes = 16;
   target.overlapping_launches = sched::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
+  target.max_cluster = sched::cuda_max_cluster(architecture);
   return properties;
 }
 

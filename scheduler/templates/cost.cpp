@@ -77,7 +77,9 @@ class GpuModel {
   double round_seconds(double count) const {
     const double share = count / cost_.workgroups;  // of the launch
     const double threads = count * cost_.threads;
-    const double spilled = std::max(0.0, cost_.registers - kMaxRegisters) / 32;
+    // A workgroup's threads share the registers of a unit.
+    const double registers = std::min(kMaxRegisters, target_.registers_per_unit / cost_.threads);
+    const double spilled = std::max(0.0, cost_.registers - registers) / 32;
     const double busy = std::min(1.0, threads * cost_.parallelism / (kLanes * kPipeDepth));
     const double issue = share * cost_.arithmetic * (1 + spilled) / (rate_ * busy);
     const double clock = rate_ / kLanes;

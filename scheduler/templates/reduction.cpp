@@ -25,9 +25,33 @@ constexpr int64_t kMaxEarly = 96;
 // Up to so many, loading early wins by default; beyond, it costs workgroups that run side by side.
 constexpr int64_t kFewEarly = 72;
 
+// Threads of a workgroup of a cluster: at most, which have 128 registers each, and at least.
+constexpr int64_t kMostClusterThreads = 512, kFewestClusterThreads = 128;
+// Registers of a thread beside the columns that it keeps.
+constexpr int64_t kOtherRegisters = 24;
+// A cluster's barrier, in those of a workgroup.
+constexpr double kClusterBarriers = 3;
+// Columns for which a workgroup more is worth its start and the exchange.
+constexpr int64_t kFewestClusterColumns = 4096;
+
 int64_t per_thread(const ReductionPlan& plan, const Config& config) {
   const int64_t columns = plan.inner ? config["vector"] : 1;
-  return ceil_div(ceil_div(plan.cols, columns), config["row_threads"]) * config["vector"];
+  const int64_t threads = config["row_threads"] * cluster_of(config);
+  return ceil_div(ceil_div(plan.cols, columns), threads) * config["vector"];
+}
+
+bool has_full_output(const ReductionPlan& plan) {
+  return std::any_of(plan.outputs.begin(), plan.outputs.end(),
+                     [](const auto& output) { return output.full; });
+}
+
+// Whether clusters can share rows: those that one workgroup cannot keep, though it would have to
+// read them again, and those that are too few to fill the device.
+bool may_cluster(const ReductionPlan& plan, const Target& target) {
+  if (target.max_cluster == 1 || !plan.inner || plan.cols < 2 * kFewestClusterColumns) return false;
+  const bool again = plan.stages > 1 || has_full_output(plan);
+  return plan.rows < 2 * target.compute_units ||
+         (again && plan.cols > target.registers_per_unit / 4);
 }
 
 bool finds_index(const ReductionPlan& plan) {
@@ -105,6 +129,11 @@ class Reduction : public Template {
          {0, 1, 2},
          "keep the row in registers between stages; 2: load first what only the outputs read, too"},
     };
+    if (may_cluster(plan, target)) {
+      space.parameters.push_back({"cluster", {1, 2, 4, 8}, "workgroups that share a row"});
+      std::erase_if(space.parameters.back().values,
+                    [&](int64_t cluster) { return cluster > target.max_cluster; });
+    }
     int64_t cols = std::max<int64_t>(plan.cols, 1);
     space.constraints = {
         {"a workgroup has 32 to 1024 threads, and no more than the device allows",
@@ -119,14 +148,24 @@ class Reduction : public Template {
          }},
         {"no more threads than vectors in a row",
          [cols, inner = plan.inner](const Config& c) {
-           return c["row_threads"] <=
+           return c["row_threads"] * cluster_of(c) <=
                   power_of_two_at_least(ceil_div(cols, inner ? c["vector"] : 1));
          }},
+        {"a cluster takes one row, with many threads of each workgroup",
+         [](const Config& c) {
+           return cluster_of(c) == 1 ||
+                  (c["rows"] == 1 && c["row_threads"] >= kFewestClusterThreads);
+         }},
         {"a kept row fits into registers, and what is loaded with it",
-         [plan, late = late_loads(region, plan)](const Config& c) {
+         [plan, late = late_loads(region, plan),
+          registers = target.registers_per_unit](const Config& c) {
            if (c["keep"] == 2 && (late == 0 || per_thread(plan, c) * (1 + late) > kMaxEarly))
              return false;
-           return c["keep"] == 0 || per_thread(plan, c) <= kMaxCached;
+           if (c["keep"] == 0) return true;
+           const int64_t kept = per_thread(plan, c);
+           if (cluster_of(c) > 1 && (kept + kOtherRegisters) * c["row_threads"] > registers)
+             return false;
+           return kept <= kMaxCached;
          }},
         {"shared memory",
          [bytes = target.static_shared_bytes()](const Config& c) {
@@ -142,8 +181,7 @@ class Reduction : public Template {
     int64_t block = std::min<int64_t>(target.is_cpu ? 64 : 256, target.max_workgroup_size);
     int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_load(region, plan)));
     int64_t row_threads = 1, rows = 1;
-    const bool full = std::any_of(plan.outputs.begin(), plan.outputs.end(),
-                                  [](const auto& output) { return output.full; });
+    const bool full = has_full_output(plan);
     // One pass is left of a row that is not kept.
     const bool one_pass = !full && (plan.stages == 1 || is_online(region, plan));
     if (plan.inner) {
@@ -172,12 +210,47 @@ class Reduction : public Template {
     while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(row_groups))
       rows /= 2;
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
+    if (may_cluster(plan, target)) {
+      const bool narrow = widest_load(region, plan) <= 2 && late_loads(region, plan) == 0;
+      choose_cluster(config, plan, target, one_pass, narrow);
+    }
     if (!one_pass && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) {
       config.set("keep", 1);
       const int64_t late = target.is_cpu ? 0 : late_loads(region, plan);
       if (late > 0 && per_thread(plan, config) * (1 + late) <= kFewEarly) config.set("keep", 2);
     }
     return config;
+  }
+
+  // More workgroups for a row: as many as can keep it, and as fill the device.
+  static void choose_cluster(Config& config, const ReductionPlan& plan, const Target& target,
+                             bool one_pass, bool narrow) {
+    const int64_t kept = kMostClusterThreads * kMaxCached / 2;  // of a workgroup: two fit a unit
+    const int64_t units = target.compute_units;
+    int64_t cluster = 1, threads = 0;
+    if (!one_pass && plan.cols <= most_kept_columns(target))
+      while (cluster < target.max_cluster && plan.cols > cluster * kept) cluster *= 2;
+    // A third of the units draws the bandwidth for what takes little arithmetic.
+    const bool cheap = one_pass && plan.stages == 1 && !finds_index(plan);
+    if (!cheap || plan.rows * 3 <= units)
+      while (cluster < target.max_cluster && plan.rows * cluster < units &&
+             plan.cols >= 2 * cluster * kFewestClusterColumns)
+        cluster *= 2;
+    // Arithmetic on 16-bit elements takes about as long as moving them: small workgroups that are
+    // not in step hide it best. A norm's weights leave them no registers.
+    if (!one_pass && narrow && cluster > 1 && cluster * 2 == target.max_cluster &&
+        plan.rows * target.max_cluster >= 4 * units) {
+      cluster *= 2;
+      threads = kFewestClusterThreads;
+    }
+    config.set("cluster", cluster);
+    if (cluster == 1) return;
+    const int64_t vectors = ceil_div(plan.cols, cluster * config["vector"]);
+    if (threads == 0) threads = power_of_two_at_least(ceil_div(vectors, 4));
+    config.set("rows", 1);
+    config.set("row_threads",
+               std::clamp(threads, kFewestClusterThreads,
+                          std::min<int64_t>(kMostClusterThreads, target.max_workgroup_size)));
   }
 
   CostModel cost_model(const Region& region, const Target& target) const override {
@@ -205,7 +278,8 @@ class Reduction : public Template {
     return [=, inner = plan.inner, stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
       const auto width = static_cast<double>(c["vector"]),
-                 lanes = static_cast<double>(c["row_threads"]),
+                 group = static_cast<double>(c["row_threads"]),
+                 cluster = static_cast<double>(cluster_of(c)), lanes = group * cluster,
                  block_rows = static_cast<double>(c["rows"]);
       const bool keep = c["keep"] != 0;
       const double passes = stages + (stores > 0 ? 1 : 0) - (keep ? 0 : passes_saved);
@@ -216,22 +290,23 @@ class Reduction : public Template {
       const double iterations =
           std::ceil(static_cast<double>(ceil_div(cols, inner ? c["vector"] : 1)) / lanes);
       LaunchCost cost;
-      cost.threads = lanes * block_rows;
-      cost.workgroups = std::max(1.0, std::ceil(row_groups / block_rows));
+      cost.threads = group * block_rows;
+      cost.workgroups = std::max(1.0, std::ceil(row_groups / block_rows) * cluster);
       const double threads = cost.workgroups * cost.threads;
       const double steps = threads * iterations;  // vectors, those of idle threads included
       cost.accesses =
           steps * std::ceil(width * element / 16) * (loads + stores) + steps * work.shared;
       // Neighbouring threads share a line as long as they are in one row, or in one column.
-      const double run = (inner ? lanes : block_rows) * width * element;
+      const double run = (inner ? group : block_rows) * width * element;
       const double lines = std::max(1.0, 8 * width * element / std::max(run, 16.0));
       cost.bank_cycles = cost.accesses / 32 * (lines - 1) / 4;
       cost.elements = steps * (width * (loads + stores) + work.shared);
       // Lanes are combined in a tree, and all lanes of a vector before.
-      const double levels = std::log2(std::max(1.0, lanes));
+      const double levels = std::log2(std::max(1.0, group));
       const double loop = keep ? 2 : 12;  // of one vector; kept rows are unrolled
-      cost.arithmetic = steps * (width * (work.arithmetic + reductions) + loop * passes) +
-                        threads * reductions * (12 * levels + 4 * width);
+      cost.arithmetic =
+          steps * (width * (work.arithmetic + reductions) + loop * passes) +
+          threads * reductions * (12 * levels + 4 * width + (cluster > 1 ? 8 * cluster : 0));
       // Pieces of a row that are shorter than a sector bring what nobody asked for.
       const double sector = std::max(1.0, 32 / std::max(run, 1.0));
       const double again = std::max(0.0, loads - once.contiguous - once.scattered) * element *
@@ -242,14 +317,17 @@ class Reduction : public Template {
       const double together = std::min(iterations, keep ? 16.0 : 4.0);
       const double streams = std::max(1.0, once.contiguous + once.scattered);
       cost.bytes_in_flight = std::max(4.0, together * width * element * streams);
-      cost.registers = 24 + width * reductions +
+      // Accumulators are gone when those of a cluster hold most.
+      cost.registers = kOtherRegisters + (cluster > 1 ? 4 : width) * reductions +
                        width * (streams - (c["keep"] == 1 ? late : 0)) *
                            (keep ? iterations : std::min(iterations, 4.0));
       const double waits = !keep ? passes : late > 0 && c["keep"] == 1 ? 2 : 1;
       cost.round_trips = waits * std::ceil(iterations / together);
-      const bool in_subgroup = inner && target.subgroup_shuffle && lanes <= target.subgroup_size;
-      if (lanes > 1 && !in_subgroup)
+      const bool in_subgroup = inner && target.subgroup_shuffle && group <= target.subgroup_size;
+      if (group > 1 && !in_subgroup)
         cost.barriers = stages * (inner && target.subgroup_shuffle ? 2 : levels);
+      // Workgroups of a cluster start together, and wait for the slowest at each exchange.
+      if (cluster > 1) cost.barriers += kClusterBarriers * (stages + 1);
       if (cost.barriers > 0) cost.shared_bytes = cost.threads * 4 * reductions;
       cost.parallelism = std::min(8.0, width);
       return predicted_seconds(cost, target);

@@ -32,7 +32,9 @@ class Lowering {
         plan_(plan),
         inliner_(region),
         width_(config["vector"]),
-        row_threads_(config["row_threads"]),
+        cluster_(cluster_of(config)),
+        group_threads_(config["row_threads"]),
+        row_threads_(group_threads_ * cluster_),
         block_rows_(config["rows"]),
         cached_(config["keep"] != 0),
         early_(config["keep"] == 2),
@@ -52,16 +54,20 @@ class Lowering {
 
   Kernel run() {
     Kernel kernel = start_kernel(region_);
-    kernel.workgroup = static_cast<int>(row_threads_ * block_rows_);
-    kernel.grid = ceil_div(row_groups_, block_rows_);
+    kernel.workgroup = static_cast<int>(group_threads_ * block_rows_);
+    kernel.cluster = static_cast<int>(cluster_);
+    kernel.grid = ceil_div(row_groups_, block_rows_) * cluster_;
     for (const auto& reduction : plan_.reductions)
       kernel.flops += static_cast<double>(numel(reduction.node->inputs[0]));
     bind_results();
     body_ = &kernel.body;
     place_threads(kernel);
     collect();
-    if (cached_) choose_cached();
-    if (!cached_ && groups_ > 0 && has_online_pair()) {
+    // One exchange of a cluster does for both, then.
+    const bool kept_pair = cached_ && !early_ && cluster_ > 1;
+    const bool online = groups_ > 0 && (!cached_ || kept_pair) && has_online_pair();
+    if (cached_ && !online) choose_cached();
+    if (online) {
       reduce_online();
     } else {
       for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
@@ -109,9 +115,11 @@ class Lowering {
  private:
   void place_threads(const Kernel& kernel) {
     SymInt block = block_axis(kernel.grid), thread = thread_axis(kernel.workgroup);
-    SymInt of_row = plan_.inner ? floordiv(thread, row_threads_) : mod(thread, block_rows_);
-    SymInt of_lane = plan_.inner ? mod(thread, row_threads_) : floordiv(thread, block_rows_);
-    raw_row_ = block * block_rows_ + of_row;
+    SymInt of_row = plan_.inner ? floordiv(thread, group_threads_) : mod(thread, block_rows_);
+    SymInt of_lane = plan_.inner ? mod(thread, group_threads_) : floordiv(thread, block_rows_);
+    // The lanes of a row are the threads of all workgroups of its cluster.
+    if (cluster_ > 1) of_lane = of_lane + mod(block, cluster_) * group_threads_;
+    raw_row_ = floordiv(block, cluster_) * block_rows_ + of_row;
     if (!lane_.is_const()) body_->push_back(let_index(lane_, of_lane));
     // Threads past the last row repeat it, since all must arrive at barriers, and write nothing.
     if (!row_group_.is_const())
@@ -296,9 +304,7 @@ class Lowering {
     const std::string& variable = reduction.variable;
     if (wide_rows_) return finish_rows(reduction, dtype);
     if (!ir::is_arg(kind) && width_ > 1) fold_lanes(kind, variable, variable + "_lane", dtype);
-    std::vector<std::string> names = {variable};
-    if (ir::is_arg(kind)) names.insert(names.begin(), variable + "_value");
-    over_threads(kind, names);
+    over_threads(kind, variables(reduction));
   }
 
   void fold_lanes(ReduceKind kind, const std::string& variable, const std::string& lanes,
@@ -319,8 +325,47 @@ class Lowering {
   }
 
   void over_threads(ReduceKind kind, const std::vector<std::string>& names) {
-    if (row_threads_ == 1) return;
-    body_->push_back(reduce_lanes(kind, names, row_threads_, plan_.inner ? 1 : block_rows_));
+    if (group_threads_ == 1) return;
+    body_->push_back(reduce_lanes(kind, names, group_threads_, plan_.inner ? 1 : block_rows_));
+  }
+
+  // The variables of a reduction, as its steps combine them.
+  static std::vector<std::string> variables(const ReductionPlan::Reduction& reduction) {
+    const std::string& variable = reduction.variable;
+    if (ir::is_arg(*reduction.node->op->reduction)) return {variable + "_value", variable};
+    return {variable};
+  }
+
+  static std::string of_ranks(const std::string& variable) { return variable + "_of"; }
+
+  void gather(const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      body_->push_back(gather_cluster(of_ranks(name), name, cluster_));
+  }
+
+  // What all workgroups of the cluster have found: combined by rank, so that all get the same bits.
+  void over_ranks(ReduceKind kind, const std::vector<std::string>& names,
+                  const std::vector<DType>& dtypes) {
+    auto found = [&](const SymInt& rank) {
+      std::vector<Expr> values;
+      for (size_t i = 0; i < names.size(); ++i)
+        values.push_back(ir::element(of_ranks(names[i]), dtypes[i], rank));
+      return values;
+    };
+    const std::vector<Expr> first = found(0);
+    for (size_t i = 0; i < names.size(); ++i) body_->push_back(assign(names[i], first[i]));
+    const SymInt rank = SymInt::axis("rank", cluster_ - 1);
+    body_->push_back(loop(rank, combine(kind, names, found(rank + 1)), true));
+  }
+
+  // All reductions of a stage at once: one exchange.
+  void over_cluster(const std::vector<const ReductionPlan::Reduction*>& reductions,
+                    const std::vector<Expr>& values) {
+    if (cluster_ == 1) return;
+    for (const auto* reduction : reductions) gather(variables(*reduction));
+    for (size_t i = 0; i < reductions.size(); ++i)
+      over_ranks(*reductions[i]->node->op->reduction, variables(*reductions[i]),
+                 {values[i]->dtype, DType::i64});
   }
 
   void reduce_stage(int stage) {
@@ -335,11 +380,14 @@ class Lowering {
       return block;
     });
     for (size_t i = 0; i < now.size(); ++i) finish(*now[i], values[i]->dtype);
+    over_cluster(now, values);
   }
 
   // The maximum and the sum of exp(x - maximum) in one pass: a sum is scaled down when its thread
   // finds a larger maximum, once per piece of a row, and once more when all threads have theirs.
   // M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax" (2018).
+  // A kept row is one piece, whose terms the outputs take: a factor of each thread makes them those
+  // of the row.
   void reduce_online() {
     const DType f32 = DType::f32;
     const std::string &max = plan_.reductions[0].variable, &sum = plan_.reductions[1].variable;
@@ -347,6 +395,9 @@ class Lowering {
     body_->push_back(declare(max, identity_value(ReduceKind::max, f32)));
     body_->push_back(declare(sum, ir::constant(f32, 0)));
     std::vector<Expr> values = stage_values_[0];
+    const bool terms = cached_ && use_terms();
+    // Outputs of 16 bits do not show the difference.
+    const Fn term = !terms || stores_16_bits() ? Fn::exp_term : Fn::exp;
     append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
     auto piece = [&](const SymInt& first, int64_t count) {
       const SymInt e = SymInt::axis("e", count), at = e * width_ + v_;
@@ -374,21 +425,71 @@ class Lowering {
       block.push_back(assign(sum, ir::mul(total, exp_term(top, base))));
       block.push_back(assign(max, higher));
       block.push_back(loop(v_, {set_element("part", v_, ir::constant(f32, 0))}, true));
-      block.push_back(each({set_element(
-          "part", v_, ir::add(element("part", v_), exp_term(element("x_at", at), base)))}));
+      Block each_term;
+      Expr value = ir::call(term, {ir::sub(element("x_at", at), base)});
+      if (terms) {
+        block.push_back(array("terms", f32, count * width_));
+        each_term.push_back(set_element("terms", at, value));
+        value = element("terms", at);
+      }
+      each_term.push_back(set_element("part", v_, ir::add(element("part", v_), value)));
+      block.push_back(each(std::move(each_term)));
       for (int64_t v = 0; v < width_; ++v)
         append(block, combine(ReduceKind::sum, {sum}, {element("part", v)}));
       return block;
     };
-    append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
+    if (cached_)
+      append(*body_, piece(0, iterations_));
+    else
+      append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
+    const Expr own = ir::variable("own", f32), base = ir::variable("row_base", f32);
     body_->push_back(declare("own", top));
     over_threads(ReduceKind::max, {max});
-    body_->push_back(declare("base", exponent_base(top)));
-    body_->push_back(
-        assign(sum, ir::mul(total, exp_term(ir::variable("own", f32), ir::variable("base", f32)))));
+    body_->push_back(declare("row_base", exponent_base(top)));
+    body_->push_back(assign(sum, ir::mul(total, exp_term(own, base))));
     over_threads(ReduceKind::sum, {sum});
+    if (cluster_ > 1) {
+      gather({max, sum});
+      over_ranks(ReduceKind::max, {max}, {f32});
+      body_->push_back(assign("row_base", exponent_base(top)));
+      body_->push_back(assign(sum, ir::constant(f32, 0)));
+      const SymInt rank = SymInt::axis("rank", cluster_);
+      const Expr below = exp_term(ir::element(of_ranks(max), f32, rank), base);
+      const Expr part = ir::mul(ir::element(of_ranks(sum), f32, rank), below);
+      body_->push_back(loop(rank, combine(ReduceKind::sum, {sum}, {part}), true));
+    }
     // Where the maximum is infinite there is no sum: inf - inf.
     body_->push_back(assign(sum, ir::add(total, ir::sub(top, top))));
+    if (terms) body_->push_back(declare("factor", ir::call(term, {ir::sub(own, base)})));
+  }
+
+  // The outputs as what they are of the terms of a kept row, or of the row itself; whether any is
+  // of the terms.
+  bool use_terms() {
+    const Expr &x = stage_values_[0][0], &term = stage_values_[1][0];
+    const Expr factor = ir::variable("factor", DType::f32);
+    const Expr kept = ir::element("terms", DType::f32, cache_index());
+    bool found = false;
+    ir::rewrite_all(full_values_, [&](const Expr& e) -> Expr {
+      if (e->kind == ExprNode::Kind::call && e->fn == Fn::mul)
+        for (const int i : {0, 1})
+          if (e->args[i] == term && !depends_on_column(e->args[1 - i])) {
+            found = true;
+            return ir::mul(kept, ir::mul(factor, e->args[1 - i]));
+          }
+      if (e != term) return nullptr;
+      found = true;
+      return ir::mul(kept, factor);
+    });
+    cache_[x.get()] = "x_at";
+    first_stage_[x.get()] = 0;
+    return found;
+  }
+
+  bool stores_16_bits() const {
+    return std::all_of(plan_.outputs.begin(), plan_.outputs.end(), [](const auto& output) {
+      return !output.full || is_low_precision(output.value->dtype());
+    });
   }
 
   // What is subtracted from exponents: a maximum of nothing but -inf would make NaN of them.
@@ -454,7 +555,11 @@ class Lowering {
   const Region& region_;
   const ReductionPlan& plan_;
   Inliner inliner_;
-  int64_t width_, row_threads_, block_rows_;
+  int64_t width_;
+  int64_t cluster_;        // workgroups that share a row
+  int64_t group_threads_;  // that share a row, of a workgroup
+  int64_t row_threads_;    // of all workgroups
+  int64_t block_rows_;
   bool cached_;
   bool early_;      // what only the outputs read is loaded with the first stage
   bool wide_rows_;  // a vector is of neighbouring rows: all threads of a row take each its columns
@@ -471,6 +576,8 @@ class Lowering {
 };
 
 }  // namespace
+
+int64_t cluster_of(const Config& config) { return config.has("cluster") ? config["cluster"] : 1; }
 
 Kernel lower_reduction(const Region& region, const ReductionPlan& plan, const Config& config,
                        const Target& target) {

@@ -134,6 +134,10 @@ std::optional<ReductionPlan> plan_reduction(const Region& region) {
   return plan;
 }
 
+int64_t most_kept_columns(const Target& target) {
+  return target.max_cluster * int64_t{target.registers_per_unit} / 2;
+}
+
 bool waits_for_reduction(const Expr& load) {
   bool waits = false;
   ir::visit(load, [&](const Expr& e) { waits |= e->kind == ir::ExprNode::Kind::var; });

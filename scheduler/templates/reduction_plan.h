@@ -32,6 +32,9 @@ struct ReductionPlan {
 // row's result.
 std::optional<ReductionPlan> plan_reduction(const Region& region);
 
+// Columns of a row that the workgroups of a cluster, or one alone, keep in registers, at most.
+int64_t most_kept_columns(const Target& target);
+
 // The element of a reduction's input, and of an output's base value, at (row, col).
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
                     const SymInt& col);

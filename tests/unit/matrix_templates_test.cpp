@@ -2,15 +2,12 @@
 // configs compile without spills, and how fast.
 #include <gtest/gtest.h>
 
-#include <elf.h>
-
-#include <cstring>
-
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/plan.h"
 #include "scheduler/template.h"
 #include "support/error.h"
+#include "tests/cubin.h"
 #include "tests/random_configs.h"
 
 namespace tcc {
@@ -118,36 +115,6 @@ TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
             "gemm_sm90");
 }
 
-// Bytes of the stack frame of a cubin's kernel, where spilled registers and indexed arrays lie:
-// what its compiler says in section .nv.info.
-int64_t frame_bytes(const std::vector<uint8_t>& cubin) {
-  auto read = [&]<class T>(size_t at, T) {
-    T value;
-    TCC_CHECK(at + sizeof value <= cubin.size(), "a cubin that ends early");
-    std::memcpy(&value, cubin.data() + at, sizeof value);
-    return value;
-  };
-  constexpr uint8_t kSized = 4, kFrameSize = 0x11;
-  const auto header = read(0, Elf64_Ehdr{});
-  auto section = [&](size_t i) {
-    return read(header.e_shoff + i * header.e_shentsize, Elf64_Shdr{});
-  };
-  const Elf64_Shdr names = section(header.e_shstrndx);
-  int64_t bytes = -1;
-  for (size_t i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr info = section(i);
-    const auto* name = reinterpret_cast<const char*>(cubin.data() + names.sh_offset + info.sh_name);
-    if (std::string_view(name) != ".nv.info") continue;
-    for (size_t at = info.sh_offset; at < info.sh_offset + info.sh_size;) {
-      const auto format = read(at, uint8_t{}), attribute = read(at + 1, uint8_t{});
-      const auto size = read(at + 2, uint16_t{});
-      if (attribute == kFrameSize) bytes = std::max<int64_t>(bytes, read(at + 8, uint32_t{}));
-      at += 4 + (format == kSized ? size : 0);
-    }
-  }
-  return bytes;
-}
-
 // Inputs are read where they are.
 class NoCopies : public sched::PlanSource {
  public:
@@ -170,7 +137,7 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
       const sched::Executable executable = backends::compile(graph, target, options);
       for (const sched::KernelBinary& kernel : executable.kernels) {
         EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
-        EXPECT_EQ(frame_bytes(kernel.code), 0)
+        EXPECT_EQ(test::frame_bytes(kernel.code), 0)
             << arch << " " << kernel.template_name << " " << kernel.config;
       }
     }
@@ -240,7 +207,7 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
       const sched::KernelBinary& kernel = executable.kernels.back();
       EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
       EXPECT_NE(kernel.source.find(load), std::string::npos) << arch << "\n" << text;
-      EXPECT_EQ(frame_bytes(kernel.code), 0) << arch << " " << kernel.config << "\n" << text;
+      EXPECT_EQ(test::frame_bytes(kernel.code), 0) << arch << " " << kernel.config << "\n" << text;
     }
 }
 

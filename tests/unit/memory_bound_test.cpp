@@ -18,7 +18,7 @@ struct Case {
   std::string graph;  // below bench/cases
   std::map<std::string, int64_t, std::less<>> dims = {};
 };
-// The bandwidth suite's (bench/suites/bandwidth.yaml).
+// The suites' bandwidth and long-rows (bench/suites).
 const std::vector<Case> kOneLaunch = {{"pointwise"},
                                       {"bias-gelu"},
                                       {"softmax"},
@@ -26,6 +26,9 @@ const std::vector<Case> kOneLaunch = {{"pointwise"},
                                       {"layer-norm", {{"M", 16384}, {"N", 4096}}},
                                       {"layer-norm", {{"M", 4096}, {"N", 768}}},
                                       {"add-rms-norm"},
+                                      {"softmax", {{"M", 64}, {"N", 131072}}},
+                                      {"softmax", {{"M", 16}, {"N", 262144}}},
+                                      {"layer-norm", {{"M", 128}, {"N", 65536}}},
                                       {"transpose"}};
 const std::vector<Case> kTwoLaunches = {{"sum"}, {"column-sum"}, {"cross-entropy"}};
 
