@@ -162,7 +162,7 @@ TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
       const sched::KernelBinary& kernel = executable.kernels.back();
       EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
       EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
-      EXPECT_EQ(frame_bytes(kernel.code), 0)
+      EXPECT_EQ(test::frame_bytes(kernel.code), 0)
           << arch << " " << kernel.template_name << " " << kernel.config << "\n"
           << text;
     }

@@ -14,6 +14,8 @@ __shared__ f32 sum1_of[8];
 __shared__ u64 exchanges[1];
 
 extern "C" __global__ void __launch_bounds__(512) __cluster_dims__(8) amax_sub_exp_sum_reciprocal_kernel(const u16* __restrict__ b0, u16* __restrict__ b1) {
+  tcc_cuda_release();
+  tcc_cuda_wait();
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);
   tcc_cuda_expect(exchanges + 0, 64);
