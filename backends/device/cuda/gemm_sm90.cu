@@ -430,10 +430,10 @@ template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[
       load_shared<count>(from, v + i);
   }
 }
-// Arrives at a barrier of all workgroups that share the k of a tile; every lane does, for what it has staged or read.
-TCC_FN void release_peers(u32 barrier) {
-#pragma unroll
-  for (i32 r = 0; r < SPLIT_K; ++r) barrier_release_peer(peer_address(barrier, r));
+// Arrives for this warp at a barrier of all workgroups that share the k of a tile: a lane for each, after __syncwarp().
+// Every lane's own arrival, which compute-sanitizer could follow, takes a fence of the device's memory for each of them.
+TCC_FN void release_peers(u32 barrier, i32 lane) {
+  if (lane < SPLIT_K) barrier_release_peer(peer_address(barrier, lane));
 }
 // Two neighbouring columns of a fragment.
 TCC_FN void stage(u32 staging, i32 row, i32 column, ACC a, ACC b) {
@@ -513,7 +513,7 @@ TCC_ENTRY {
       barrier_init(empty + 8 * s, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
     }
     if (SPLIT_K > 1)
-      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, 32 * SPLIT_K);
+      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, SPLIT_K);
     barrier_init_done();
   }
   if (CLUSTER_SIZE > 1)
@@ -730,7 +730,7 @@ TCC_ENTRY {
         }
         __syncwarp();
         if (SPLIT_K > 1) {
-          release_peers(summands + 8 * warp);
+          release_peers(summands + 8 * warp, lane);
           barrier_wait_cluster(summands + 8 * warp, sums);
         }
         constexpr i32 share = 16 * CHUNK / SEGMENT / SPLIT_K;
@@ -767,7 +767,7 @@ TCC_ENTRY {
         }
         __syncwarp();
         if (SPLIT_K > 1) {
-          release_peers(summed + 8 * warp);
+          release_peers(summed + 8 * warp, lane);
           sums ^= 1;
         }
       }
