@@ -433,7 +433,7 @@ template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[
 // Arrives for this warp at a barrier of all workgroups that share the k of a tile: a lane for each, after __syncwarp().
 // Every lane's own arrival, which compute-sanitizer could follow, takes a fence of the device's memory for each of them.
 TCC_FN void release_peers(u32 barrier, i32 lane) {
-  if (lane < SPLIT_K) barrier_release_peer(peer_address(barrier, lane));
+  if (lane < SPLIT_K) barrier_release_peer(tcc_cuda_peer(barrier, lane));
 }
 // Two neighbouring columns of a fragment.
 TCC_FN void stage(u32 staging, i32 row, i32 column, ACC a, ACC b) {
@@ -501,7 +501,7 @@ TCC_ENTRY {
   const i32 k_begin = SPLIT_K > 1 ? K_TILES * rank / SPLIT_K : 0;
   const i32 k_end = SPLIT_K > 1 ? K_TILES * (rank + 1) / SPLIT_K : K_TILES;
 
-  const u32 stages = (shared_address(shared_memory) + 1023) & ~1023u;
+  const u32 stages = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
   const u32 staging = stages + STAGES * STAGE_BYTES;
   const u32 full = staging + CONSUMER_WARPS * STAGING_BYTES;  // a stage holds its tiles
   const u32 empty = full + 8 * STAGES;                        // all who read the stage are done
@@ -664,7 +664,7 @@ TCC_ENTRY {
     // Whose empty barriers wait for this workgroup: those of its row of tiles, then those of its column.
     const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
-    const u32 release = PEERS > 1 ? peer_address(empty, lane < PEERS ? peer : rank) : empty;
+    const u32 release = PEERS > 1 ? tcc_cuda_peer(empty, lane < PEERS ? peer : rank) : empty;
     const u32 my_staging = staging + warp * STAGING_BYTES;
     const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
     u32 sums = 0;  // parity of the phases of summands and summed
@@ -749,7 +749,7 @@ TCC_ENTRY {
 #pragma unroll
               for (i32 r = 0; r < SPLIT_K; ++r) {
                 ACC w[SEGMENT];
-                load_segment<true>(peer_address(my_staging, r), at[n], w);
+                load_segment<true>(tcc_cuda_peer(my_staging, r), at[n], w);
 #pragma unroll
                 for (i32 c = 0; c < SEGMENT; ++c) v[n][c] = r == 0 ? w[c] : add_sums(v[n][c], w[c]);
               }

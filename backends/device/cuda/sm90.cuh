@@ -11,15 +11,6 @@ struct Uint4 {
   u32 x, y, z, w;
 };
 
-TCC_FN u32 shared_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
-
-// The same place in the shared memory of workgroup `rank` of the cluster.
-TCC_FN u32 peer_address(u32 address, u32 rank) {
-  u32 r;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(address), "r"(rank));
-  return r;
-}
-
 TCC_FN void store_shared(u32 address, u32 a) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(a) : "memory");
 }
@@ -70,7 +61,7 @@ TCC_FN void barrier_arrive(u32 barrier) {
 TCC_FN void barrier_arrive_expect(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-// Arrives at the barrier of a peer (peer_address): a stage has been read. Orders no stores.
+// Arrives at the barrier of a peer (tcc_cuda_peer): a stage has been read. Orders no stores.
 TCC_FN void barrier_arrive_peer(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
