@@ -43,12 +43,19 @@ struct Feature {
 };
 
 std::vector<Feature> features(const sched::Target& t) {
-  return {{"storage16", t.storage16, "f16 and bf16 buffers are accessed as words"},
-          {"storage8", t.storage8, "8-bit and bool buffers are accessed as words"},
-          {"int64", t.int64, "no i64 and u64 tensors"},
-          {"float64", t.float64, "no f64 tensors"},
-          {"subgroup_shuffle", t.subgroup_shuffle, "reductions go through shared memory"},
-          {"matrix_units", !t.matrix_units.empty(), "matrix products are made of FMAs"}};
+  std::vector<Feature> all = {
+      {"storage16", t.storage16, "f16 and bf16 buffers are accessed as words"},
+      {"storage8", t.storage8, "8-bit and bool buffers are accessed as words"},
+      {"int64", t.int64, "no i64 and u64 tensors"},
+      {"float64", t.float64, "no f64 tensors"},
+      {"subgroup_shuffle", t.subgroup_shuffle, "reductions go through shared memory"},
+      {"matrix_units", !t.matrix_units.empty(), "matrix products are made of FMAs"}};
+  if (t.api == sched::Api::cuda) {
+    all.push_back({"clusters", t.max_cluster > 1, "a row is reduced by one workgroup"});
+    all.push_back({"overlapping_launches", t.overlapping_launches,
+                   "a kernel begins when the one before it has ended"});
+  }
+  return all;
 }
 
 std::vector<Device> find_devices(const runtime::DeviceList& list) {
