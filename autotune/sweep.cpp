@@ -63,6 +63,7 @@ class Sweep {
       if (result_.ended.empty()) result_.ended = "error";
     }
     make_record();
+    keep_earlier();
     update_times();
     event(options_.events.finished);
     return std::move(result_);
@@ -342,9 +343,12 @@ class Sweep {
 
   // The fastest candidates against one another and against the default, interleaved.
   void final() {
-    if (result_.best_seconds <= 0 || !bench_) return;
+    if (result_.best_seconds <= 0) return;
     const std::vector<sched::Config> configs = finalists(result_.trials);
     if (configs.empty() || configs == std::vector{tunable_.default_config}) return;
+    if (nothing_new()) return;
+    if (!bench_ && !looked_at_briefly(configs)) return;
+    open();
     std::map<sched::Config, sched::KernelBinary> binaries = {
         {tunable_.default_config, *default_binary_}};
     double seconds = 0;
@@ -358,6 +362,34 @@ class Sweep {
     result_.best_config = winner.config;
     result_.best_seconds = winner.measured.seconds;
     if (winner.default_seconds > 0) result_.default_seconds = winner.default_seconds;
+  }
+
+  // Whether one of the configs has quick trials alone, behind which no record stands.
+  bool looked_at_briefly(const std::vector<sched::Config>& configs) const {
+    return std::any_of(configs.begin(), configs.end(), [&](const sched::Config& config) {
+      return std::none_of(result_.trials.begin(), result_.trials.end(), [&](const auto& trial) {
+        return trial.config == config && trial.effort == Effort::full;
+      });
+    });
+  }
+
+  bool nothing_new() const {
+    return context_.before && context_.before->trials.size() == result_.trials.size();
+  }
+
+  // The winner of earlier finals stands where there are no more trials, or their finals have none.
+  void keep_earlier() {
+    if (!context_.before) return;
+    const KernelResult& before = *context_.before;
+    result_.resumed = before.resumed;
+    const auto found = [&](const KernelResult& result) {
+      return result.record && result.record->best != tunable_.default_config;
+    };
+    if (!found(before) || (found(result_) && !nothing_new())) return;
+    result_.record = before.record;
+    result_.best_config = before.best_config;
+    result_.best_seconds = before.best_seconds;
+    result_.default_seconds = before.default_seconds;
   }
 
   // A default that nothing was compared with is no find: it must not outrank other records.
@@ -375,6 +407,9 @@ class Sweep {
 
   void make_record() {
     if (result_.best_seconds <= 0 || only_default()) return;
+    // Cut off before its finals: nobody knows whether what was looked at briefly is faster.
+    if (result_.ended == "interrupted" && !winner_ && looked_at_briefly(finalists(result_.trials)))
+      return;
     Record record;
     record.key = tunable_.key;
     record.name = tunable_.name;

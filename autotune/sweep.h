@@ -29,6 +29,8 @@ struct SweepContext {
   std::string device;        // "cuda:0"
   std::function<std::unique_ptr<Bench>(BenchJob)> open_bench;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // What the search found before its share of a budget cut it off; null: nothing.
+  const KernelResult* before = nullptr;
 };
 
 // Throws nothing but InternalError: what goes wrong is in the result.

@@ -93,7 +93,8 @@ class Tuning {
                                station.mutex,
                                station.name,
                                [&](BenchJob job) { return station.open(std::move(job), options_); },
-                               end};
+                               end,
+                               results_[i] ? &*results_[i] : nullptr};
     return sweep(tunables_[i], context);
   }
 

@@ -155,8 +155,7 @@ TEST(TuneTest, WhatOneKernelLeavesOfTheBudgetAnotherUses) {
   ASSERT_EQ(result.kernels.size(), 4u);
   EXPECT_EQ(ends[search.tunables[0].key.region], 2);
   EXPECT_EQ(ends[search.tunables[1].key.region], 1);
-  EXPECT_GT(result.kernels[0].resumed, 0u);
-  EXPECT_GT(result.kernels[0].trials.size(), result.kernels[0].resumed);
+  EXPECT_EQ(result.kernels[0].resumed, 0u) << "its first round is of this run";
 }
 
 // The first two of four kernels are cut off; what is left is for both at once, on both devices.
