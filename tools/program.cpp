@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "ir/dtype.h"
+#include "ir/graph.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -70,6 +71,8 @@ std::string unknown_option(const CLI::App& app) {
   for (const std::string& word : app.remaining(true)) {
     if (!word.starts_with("-")) continue;
     const std::string name = word.substr(0, word.find('='));
+    if (std::find(known.begin(), known.end(), name) != known.end())
+      return str("option ", name, " is not one of this command; see its --help");
     const std::string meant = ir::did_you_mean(name, known);
     return str("unknown option ", name, meant.empty() ? "; see --help" : meant);
   }
@@ -123,6 +126,19 @@ std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::st
       fail_input("--dim ", text, ": given twice");
   }
   return dims;
+}
+
+void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph) {
+  std::vector<std::string> known;
+  for (const auto& [name, extent] : graph.dims) known.push_back(name);
+  for (const auto& [name, value] : dims) {
+    if (graph.dims.count(name)) continue;
+    std::string hint = ir::did_you_mean(name, known);
+    if (hint.empty()) hint = known.empty() ? "; it has none" : "; it has";
+    if (hint == "; it has")
+      for (const std::string& one : known) hint += str(one == known.front() ? " " : ", ", one);
+    fail_input("--dim ", name, ": the graph has no such dim", hint);
+  }
 }
 
 DType parse_dtype_option(const std::string& text) {

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "ir/graph.h"
 #include "runtime/device.h"
 
 namespace tcc::tools {
@@ -20,6 +21,8 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 
 // "B=8" strings as bindings.
 std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts);
+// Fails for a dim that the graph has not, listing those that it has.
+void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph);
 
 DType parse_dtype_option(const std::string& text);
 

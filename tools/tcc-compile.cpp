@@ -68,8 +68,7 @@ class Compile {
     const InputFiles files(options_.inputs);
     ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
     files.check_all_used();
-    for (const auto& [name, value] : compile.dims)
-      if (!graph.dims.count(name)) fail_input("--dim ", name, ": the graph has no such dim");
+    check_dims(compile.dims, graph);
     if (!options_.dtype.empty()) compile.dtype = parse_dtype_option(options_.dtype);
     autotune::RecordStore records = autotune::load_records(
         {options_.tuning.begin(), options_.tuning.end()},
@@ -206,7 +205,8 @@ int main(int argc, char** argv) {
   app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
-  app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
+  app.add_option("--dtype", options.dtype,
+                 "f32, f16, bf16 or f64: casts the graph's floating point");
   app.add_option("--tuning", options.tuning, "folders or files of tuning records")
       ->allow_extra_args(false);
   return run_program(app, argc, argv, [&] { return Compile(options).run(); });

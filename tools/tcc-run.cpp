@@ -82,8 +82,7 @@ class Run {
     const InputFiles files(options_.inputs);
     compile_.dims = parse_dims(options_.dims);
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
-    for (const auto& [name, value] : compile_.dims)
-      if (!graph_.dims.count(name)) fail_input("--dim ", name, ": the graph has no such dim");
+    check_dims(compile_.dims, graph_);
     bound_ = graph_.bind(compile_.dims);
     if (!options_.dtype.empty()) {
       compile_.dtype = parse_dtype_option(options_.dtype);
@@ -279,7 +278,8 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn");
-  app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
+  app.add_option("--dtype", options.dtype,
+                 "f32, f16, bf16 or f64: casts the graph's floating point");
   app.add_option("--matmul-precision", options.precision, "highest, high or medium");
   app.add_flag("--strict-rounding", options.strict,
                "round after every op, as an eager framework does");

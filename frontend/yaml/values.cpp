@@ -96,7 +96,21 @@ DType dtype(const Item& item) {
   if (auto found = parse_dtype(item.text())) return *found;
   std::vector<std::string> names;
   for (const DTypeInfo& info : all_dtypes()) names.emplace_back(info.name);
-  item.fail("unknown dtype '" + item.text() + "'" + ir::did_you_mean(item.text(), names));
+  // The names of other frameworks.
+  static constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+      {"float64", "f64"}, {"double", "f64"},  {"float32", "f32"},   {"float", "f32"},
+      {"float16", "f16"}, {"half", "f16"},    {"bfloat16", "bf16"}, {"int8", "i8"},
+      {"int16", "i16"},   {"int32", "i32"},   {"int", "i32"},       {"int64", "i64"},
+      {"long", "i64"},    {"uint8", "u8"},    {"uint16", "u16"},    {"uint32", "u32"},
+      {"uint64", "u64"},  {"boolean", "bool"}};
+  std::string meant = ir::did_you_mean(item.text(), names);
+  for (const auto& [elsewhere, here] : kElsewhere)
+    if (item.text() == elsewhere) meant = str("; did you mean '", here, "'?");
+  if (meant.empty()) {
+    meant = "; there are";
+    for (const std::string& name : names) meant += str(name == names.front() ? " " : ", ", name);
+  }
+  item.fail("unknown dtype '" + item.text() + "'" + meant);
 }
 
 std::pair<int64_t, int64_t> integer_range(const Item& item, DType dtype) {

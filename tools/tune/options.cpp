@@ -32,7 +32,8 @@ void add_graph_options(CLI::App& app, GraphOptions& options) {
                  "values of a symbolic dim, NAME=1,8,32; several: every combination")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
-  app.add_option("--dtype", options.dtype, "f32, f16 or bf16: casts the graph's floating point");
+  app.add_option("--dtype", options.dtype,
+                 "f32, f16, bf16 or f64: casts the graph's floating point");
 }
 
 void check_any_named(const GraphOptions& options) {
@@ -50,7 +51,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                  "folder of the tuning records; updated (default: tuned)");
   app.add_option("--search", options.search,
                  "auto, exhaustive, random, staged or evolutionary (default: auto)");
-  app.add_option("--trials", options.trials, "measurements of each kernel (default: 64)")
+  app.add_option("--trials", options.trials,
+                 "measurements of each kernel, quick ones a quarter each (default: 64)")
       ->check(CLI::Range(int64_t{0}, int64_t{1000000}));
   app.add_option("--budget", options.budget_seconds, "seconds for all kernels together")
       ->check(above_zero());
