@@ -85,12 +85,12 @@ class Sweep {
   int run() {
     tune_.search = parse_search_kind(options_.search);
     const fs::path report = shard_file(shard_, options_.report);
-    check_can_write("--report", report);
-    check_can_write("--log", options_.log);
     if (options_.plan_search) check_plan_search();
     choose_devices();
     const fs::path folder = shard_folder(shard_, options_.output);
     autotune::prepare_record_folder(folder);
+    check_can_write("--report", report);  // in that folder, perhaps
+    check_can_write("--log", options_.log);
     tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
     plans_ = autotune::load_plans(known_folders(folder), warn);
     tune_.compile.plan = &plans_;
