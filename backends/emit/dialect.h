@@ -43,8 +43,8 @@ struct Dialect {
   std::string vector_make;  // {words} {values}
   std::string word;         // type of a vector of {words} 32-bit words; one word is u32
 
-  // Statements for targets that overlap launches: the next one may begin; waits until the one before
-  // has ended and its stores are seen.
+  // Statements for targets that overlap launches: the next one may begin; waits until the one
+  // before has ended and its stores are seen.
   std::string release, wait;
   std::string entry_prefix;  // {workgroup}: lines before the entry
   std::string entry;  // {name} {workgroup} {resident} {cluster} {parameters}: up to and without the
