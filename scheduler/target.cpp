@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -106,14 +107,13 @@ std::string Target::id() const {
 std::vector<std::string> allowed_matrix_units(std::vector<std::string> units) {
   const char* text = std::getenv("TCC_MATRIX_UNITS");
   if (!text) return units;
-  std::string word;
-  const std::string allowed = str(",", text, ",");
-  for (std::istringstream words(text); std::getline(words, word, ',');)
+  std::set<std::string> allowed;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) allowed.insert(word);
+  for (const std::string& word : allowed)
     if (!word.empty() && word != "none" && word != "wgmma" && word != "mma")
       fail_input("TCC_MATRIX_UNITS: no matrix unit '", word, "'; there are wgmma, mma and none");
-  std::erase_if(units, [&](const std::string& unit) {
-    return allowed.find("," + unit + ",") == std::string::npos;
-  });
+  std::erase_if(units, [&](const std::string& unit) { return !allowed.count(unit); });
   return units;
 }
 

@@ -228,9 +228,11 @@ class Unit {
     text += "#define GRID " + std::to_string(kernel_.grid) + "\n";
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
     text += "#define TCC_ENTRY " + entry() + "\n";
-    text += "#define TCC_BEGIN";
-    for (const std::string& line : beginning()) text += " " + line;
-    text += "\n";
+    if (!d_.wait.empty()) {
+      text += "#define TCC_BEGIN";
+      for (const std::string& line : beginning()) text += " " + line;
+      text += "\n";
+    }
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
     std::string buffers;

@@ -103,13 +103,9 @@ DType dtype(const Item& item) {
       {"int16", "i16"},   {"int32", "i32"},   {"int", "i32"},       {"int64", "i64"},
       {"long", "i64"},    {"uint8", "u8"},    {"uint16", "u16"},    {"uint32", "u32"},
       {"uint64", "u64"},  {"boolean", "bool"}};
-  std::string meant = ir::did_you_mean(item.text(), names);
+  std::string meant = or_known(item.text(), names);
   for (const auto& [elsewhere, here] : kElsewhere)
     if (item.text() == elsewhere) meant = str("; did you mean '", here, "'?");
-  if (meant.empty()) {
-    meant = "; there are";
-    for (const std::string& name : names) meant += str(name == names.front() ? " " : ", ", name);
-  }
   item.fail("unknown dtype '" + item.text() + "'" + meant);
 }
 

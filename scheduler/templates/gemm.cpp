@@ -19,12 +19,11 @@ constexpr int64_t kExactSum = 256;
 constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
+constexpr int64_t kMostColumns = 8;  // of a segment
 
 double clock_of(const Target& target) {
   return target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
 }
-
-constexpr int64_t kMostColumns = 8;  // of a segment
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;

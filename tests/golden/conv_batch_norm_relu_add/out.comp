@@ -37,7 +37,6 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define GRID 26
 #define INDEX i32
 #define TCC_ENTRY void main()
-#define TCC_BEGIN
 #define TCC_BLOCK (gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x)
 #define TCC_THREAD (gl_LocalInvocationIndex)
 #define TCC_BUFFERS 
