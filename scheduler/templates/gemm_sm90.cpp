@@ -32,9 +32,9 @@ struct Shape : GemmShape {
     const int64_t columns = side.b.major_k ? block_n : round_up(block_n, 64);
     stage_bytes = (block_m + columns) * kLineBytes;
     int64_t chunk = 8;
-    while (chunk < 64 && block_n % (2 * chunk) == 0) chunk *= 2;
-    fixed_bytes =
-        1024 + groups * 4 * 64 * chunk + 16 * kMostStages + (split_k > 1 ? 64 * groups : 0);
+    while (chunk < (split_k > 1 ? 32 : 64) && block_n % (2 * chunk) == 0) chunk *= 2;
+    const int64_t staging = 4 * 64 * chunk;  // of a group's warps
+    fixed_bytes = 1024 + 16 * kMostStages + groups * (split_k > 1 ? 2 * staging + 64 : staging);
   }
 
   ContractionTile tile() const { return {block_m * cluster_m, block_n * cluster_n, line, segment}; }

@@ -25,9 +25,9 @@
 //   MN-major   {64, 64 / SHARE, 1...}: all k of a tile in SHARE slices, as many boxes as BLOCK needs
 //
 // Dynamic shared memory in bytes: SHARED_BYTES below.
-//   1024 + STAGES * (A + B) + GROUPS * 4 * 64 * C + 16 * STAGES + (SPLIT_K > 1 ? 64 * GROUPS : 0)
+//   1024 + STAGES * (A + B) + 16 * STAGES + GROUPS * (SPLIT_K > 1 ? 2 * 4 * 64 * C + 64 : 4 * 64 * C)
 //   A = BLOCK_M * 128; B = (B_MAJOR_K ? BLOCK_N : BLOCK_N rounded up to 64) * 128;
-//   C = the largest of 64, 32, 16, 8 that divides BLOCK_N
+//   C = the largest of 64 (but for split k), 32, 16, 8 that divides BLOCK_N
 #include "sm90.cuh"
 
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
@@ -117,11 +117,12 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 1, 1")
 // Rows of a group, in units of wgmma's 64.
 #define ROWS_OF_64 (BLOCK_M / 64 / (PINGPONG ? 1 : GROUPS))
 // Columns that a warp stages at once for the epilogue, and their segments of 8.
-#define CHUNK (BLOCK_N % 64 == 0 ? 64 : BLOCK_N % 32 == 0 ? 32 : BLOCK_N % 16 == 0 ? 16 : 8)
+#define CHUNK (BLOCK_N % 64 == 0 && SPLIT_K == 1 ? 64 : BLOCK_N % 32 == 0 ? 32 : BLOCK_N % 16 == 0 ? 16 : 8)
 #define SEGMENTS (CHUNK / 8)
 #define STAGING_BYTES (16 * CHUNK * 4)
+#define WARP_STAGING (STAGING_BYTES * (SPLIT_K > 1 ? 2 : 1))
 #define CONSUMER_WARPS (GROUPS * 4)
-#define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * STAGING_BYTES + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
+#define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * WARP_STAGING + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
 // Workgroups whose loads end in this one's shared memory.
 #define PEERS (CLUSTER_M + CLUSTER_N - 1)
 #define ACCUMULATORS (ROWS_OF_64 * BLOCK_N / 2)
@@ -418,22 +419,14 @@ TCC_FN constexpr i32 segments_at_once(i32 share) {
   while (n > 1 && share % (32 * n) != 0) n /= 2;
   return n;
 }
-// A staged segment, of this workgroup or of a peer: 16 bytes or less at once.
-template <bool PEER> TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[SEGMENT]) {
+// A staged segment: 16 bytes or less at once.
+TCC_FN void load_segment(u32 staging, Segment at, ACC (&v)[SEGMENT]) {
   constexpr i32 count = SEGMENT < 4 ? SEGMENT : 4;
 #pragma unroll
   for (i32 i = 0; i < SEGMENT; i += count) {
     const u32 from = staging + (SWAPPED ? staged(at.row + i, at.column) : staged(at.row, at.column + i));
-    if constexpr (PEER)
-      load_peer<count>(from, v + i);
-    else
-      load_shared<count>(from, v + i);
+    load_shared<count>(from, v + i);
   }
-}
-// Arrives for this warp at a barrier of all workgroups that share the k of a tile: a lane for each, after __syncwarp().
-// Every lane's own arrival, which compute-sanitizer could follow, takes a fence of the device's memory for each of them.
-TCC_FN void release_peers(u32 barrier, i32 lane) {
-  if (lane < SPLIT_K) barrier_release_peer(tcc_cuda_peer(barrier, lane));
 }
 // Two neighbouring columns of a fragment.
 TCC_FN void stage(u32 staging, i32 row, i32 column, ACC a, ACC b) {
@@ -449,6 +442,35 @@ TCC_FN void stage(u32 staging, i32 row, i32 column, ACC a, ACC b) {
   store_shared(staging + staged(row, column), a, b);
 #endif
 }
+
+#if SPLIT_K > 1
+// The workgroups that share the k of a tile each add up a share of the 16 rows, or SWAPPED of the CHUNK columns, that a
+// warp stages at once: `rank` adds up the element, at `offset` of what each of them sends it.
+struct Share {
+  i32 rank;
+  u32 offset;
+};
+TCC_FN Share share_of(i32 row, i32 column) {
+#if SWAPPED
+  return {column / (CHUNK / SPLIT_K), staged(row, column % (CHUNK / SPLIT_K))};
+#else
+  return {row / (16 / SPLIT_K), staged(row % (16 / SPLIT_K), column)};
+#endif
+}
+// Sends two neighbouring columns of a fragment to `inbox` of who adds them up, where this rank has a place of its own.
+TCC_FN void send(u32 inbox, u32 barrier, i32 rank, i32 row, i32 column, ACC a, ACC b) {
+  const u32 from = rank * (STAGING_BYTES / SPLIT_K);
+  const Share first = share_of(row, column);
+  const u32 to = tcc_cuda_peer(inbox + from + first.offset, first.rank), its = tcc_cuda_peer(barrier, first.rank);
+#if SWAPPED
+  const Share second = share_of(row, column + 1);
+  send_async(to, a, its);
+  send_async(tcc_cuda_peer(inbox + from + second.offset, second.rank), b, tcc_cuda_peer(barrier, second.rank));
+#else
+  send_async(to, a, b, its);
+#endif
+}
+#endif
 
 #if A_LOAD == 1
 using ComputedA = Computed<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>;
@@ -503,17 +525,16 @@ TCC_ENTRY {
 
   const u32 stages = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
   const u32 staging = stages + STAGES * STAGE_BYTES;
-  const u32 full = staging + CONSUMER_WARPS * STAGING_BYTES;  // a stage holds its tiles
+  const u32 full = staging + CONSUMER_WARPS * WARP_STAGING;  // a stage holds its tiles
   const u32 empty = full + 8 * STAGES;                        // all who read the stage are done
-  const u32 summands = empty + 8 * STAGES;                    // per warp: its accumulators are staged in all ranks
-  const u32 summed = summands + 8 * CONSUMER_WARPS;           // per warp: all ranks have read them
+  const u32 summands = empty + 8 * STAGES;  // per warp, two: all ranks' sums have arrived in one of its inboxes
   if (thread == 0) {
     for (i32 s = 0; s < STAGES; ++s) {
       barrier_init(full + 8 * s, MANUAL ? 128 : 1);
       barrier_init(empty + 8 * s, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
     }
     if (SPLIT_K > 1)
-      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, SPLIT_K);
+      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, 1);
     barrier_init_done();
   }
   if (CLUSTER_SIZE > 1)
@@ -665,9 +686,9 @@ TCC_ENTRY {
     const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
     const u32 release = PEERS > 1 ? tcc_cuda_peer(empty, lane < PEERS ? peer : rank) : empty;
-    const u32 my_staging = staging + warp * STAGING_BYTES;
+    const u32 my_staging = staging + warp * WARP_STAGING;
     const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
-    u32 sums = 0;  // parity of the phases of summands and summed
+    u32 exchange = 0;  // number of the next; the inboxes and their barriers take turns
 
 
     ACC acc[ROWS_OF_64][BLOCK_N / 2];
@@ -717,22 +738,27 @@ TCC_ENTRY {
       // 16 rows and CHUNK columns at a time, in a rolled loop, so that the hook is compiled once.
 #pragma unroll 1
       for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
-        if (SPLIT_K > 1) barrier_wait_cluster(summed + 8 * warp, sums ^ 1);
+        // Who sends has the sums of all ranks' last exchange, which they sent after reading the inbox before that.
+        const u32 inbox = my_staging + (SPLIT_K > 1 ? exchange % 2 * STAGING_BYTES : 0);
+        const u32 arrived = summands + 16 * warp + exchange % 2 * 8;
+        if (SPLIT_K > 1 && lane == 0) barrier_arrive_expect(arrived, STAGING_BYTES);
 #pragma unroll
         for (i32 s = 0; s < ROWS_OF_64 * chunks; ++s) {
           if (s != step) continue;
 #pragma unroll
           for (i32 j = 0; j < SEGMENTS; ++j) {
             const ACC* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
-            stage(my_staging, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
-            stage(my_staging, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
+#if SPLIT_K > 1
+            send(inbox, arrived, rank, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
+            send(inbox, arrived, rank, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
+#else
+            stage(inbox, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
+            stage(inbox, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
+#endif
           }
         }
         __syncwarp();
-        if (SPLIT_K > 1) {
-          release_peers(summands + 8 * warp, lane);
-          barrier_wait_cluster(summands + 8 * warp, sums);
-        }
+        if (SPLIT_K > 1) barrier_wait_cluster(arrived, exchange++ / 2 % 2);
         constexpr i32 share = 16 * CHUNK / SEGMENT / SPLIT_K;
         // Segments that a lane handles at once, so that one's latencies pass under the other's arithmetic.
         constexpr i32 at_once = segments_at_once(share);
@@ -742,18 +768,16 @@ TCC_ENTRY {
           ACC v[at_once][SEGMENT];
 #pragma unroll
           for (i32 n = 0; n < at_once; ++n) {
-            at[n] = segment_at((SPLIT_K > 1 ? rank * share : 0) + i + n * 32);
-            if constexpr (SPLIT_K == 1) {
-              load_segment<false>(my_staging, at[n], v[n]);
-            } else {
+            at[n] = segment_at(i + n * 32);
+            load_segment(inbox, at[n], v[n]);
 #pragma unroll
-              for (i32 r = 0; r < SPLIT_K; ++r) {
-                ACC w[SEGMENT];
-                load_segment<true>(tcc_cuda_peer(my_staging, r), at[n], w);
+            for (i32 r = 1; r < SPLIT_K; ++r) {
+              ACC w[SEGMENT];
+              load_segment(inbox + r * (STAGING_BYTES / SPLIT_K), at[n], w);
 #pragma unroll
-                for (i32 c = 0; c < SEGMENT; ++c) v[n][c] = r == 0 ? w[c] : add_sums(v[n][c], w[c]);
-              }
+              for (i32 c = 0; c < SEGMENT; ++c) v[n][c] = add_sums(v[n][c], w[c]);
             }
+            if (SPLIT_K > 1) (SWAPPED ? at[n].column : at[n].row) += rank * ((SWAPPED ? CHUNK : 16) / SPLIT_K);
           }
 #pragma unroll
           for (i32 n = 0; n < at_once; ++n) {
@@ -766,10 +790,6 @@ TCC_ENTRY {
           }
         }
         __syncwarp();
-        if (SPLIT_K > 1) {
-          release_peers(summed + 8 * warp, lane);
-          sums ^= 1;
-        }
       }
     }
   }

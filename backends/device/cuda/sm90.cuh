@@ -20,7 +20,8 @@ TCC_FN void store_shared(u32 address, u16 a) {
 TCC_FN void store_shared(u32 address, Uint4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
-// Accumulators: two are stored; four are loaded, of this workgroup's shared memory or of a peer's.
+// Accumulators: two are stored; up to four are loaded; one or two are sent to a peer's shared memory, their bytes count
+// for its barrier.
 #define SHARED_ACCUMULATORS(T, R)                                                                                    \
   TCC_FN void store_shared(u32 address, T a, T b) {                                                                  \
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), R(a), R(b) : "memory");                          \
@@ -34,14 +35,13 @@ TCC_FN void store_shared(u32 address, Uint4 v) {
       asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"                                                        \
                    : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                  \
   }                                                                                                                  \
-  template <i32 COUNT> TCC_FN void load_peer(u32 address, T* v) {                                                      \
-    if constexpr (COUNT == 1)                                                                                        \
-      asm volatile("ld.shared::cluster.b32 %0, [%1];" : "=" R(v[0]) : "r"(address) : "memory");                      \
-    else if constexpr (COUNT == 2)                                                                                   \
-      asm volatile("ld.shared::cluster.v2.b32 {%0, %1}, [%2];" : "=" R(v[0]), "=" R(v[1]) : "r"(address) : "memory"); \
-    else                                                                                                             \
-      asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"                                               \
-                   : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                  \
+  TCC_FN void send_async(u32 to, T a, u32 barrier) {                                                                   \
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"                    \
+                 ::"r"(to), R(a), "r"(barrier) : "memory");                                                          \
+  }                                                                                                                  \
+  TCC_FN void send_async(u32 to, T a, T b, u32 barrier) {                                                            \
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];"           \
+                 ::"r"(to), R(a), R(b), "r"(barrier) : "memory");                                                    \
   }
 SHARED_ACCUMULATORS(f32, "f")
 SHARED_ACCUMULATORS(i32, "r")
@@ -64,10 +64,6 @@ TCC_FN void barrier_arrive_expect(u32 barrier, u32 bytes) {
 // Arrives at the barrier of a peer (tcc_cuda_peer): a stage has been read. Orders no stores.
 TCC_FN void barrier_arrive_peer(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-// The same, and what this thread wrote or saw before is seen by those who wait with barrier_wait_cluster.
-TCC_FN void barrier_release_peer(u32 barrier) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 TCC_FN void barrier_expect(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
