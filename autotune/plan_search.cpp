@@ -42,7 +42,8 @@ struct Program {
   std::vector<TuningTask> tasks;  // they point into the graphs
   Launches launches;
   std::vector<sched::PlanSite> sites;
-  std::string failure;  // why it cannot be compared
+  std::string failure;         // why it cannot be compared
+  bool out_of_budget = false;  // that is why
 };
 
 // The launches that all programs have.
@@ -79,6 +80,7 @@ class PlanSearch {
       tune_unknown(best.tasks);
       check_measured(best, {});
       result_.default_seconds = total_seconds(best);
+      if (best.out_of_budget) result_.out_of_time = true;
       if (!best.failure.empty()) stopped();
     }
     // Where the defaults cannot be measured, nothing can be compared with them.
@@ -143,11 +145,15 @@ class PlanSearch {
         if (launches_beside(program, common).count(task.key)) differing.push_back(task);
     tune_unknown(differing);
     if (stopped()) return false;  // what was not tuned says nothing
+    bool incumbent_fails = false, all_in_budget = true;
     for (size_t i = 0; i < programs.size(); ++i) {
       check_measured(programs[i], common);
-      if (site.alternatives[i] == before && !programs[i].failure.empty()) return false;
+      all_in_budget &= !programs[i].out_of_budget;
+      incumbent_fails |= site.alternatives[i] == before && !programs[i].failure.empty();
     }
-    PlanComparison comparison{site, alternatives(site, programs), before};
+    result_.out_of_time |= !all_in_budget;
+    if (incumbent_fails) return false;
+    PlanComparison comparison{site, alternatives(site, programs), before, true};
     size_t winner = programs.size();
     for (size_t i = 0; i < programs.size(); ++i) {
       if (!programs[i].failure.empty() || !clearly_faster(programs[i], best)) continue;
@@ -166,8 +172,12 @@ class PlanSearch {
       choices_[key_of(site)] = comparison.choice;
       best = std::move(programs[winner]);
     }
+    comparison.is_decided = changed || all_in_budget;
     const auto earlier = comparisons_.find(key_of(site));
-    if (earlier == comparisons_.end()) order_.push_back(key_of(site));
+    if (earlier == comparisons_.end())
+      order_.push_back(key_of(site));
+    else if (!comparison.is_decided)
+      return false;  // what was found out before stays
     const bool is_news =
         earlier == comparisons_.end() || earlier->second.choice != comparison.choice;
     if (options_.compared && is_news) options_.compared(comparison);
@@ -210,8 +220,10 @@ class PlanSearch {
     const Launches own = launches_beside(program, common);
     for (const TuningTask& task : program.tasks) {
       if (!own.count(task.key) || best_.count(task.key)) continue;
-      program.failure = str(task.region->name(), " could not be measured");
-      return;
+      program.out_of_budget = out_of_budget_.count(task.key) > 0;
+      program.failure = program.out_of_budget ? std::string("not measured: out of budget")
+                                              : str(task.region->name(), " could not be measured");
+      if (!program.out_of_budget) return;  // a reason that no budget removes
     }
   }
 
@@ -225,9 +237,10 @@ class PlanSearch {
         unknown.push_back(task);
     }
     if (unknown.empty()) return;
-    const RecordStore tuned = tune_(unknown);
-    for (const auto& [key, record] : tuned.records()) best_.insert_or_assign(key, record);
-    result_.kernels.override_with(tuned);
+    const TunedKernels tuned = tune_(unknown);
+    for (const auto& [key, record] : tuned.records.records()) best_.insert_or_assign(key, record);
+    out_of_budget_.insert(tuned.out_of_budget.begin(), tuned.out_of_budget.end());
+    result_.kernels.override_with(tuned.records);
   }
 
   const Record* known(const TuningTask& task) const {
@@ -279,8 +292,8 @@ class PlanSearch {
     for (size_t i = 0; i < programs.size(); ++i) {
       const Launches own = launches_beside(programs[i], common);
       const bool measured = programs[i].failure.empty();
-      result.push_back(
-          {site.alternatives[i], count(own), measured ? seconds(own) : 0, programs[i].failure});
+      result.push_back({site.alternatives[i], count(own), measured ? seconds(own) : 0,
+                        programs[i].failure, programs[i].out_of_budget});
     }
     return result;
   }
@@ -289,6 +302,11 @@ class PlanSearch {
 
   void finish(const SiteKey& key) {
     PlanComparison& comparison = comparisons_.at(key);
+    if (comparison.is_decided) result_.plans.put(record_of(comparison));
+    result_.comparisons.push_back(std::move(comparison));
+  }
+
+  PlanRecord record_of(const PlanComparison& comparison) const {
     PlanRecord record;
     record.key = {target_.id(), comparison.site.kind, comparison.site.key};
     record.description = comparison.site.description;
@@ -301,8 +319,7 @@ class PlanSearch {
     record.driver = target_.driver;
     record.tcc = tcc_version();
     record.date = date_today();
-    result_.plans.put(std::move(record));
-    result_.comparisons.push_back(std::move(comparison));
+    return record;
   }
 
   const ScheduleByPlan& schedule_;
@@ -310,10 +327,11 @@ class PlanSearch {
   const ConfirmKernels& confirm_;
   const sched::Target& target_;
   const PlanSearchOptions& options_;
-  Choices choices_;                   // other than the defaults, or confirmed
-  std::map<RecordKey, Record> best_;  // of kernels that could be measured
-  std::set<RecordKey> seen_;          // of all kernels that were asked for
-  std::vector<SiteKey> order_;        // of comparisons
+  Choices choices_;                    // other than the defaults, or confirmed
+  std::map<RecordKey, Record> best_;   // of kernels that could be measured
+  std::set<RecordKey> seen_;           // of all kernels that were asked for
+  std::set<RecordKey> out_of_budget_;  // of those, kernels that nobody had time for
+  std::vector<SiteKey> order_;         // of comparisons
   std::map<SiteKey, PlanComparison> comparisons_;
   PlanSearchResult result_;
 };

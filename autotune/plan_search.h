@@ -22,13 +22,17 @@ struct PlanAlternative {
   int64_t choice = 0;
   int launches = 0;
   double seconds = 0;
-  std::string failure;  // not "": kernels of it could not be measured, it cannot win
+  std::string failure;         // not "": kernels of it were not measured, it cannot win
+  bool out_of_budget = false;  // they were not: the budget was spent; nothing is wrong with them
 };
 
 struct PlanComparison {
   sched::PlanSite site;
   std::vector<PlanAlternative> alternatives;  // in the site's order
   int64_t choice = 0;
+  // Whether the choice was measured: it took the incumbent's place, or no alternative was left out
+  // for the budget's sake. Only such a choice is recorded.
+  bool is_decided = true;
 };
 
 // What a launch of a replayed graph or command buffer costs beside its kernel's time: a guess.
@@ -51,13 +55,13 @@ struct PlanSearchOptions {
 
 struct PlanSearchResult {
   std::vector<PlanComparison> comparisons;  // the last one of each site, in order of the graphs
-  PlanStore plans;                          // a record of each
+  PlanStore plans;                          // a record of each that is decided
   RecordStore kernels;                      // those that were tuned on the way
-  bool is_part = false;  // PlanSearchOptions::is_part
+  bool is_part = false;                     // PlanSearchOptions::is_part
   // All launches; 0: could not be measured, or only a part of the sites was compared.
   double default_seconds = 0, best_seconds = 0;
   int default_launches = 0, best_launches = 0;
-  bool out_of_time = false;  // the deadline came before every choice was compared
+  bool out_of_time = false;  // the budget was spent before every choice was compared
 };
 
 // `seconds` from now; the clock's end where it does not reach so far.
@@ -66,8 +70,13 @@ std::chrono::steady_clock::time_point deadline_after(double seconds);
 // Schedules the graphs by a plan.
 using ScheduleByPlan =
     std::function<std::vector<backends::Scheduled>(const sched::PlanSource& plan)>;
-// Finds the best configs of kernels; those that cannot be measured are missing in the result.
-using TuneKernels = std::function<RecordStore(std::span<const TuningTask> tasks)>;
+// What tuning found: kernels that cannot be measured are in neither.
+struct TunedKernels {
+  RecordStore records;
+  std::set<RecordKey> out_of_budget;  // not measured: time was over
+};
+// Finds the best configs of kernels.
+using TuneKernels = std::function<TunedKernels(std::span<const TuningTask> tasks)>;
 
 // Measures kernels side by side, with the configs of their records (autotune/measure_again.h).
 using ConfirmKernels =

@@ -13,6 +13,7 @@
 #include "frontend/graph_file.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tools/tune/plan_table.h"
 
 namespace tcc::autotune {
 namespace {
@@ -171,6 +172,7 @@ TEST_F(PlanRecordsTest, HostileFilesAreSkippedWithFileAndLine) {
 TEST_F(PlanRecordsTest, FilesStandBesideThoseOfKernels) {
   const fs::path folder = fs::path(testing::TempDir()) / "tcc_plan_records";
   fs::remove_all(folder);
+  fs::create_directories(folder / "none");
   ::setenv("TCC_CONFIG_DIR", (folder / "none").c_str(), 1);
   auto warn = [&](const std::string& warning) { warnings_.push_back(warning); };
   const auto files = save_plans(store_of({example('a', 4)}), folder);
@@ -208,6 +210,7 @@ class PlanSearchTest : public testing::Test {
  protected:
   using Seconds = std::function<double(const sched::Region&)>;
 
+  // By seconds of a region; 0: it cannot be measured, -1: the budget did not reach so far.
   PlanSearchResult search(const Seconds& seconds, double spread = 0.01) {
     const ir::Graph graph = long_matmul();
     const ScheduleByPlan schedule = [&](const sched::PlanSource& plan) {
@@ -218,19 +221,20 @@ class PlanSearchTest : public testing::Test {
       return graphs;
     };
     const TuneKernels tune = [&](std::span<const TuningTask> tasks) {
-      RecordStore store;
+      TunedKernels tuned;
       for (const TuningTask& task : tasks) {
         EXPECT_TRUE(tuned_.insert(task.key).second) << "tuned twice: " << task.region->name();
         const double time = seconds(*task.region);
+        if (time < 0) tuned.out_of_budget.insert(task.key);
         if (time <= 0) continue;
         Record record;
         record.key = task.key;
         record.seconds = time;
         record.low = time * (1 - spread);
         record.high = time * (1 + spread);
-        store.add(record);
+        tuned.records.add(record);
       }
-      return store;
+      return tuned;
     };
     const ConfirmKernels confirm = [&](std::span<const TuningTask> tasks,
                                        const RecordStore& records) {
@@ -331,6 +335,45 @@ TEST_F(PlanSearchTest, WhatCannotBeMeasuredDoesNotWin) {
   // Where the default cannot be measured, nothing is chosen.
   tuned_.clear();
   EXPECT_TRUE(search([](const sched::Region&) { return 0.0; }).comparisons.empty());
+}
+
+TEST_F(PlanSearchTest, WhatTheBudgetLeftOutIsNoFailureAndDecidesNothing) {
+  const auto with_times = [&](double of_4, double of_default) {
+    tuned_.clear();
+    return search([=](const sched::Region& region) {
+      const int64_t count = parts(region);
+      if (count == 0) return 2e-6;
+      return count == 4 ? of_4 : count == 8 ? of_default : count == 2 ? -1.0 : 500e-6;
+    });
+  };
+  // The default is faster than what was measured, but not everything was.
+  const PlanSearchResult undecided = with_times(100e-6, 10e-6);
+  const PlanComparison* split = find(undecided, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_FALSE(split->is_decided);
+  EXPECT_EQ(split->choice, 8);
+  EXPECT_TRUE(undecided.out_of_time);
+  for (const auto& [key, record] : undecided.plans.records()) EXPECT_NE(key.kind, "split_k");
+  for (const PlanAlternative& alternative : split->alternatives) {
+    EXPECT_EQ(alternative.out_of_budget, alternative.choice == 2);
+    EXPECT_EQ(alternative.failure == "not measured: out of budget", alternative.choice == 2);
+  }
+  const std::string line = tools::comparison_text(*split);
+  EXPECT_NE(line.find(", 2 not measured: out of budget,"), std::string::npos) << line;
+  EXPECT_NE(line.find("-> 8 (default; undecided)"), std::string::npos) << line;
+  EXPECT_EQ(line.find("failed"), std::string::npos) << line;
+  // One that was measured faster than the default is a decision.
+  const PlanSearchResult decided = with_times(1e-6, 10e-6);
+  split = find(decided, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_TRUE(split->is_decided);
+  EXPECT_EQ(decided.plans.choose(split->site, target_), 4);
+  EXPECT_TRUE(decided.out_of_time);
+  // The default itself was left out.
+  const PlanSearchResult none = with_times(1e-6, -1.0);
+  EXPECT_TRUE(none.out_of_time);
+  EXPECT_TRUE(none.comparisons.empty());
+  EXPECT_EQ(none.default_seconds, 0);
 }
 
 TEST_F(PlanSearchTest, KnownKernelsAreNotTunedAgain) {

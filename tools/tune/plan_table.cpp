@@ -9,17 +9,19 @@
 namespace tcc::tools {
 namespace {
 
-// "1 = 30.0 us, 2 = 20.1 us, 4 failed"
+// "1 = 30.0 us, 2 = 20.1 us, 4 failed, 8 not measured: out of budget"
 std::string alternatives_text(const autotune::PlanComparison& comparison) {
   std::string text;
   for (const autotune::PlanAlternative& alternative : comparison.alternatives) {
     text += str(text.empty() ? "" : ", ", alternative.choice);
-    text += alternative.failure.empty() ? " = " + format_seconds(alternative.seconds) : " failed";
+    text += alternative.failure.empty() ? " = " + format_seconds(alternative.seconds)
+            : alternative.out_of_budget ? " " + alternative.failure
+                                        : " failed";
   }
   return text;
 }
 
-// "1 (default; 2 is faster within noise)"
+// "1 (default; 2 is faster within noise)", "1 (default; undecided)"
 std::string choice_text(const autotune::PlanComparison& comparison) {
   const autotune::PlanAlternative *chosen = nullptr, *fastest = nullptr;
   for (const autotune::PlanAlternative& alternative : comparison.alternatives) {
@@ -30,6 +32,7 @@ std::string choice_text(const autotune::PlanComparison& comparison) {
   std::string note = comparison.choice == comparison.site.default_choice ? "default" : "";
   if (chosen && fastest->seconds < chosen->seconds)
     note += str(note.empty() ? "" : "; ", fastest->choice, " is faster within noise");
+  if (!comparison.is_decided) note += note.empty() ? "undecided" : "; undecided";
   return note.empty() ? std::to_string(comparison.choice) : str(comparison.choice, " (", note, ")");
 }
 

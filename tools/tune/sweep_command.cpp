@@ -174,7 +174,7 @@ class Sweep {
       const TuneResult result = autotune::tune_tasks(tasks, target_, devices_, tune_);
       std::cerr << rejected_text(result);
       any_failure |= print_failures(result);
-      return result.records;
+      return autotune::TunedKernels{result.records, left_out(tasks, result)};
     };
     const auto confirm = [&](std::span<const autotune::TuningTask> tasks,
                              const autotune::RecordStore& records) {
@@ -191,6 +191,16 @@ class Sweep {
     const bool is_good =
         result.default_seconds > 0 || ((result.is_part || result.out_of_time) && !any_failure);
     return is_good ? 0 : static_cast<int>(ErrorKind::device);
+  }
+
+  // The tasks that ended without a record, and with nothing wrong.
+  static std::set<autotune::RecordKey> left_out(std::span<const autotune::TuningTask> tasks,
+                                                const TuneResult& result) {
+    std::set<autotune::RecordKey> keys;
+    for (const autotune::TuningTask& task : tasks) keys.insert(task.key);
+    for (const autotune::KernelResult& kernel : result.kernels)
+      if (kernel.record || !failure(kernel).empty()) keys.erase(kernel.task.key);
+    return keys;
   }
 
   void collect_kernels() {
