@@ -110,7 +110,7 @@ std::vector<Type> infer_conv(const InferContext& context, int spatial) {
   check_operands(context, spatial, weight[0], dtype);
   const int64_t groups = checked_groups(context, weight[0], "output channels");
   const SymInt& channels = x.shape[x.shape.size() - static_cast<size_t>(spatial) - 1];
-  context.require(channels == checked_size(context, weight[1], groups),
+  context.require(may_be_equal(channels, checked_size(context, weight[1], groups)),
                   str("x has ", channels, " channels; weight ", shape_text(weight), " and groups ",
                       groups, " expect ", weight[1] * groups));
   auto windows = unpadded_windows(context, weight, spatial);
@@ -161,8 +161,9 @@ std::vector<Type> infer_conv_transpose(const InferContext& context, int spatial)
   context.require(context.inputs[1]->dtype == x.dtype, "x and weight must have one dtype");
   check_operands(context, spatial, out_channels, x.dtype);
   const SymInt& channels = x.shape[x.shape.size() - static_cast<size_t>(spatial) - 1];
-  context.require(channels == weight[0], str("x has ", channels, " channels, weight ",
-                                             shape_text(weight), " expects ", weight[0]));
+  context.require(
+      may_be_equal(channels, weight[0]),
+      str("x has ", channels, " channels, weight ", shape_text(weight), " expects ", weight[0]));
   auto windows = unpadded_windows(context, weight, spatial);
   const auto stride = spatial_ints(context, "stride", spatial, 1);
   const auto output_padding = spatial_ints(context, "output_padding", spatial, 0);

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_norm.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -76,9 +77,9 @@ class EinsumParser {
     for (size_t d = 0; d < labels.size(); ++d) {
       const auto [found, is_new] = result_.extents.emplace(labels[d], shape[d]);
       if (is_new || found->second == shape[d] || shape[d].is(1)) continue;
-      require(found->second.is(1),
+      require(found->second.is(1) || may_be_equal(found->second, shape[d]),
               str("a label of '", term, "' stands for both ", found->second, " and ", shape[d]));
-      found->second = shape[d];
+      if (found->second.is(1) || shape[d].is_const()) found->second = shape[d];
     }
     result_.operands.push_back(labels);
   }

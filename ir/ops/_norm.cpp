@@ -13,10 +13,13 @@ void require_float(const InferContext& context, size_t k) {
   context.fail(str("operand ", k, " must be a float tensor, not ", to_string(*type)));
 }
 
+bool may_be_equal(const SymInt& a, const SymInt& b) {
+  return a == b || !a.is_const() || !b.is_const();
+}
+
 bool may_be_equal(const Shape& a, const Shape& b) {
-  return std::ranges::equal(a, b, [](const SymInt& x, const SymInt& y) {
-    return x == y || !x.is_const() || !y.is_const();
-  });
+  return std::ranges::equal(a, b,
+                            [](const SymInt& x, const SymInt& y) { return may_be_equal(x, y); });
 }
 
 void require_shape(const InferContext& context, size_t k, const Shape& shape,

@@ -1,6 +1,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_contraction.h"
+#include "ir/ops/_norm.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -17,8 +18,8 @@ OpDef make_bmm() {
   op.infer = [](const InferContext& context) -> std::vector<Type> {
     const Type& a = *context.inputs[0];
     const Type& b = *context.inputs[1];
-    const bool fits = a.shape.size() == 3 && b.shape.size() == 3 && a.shape[0] == b.shape[0] &&
-                      a.shape[2] == b.shape[1];
+    const bool fits = a.shape.size() == 3 && b.shape.size() == 3 &&
+                      may_be_equal(a.shape[0], b.shape[0]) && may_be_equal(a.shape[2], b.shape[1]);
     context.require(fits, str("the operands must be [B, M, K] and [B, K, N], not ",
                               shape_text(a.shape), " and ", shape_text(b.shape)));
     return {

@@ -1,6 +1,7 @@
 #include "ir/ops/_creation.h"
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_movement.h"
+#include "ir/ops/_norm.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -26,7 +27,7 @@ std::vector<Type> infer(const InferContext& context) {
       if (d == joined)
         out.shape[at] = out.shape[at] + x->shape[at];
       else
-        fits = out.shape[at] == x->shape[at];
+        fits = may_be_equal(out.shape[at], x->shape[at]);
     }
     context.require(fits, str("shapes ", shape_text(context.inputs[0]->shape), " and ",
                               shape_text(x->shape), " differ beyond dim ", joined));

@@ -13,7 +13,7 @@ std::vector<Type> infer_linear(const InferContext& context) {
   const auto shapes = [&] { return shape_text(x.shape) + " and " + shape_text(weight.shape); };
   context.require(!x.shape.empty() && weight.shape.size() == 2,
                   "x must be [..., in] and weight [out, in], not " + shapes());
-  context.require(x.shape.back() == weight.shape[1],
+  context.require(may_be_equal(x.shape.back(), weight.shape[1]),
                   str("the inner dims of x and weight, ", shapes(), ", differ: ", x.shape.back(),
                       " and ", weight.shape[1]));
   const DType dtype = contracted_dtype(context);

@@ -6,6 +6,7 @@
 #include "ir/ops/_contraction.h"
 #include "ir/ops/_gemm.h"
 #include "ir/ops/_index_loop.h"
+#include "ir/ops/_norm.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -21,7 +22,7 @@ std::vector<Type> infer_matmul(const InferContext& context) {
   const DType dtype = contracted_dtype(context);
   context.require(!a.shape.empty() && !b.shape.empty(), "a scalar has no matmul");
   const SymInt& b_k = b.shape[b.shape.size() == 1 ? 0 : b.shape.size() - 2];
-  context.require(a.shape.back() == b_k,
+  context.require(may_be_equal(a.shape.back(), b_k),
                   str("the inner dims of ", shapes(), " differ: ", a.shape.back(), " and ", b_k));
   const auto batch = [](const Shape& shape) {
     return Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(batch_rank(shape)));

@@ -52,8 +52,10 @@ std::vector<Type> infer_attention(const InferContext& context) {
     const Shape& shape = context.inputs[k]->shape;
     return shape[shape.size() - from_end];
   };
-  context.require(dim(0, 1) == dim(1, 1), str("query has depth ", dim(0, 1), ", key ", dim(1, 1)));
-  context.require(dim(1, 2) == dim(2, 2), str("key has length ", dim(1, 2), ", value ", dim(2, 2)));
+  context.require(may_be_equal(dim(0, 1), dim(1, 1)),
+                  str("query has depth ", dim(0, 1), ", key ", dim(1, 1)));
+  context.require(may_be_equal(dim(1, 2), dim(2, 2)),
+                  str("key has length ", dim(1, 2), ", value ", dim(2, 2)));
   context.require(dim(0, 1).is_const() || context.node.attr<double>("scale") != 0,
                   "a symbolic depth needs an explicit scale");
   const DType dtype = context.inputs[0]->dtype;

@@ -1,5 +1,6 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_norm.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -15,8 +16,9 @@ OpDef make_stack() {
     Type out = *context.inputs[0];
     for (const Type* x : context.inputs) {
       out.dtype = promote(out.dtype, x->dtype);
-      context.require(x->shape == out.shape, str("shapes ", shape_text(out.shape), " and ",
-                                                 shape_text(x->shape), " differ"));
+      context.require(
+          may_be_equal(x->shape, out.shape),
+          str("shapes ", shape_text(out.shape), " and ", shape_text(x->shape), " differ"));
     }
     const int dim = dim_attr(context, "dim", static_cast<int>(out.shape.size()) + 1);
     out.shape.insert(out.shape.begin() + dim, static_cast<int64_t>(context.inputs.size()));

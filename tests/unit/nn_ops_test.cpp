@@ -109,6 +109,36 @@ outputs: [y]
   }
 }
 
+// One size under two names is a size that the numbers must confirm.
+TEST(Products, TakeSymbolicSizesThatMayBeTheSame) {
+  struct Case {
+    const char *a, *b, *node;
+    Dims out;
+  };
+  const std::vector<Case> cases = {
+      {"[B, H]", "[W, 3]", "op: matmul, in: [a, b]", {2, 3}},
+      {"[B, H]", "[3, W]", "op: linear, in: [a, b]", {2, 3}},
+      {"[5, B, H]", "[5, W, 3]", "op: bmm, in: [a, b]", {5, 2, 3}},
+      {"[B, H, 5]", "[3, W, 2]", "op: conv1d, in: [a, b]", {2, 3, 4}},
+      {"[B, H, 5]", "[W, 3, 2]", "op: conv_transpose1d, in: [a, b]", {2, 3, 6}},
+      {"[7, H]", "[5, W]", "op: scaled_dot_product_attention, in: [a, b, b], scale: 1", {7, 4}},
+      {"[B, H]", "[W, 3]", "op: einsum, in: [a, b], equation: 'ij,jk->ik'", {2, 3}},
+      {"[B, H]", "[B, W]", "op: cat, in: [a, b]", {4, 4}},
+      {"[H]", "[W]", "op: stack, in: [a, b]", {2, 4}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.node);
+    const Graph graph = parse_yaml_graph(
+        str("tcc: 1\ndims: {B: 2, H: 4, W: 4}\ninputs:\n  a: {dtype: f32, shape: ", c.a,
+            "}\n  b: {dtype: f32, shape: ", c.b, "}\nnodes:\n  - {out: y, ", c.node,
+            "}\noutputs: [y]\n"),
+        "g.yaml", "");
+    EXPECT_EQ(const_shape(*graph.bind({}).outputs[0]), c.out);
+    EXPECT_EQ(const_shape(*graph.bind({{"H", 6}, {"W", 6}}).outputs[0]).size(), c.out.size());
+    EXPECT_ERROR(graph.bind({{"W", 5}}), "g.yaml:7: ");
+  }
+}
+
 TEST(GroupNorm, NormalisesGroupsOfChannels) {
   const RefTensor x = f32({1, 4, 1}, {1, 3, 10, 30});
   expect_near(run("group_norm", {x, f32({4}, {1, 1, 2, 2}), f32({4}, {0, 5, 0, 5})},
