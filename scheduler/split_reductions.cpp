@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/passes/graph_rewrite.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/reduction_plan.h"
 #include "support/checked.h"
@@ -140,6 +141,27 @@ int64_t choose_parts(const ir::Node* node, const Target& target, const Plan& pla
   return plan.choose(site);
 }
 
+// The reduction of `count` parts of a row, then of their results, in place of `node`.
+ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t count) {
+  const ReductionDims dims = reduction_dims(&node);
+  std::vector<int64_t> order(dims.kept.begin(), dims.kept.end());
+  order.insert(order.end(), dims.reduced.begin(), dims.reduced.end());
+  // Neighbouring rows stay neighbours: the parts are the outermost rows where a row is not
+  // contiguous, the innermost where it is.
+  const bool inner = is_inner(dims, node.inputs[0]->rank());
+  const auto kept = static_cast<std::ptrdiff_t>(dims.kept.size());
+  if (!inner) std::rotate(order.begin(), order.begin() + kept, order.end());
+  ir::Value* x = b.permute(b.compute(node.inputs[0]), order);  // parts are not rounded to 16 bits
+  ir::Shape shape = {count, dims.cols() / count};
+  shape.insert(inner ? shape.begin() : shape.end(), dims.kept_extents.begin(),
+               dims.kept_extents.end());
+  x = b.reshape(x, shape);
+  const int64_t part = inner ? kept : 0;
+  x = b.reduce(node.op_name(), x, {part + 1});
+  x = b.reduce(node.op_name(), x, {part});
+  return b.cast(b.reshape(x, node.outputs[0]->shape()), node.outputs[0]->dtype());
+}
+
 }  // namespace
 
 void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan) {
@@ -148,45 +170,10 @@ void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan) 
   const Clustered clustered(graph, target);
   for (const auto& node : graph.nodes())
     parts[node.get()] = choose_parts(node.get(), target, plan, subgraph, clustered);
-  // New nodes go to the end; the order is restored at once, by rebuilding the list.
-  std::vector<std::unique_ptr<ir::Node>> old = std::move(graph.nodes());
-  graph.nodes().clear();
-  for (auto& node : old) {
-    const int64_t count = parts.at(node.get());
-    if (count == 1) {
-      graph.nodes().push_back(std::move(node));
-      continue;
-    }
-    const ReductionDims dims = reduction_dims(node.get());
-    ir::Builder b(graph);
-    b.set_location(node->location);
-    std::vector<int64_t> order(dims.kept.begin(), dims.kept.end());
-    order.insert(order.end(), dims.reduced.begin(), dims.reduced.end());
-    // Neighbouring rows stay neighbours: the parts are the outermost rows where a row is not
-    // contiguous, the innermost where it is.
-    const bool inner = is_inner(dims, node->inputs[0]->rank());
-    const auto kept = static_cast<std::ptrdiff_t>(dims.kept.size());
-    if (!inner) std::rotate(order.begin(), order.begin() + kept, order.end());
-    ir::Value* x =
-        b.permute(b.compute(node->inputs[0]), order);  // parts are not rounded to 16 bits
-    ir::Shape shape = {count, dims.cols() / count};
-    shape.insert(inner ? shape.begin() : shape.end(), dims.kept_extents.begin(),
-                 dims.kept_extents.end());
-    x = b.reshape(x, shape);
-    const int64_t part = inner ? kept : 0;
-    x = b.reduce(node->op_name(), x, {part + 1});
-    x = b.reduce(node->op_name(), x, {part});
-    x = b.cast(b.reshape(x, node->outputs[0]->shape()), node->outputs[0]->dtype());
-    graph.replace_uses(node->outputs[0], x);
-    // `node` itself has no users left; keep it until dead code is removed, since values point to
-    // it.
-    for (auto& later : old)
-      if (later)
-        for (ir::Value*& input : later->inputs)
-          if (input == node->outputs[0]) input = x;
-    graph.nodes().push_back(std::move(node));
-  }
-  graph.remove_dead();
+  ir::rewrite_nodes(graph, [&](ir::Builder& b, const ir::Node& node) -> ir::Replacement {
+    const int64_t count = parts.at(&node);
+    return count == 1 ? ir::Replacement{} : ir::Replacement{split(b, node, count)};
+  });
 }
 
 }  // namespace tcc::sched
