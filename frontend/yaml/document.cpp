@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "frontend/yaml/syntax_error.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 
@@ -211,7 +212,8 @@ Item parse_document(std::string_view text, const std::string& file) {
     if (parser.HandleNextDocument(limits)) fail_input(file, ": holds more than one document");
     return Item(YAML::Load(std::string(text)), name, "");
   } catch (const YAML::Exception& error) {
-    fail_input(file, ":", error.mark.line + 1, ": ", error.msg);
+    fail_input(file, ":",
+               masked(syntax_error(text, error.mark.line, error.mark.column, error.msg)));
   }
 }
 

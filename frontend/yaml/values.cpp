@@ -159,9 +159,14 @@ ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key
   auto def = std::find_if(op.attrs.begin(), op.attrs.end(),
                           [&](const ir::AttrDef& a) { return a.name == key; });
   if (def == op.attrs.end()) {
-    std::vector<std::string> names;
-    for (const ir::AttrDef& a : op.attrs) names.push_back(a.name);
-    item.fail("unknown attribute of '" + op.name + "'" + or_known(key, names));
+    std::string has;
+    std::vector<std::string> keys = {"out", "op", "in"};  // which may be meant as well
+    for (const ir::AttrDef& a : op.attrs) {
+      has += (has.empty() ? "" : ", ") + a.name;
+      keys.push_back(a.name);
+    }
+    item.fail(str("unknown attribute of '", op.name, "', which has ", has.empty() ? "none" : has,
+                  ir::did_you_mean(key, keys)));
   }
   switch (def->type) {
     case ir::AttrType::boolean: return item.boolean();
