@@ -11,6 +11,7 @@ import argparse
 import array
 import ctypes
 import json
+import sys
 
 
 class TensorInfo(ctypes.Structure):
@@ -50,7 +51,14 @@ class Error(RuntimeError):
 class Library:
     def __init__(self, path="libtcc-core.so.0"):
         handle, pointers = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
-        lib = ctypes.CDLL(path)
+        try:
+            lib = ctypes.CDLL(path)
+        except OSError as error:
+            raise Error(
+                None,
+                f"cannot load tcc's library: {error}; build it (`PRESET=release ./dev build tcc-core` makes "
+                "build/release/lib/libtcc-core.so) and name it with --library",
+            ) from None
         results = {
             "tcc_version": ctypes.c_char_p,
             "tcc_last_error": ctypes.c_char_p,
@@ -195,4 +203,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Error as error:
+        sys.exit(f"python_ctypes.py: {error}")

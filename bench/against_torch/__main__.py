@@ -177,7 +177,11 @@ def main():
     on_gpu = arguments.device.startswith("cuda:")
     if on_gpu:
         torch.cuda.set_device(arguments.device)
-    library = Library(find_library(arguments.library))
+    try:
+        library = Library(find_library(arguments.library))
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 2
     context = context_of(library, arguments.device)
     try:
         run = runner(arguments, context)
