@@ -6,6 +6,8 @@
 #include <iostream>
 
 #include "autotune/replay.h"
+#include "support/error.h"
+#include "support/file.h"
 #include "tests/source_dir.h"
 
 namespace tcc::autotune {
@@ -36,6 +38,26 @@ TEST(ReplayLogs, TheDefaultSearchComesCloseWithFewTrials) {
   EXPECT_LE(found.mean_ratio(), 1.03);
   EXPECT_LE(found.worst_task_ratio(), 1.08);
   EXPECT_LT(found.mean_ratio(), random.mean_ratio());
+}
+
+// docs/performance.md shows what the program prints.
+TEST(ReplayLogs, TheDocumentedTablesAreThePrintedOnes) {
+  const std::string page = read_file(testing::source_dir() / "docs/performance.md");
+  ReplayOptions options;
+  options.seeds = 1;  // the layout alone: times of searches may change in the last digit
+  for (const char* log : {"h200-matrix.jsonl.gz", "h200-memory.jsonl.gz"}) {
+    const TrialHistory history =
+        read_trial_log(testing::source_dir() / "tests/replay/logs" / log, {});
+    const ReplayResult found = replay(history, SearchKind::automatic, options);
+    const std::string table = replay_table(found, replay(history, SearchKind::random, options));
+    EXPECT_NE(page.find(table.substr(0, table.find("| ", table.find("---:|\n")))),
+              std::string::npos)
+        << table;
+    for (const ReplayTask& task : found.tasks)
+      EXPECT_NE(page.find(str("\n| ", task.name, " ", task.operands, " | ", task.space, " | ")),
+                std::string::npos)
+          << task.name << " " << task.operands;
+  }
 }
 
 }  // namespace
