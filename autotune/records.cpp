@@ -193,24 +193,27 @@ void RecordStore::update(const RecordStore& newer) {
   }
 }
 
-std::vector<fs::path> default_tuning_folders() {
+std::vector<fs::path> default_tuning_folders(const std::function<void(const std::string&)>& warn) {
   std::vector<fs::path> paths;
   std::error_code error;
   auto append = [&](const fs::path& path) {
-    if (fs::exists(path, error)) paths.push_back(path);
+    const bool exists = fs::exists(path, error);
+    if (exists) paths.push_back(path);
+    return exists;
   };
   if (fs::path configs = sched::config_folder(); !configs.empty()) append(configs / "tuned");
   if (const char* variable = std::getenv("TCC_TUNING_PATH")) {
     std::istringstream list(variable);
     for (std::string path; std::getline(list, path, ':');)
-      if (!path.empty()) append(path);
+      if (!path.empty() && !append(path) && warn)
+        warn(str("TCC_TUNING_PATH: no file or folder '", path, "'"));
   }
   return paths;
 }
 
 RecordStore load_records(const std::vector<fs::path>& paths,
                          const std::function<void(const std::string&)>& warn) {
-  std::vector<fs::path> all = default_tuning_folders();
+  std::vector<fs::path> all = default_tuning_folders(warn);
   for (const fs::path& path : paths) {
     std::error_code error;
     if (!fs::exists(path, error)) fail_input(path.string(), ": no such file or folder");

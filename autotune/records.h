@@ -166,9 +166,10 @@ class RecordStore : public sched::ConfigSource {
 };
 
 // Where records are found without being asked for, in rising precedence: configs/tuned as shipped,
-// then the entries of $TCC_TUNING_PATH (separated by colons). Folders that are not there are left
-// out.
-std::vector<std::filesystem::path> default_tuning_folders();
+// then the entries of $TCC_TUNING_PATH (separated by colons). Those of its entries that are not
+// there are left out, with a warning each where `warn` is set.
+std::vector<std::filesystem::path> default_tuning_folders(
+    const std::function<void(const std::string&)>& warn = {});
 
 // Reads the default folders, then `paths`: files, and all .yaml files in folders. Records of a
 // later path take the place of an earlier one's. Files and records that are damaged or from the

@@ -166,7 +166,12 @@ fs::path own_folder() {
 }  // namespace
 
 fs::path config_folder() {
-  if (const char* folder = std::getenv("TCC_CONFIG_DIR"); folder && *folder) return folder;
+  if (const char* folder = std::getenv("TCC_CONFIG_DIR"); folder && *folder) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error))
+      fail_input("TCC_CONFIG_DIR: '", folder, "' is no folder; it names the folder 'configs'");
+    return folder;
+  }
   const fs::path own = own_folder();
   const fs::path source = TCC_SOURCE_CONFIGS;  // of the tree that it was built from
   for (const fs::path& folder : {own / "../configs", own / "../share/tcc/configs",

@@ -94,7 +94,8 @@ std::vector<Folder> find_folders() {
                      : fs::exists(cache, error) ? ""
                                                 : "made on first use";
   folders.push_back({"kernel cache", cache.string(), note});
-  for (const fs::path& path : autotune::default_tuning_folders())
+  const auto missing = [&](const std::string& text) { folders.push_back({"tuning", "", text}); };
+  for (const fs::path& path : autotune::default_tuning_folders(missing))
     folders.push_back({"tuning", path.string(), ""});
   if (!std::getenv("TCC_TUNING_PATH"))
     folders.push_back({"tuning", "", "TCC_TUNING_PATH is not set"});

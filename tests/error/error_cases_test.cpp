@@ -2,6 +2,7 @@
 //
 //   # expect: 2 tests/error/cases/x.yaml:7: key 'dim': must be an integer   # exit code, message
 //   # args: --dim B=-1                                                      # if any
+//   # env: TCC_LOGS=x                                                       # of the environment
 //   # graph: tests/error/cases/data/empty.yaml                              # if it is another file
 //
 // A message that ends in "..." is only a beginning (the rest depends on the machine). Files that
@@ -40,7 +41,7 @@ constexpr bool kSanitized = false;
 
 struct Case {
   fs::path file;
-  std::string expect, graph;
+  std::string expect, graph, env;
   std::vector<std::string> args;
 };
 
@@ -50,7 +51,7 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 Case read_case(const fs::path& file) {
-  Case result{.file = file, .expect = "", .graph = file.string(), .args = {}};
+  Case result{.file = file, .expect = "", .graph = file.string(), .env = "", .args = {}};
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line) && line.starts_with("# ");) {
     const size_t colon = std::min(line.find(": "), line.size() - 2);
@@ -58,6 +59,7 @@ Case read_case(const fs::path& file) {
     if (key == "expect") result.expect = value;
     if (key == "args") result.args = words(value);
     if (key == "graph") result.graph = value;
+    if (key == "env") result.env = value;
   }
   return result;
 }
@@ -96,6 +98,7 @@ void load(const Case& test) {
 }
 
 bool runs_in_process(const Case& test) {
+  if (!test.env.empty()) return false;
   for (const std::string& arg : test.args)
     if (arg.starts_with("--") && arg != "--dim" && arg != "--dtype" && arg != "--input" &&
         arg != "--inputs")
@@ -112,7 +115,8 @@ std::string outcome_in_process(const Case& test) {
 
 // What tcc-run writes to stderr, and its exit code.
 std::string outcome_of_program(const Case& test) {
-  std::string command = str("ulimit -c 0; ", testing::program("tcc-run").string(), " ", test.graph);
+  std::string command =
+      str("ulimit -c 0; ", test.env, " ", testing::program("tcc-run").string(), " ", test.graph);
   for (const std::string& arg : test.args) command += " '" + arg + "'";
   std::FILE* pipe = popen((command + " 2>&1 >/dev/null").c_str(), "r");
   if (!pipe) return "";

@@ -49,7 +49,7 @@ class RecordsTest : public ::testing::Test {
         std::filesystem::path(::testing::TempDir()) /
         (std::string("tcc_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
+    std::filesystem::create_directories(folder_ / "configs");
     ::setenv("TCC_CONFIG_DIR", (folder_ / "configs").c_str(), 1);
     ::unsetenv("TCC_TUNING_PATH");
   }

@@ -204,6 +204,14 @@ TEST_F(RecordsTest, LaterPathsTakePrecedence) {
   EXPECT_THROW(load({folder_ / "nowhere"}), Error);
 }
 
+TEST_F(RecordsTest, AMissingPlaceOfTheVariableIsSaid) {
+  save_records(store_of({example_record("a", 1e-6)}), folder_ / "env");
+  const std::string missing = (folder_ / "nowhere").string();
+  ::setenv("TCC_TUNING_PATH", (missing + ":" + (folder_ / "env").string()).c_str(), 1);
+  EXPECT_EQ(load({}).records().size(), 1u);
+  EXPECT_EQ(warnings_, std::vector{"TCC_TUNING_PATH: no file or folder '" + missing + "'"});
+}
+
 TEST_F(RecordsTest, AFolderThatCannotBeWrittenIsRefused) {
   std::ofstream(folder_ / "file") << "x";
   EXPECT_THROW(prepare_record_folder(folder_ / "file"), Error);

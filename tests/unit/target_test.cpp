@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "scheduler/target_profile.h"
@@ -97,10 +98,14 @@ TEST(TargetTest, AnUnknownNameListsWhatThereIs) {
 }
 
 TEST(TargetTest, TheConfigFolderCanBeNamed) {
-  ::setenv("TCC_CONFIG_DIR", "/nowhere", 1);
+  const std::filesystem::path empty = std::filesystem::path(::testing::TempDir()) / "tcc_configs";
+  std::filesystem::create_directories(empty);
+  ::setenv("TCC_CONFIG_DIR", empty.c_str(), 1);
   for (const std::string& name : target_names())
     EXPECT_TRUE(name.starts_with("cuda:sm_") || name == "vulkan") << name;
   EXPECT_THROW(target_by_name("vulkan:intel"), Error);
+  ::setenv("TCC_CONFIG_DIR", "/nowhere", 1);
+  EXPECT_THROW(config_folder(), Error);
   ::unsetenv("TCC_CONFIG_DIR");
 }
 
