@@ -110,6 +110,36 @@ TEST_F(RecordCommands, ShowFilters) {
   EXPECT_EQ(run({"show"}), "no records\n");  // of the default folders
 }
 
+TEST_F(RecordCommands, ShowSortsAndCutsNothing) {
+  std::vector<Record> records;
+  const auto add = [&](const char* digits, const char* kernel_template, const std::string& name,
+                       const std::string& dtype, int64_t size) {
+    Record& record = records.emplace_back(example_record(digits, 1e-6));
+    record.key.kernel_template = kernel_template;
+    record.name = name;
+    record.extents = {size};
+    record.operands = str(dtype, "[", size, "] -> f32[", size, "]{of many strides that take room}");
+  };
+  const std::string long_name = "a_" + std::string(60, 'x');
+  add("1", "scan", "a_sum", "f32", 64);
+  add("2", "pointwise", "relu", "f32", 1024);
+  add("3", "pointwise", "relu", "f32", 64);
+  add("4", "pointwise", "relu", "bf16", 4096);
+  add("5", "pointwise", long_name, "f32", 64);
+  autotune::RecordStore store;
+  for (const Record& record : records) store.add(record);
+  save_records(store, folder_ / "a");
+  const std::string text = run({"show", folder_ / "a"});
+  size_t at = 0;
+  for (const int i : {4, 3, 2, 1, 0}) {
+    const Record& record = records[static_cast<size_t>(i)];
+    const size_t line = text.find(record.operands, at);
+    ASSERT_NE(line, std::string::npos) << i << "\n" << text;
+    at = line;
+  }
+  EXPECT_TRUE(contains(text, long_name)) << text;
+}
+
 TEST_F(RecordCommands, WhyNamesTheTierAndTheReasons) {
   std::string text = run({"why", graph_file(), "--target", "cuda:sm_90a", "--dim", "N=32"});
   EXPECT_TRUE(contains(text, "relu [pointwise] f32[32] -> f32[32]\n  default: ")) << text;
@@ -117,6 +147,13 @@ TEST_F(RecordCommands, WhyNamesTheTierAndTheReasons) {
   EXPECT_TRUE(contains(text, "not device: ")) << text;
   EXPECT_TRUE(contains(text, "kernels of cuda:sm_90a: 1 default")) << text;
   EXPECT_THROW(run({"why", "--target", "cuda:sm_90a"}), Error);
+}
+
+TEST_F(RecordCommands, WhyBeginsWithTheKernels) {
+  const std::string mlp = (testing::source_dir() / "configs/models/mlp.yaml").string();
+  const std::string text = run({"why", mlp, "--target", "cuda:sm_90a"});
+  EXPECT_TRUE(text.find("  not exact: ") < text.find("  not plan: ")) << text;
+  EXPECT_TRUE(contains(text, "  not plan: ")) << text;
 }
 
 TEST_F(RecordCommands, WhyKnowsKernelsOfOnesOwn) {

@@ -104,8 +104,8 @@ class Prune {
 
   void drop(const fs::path& file, RecordStore& store, const Record& record,
             const std::string& reason) {
-    std::cout << file.string() << ": " << record.name << " " << shortened(record.operands, 60)
-              << ": " << reason << "\n";
+    std::cout << file.string() << ": " << record.name << " " << record.operands << ": " << reason
+              << "\n";
     ++dropped_;
     store.erase(record.key);
   }
@@ -150,7 +150,7 @@ class Prune {
       bool redundant = found.tier == sched::Tier::nearest && found.record->best == record.best;
       std::string relative = redundant ? found.record->operands : "";
       store.add(record);
-      if (redundant) drop(file, store, record, "as its relative " + shortened(relative, 60));
+      if (redundant) drop(file, store, record, "as its relative " + relative);
     }
   }
 
@@ -168,8 +168,8 @@ class Prune {
     for (const auto& [key, plan] : all.records()) {
       const std::string reason = useless(plan);
       if (reason.empty()) continue;
-      std::cout << file.string() << ": " << key.kind << " " << shortened(plan.description, 60)
-                << ": " << reason << "\n";
+      std::cout << file.string() << ": " << key.kind << " " << plan.description << ": " << reason
+                << "\n";
       ++dropped;
       store.erase(key);
     }

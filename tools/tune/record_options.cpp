@@ -31,8 +31,4 @@ autotune::RecordStore join_records(const std::vector<std::string>& paths) {
 
 void print_warning(const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; }
 
-std::string shortened(const std::string& text, size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
-}
-
 }  // namespace tcc::tools

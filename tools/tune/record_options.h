@@ -27,7 +27,4 @@ autotune::RecordStore join_records(const std::vector<std::string>& paths);
 // "tcc-tune: warning: ..."
 void print_warning(const std::string& text);
 
-// At most `most` characters of a text for a table.
-std::string shortened(const std::string& text, size_t most);
-
 }  // namespace tcc::tools

@@ -1,7 +1,9 @@
 // tcc-tune show: records as a table.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <tuple>
 
 #include "autotune/plan_records.h"
 #include "autotune/records.h"
@@ -53,9 +55,8 @@ void print_plans(const ShowOptions& options) {
     if (!is_of_device(key.device, plan.measured_on, options.device)) continue;
     char gain[32];
     std::snprintf(gain, sizeof gain, "%.2fx", 1 / plan.ratio());
-    rows.push_back({key.kind, shortened(plan.description, 60), key.device,
-                    std::to_string(plan.choice), std::to_string(plan.default_choice), gain,
-                    plan.date});
+    rows.push_back({key.kind, plan.description, key.device, std::to_string(plan.choice),
+                    std::to_string(plan.default_choice), gain, plan.date});
   }
   if (rows.empty()) return;
   std::cout << format_table({"choice", "where", "target", "chosen", "default", "gain", "date"},
@@ -63,29 +64,58 @@ void print_plans(const ShowOptions& options) {
             << rows.size() << " plans\n";
 }
 
-int show(const ShowOptions& options) {
-  print_plans(options);
+// "f32[32, 784] -> f32[32, 512]" without the sizes.
+std::string without_sizes(const std::string& operands) {
+  std::string types;
+  bool in_sizes = false;
+  for (const char c : operands) {
+    in_sizes |= c == '[' || c == '{';
+    if (!in_sizes) types += c;
+    in_sizes &= c != ']' && c != '}';
+  }
+  return types;
+}
+
+// By template, kernel and its types, sizes, then device.
+std::vector<const Record*> sorted(const autotune::RecordStore& store) {
+  std::vector<const Record*> records;
+  for (const auto& [key, record] : store.records()) records.push_back(&record);
+  const auto order = [](const Record* record) {
+    return std::tuple(record->key.kernel_template, record->name, without_sizes(record->operands),
+                      record->extents, record->operands, record->key);
+  };
+  std::ranges::sort(records, {}, order);
+  return records;
+}
+
+void print_records(const ShowOptions& options) {
   autotune::RecordStore store = options.paths.empty() ? autotune::load_records({}, print_warning)
                                                       : join_records(options.paths);
-  constexpr size_t kWidth = 40;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [key, record] : store.records()) {
+  for (const Record* pointer : sorted(store)) {
+    const Record& record = *pointer;
+    const autotune::RecordKey& key = record.key;
     if (!is_of_device(key.device, record.environment.device, options.device)) continue;
     if (!options.kernel_template.empty() && key.kernel_template != options.kernel_template)
       continue;
-    rows.push_back({shortened(record.name, kWidth), shortened(record.operands, kWidth),
-                    key.kernel_template, key.device, format_seconds(record.seconds), spread(record),
-                    gain(record), std::to_string(record.runners_up.size()), record.date,
+    rows.push_back({key.kernel_template, record.name, record.operands, key.device,
+                    format_seconds(record.seconds), spread(record), gain(record),
+                    std::to_string(record.runners_up.size()), record.date,
                     record.best.to_string()});
   }
   if (rows.empty()) {
     std::cout << "no records\n";
-    return 0;
+    return;
   }
-  std::cout << format_table({"kernel", "operands", "template", "target", "best", "+-", "gain",
+  std::cout << format_table({"template", "kernel", "operands", "target", "best", "+-", "gain",
                              "runners-up", "date", "config"},
                             rows)
             << rows.size() << " records\n";
+}
+
+int show(const ShowOptions& options) {
+  print_records(options);
+  print_plans(options);
   return 0;
 }
 

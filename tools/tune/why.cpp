@@ -94,7 +94,6 @@ int why(const WhyOptions& options) {
   auto graphs = schedule_graphs(options.graphs, dims, target, compile);
   const auto own = user_tunables(options.graphs, dims, target, {});
   dims.check_all_used();
-  for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   std::map<sched::Tier, int> counts;
   for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
     autotune::Explanation explanation = store.explain(*task.kernel_template, *task.region, target);
@@ -106,6 +105,7 @@ int why(const WhyOptions& options) {
     ++counts[explanation.choice.tier];
     print(kernel.name, kernel.key, kernel.operands, explanation);
   }
+  for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   std::string summary;
   for (const auto& [tier, count] : counts)
     summary += str(summary.empty() ? "" : ", ", count, " ", sched::name(tier));
