@@ -10,9 +10,7 @@ namespace tcc {
 namespace {
 
 backends::MatmulPrecision parse_precision(const std::string& text) {
-  if (text == "highest") return backends::MatmulPrecision::highest;
-  if (text == "high") return backends::MatmulPrecision::high;
-  if (text == "medium") return backends::MatmulPrecision::medium;
+  if (const auto precision = backends::parse_matmul_precision(text)) return *precision;
   fail_input("matmul_precision '", text, "': must be highest, high or medium");
 }
 

@@ -192,6 +192,8 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
     const Expr element = inliner.value_at(output, axes);
     const ExprProgram program(element, axes);
     result.rounded[k] = coarsest_cast(element);
+    // tf32 has as many bits of mantissa as f16.
+    if (region.tf32 && !result.rounded[k]) result.rounded[k] = DType::f16;
     keep(evaluate(program, buffers, chosen));
   }
   std::ranges::stable_sort(result.samples, [](const auto& a, const auto& b) {

@@ -13,7 +13,7 @@ struct ReferenceSamples {
   std::vector<ReferenceSample> samples;  // by output, then by element
   bool finite = true;                    // all floats, in f64 and rounded step by step
   // By output: the coarsest float type that a value passes through on its way, where there is one
-  // that is coarser than the compute type.
+  // that is coarser than the compute type. f16 stands for tf32, where matrix units may read that.
   std::vector<std::optional<DType>> rounded;
 };
 

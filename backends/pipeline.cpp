@@ -95,6 +95,13 @@ std::vector<std::string_view> stage_names() {
   return names;
 }
 
+std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name) {
+  if (name == "highest") return MatmulPrecision::highest;
+  if (name == "high") return MatmulPrecision::high;
+  if (name == "medium") return MatmulPrecision::medium;
+  return std::nullopt;
+}
+
 Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options) {
   Scheduled result;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ namespace tcc::backends {
 // How exact f32 matrix products are. highest: f32 operands. high, medium: matrix units may read
 // them as tf32 (10 bits of mantissa), as PyTorch's "high" does; sums are f32 in any case.
 enum class MatmulPrecision : uint8_t { highest, high, medium };
+// By name; nothing where it is none of these.
+std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name);
 
 struct CompileOptions {
   std::map<std::string, int64_t, std::less<>> dims;  // symbols; the graph's defaults fill the rest

@@ -13,6 +13,7 @@
 #include "support/file.h"
 #include "support/hash.h"
 #include "support/json_writer.h"
+#include "tools/compile_options.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/tensors.h"
@@ -23,9 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string graph, target, output, dtype;
+  std::string graph, target, output;
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
+  CompileArguments compile;
 };
 
 std::string_view name(sched::BufferInfo::Kind kind) {
@@ -64,12 +66,12 @@ class Compile {
     if (options_.target == "cpp") fail_input("--target cpp: not available yet");
     sched::Target target = sched::target_by_name(options_.target);
     backends::CompileOptions compile;
+    set_compile_options(options_.compile, compile);
     compile.dims = parse_dims(options_.dims);
     const InputFiles files(options_.inputs);
     ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
     files.check_all_used();
     check_dims(compile.dims, graph);
-    if (!options_.dtype.empty()) compile.dtype = parse_dtype_option(options_.dtype);
     autotune::RecordStore records = autotune::load_records(
         {options_.tuning.begin(), options_.tuning.end()},
         [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });
@@ -205,8 +207,7 @@ int main(int argc, char** argv) {
   app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
-  app.add_option("--dtype", options.dtype,
-                 "f32, f16, bf16 or f64: casts the graph's floating point");
+  add_compile_options(app, options.compile);
   app.add_option("--tuning", options.tuning, "folders or files of tuning records")
       ->allow_extra_args(false);
   return run_program(app, argc, argv, [&] { return Compile(options).run(); });

@@ -20,6 +20,7 @@
 #include "support/file.h"
 #include "support/json_writer.h"
 #include "tools/bench_report.h"
+#include "tools/compile_options.h"
 #include "tools/program.h"
 #include "tools/tensors.h"
 
@@ -27,11 +28,12 @@ namespace tcc::tools {
 namespace {
 
 struct Options {
-  std::string graph, device = "auto", dtype, precision = "highest", outputs, emit, dump_after;
+  std::string graph, device = "auto", outputs, emit, dump_after;
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
+  CompileArguments compile;
   uint64_t seed = 0;
-  bool check = false, json = false, strict = false, no_fuse = false, no_cache = false;
+  bool check = false, json = false, no_cache = false;
   int bench = 0;
 };
 
@@ -79,15 +81,13 @@ class Run {
   }
 
   void load() {
+    set_compile_options(options_.compile, compile_);
     const InputFiles files(options_.inputs);
     compile_.dims = parse_dims(options_.dims);
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     check_dims(compile_.dims, graph_);
     bound_ = graph_.bind(compile_.dims);
-    if (!options_.dtype.empty()) {
-      compile_.dtype = parse_dtype_option(options_.dtype);
-      bound_ = ir::convert_precision(bound_, *compile_.dtype);
-    }
+    if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
     inputs_ = load_inputs(bound_, files, options_.seed);
   }
 
@@ -113,16 +113,7 @@ class Run {
     compile_.configs = &records;
     compile_.plan = &plans;
     compile_.cache = &cache;
-    compile_.strict_rounding = options_.strict;
-    compile_.fuse = !options_.no_fuse;
     compile_.validate = log_enabled("validate");
-    static const std::map<std::string, backends::MatmulPrecision> precisions = {
-        {"highest", backends::MatmulPrecision::highest},
-        {"high", backends::MatmulPrecision::high},
-        {"medium", backends::MatmulPrecision::medium}};
-    if (!precisions.count(options_.precision))
-      fail_input("--matmul-precision ", options_.precision, ": must be highest, high or medium");
-    compile_.matmul_precision = precisions.at(options_.precision);
     dump_stages();
     auto start = std::chrono::steady_clock::now();
     sched::Executable executable = backends::compile(graph_, device->target(), compile_);
@@ -278,12 +269,7 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn");
-  app.add_option("--dtype", options.dtype,
-                 "f32, f16, bf16 or f64: casts the graph's floating point");
-  app.add_option("--matmul-precision", options.precision, "highest, high or medium");
-  app.add_flag("--strict-rounding", options.strict,
-               "round after every op, as an eager framework does");
-  app.add_flag("--no-fuse", options.no_fuse, "one kernel per op");
+  add_compile_options(app, options.compile);
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs, "write the outputs to this .npz");
   app.add_flag("--check", options.check, "compare with the reference; exit 1 on a mismatch");

@@ -65,6 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{kGraph + " --device cpu:0", "3 no device 'cpu:0'; ...", ""},
         Case{kGraph + " --device null --dtype i32", "2 --dtype i32: must be f32, f16, bf16 or f64",
              ""},
+        Case{kGraph + " --device null --matmul-precision exact",
+             "2 --matmul-precision exact: must be highest, high or medium", ""},
         Case{kGraph + " --device null --dim Q=3", "2 --dim Q: nothing that is tuned has such a dim",
              ""},
         Case{kGraph + " --device null --dim B=1,x", "2 --dim B=x: must be NAME=NUMBER", ""},

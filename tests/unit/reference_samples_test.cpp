@@ -179,6 +179,33 @@ TEST(ReferenceSamplesTest, WhatRoundingDecidesIsLeftOut) {
   EXPECT_GT(kept, 100u);
 }
 
+// Products of operands that matrix units truncated pass where they may, and there alone.
+TEST(ReferenceSamplesTest, TheGateAllowsTf32WhereMatrixUnitsMayReadIt) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [16, 64]}, w: {dtype: f32, shape: [16, "
+      "64]}}\n"
+      "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+      "g.yaml", ".");
+  for (const auto precision :
+       {backends::MatmulPrecision::highest, backends::MatmulPrecision::high}) {
+    backends::CompileOptions options;
+    options.matmul_precision = precision;
+    const backends::Scheduled scheduled = backends::schedule(graph, {}, options);
+    const sched::Region& region = scheduled.regions.at(0);
+    const BenchJob job = bench_job(region, 1);
+    std::vector<ir::RefTensor> inputs;
+    for (size_t i = 0; i < job.inputs.size(); ++i) inputs.push_back(logical_input(job, i, region));
+    const auto pass = [&](bool tf32) {
+      const auto outputs =
+          interpret(graph_of(region), inputs, ir::RefMode::stepwise, {.observe = {}, .tf32 = tf32});
+      const Tensor got = ir::to_tensor(outputs[0]);
+      return compare_with_reference(job, 0, std::as_bytes(got.as<float>())).pass;
+    };
+    EXPECT_TRUE(pass(false));
+    EXPECT_EQ(pass(true), precision == backends::MatmulPrecision::high);
+  }
+}
+
 double seconds_of(const Fixture& fixture, size_t& samples) {
   const auto start = std::chrono::steady_clock::now();
   samples = bench_job(fixture.region(), 1).reference.size();

@@ -131,6 +131,34 @@ TEST_F(TuneProgramTest, KernelsWithoutARightConfigMakeItFail) {
   EXPECT_NE(wrong.text.find("no config gave a right result: "), std::string::npos) << wrong.text;
 }
 
+// What is tuned is what the other programs compile with the same options.
+TEST_F(TuneProgramTest, CompileOptionsNameTheSameKernelsInEveryProgram) {
+  const auto tcc = [&](const std::string& variables, const char* program, const std::string& rest) {
+    const Outcome outcome =
+        run(str(variables, " '", testing::program(program).string(), "' ", rest));
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return outcome.text;
+  };
+  const auto count = [](const std::string& text, const std::string& what) {
+    int times = 0;
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++times;
+    return times;
+  };
+  const std::string tuning = str(" --tuning '", (folder_ / "options").string(), "'");
+  for (const std::string options : {"--matmul-precision high", "--dtype bf16 --strict-rounding"}) {
+    fs::remove_all(folder_ / "options");
+    const std::string graph = "configs/models/mlp.yaml --device null ";
+    tcc("", "tcc-tune",
+        graph + options + " --trials 0 --output '" + (folder_ / "options").string() + "'");
+    for (const std::string& same : {options, std::string("--dtype bf16")}) {
+      const std::string log = tcc("TCC_LOGS=tuning", "tcc-run", graph + same + tuning);
+      const std::string why = tcc("", "tcc-tune", "why " + graph + same + tuning);
+      EXPECT_EQ(count(log, "] exact "), same == options ? 3 : 0) << log;
+      EXPECT_EQ(count(why, "  exact: "), same == options ? 3 : 0) << why;
+    }
+  }
+}
+
 TEST_F(TuneProgramTest, APlanSearchKeepsItsBudget) {
   const Outcome cut = run(sweep("plans") + " --plan-search --budget 0.001");
   EXPECT_EQ(cut.code, 0) << cut.text;

@@ -32,8 +32,7 @@ void add_graph_options(CLI::App& app, GraphOptions& options) {
                  "values of a symbolic dim, NAME=1,8,32; several: every combination")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
-  app.add_option("--dtype", options.dtype,
-                 "f32, f16, bf16 or f64: casts the graph's floating point");
+  add_compile_options(app, options.compile);
 }
 
 void check_any_named(const GraphOptions& options) {
@@ -118,7 +117,7 @@ void DimLists::check_all_used() const {
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
                                                  backends::CompileOptions compile) {
-  if (!options.dtype.empty()) compile.dtype = parse_dtype_option(options.dtype);
+  set_compile_options(options.compile, compile);
   std::vector<backends::Scheduled> scheduled;
   const InputFiles files(options.inputs);
   for (const std::string& path : options.graphs) {

@@ -11,17 +11,18 @@
 #include "autotune/search.h"
 #include "autotune/tunable.h"
 #include "backends/pipeline.h"
+#include "tools/compile_options.h"
 #include "tools/tensors.h"
 
 namespace tcc::tools {
 
-// Which kernels: those of graphs, bound to sizes, in a type; and users' own.
+// Which kernels: those of graphs, bound to sizes, compiled so; and users' own.
 struct GraphOptions {
   std::vector<std::string> graphs;
   std::vector<std::string> kernels;  // files of users' own kernels
   std::vector<std::string> dims;     // "B=1,8,32"
   InputOptions inputs;               // what decides shapes of ONNX graphs
-  std::string dtype;
+  CompileArguments compile;
 };
 void add_graph_options(CLI::App& app, GraphOptions& options);
 // Throws Error(bad_input) where neither is named.

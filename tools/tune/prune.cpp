@@ -234,8 +234,7 @@ Command add_prune(CLI::App& program) {
       ->allow_extra_args(false);
   app->add_option("--dim", options->graphs.dims, "the graphs' dims, NAME=1,8,32")
       ->allow_extra_args(false);
-  app->add_option("--dtype", options->graphs.dtype,
-                  "the graphs' floating point: f32, f16, bf16 or f64");
+  add_compile_options(*app, options->graphs.compile);
   add_target_options(*app, options->target);
   app->add_flag("--stale", options->stale,
                 "also records of this device with another driver, compiler or tcc");
