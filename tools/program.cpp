@@ -25,7 +25,7 @@ std::string value_name(const CLI::Option& option) {
                                                                 {"dim", "NAME=N"},
                                                                 {"input", "NAME=FILE"},
                                                                 {"inputs", "FILE.npz"},
-                                                                {"outputs", "FILE.npz"},
+                                                                {"outputs", "FILE"},
                                                                 {"seed", "N"},
                                                                 {"dtype", "TYPE"},
                                                                 {"matmul-precision", "P"},

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <regex>
 
 #include "autotune/plan_records.h"
 #include "autotune/records.h"
@@ -49,6 +51,35 @@ std::string binary_ending(const std::vector<uint8_t>& code, sched::Api api) {
 
 std::string_view text_of(const std::vector<uint8_t>& code) {
   return {reinterpret_cast<const char*>(code.data()), code.size()};
+}
+
+// Whether an earlier run may have written a file of that name: "003_matmul_add.cu".
+bool is_kernel_file(const std::string& name) {
+  static const std::regex pattern("[0-9]{3,}_[^/]*\\.(cu|cubin|ptx|comp|spv)");
+  return std::regex_match(name, pattern);
+}
+
+// The manifest of an earlier run and the files that it names go. Throws Error(bad_input) where the
+// file is not ours.
+void remove_earlier_run(const fs::path& folder) {
+  constexpr int64_t kMaxBytes = int64_t{256} << 20;
+  const fs::path file = folder / "manifest.json";
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(file, error))) return;
+  const nlohmann::json manifest = nlohmann::json::parse(read_file(file, kMaxBytes), nullptr, false);
+  if (!manifest.is_object() || !manifest.contains("tcc_manifest"))
+    fail_input(file.string(),
+               ": would be overwritten and is not tcc-compile's; remove it, or name "
+               "another folder");
+  const nlohmann::json kernels =
+      manifest.contains("kernels") ? manifest["kernels"] : nlohmann::json::array();
+  for (const nlohmann::json& kernel : kernels)
+    for (const char* key : {"source", "binary"}) {
+      if (!kernel.is_object() || !kernel.contains(key) || !kernel[key].is_string()) continue;
+      const auto name = kernel[key].get<std::string>();
+      if (is_kernel_file(name)) fs::remove(folder / name, error);
+    }
+  fs::remove(file, error);
 }
 
 template <class Numbers>
@@ -108,7 +139,7 @@ class Compile {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) fail_input(options_.output, ": ", error.message());
-    fs::remove(folder / "manifest.json", error);
+    remove_earlier_run(folder);
     sched::Api api = executable_.target.api;
     std::string source_ending = backends::dialect_for(api).emit_ending;
     for (size_t i = 0; i < executable_.kernels.size(); ++i) {

@@ -86,6 +86,7 @@ class Run {
     compile_.dims = parse_dims(options_.dims);
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     check_dims(compile_.dims, graph_);
+    check_outputs_path(options_.outputs, graph_.outputs.size());
     bound_ = graph_.bind(compile_.dims);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
     inputs_ = load_inputs(bound_, files, options_.seed);
@@ -271,7 +272,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "of the inputs that are drawn");
   add_compile_options(app, options.compile);
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
-  app.add_option("--outputs", options.outputs, "write the outputs to this .npz");
+  app.add_option("--outputs", options.outputs,
+                 "write the outputs to this .npz (.npy: a single output)");
   app.add_flag("--check", options.check, "compare with the reference; exit 1 on a mismatch");
   app.add_option("--bench", options.bench, "time N replays (default 20)")
       ->expected(0, 1)

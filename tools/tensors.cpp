@@ -1,8 +1,10 @@
 #include "tools/tensors.h"
 
+#include <filesystem>
 #include <map>
 #include <memory>
 
+#include "frontend/npy.h"
 #include "frontend/npz.h"
 #include "frontend/random_init.h"
 #include "frontend/tensor_file.h"
@@ -102,8 +104,18 @@ std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files,
   return tensors;
 }
 
+void check_outputs_path(const std::string& path, size_t num_outputs) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (path.empty() || ending == ".npz" || (ending == ".npy" && num_outputs == 1)) return;
+  if (ending == ".npy")
+    fail_input("--outputs ", path, ": an .npy holds one array, the graph has ", num_outputs,
+               " outputs: name an .npz");
+  fail_input("--outputs ", path, ": must end in .npz, or in .npy for a single output");
+}
+
 void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
                   const std::string& path) {
+  if (std::filesystem::path(path).extension() == ".npy") return write_npy(path, outputs.at(0));
   std::vector<std::pair<std::string, const Tensor*>> named;
   for (size_t i = 0; i < outputs.size(); ++i)
     named.emplace_back(graph.output_names[i], &outputs[i]);

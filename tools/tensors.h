@@ -50,7 +50,10 @@ class InputFiles : public GivenInputs {
 // float type: it is converted.
 std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed = 0);
 
-// Writes an npz of the outputs.
+// Throws Error(bad_input) where `path`, if given, does not end in .npz (all outputs by name) or
+// .npy (a single output).
+void check_outputs_path(const std::string& path, size_t num_outputs);
+// Writes the outputs as the path's ending says.
 void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
                   const std::string& path);
 
