@@ -7,8 +7,12 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <optional>
+#include <set>
+#include <sstream>
 #include <system_error>
 
+#include "frontend/yaml/document.h"
 #include "ir/dtype.h"
 #include "ir/graph.h"
 #include "ir/suggest.h"
@@ -132,13 +136,28 @@ void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const i
   std::vector<std::string> known;
   for (const auto& [name, extent] : graph.dims) known.push_back(name);
   for (const auto& [name, value] : dims) {
-    if (graph.dims.count(name)) continue;
-    std::string hint = ir::did_you_mean(name, known);
-    if (hint.empty()) hint = known.empty() ? "; it has none" : "; it has";
-    if (hint == "; it has")
-      for (const std::string& one : known) hint += str(one == known.front() ? " " : ", ", one);
-    fail_input("--dim ", name, ": the graph has no such dim", hint);
+    if (!graph.dims.count(name))
+      fail_input("--dim ", name, ": the graph has no such dim", yaml::or_known(name, known));
   }
+}
+
+void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph) {
+  if (!path.ends_with(".onnx")) return;
+  std::set<std::string> symbols;  // those that --dim or an input's file gives are numbers by now
+  for (const ir::Value* input : graph.inputs)
+    for (const ir::SymInt& dim : input->shape())
+      dim.substitute([&](const ir::AtomPtr& atom) -> std::optional<ir::SymInt> {
+        if (atom->kind == ir::Atom::Kind::symbol) symbols.insert(atom->name);
+        return std::nullopt;
+      });
+  std::string list;
+  for (const std::string& name : symbols)
+    list += str(list.empty() ? "" : ", ", name, " = ", graph.dims.at(name));
+  if (list.empty()) return;
+  static std::set<std::string> said;  // a plan search reads its graphs many times
+  const std::string line = str(program, ": note: ", path, ": dims without a value: ", list,
+                               " (--dim NAME=N gives one)\n");
+  if (said.insert(line).second) std::cerr << line;
 }
 
 DType parse_dtype_option(const std::string& text) {
@@ -147,10 +166,30 @@ DType parse_dtype_option(const std::string& text) {
   return *dtype;
 }
 
-bool log_enabled(std::string_view name) {
+namespace {
+
+std::vector<std::string> asked_logs() {
   const char* value = std::getenv("TCC_LOGS");
-  std::string list = value ? std::string(",") + value + "," : "";
-  return list.find("," + std::string(name) + ",") != std::string::npos;
+  std::vector<std::string> names;
+  std::istringstream list(value ? value : "");
+  for (std::string name; std::getline(list, name, ',');)
+    if (!name.empty()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+void check_log_names() {
+  static const std::vector<std::string> known = {"fusion",    "memory", "output_code",
+                                                 "partition", "tuning", "validate"};
+  for (const std::string& name : asked_logs())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      fail_input("TCC_LOGS: no log '", name, "'", yaml::or_known(name, known));
+}
+
+bool log_enabled(std::string_view name) {
+  const std::vector<std::string> asked = asked_logs();
+  return std::find(asked.begin(), asked.end(), name) != asked.end();
 }
 
 void check_can_write(const std::string& option, const std::filesystem::path& file) {

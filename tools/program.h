@@ -24,8 +24,14 @@ std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::st
 // Fails for a dim that the graph has not, listing those that it has.
 void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph);
 
+// Says on stderr, in one line, which dims of an .onnx graph have no number, so that the default
+// stands for them. (A YAML graph states its defaults.)
+void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph);
+
 DType parse_dtype_option(const std::string& text);
 
+// Throws Error(bad_input) for a word of TCC_LOGS that names no log.
+void check_log_names();
 // The word of TCC_LOGS: whether a log of that name was asked for.
 bool log_enabled(std::string_view name);
 

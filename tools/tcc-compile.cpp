@@ -103,6 +103,7 @@ class Compile {
     ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
     files.check_all_used();
     check_dims(compile.dims, graph);
+    say_default_dims("tcc-compile", options_.graph, graph);
     autotune::RecordStore records = autotune::load_records(
         {options_.tuning.begin(), options_.tuning.end()},
         [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });

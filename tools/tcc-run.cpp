@@ -46,6 +46,7 @@ class Run {
   explicit Run(const Options& options) : options_(options) {}
 
   int run() {
+    check_log_names();
     check_can_write("--outputs", options_.outputs);
     check_device();
     make_emit_folder();
@@ -86,6 +87,7 @@ class Run {
     compile_.dims = parse_dims(options_.dims);
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     check_dims(compile_.dims, graph_);
+    say_default_dims("tcc-run", options_.graph, graph_);
     check_outputs_path(options_.outputs, graph_.outputs.size());
     bound_ = graph_.bind(compile_.dims);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);

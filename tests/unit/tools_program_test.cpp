@@ -6,6 +6,9 @@
 #include <limits>
 #include <sstream>
 
+#include "frontend/graph_file.h"
+#include "tests/unit/onnx_fixture.h"
+
 namespace tcc::tools {
 namespace {
 
@@ -23,12 +26,12 @@ Outcome run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "tcc-test");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
   Outcome outcome;
   outcome.code = run_program(app, static_cast<int>(argv.size()), argv.data(), [] { return 0; });
-  outcome.out = testing::internal::GetCapturedStdout();
-  outcome.error = testing::internal::GetCapturedStderr();
+  outcome.out = ::testing::internal::GetCapturedStdout();
+  outcome.error = ::testing::internal::GetCapturedStderr();
   return outcome;
 }
 
@@ -54,6 +57,24 @@ TEST(ToolsProgram, MisspeltOptionsAreRefusedWithWhatWasMeant) {
             "tcc-test: unknown option --ouptut; did you mean '--output'?\n");
   EXPECT_EQ(run({"--nothing-like-it"}).error,
             "tcc-test: unknown option --nothing-like-it; see --help\n");
+}
+
+TEST(ToolsProgram, DimsOfOnnxGraphsWithoutAValueAreSaid) {
+  tcc::testing::OnnxModel model;
+  model.input("x", {{"batch", "seq", 4}}).input("m", {{"batch", 3}});
+  model.node("Relu", {"x"}, {"y"}).output("y");
+  const auto said = [&](const char* path, const std::map<std::string, int64_t, std::less<>>& dims) {
+    const ir::Graph graph = parse_onnx_graph(model.bytes(), path, {.dims = dims});
+    ::testing::internal::CaptureStderr();
+    say_default_dims("tcc-test", path, graph);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said("m.onnx", {}),
+            "tcc-test: note: m.onnx: dims without a value: batch = 1, seq = 1 (--dim NAME=N gives "
+            "one)\n");
+  EXPECT_EQ(said("m.onnx", {{"batch", 8}}),
+            "tcc-test: note: m.onnx: dims without a value: seq = 1 (--dim NAME=N gives one)\n");
+  EXPECT_EQ(said("m.onnx", {{"batch", 8}, {"seq", 2}}), "");
 }
 
 TEST(ToolsProgram, RatesHaveEnoughDigits) {

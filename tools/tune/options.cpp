@@ -122,6 +122,7 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   const InputFiles files(options.inputs);
   for (const std::string& path : options.graphs) {
     ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files});
+    say_default_dims("tcc-tune", path, graph);
     bool read = true;  // for these dims: the first combination is what it was read with
     for (Dims& bound : dims.combinations(graph.dims)) {
       compile.dims = std::move(bound);
