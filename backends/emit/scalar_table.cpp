@@ -12,7 +12,9 @@ std::string compute_type(DType dtype) {
     case DType::f64: return "f64";
     case DType::f32:
     case DType::f16:
-    case DType::bf16: return "f32";
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: return "f32";
     case DType::i8:
     case DType::i16:
     case DType::i32: return "i32";
