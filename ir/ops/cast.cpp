@@ -11,7 +11,7 @@ namespace {
 Expr lower(ElementContext& context, std::span<const SymInt> index) {
   const DType dtype = context.node().attr<DType>("dtype");
   const Expr x = context.operand(0, index);
-  // Through the narrow type, so that a fused f16 or bf16 rounds as a stored one would.
+  // Through the narrow type, so that a fused narrow float rounds as a stored one would.
   return converted(x->dtype == dtype ? x : cast(x, dtype), dtype);
 }
 
@@ -57,6 +57,7 @@ OpDef make_cast() {
   };
   op.element = lower;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = with_attrs(unary_samples(-9, 9), {{"dtype", f16}}) +
                with_attrs(unary_samples(-9, 9), {{"dtype", bf16}}) +

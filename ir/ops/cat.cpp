@@ -81,6 +81,7 @@ OpDef make_cat() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {{f32, {2, 3}}, {f32, {4, 3}}}},

@@ -61,6 +61,7 @@ OpDef make_embedding() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{i64, {2, 5}}, {f32, {8, 33}}}},
                 {.inputs = {{f16, {8, 4}}, {i32, {7}}}},

@@ -45,6 +45,7 @@ OpDef make_full() {
                        number_attr(context.node(), "fill_value"));
   };
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {}, .attrs = {{"size", ints({3, 5})}, {"fill_value", 0.1}}},

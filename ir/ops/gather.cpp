@@ -48,6 +48,7 @@ OpDef make_gather() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {{f32, {8, 5}}, {i64, {3, 5}}}, .attrs = {{"dim", 0}}},

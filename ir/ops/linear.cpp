@@ -43,6 +43,7 @@ OpDef make_linear() {
     Value* product = b.op("matmul", {node.inputs[0], weight}, node.attrs);
     return {node.inputs[2] ? b.add(product, node.inputs[2]) : product};
   };
+  op.takes_f8 = true;
   op.samples = {
       {{{DType::f32, {5, 7}}, {DType::f32, {3, 7}}, {DType::f32, {3}}}},
       {{{DType::f32, {7}}, {DType::f32, {3, 7}}}},

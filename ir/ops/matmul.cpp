@@ -121,10 +121,12 @@ OpDef make_matmul() {
   op.doc =
       "Matrix product of vectors, matrices or batches of matrices; batch dims broadcast; the "
       "operands share one dtype, which is the output's, but integers with an out_dtype may be "
-      "mixed; integer sums wrap; torch.matmul, torch._int_mm";
+      "mixed, as may f8, which needs one; integer sums wrap; torch.matmul, torch._int_mm, "
+      "torch._scaled_mm";
   op.infer = infer_matmul;
   op.contraction = matmul_contraction;
   op.reference = matmul_reference;
+  op.takes_f8 = true;
   op.samples = {
       {{{DType::f32, {5, 7}}, {DType::f32, {7, 3}}}},
       {{{DType::f32, {1, 33}}, {DType::f32, {33, 1}}}},

@@ -129,6 +129,7 @@ OpDef make_pad() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {{f32, {3, 5}}}, .attrs = {{"pad", ints({1, 2})}}},

@@ -17,6 +17,7 @@ OpDef make_to() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     return {b.op("cast", {node.inputs[0]}, node.attrs)};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {3, 5}}}, .attrs = {{"dtype", DType::bf16}}}};
   return op;
 }

@@ -12,6 +12,7 @@ OpDef make_where() {
                         .element = [](const Exprs& x) { return select(x[0], x[1], x[2]); },
                         .on_floats = [](const Floats& x) { return x[0] != 0 ? x[1] : x[2]; },
                         .on_integers = [](const Ints& x) { return x[0] != 0 ? x[1] : x[2]; }});
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{boolean, {3, 9}}, {f32, {3, 9}}, {f32, {3, 9}}}, .int_hi = 2},
                 {.inputs = {{boolean, {4, 1}}, {f32, Shape{}}, {f16, {2, 1, 5}}}, .int_hi = 2},

@@ -40,6 +40,13 @@ int64_t operands_of(DType dtype) {
   }
 }
 
+// f8 as what the other operand is, f16 with f8: exact, since f8 is part of every wider type.
+void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
+  const DType other = is_f8(a.dtype) ? b.dtype : a.dtype, wide = is_f8(other) ? DType::f16 : other;
+  if (is_f8(a.dtype)) a = converted_operand(plan, true, wide);
+  if (is_f8(b.dtype)) b = converted_operand(plan, false, wide);
+}
+
 }  // namespace
 
 Gemm::Sides Gemm::sides(bool swapped) const {
@@ -53,13 +60,17 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
   if (!plan) return std::nullopt;
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32) return std::nullopt;
-  const auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
-  if (!a || !b || (!bytes && a->dtype != b->dtype)) return std::nullopt;
+  auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
+  if (!a || !b) return std::nullopt;
+  // Of a product of f8 alone: what is f8 widened has sums like those of any product.
+  const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
+  if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
+  if (!bytes && !f8 && a->dtype != b->dtype) return std::nullopt;
   const int64_t k = plan->k.size();
   if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
     return std::nullopt;
   const bool exact =
-      !bytes && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
+      !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   if (exact && k > kExactSum) return std::nullopt;
   return Gemm{*std::move(plan), *a, *b, a->dtype};
 }
