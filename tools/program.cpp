@@ -143,7 +143,8 @@ void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const i
 
 DType parse_dtype_option(const std::string& text) {
   auto dtype = parse_dtype(text);
-  if (!dtype || !is_float(*dtype)) fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
+  if (!dtype || !is_float(*dtype) || is_f8(*dtype))
+    fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
   return *dtype;
 }
 

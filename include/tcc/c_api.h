@@ -52,7 +52,8 @@ TCC_API const char* tcc_last_error(void) TCC_NOEXCEPT;
 typedef struct tcc_tensor_info {
   size_t size; /* sizeof(tcc_tensor_info) */
   const char* name;
-  const char* dtype;      /* "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool" */
+  const char* dtype;      /* "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64", "u8" to
+                           * "u64",      "bool" */
   const char* shape_text; /* "[B, 784]" of a graph, "[32, 784]" of a compiled one */
   size_t rank;
   const int64_t* shape; /* compiled graphs only, else NULL */

@@ -8,7 +8,7 @@ AttrDef out_dtype_attr() {
   return {"out_dtype",
           AttrType::text,
           "none",
-          {"none", "f32", "f16", "bf16", "i32", "i64", "u32", "u64"}};
+          {"none", "f64", "f32", "f16", "bf16", "i32", "i64", "u32", "u64"}};
 }
 
 DType contracted_dtype(const InferContext& context) {

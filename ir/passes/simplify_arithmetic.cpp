@@ -15,7 +15,9 @@ Value* as_result(Builder& b, const Node& node, Value* value) {
   return b.expand(b.cast(value, type.dtype), type.shape);
 }
 
-bool is_cast(const Node& node) { return node.op_name() == "cast" || node.op_name() == "to"; }
+bool is_cast(const Node& node) {
+  return node.op_name() == "cast" || (node.op_name() == "to" && !node.attr<bool>("saturate"));
+}
 
 // Bits of magnitude that every value of `dtype` fits into.
 int value_bits(DType dtype) {
