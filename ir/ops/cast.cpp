@@ -65,7 +65,11 @@ OpDef make_cast() {
                with_attrs(unary_samples(-1, 1), {{"dtype", boolean}}) +
                with_attrs(unary_int_samples(-8, 8), {{"dtype", f32}}) +
                with_attrs(unary_int_samples(0, 300), {{"dtype", u8}}) +
-               with_attrs({unary_bool_sample()}, {{"dtype", f32}});
+               with_attrs({unary_bool_sample()}, {{"dtype", f32}}) +
+               with_attrs(unary_samples(-500, 500), {{"dtype", f8e4m3}}) +
+               with_attrs(unary_int_samples(-8, 8), {{"dtype", f8e5m2}});
+  op.samples.push_back({.inputs = {{f8e4m3, {3, 70}}}, .attrs = {{"dtype", f32}}});
+  op.samples.push_back({.inputs = {{f8e5m2, {65}}}, .attrs = {{"dtype", f8e4m3}}});
   return op;
 }
 

@@ -52,7 +52,8 @@ OpDef make_full() {
       {.inputs = {}, .attrs = {{"size", ints({})}, {"fill_value", -7.0}, {"dtype", i32}}},
       {.inputs = {}, .attrs = {{"size", ints({0, 2})}, {"fill_value", 1.0}, {"dtype", f16}}},
       {.inputs = {}, .attrs = {{"size", ints({9})}, {"fill_value", 2.0}, {"dtype", boolean}}},
-      {.inputs = {}, .attrs = {{"size", ints({4})}, {"fill_value", 1.0 / 3}, {"dtype", bf16}}}};
+      {.inputs = {}, .attrs = {{"size", ints({4})}, {"fill_value", 1.0 / 3}, {"dtype", bf16}}},
+      {.inputs = {}, .attrs = {{"size", ints({5})}, {"fill_value", 1.0 / 3}, {"dtype", f8e4m3}}}};
   return op;
 }
 

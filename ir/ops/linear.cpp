@@ -60,6 +60,8 @@ OpDef make_linear() {
        -128,
        256},
       {{{DType::i32, {3, 5}}, {DType::i32, {2, 5}}, {DType::i32, {2}}}, {}, -2, 2, -9, 9},
+      {{{DType::f8e4m3, {130, 192}}, {DType::f8e4m3, {72, 192}}, {DType::bf16, {72}}},
+       {{"out_dtype", "bf16"}}},
   };
   return op;
 }

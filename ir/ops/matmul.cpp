@@ -153,6 +153,9 @@ OpDef make_matmul() {
       {{{DType::i64, {9, 21}}, {DType::i64, {21, 6}}}, {}, -2, 2, -(1LL << 40), 1LL << 40},
       {{{DType::u64, {4, 5}}, {DType::u64, {5}}}, {}, -2, 2, 0, 1LL << 40},
       {{{DType::i32, {3, 0}}, {DType::i32, {0, 4}}}},
+      {{{DType::f8e4m3, {5, 7}}, {DType::f8e4m3, {7, 3}}}, {{"out_dtype", "f32"}}},
+      {{{DType::f8e4m3, {65, 144}}, {DType::f8e5m2, {144, 80}}}, {{"out_dtype", "bf16"}}},
+      {{{DType::f8e5m2, {2, 1, 512}}, {DType::f8e4m3, {512, 64}}}, {{"out_dtype", "f16"}}},
   };
   return op;
 }

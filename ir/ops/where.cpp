@@ -17,7 +17,8 @@ OpDef make_where() {
   op.samples = {{.inputs = {{boolean, {3, 9}}, {f32, {3, 9}}, {f32, {3, 9}}}, .int_hi = 2},
                 {.inputs = {{boolean, {4, 1}}, {f32, Shape{}}, {f16, {2, 1, 5}}}, .int_hi = 2},
                 {.inputs = {{boolean, Shape{}}, {i32, {0, 3}}, {i64, {3}}}, .int_hi = 2},
-                {.inputs = {{boolean, {7}}, {boolean, {7}}, {boolean, {2, 7}}}, .int_hi = 2}};
+                {.inputs = {{boolean, {7}}, {boolean, {7}}, {boolean, {2, 7}}}, .int_hi = 2},
+                {.inputs = {{boolean, {9}}, {f8e5m2, {9}}, {f8e5m2, Shape{}}}, .int_hi = 2}};
   return op;
 }
 
