@@ -115,6 +115,30 @@ TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
             "gemm_sm90");
 }
 
+// Where no unit multiplies f8, it is f16, or what the other operand is.
+TEST(MatrixTemplates, ReadF8AsAWiderType) {
+  const sched::Target target = sched::target_by_name("cuda:sm_80");
+  const auto product = [](const std::string& a, const std::string& b, const std::string& nodes) {
+    return str("tcc: 1\nname: f8\ninputs: {a: {dtype: ", a, ", shape: [512, 2048]}, b: {dtype: ", b,
+               ", shape: [512, 2048]}}\nnodes:\n", nodes, "outputs: [y]\n");
+  };
+  for (const char* out : {"f32", "bf16", "f16"})
+    EXPECT_EQ(
+        template_of(product("f8e4m3", "f8e5m2",
+                            str("  - {out: y, op: linear, in: [a, b], out_dtype: ", out, "}\n")),
+                    target),
+        "gemm_sm80")
+        << out;
+  const auto widened = [&](const char* dtype) {
+    return product(dtype, "f8e4m3",
+                   str("  - {out: c, op: to, in: [b], dtype: ", dtype,
+                       "}\n  - {out: y, op: linear, in: [a, c]}\n"));
+  };
+  EXPECT_EQ(template_of(widened("bf16"), target), "gemm_sm80");
+  EXPECT_EQ(template_of(widened("f16"), target), "gemm_sm80");
+  EXPECT_EQ(template_of(widened("f32"), target), "contraction") << "exact";
+}
+
 // Inputs are read where they are.
 class NoCopies : public sched::PlanSource {
  public:
