@@ -98,10 +98,12 @@ Value* split(Builder& b, const Node& node, int64_t parts) {
   y = cut(b, y, y->rank() - 2, parts, rank);
   // Partial sums are not rounded. Casts come last: views of weights fold as narrow as they are.
   ir::Attrs attrs = node.attrs;
-  if (is_f8(x->dtype()))
+  if (is_f8(x->dtype())) {
     attrs["out_dtype"] = std::string(name(DType::f32));
-  else
-    x = b.compute(x), y = b.compute(y);
+  } else {
+    x = b.compute(x);
+    y = b.compute(y);
+  }
   Value* sum = b.reduce("sum", b.op("matmul", {x, y}, attrs), {0});
   return b.cast(b.reshape(sum, node.outputs[0]->shape()), node.outputs[0]->dtype());
 }
