@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/graph_file.h"
+#include "frontend/npy.h"
 #include "frontend/random_init.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/builder.h"
