@@ -129,7 +129,8 @@ TEST(OpTable, F8IsMovedAndConvertedOnly) {
       bool any = false;
       for (Type& type : sample.inputs)
         if (is_float(type.dtype)) any = true, type.dtype = DType::f8e4m3;
-      if (!any) continue;
+      const bool promotes = op.name == "cat" && is_integer(sample.inputs[0].dtype);
+      if (!any || promotes) continue;
       SCOPED_TRACE(op.name);
       if (op.takes_f8 || op.kind == OpKind::view) {
         if (sample.attrs.contains("out_dtype")) continue;

@@ -46,9 +46,9 @@ Results quantize(OpNode& n) {
 }
 
 Results dequantize(OpNode& n) {
-  Value *x = n.in(0), *scale = n.in(1);
+  Value *x = n.in(0), *scale = n.in(1), *zero = n.maybe(2);
   if (is_f8(x->dtype())) return {n.b.mul(n.b.cast(x, scale->dtype()), spread_scale(n, x, scale))};
-  return {n.b.op("dequantize", {x, scale, n.maybe(2)}, along(n, x, scale))};
+  return {n.b.op("dequantize", {x, scale, zero}, along(n, x, scale))};
 }
 
 Results dynamic_quantize(OpNode& n) { return all_of(n.b.ops("dynamic_quantize", {n.in(0)})); }
