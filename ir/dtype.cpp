@@ -16,8 +16,6 @@ constexpr auto kDTypes = std::to_array<DTypeInfo>({
     {DType::f32, "f32", 4, true, false, true, 23, std::numeric_limits<float>::max()},
     {DType::f16, "f16", 2, true, false, true, 10, 65504},
     {DType::bf16, "bf16", 2, true, false, true, 7, 0x1.fep127},
-    {DType::f8e4m3, "f8e4m3", 1, true, false, true, 3, 448},
-    {DType::f8e5m2, "f8e5m2", 1, true, false, true, 2, 57344},
     {DType::i8, "i8", 1, false, true, true, 0, 0},
     {DType::i16, "i16", 2, false, true, true, 0, 0},
     {DType::i32, "i32", 4, false, true, true, 0, 0},
@@ -27,6 +25,8 @@ constexpr auto kDTypes = std::to_array<DTypeInfo>({
     {DType::u32, "u32", 4, false, true, false, 0, 0},
     {DType::u64, "u64", 8, false, true, false, 0, 0},
     {DType::boolean, "bool", 1, false, false, false, 0, 0},
+    {DType::f8e4m3, "f8e4m3", 1, true, false, true, 3, 448},
+    {DType::f8e5m2, "f8e5m2", 1, true, false, true, 2, 57344},
 });
 
 constexpr bool in_enumeration_order() {

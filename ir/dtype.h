@@ -9,14 +9,13 @@
 
 namespace tcc {
 
-// f8e4m3 is torch.float8_e4m3fn: no infinities, one NaN. f8e5m2 is the upper half of an f16.
+// New ones come last: keys of tuning records count on the numbers. f8e4m3 is torch.float8_e4m3fn:
+// no infinities, one NaN. f8e5m2 is the upper half of an f16.
 enum class DType : uint8_t {
   f64,
   f32,
   f16,
   bf16,
-  f8e4m3,
-  f8e5m2,
   i8,
   i16,
   i32,
@@ -25,7 +24,9 @@ enum class DType : uint8_t {
   u16,
   u32,
   u64,
-  boolean
+  boolean,
+  f8e4m3,
+  f8e5m2
 };
 
 struct DTypeInfo {

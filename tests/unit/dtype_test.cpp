@@ -26,6 +26,12 @@ TEST(DType, NamesParseBack) {
   EXPECT_THROW(info(static_cast<DType>(200)), InternalError);
 }
 
+TEST(DType, NumbersStay) {
+  EXPECT_EQ(static_cast<int>(DType::f64), 0);
+  EXPECT_EQ(static_cast<int>(DType::boolean), 12);
+  EXPECT_EQ(static_cast<int>(DType::f8e5m2), 14);
+}
+
 TEST(DType, PromotionIsPyTorchs) {
   const struct {
     DType a, b, result;
