@@ -11,6 +11,7 @@
 
 #include "ir/expr.h"
 #include "ir/graph.h"
+#include "ir/reference/gemm_f8.h"
 
 namespace tcc::ir {
 
@@ -108,6 +109,7 @@ struct EvalContext {
   const Node& node;
   std::span<const RefTensor* const> inputs;  // null for an omitted optional operand
   std::span<RefTensor> outputs;
+  F8Sums f8_sums = F8Sums::exact;
 };
 
 // ---- the op

@@ -102,7 +102,10 @@ void matmul_reference(EvalContext& context) {
     const auto multiply = [&](const auto& x, const auto& y, auto& z) {
       gemm(m, n, k, x.data() + a_offset, k, 1, y.data() + b_offset, n, 1, z.data() + c_offset, n);
     };
-    if (out.is_float()) {
+    if (is_f8(a.dtype)) {
+      gemm_f8(context.f8_sums, m, n, k, a.f.data() + a_offset, k, 1, b.f.data() + b_offset, n, 1,
+              out.f.data() + c_offset, n);
+    } else if (out.is_float()) {
       multiply(a.f, b.f, out.f);
     } else {
       multiply(a.i, b.i, out.i);
