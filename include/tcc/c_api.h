@@ -90,7 +90,7 @@ typedef struct tcc_compile_options {
   const char* const* dim_names;
   const int64_t* dim_values;
   const char* dtype; /* "f32", "f16", "bf16": casts the graph's floating point; NULL leaves it */
-  const char* matmul_precision; /* of f32 products: NULL or "highest", "high", "medium" */
+  const char* matmul_precision; /* of f32 and f8 products: NULL or "highest", "high", "medium" */
   size_t num_tuning;            /* files and folders of tuning records, besides $TCC_TUNING_PATH */
   const char* const* tuning;
   const char* cache_dir;   /* of compiled kernels; NULL: $TCC_CACHE_DIR, else ~/.cache/tcc */

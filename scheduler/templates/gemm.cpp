@@ -36,7 +36,18 @@ int64_t operands_of(DType dtype) {
     case DType::bf16: return 0;
     case DType::f16: return 1;
     case DType::f32: return 2;
+    case DType::f8e4m3:
+    case DType::f8e5m2: return 4;
     default: TCC_CHECK(is_byte(dtype), "no matrix unit reads ", name(dtype)); return 3;
+  }
+}
+
+// As PTX names elements of 8 bits.
+std::string_view ptx_type(DType dtype) {
+  switch (dtype) {
+    case DType::f8e4m3: return "e4m3";
+    case DType::f8e5m2: return "e5m2";
+    default: return info(dtype).is_signed ? "s8" : "u8";
   }
 }
 
@@ -72,7 +83,7 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   if (exact && k > kExactSum) return std::nullopt;
-  return Gemm{*std::move(plan), *a, *b, a->dtype};
+  return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums};
 }
 
 GemmShape::GemmShape(const Gemm& gemm, const Config& config)
@@ -168,9 +179,8 @@ void GemmWriter::operand(bool first, bool vectors) {
   const std::string side = first ? "A" : "B", lower = first ? "a" : "b";
   define(side + "_LOAD", static_cast<int64_t>(operand.load));
   define(side + "_MAJOR_K", operand.major_k);
-  if (is_byte(operand.dtype))
-    kernel_.defines.push_back(
-        {side + "_TYPE", info(operand.dtype).is_signed ? "\"s8\"" : "\"u8\""});
+  if (size_bytes(operand.dtype) == 1)
+    kernel_.defines.push_back({side + "_TYPE", str('"', ptx_type(operand.dtype), '"')});
   if (operand.load == Load::computed) {
     const ContractionPlan::Operand& of_plan = of_a ? gemm_.plan.a : gemm_.plan.b;
     define(side + "_VECTOR", of_plan.vector);

@@ -15,7 +15,9 @@ namespace tcc::sched {
 struct Gemm {
   ContractionPlan plan;
   MatrixOperand a, b;         // the plan's
-  DType dtype = DType::bf16;  // of both, but bytes may differ in their signs
+  DType dtype = DType::bf16;  // of both, but i8 and u8 may be mixed, and the kinds of f8
+  // The unit's sums of f8, of 14 bits, are taken of one k tile at a time, and added up in f32.
+  bool promoted = false;
 
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
   struct Sides {

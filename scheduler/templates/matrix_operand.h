@@ -33,6 +33,9 @@ MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dt
 // An operand that is a view of elements of any type, as its lines lie in memory.
 MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
 
+// Whether matrix units read elements of the type along k alone.
+inline bool along_k_alone(DType dtype) { return size_bytes(dtype) == 1; }
+
 // Says that the kernel's source reads whole vectors of the operand's buffer, where it does.
 void need_alignment(Kernel& kernel, const MatrixOperand& operand);
 

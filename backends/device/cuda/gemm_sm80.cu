@@ -267,7 +267,7 @@ struct Bytes {
   }
 };
 #elif A_LOAD == 1 || B_LOAD == 1
-// Stores computed elements, rounded to the operands' type, as words as wide as they come; neighbouring chunks lie apart.
+// Stores computed elements, rounded to the operands' type, as words as wide as they come; chunks lie apart.
 template <typename Tile, i32 VECTOR>
 TCC_FN void put(unsigned char* slot, i32 row, i32 column, const f32 (&v)[VECTOR]) {
 #pragma unroll
