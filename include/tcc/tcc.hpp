@@ -100,7 +100,8 @@ class Graph {
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims{};  // of symbols; the graph's defaults fill the rest
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
-  std::string matmul_precision = "highest";  // of f32 and f8 products: "highest", "high" or "medium"
+  // Of f32 and f8 products: "highest", "high" or "medium".
+  std::string matmul_precision = "highest";
   bool strict_rounding = false;              // round after every op, as an eager framework does
   // Files and folders of tuning records, besides $TCC_TUNING_PATH.
   std::vector<std::filesystem::path> tuning{};
