@@ -27,8 +27,8 @@ struct BenchInput {
 struct BenchOutput {
   DType dtype = DType::f32;
   int64_t elements = 0;
-  // A type that values are cast to on their way, where that is coarser than `dtype`: it widens the
-  // gate's tolerance.
+  // A type that values are cast to on their way, or summed about as coarsely as, where that is
+  // coarser than `dtype`: it widens the gate's tolerance.
   std::optional<DType> rounded = {};
 };
 

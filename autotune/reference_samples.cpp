@@ -112,8 +112,13 @@ std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuf
   return samples;
 }
 
-std::optional<DType> coarsest_cast(const Expr& expr) {
+// What the region's values are rounded to on the way to an output.
+std::optional<DType> coarsest_rounding(const sched::Region& region, const Expr& expr) {
   std::optional<DType> coarsest;
+  // tf32 has as many bits of mantissa as f16, and matrix units keep 14 bits of sums of f8.
+  const bool sums_f8 = region.anchor && region.anchor->op->kind == ir::OpKind::contraction &&
+                       is_f8(region.anchor->inputs[0]->dtype());
+  if (region.tf32 || sums_f8) coarsest = DType::f16;
   ir::visit(expr, [&](const Expr& e) {
     if (e->kind != ir::ExprNode::Kind::cast || !is_low_precision(e->dtype)) return;
     if (!coarsest || info(e->dtype).mantissa_bits < info(*coarsest).mantissa_bits)
@@ -191,9 +196,7 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
       axes.push_back(SymInt::axis("out" + std::to_string(d), shape[d]));
     const Expr element = inliner.value_at(output, axes);
     const ExprProgram program(element, axes);
-    result.rounded[k] = coarsest_cast(element);
-    // tf32 has as many bits of mantissa as f16.
-    if (region.tf32 && !result.rounded[k]) result.rounded[k] = DType::f16;
+    result.rounded[k] = coarsest_rounding(region, element);
     keep(evaluate(program, buffers, chosen));
   }
   std::ranges::stable_sort(result.samples, [](const auto& a, const auto& b) {

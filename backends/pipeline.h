@@ -19,8 +19,9 @@
 
 namespace tcc::backends {
 
-// How exact f32 matrix products are. highest: f32 operands. high, medium: matrix units may read
-// them as tf32 (10 bits of mantissa), as PyTorch's "high" does; sums are f32 in any case.
+// How exact matrix products are. highest: of f32 operands, sums in f32 (of f8: of each 128 of k's).
+// high, medium: matrix units may read f32 operands as tf32 (10 bits of mantissa), as PyTorch's
+// "high" does, and keep the sums of f8 operands (14 bits), as its use_fast_accum does.
 enum class MatmulPrecision : uint8_t { highest, high, medium };
 // By name; nothing where it is none of these.
 std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name);

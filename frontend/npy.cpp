@@ -277,11 +277,15 @@ Tensor read_npy(const ByteSource& source, int64_t size, const std::string& where
 Tensor read_npy(const std::filesystem::path& path) { return NpyFile(path).load(""); }
 
 void write_npy(const std::filesystem::path& path, const Tensor& tensor) {
-  if (tensor.dtype() == DType::bf16) return write_npy(path, cast(tensor, DType::f32));
+  if (!has_npy_code(tensor.dtype())) return write_npy(path, cast(tensor, DType::f32));
   AtomicFile file(path);
   file.write(npy_header_text(tensor.dtype(), tensor.shape()));
   file.write(tensor.data(), tensor.bytes());
   file.commit();
+}
+
+bool has_npy_code(DType dtype) {
+  return std::ranges::find(kTypeCodes, dtype, &TypeCode::dtype) != kTypeCodes.end();
 }
 
 std::string npy_header_text(DType dtype, const std::vector<int64_t>& shape) {

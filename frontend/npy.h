@@ -1,9 +1,9 @@
 // NumPy's .npy format, versions 1 to 3:
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 //
-// Read: C and Fortran order, both byte orders, the types of ir/dtype.h but bf16 (which NumPy
-// lacks). Objects (pickles), structured types, text and complex numbers are refused. Written:
-// version 1, C order, little endian; bf16 as f32.
+// Read: C and Fortran order, both byte orders, the types of ir/dtype.h but bf16 and f8
+// (which NumPy lacks). Objects (pickles), structured types, text and complex numbers are refused.
+// Written: version 1, C order, little endian; bf16 and f8 as f32.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +39,8 @@ Tensor read_npy(const ByteSource& source, int64_t size, const std::string& where
 Tensor read_npy(const std::filesystem::path& path);
 // Atomic: the file is complete or as it was.
 void write_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+bool has_npy_code(DType dtype);  // NumPy has the type
 
 // What stands before the elements in a file written by tcc; its length is a multiple of 64.
 std::string npy_header_text(DType dtype, const std::vector<int64_t>& shape);

@@ -68,7 +68,7 @@ void write_npz(const std::filesystem::path& path,
       writer.add(name + std::string(kExtension), npy_header_text(content.dtype(), content.shape()),
                  {content.data(), content.bytes()});
     };
-    tensor->dtype() == DType::bf16 ? add(cast(*tensor, DType::f32)) : add(*tensor);
+    has_npy_code(tensor->dtype()) ? add(*tensor) : add(cast(*tensor, DType::f32));
   }
   writer.commit();
 }

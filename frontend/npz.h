@@ -43,8 +43,8 @@ class NpzFile : public TensorFile {
   std::map<std::string, size_t, std::less<>> index_;  // name -> place in members_
 };
 
-// Atomic: the file is complete or as it was. bf16 is written as f32. Throws Error(bad_input) for
-// repeated names.
+// Atomic: the file is complete or as it was. bf16 and f8 are written as f32. Throws
+// Error(bad_input) for repeated names.
 void write_npz(const std::filesystem::path& path,
                std::span<const std::pair<std::string, const Tensor*>> tensors);
 

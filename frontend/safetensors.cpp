@@ -20,11 +20,13 @@ constexpr size_t kMaxTensors = size_t{1} << 20;
 constexpr std::string_view kMetadata = "__metadata__";  // a key that is no tensor
 constexpr int kMaxDepth = 3;                            // directory, tensor, shape
 
-constexpr std::array<std::pair<std::string_view, DType>, 13> kTypeNames = {
+constexpr std::array<std::pair<std::string_view, DType>, 15> kTypeNames = {
     {{"F64", DType::f64},
      {"F32", DType::f32},
      {"F16", DType::f16},
      {"BF16", DType::bf16},
+     {"F8_E4M3", DType::f8e4m3},
+     {"F8_E5M2", DType::f8e5m2},
      {"I8", DType::i8},
      {"I16", DType::i16},
      {"I32", DType::i32},

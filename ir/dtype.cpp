@@ -11,21 +11,23 @@ namespace tcc {
 namespace {
 
 // In the order of the enumeration, so that info() is an index.
-constexpr std::array<DTypeInfo, 13> kDTypes = {{
-    {DType::f64, "f64", 8, true, false, true, 52},
-    {DType::f32, "f32", 4, true, false, true, 23},
-    {DType::f16, "f16", 2, true, false, true, 10},
-    {DType::bf16, "bf16", 2, true, false, true, 7},
-    {DType::i8, "i8", 1, false, true, true, 0},
-    {DType::i16, "i16", 2, false, true, true, 0},
-    {DType::i32, "i32", 4, false, true, true, 0},
-    {DType::i64, "i64", 8, false, true, true, 0},
-    {DType::u8, "u8", 1, false, true, false, 0},
-    {DType::u16, "u16", 2, false, true, false, 0},
-    {DType::u32, "u32", 4, false, true, false, 0},
-    {DType::u64, "u64", 8, false, true, false, 0},
-    {DType::boolean, "bool", 1, false, false, false, 0},
-}};
+constexpr auto kDTypes = std::to_array<DTypeInfo>({
+    {DType::f64, "f64", 8, true, false, true, 52, std::numeric_limits<double>::max()},
+    {DType::f32, "f32", 4, true, false, true, 23, std::numeric_limits<float>::max()},
+    {DType::f16, "f16", 2, true, false, true, 10, 65504},
+    {DType::bf16, "bf16", 2, true, false, true, 7, 0x1.fep127},
+    {DType::i8, "i8", 1, false, true, true, 0, 0},
+    {DType::i16, "i16", 2, false, true, true, 0, 0},
+    {DType::i32, "i32", 4, false, true, true, 0, 0},
+    {DType::i64, "i64", 8, false, true, true, 0, 0},
+    {DType::u8, "u8", 1, false, true, false, 0, 0},
+    {DType::u16, "u16", 2, false, true, false, 0, 0},
+    {DType::u32, "u32", 4, false, true, false, 0, 0},
+    {DType::u64, "u64", 8, false, true, false, 0, 0},
+    {DType::boolean, "bool", 1, false, false, false, 0, 0},
+    {DType::f8e4m3, "f8e4m3", 1, true, false, true, 3, 448},
+    {DType::f8e5m2, "f8e5m2", 1, true, false, true, 2, 57344},
+});
 
 constexpr bool in_enumeration_order() {
   for (size_t i = 0; i < kDTypes.size(); ++i)
@@ -34,20 +36,30 @@ constexpr bool in_enumeration_order() {
 }
 static_assert(in_enumeration_order());
 
-// Rounds a double once, to nearest even, into an IEEE-like 16-bit format with a sign,
-// `exponent_bits` and `mantissa_bits`.
-template <int exponent_bits, int mantissa_bits>
-uint16_t narrow_from_f64(double value) {
-  static_assert(1 + exponent_bits + mantissa_bits == 16);
-  constexpr int bias = (1 << (exponent_bits - 1)) - 1;
+// A binary format: a sign, exponent_bits, mantissa_bits. Without infinities the codes of the
+// largest exponent are numbers too, but the last, which is NaN.
+struct Format {
+  int exponent_bits, mantissa_bits;
+  bool has_infinity = true;
+};
+
+// Rounds a double once, to nearest even.
+template <Format format, class Bits>
+Bits narrow_from_f64(double value) {
+  constexpr int mantissa_bits = format.mantissa_bits;
+  static_assert(1 + format.exponent_bits + mantissa_bits == 8 * sizeof(Bits));
+  constexpr int bias = (1 << (format.exponent_bits - 1)) - 1;
   constexpr int dropped = 52 - mantissa_bits;
-  constexpr uint16_t infinity = ((1 << exponent_bits) - 1) << mantissa_bits;
+  constexpr Bits all_ones = static_cast<Bits>(~Bits{0}) >> 1;
+  constexpr Bits too_large =
+      format.has_infinity ? all_ones >> mantissa_bits << mantissa_bits : all_ones;
+  constexpr Bits nan = too_large | (1 << (mantissa_bits - 1));
   constexpr uint64_t min_normal = static_cast<uint64_t>(1023 + 1 - bias) << 52;
 
   const uint64_t bits = std::bit_cast<uint64_t>(value);
-  const uint16_t sign = static_cast<uint16_t>(bits >> 63 << 15);
+  const Bits sign = static_cast<Bits>(bits >> 63 << (8 * sizeof(Bits) - 1));
   const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
-  if (std::isnan(value)) return sign | infinity | (1 << (mantissa_bits - 1));
+  if (std::isnan(value)) return sign | nan;
   if (magnitude < min_normal) {
     // A subnormal result is a whole number of steps of 2^(1 - bias - mantissa_bits); adding and
     // subtracting 2^52 rounds to whole numbers. The step count runs over into the smallest normal
@@ -55,7 +67,7 @@ uint16_t narrow_from_f64(double value) {
     constexpr double steps_per_one =
         std::bit_cast<double>(static_cast<uint64_t>(1023 + bias - 1 + mantissa_bits) << 52);
     const double steps = (std::bit_cast<double>(magnitude) * steps_per_one + 0x1p52) - 0x1p52;
-    return sign | static_cast<uint16_t>(steps);
+    return sign | static_cast<Bits>(steps);
   }
   // A carry out of the mantissa moves into the exponent, which is what rounding up to a power of
   // two means.
@@ -63,7 +75,7 @@ uint16_t narrow_from_f64(double value) {
   const uint64_t rounded = magnitude + half_minus_one + ((magnitude >> dropped) & 1);
   const uint64_t rebased =
       (rounded >> dropped) - (static_cast<uint64_t>(1023 - bias) << mantissa_bits);
-  return sign | (rebased >= infinity ? infinity : static_cast<uint16_t>(rebased));
+  return sign | (rebased >= too_large ? too_large : static_cast<Bits>(rebased));
 }
 
 // Truncates and wraps modulo 2^64 (two's complement); NaN and infinities give 0.
@@ -96,6 +108,9 @@ std::optional<DType> parse_dtype(std::string_view name) {
 // type that holds both, and i64 for u64.
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  if (is_f8(a) || is_f8(b))
+    fail_input(name(a), " and ", name(b),
+               " have no common type: f8 is not promoted; convert with `to` first");
   const DTypeInfo& x = info(a);
   const DTypeInfo& y = info(b);
   if (x.is_float != y.is_float) return x.is_float ? a : b;
@@ -120,6 +135,8 @@ double round_to(DType dtype, double value) {
     case DType::f32: return static_cast<float>(value);
     case DType::f16: return f16_to_f32(f64_to_f16(value));
     case DType::bf16: return bf16_to_f32(f64_to_bf16(value));
+    case DType::f8e4m3: return f8e4m3_to_f32(f64_to_f8e4m3(value));
+    case DType::f8e5m2: return f8e5m2_to_f32(f64_to_f8e5m2(value));
     case DType::boolean: return value != 0 ? 1 : 0;
     default: break;
   }
@@ -164,10 +181,24 @@ uint16_t f32_to_f16(float value) {
   return static_cast<uint16_t>((bits >> 16 & 0x8000u) | (twice > 0xff000000u ? nan : magnitude));
 }
 
-uint16_t f64_to_f16(double value) { return narrow_from_f64<5, 10>(value); }
+uint16_t f64_to_f16(double value) { return narrow_from_f64<Format{5, 10}, uint16_t>(value); }
 
 float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
-uint16_t f64_to_bf16(double value) { return narrow_from_f64<8, 7>(value); }
+uint16_t f64_to_bf16(double value) { return narrow_from_f64<Format{8, 7}, uint16_t>(value); }
+
+float f8e4m3_to_f32(uint8_t bits) {
+  // As in f16_to_f32: 2^120 is the difference of the biases.
+  const uint32_t magnitude = bits & 0x7f;
+  const float value = std::bit_cast<float>(magnitude << 20) * 0x1p120f;
+  const uint32_t result = magnitude == 0x7f ? 0x7fc00000 : std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>(static_cast<uint32_t>(bits & 0x80) << 24 | result);
+}
+
+uint8_t f64_to_f8e4m3(double value) { return narrow_from_f64<Format{4, 3, false}, uint8_t>(value); }
+
+float f8e5m2_to_f32(uint8_t bits) { return f16_to_f32(static_cast<uint16_t>(bits << 8)); }
+
+uint8_t f64_to_f8e5m2(double value) { return narrow_from_f64<Format{5, 2}, uint8_t>(value); }
 
 }  // namespace tcc

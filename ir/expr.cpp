@@ -247,8 +247,7 @@ bool holds_all(DType to, DType from) {
   const DTypeInfo &x = info(from), &y = info(to);
   if (from == to || from == DType::boolean) return true;
   if (to == DType::boolean || (x.is_float && !y.is_float)) return false;
-  if (x.is_float)
-    return (from == DType::f16 || from == DType::bf16) ? y.bytes > 2 : y.bytes >= x.bytes;
+  if (x.is_float) return y.bytes > x.bytes;
   const int bits = 8 * x.bytes - (x.is_signed ? 1 : 0);
   // f16's exponent ends before its integers do; its 11 bits still hold i8 and u8.
   if (y.is_float) return bits <= y.mantissa_bits + 1;

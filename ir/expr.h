@@ -2,8 +2,8 @@
 // inputs.
 //
 // Immutable and shared. Scheduling inlines them into one another, so that a fused kernel is one
-// expression per output (plus reductions); backends/emit prints them. Float arithmetic on f16 and
-// bf16 values is done in f32: expressions never compute in a 16-bit type, `cast` rounds.
+// expression per output (plus reductions); backends/emit prints them. Float arithmetic on values
+// narrower than f32 is done in f32: expressions never compute in such a type, `cast` rounds.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ struct ExprNode {
     shuffle,  // args[0] as the lane whose subgroup index differs by xor `integer` has it
   };
   Kind kind;
-  DType dtype;          // of the value; f16/bf16 only as the result of a cast
+  DType dtype;          // of the value; narrower than f32 only as the result of a cast
   Fn fn{};              // call
   ReduceKind reduce{};  // reduce
   double number = 0;    // constant, floats

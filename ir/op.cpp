@@ -39,6 +39,13 @@ std::vector<Type> infer(const InferContext& context) {
   }
 }
 
+// f8 has no arithmetic.
+void require_taken(const InferContext& context, DType dtype) {
+  const OpDef& op = *context.node.op;
+  context.require(!is_f8(dtype) || op.takes_f8 || op.kind == OpKind::view,
+                  str("is not defined for ", name(dtype), "; convert with `to` first"));
+}
+
 std::string dims_text(const Shape& shape) { return to_string(std::span<const SymInt>(shape)); }
 
 }  // namespace
@@ -64,7 +71,11 @@ std::vector<Type> infer_types(const Node& node) {
   std::vector<const Type*> inputs;
   for (const Value* input : node.inputs) inputs.push_back(input ? &input->type : nullptr);
   const OpDef& op = *node.op;
-  std::vector<Type> types = infer({node, inputs});
+  const InferContext context{node, inputs};
+  for (const Type* input : inputs)
+    if (input) require_taken(context, input->dtype);
+  std::vector<Type> types = infer(context);
+  for (const Type& type : types) require_taken(context, type.dtype);
   const size_t expected =
       op.num_results ? static_cast<size_t>(op.num_results(node)) : op.results.size();
   TCC_CHECK(types.size() == expected, op.name, " infers ", types.size(), " types for ", expected,

@@ -11,6 +11,7 @@
 
 #include "ir/expr.h"
 #include "ir/graph.h"
+#include "ir/reference/gemm_f8.h"
 
 namespace tcc::ir {
 
@@ -108,6 +109,7 @@ struct EvalContext {
   const Node& node;
   std::span<const RefTensor* const> inputs;  // null for an omitted optional operand
   std::span<RefTensor> outputs;
+  F8Sums f8_sums = F8Sums::exact;
 };
 
 // ---- the op
@@ -167,6 +169,9 @@ struct OpDef {
   // An element costs so much (a serial reduction, random numbers) that inlining it into several
   // users is a loss.
   bool expensive = false;
+  // Operands and results may be f8: elements are moved, converted or multiplied into an
+  // `out_dtype`. Of views they may anyway.
+  bool takes_f8 = false;
   // The lowest share of exact agreement etc. is the rule of design section 7; ops whose result is
   // any that rounding allows near ties (argmax, comparisons on computed floats) are compared by
   // their own rule in tests.

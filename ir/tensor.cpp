@@ -27,12 +27,14 @@ constexpr int64_t kCopyGrain = int64_t{1} << 20;     // bytes
 constexpr int64_t kConvertGrain = int64_t{1} << 16;  // elements
 
 // Storage types that C++ has no arithmetic for.
-struct Half {
-  uint16_t bits;
+template <DType, class Bits>
+struct Narrow {
+  Bits bits;
 };
-struct Bfloat {
-  uint16_t bits;
-};
+using Half = Narrow<DType::f16, uint16_t>;
+using Bfloat = Narrow<DType::bf16, uint16_t>;
+using F8e4m3 = Narrow<DType::f8e4m3, uint8_t>;
+using F8e5m2 = Narrow<DType::f8e5m2, uint8_t>;
 struct Bool {
   uint8_t value;
 };
@@ -45,6 +47,8 @@ auto visit(DType dtype, F&& f) {
     case DType::f32: return f(std::type_identity<float>{});
     case DType::f16: return f(std::type_identity<Half>{});
     case DType::bf16: return f(std::type_identity<Bfloat>{});
+    case DType::f8e4m3: return f(std::type_identity<F8e4m3>{});
+    case DType::f8e5m2: return f(std::type_identity<F8e5m2>{});
     case DType::i8: return f(std::type_identity<int8_t>{});
     case DType::i16: return f(std::type_identity<int16_t>{});
     case DType::i32: return f(std::type_identity<int32_t>{});
@@ -61,16 +65,16 @@ auto visit(DType dtype, F&& f) {
 
 // A stored element as an arithmetic value that holds it exactly.
 template <class T>
-auto load(T stored) {
-  if constexpr (std::is_same_v<T, Half>)
-    return f16_to_f32(stored.bits);
-  else if constexpr (std::is_same_v<T, Bfloat>)
-    return std::bit_cast<float>(static_cast<uint32_t>(stored.bits) << 16);  // inlined bf16_to_f32
-  else if constexpr (std::is_same_v<T, Bool>)
-    return static_cast<int8_t>(stored.value != 0);
-  else
-    return stored;
+T load(T stored) {
+  return stored;
 }
+float load(Half stored) { return f16_to_f32(stored.bits); }
+float load(Bfloat stored) {
+  return std::bit_cast<float>(static_cast<uint32_t>(stored.bits) << 16);  // inlined bf16_to_f32
+}
+float load(F8e4m3 stored) { return f8e4m3_to_f32(stored.bits); }
+float load(F8e5m2 stored) { return f8e5m2_to_f32(stored.bits); }
+int8_t load(Bool stored) { return static_cast<int8_t>(stored.value != 0); }
 
 // An integer as a double that every narrower float type rounds as it would round the integer
 // itself: what a double cannot hold is folded into an odd last bit (of at least 42, more than f32
@@ -95,6 +99,13 @@ uint16_t f32_to_bf16(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
+void round(float value, Half& to) { to.bits = f32_to_f16(value); }
+void round(double value, Half& to) { to.bits = f64_to_f16(value); }
+void round(float value, Bfloat& to) { to.bits = f32_to_bf16(value); }
+void round(double value, Bfloat& to) { to.bits = f64_to_bf16(value); }
+void round(double value, F8e4m3& to) { to.bits = f64_to_f8e4m3(value); }
+void round(double value, F8e5m2& to) { to.bits = f64_to_f8e5m2(value); }
+
 template <class To, class From>
 To saturate(From value) {
   using Limits = std::numeric_limits<To>;
@@ -111,20 +122,13 @@ template <class To, class From>
 To store(From value) {
   if constexpr (std::is_same_v<To, Bool>) {
     return {static_cast<uint8_t>(value != 0)};
-  } else if constexpr (std::is_same_v<To, Half>) {
-    if constexpr (std::is_same_v<From, float>)
-      return {f32_to_f16(value)};
-    else if constexpr (std::is_same_v<From, double>)
-      return {f64_to_f16(value)};
+  } else if constexpr (std::is_class_v<To>) {
+    To to;
+    if constexpr (std::is_integral_v<From>)
+      round(to_double_for_rounding(value), to);
     else
-      return {f64_to_f16(to_double_for_rounding(value))};
-  } else if constexpr (std::is_same_v<To, Bfloat>) {
-    if constexpr (std::is_same_v<From, float>)
-      return {f32_to_bf16(value)};
-    else if constexpr (std::is_same_v<From, double>)
-      return {f64_to_bf16(value)};
-    else
-      return {f64_to_bf16(to_double_for_rounding(value))};
+      round(value, to);
+    return to;
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     return saturate<To>(value);
   } else {

@@ -68,7 +68,7 @@ class Tensor {
     return {reinterpret_cast<const T*>(data_.data()), data_.size() / sizeof(T)};
   }
 
-  // Element `i` of the flattened tensor, converted (f16, bf16 widened; u64 reinterpreted by
+  // Element `i` of the flattened tensor, converted (narrow floats widened; u64 reinterpreted by
   // get_int).
   double get(int64_t i) const;
   int64_t get_int(int64_t i) const;

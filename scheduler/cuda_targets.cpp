@@ -46,6 +46,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_f32 = architecture.flops_f32;
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
+  target.f8_units = cuda_f8_units(architecture.number, own);
   target.matrix_row_bytes = 16;
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
   target.max_cluster = cuda_max_cluster(architecture.number);
@@ -57,6 +58,11 @@ Target target_of(const Architecture& architecture, bool own) {
 std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
   if (architecture == 90 && own) return {"wgmma", "mma"};
   if (architecture >= 80) return {"mma"};
+  return {};
+}
+
+std::vector<std::string> cuda_f8_units(int architecture, bool own) {
+  if (architecture == 90 && own) return {"wgmma"};
   return {};
 }
 

@@ -25,6 +25,7 @@ class Writer {
   Family family() && {
     if (region_.strict_rounding) out_ << "strict;";
     if (region_.tf32) out_ << "tf32;";
+    if (region_.unit_sums) out_ << "unit_sums;";
     for (const ir::Value* input : region_.inputs) operand(input);
     for (const ir::Node* node : region_.nodes) write(*node);
     for (const ir::Value* output : region_.outputs) {

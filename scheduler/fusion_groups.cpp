@@ -199,8 +199,11 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     region.anchor = contraction;
     if (!is_matrix_product(region)) region.anchor = other;
   }
-  region.tf32 = tf32_ && contraction && region.anchor == contraction &&
-                contraction->inputs[0]->dtype() == DType::f32;
+  if (tf32_ && contraction && region.anchor == contraction) {
+    const DType dtype = contraction->inputs[0]->dtype();
+    region.tf32 = dtype == DType::f32;
+    region.unit_sums = is_f8(dtype);
+  }
   return region;
 }
 

@@ -9,7 +9,7 @@
 
 #include "scheduler/pad_rows.h"
 #include "scheduler/region.h"
-#include "scheduler/templates/contraction_plan.h"
+#include "scheduler/templates/matrix_operand.h"
 
 namespace tcc::sched {
 namespace {
@@ -56,7 +56,7 @@ void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions,
     const ir::Value* weight = region.anchor->inputs[1];
     if (region.slot_of_input(weight) >= 0 && weight->is_constant() && !weight->is_mutable)
       chosen.emplace(weight, packed_weight(ir::const_shape(*weight),
-                                           has_matrix_units && is_byte(weight->dtype())));
+                                           has_matrix_units && along_k_alone(weight->dtype())));
   }
   // What pooling and the like hand from one such value to another follows, until nothing changes.
   for (bool changed = true; changed;) {

@@ -23,12 +23,12 @@ std::optional<Gemm> product_of(const Region& region, const Target& target) {
 }
 
 // Other layouts of a buffer: its rows padded, the shortest rows first; or, for matrix units that
-// read bytes along k alone, inner dims that move outside of others, whose rows are padded then.
+// read them along k alone, inner dims that move outside of others, whose rows are padded then.
 std::vector<Layout> other_layouts(const std::vector<int64_t>& shape, const Layout& dense,
                                   const MatrixOperand& operand, int64_t multiple) {
   std::vector<Layout> layouts;
   const int rank = static_cast<int>(shape.size());
-  if (!is_byte(operand.dtype) || operand.major_k) {
+  if (!along_k_alone(operand.dtype) || operand.major_k) {
     for (int inner = 1; inner < rank; ++inner)
       layouts.push_back(dense.padded(shape, inner, multiple));
     return layouts;
@@ -49,7 +49,7 @@ std::optional<PaddedBuffer> padded_operand(const Region& region, const Gemm& gem
                                            const Target& target) {
   const MatrixOperand& operand = operand_of(gemm, input);
   const bool is_view = operand.load != Load::computed;
-  const bool turned = is_view && is_byte(operand.dtype) && !operand.major_k;
+  const bool turned = is_view && along_k_alone(operand.dtype) && !operand.major_k;
   if (operand.load != Load::rows && !turned) return std::nullopt;
   const ir::Value* value = region.inputs[static_cast<size_t>(operand.view.buffer)];
   const std::vector<int64_t> shape = ir::const_shape(*value);

@@ -104,6 +104,7 @@ std::string signature(const Region& region) {
   };
   if (region.strict_rounding) out << "strict;";
   if (region.tf32) out << "tf32;";
+  if (region.unit_sums) out << "unit_sums;";
   for (const ir::Value* input : region.inputs) {
     describe(input);
     out << ";";

@@ -38,7 +38,8 @@ struct Region {
       nullptr;  // the contraction, the first reduction, the scan, the sort; null: pointwise
   std::map<const ir::Value*, Layout> layouts;  // of inputs and outputs
   bool strict_rounding = false;                // round after every op
-  bool tf32 = false;  // the anchor's f32 operands may be read as tf32 by matrix units
+  bool tf32 = false;       // the anchor's f32 operands may be read as tf32 by matrix units
+  bool unit_sums = false;  // sums of the anchor's f8 operands may be as short as matrix units have
 
   bool contains(const ir::Node* node) const;
   bool contains(const ir::Value* value) const {
@@ -59,7 +60,7 @@ std::string signature(const Region& region);
 struct PartitionOptions {
   bool fuse = true;                // false: one region per op
   bool strict_rounding = false;    // round after every op, as an eager framework does
-  bool tf32 = false;               // f32 products may be of tf32 operands
+  bool tf32 = false;               // f32 products may be of tf32 operands, f8 sums the units'
   bool channels_last = true;       // layout assignment for convolutions
   const Target* target = nullptr;  // whose matrix units padded rows are for; null: none
   Plan plan = {};                  // what is fused is a site ("fuse") where it may be a loss

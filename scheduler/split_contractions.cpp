@@ -96,9 +96,15 @@ Value* split(Builder& b, const Node& node, int64_t parts) {
   const int rank = std::max(x->rank(), y->rank()) + 1;
   x = cut(b, x, x->rank() - 1, parts, rank);
   y = cut(b, y, y->rank() - 2, parts, rank);
-  // Partial sums are not rounded to 16 bits. Casts come last: views of weights fold as narrow as
-  // they are.
-  Value* sum = b.reduce("sum", b.matmul(b.compute(x), b.compute(y)), {0});
+  // Partial sums are not rounded. Casts come last: views of weights fold as narrow as they are.
+  ir::Attrs attrs = node.attrs;
+  if (is_f8(x->dtype())) {
+    attrs["out_dtype"] = std::string(name(DType::f32));
+  } else {
+    x = b.compute(x);
+    y = b.compute(y);
+  }
+  Value* sum = b.reduce("sum", b.op("matmul", {x, y}, attrs), {0});
   return b.cast(b.reshape(sum, node.outputs[0]->shape()), node.outputs[0]->dtype());
 }
 

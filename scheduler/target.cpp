@@ -95,6 +95,10 @@ bool Target::has_matrix_unit(std::string_view unit) const {
   return std::find(matrix_units.begin(), matrix_units.end(), unit) != matrix_units.end();
 }
 
+bool Target::multiplies_f8(std::string_view unit) const {
+  return std::find(f8_units.begin(), f8_units.end(), unit) != f8_units.end();
+}
+
 double Target::least_seconds(double bytes, double flops, double flop_rate) const {
   return std::max(bytes / bandwidth, flops / (flop_rate > 0 ? flop_rate : flops_f32));
 }

@@ -50,6 +50,7 @@ struct Target {
   // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the
   // next templates on.
   std::vector<std::string> matrix_units;
+  std::vector<std::string> f8_units;  // those of them that multiply f8; others read it as f16
   // What the matrix units' asynchronous copies move at once: rows that they read are padded to a
   // multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
@@ -61,6 +62,7 @@ struct Target {
   // launch.
   int64_t static_shared_bytes() const;
   bool has_matrix_unit(std::string_view unit) const;
+  bool multiplies_f8(std::string_view unit) const;
   // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,
   // 0, that of f32.
   double least_seconds(double bytes, double flops, double flop_rate) const;

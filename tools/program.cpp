@@ -162,7 +162,8 @@ void say_default_dims(const std::string& program, const std::string& path, const
 
 DType parse_dtype_option(const std::string& text) {
   auto dtype = parse_dtype(text);
-  if (!dtype || !is_float(*dtype)) fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
+  if (!dtype || !is_float(*dtype) || is_f8(*dtype))
+    fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
   return *dtype;
 }
 

@@ -11,11 +11,11 @@ const Dialect& cuda_dialect() {
     d.emit_ending = ".cu";
     d.prelude = "common/prelude_cuda.inc";
     d.header = "";
-    d.storage = {{DType::f64, "f64"},   {DType::f32, "f32"}, {DType::f16, "u16"},
-                 {DType::bf16, "u16"},  {DType::i8, "i8"},   {DType::i16, "i16"},
-                 {DType::i32, "i32"},   {DType::i64, "i64"}, {DType::u8, "u8"},
-                 {DType::u16, "u16"},   {DType::u32, "u32"}, {DType::u64, "u64"},
-                 {DType::boolean, "u8"}};
+    d.storage = {{DType::f64, "f64"},  {DType::f32, "f32"},   {DType::f16, "u16"},
+                 {DType::bf16, "u16"}, {DType::f8e4m3, "u8"}, {DType::f8e5m2, "u8"},
+                 {DType::i8, "i8"},    {DType::i16, "i16"},   {DType::i32, "i32"},
+                 {DType::i64, "i64"},  {DType::u8, "u8"},     {DType::u16, "u16"},
+                 {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type = "";
     d.buffer_parameter = "{const}{storage}* __restrict__ {name}";
     d.parameter_separator = ", ";

@@ -30,11 +30,11 @@ const Dialect& glsl_dialect() {
          "#extension GL_EXT_shader_8bit_storage : require\n"
          "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require\n"},
     };
-    d.storage = {{DType::f64, "f64"},   {DType::f32, "f32"}, {DType::f16, "u16"},
-                 {DType::bf16, "u16"},  {DType::i8, "i8"},   {DType::i16, "i16"},
-                 {DType::i32, "i32"},   {DType::i64, "i64"}, {DType::u8, "u8"},
-                 {DType::u16, "u16"},   {DType::u32, "u32"}, {DType::u64, "u64"},
-                 {DType::boolean, "u8"}};
+    d.storage = {{DType::f64, "f64"},  {DType::f32, "f32"},   {DType::f16, "u16"},
+                 {DType::bf16, "u16"}, {DType::f8e4m3, "u8"}, {DType::f8e5m2, "u8"},
+                 {DType::i8, "i8"},    {DType::i16, "i16"},   {DType::i32, "i32"},
+                 {DType::i64, "i64"},  {DType::u8, "u8"},     {DType::u16, "u16"},
+                 {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type =
         "layout(buffer_reference, std430, buffer_reference_align = {bytes}) restrict "
         "{access}buffer {type} {\n"

@@ -172,6 +172,12 @@ std::vector<std::string> unpack(DType stored, const std::string& word) {
     case DType::i8:
       return {"(i32(" + word + " << 24) >> 24)", "(i32(" + word + " << 16) >> 24)",
               "(i32(" + word + " << 8) >> 24)", "(i32(" + word + ") >> 24)"};
+    case DType::f8e4m3:
+    case DType::f8e5m2: {
+      const std::string widen = "tcc_" + std::string(name(stored)) + "_to_f32(" + word;
+      return {widen + " & 0xffu)", widen + " >> 8 & 0xffu)", widen + " >> 16 & 0xffu)",
+              widen + " >> 24)"};
+    }
     case DType::u8:
       return {"(" + word + " & 0xffu)", "(" + word + " >> 8 & 0xffu)",
               "(" + word + " >> 16 & 0xffu)", "(" + word + " >> 24)"};
@@ -181,8 +187,11 @@ std::vector<std::string> unpack(DType stored, const std::string& word) {
 }
 
 std::string pack(DType stored, const std::vector<std::string>& values) {
-  if (values.size() == 2 && is_float(stored))
-    return "tcc_pack_" + std::string(name(stored)) + "(" + values[0] + ", " + values[1] + ")";
+  if (is_low_precision(stored)) {
+    std::string list;
+    for (const std::string& value : values) list += (list.empty() ? "" : ", ") + value;
+    return "tcc_pack_" + std::string(name(stored)) + "(" + list + ")";
+  }
   if (values.size() == 2)
     return "(u32(" + values[0] + ") & 0xffffu) | (u32(" + values[1] + ") << 16)";
   if (values.size() == 4)

@@ -12,7 +12,9 @@ std::string compute_type(DType dtype) {
     case DType::f64: return "f64";
     case DType::f32:
     case DType::f16:
-    case DType::bf16: return "f32";
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: return "f32";
     case DType::i8:
     case DType::i16:
     case DType::i32: return "i32";
@@ -160,12 +162,12 @@ std::string spell_cast(DType from, DType to, const std::string& value) {
   if (to == DType::boolean)
     return from == DType::boolean ? value : "(" + value + " != " + source + "(0))";
   // Rounding casts: the result stays an f32 number.
-  if (to == DType::f16 || to == DType::bf16) {
+  if (is_low_precision(to)) {
     if (from == to) return value;
-    std::string half(name(to));
+    std::string narrow(name(to));
     std::string number = is_float(from) ? value : "f32(" + value + ")";
-    return "tcc_" + half + "_to_f32(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" + half +
-           "(" + number + "))";
+    return "tcc_" + narrow + "_to_f32(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" +
+           narrow + "(" + number + "))";
   }
   if (source == target) return wrap_narrow(to, value);
   // Saturates at the narrow type's bounds.
@@ -176,9 +178,9 @@ std::string spell_cast(DType from, DType to, const std::string& value) {
 }
 
 std::string from_storage(DType stored, const std::string& raw) {
+  if (is_low_precision(stored))
+    return "tcc_" + std::string(name(stored)) + "_to_f32(u32(" + raw + "))";
   switch (stored) {
-    case DType::f16: return "tcc_f16_to_f32(u32(" + raw + "))";
-    case DType::bf16: return "tcc_bf16_to_f32(u32(" + raw + "))";
     case DType::i8:
     case DType::i16: return "i32(" + raw + ")";
     case DType::u8:
@@ -190,11 +192,10 @@ std::string from_storage(DType stored, const std::string& raw) {
 
 std::string to_storage(DType stored, DType from, const std::string& value,
                        const std::string& storage_type) {
+  if (is_low_precision(stored))
+    return storage_type + "(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" +
+           std::string(name(stored)) + "(" + value + "))";
   switch (stored) {
-    case DType::f16:
-    case DType::bf16:
-      return storage_type + "(tcc_" + (from == DType::f64 ? "f64" : "f32") + "_to_" +
-             std::string(name(stored)) + "(" + value + "))";
     case DType::i8:
     case DType::i16:
     case DType::u8:

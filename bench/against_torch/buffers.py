@@ -21,6 +21,8 @@ def fill(tensor, spec):
         tensor.uniform_(*value)
     elif kind in ("zeros", "ones", "constant"):
         tensor.fill_({"zeros": 0, "ones": 1}.get(kind, value))
+    elif tensor.dtype.is_floating_point and tensor.element_size() == 1:  # f8 has no draws of its own
+        tensor.copy_(torch.randn(tensor.shape, device=tensor.device).mul_(1 if value is None else value))
     elif tensor.dtype.is_floating_point:
         tensor.normal_(0, 1 if value is None else value)
     elif tensor.dtype == torch.bool:

@@ -4,6 +4,7 @@ Op and attribute names are PyTorch's, so that most nodes print as `f(operands, a
 its name; the rest stands in the tables here. The text is what torch.compile traces, and what a reader can check.
 """
 
+import functools
 import keyword
 import re
 
@@ -33,11 +34,14 @@ LISTS = {"cat", "concat", "stack"}
 CREATION = {"zeros", "ones", "full", "eye", "arange"}
 DTYPES = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "bool": "bool",
+    "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
 }  # fmt: skip
 # What takes a number as an operand other than by an infix operator.
 TAKES_NUMBERS = {"div", "where", "fmod", "floor_divide", "lerp"}
+# What the text names.
+NAMES = {"F", "torch", "int_mm", "scaled_mm"}
 # Random draws cannot be compared.
 UNSUPPORTED = {"rand", "randn", "randint", "dropout"}
 
@@ -52,6 +56,17 @@ def int_mm(a, b):
 
 def int_mm_flops(a_shape, b_shape, *args, **kwargs):
     return 2 * a_shape[0] * a_shape[1] * b_shape[1]
+
+
+@functools.cache
+def unit_scale(device):
+    return torch.ones((), device=device)
+
+
+# What it multiplies f8 with; sums stay in the matrix units where f32 products may be less exact, too.
+def scaled_mm(a, b, dtype):
+    one, fast = unit_scale(a.device), torch.get_float32_matmul_precision() != "highest"
+    return torch._scaled_mm(a, b, one, one, out_dtype=dtype, use_fast_accum=fast)
 
 
 def torch_dtype(name):
@@ -72,7 +87,7 @@ class Printer:
     def name(self, value):
         if value not in self.names:
             name = re.sub(r"\W", "_", value)
-            while name in self.names.values() or keyword.iskeyword(name) or name in ("F", "torch", "int_mm"):
+            while name in self.names.values() or keyword.iskeyword(name) or name in NAMES:
                 name += "_"
             self.names[value] = name
         return self.names[value]
@@ -81,7 +96,7 @@ class Printer:
         return self.name(value) if isinstance(value, str) else repr(value)
 
     def dtype(self, name):
-        name = "f64" if self.wide and name in ("f32", "f16", "bf16") else name
+        name = "f64" if self.wide and torch_dtype(name).is_floating_point else name
         return f"torch.{DTYPES[name]}"
 
     def attributes(self, attributes):
@@ -110,9 +125,13 @@ class Printer:
         if any(isinstance(o, (int, float)) for o in node.operands) and op not in TAKES_NUMBERS:
             raise ValueError(f"op '{op}' takes no number as an operand in PyTorch")
         if "out_dtype" in attributes:
-            if op not in ("linear", "matmul") or len(operands) != 2 or attributes["out_dtype"] != "i32":
-                raise ValueError(f"op '{op}' with an out_dtype has no twin but _int_mm's")
-            return f"int_mm({operands[0]}, {operands[1]}{'.t()' if op == 'linear' else ''})"
+            dtype, b = attributes["out_dtype"], operands[1] + (".t()" if op == "linear" else "")
+            is_float = torch_dtype(dtype).is_floating_point
+            if op not in ("linear", "matmul") or len(operands) != 2 or not (is_float or dtype == "i32"):
+                raise ValueError(f"op '{op}' with an out_dtype has no twin but _int_mm's and _scaled_mm's")
+            if is_float:
+                return f"{operands[0]} @ {b}" if self.wide else f"scaled_mm({operands[0]}, {b}, {self.dtype(dtype)})"
+            return f"int_mm({operands[0]}, {b})"
         if op in METHODS:
             return f"{operands[0]}.{op}({', '.join(operands[1:] + [number(v) for v in attributes.values()])})"
         if op in LISTS:
@@ -169,7 +188,7 @@ def source(graph, wide=False, device="cuda"):
 
 def function(graph, wide=False, device="cuda"):
     """Takes the inputs in the graph's order and returns a tuple of the outputs."""
-    namespace = {"torch": torch, "F": torch.nn.functional, "int_mm": int_mm}
+    namespace = {"torch": torch, "F": torch.nn.functional, "int_mm": int_mm, "scaled_mm": scaled_mm}
     exec(compile(source(graph, wide, device), f"<twin of {graph.name}>", "exec"), namespace)
     return namespace["twin"]
 

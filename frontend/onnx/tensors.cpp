@@ -27,6 +27,9 @@ int64_t all_typed(const Proto& tensor) {
          tensor.uint64_data_size() + tensor.int32_data_size() + tensor.string_data_size();
 }
 
+// Of TensorProto.DataType, which old versions of onnx.proto lack.
+constexpr int32_t kFloat8E4M3FN = 17, kFloat8E4M3FNUZ = 18, kFloat8E5M2 = 19, kFloat8E5M2FNUZ = 20;
+
 // The typed fields: which one holds a type's elements is the format's choice.
 int64_t typed_count(const Proto& tensor) {
   switch (tensor.data_type()) {
@@ -78,6 +81,8 @@ DType dtype_of(int32_t data_type, const std::string& where) {
     case Proto::DOUBLE: return DType::f64;
     case Proto::FLOAT16: return DType::f16;
     case Proto::BFLOAT16: return DType::bf16;
+    case kFloat8E4M3FN: return DType::f8e4m3;
+    case kFloat8E5M2: return DType::f8e5m2;
     case Proto::INT8: return DType::i8;
     case Proto::INT16: return DType::i16;
     case Proto::INT32: return DType::i32;
@@ -87,6 +92,10 @@ DType dtype_of(int32_t data_type, const std::string& where) {
     case Proto::UINT32: return DType::u32;
     case Proto::UINT64: return DType::u64;
     case Proto::BOOL: return DType::boolean;
+    case kFloat8E4M3FNUZ:
+      fail_input(where, ": tensors of FLOAT8E4M3FNUZ are not supported; FLOAT8E4M3FN is");
+    case kFloat8E5M2FNUZ:
+      fail_input(where, ": tensors of FLOAT8E5M2FNUZ are not supported; FLOAT8E5M2 is");
     case Proto::STRING: fail_input(where, ": tensors of strings are not supported");
     case Proto::COMPLEX64:
     case Proto::COMPLEX128: fail_input(where, ": tensors of complex numbers are not supported");

@@ -9,9 +9,9 @@ namespace tcc {
 
 // Writes FOLDER/graph.yaml, which load_graph() reads as the same graph: inputs, outputs, dims and
 // attributes, symbolic ones too. What no output needs is left out. Weights that are not drawn or
-// constant go into FOLDER/weights.npz, or weights.safetensors if one of them is bf16. Names that
-// YAML graphs cannot have are changed. Creates the folder; each file is replaced at once, the graph
-// last.
+// constant go into FOLDER/weights.npz, or weights.safetensors if one of them is bf16 or f8. Names
+// that YAML graphs cannot have are changed. Creates the folder; each file is replaced at once, the
+// graph last.
 //
 // Throws Error(bad_input) for a graph that YAML cannot express: its limits, or a text attribute of
 // control characters.

@@ -98,11 +98,26 @@ DType dtype(const Item& item) {
   for (const DTypeInfo& info : all_dtypes()) names.emplace_back(info.name);
   // The names of other frameworks.
   static constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-      {"float64", "f64"}, {"double", "f64"},  {"float32", "f32"},   {"float", "f32"},
-      {"float16", "f16"}, {"half", "f16"},    {"bfloat16", "bf16"}, {"int8", "i8"},
-      {"int16", "i16"},   {"int32", "i32"},   {"int", "i32"},       {"int64", "i64"},
-      {"long", "i64"},    {"uint8", "u8"},    {"uint16", "u16"},    {"uint32", "u32"},
-      {"uint64", "u64"},  {"boolean", "bool"}};
+      {"float64", "f64"},
+      {"double", "f64"},
+      {"float32", "f32"},
+      {"float", "f32"},
+      {"float16", "f16"},
+      {"half", "f16"},
+      {"bfloat16", "bf16"},
+      {"float8_e4m3fn", "f8e4m3"},
+      {"float8_e5m2", "f8e5m2"},
+      {"int8", "i8"},
+      {"int16", "i16"},
+      {"int32", "i32"},
+      {"int", "i32"},
+      {"int64", "i64"},
+      {"long", "i64"},
+      {"uint8", "u8"},
+      {"uint16", "u16"},
+      {"uint32", "u32"},
+      {"uint64", "u64"},
+      {"boolean", "bool"}};
   std::string meant = or_known(item.text(), names);
   for (const auto& [elsewhere, here] : kElsewhere)
     if (item.text() == elsewhere) meant = str("; did you mean '", here, "'?");

@@ -71,14 +71,13 @@ WeightWriter::WeightWriter(const ir::Graph& graph, const WriterNames& names) : n
                  ir::to_string(std::span(value->shape())),
                  " has dims without numbers: it cannot be written");
     any_file_ |= entry.init.empty();
-    any_bf16_ |= entry.init.empty() && value->dtype() == DType::bf16;
+    fits_npz_ &= !entry.init.empty() || has_npy_code(value->dtype());
     entries_.push_back(std::move(entry));
   }
 }
 
-// NumPy has no bf16.
 std::string WeightWriter::file_name() const {
-  return any_bf16_ ? "weights.safetensors" : "weights.npz";
+  return fits_npz_ ? "weights.npz" : "weights.safetensors";
 }
 
 std::string WeightWriter::text() const {
@@ -99,7 +98,7 @@ void WeightWriter::write_file(const std::filesystem::path& folder) const {
   std::vector<const ir::Value*> values;
   for (const auto& [value, init] : entries_)
     if (init.empty()) values.push_back(value);
-  if (any_bf16_) {
+  if (!fits_npz_) {
     std::vector<std::pair<std::string, TensorInfo>> tensors;
     for (const ir::Value* value : values) tensors.emplace_back(names_.of(value), file_info(*value));
     write_safetensors(folder / file_name(), tensors,

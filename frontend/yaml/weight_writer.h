@@ -30,7 +30,8 @@ class WeightWriter {
 
   const WriterNames& names_;
   std::vector<Entry> entries_;
-  bool any_file_ = false, any_bf16_ = false;  // any weight in the file, any of bf16 there
+  bool any_file_ = false;  // any weight in the file
+  bool fits_npz_ = true;   // NumPy has their types
 };
 
 }  // namespace tcc::yaml

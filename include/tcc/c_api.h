@@ -52,7 +52,8 @@ TCC_API const char* tcc_last_error(void) TCC_NOEXCEPT;
 typedef struct tcc_tensor_info {
   size_t size; /* sizeof(tcc_tensor_info) */
   const char* name;
-  const char* dtype;      /* "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool" */
+  const char* dtype;      /* "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64", "u8" to
+                           * "u64",      "bool" */
   const char* shape_text; /* "[B, 784]" of a graph, "[32, 784]" of a compiled one */
   size_t rank;
   const int64_t* shape; /* compiled graphs only, else NULL */
@@ -89,7 +90,7 @@ typedef struct tcc_compile_options {
   const char* const* dim_names;
   const int64_t* dim_values;
   const char* dtype; /* "f32", "f16", "bf16": casts the graph's floating point; NULL leaves it */
-  const char* matmul_precision; /* of f32 products: NULL or "highest", "high", "medium" */
+  const char* matmul_precision; /* of f32 and f8 products: NULL or "highest", "high", "medium" */
   size_t num_tuning;            /* files and folders of tuning records, besides $TCC_TUNING_PATH */
   const char* const* tuning;
   const char* cache_dir;   /* of compiled kernels; NULL: $TCC_CACHE_DIR, else ~/.cache/tcc */

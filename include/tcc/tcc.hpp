@@ -7,7 +7,7 @@
 //   std::vector<tcc::HostTensor> outputs = context.run(inputs);
 //
 // Everything throws tcc::Error, or std::bad_alloc. Element types are named as in graph files:
-// "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool".
+// "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64", "u8" to "u64", "bool".
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ struct HostTensor {
   static HostTensor of(std::vector<std::int64_t> shape, const std::vector<T>& values);
 
   // The elements. Throws Error(bad_input) when they are of another type; f16 and bf16 are
-  // std::uint16_t here.
+  // std::uint16_t here, f8e4m3 and f8e5m2 std::uint8_t.
   template <class T>
   std::span<T> as();
   template <class T>
@@ -100,7 +100,8 @@ class Graph {
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims{};  // of symbols; the graph's defaults fill the rest
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
-  std::string matmul_precision = "highest";  // of f32 products: "highest", "high" or "medium"
+  // Of f32 and f8 products: "highest", "high" or "medium".
+  std::string matmul_precision = "highest";
   bool strict_rounding = false;              // round after every op, as an eager framework does
   // Files and folders of tuning records, besides $TCC_TUNING_PATH.
   std::vector<std::filesystem::path> tuning{};
@@ -211,7 +212,8 @@ constexpr std::string_view dtype_of() {
 
 template <class T>
 std::span<T> HostTensor::as() {
-  const bool bits = std::is_same_v<T, std::uint16_t> && (dtype == "f16" || dtype == "bf16");
+  const bool bits = (std::is_same_v<T, std::uint16_t> && (dtype == "f16" || dtype == "bf16")) ||
+                    (std::is_same_v<T, std::uint8_t> && (dtype == "f8e4m3" || dtype == "f8e5m2"));
   if (!bits && dtype != dtype_of<T>())
     throw Error(ErrorKind::bad_input,
                 "the tensor is " + dtype + ", not " + std::string(dtype_of<T>()));

@@ -236,6 +236,7 @@ OpDef conv_op(int spatial) {
       spatial, "d");
   op.infer = [spatial](const InferContext& context) { return infer_conv(context, spatial); };
   op.compose = [spatial](Builder& b, const Node& node) { return compose_conv(b, node, spatial); };
+  op.takes_f8 = true;
   return op;
 }
 

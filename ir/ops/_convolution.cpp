@@ -58,10 +58,11 @@ void im2col(const ConvolutionGeometry& geometry, std::span<const int64_t> in_sha
   });
 }
 
-template <class T>
+// By products that multiply(m, n, k, ...) makes as gemm() does.
+template <class T, class Multiply>
 void convolve(const ConvolutionGeometry& geometry, const RefTensor& x, const std::vector<T>& x_data,
               const RefTensor& weight, const std::vector<T>& weight_data, const RefTensor& out,
-              std::vector<T>& out_data) {
+              std::vector<T>& out_data, const Multiply& multiply) {
   constexpr int64_t max_columns_size = int64_t{1} << 22;  // elements of the im2col buffer
   const auto spatial = [](const RefTensor& t) {
     return std::span<const int64_t>(t.shape).subspan(2);
@@ -81,8 +82,8 @@ void convolve(const ConvolutionGeometry& geometry, const RefTensor& x, const std
         const int64_t last = std::min(first + step, positions);
         im2col(geometry, spatial(x), spatial(out), spatial(weight), channels, from, first, last,
                columns.data());
-        gemm(out_channels, last - first, rows, weight_data.data() + g * out_channels * rows, rows,
-             int64_t{1}, columns.data(), last - first, int64_t{1}, to + first, positions);
+        multiply(out_channels, last - first, rows, weight_data.data() + g * out_channels * rows,
+                 rows, int64_t{1}, columns.data(), last - first, int64_t{1}, to + first, positions);
       }
     }
   }
@@ -180,10 +181,14 @@ void convolution_reference(EvalContext& context) {
   RefTensor& out = context.outputs[0];
   if (out.numel() == 0) return;
   const ConvolutionGeometry geometry = convolution_geometry(context.node);
-  if (out.is_float()) {
-    convolve(geometry, x, x.f, weight, weight.f, out, out.f);
+  const auto multiply = [](auto... arguments) { gemm(arguments...); };
+  const auto multiply_f8 = [&](auto... arguments) { gemm_f8(context.f8_sums, arguments...); };
+  if (is_f8(x.dtype)) {
+    convolve(geometry, x, x.f, weight, weight.f, out, out.f, multiply_f8);
+  } else if (out.is_float()) {
+    convolve(geometry, x, x.f, weight, weight.f, out, out.f, multiply);
   } else {
-    convolve(geometry, x, x.i, weight, weight.i, out, out.i);
+    convolve(geometry, x, x.i, weight, weight.i, out, out.i, multiply);
   }
 }
 

@@ -26,6 +26,7 @@ OpDef filling(std::string name, double value, std::string doc) {
   op.compose = [value](Builder& b, const Node& node) -> std::vector<Value*> {
     return {b.splat(node.outputs[0]->dtype(), node.outputs[0]->shape(), value)};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {}, .attrs = {{"size", ints({3, 5})}}},
                 {.inputs = {}, .attrs = {{"size", ints({2})}, {"dtype", DType::i64}}}};
   return op;
@@ -41,6 +42,7 @@ OpDef filling_like(std::string name, std::function<double(const Node&)> value, s
   op.compose = [value = std::move(value)](Builder& b, const Node& node) -> std::vector<Value*> {
     return {b.splat(node.outputs[0]->dtype(), node.outputs[0]->shape(), value(node))};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {3, 5}}}}, {.inputs = {{DType::i32, {0, 2}}}}};
   return op;
 }

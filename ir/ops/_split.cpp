@@ -72,6 +72,7 @@ OpDef split_op(std::string name, std::string doc, SectionsOf sections) {
     }
     return pieces;
   };
+  op.takes_f8 = true;
   return op;
 }
 

@@ -21,6 +21,7 @@ OpDef triangle(std::string name, std::string doc) {
                     str("diagonal ", diagonal, " is too far"));
     return {x};
   };
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{f32, {5, 7}}}},
                 {.inputs = {{f32, {2, 3, 3}}}, .attrs = {{"diagonal", 1}}},

@@ -28,6 +28,7 @@ OpDef make_bmm() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     return {b.op("matmul", {node.inputs[0], node.inputs[1]}, node.attrs)};
   };
+  op.takes_f8 = true;
   op.samples = {
       {{{DType::f32, {3, 5, 7}}, {DType::f32, {3, 7, 2}}}},
       {{{DType::f32, {1, 1, 33}}, {DType::f32, {1, 33, 17}}}},

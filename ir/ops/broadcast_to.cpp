@@ -27,6 +27,7 @@ OpDef make_broadcast_to() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     return {b.op("expand", {node.inputs[0]}, {{"size", node.outputs[0]->shape()}})};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {3, 1}}}, .attrs = {{"shape", ints({2, 3, 4})}}}};
   return op;
 }

@@ -11,7 +11,7 @@ namespace {
 Expr lower(ElementContext& context, std::span<const SymInt> index) {
   const DType dtype = context.node().attr<DType>("dtype");
   const Expr x = context.operand(0, index);
-  // Through the narrow type, so that a fused f16 or bf16 rounds as a stored one would.
+  // Through the narrow type, so that a fused narrow float rounds as a stored one would.
   return converted(x->dtype == dtype ? x : cast(x, dtype), dtype);
 }
 
@@ -57,6 +57,7 @@ OpDef make_cast() {
   };
   op.element = lower;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = with_attrs(unary_samples(-9, 9), {{"dtype", f16}}) +
                with_attrs(unary_samples(-9, 9), {{"dtype", bf16}}) +
@@ -64,7 +65,11 @@ OpDef make_cast() {
                with_attrs(unary_samples(-1, 1), {{"dtype", boolean}}) +
                with_attrs(unary_int_samples(-8, 8), {{"dtype", f32}}) +
                with_attrs(unary_int_samples(0, 300), {{"dtype", u8}}) +
-               with_attrs({unary_bool_sample()}, {{"dtype", f32}});
+               with_attrs({unary_bool_sample()}, {{"dtype", f32}}) +
+               with_attrs(unary_samples(-500, 500), {{"dtype", f8e4m3}}) +
+               with_attrs(unary_int_samples(-8, 8), {{"dtype", f8e5m2}});
+  op.samples.push_back({.inputs = {{f8e4m3, {3, 70}}}, .attrs = {{"dtype", f32}}});
+  op.samples.push_back({.inputs = {{f8e5m2, {65}}}, .attrs = {{"dtype", f8e4m3}}});
   return op;
 }
 

@@ -82,6 +82,7 @@ OpDef make_cat() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {{f32, {2, 3}}, {f32, {4, 3}}}},
@@ -89,7 +90,8 @@ OpDef make_cat() {
       {.inputs = {{f32, {3, 5}}, {f16, {3, 2}}}, .attrs = {{"dim", -1}}},
       {.inputs = {{f32, {3, 0}}, {f32, {3, 4}}}, .attrs = {{"dim", 1}}},
       {.inputs = {{i32, {7}}}},
-      {.inputs = {{i32, {3}}, {f32, {2}}}}};
+      {.inputs = {{i32, {3}}, {f32, {2}}}},
+      {.inputs = {{f8e4m3, {3, 5}}, {f8e4m3, {2, 5}}}}};
   return op;
 }
 

@@ -13,6 +13,7 @@ OpDef make_concat() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     return {b.op("cat", node.inputs, node.attrs)};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {2, 3}}, {DType::f32, {4, 3}}}}};
   return op;
 }

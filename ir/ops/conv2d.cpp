@@ -24,6 +24,8 @@ OpDef make_conv2d() {
        {{"padding", 1}}},
       {{{DType::bf16, {2, 8, 6, 6}}, {DType::bf16, {8, 8, 1, 1}}}},
       {{{DType::f64, {1, 2, 6, 6}}, {DType::f64, {2, 2, 3, 3}}}},
+      {{{DType::f8e5m2, {1, 16, 6, 6}}, {DType::f8e4m3, {8, 16, 3, 3}}, {DType::f16, {8}}},
+       {{"out_dtype", "f16"}, {"padding", 1}}},
       {{{DType::u8, {2, 8, 9, 7}}, {DType::i8, {12, 4, 3, 3}}, {DType::i32, {12}}},
        {{"out_dtype", "i32"}, {"groups", 2}, {"padding", 1}},
        -2,

@@ -39,6 +39,7 @@ OpDef make_convolution() {
   op.infer = infer_convolution;
   op.contraction = convolution_contraction;
   op.reference = convolution_reference;
+  op.takes_f8 = true;
   op.samples = {
       {{{DType::f32, {2, 3, 7, 9}}, {DType::f32, {4, 3, 3, 3}}}},
       {{{DType::f32, {1, 4, 8, 8}}, {DType::f32, {6, 2, 3, 1}}},

@@ -19,6 +19,7 @@ OpDef make_depth_to_space() {
     return {channels_to_space(b, node.inputs[0], node.attr<int64_t>("block_size"),
                               node.attr<std::string>("mode") == "DCR")};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {2, 8, 3, 5}}}, .attrs = {{"block_size", int64_t{2}}}},
                 {.inputs = {{DType::f32, {1, 9, 2, 1}}},
                  .attrs = {{"block_size", int64_t{3}}, {"mode", "CRD"}}}};

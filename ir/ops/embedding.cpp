@@ -61,11 +61,13 @@ OpDef make_embedding() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{i64, {2, 5}}, {f32, {8, 33}}}},
                 {.inputs = {{f16, {8, 4}}, {i32, {7}}}},
                 {.inputs = {{i64, Shape{}}, {bf16, {8, 6}}}, .int_lo = -8},
-                {.inputs = {{i64, {0, 3}}, {f32, {8, 6}}}}};
+                {.inputs = {{i64, {0, 3}}, {f32, {8, 6}}}},
+                {.inputs = {{i64, {5}}, {f8e5m2, {8, 16}}}}};
   return op;
 }
 

@@ -45,13 +45,15 @@ OpDef make_full() {
                        number_attr(context.node(), "fill_value"));
   };
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {}, .attrs = {{"size", ints({3, 5})}, {"fill_value", 0.1}}},
       {.inputs = {}, .attrs = {{"size", ints({})}, {"fill_value", -7.0}, {"dtype", i32}}},
       {.inputs = {}, .attrs = {{"size", ints({0, 2})}, {"fill_value", 1.0}, {"dtype", f16}}},
       {.inputs = {}, .attrs = {{"size", ints({9})}, {"fill_value", 2.0}, {"dtype", boolean}}},
-      {.inputs = {}, .attrs = {{"size", ints({4})}, {"fill_value", 1.0 / 3}, {"dtype", bf16}}}};
+      {.inputs = {}, .attrs = {{"size", ints({4})}, {"fill_value", 1.0 / 3}, {"dtype", bf16}}},
+      {.inputs = {}, .attrs = {{"size", ints({5})}, {"fill_value", 1.0 / 3}, {"dtype", f8e4m3}}}};
   return op;
 }
 

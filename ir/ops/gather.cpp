@@ -48,6 +48,7 @@ OpDef make_gather() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {{f32, {8, 5}}, {i64, {3, 5}}}, .attrs = {{"dim", 0}}},
@@ -55,7 +56,8 @@ OpDef make_gather() {
       {.inputs = {{f16, {2, 8, 3}}, {i64, {2, 4, 2}}}, .attrs = {{"dim", 1}}, .int_lo = -8},
       {.inputs = {{i32, {8}}, {i64, {0}}}, .attrs = {{"dim", 0}}},
       {.inputs = {{boolean, {8, 3}}, {i64, {4, 3}}}, .attrs = {{"dim", 0}}, .int_lo = -8},
-      {.inputs = {{u8, {8}}, {i32, {5}}}, .attrs = {{"dim", 0}}}};
+      {.inputs = {{u8, {8}}, {i32, {5}}}, .attrs = {{"dim", 0}}},
+      {.inputs = {{f8e4m3, {8}}, {i32, {5}}}, .attrs = {{"dim", 0}}}};
   return op;
 }
 

@@ -85,6 +85,7 @@ OpDef make_gather_nd() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{f32, {8, 8, 3}}, {i64, {4, 2}}}, .int_lo = -8},
                 {.inputs = {{f16, {8, 5}}, {i32, {2, 3, 1}}}},

@@ -55,6 +55,7 @@ OpDef make_index_select() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{f32, {8, 5}}, {i64, {3}}}, .attrs = {{"dim", 0}}},
                 {.inputs = {{f32, {4, 8, 3}}, {i32, {11}}}, .attrs = {{"dim", 1}}, .int_lo = -8},

@@ -43,6 +43,7 @@ OpDef make_linear() {
     Value* product = b.op("matmul", {node.inputs[0], weight}, node.attrs);
     return {node.inputs[2] ? b.add(product, node.inputs[2]) : product};
   };
+  op.takes_f8 = true;
   op.samples = {
       {{{DType::f32, {5, 7}}, {DType::f32, {3, 7}}, {DType::f32, {3}}}},
       {{{DType::f32, {7}}, {DType::f32, {3, 7}}}},
@@ -59,6 +60,8 @@ OpDef make_linear() {
        -128,
        256},
       {{{DType::i32, {3, 5}}, {DType::i32, {2, 5}}, {DType::i32, {2}}}, {}, -2, 2, -9, 9},
+      {{{DType::f8e4m3, {130, 192}}, {DType::f8e4m3, {72, 192}}, {DType::bf16, {72}}},
+       {{"out_dtype", "bf16"}}},
   };
   return op;
 }

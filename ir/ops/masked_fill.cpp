@@ -30,6 +30,7 @@ OpDef make_masked_fill() {
            }});
   using enum DType;
   const double lowest = -std::numeric_limits<double>::infinity();
+  op.takes_f8 = true;
   op.samples = {
       {.inputs = {{f32, {2, 3, 5}}, {boolean, {3, 5}}}, .attrs = {{"value", lowest}}, .int_hi = 2},
       {.inputs = {{f16, {9}}, {boolean, {4, 1}}}, .attrs = {{"value", -1e4}}, .int_hi = 2},

@@ -103,7 +103,10 @@ void matmul_reference(EvalContext& context) {
     const auto multiply = [&](const auto& x, const auto& y, auto& z) {
       gemm(m, n, k, x.data() + a_offset, k, 1, y.data() + b_offset, n, 1, z.data() + c_offset, n);
     };
-    if (out.is_float()) {
+    if (is_f8(a.dtype)) {
+      gemm_f8(context.f8_sums, m, n, k, a.f.data() + a_offset, k, 1, b.f.data() + b_offset, n, 1,
+              out.f.data() + c_offset, n);
+    } else if (out.is_float()) {
       multiply(a.f, b.f, out.f);
     } else {
       multiply(a.i, b.i, out.i);
@@ -122,10 +125,12 @@ OpDef make_matmul() {
   op.doc =
       "Matrix product of vectors, matrices or batches of matrices; batch dims broadcast; the "
       "operands share one dtype, which is the output's, but integers with an out_dtype may be "
-      "mixed; integer sums wrap; torch.matmul, torch._int_mm";
+      "mixed, as may f8, which needs one; integer sums wrap; torch.matmul, torch._int_mm, "
+      "torch._scaled_mm";
   op.infer = infer_matmul;
   op.contraction = matmul_contraction;
   op.reference = matmul_reference;
+  op.takes_f8 = true;
   op.samples = {
       {{{DType::f32, {5, 7}}, {DType::f32, {7, 3}}}},
       {{{DType::f32, {1, 33}}, {DType::f32, {33, 1}}}},
@@ -152,6 +157,9 @@ OpDef make_matmul() {
       {{{DType::i64, {9, 21}}, {DType::i64, {21, 6}}}, {}, -2, 2, -(1LL << 40), 1LL << 40},
       {{{DType::u64, {4, 5}}, {DType::u64, {5}}}, {}, -2, 2, 0, 1LL << 40},
       {{{DType::i32, {3, 0}}, {DType::i32, {0, 4}}}},
+      {{{DType::f8e4m3, {5, 7}}, {DType::f8e4m3, {7, 3}}}, {{"out_dtype", "f32"}}},
+      {{{DType::f8e4m3, {65, 144}}, {DType::f8e5m2, {144, 80}}}, {{"out_dtype", "bf16"}}},
+      {{{DType::f8e5m2, {2, 1, 512}}, {DType::f8e4m3, {512, 64}}}, {{"out_dtype", "f16"}}},
   };
   return op;
 }

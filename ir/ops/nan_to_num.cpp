@@ -9,21 +9,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The largest finite number of a float dtype.
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return std::numeric_limits<double>::max();
-    case DType::f16: return 65504;
-    case DType::bf16: return 0x1.fep127;
-    default: return std::numeric_limits<float>::max();
-  }
-}
-
 // What stands for an infinity: the attribute, or the largest number where it was left out.
 double replacement(const Node& node, const char* key, double infinity, DType dtype) {
   const double given = number_attr(node, key);
   if (given != infinity) return given;
-  return infinity > 0 ? largest(dtype) : -largest(dtype);
+  const double largest = info(dtype).largest;
+  return infinity > 0 ? largest : -largest;
 }
 
 Expr lower(const Exprs& x) {

@@ -129,6 +129,7 @@ OpDef make_pad() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {.inputs = {{f32, {3, 5}}}, .attrs = {{"pad", ints({1, 2})}}},
@@ -137,7 +138,8 @@ OpDef make_pad() {
       {.inputs = {{f32, {2, 3, 5}}}, .attrs = {{"pad", ints({3, 4, 1, 0})}, {"mode", "replicate"}}},
       {.inputs = {{f16, {2, 3, 5}}}, .attrs = {{"pad", ints({5, 1})}, {"mode", "circular"}}},
       {.inputs = {{i32, {4}}}, .attrs = {{"pad", ints({2, 2})}, {"value", -1.0}}},
-      {.inputs = {{f32, {0, 3}}}, .attrs = {{"pad", ints({0, 0, 1, 1})}, {"value", 2.0}}}};
+      {.inputs = {{f32, {0, 3}}}, .attrs = {{"pad", ints({0, 0, 1, 1})}, {"value", 2.0}}},
+      {.inputs = {{f8e4m3, {3, 5}}}, .attrs = {{"pad", ints({2, 1})}, {"value", -1.0}}}};
   return op;
 }
 

@@ -15,6 +15,7 @@ OpDef make_pixel_unshuffle() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     return {space_to_channels(b, node.inputs[0], node.attr<int64_t>("downscale_factor"), false)};
   };
+  op.takes_f8 = true;
   op.samples = {
       {.inputs = {{DType::f32, {2, 2, 6, 4}}}, .attrs = {{"downscale_factor", int64_t{2}}}},
       {.inputs = {{DType::i32, {1, 3, 3}}}, .attrs = {{"downscale_factor", int64_t{3}}}}};

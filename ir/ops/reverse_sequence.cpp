@@ -66,6 +66,7 @@ OpDef make_reverse_sequence() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{f32, {6, 4}}, {i64, {4}}}, .int_hi = 7},
                 {.inputs = {{f16, {3, 9, 2}}, {i32, {3}}},

@@ -25,6 +25,7 @@ OpDef make_scatter() {
                         "x with src[i] written at index[i] along `dim`, the last of several at one "
                         "place; torch.scatter");
   op.element = element;
+  op.takes_f8 = true;
   op.samples.push_back({.inputs = {{DType::boolean, {8}}, {DType::i64, {3}}, {DType::boolean, {3}}},
                         .attrs = {{"dim", 0}},
                         .int_lo = -8});

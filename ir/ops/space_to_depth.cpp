@@ -16,6 +16,7 @@ OpDef make_space_to_depth() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     return {space_to_channels(b, node.inputs[0], node.attr<int64_t>("block_size"), true)};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {2, 3, 6, 4}}}, .attrs = {{"block_size", int64_t{2}}}},
                 {.inputs = {{DType::f16, {1, 1, 3, 6}}}, .attrs = {{"block_size", int64_t{3}}}}};
   return op;

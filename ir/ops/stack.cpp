@@ -31,6 +31,7 @@ OpDef make_stack() {
     for (Value* x : node.inputs) rows.push_back(b.unsqueeze(x, dim));
     return {b.op("cat", rows, {{"dim", dim}})};
   };
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{f32, {2, 3}}, {f32, {2, 3}}}},
                 {.inputs = {{f32, {2, 3}}, {f32, {2, 3}}, {f32, {2, 3}}}, .attrs = {{"dim", -1}}},

@@ -45,6 +45,7 @@ OpDef make_take_along_dim() {
     return {b.op("gather", {b.expand(node.inputs[0], x), b.expand(node.inputs[1], out)},
                  {{"dim", static_cast<int64_t>(dim)}})};
   };
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {{.inputs = {{f32, {4, 8}}, {i64, {4, 3}}}, .attrs = {{"dim", 1}}},
                 {.inputs = {{f32, {8, 5}}, {i64, {2, 1}}}, .attrs = {{"dim", 0}}},

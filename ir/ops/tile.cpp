@@ -34,6 +34,7 @@ OpDef make_tile() {
     Value* x = node.inputs[0];
     return {b.op("repeat", {x}, {{"repeats", repeats(node, x->shape().size())}})};
   };
+  op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {3, 5}}}, .attrs = {{"dims", ints({2})}}},
                 {.inputs = {{DType::f32, {4}}}, .attrs = {{"dims", ints({2, 3})}}}};
   return op;

@@ -34,7 +34,8 @@ OpDef make_transpose() {
   op.samples = {{.inputs = {{f32, {33, 65}}}, .attrs = {{"dim0", 0}, {"dim1", 1}}},
                 {.inputs = {{f32, {2, 3, 4, 5}}}, .attrs = {{"dim0", 1}, {"dim1", -1}}},
                 {.inputs = {{bf16, {1, 7}}}, .attrs = {{"dim0", -2}, {"dim1", -1}}},
-                {.inputs = {{f32, {0, 3}}}, .attrs = {{"dim0", 0}, {"dim1", 1}}}};
+                {.inputs = {{f32, {0, 3}}}, .attrs = {{"dim0", 0}, {"dim1", 1}}},
+                {.inputs = {{f8e5m2, {64, 33}}}, .attrs = {{"dim0", 0}, {"dim1", 1}}}};
   return op;
 }
 

@@ -73,6 +73,7 @@ OpDef make_unfold() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
+  op.takes_f8 = true;
   using enum DType;
   op.samples = {
       {{{f32, {2, 3, 5, 6}}}, {{"kernel_size", ints({2, 3})}}},

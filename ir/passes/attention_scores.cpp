@@ -31,9 +31,13 @@ bool is_small(const Value& value) {
   return bytes && *bytes / size_bytes(value.dtype()) <= kMaxElements;
 }
 
+// Between types that scores are computed in.
 bool is_float_cast(const Node& node) {
-  return is_one_of(node, {"cast", "to"}) && is_float(node.inputs[0]->dtype()) &&
-         is_float(node.outputs[0]->dtype());
+  const auto has_arithmetic = [](const Value* x) {
+    return is_float(x->dtype()) && !is_f8(x->dtype());
+  };
+  return is_one_of(node, {"cast", "to"}) && has_arithmetic(node.inputs[0]) &&
+         has_arithmetic(node.outputs[0]);
 }
 
 class ScoreMatcher {

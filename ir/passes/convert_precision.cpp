@@ -28,6 +28,9 @@ class CastConstant : public ConstantData {
 
 using Nodes = std::set<const Node*>;
 
+// f8 stays, as integers do: it is not computed in.
+bool converts(DType dtype) { return is_float(dtype) && !is_f8(dtype); }
+
 template <size_t n>
 bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
   return std::ranges::find(names, node.op_name()) != names.end();
@@ -72,7 +75,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   result.output_names = graph.output_names;
   std::map<const Value*, Value*> mapped;
   auto converted = [&](Type type) {
-    if (is_float(type.dtype)) type.dtype = dtype;
+    if (converts(type.dtype)) type.dtype = dtype;
     return type;
   };
   for (const Value* input : graph.inputs) {
@@ -85,7 +88,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   std::map<const Value*, Value*> kept;  // constants in the type that they were written in
   for (const auto& value : graph.values()) {
     if (!value->is_constant()) continue;
-    bool changes = is_float(value->dtype()) && value->dtype() != dtype;
+    bool changes = converts(value->dtype()) && value->dtype() != dtype;
     ConstantPtr data = changes ? std::make_shared<CastConstant>(value->data, dtype) : value->data;
     Value* copy = result.add_constant(value->name, converted(value->type), data);
     copy->location = value->location;
@@ -97,7 +100,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   auto operand = [&](const Value* input, bool stays) -> Value* {
     if (!input) return nullptr;
     Value* value = mapped.at(input);
-    if (!is_float(input->dtype())) return value;
+    if (!converts(input->dtype())) return value;
     if (!stays) return builder.cast(value, dtype);
     if (!input->is_constant() || value->dtype() == input->dtype())
       return builder.cast(value, input->dtype());
@@ -115,9 +118,12 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     std::vector<Value*> inputs;
     for (const Value* input : node->inputs) inputs.push_back(operand(input, stays));
     Attrs attrs = node->attrs;
-    for (auto& [key, attr] : attrs)
-      if (auto* asked = std::get_if<DType>(&attr); asked && is_float(*asked) && !stays)
-        *asked = dtype;
+    for (auto& [key, attr] : attrs) {
+      if (stays) continue;
+      if (auto* asked = std::get_if<DType>(&attr); asked && converts(*asked)) *asked = dtype;
+      if (auto* asked = std::get_if<std::string>(&attr); asked && key == "out_dtype")
+        if (const auto out = parse_dtype(*asked); out && converts(*out)) *asked = name(dtype);
+    }
     Node* copy = result.add_node(*node->op, inputs, attrs, node->location);
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       copy->outputs[i]->name = node->outputs[i]->name;

@@ -27,9 +27,9 @@ const Node* foldable_layer(const Node& norm, const std::map<const Value*, Graph:
   const Graph::Uses& users = uses.at(x);
   if (users.nodes.size() != 1 || users.outputs != 0) return nullptr;
   // The layer's output channels must be dim 1, which they are not without a batch dim or for linear
-  // on a longer input.
+  // on a longer input; the weight must keep what it is scaled by.
   const Value* weight = x->producer->inputs[1];
-  if (x->rank() != weight->rank()) return nullptr;
+  if (x->rank() != weight->rank() || x->dtype() != weight->dtype()) return nullptr;
   const bool fixed = all_fixed(std::span(norm.inputs).subspan(1)) &&
                      all_fixed(std::span(x->producer->inputs).subspan(1));
   return fixed ? x->producer : nullptr;

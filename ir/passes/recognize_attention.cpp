@@ -135,7 +135,7 @@ Heads grouped_heads(Builder& b, const Value* query, Value* key, Value* value) {
 
 bool has_matrices(const Node& matmul) {
   return matmul.inputs[0]->rank() >= 2 && matmul.inputs[1]->rank() >= 2 &&
-         is_float(matmul.outputs[0]->dtype());
+         is_float(matmul.inputs[0]->dtype()) && !is_f8(matmul.inputs[0]->dtype());
 }
 
 // Whether both operands have the result's batch dims: only then may these be regrouped.

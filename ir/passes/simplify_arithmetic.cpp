@@ -15,7 +15,9 @@ Value* as_result(Builder& b, const Node& node, Value* value) {
   return b.expand(b.cast(value, type.dtype), type.shape);
 }
 
-bool is_cast(const Node& node) { return node.op_name() == "cast" || node.op_name() == "to"; }
+bool is_cast(const Node& node) {
+  return node.op_name() == "cast" || (node.op_name() == "to" && !node.attr<bool>("saturate"));
+}
 
 // Bits of magnitude that every value of `dtype` fits into.
 int value_bits(DType dtype) {
@@ -30,7 +32,7 @@ bool holds(DType from, DType to) {
   if (from == to) return true;
   if (!is_float(to) && !is_integer(to)) return false;
   if (is_float(from)) {
-    // f16 and bf16 hold part of each other; of the others the wider one holds the narrower.
+    // Those of one width hold part of each other; of the others the wider one holds the narrower.
     return is_float(to) && size_bytes(to) > size_bytes(from);
   }
   if (is_float(to)) return value_bits(from) <= value_bits(to);

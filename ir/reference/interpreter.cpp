@@ -112,7 +112,10 @@ Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& give
   Tensors outputs =
       has_reference ? allocate_outputs(node) : evaluate_composition(session, node, inputs, nesting);
   if (has_reference) {
-    EvalContext context{node, inputs, outputs};
+    const F8Sums sums = session.mode == RefMode::ideal ? F8Sums::exact
+                        : session.tf32                 ? F8Sums::unit
+                                                       : F8Sums::promoted;
+    EvalContext context{node, inputs, outputs, sums};
     node.op->reference(context);
   }
   // A composition's inner values stay unrounded: it is one op, as a framework's own kernel is.

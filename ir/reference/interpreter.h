@@ -22,7 +22,8 @@ struct InterpretOptions {
   // their elements. Nodes inside a composition are not shown.
   std::function<void(const Node&, std::span<RefTensor>)> observe;
   // In stepwise mode, f32 operands of matrix products and convolutions lose the 13 bits that matrix
-  // units do not read (tf32).
+  // units do not read (tf32), and sums of f8 those that they do not keep; else only each 128 of
+  // k's.
   bool tf32 = false;
 };
 

@@ -145,6 +145,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   const int architecture = capability.major * 10 + capability.minor;
   target.matrix_units = sched::allowed_matrix_units(sched::cuda_matrix_units(architecture, true));
+  target.f8_units = sched::cuda_f8_units(architecture, true);
   target.matrix_row_bytes = 16;
   target.overlapping_launches = sched::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;

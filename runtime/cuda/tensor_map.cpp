@@ -14,6 +14,8 @@ CUtensorMapDataType type_of(const sched::TensorMap& map) {
     case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case DType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case DType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case DType::f8e4m3:
+    case DType::f8e5m2:
     case DType::i8:
     case DType::u8: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     default: TCC_CHECK(false, map.name, ": no tensor map of ", name(map.dtype));

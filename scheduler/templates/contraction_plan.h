@@ -44,7 +44,7 @@ struct ContractionPlan {
             const SymInt& k_index) const;
 };
 
-// What sums of products are kept in for a result of `dtype`: f32 for 16-bit floats, and for
+// What sums of products are kept in for a result of `dtype`: f32 for narrower floats, and for
 // integers registers of 32 bits or more, whose sums are those of the narrower type once they are
 // wrapped.
 DType accumulator_dtype(DType dtype);

@@ -36,8 +36,26 @@ int64_t operands_of(DType dtype) {
     case DType::bf16: return 0;
     case DType::f16: return 1;
     case DType::f32: return 2;
+    case DType::f8e4m3:
+    case DType::f8e5m2: return 4;
     default: TCC_CHECK(is_byte(dtype), "no matrix unit reads ", name(dtype)); return 3;
   }
+}
+
+// As PTX names elements of 8 bits.
+std::string_view ptx_type(DType dtype) {
+  switch (dtype) {
+    case DType::f8e4m3: return "e4m3";
+    case DType::f8e5m2: return "e5m2";
+    default: return info(dtype).is_signed ? "s8" : "u8";
+  }
+}
+
+// f8 as what the other operand is, f16 with f8: exact, since f8 is part of every wider type.
+void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
+  const DType other = is_f8(a.dtype) ? b.dtype : a.dtype, wide = is_f8(other) ? DType::f16 : other;
+  if (is_f8(a.dtype)) a = converted_operand(plan, true, wide);
+  if (is_f8(b.dtype)) b = converted_operand(plan, false, wide);
 }
 
 }  // namespace
@@ -53,15 +71,19 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
   if (!plan) return std::nullopt;
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32) return std::nullopt;
-  const auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
-  if (!a || !b || (!bytes && a->dtype != b->dtype)) return std::nullopt;
+  auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
+  if (!a || !b) return std::nullopt;
+  // Of a product of f8 alone: what is f8 widened has sums like those of any product.
+  const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
+  if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
+  if (!bytes && !f8 && a->dtype != b->dtype) return std::nullopt;
   const int64_t k = plan->k.size();
   if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
     return std::nullopt;
   const bool exact =
-      !bytes && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
+      !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   if (exact && k > kExactSum) return std::nullopt;
-  return Gemm{*std::move(plan), *a, *b, a->dtype};
+  return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums};
 }
 
 GemmShape::GemmShape(const Gemm& gemm, const Config& config)
@@ -157,9 +179,8 @@ void GemmWriter::operand(bool first, bool vectors) {
   const std::string side = first ? "A" : "B", lower = first ? "a" : "b";
   define(side + "_LOAD", static_cast<int64_t>(operand.load));
   define(side + "_MAJOR_K", operand.major_k);
-  if (is_byte(operand.dtype))
-    kernel_.defines.push_back(
-        {side + "_TYPE", info(operand.dtype).is_signed ? "\"s8\"" : "\"u8\""});
+  if (size_bytes(operand.dtype) == 1)
+    kernel_.defines.push_back({side + "_TYPE", str('"', ptx_type(operand.dtype), '"')});
   if (operand.load == Load::computed) {
     const ContractionPlan::Operand& of_plan = of_a ? gemm_.plan.a : gemm_.plan.b;
     define(side + "_VECTOR", of_plan.vector);

@@ -15,7 +15,9 @@ namespace tcc::sched {
 struct Gemm {
   ContractionPlan plan;
   MatrixOperand a, b;         // the plan's
-  DType dtype = DType::bf16;  // of both, but bytes may differ in their signs
+  DType dtype = DType::bf16;  // of both, but i8 and u8 may be mixed, and the kinds of f8
+  // The unit's sums of f8, of 14 bits, are taken of one k tile at a time, and added up in f32.
+  bool promoted = false;
 
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
   struct Sides {
@@ -26,8 +28,9 @@ struct Gemm {
 };
 
 // Nothing where the region is no product of matrices that the target's `unit` multiplies, where
-// f32 results would lose bits by its truncated sums, or where it is too small to gain. Sums of
-// bytes are exact: 32-bit integers that wrap.
+// f32 results would lose bits by its truncated sums, which those of f8 may, or where it is too
+// small to gain. Sums of bytes are exact: 32-bit integers that wrap. A unit that does not multiply
+// f8 reads it as a wider type.
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);
 
 // A config on a product: what the kernels' shapes have in common.

@@ -24,7 +24,9 @@ struct Shape : GemmShape {
         cluster_m(c["cluster_m"]),
         cluster_n(c["cluster_n"]),
         split_k(c["split_k"]),
-        bytes(is_byte(gemm.dtype)),
+        bytes(size_bytes(gemm.dtype) == 1),
+        f8(is_f8(gemm.dtype)),
+        promoted(gemm.promoted),
         line(kLineBytes / size_bytes(gemm.dtype)),
         k_tiles(ceil_div(k, line)),
         tiles_m(ceil_div(side.m, block_m * cluster_m)),
@@ -42,6 +44,8 @@ struct Shape : GemmShape {
   // 64-row products of one group, and accumulators of one thread.
   int64_t slabs() const { return block_m / 64 / (pingpong ? 1 : groups); }
   int64_t accumulators() const { return slabs() * block_n / 2; }
+  // With those that are promoted, of 64 rows at a time.
+  int64_t sums() const { return accumulators() + (promoted ? block_n / 2 : 0); }
   int64_t stages(const Target& target) const {
     return std::min(kMostStages, (target.shared_bytes - fixed_bytes) / stage_bytes);
   }
@@ -52,7 +56,7 @@ struct Shape : GemmShape {
   int64_t tiles() const { return batches * tiles_m * tiles_n; }
 
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
-  bool bytes;
+  bool bytes, f8, promoted;
   int64_t line;  // a row of a tile in shared memory, in elements along k
   int64_t k_tiles, tiles_m, tiles_n;
   int64_t stage_bytes = 0, fixed_bytes = 0;
@@ -65,8 +69,8 @@ bool legal_groups(const Shape& s) {
 
 // Registers that are left of a thread's share for accumulators.
 bool fits_registers(const Shape& s) {
-  if (s.groups == 3) return !s.computed && s.accumulators() <= 80;
-  return s.accumulators() <= (s.groups == 1 || s.computed ? 128 : 192);
+  if (s.groups == 3) return !s.computed && s.accumulators() <= 80 && s.sums() <= 128;
+  return s.sums() <= (s.groups == 1 || s.computed ? 128 : 192);
 }
 
 bool legal_cluster(const Shape& s) {
@@ -91,6 +95,27 @@ double load_cycles(const Shape& s) {
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
   return rows > 0 ? kLatency + rows : 0;
+}
+
+// Cycles of a k tile's products. A unit multiplies 64 x 256 x 16 16-bit elements in 128. A group
+// that promotes sums waits for them and adds them up, most of it while the other groups multiply.
+double products(const Shape& s) {
+  constexpr double kWait = 190, kExposed = 0.1;
+  const auto n = static_cast<double>(s.block_n);
+  const auto groups = static_cast<double>(s.pingpong ? 1 : s.groups);
+  const double slab = 2 * n, promotion = s.promoted ? n / 2 + kWait : 0;
+  const double exposed = groups > 1 ? kExposed * promotion / (groups - 1) : 0;
+  return static_cast<double>(s.slabs()) * (std::max(groups * slab, slab + promotion) + exposed);
+}
+
+// Cycles in which the copy engine fills a k tile's rows outside of matrices smaller than a tile.
+double fill_cycles(const Shape& s) {
+  constexpr double kRow = 5;
+  auto of_rows = [](const MatrixOperand& operand, int64_t rows, int64_t there) {
+    return operand.load == Load::tiles ? std::max<int64_t>(0, rows - there) : 0;
+  };
+  return kRow * static_cast<double>(of_rows(s.side.a, s.block_m, s.side.m) +
+                                    of_rows(s.side.b, s.block_n, s.side.n));
 }
 
 // How much longer the cache takes with lines that begin inside of its sectors of 32 bytes.
@@ -211,34 +236,38 @@ class GemmSm90Template : public GemmTemplate<Shape> {
   }
 
   // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
-  // about 200 configs on an H200 (docs/performance.md), those of bytes to 370.
+  // about 200 configs on an H200 (docs/performance.md), those of bytes to 370, of f8 to 70.
   GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
-    // Bytes a cycle that one unit draws from the last-level cache: byte products draw less power,
-    // and clocks stay higher.
-    const double kCacheBytes = s.bytes ? 60 : 44;
+    // Bytes a cycle that one unit draws from the last-level cache: products of 8-bit integers draw
+    // less power, and clocks stay higher; those of f8 draw more, but the cache has a clock of its
+    // own.
+    const double kCacheBytes = s.f8 ? 70 : s.bytes ? 60 : 44;
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kUnitShare = 2.0;  // of the fair share of memory bandwidth, that a unit draws
     constexpr double kAgain = 0.05;     // of memory's time, what the cache takes for the same bytes
     constexpr double kFill = 1500;      // cycles until the first tile is there
-    constexpr double kTurns = 1.08, kAlone = 1.4;  // as long, products of a group at a time
-    constexpr double kTurn = 900;      // cycles that ping-pong loses when the groups change
-    constexpr double kEpilogue = 500;  // cycles before and after its loop
-    constexpr double kTransposed = 2;  // as long, staging and storing segments along the rows
-    constexpr double kSlots = 166;     // instructions of single threads, a cycle, of the hook
-    constexpr double kHidden = 0.25;   // of the hook, by the other group's products
-    constexpr double kDrained = 0.3;   // of the stores, that the other group's products do not hide
+    const double kTurns = s.f8 ? 1 : 1.08;  // as long, products of a group at a time
+    constexpr double kAlone = 1.4;          // on the only tile
+    constexpr double kTurn = 900;           // cycles that ping-pong loses when the groups change
+    constexpr double kEpilogue = 500;       // cycles before and after its loop
+    constexpr double kTransposed = 2;       // as long, staging and storing segments along the rows
+    constexpr double kSlots = 166;          // instructions of single threads, a cycle, of the hook
+    constexpr double kHidden = 0.25;        // of the hook, by the other group's products
+    constexpr double kDrained = 0.3;  // of the stores, that the other group's products do not hide
     constexpr double kCluster = 0.4e-6;
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
-    // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
+    // Of one tile of k.
     const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
     const double rounds = std::ceil(workgroups / units);
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
-    const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
+    const double turns = !s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns;
+    const double product = products(s) * turns;
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
     const double cached = (m / static_cast<double>(s.cluster_n) * cache_share(s.side.a) +
                            n / static_cast<double>(s.cluster_m) * cache_share(s.side.b)) *
-                          kLineBytes / kCacheBytes;
+                              kLineBytes / kCacheBytes +
+                          fill_cycles(s);
     const double loading = load_cycles(s);
     const double k_tile = std::max({product, shared, cached, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
@@ -288,6 +317,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
                              {"BAND", "band"}})
       writer.define(name, config[key]);
     writer.define("STAGES", s.stages(target));
+    writer.define("PROMOTE", s.promoted);
     for (const bool first : {true, false}) {
       writer.operand(first, false);
       const MatrixOperand& operand = first ? s.side.a : s.side.b;

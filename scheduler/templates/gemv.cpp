@@ -31,7 +31,9 @@ struct Gemv {
   int64_t n() const { return (swapped ? plan.m : plan.n).size(); }
 };
 
-bool is_streamed(DType dtype) { return is_low_precision(dtype) || dtype == DType::f32; }
+bool is_streamed(DType dtype) {
+  return dtype == DType::f32 || (is_low_precision(dtype) && !is_f8(dtype));
+}
 
 std::optional<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (target.api != Api::cuda) return std::nullopt;

@@ -15,7 +15,7 @@ std::optional<DType> unit_dtype(const Region& region, const ContractionPlan& pla
     const DType dtype = view ? view->dtype : operand->dtype();
     return is_byte(dtype) ? std::optional(dtype) : std::nullopt;
   }
-  // An f32 operand that is a 16-bit buffer, widened: its values are 16-bit.
+  // A wider operand that is a narrow buffer, widened: its values are narrow.
   if (view && is_low_precision(view->dtype)) return view->dtype;
   if (is_low_precision(operand->dtype())) return operand->dtype();
   if (operand->dtype() == DType::f32 && region.tf32) return DType::f32;
@@ -63,8 +63,13 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
       unit_dtype(region, plan, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
   if (!dtype) return std::nullopt;
   if (view && view->dtype == *dtype) return described_operand(*view, plan, of_a);
+  return converted_operand(plan, of_a, *dtype);
+}
+
+MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dtype) {
+  const ContractionPlan::Operand& of_plan = of_a ? plan.a : plan.b;
   MatrixOperand operand;
-  operand.dtype = *dtype;
+  operand.dtype = dtype;
   operand.major_k = of_plan.along_k;
   operand.vector = of_plan.vector;
   return operand;

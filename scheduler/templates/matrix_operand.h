@@ -16,7 +16,7 @@ struct MatrixOperand {
   int64_t alignment = 2;  // bytes that every line's start is a multiple of; at most 16
   int64_t vector = 1;     // elements that the load hook brings at once
   OperandView view;       // unless computed
-  DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16, f32 (as tf32), i8 or u8
+  DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16, f32 (as tf32), f8, i8 or u8
 
   // How far apart lines (of k elements, or of the own axis's) are, in elements.
   int64_t line_stride() const { return major_k ? view.free_stride : view.k_stride; }
@@ -27,8 +27,14 @@ struct MatrixOperand {
 std::optional<MatrixOperand> matrix_operand(const Region& region, const ContractionPlan& plan,
                                             bool of_a);
 
+// The operand in a type that threads convert its values to.
+MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dtype);
+
 // An operand that is a view of elements of any type, as its lines lie in memory.
 MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
+
+// Whether matrix units read elements of the type along k alone.
+inline bool along_k_alone(DType dtype) { return size_bytes(dtype) == 1; }
 
 // Says that the kernel's source reads whole vectors of the operand's buffer, where it does.
 void need_alignment(Kernel& kernel, const MatrixOperand& operand);

@@ -46,6 +46,14 @@ class TwinTest(unittest.TestCase):
             node = Node(["y"], "matmul", ["x0", "x1"], {"out_dtype": "i32"})
             self.assert_equal(run([node], x, w.t()), x.int() @ w.int().t())
 
+    def test_products_of_f8(self):
+        x, w = (torch.randn(shape).to(torch.float8_e4m3fn) for shape in ((32, 16), (48, 16)))
+        node = Node(["y"], "linear", ["x0", "x1"], {"out_dtype": "bf16"})
+        self.assert_equal(run([node], x, w), (x.float() @ w.float().t()).bfloat16())
+        self.assert_equal(run([node], x.double(), w.double(), wide=True), x.double() @ w.double().t())
+        node = Node(["y"], "matmul", ["x0", "x1"], {"out_dtype": "f32"})
+        torch.testing.assert_close(run([node], x, w.t()), x.float() @ w.float().t())
+
     def test_attributes_between_operands(self):
         bias = torch.randn(6)
         node = Node(["y"], "layer_norm", ["x0", None, "x1"], {"normalized_shape": [6]})

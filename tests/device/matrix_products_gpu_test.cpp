@@ -172,6 +172,55 @@ Product draw_byte_convolution(std::mt19937_64& random) {
   return product;
 }
 
+// Of f8 or of what is converted to it.
+Product draw_f8_product(std::mt19937_64& random) {
+  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  auto size = [&] { return pick({1, 3, 8, 16, 64, 65, 96, 127, 128, 200, 256, 300, 515, 640}); };
+  const int64_t m = size(), n = size(), batch = pick({1, 1, 1, 2, 5});
+  int64_t k = pick({32, 33, 64, 100, 128, 192, 250, 257, 512, 1030, 2048, 4096, 8191, 8192});
+  if (m * n * batch * k < (int64_t{1} << 18)) k = 8192;       // worth a matrix unit
+  if (m * n * batch > (int64_t{1} << 17)) k = k % 1024 + 32;  // the reference takes its time
+  const bool b_shared = random() % 2 == 0;
+  const char* const kinds[] = {"f8e4m3", "f8e5m2"};
+  Product product;
+  product.tf32 = random() % 3 == 0;
+  std::string& text = product.text;
+  text = "tcc: 1\nname: product\ninputs:\n";
+  std::string nodes, operands;
+  auto draw_operand = [&](const std::string& name, int64_t count, int64_t rows, int64_t columns) {
+    const std::string kind = kinds[random() % 2];
+    const bool turned = random() % 3 == 0, converted = random() % 5 == 0;
+    text += str("  ", name, ": {dtype: ", converted ? "bf16" : kind,
+                ", shape: ", turned ? shape({count, columns, rows}) : shape({count, rows, columns}),
+                "}\n");
+    std::string last = name;
+    if (converted) {
+      nodes += str("  - {out: ", name, "c, op: to, in: [", last, "], dtype: ", kind, "}\n");
+      last = name + "c";
+    }
+    if (turned) {
+      nodes += str("  - {out: ", name, "t, op: transpose, in: [", last, "], dim0: 1, dim1: 2}\n");
+      last = name + "t";
+    }
+    operands += (operands.empty() ? "" : ", ") + last;
+  };
+  draw_operand("a", batch, m, k);
+  draw_operand("b", b_shared ? 1 : batch, k, n);
+  const char* const results[] = {"f32", "bf16", "f16"};
+  text += str("  bias: {dtype: f32, shape: ", shape({n}), "}\nnodes:\n", nodes,
+              "  - {out: p, op: matmul, in: [", operands, "], out_dtype: ", results[random() % 3],
+              "}\n");
+  switch (pick({0, 1, 2})) {
+    case 0: text += "outputs: [p]\n"; break;
+    case 1: text += "  - {out: y, op: add, in: [p, bias]}\noutputs: [y]\n"; break;
+    default:
+      text +=
+          "  - {out: q, op: mul, in: [p, 0.125]}\n  - {out: r, op: gelu, in: [q]}\n"
+          "  - {out: y, op: to, in: [r], dtype: f8e4m3}\noutputs: [y, q]\n";
+  }
+  return product;
+}
+
 using Draw = std::function<Product(std::mt19937_64&)>;
 
 void check_product(const std::shared_ptr<runtime::Device>& device, const sched::Target& target,
@@ -228,6 +277,8 @@ TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma", dra
 TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma", draw_product); }
 TEST(MatrixProducts, OfBytesOnWgmmaAreExact) { check_products("wgmma", draw_byte_product); }
 TEST(MatrixProducts, OfBytesOnMmaAreExact) { check_products("mma", draw_byte_product); }
+TEST(MatrixProducts, OfF8OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_f8_product); }
+TEST(MatrixProducts, OfF8OnMmaAgreeWithTheReference) { check_products("mma", draw_f8_product); }
 TEST(MatrixProducts, ConvolutionsOfBytesOnWgmmaAreExact) {
   check_products("wgmma", draw_byte_convolution);
 }

@@ -262,6 +262,7 @@ class Generator {
     if (!x) return;
     const DType to = dtype();
     const DType from = x->value->dtype();
+    if (is_float(from) && random_.chance(20)) return through_f8(*x);
     if (is_float(from) && !is_float(to) && !x->exact) return;
     // Floats that an integer type does not hold saturate; only tame ones are converted.
     if (is_float(from) && is_integer(to) && !info(to).is_signed)
@@ -271,6 +272,16 @@ class Generator {
       return add("cast", {small}, {{"dtype", to}}, 8, true);
     }
     add("cast", {x->value}, {{"dtype", to}}, std::max(x->bound, 1.0), x->exact);
+  }
+
+  // f8 is moved and converted back.
+  void through_f8(const Item& x) {
+    Value* narrow = builder_.cast(x.value, random_.chance(50) ? DType::f8e4m3 : DType::f8e5m2);
+    if (narrow->rank() > 0 && random_.chance(50))
+      narrow = builder_.op("permute", {narrow}, {{"dims", ints(permutation(narrow->rank()))}});
+    if (narrow->rank() > 0 && random_.chance(20))
+      narrow = builder_.op("cat", {narrow, narrow}, {{"dim", dim_of(narrow)}});
+    add(builder_.cast(narrow, x.value->dtype()), x.bound * 1.25, false);
   }
 
   void view() {

@@ -79,6 +79,19 @@ TEST(Api, RunsTheReference) {
   EXPECT_EQ(outputs[0].as<float>()[1], -6);
 }
 
+TEST(Api, NarrowFloatsAreBits) {
+  HostTensor x("f8e4m3", {2});
+  x.as<std::uint8_t>()[0] = 0x7e;
+  x.as<std::uint8_t>()[1] = 0xc4;
+  const Graph graph = Graph::from_yaml(
+      "tcc: 1\ninputs: {x: {dtype: f8e4m3, shape: [2]}}\n"
+      "nodes: [{out: y, op: to, in: [x], dtype: f16}]\noutputs: [y]\n");
+  const auto outputs = run_reference(graph, std::vector{x});
+  EXPECT_EQ(outputs.at(0).as<std::uint16_t>()[0], 0x5f00);  // 448
+  EXPECT_EQ(outputs.at(0).as<std::uint16_t>()[1], 0xc200);  // -3
+  EXPECT_FAILURE(x.as<std::uint16_t>(), bad_input, "the tensor is f8e4m3, not u16");
+}
+
 TEST(Api, RunsLikeTheReference) {
   if (!tcc::testing::has_vulkan()) GTEST_SKIP() << "no Vulkan device";
   const Graph graph = Graph::load(mlp());

@@ -68,7 +68,28 @@ TEST(MatMul, OfMixedIntegersIsExactInItsOutDtype) {
                "the operands differ in dtype: u8 and i8; out_dtype would join them");
   EXPECT_ERROR(
       test::infer("matmul", {{DType::f32, {1, 3}}, {DType::f32, {3, 1}}}, {{"out_dtype", "i32"}}),
-      "out_dtype is for integers");
+      "out_dtype is for integers and f8, not f32 and f32");
+}
+
+TEST(MatMul, OfF8HasTheOutDtypeAsked) {
+  const RefTensor a = tensor(DType::f8e4m3, {1, 3}, {448, 0.5, -2});
+  const RefTensor b = tensor(DType::f8e5m2, {3, 1}, {57344, 4, 0x1p-16});
+  const RefTensor c = run("matmul", {a, b}, {{"out_dtype", "f32"}});
+  EXPECT_EQ(c.dtype, DType::f32);
+  EXPECT_EQ(c.f, (std::vector<double>{448.0 * 57344 + 2 - 0x1p-15}));
+  const RefTensor bias = tensor(DType::bf16, {1}, {8});
+  const RefTensor ones = tensor(DType::f8e4m3, {1, 3}, {0, 1, 1});
+  EXPECT_EQ(run("linear", {a, ones, bias}, {{"out_dtype", "bf16"}}).f, (std::vector<double>{6.5}));
+  const auto refused = [](DType x, DType y, const Attrs& attrs, const std::string& reason) {
+    EXPECT_ERROR(test::infer("matmul", {{x, {1, 3}}, {y, {3, 1}}}, attrs), reason);
+  };
+  refused(DType::f8e4m3, DType::f8e4m3, {}, "a product of f8 needs an out_dtype: f32, f16 or bf16");
+  refused(DType::f8e4m3, DType::f8e5m2, {{"out_dtype", "i32"}},
+          "the product of f8e4m3 and f8e5m2 cannot have out_dtype i32");
+  refused(DType::f8e4m3, DType::f16, {}, "the operands differ in dtype: f8e4m3 and f16");
+  refused(DType::f8e4m3, DType::f16, {{"out_dtype", "f16"}}, "out_dtype is for integers and f8");
+  refused(DType::i8, DType::i8, {{"out_dtype", "f32"}},
+          "the product of i8 and i8 cannot have out_dtype f32");
 }
 
 TEST(Convolution, OfMixedIntegersPadsWithZero) {

@@ -37,5 +37,25 @@ TEST(ConvertPrecision, ChangesEveryFloat) {
   EXPECT_EQ(to_string(converted.inputs[1]->type), "i32[4]");
 }
 
+TEST(ConvertPrecision, LeavesF8) {
+  Graph graph;
+  Value* x = graph.add_input("x", {DType::f8e4m3, {4, 8}});
+  Value* w = graph.add_input("w", {DType::f8e5m2, {2, 8}});
+  Value* bias = graph.add_input("bias", {DType::f32, {2}});
+  Builder b(graph);
+  Value* y = b.op("linear", {x, w, bias}, {{"out_dtype", "f32"}});
+  graph.outputs = {y, b.op("to", {y}, {{"dtype", DType::f8e4m3}, {"saturate", true}})};
+  graph.output_names = {"y", "q"};
+  for (const DType dtype : {DType::bf16, DType::f64}) {
+    const Graph converted = convert_precision(graph, dtype);
+    verify(converted);
+    EXPECT_EQ(converted.inputs[0]->dtype(), DType::f8e4m3);
+    EXPECT_EQ(converted.inputs[1]->dtype(), DType::f8e5m2);
+    EXPECT_EQ(converted.inputs[2]->dtype(), dtype);
+    EXPECT_EQ(converted.outputs[0]->dtype(), dtype);
+    EXPECT_EQ(converted.outputs[1]->dtype(), DType::f8e4m3);
+  }
+}
+
 }  // namespace
 }  // namespace tcc::ir

@@ -20,10 +20,16 @@ TEST(DType, NamesParseBack) {
     EXPECT_EQ(&info(type.dtype), &type);
     EXPECT_FALSE(type.is_float && type.is_integer);
   }
-  EXPECT_EQ(all_dtypes().size(), 13u);
+  EXPECT_EQ(all_dtypes().size(), 15u);
   EXPECT_FALSE(parse_dtype("f31"));
   EXPECT_FALSE(parse_dtype(""));
   EXPECT_THROW(info(static_cast<DType>(200)), InternalError);
+}
+
+TEST(DType, NumbersStay) {
+  EXPECT_EQ(static_cast<int>(DType::f64), 0);
+  EXPECT_EQ(static_cast<int>(DType::boolean), 12);
+  EXPECT_EQ(static_cast<int>(DType::f8e5m2), 14);
 }
 
 TEST(DType, PromotionIsPyTorchs) {
@@ -48,6 +54,10 @@ TEST(DType, PromotionIsCommutativeAndIdempotent) {
   for (const auto& a : all_dtypes()) {
     EXPECT_EQ(promote(a.dtype, a.dtype), a.dtype);
     for (const auto& b : all_dtypes()) {
+      if (a.dtype != b.dtype && (is_f8(a.dtype) || is_f8(b.dtype))) {
+        EXPECT_THROW(promote(a.dtype, b.dtype), Error);
+        continue;
+      }
       const DType both = promote(a.dtype, b.dtype);
       EXPECT_EQ(both, promote(b.dtype, a.dtype));
       EXPECT_EQ(promote(both, a.dtype), both);
@@ -84,6 +94,61 @@ TEST(DType, EveryBf16SurvivesTheWayThroughF64) {
     else
       ASSERT_EQ(f64_to_bf16(value), bits);
   }
+}
+
+// The definitions of the formats, by codes without the sign.
+double f8e4m3_value(int code) {
+  if (code == 0x7f) return std::numeric_limits<double>::quiet_NaN();
+  const int exponent = code >> 3, mantissa = code & 7;
+  return exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+}
+double f8e5m2_value(int code) {
+  const int exponent = code >> 2, mantissa = code & 3;
+  if (exponent == 31) return mantissa == 0 ? inf : std::numeric_limits<double>::quiet_NaN();
+  return exponent == 0 ? std::ldexp(mantissa, -16) : std::ldexp(4 + mantissa, exponent - 17);
+}
+
+TEST(DType, EveryF8IsWhatItsFormatSaysAndSurvivesTheWayThroughF64) {
+  for (int bits = 0; bits < 256; ++bits) {
+    const auto check = [&](double expected, double value, int back) {
+      if (bits & 0x80) expected = -expected;
+      EXPECT_EQ(std::isnan(value), std::isnan(expected)) << bits;
+      EXPECT_EQ(std::signbit(value), bits >= 0x80) << bits;
+      if (std::isnan(expected)) return;
+      EXPECT_EQ(value, expected) << bits;
+      EXPECT_EQ(back, bits);
+    };
+    const auto code = static_cast<uint8_t>(bits);
+    const float e4m3 = f8e4m3_to_f32(code), e5m2 = f8e5m2_to_f32(code);
+    check(f8e4m3_value(bits & 0x7f), e4m3, f64_to_f8e4m3(e4m3));
+    check(f8e5m2_value(bits & 0x7f), e5m2, f64_to_f8e5m2(e5m2));
+  }
+  EXPECT_TRUE(std::isnan(f8e4m3_to_f32(f64_to_f8e4m3(-NAN))));
+  EXPECT_TRUE(std::isnan(f8e5m2_to_f32(f64_to_f8e5m2(-NAN))));
+  EXPECT_EQ(f8e4m3_value(0x7e), info(DType::f8e4m3).largest);
+  EXPECT_EQ(f8e5m2_value(0x7b), info(DType::f8e5m2).largest);
+}
+
+TEST(DType, F8RoundsToNearestEvenAtEveryTie) {
+  // `last`: the largest finite code. Behind it the next code would be `beyond`.
+  const auto check = [](auto value_of, auto narrow, int last, double beyond) {
+    for (int code = 0; code <= last; ++code) {
+      const double below = value_of(code), above = code == last ? beyond : value_of(code + 1);
+      const double tie = (below + above) / 2;  // exact
+      for (const double sign : {1.0, -1.0}) {
+        const int s = sign < 0 ? 0x80 : 0;
+        EXPECT_EQ(narrow(sign * tie), s | (code + code % 2)) << tie;
+        EXPECT_EQ(narrow(sign * std::nextafter(tie, 0)), s | code) << tie;
+        EXPECT_EQ(narrow(sign * std::nextafter(tie, inf)), s | (code + 1)) << tie;
+        EXPECT_EQ(narrow(sign * static_cast<double>(std::nextafter(static_cast<float>(tie), 0.f))),
+                  s | code);
+      }
+    }
+    for (const double large : {0x1p20, 0x1p1000, inf}) EXPECT_EQ(narrow(large), last + 1);
+    EXPECT_EQ(narrow(-inf), 0x80 | (last + 1));
+  };
+  check(f8e4m3_value, f64_to_f8e4m3, 0x7e, 480);
+  check(f8e5m2_value, f64_to_f8e5m2, 0x7b, 65536);
 }
 
 // The neighbours of `value` in a 16-bit format, found without the code under test: `widen` is
@@ -148,6 +213,13 @@ TEST(DType, RoundTo) {
   EXPECT_TRUE(std::signbit(round_to(DType::bf16, -0.0)));
   EXPECT_TRUE(std::isnan(round_to(DType::bf16, NAN)));
   EXPECT_EQ(round_to(DType::bf16, 3.4e38), inf);
+  EXPECT_EQ(round_to(DType::f8e4m3, 464), 448);
+  EXPECT_TRUE(std::isnan(round_to(DType::f8e4m3, std::nextafter(464, inf))));
+  EXPECT_TRUE(std::isnan(round_to(DType::f8e4m3, -inf)));
+  EXPECT_EQ(round_to(DType::f8e4m3, 0x1p-10), 0);
+  EXPECT_EQ(round_to(DType::f8e4m3, 0x1.8p-9), 0x1p-8);
+  EXPECT_EQ(round_to(DType::f8e5m2, std::nextafter(61440, 0)), 57344);
+  EXPECT_EQ(round_to(DType::f8e5m2, -61440), -inf);
   EXPECT_EQ(round_to(DType::f32, 0.1), 0.1f);
   EXPECT_EQ(round_to(DType::f64, 0.1), 0.1);
   EXPECT_EQ(round_to(DType::i8, 200.7), -56);

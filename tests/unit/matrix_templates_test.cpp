@@ -21,16 +21,22 @@ std::string linear(int64_t m, int64_t n, int64_t k, bool gelu) {
   return text + (gelu ? "outputs: [z]\n" : "outputs: [y]\n");
 }
 
-// Of bytes; "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
+// Of 8-bit types; "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
 std::string byte_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
-                         const char* a = "i8", const char* b = "i8") {
+                         const char* a = "i8", const char* b = "i8", const char* out = "i32") {
   std::string text = str("tcc: 1\nname: bytes\ninputs:\n  a: {dtype: ", a, ", shape: [",
                          a_turned ? k : m, ", ", a_turned ? m : k, "]}\n  b: {dtype: ", b,
                          ", shape: [", b_turned ? n : k, ", ", b_turned ? k : n, "]}\nnodes:\n");
   if (a_turned) text += "  - {out: at, op: transpose, in: [a], dim0: 0, dim1: 1}\n";
   if (b_turned) text += "  - {out: bt, op: transpose, in: [b], dim0: 0, dim1: 1}\n";
   return text + str("  - {out: y, op: matmul, in: [", a_turned ? "at" : "a", ", ",
-                    b_turned ? "bt" : "b", "], out_dtype: i32}\noutputs: [y]\n");
+                    b_turned ? "bt" : "b", "], out_dtype: ", out, "}\noutputs: [y]\n");
+}
+
+std::string f8_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
+                       const char* a = "f8e4m3", const char* b = "f8e4m3",
+                       const char* out = "bf16") {
+  return byte_product(m, n, k, a_turned, b_turned, a, b, out);
 }
 
 std::string template_of(const std::string& text, const sched::Target& target) {
@@ -79,6 +85,33 @@ TEST(MatrixTemplates, TakeBytesOfEitherSign) {
       "contraction");
 }
 
+TEST(MatrixTemplates, TakeF8OfEitherKind) {
+  sched::Target target = sched::target_by_name("cuda:sm_90a");
+  for (const char* a : {"f8e4m3", "f8e5m2"})
+    for (const char* b : {"f8e4m3", "f8e5m2"})
+      for (const char* out : {"f32", "f16", "bf16"})
+        for (const int turned : {0, 1, 2, 3})
+          EXPECT_EQ(
+              template_of(f8_product(512, 512, 4096, turned & 1, turned & 2, a, b, out), target),
+              "gemm_sm90")
+              << a << " " << b << " " << out << " " << turned;
+  target.matrix_units = {"mma"};
+  EXPECT_EQ(template_of(f8_product(512, 512, 512, false, true), target), "gemm_sm80") << "as f16";
+}
+
+// Highest precision adds up each tile of k in f32.
+TEST(MatrixTemplates, SumsOfF8ArePromotedWherePrecisionIsHighest) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  backends::CompileOptions options;
+  options.binaries = false;
+  for (const bool highest : {true, false}) {
+    if (!highest) options.matmul_precision = backends::MatmulPrecision::high;
+    const auto graph = parse_yaml_graph(f8_product(512, 512, 4096, false, true), "f8.yaml", ".");
+    const std::string source = backends::compile(graph, target, options).kernels.back().source;
+    EXPECT_NE(source.find(highest ? "PROMOTE 1\n" : "PROMOTE 0\n"), std::string::npos);
+  }
+}
+
 // Bytes are what is in memory: what comes in between may change them.
 TEST(MatrixTemplates, WidenedBytesAreBytesUnlessTheirValuesChange) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
@@ -113,6 +146,30 @@ TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
                 .kernels[0]
                 .template_name,
             "gemm_sm90");
+}
+
+// Where no unit multiplies f8, it is f16, or what the other operand is.
+TEST(MatrixTemplates, ReadF8AsAWiderType) {
+  const sched::Target target = sched::target_by_name("cuda:sm_80");
+  const auto product = [](const std::string& a, const std::string& b, const std::string& nodes) {
+    return str("tcc: 1\nname: f8\ninputs: {a: {dtype: ", a, ", shape: [512, 2048]}, b: {dtype: ", b,
+               ", shape: [512, 2048]}}\nnodes:\n", nodes, "outputs: [y]\n");
+  };
+  for (const char* out : {"f32", "bf16", "f16"})
+    EXPECT_EQ(
+        template_of(product("f8e4m3", "f8e5m2",
+                            str("  - {out: y, op: linear, in: [a, b], out_dtype: ", out, "}\n")),
+                    target),
+        "gemm_sm80")
+        << out;
+  const auto widened = [&](const char* dtype) {
+    return product(dtype, "f8e4m3",
+                   str("  - {out: c, op: to, in: [b], dtype: ", dtype,
+                       "}\n  - {out: y, op: linear, in: [a, c]}\n"));
+  };
+  EXPECT_EQ(template_of(widened("bf16"), target), "gemm_sm80");
+  EXPECT_EQ(template_of(widened("f16"), target), "gemm_sm80");
+  EXPECT_EQ(template_of(widened("f32"), target), "contraction") << "exact";
 }
 
 // Inputs are read where they are.
@@ -169,6 +226,28 @@ TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
   }
 }
 
+TEST(MatrixTemplates, RandomConfigsOfF8CompileWithoutSpills) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const test::RandomConfigs configs(seed);
+    const NoCopies plan;
+    backends::CompileOptions options;
+    options.configs = &configs;
+    options.plan = &plan;
+    if (seed % 3 == 0) options.matmul_precision = backends::MatmulPrecision::high;
+    const bool ragged = seed % 4 == 0;
+    const std::string text =
+        f8_product(ragged ? 301 : 512, ragged ? 778 : 1024, ragged ? 1001 : 768, seed & 1, seed & 2,
+                   seed & 4 ? "f8e4m3" : "f8e5m2", seed % 5 ? "f8e4m3" : "f8e5m2");
+    const sched::Executable executable =
+        backends::compile(parse_yaml_graph(text, "f8.yaml", "."), target, options);
+    const sched::KernelBinary& kernel = executable.kernels.back();
+    EXPECT_EQ(kernel.template_name, "gemm_sm90");
+    EXPECT_EQ(kernel.tier, "exact") << "too few legal configs";
+    EXPECT_EQ(test::frame_bytes(kernel.code), 0) << kernel.config << "\n" << text;
+  }
+}
+
 TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
@@ -190,13 +269,20 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
       "tcc: 1\nname: conv\ninputs: {x: {dtype: u8, shape: [2, 64, 28, 28]}, "
       "w: {dtype: i8, shape: [128, 64, 3, 3]}}\n"
       "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1, out_dtype: i32}]\noutputs: [y]\n";
+  const std::string f8_convolution =
+      "tcc: 1\nname: conv\ninputs: {x: {dtype: f8e5m2, shape: [2, 64, 28, 28]}, "
+      "w: {dtype: f8e4m3, shape: [128, 64, 3, 3]}}\n"
+      "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1, out_dtype: bf16}]\noutputs: [y]\n";
   const std::pair<std::string, std::string> cases[] = {
       {linear(33, 64, 1023, true), "_LOAD 2\n"},
       {convolution, "_LOAD 1\n"},
       {byte_product(64, 96, 1023, false, true), "_LOAD 2\n"},
       {byte_product(64, 96, 1024, false, false), "_LOAD 1\n"},
       {byte_product(64, 99, 1023, true, false), "_LOAD 1\n"},
-      {byte_convolution, "_LOAD 1\n"}};
+      {byte_convolution, "_LOAD 1\n"},
+      {f8_convolution, "_LOAD 1\n"},
+      {f8_product(64, 96, 1024, false, false, "f8e5m2", "f8e4m3"), "_LOAD 1\n"},
+      {f8_product(64, 99, 1023, true, false), "_LOAD 1\n"}};
   const NoCopies plan;
   backends::CompileOptions options;
   options.plan = &plan;

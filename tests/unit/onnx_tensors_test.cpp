@@ -1,12 +1,14 @@
 // ONNX tensors: data in every field, external data, and what does not fit.
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "frontend/graph_file.h"
 #include "ir/graph.h"
+#include "ir/reference/interpreter.h"
 #include "ir/scalar.h"
 #include "tests/expect_error.h"
 #include "tests/unit/onnx_fixture.h"
@@ -74,6 +76,60 @@ TEST(OnnxTensors, TypedNumbersOfTheOtherFields) {
   EXPECT_EQ(imported(bf16).get(0), 1.5);
 }
 
+TEST(OnnxTensors, EightBitFloatsAreBits) {
+  constexpr int e4m3 = 17, e5m2 = 19;
+  pb::TensorProto typed = empty_tensor(e4m3, {2}), raw = empty_tensor(e5m2, {2});
+  typed.add_int32_data(0x7e);
+  typed.add_int32_data(0xc4);
+  raw.set_raw_data("\x3e\xfb");
+  EXPECT_EQ(imported(typed).dtype(), DType::f8e4m3);
+  EXPECT_EQ(imported(typed).get(0), 448);
+  EXPECT_EQ(imported(typed).get(1), -3);
+  EXPECT_EQ(imported(raw).dtype(), DType::f8e5m2);
+  EXPECT_EQ(imported(raw).get(0), 1.5);
+  EXPECT_EQ(imported(raw).get(1), -57344);
+}
+
+TEST(OnnxTensors, CastsToEightBitFloatsSaturate) {
+  const auto cast = [](const OnnxAttributes& attributes) {
+    OnnxModel model(19);
+    model.constant("x", float_tensor({1}, 1000)).node("Cast", {"x"}, {"y"}, attributes).output("y");
+    return ir::interpret(model.import(), {}, ir::RefMode::stepwise).at(0).f.at(0);
+  };
+  EXPECT_EQ(cast({{"to", 17}}), 448);
+  EXPECT_EQ(cast({{"to", 17}, {"saturate", 1}}), 448);
+  EXPECT_TRUE(std::isnan(cast({{"to", 17}, {"saturate", 0}})));
+  EXPECT_EQ(cast({{"to", 19}}), 1024);
+}
+
+// Scales of a tensor, of each row, and of each two neighbours in a row.
+TEST(OnnxTensors, EightBitFloatsAreQuantized) {
+  const auto quantized = [](const pb::TensorProto& scale, const OnnxAttributes& attributes) {
+    OnnxModel model(21);
+    model.constant("x", float_tensor({2, 3}, 6)).constant("scale", scale);
+    model.constant("zero", empty_tensor(17, {0}));
+    model.node("QuantizeLinear", {"x", "scale", "zero"}, {"q"}, attributes);
+    model.node("DequantizeLinear", {"q", "scale", "zero"}, {"y"}, attributes);
+    model.output("q").output("y");
+    return ir::interpret(model.import(), {}, ir::RefMode::stepwise);
+  };
+  const auto check = [&](const pb::TensorProto& scale, const OnnxAttributes& attributes,
+                         const std::vector<double>& expected) {
+    const auto results = quantized(scale, attributes);
+    EXPECT_EQ(results.at(0).dtype, DType::f8e4m3);
+    EXPECT_EQ(results.at(0).f, expected);
+    EXPECT_EQ(results.at(1).dtype, DType::f32);
+    EXPECT_EQ(results.at(1).f, std::vector<double>(6, 6));
+  };
+  check(float_tensor({}, 4), {}, std::vector<double>(6, 1.5));
+  pb::TensorProto rows = float_tensor({2}, 4);
+  rows.set_float_data(1, 0.5);
+  check(rows, {{"axis", 0}}, {1.5, 1.5, 1.5, 12, 12, 12});
+  pb::TensorProto blocks = float_tensor({2, 2}, 4);
+  blocks.set_float_data(1, 0.5);
+  check(blocks, {{"axis", 1}, {"block_size", 2}}, {1.5, 1.5, 12, 1.5, 1.5, 1.5});
+}
+
 TEST(OnnxTensors, RawDataAndBools) {
   pb::TensorProto tensor = empty_tensor(Proto::BOOL, {3});
   tensor.set_raw_data(std::string("\0\2\1", 3));
@@ -106,7 +162,9 @@ TEST(OnnxTensors, WhatDoesNotFitIsRefused) {
   refuse(empty_tensor(Proto::STRING, {}), "tensors of strings are not supported");
   refuse(empty_tensor(Proto::COMPLEX64, {}), "tensors of complex numbers are not supported");
   refuse(empty_tensor(0, {}), "the element type is not given");
-  refuse(empty_tensor(17, {}), "element type 17 of TensorProto.DataType is not supported");
+  refuse(empty_tensor(18, {}), "tensors of FLOAT8E4M3FNUZ are not supported; FLOAT8E4M3FN is");
+  refuse(empty_tensor(20, {}), "tensors of FLOAT8E5M2FNUZ are not supported; FLOAT8E5M2 is");
+  refuse(empty_tensor(21, {}), "element type 21 of TensorProto.DataType is not supported");
   tensor = float_tensor({2}, 1);
   tensor.mutable_segment()->set_begin(0);
   refuse(tensor, "tensors in segments are not supported");

@@ -121,6 +121,37 @@ TEST(OpTable, SamplesDecomposeIntoPrimitives) {
   });
 }
 
+// f8 in place of every float: taken with all that the op is composed of, or refused.
+TEST(OpTable, F8IsMovedAndConvertedOnly) {
+  size_t taken = 0, refused = 0;
+  for (const OpDef& op : all_ops())
+    for (OpSample sample : op.samples) {
+      bool any = false;
+      for (Type& type : sample.inputs)
+        if (is_float(type.dtype)) any = true, type.dtype = DType::f8e4m3;
+      const bool promotes = op.name == "cat" && is_integer(sample.inputs[0].dtype);
+      if (!any || promotes) continue;
+      SCOPED_TRACE(op.name);
+      if (op.takes_f8 || op.kind == OpKind::view) {
+        if (sample.attrs.contains("out_dtype")) continue;
+        const bool product = std::ranges::any_of(
+            op.attrs, [](const AttrDef& def) { return def.name == "out_dtype"; });
+        if (product) sample.attrs["out_dtype"] = "f32";
+        if (product && sample.inputs.size() > 2) sample.inputs[2].dtype = DType::f32;
+        Graph graph = sample_graph(op, sample);
+        decompose(graph);
+        verify(graph);
+        ++taken;
+      } else {
+        EXPECT_ERROR(sample_graph(op, sample),
+                     op.name + ": is not defined for f8e4m3; convert with `to` first");
+        ++refused;
+      }
+    }
+  EXPECT_GT(taken, 100u);
+  EXPECT_GT(refused, 500u);
+}
+
 OpDef op_with(AttrDef attr) {
   OpDef op;
   op.name = "test";

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "autotune/gate.h"
@@ -84,7 +86,9 @@ size_t check_region(const sched::Region& region) {
       continue;
     }
     // Constants of expressions are rounded to f32.
-    const double tolerance = job.outputs[k].rounded ? 1e-2 : 2e-6;
+    const std::optional<DType> rounded = job.outputs[k].rounded;
+    const double tolerance =
+        rounded ? std::max(1e-2, std::ldexp(1.0, -info(*rounded).mantissa_bits)) : 2e-6;
     EXPECT_NEAR(sample.value, value, tolerance * (1 + std::fabs(value)))
         << "element " << sample.element << " of output " << k;
   }

@@ -99,8 +99,8 @@ TEST_F(Safetensors, RefusesBadDirectories) {
   expect_refused("{\"a\":{\"dtype\":\"U8\"" + offsets, "1", "it has no 'shape'");
   expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", "1", "it has no 'data_offsets'");
   expect_refused("{\"a\":{\"dtype\":8" + shape + offsets, "1", "'dtype' must be a string");
-  expect_refused("{\"a\":{\"dtype\":\"F8_E4M3\"" + shape + offsets, "1",
-                 "dtype 'F8_E4M3' is not supported");
+  expect_refused("{\"a\":{\"dtype\":\"F8_E8M0\"" + shape + offsets, "1",
+                 "dtype 'F8_E8M0' is not supported");
   expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[-1]" + offsets, "1", "'shape' must be");
   expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1.0]" + offsets, "1", "'shape' must be");
   expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1e999]" + offsets, "1", "out of range");

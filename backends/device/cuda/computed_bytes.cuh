@@ -1,14 +1,23 @@
 // Tiles of bytes that threads compute and store for wgmma, K-major: a part of gemm_sm90.cu, which includes it after
 // tile_offset.
 
-TCC_FN u32 pack_bytes(ACC a, ACC b, ACC c, ACC d) {
+// Values of 8 bits, as their type has them.
+template <bool E5M2> TCC_FN u32 pack_bytes(ACC a, ACC b, ACC c, ACC d) {
+#if OPERANDS == 3
   return u32(u8(a)) | u32(u8(b)) << 8 | u32(u8(c)) << 16 | u32(u8(d)) << 24;
+#else
+  if (E5M2) return __byte_perm(tcc_cuda_pack_f16(a, b), tcc_cuda_pack_f16(c, d), 0x7531);  // halves of f16
+  u32 r;
+  asm("{.reg .b16 low, high;\ncvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\ncvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n"
+      "mov.b32 %0, {low, high};}" : "=r"(r) : "f"(a), "f"(b), "f"(c), "f"(d));
+  return r;
+#endif
 }
 
 // A thread's pieces of a tile of ROWS rows, by load(at, k, v): 16 neighbours along k of one row, or, where vectors run
 // along the rows, of a vector's rows, which are turned in registers. Lanes are so arranged that stores of 16 bytes hit
 // different banks, and loads across k whole sectors.
-template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
+template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool E5M2> struct Computed {
   static constexpr i32 height = ALONG_K ? 1 : VECTOR;
   static constexpr i32 loads = ALONG_K ? 16 / VECTOR : 16;
   static constexpr i32 pieces = ROWS * 8 / height;
@@ -51,7 +60,7 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
 #pragma unroll
       for (i32 i = 0; i < words; ++i) {
         const i32 r = i / 4, at = i % 4 * 4;
-        packed[d][i] = pack_bytes(v[at][r], v[at + 1][r], v[at + 2][r], v[at + 3][r]);
+        packed[d][i] = pack_bytes<E5M2>(v[at][r], v[at + 1][r], v[at + 2][r], v[at + 3][r]);
       }
     }
   }

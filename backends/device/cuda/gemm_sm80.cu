@@ -267,28 +267,32 @@ struct Bytes {
   }
 };
 #elif A_LOAD == 1 || B_LOAD == 1
-// Stores computed elements, rounded to the operands' type, as words as wide as they come.
-template <i32 VECTOR>
-TCC_FN void put(unsigned char* at, const f32 (&v)[VECTOR]) {
+// Stores computed elements, rounded to the operands' type, as words as wide as they come; chunks lie apart.
+template <typename Tile, i32 VECTOR>
+TCC_FN void put(unsigned char* slot, i32 row, i32 column, const f32 (&v)[VECTOR]) {
+#pragma unroll
+  for (i32 i = 0; i < VECTOR; i += CHUNK) {
+    unsigned char* const at = slot + Tile::offset(row, column + i);
 #if OPERANDS == 2
-  if constexpr (VECTOR >= 4) {
+    if constexpr (VECTOR >= 4) {
+      *(float4*)at = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+    } else {
 #pragma unroll
-    for (i32 i = 0; i < VECTOR; i += 4) ((float4*)at)[i / 4] = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
-  } else {
-#pragma unroll
-    for (i32 i = 0; i < VECTOR; ++i) ((f32*)at)[i] = v[i];
-  }
+      for (i32 j = 0; j < VECTOR; ++j) ((f32*)at)[j] = v[j];
+    }
 #else
-  if constexpr (VECTOR == 8) {
-    *(uint4*)at = make_uint4(PACK(v[0], v[1]), PACK(v[2], v[3]), PACK(v[4], v[5]), PACK(v[6], v[7]));
-  } else if constexpr (VECTOR == 4) {
-    *(uint2*)at = make_uint2(PACK(v[0], v[1]), PACK(v[2], v[3]));
-  } else if constexpr (VECTOR == 2) {
-    *(u32*)at = PACK(v[0], v[1]);
-  } else {
-    *(u16*)at = u16(PACK(v[0], 0.0f));
-  }
+    if constexpr (VECTOR >= 8) {
+      *(uint4*)at = make_uint4(PACK(v[i], v[i + 1]), PACK(v[i + 2], v[i + 3]), PACK(v[i + 4], v[i + 5]),
+                               PACK(v[i + 6], v[i + 7]));
+    } else if constexpr (VECTOR == 4) {
+      *(uint2*)at = make_uint2(PACK(v[0], v[1]), PACK(v[2], v[3]));
+    } else if constexpr (VECTOR == 2) {
+      *(u32*)at = PACK(v[0], v[1]);
+    } else {
+      *(u16*)at = u16(PACK(v[0], 0.0f));
+    }
 #endif
+  }
 }
 #endif
 
@@ -388,7 +392,7 @@ TCC_ENTRY {
     next_a.store(thread, piece, slot_a);
 #elif A_LOAD == 1
     each_vector<TileA, A_VECTOR>(
-        thread, piece, [&](i32 s, i32 r, i32 c) { put(slot_a + TileA::offset(r, c), next_a[s]); });
+        thread, piece, [&](i32 s, i32 r, i32 c) { put<TileA>(slot_a, r, c, next_a[s]); });
 #elif A_LOAD == 2
     each_vector<TileA, CHUNK>(thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 left = A_MAJOR_K ? SIZE_K - K_A(r, c) : SIZE_M - FREE_A(r, c);
@@ -401,7 +405,7 @@ TCC_ENTRY {
     next_b.store(thread, piece, slot_b);
 #elif B_LOAD == 1
     each_vector<TileB, B_VECTOR>(
-        thread, piece, [&](i32 s, i32 r, i32 c) { put(slot_b + TileB::offset(r, c), next_b[s]); });
+        thread, piece, [&](i32 s, i32 r, i32 c) { put<TileB>(slot_b, r, c, next_b[s]); });
 #elif B_LOAD == 2
     each_vector<TileB, CHUNK>(thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 left = B_MAJOR_K ? SIZE_K - K_B(r, c) : SIZE_N - FREE_B(r, c);

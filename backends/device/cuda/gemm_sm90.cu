@@ -1,7 +1,8 @@
 // Matrix products on sm_90a: out[row, col] = sum over k of A[row, k] * B[k, col], per batch.
 //
-// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory), 3 bytes, A_TYPE and B_TYPE their signs: "s8" or "u8". ACC is the type
-// of sums: f32; of bytes i32 or u32, which wrap. Only 16-bit operands may be MN-major.
+// OPERANDS 0 bf16, 1 f16, 2 tf32 (f32 in memory), 3 8-bit integers, 4 f8. A_TYPE, B_TYPE name those of 8 bits: "s8" or
+// "u8", "e4m3" or "e5m2". ACC is the type of sums: f32; of integers i32 or u32, which wrap. Only 16-bit operands may be
+// MN-major. The unit cuts sums of f8 to 14 bits: with PROMOTE it adds up one tile of k, f32 registers the tiles.
 //
 // Persistent and warp specialised: warpgroup 0 fills a ring of STAGES tiles in shared memory, GROUPS warpgroups
 // multiply from there (wgmma, accumulators in registers) and store. A tile is BLOCK_M x BLOCK_N; its k tiles are 128
@@ -49,6 +50,7 @@
 #define BAND 8
 #define SEGMENT 8
 #define SWAPPED 0
+#define PROMOTE 0
 #define A_LOAD 0
 #define B_LOAD 0
 #define A_MAJOR_K 1
@@ -78,6 +80,11 @@ WGMMA_FUNCTION(BLOCK_N, "k8.f32.tf32.tf32", ", 1, 1")
 #define ELEMENT_BYTES 1
 #define ACC_REGISTER "+r"
 WGMMA_FUNCTION(BLOCK_N, "k32.s32." A_TYPE "." B_TYPE, "")
+#elif OPERANDS == 4
+#define ELEMENT u8
+#define ELEMENT_BYTES 1
+#define ACC_REGISTER "+f"
+WGMMA_FUNCTION(BLOCK_N, "k32.f32." A_TYPE "." B_TYPE, ", 1, 1")
 #else
 #define ELEMENT u16
 #define ELEMENT_BYTES 2
@@ -125,19 +132,21 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 1, 1")
 #define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * WARP_STAGING + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
 // Workgroups whose loads end in this one's shared memory.
 #define PEERS (CLUSTER_M + CLUSTER_N - 1)
+// Registers of a tile's sums, and with those that are promoted, of 64 rows at a time.
 #define ACCUMULATORS (ROWS_OF_64 * BLOCK_N / 2)
+#define SUMS (ACCUMULATORS + PROMOTE * (BLOCK_N / 2))
 // 504 (of 4 schedulers' 512) registers per lane of a warp are shared by the groups; threads that load keep loads in theirs.
 #define CONSUMER_REGISTERS                                                                                            \
   (GROUPS == 1   ? 248                                                                                               \
-   : GROUPS == 2 ? (!MANUAL ? 240 : ACCUMULATORS <= 128 ? 176 : 200)                                                  \
-                 : (!MANUAL ? 160 : ACCUMULATORS <= 64 ? 136 : 144))
+   : GROUPS == 2 ? (!MANUAL ? 240 : SUMS <= 128 ? 176 : 200)                                                  \
+                 : (!MANUAL ? 160 : SUMS <= 64 ? 136 : 144))
 #define PRODUCER_REGISTERS (GROUPS == 2 ? (MANUAL ? 504 - 2 * CONSUMER_REGISTERS : 24) : 512 - 3 * CONSUMER_REGISTERS)
 // Registers of a thread for loads in flight, and those of them for each operand that is computed.
 #define FLIGHT ((GROUPS == 1 ? 136 : PRODUCER_REGISTERS) - 48)
 #define COMPUTED_FLIGHT ((FLIGHT < 64 ? FLIGHT : 64) / (A_LOAD == 1 && B_LOAD == 1 ? 2 : 1))
 
 static_assert(WORKGROUP == 128 * (1 + GROUPS) && GRID % CLUSTER_SIZE == 0, "launch");
-static_assert(ROWS_OF_64 * BLOCK_N / 2 <= (GROUPS == 3 ? 96 : MANUAL ? 160 : 192), "accumulators fit in registers");
+static_assert(SUMS <= (GROUPS == 3 ? 128 : MANUAL ? 160 : 192), "accumulators fit in registers");
 static_assert(BLOCK_M % 64 == 0 && ROWS_OF_64 >= 1 && ROWS_OF_64 * 64 * (PINGPONG ? 1 : GROUPS) == BLOCK_M, "rows of the groups");
 static_assert(BLOCK_N % 8 == 0 && BLOCK_N <= 256 && SHARED_BYTES <= 232448, "tile");
 static_assert(!PINGPONG || (GROUPS == 2 && SPLIT_K == 1), "ping-pong");
@@ -200,9 +209,11 @@ template <bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
   return row / 64 * 8192 + k * 128 + ((row % 64 * ELEMENT_BYTES) ^ ((k & 7) << 4));
 }
 
-#if OPERANDS == 3
+#if OPERANDS >= 3
 #include "computed_bytes.cuh"
+#define COMPUTED(rows, x) Computed<rows, x##_VECTOR, x##_VECTOR_ALONG_K, x##_TYPE[1] == '5'>
 #else
+#define COMPUTED(rows, x) Computed<rows, x##_VECTOR, x##_VECTOR_ALONG_K, x##_MAJOR_K>
 // A thread's vectors of a tile of ROWS rows, by load(at, k, v), whose vectors run along k or along the rows: packed as
 // wgmma reads them, then stored. Tiles of more vectors than fit in a thread's registers take several rounds.
 template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
@@ -269,117 +280,7 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool MAJOR_K> struct Computed {
 #endif
 
 #if A_LOAD == 2 || B_LOAD == 2
-// Overwrites `value` if `wanted`.
-TCC_FN void load_word(u32& value, u64 address, bool wanted) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}"
-               : "+r"(value) : "l"(address), "r"(i32(wanted)));
-}
-
-// Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
-// the rows' SIZE_K elements; zeros after them. A lane has a word of a row; rows that begin in the middle of a word are
-// stored by halves, and take half a word more (tails); words of bytes are shifted into place between lanes. Four warps
-// have 8 rows each of 32 (a unit). The places of rows n and n + PLACES in their words are the same.
-template <i32 ROWS> struct Rows {
-  static constexpr i32 units = (ROWS + 31) / 32, PLACES = ELEMENT_BYTES == 1 ? 4 : 2;
-  u64 words[PLACES];  // this lane's of the warp's first rows, at k = 0
-  u64 tail;           // the last word of this lane's row of a tail
-  u32 shift[PLACES];  // bytes of those rows' words that precede them
-  u32 tail_shift;
-  i32 rows;  // left from the warp's first on
-  i32 stride, lane, warp;
-  u32 tails[(units + 3) / 4] = {};
-#if ELEMENT_BYTES == 1
-  u32 next_tails[(units + 3) / 4] = {};
-#endif
-
-  // `first`: where the tile begins; `left` rows of the operand, `row_bytes` apart, are left from there on.
-  __device__ __forceinline__ void start(const ELEMENT* first, i32 row_bytes, i32 left, i32 thread) {
-    stride = row_bytes;
-    lane = thread % 32;
-    warp = thread / 32;
-    rows = (left < ROWS ? left : ROWS) - warp * 8;
-    const u64 at = (u64)first + i64(warp * 8) * stride;
-#pragma unroll
-    for (i32 p = 0; p < PLACES; ++p) {
-      shift[p] = u32(at + i64(p) * stride) & 3;
-      words[p] = at + i64(p) * stride - shift[p] + lane * 4;
-    }
-    tail_shift = lane % 2 ? shift[1] : shift[0];
-    if (PLACES == 4 && lane % 4 >= 2) tail_shift = lane % 2 ? shift[PLACES - 1] : shift[PLACES - 2];
-    tail = at + i64(lane / 8 * 32 + lane % 8) * stride - tail_shift + 128;
-  }
-
-  __device__ __forceinline__ void load(i32 unit, i32 k, u32 (&w)[8]) const {
-    const i32 valid = (SIZE_K - k) * ELEMENT_BYTES;
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i)
-      load_word(w[i], words[i % PLACES] + i64(unit * 32 + i / PLACES * PLACES) * stride + i64(k) * ELEMENT_BYTES,
-                unit * 32 + i < rows && lane * 4 - i32(shift[i % PLACES]) < valid);
-  }
-
-  __device__ __forceinline__ void store(i32 unit, i32 k, const u32 (&w)[8], u32 tile) const {
-    if (ROWS % 32 != 0 && unit * 32 + warp * 8 >= ROWS) return;
-    const i32 valid = (SIZE_K - k) * ELEMENT_BYTES;
-    const u32 to = tile + unit * 4096 + warp * 1024 + lane * 4;  // row i is at to ^ i * 144: 128 bytes on, and swizzled
-#if ELEMENT_BYTES == 1
-    const i32 left = valid - lane * 4;
-    const u32 mask = left >= 4 ? ~0u : left <= 0 ? 0u : (1u << left * 8) - 1;
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) {
-      const u32 next = __shfl_down_sync(~0u, w[i], 1), last = __shfl_sync(~0u, tails[unit / 4], unit % 4 * 8 + i);
-      store_shared(to ^ i * 144, __funnelshift_r(w[i], lane == 31 ? last : next, shift[i % PLACES] * 8) & mask);
-    }
-#else
-#pragma unroll
-    for (i32 p = 0; p < 2; ++p) {
-      const i32 byte = lane * 4 - i32(shift[p]);
-      const u32 mask = (byte < valid ? 0xffff : 0) | (byte + 2 < valid ? 0xffff0000 : 0);
-      if (ELEMENT_BYTES == 4 || shift[p] == 0) {
-#pragma unroll
-        for (i32 i = p; i < 8; i += 2) store_shared(to ^ i * 144, w[i] & mask);
-      } else {
-#pragma unroll
-        for (i32 i = p; i < 8; i += 2) {
-          const u32 word = w[i] & mask;
-          if (lane != 0) store_shared((to - 2) ^ i * 144, u16(word));
-          store_shared(to ^ i * 144, u16(word >> 16));
-        }
-      }
-    }
-#endif
-  }
-
-  // The last elements of rows whose words precede them, of 32 rows of a warp at once.
-  __device__ __forceinline__ void load_tails(i32 k) {
-#pragma unroll
-    for (i32 g = 0; g < (units + 3) / 4; ++g)
-      load_word(
-#if ELEMENT_BYTES == 1
-          next_tails[g],
-#else
-          tails[g],
-#endif
-          tail + i64(g * 128) * stride + i64(k) * ELEMENT_BYTES,
-          tail_shift != 0 && g * 128 + lane / 8 * 32 + lane % 8 < rows &&
-              (SIZE_K - k) * ELEMENT_BYTES > 128 - i32(tail_shift));
-  }
-#if ELEMENT_BYTES == 1
-  // Those that were loaded are shifted in as the tile's units are stored.
-  __device__ __forceinline__ void store_tails(i32, u32) {
-#pragma unroll
-    for (i32 g = 0; g < (units + 3) / 4; ++g) tails[g] = next_tails[g];
-  }
-#else
-  __device__ __forceinline__ void store_tails(i32 k, u32 tile) const {
-#pragma unroll
-    for (i32 g = 0; g < (units + 3) / 4; ++g) {
-      const i32 row = (g * 4 + lane / 8) * 32 + warp * 8 + lane % 8;
-      if (tail_shift != 0 && row < ROWS)
-        store_shared(tile + row * 128 + (126 ^ lane % 8 << 4), u16(SIZE_K - k >= BLOCK_K ? tails[g] : 0));
-    }
-  }
-#endif
-};
+#include "unaligned_rows.cuh"
 #endif
 
 // Sums of two ranks.
@@ -473,7 +374,7 @@ TCC_FN void send(u32 inbox, u32 barrier, i32 rank, i32 row, i32 column, ACC a, A
 #endif
 
 #if A_LOAD == 1
-using ComputedA = Computed<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>;
+using ComputedA = COMPUTED(BLOCK_M, A);
 #define ROUNDS_A ComputedA::rounds
 #define WORDS_A (ComputedA::at_once * ComputedA::load_words)
 #else
@@ -481,7 +382,7 @@ using ComputedA = Computed<BLOCK_M, A_VECTOR, A_VECTOR_ALONG_K, A_MAJOR_K>;
 #define WORDS_A 0
 #endif
 #if B_LOAD == 1
-using ComputedB = Computed<BLOCK_N, B_VECTOR, B_VECTOR_ALONG_K, B_MAJOR_K>;
+using ComputedB = COMPUTED(BLOCK_N, B);
 #define ROUNDS_B ComputedB::rounds
 #define WORDS_B (ComputedB::at_once * ComputedB::load_words)
 #else
@@ -689,9 +590,16 @@ TCC_ENTRY {
     const u32 my_staging = staging + warp * WARP_STAGING;
     const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
     u32 exchange = 0;  // number of the next; the inboxes and their barriers take turns
-
+    // What the pending products read is free again.
+    auto release_stage = [&](u32 stage) {
+      if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * stage);
+      if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * stage);
+    };
 
     ACC acc[ROWS_OF_64][BLOCK_N / 2];
+#if PROMOTE
+    ACC part[BLOCK_N / 2];
+#endif
     if (PINGPONG && group == 1) {
       named_barrier_arrive(1, 256);  // group 0 begins
       ring.advance(K_TILES);
@@ -699,13 +607,43 @@ TCC_ENTRY {
 #pragma unroll 1
     for (i32 n = first_tile + (PINGPONG ? group * CLUSTERS : 0); n < TILES; n += CLUSTERS * (PINGPONG ? 2 : 1)) {
       const Tile tile = tile_at(n, cluster_m, cluster_n);
+      // The other group's products may follow those that are issued.
+      auto pass_on = [&] {
+        if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
+      };
       if (PINGPONG) named_barrier_sync(1 + group, 256);
+#if PROMOTE
+#pragma unroll
+      for (i32 m = 0; m < ROWS_OF_64; ++m)
+#pragma unroll
+        for (i32 i = 0; i < BLOCK_N / 2; ++i) acc[m][i] = 0;
+#else
       u32 last = 0;  // the stage that the pending products read
+#endif
 #pragma unroll 1
       for (i32 k = k_begin; k < k_end; ++k) {
         const u32 a = wgmma_tile(stages + ring.stage * STAGE_BYTES + my_rows, A_MAJOR_K);
         const u32 b = wgmma_tile(stages + ring.stage * STAGE_BYTES + A_BYTES, B_MAJOR_K);
         barrier_wait(full + 8 * ring.stage, ring.phase);
+#if PROMOTE
+        // The other groups' products run under these additions.
+#pragma unroll
+        for (i32 m = 0; m < ROWS_OF_64; ++m) {
+          wgmma_fence();
+#pragma unroll
+          for (i32 step = 0; step < 4; ++step)
+            wgmma(part, a + (step * 32 + m * 8192 >> 4), b + (step * 32 >> 4), step != 0);
+          wgmma_commit();
+          if (m == ROWS_OF_64 - 1 && k == k_end - 1) pass_on();
+          wgmma_wait<0>();
+          if (m == ROWS_OF_64 - 1) release_stage(ring.stage);
+#pragma unroll
+          for (i32 i = 0; i < BLOCK_N / 2; ++i) {
+            asm volatile("" : ACC_REGISTER(part[i])::"memory");
+            acc[m][i] += part[i];
+          }
+        }
+#else
         wgmma_fence();
 #pragma unroll
         for (i32 step = 0; step < 4; ++step)
@@ -716,21 +654,21 @@ TCC_ENTRY {
         wgmma_commit();
         if (k != k_begin) {
           wgmma_wait<1>();
-          if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
-          if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
+          release_stage(last);
         }
         last = ring.stage;
+#endif
         ring.advance(1);
       }
-      // The other group's products may follow those that are issued.
-      if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
+#if !PROMOTE
+      pass_on();
       wgmma_wait<0>();
 #pragma unroll
       for (i32 m = 0; m < ROWS_OF_64; ++m)
 #pragma unroll
         for (i32 i = 0; i < BLOCK_N / 2; ++i) asm volatile("" : ACC_REGISTER(acc[m][i])::"memory");
-      if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * last);
-      if (PEERS == 1 && lane == 0) barrier_arrive(empty + 8 * last);
+      release_stage(last);
+#endif
       if (PINGPONG) ring.advance(K_TILES);
 
       constexpr i32 chunks = BLOCK_N / CHUNK;

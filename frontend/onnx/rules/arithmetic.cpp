@@ -80,6 +80,14 @@ Results bit_shift(OpNode& n) {
   return {n.b.op(op, {n.in(0), n.in(1)})};
 }
 
+Value* cast_to(OpNode& n, DType dtype) {
+  if (!is_f8(dtype)) {
+    n.ignore("saturate");
+    return n.b.cast(n.in(0), dtype);
+  }
+  return n.b.op("to", {n.in(0)}, {{"dtype", dtype}, {"saturate", n.integer("saturate", 1) != 0}});
+}
+
 Results cast(OpNode& n) {
   std::optional<DType> to;
   if (n.opset < 6) {
@@ -87,15 +95,11 @@ Results cast(OpNode& n) {
   } else {
     to = n.dtype_attr("to");
   }
-  n.ignore("saturate");  // of 8-bit floats
   n.require(to.has_value(), "attribute 'to' is missing");
-  return {n.b.cast(n.in(0), *to)};
+  return {cast_to(n, *to)};
 }
 
-Results cast_like(OpNode& n) {
-  n.ignore("saturate");
-  return {n.b.cast(n.in(0), n.in(1)->dtype())};
-}
+Results cast_like(OpNode& n) { return {cast_to(n, n.in(1)->dtype())}; }
 
 Results identity(OpNode& n) { return {n.operand(0)}; }
 

@@ -15,18 +15,40 @@ ir::Attrs along(OpNode& n, const Value* x, const Value* scale) {
   return {{"dim", n.axis(axis, x->rank())}, {"block_size", block}};
 }
 
+// The scale of every element of x, by broadcasting.
+Value* spread_scale(OpNode& n, Value* x, Value* scale) {
+  const ir::Attrs attrs = along(n, x, scale);
+  if (attrs.empty() || (scale->rank() == 1 && scale->shape()[0].is(1))) return scale;
+  const auto dim = std::get<int64_t>(attrs.at("dim")),
+             block = std::get<int64_t>(attrs.at("block_size"));
+  if (block == 0) return along_dim(n, scale, x, dim);
+  Value* spread =
+      n.b.op("repeat_interleave", {scale}, {{"repeats", block}, {"dim", ir::ints({dim})}});
+  return n.b.slice(spread, dim, 0, x->shape()[static_cast<size_t>(dim)]);
+}
+
+// f8 is scaled only: its zero point is 0.
+Results quantize_f8(OpNode& n, Value* x, Value* scale, DType dtype) {
+  const bool saturate = n.integer("saturate", 1) != 0;
+  return {n.b.op("to", {n.b.div(x, spread_scale(n, x, scale))},
+                 {{"dtype", dtype}, {"saturate", saturate}})};
+}
+
 Results quantize(OpNode& n) {
   Value *x = n.in(0), *scale = n.in(1), *zero = n.maybe(2);
-  ir::Attrs attrs = along(n, x, scale);
-  n.ignore("saturate");  // of 8-bit floats
-  attrs["dtype"] = zero ? zero->dtype() : n.dtype_attr("output_dtype").value_or(DType::u8);
+  const DType dtype = zero ? zero->dtype() : n.dtype_attr("output_dtype").value_or(DType::u8);
   if (zero) n.ignore("output_dtype");
+  if (is_f8(dtype)) return quantize_f8(n, x, scale, dtype);
+  n.ignore("saturate");
+  ir::Attrs attrs = along(n, x, scale);
+  attrs["dtype"] = dtype;
   return {n.b.op("quantize", {x, scale, zero}, attrs)};
 }
 
 Results dequantize(OpNode& n) {
-  Value *x = n.in(0), *scale = n.in(1);
-  return {n.b.op("dequantize", {x, scale, n.maybe(2)}, along(n, x, scale))};
+  Value *x = n.in(0), *scale = n.in(1), *zero = n.maybe(2);
+  if (is_f8(x->dtype())) return {n.b.mul(n.b.cast(x, scale->dtype()), spread_scale(n, x, scale))};
+  return {n.b.op("dequantize", {x, scale, zero}, along(n, x, scale))};
 }
 
 Results dynamic_quantize(OpNode& n) { return all_of(n.b.ops("dynamic_quantize", {n.in(0)})); }

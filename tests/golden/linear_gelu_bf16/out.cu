@@ -20,6 +20,7 @@
 #define SPLIT_K 1
 #define BAND 2
 #define STAGES 12
+#define PROMOTE 0
 #define A_LOAD 0
 #define A_MAJOR_K 1
 #define A_BUFFER b1
