@@ -137,7 +137,9 @@ class GemmSm80Template : public GemmTemplate<Shape> {
   }
 
   // Rounds of workgroups on all units, those of a unit sharing it.
-  GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
+  GemmCycles cycles(const Shape& s, const Target& target,
+                    const EpilogueCost& stored) const override {
+    const double units = target.compute_units;
     constexpr double kProducts = 1024;    // multiply-adds of 16-bit elements a cycle, of one unit
     constexpr double kCacheBytes = 32;    // a cycle, that one unit draws from the last-level cache
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory

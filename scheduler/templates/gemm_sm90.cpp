@@ -164,8 +164,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {"block_n", {8, 16, 32, 64, 96, 128, 160, 192, 224, 256}, "columns of a tile"},
         {"groups", {1, 2, 3}, "warpgroups that multiply"},
         {"pingpong", {0, 1}, "whether each of two groups has tiles of its own"},
-        {"cluster_m", {1, 2}, "tiles of a cluster that share columns"},
-        {"cluster_n", {1, 2}, "tiles of a cluster that share rows"},
+        {"cluster_m", {1, 2, 4}, "tiles of a cluster that share columns"},
+        {"cluster_n", {1, 2, 4}, "tiles of a cluster that share rows"},
         {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
         {"band", {1, 2, 4, 8, 16}, "rows of clusters that are walked together"},
     };
@@ -195,7 +195,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {64, 32, 1, 0, 1, 1},   {128, 16, 2, 0, 1, 1},  {64, 16, 1, 0, 1, 1},
         {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},    {128, 224, 2, 0, 1, 1},
         {128, 192, 2, 1, 2, 1}, {128, 192, 2, 1, 1, 1}, {64, 224, 1, 0, 1, 1},
-        {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},
+        {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},  {128, 160, 2, 0, 2, 1},
+        {128, 160, 2, 0, 2, 2}, {128, 160, 2, 0, 4, 1},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
@@ -212,10 +213,11 @@ class GemmSm90Template : public GemmTemplate<Shape> {
 
   // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
   // about 200 configs on an H200 (docs/performance.md), those of bytes to 370.
-  GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
+  GemmCycles cycles(const Shape& s, const Target& target,
+                    const EpilogueCost& stored) const override {
     // Bytes a cycle that one unit draws from the last-level cache: byte products draw less power,
     // and clocks stay higher.
-    const double kCacheBytes = s.bytes ? 60 : 44;
+    const double kCacheBytes = s.bytes ? 60 : 48;
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kUnitShare = 2.0;  // of the fair share of memory bandwidth, that a unit draws
     constexpr double kAgain = 0.05;     // of memory's time, what the cache takes for the same bytes
@@ -232,7 +234,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
     const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
-    const double rounds = std::ceil(workgroups / units);
+    const auto rounds =
+        static_cast<double>(ceil_div(s.tiles(), target.concurrent_clusters(s.cluster())));
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
     const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
@@ -259,7 +262,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;
     cycles.outside = kFill + epilogue;
     cycles.read_again = kAgain * read_again(s);
-    cycles.drawn = std::min(1.0, workgroups * kUnitShare / units);
+    cycles.drawn = std::min(1.0, workgroups * kUnitShare / target.compute_units);
     cycles.seconds = s.cluster() > 1 ? kCluster : 0;
     return cycles;
   }
@@ -269,8 +272,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     kernel.workgroup = static_cast<int>(kThreads * (1 + s.groups));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
-    const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
-    kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
+    kernel.grid = std::min(target.concurrent_clusters(s.cluster()), s.tiles()) * s.cluster();
     // Tiles that share rows or columns through the cache want neighbouring units, which is worth
     // more than the microsecond of an early beginning once a launch takes some.
     constexpr double kLong = 20e-6;

@@ -60,7 +60,8 @@ class GemmTemplate : public Template {
   // Configs without "band" and "swapped", for fastest_candidate().
   virtual std::vector<Config> candidates() const = 0;
   // `units` are the device's.
-  virtual GemmCycles cycles(const Shape& shape, double units, const EpilogueCost& stored) const = 0;
+  virtual GemmCycles cycles(const Shape& shape, const Target& target,
+                            const EpilogueCost& stored) const = 0;
   // The launch, the defines of the config, and the operands; the product's are there.
   virtual void write(Kernel& kernel, GemmWriter& writer, const Shape& shape, const Config& config,
                      const Target& target) const = 0;
@@ -97,7 +98,7 @@ class GemmTemplate : public Template {
   CostModel cost_of(const Region& region, const Product& gemm, const Target& target) const {
     return [this, gemm, target, stored = epilogue_cost(region, *gemm, target),
             bytes = region_bytes(region)](const Config& config) {
-      return launch_seconds(cycles(Shape(*gemm, config), target.compute_units, stored), bytes,
+      return launch_seconds(cycles(Shape(*gemm, config), target, stored), bytes,
                             target);
     };
   }

@@ -2,6 +2,9 @@
 // configs compile without spills, and how fast.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
+
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/plan.h"
@@ -53,6 +56,40 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
   EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "contraction");
   EXPECT_EQ(template_of(linear(512, 512, 512, true), sched::target_by_name("cuda:sm_80")),
             "gemm_sm80");
+}
+
+// Workgroups of a persistent grid that find no place at first would run a second round alone.
+TEST(MatrixTemplates, LaunchNoMoreClustersThanRunAtOnce) {
+  sched::Target target = sched::target_by_name("cuda:sm_90a");
+  target.clusters = {66, 30, 14};
+  auto kernel_of = [&](const sched::ConfigSource* configs, int64_t m, int64_t n) {
+    backends::CompileOptions options;
+    options.binaries = false;
+    options.configs = configs;
+    return backends::compile(parse_yaml_graph(linear(m, n, 4096, false), "linear.yaml", "."),
+                             target, options)
+        .kernels.back();
+  };
+  auto cluster_of = [](const sched::KernelBinary& kernel) {
+    int64_t size = 1;
+    for (const char* name : {"cluster_m=", "cluster_n=", "split_k="})
+      size *= std::stoi(kernel.config.substr(kernel.config.find(name) + std::strlen(name)));
+    return size;
+  };
+  std::set<int64_t> sizes;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const test::RandomConfigs configs(seed);
+    const auto kernel = kernel_of(&configs, 4096, 4096);
+    const int64_t cluster = cluster_of(kernel);
+    sizes.insert(cluster);
+    EXPECT_LE(kernel.grid[0] / cluster, target.concurrent_clusters(cluster)) << seed;
+  }
+  EXPECT_EQ(sizes, (std::set<int64_t>{1, 2, 4, 8}));
+  // 16 tiles of 64 x 64 would split k eight times, were there room for 16 clusters.
+  const auto narrow = kernel_of(nullptr, 64, 1024);
+  EXPECT_LE(narrow.grid[0] / cluster_of(narrow), target.concurrent_clusters(cluster_of(narrow)));
+  target.clusters = {66, 33, 16};
+  EXPECT_NE(kernel_of(nullptr, 64, 1024).grid, narrow.grid);
 }
 
 TEST(MatrixTemplates, TakeBytesOfEitherSign) {
