@@ -2,6 +2,7 @@
 // backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "scheduler/templates/gemm_template.h"
 #include "support/checked.h"
@@ -31,10 +32,6 @@ struct Shape : GemmShape {
         tiles_n(ceil_div(side.n, block_n * cluster_n)) {
     const int64_t columns = side.b.major_k ? block_n : round_up(block_n, 64);
     stage_bytes = (block_m + columns) * kLineBytes;
-    int64_t chunk = 8;
-    while (chunk < (split_k > 1 ? 32 : 64) && block_n % (2 * chunk) == 0) chunk *= 2;
-    const int64_t staging = 4 * 64 * chunk;  // of a group's warps
-    fixed_bytes = 1024 + 16 * kMostStages + groups * (split_k > 1 ? 2 * staging + 64 : staging);
   }
 
   ContractionTile tile() const { return {block_m * cluster_m, block_n * cluster_n, line, segment}; }
@@ -42,20 +39,42 @@ struct Shape : GemmShape {
   // 64-row products of one group, and accumulators of one thread.
   int64_t slabs() const { return block_m / 64 / (pingpong ? 1 : groups); }
   int64_t accumulators() const { return slabs() * block_n / 2; }
+  // Clusters' worth of tiles, and how many rounds of them there are.
+  int64_t tiles() const { return batches * tiles_m * tiles_n; }
+  int64_t rounds(const Target& target) const {
+    return ceil_div(tiles(), target.concurrent_clusters(cluster()));
+  }
+  // Eights of columns that one of the workgroups which share k adds up and stores.
+  int64_t owned() const { return ceil_div(block_n / 8, split_k); }
+  // Shared memory without the stages: what the epilogue stages, and the sums of the other ranks.
+  int64_t fixed_bytes(const Target& target) const {
+    const int64_t staging = 16 * 8 * 4 * std::gcd(8, std::gcd(block_n / 8, owned()));
+    const int64_t inbox = (split_k - 1) * slabs() * owned() * 512 + 8;
+    const int64_t inboxes = split_k == 1 ? 0 : rounds(target) > 1 ? 2 : 1;
+    return 1024 + 16 * kMostStages + groups * 4 * (staging + inboxes * inbox);
+  }
   int64_t stages(const Target& target) const {
-    return std::min(kMostStages, (target.shared_bytes - fixed_bytes) / stage_bytes);
+    return std::min(kMostStages, (target.shared_bytes - fixed_bytes(target)) / stage_bytes);
   }
   int64_t shared_bytes(const Target& target) const {
-    return fixed_bytes + stages(target) * stage_bytes;
+    return fixed_bytes(target) + stages(target) * stage_bytes;
   }
-  // Clusters' worth of tiles.
-  int64_t tiles() const { return batches * tiles_m * tiles_n; }
+  // Rows of the operands' tiles that copies bring: not those far outside of the only tile.
+  int64_t rows_a() const { return rows_loaded(side.a, side.m, block_m, cluster_n); }
+  int64_t rows_b() const { return rows_loaded(side.b, side.n, block_n, cluster_m); }
 
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
   bool bytes;
   int64_t line;  // a row of a tile in shared memory, in elements along k
   int64_t k_tiles, tiles_m, tiles_n;
-  int64_t stage_bytes = 0, fixed_bytes = 0;
+  int64_t stage_bytes = 0;
+
+ private:
+  static int64_t rows_loaded(const MatrixOperand& operand, int64_t size, int64_t block,
+                             int64_t share) {
+    if (!operand.major_k) return round_up(std::min(size, block), 64);
+    return size < block ? round_up(ceil_div(size, share), 8) * share : block;
+  }
 };
 
 bool legal_groups(const Shape& s) {
@@ -126,9 +145,8 @@ TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free,
     map.box.push_back(static_cast<int>(box));
   };
   if (operand.major_k) {
-    const int64_t slice = rows / share;
     add(s.k, 1, s.line);
-    add(free, view.free_stride, slice > 256 ? slice / 2 : slice);
+    add(free, view.free_stride, rows / share);
   } else {
     add(free, 1, 64);
     add(s.k, view.k_stride, 64 / share);
@@ -178,6 +196,11 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {"two stages or more fit into shared memory",
          [target](const Shape& s) { return s.stages(target) >= 2; }},
         {"clusters share copied tiles, or split k", legal_cluster},
+        // One that adds up nothing would wait for nobody, and send the sums of its next tiles.
+        {"all that share k add up columns, if there is more than one round",
+         [target](const Shape& s) {
+           return s.owned() * (s.split_k - 1) < s.block_n / 8 || s.rounds(target) == 1;
+         }},
     };
   }
 
@@ -230,31 +253,33 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kHidden = 0.25;   // of the hook, by the other group's products
     constexpr double kDrained = 0.3;   // of the stores, that the other group's products do not hide
     constexpr double kCluster = 0.4e-6;
+    constexpr double kExchange = 1500, kPeerBytes = 32;  // cycles, and bytes a cycle, of split sums
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     // Of one tile of k. A unit multiplies 64 x 256 x 16 16-bit elements in 128 cycles.
     const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
-    const auto rounds =
-        static_cast<double>(ceil_div(s.tiles(), target.concurrent_clusters(s.cluster())));
+    const auto rounds = static_cast<double>(s.rounds(target));
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
     const double product = m * n / 32 * (!s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns);
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
-    const double cached = (m / static_cast<double>(s.cluster_n) * cache_share(s.side.a) +
-                           n / static_cast<double>(s.cluster_m) * cache_share(s.side.b)) *
+    const double cached = (static_cast<double>(s.rows_a()) / static_cast<double>(s.cluster_n) *
+                               cache_share(s.side.a) +
+                           static_cast<double>(s.rows_b()) / static_cast<double>(s.cluster_m) *
+                               cache_share(s.side.b)) *
                           kLineBytes / kCacheBytes;
     const double loading = load_cycles(s);
     const double k_tile = std::max({product, shared, cached, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
     const double multiply = k_tiles * k_tile;
-    const double hook = m * n * stored.slots / kSlots;
-    const double staged =
-        m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
+    const double part = m * n / static_cast<double>(s.split_k);  // that a workgroup stores
+    const double exchange = s.split_k > 1 ? kExchange + (m * n - part) * 4 / kPeerBytes : 0;
+    const double hook = part * stored.slots / kSlots;
+    const double transposed = s.swapped ? kTransposed : 1;
+    const double staged = part * 8 / kSharedBytes * transposed;
     // Results of 16 bits drain as fast as they are staged; those of bytes may be 32 bits wide, and
     // come twice as often.
-    const double drain = s.bytes ? m * n * stored.drain / static_cast<double>(s.split_k) *
-                                       (s.swapped ? kTransposed : 1)
-                                 : 0;
-    const double epilogue = kEpilogue + std::max(staged + hook, drain);
+    const double drain = s.bytes ? part * stored.drain * transposed : 0;
+    const double epilogue = kEpilogue + exchange + std::max(staged + hook, drain);
     const double between =
         s.pingpong ? std::max(kTurn + (1 - kHidden) * hook, kDrained * drain) : epilogue;
     GemmCycles cycles;
@@ -295,8 +320,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
       if (operand.load != Load::tiles) continue;
       kernel.maps.push_back(
-          first ? tensor_map(s, operand, s.side.m, s.block_m, s.cluster_n, "map_a")
-                : tensor_map(s, operand, s.side.n, s.block_n, s.cluster_m, "map_b"));
+          first ? tensor_map(s, operand, s.side.m, s.rows_a(), s.cluster_n, "map_a")
+                : tensor_map(s, operand, s.side.n, s.rows_b(), s.cluster_m, "map_b"));
       writer.define(first ? "A_RANK" : "B_RANK",
                     static_cast<int64_t>(kernel.maps.back().dims.size()));
     }
