@@ -1,5 +1,7 @@
 #include "scheduler/cuda_targets.h"
 
+#include <array>
+
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -10,24 +12,25 @@ struct Architecture {
   // Of one GPU: multiprocessors, their threads, and what the chip reaches.
   int units, threads_per_unit;
   int l2_mib;
-  int shared_kib;               // of a workgroup, at most
-  double bandwidth, flops_f32;  // bytes/s, sustained; FLOP/s
-  double flops_matrix;          // FLOP/s on 16-bit operands, dense, summed in f32
+  int shared_kib;                    // of a workgroup, at most
+  double bandwidth, flops_f32;       // bytes/s, sustained; FLOP/s
+  double flops_matrix;               // FLOP/s on 16-bit operands, dense, summed in f32
+  std::array<int, 3> clusters = {};  // Target::clusters
 };
 
 constexpr Architecture kArchitectures[] = {
-    {70, 80, 2048, 6, 96, 0.77e12, 15.7e12, 0},          // V100
-    {72, 8, 2048, 1, 96, 0.11e12, 1.4e12, 0},            // Xavier
-    {75, 40, 1024, 4, 64, 0.27e12, 8.1e12, 0},           // T4
-    {80, 108, 2048, 40, 163, 2.0e12, 19.5e12, 312e12},   // A100-SXM4-80GB
-    {86, 82, 1536, 6, 99, 0.80e12, 35.6e12, 71e12},      // GeForce RTX 3090
-    {87, 16, 1536, 4, 163, 0.17e12, 5.3e12, 21e12},      // Orin
-    {89, 128, 1536, 72, 99, 0.86e12, 82.6e12, 165e12},   // GeForce RTX 4090
-    {90, 132, 2048, 50, 227, 4.0e12, 60e12, 989e12},     // H200-SXM
-    {100, 148, 2048, 126, 227, 6.8e12, 75e12, 2250e12},  // B200
-    {103, 148, 2048, 126, 227, 6.8e12, 75e12, 2250e12},  // B300
-    {120, 170, 1536, 96, 99, 1.5e12, 105e12, 209e12},    // GeForce RTX 5090
-    {121, 48, 1536, 24, 99, 0.23e12, 31e12, 62e12},      // GB10
+    {70, 80, 2048, 6, 96, 0.77e12, 15.7e12, 0},                     // V100
+    {72, 8, 2048, 1, 96, 0.11e12, 1.4e12, 0},                       // Xavier
+    {75, 40, 1024, 4, 64, 0.27e12, 8.1e12, 0},                      // T4
+    {80, 108, 2048, 40, 163, 2.0e12, 19.5e12, 312e12},              // A100-SXM4-80GB
+    {86, 82, 1536, 6, 99, 0.80e12, 35.6e12, 71e12},                 // GeForce RTX 3090
+    {87, 16, 1536, 4, 163, 0.17e12, 5.3e12, 21e12},                 // Orin
+    {89, 128, 1536, 72, 99, 0.86e12, 82.6e12, 165e12},              // GeForce RTX 4090
+    {90, 132, 2048, 50, 227, 4.0e12, 60e12, 989e12, {66, 30, 15}},  // H200-SXM
+    {100, 148, 2048, 126, 227, 6.8e12, 75e12, 2250e12},             // B200
+    {103, 148, 2048, 126, 227, 6.8e12, 75e12, 2250e12},             // B300
+    {120, 170, 1536, 96, 99, 1.5e12, 105e12, 209e12},               // GeForce RTX 5090
+    {121, 48, 1536, 24, 99, 0.23e12, 31e12, 62e12},                 // GB10
 };
 
 // From 9.0 on, some instructions exist for exactly one architecture, whose name ends in "a".
@@ -40,6 +43,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.arch = str("sm_", architecture.number, own ? "a" : "");
   target.shared_bytes = int64_t{architecture.shared_kib} << 10;
   target.compute_units = architecture.units;
+  target.clusters = architecture.clusters;
   target.max_threads_per_unit = architecture.threads_per_unit;
   target.l2_bytes = int64_t{architecture.l2_mib} << 20;
   target.bandwidth = architecture.bandwidth;

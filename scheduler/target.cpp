@@ -86,6 +86,11 @@ std::string_view name(Api api) {
   TCC_CHECK(false, "Api ", static_cast<int>(api));
 }
 
+int64_t Target::concurrent_clusters(int64_t size) const {
+  const int known = size == 2 ? clusters[0] : size == 4 ? clusters[1] : size == 8 ? clusters[2] : 0;
+  return known > 0 ? known : std::max<int64_t>(1, compute_units / size);
+}
+
 int64_t Target::static_shared_bytes() const {
   constexpr int64_t kCudaStatic = 48 << 10;
   return api == Api::cuda ? std::min(shared_bytes, kCudaStatic) : shared_bytes;

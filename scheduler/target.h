@@ -30,7 +30,10 @@ struct Target {
   int64_t push_constant_bytes = 4096;           // vulkan: at least 128; cuda: kernel parameters
   int max_cluster = 1;  // workgroups that can read each other's shared memory, at most
   // Analytic model.
-  int compute_units = 1;           // SMs, CUs
+  int compute_units = 1;  // SMs, CUs
+  // Clusters of 2, 4 and 8 workgroups that run at once when each workgroup takes a unit: a cluster
+  // stays within a group of units, whose sizes differ from chip to chip. 0: not known.
+  std::array<int, 3> clusters = {};
   int registers_per_unit = 65536;  // 32-bit
   int max_threads_per_unit = 2048;
   int64_t l2_bytes = 4 << 20;
@@ -61,6 +64,8 @@ struct Target {
   // Shared memory of arrays that a kernel declares; on CUDA, what is beyond must be asked for at
   // launch.
   int64_t static_shared_bytes() const;
+  // Clusters of `size` workgroups, 1, 2, 4 or 8, that run at once when each workgroup takes a unit.
+  int64_t concurrent_clusters(int64_t size) const;
   bool has_matrix_unit(std::string_view unit) const;
   bool multiplies_f8(std::string_view unit) const;
   // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,

@@ -142,6 +142,13 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
     for (const Feature& feature : features(t))
       if (!feature.present)
         std::cout << "  missing      " << feature.name << ": " << feature.without << "\n";
+    if (t.max_cluster > 1) {
+      std::cout << "  at once     ";
+      for (int size = 2; size <= t.max_cluster; size *= 2)
+        std::cout << (size > 2 ? ", " : " ") << t.concurrent_clusters(size) << " clusters of "
+                  << size;
+      std::cout << "\n";
+    }
     if (t.is_cpu) std::cout << "  software     its times say nothing about GPUs\n";
   }
   for (const std::string& reason : missing) std::cout << "missing: " << reason << "\n";

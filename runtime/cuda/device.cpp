@@ -1,5 +1,6 @@
 // CUDA devices: open_cuda and list_cuda of runtime/device.h.
 #include "runtime/device.h"
+#include "runtime/cuda/clusters.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/kernel.h"
 #include "runtime/cuda/memory.h"
@@ -16,7 +17,9 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal)
       : context_(std::make_shared<const Context>(ordinal)),
-        properties_(read_properties(context_->api(), context_->device())) {}
+        properties_(read_properties(context_->api(), context_->device())) {
+    properties_.target.clusters = count_clusters(*context_, properties_.target);
+  }
 
   const sched::Target& target() const override { return properties_.target; }
   std::string name() const override { return context_->name(); }

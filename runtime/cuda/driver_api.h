@@ -99,9 +99,15 @@ enum CUtensorMapSwizzle : int {
 };
 enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
 
-enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+enum CUlaunchAttributeID : int {
+  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+  CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+};
 union CUlaunchAttributeValue {
   char pad[64];
+  struct {
+    unsigned x, y, z;
+  } clusterDim;
   int programmaticStreamSerializationAllowed;
 };
 struct CUlaunchAttribute {
@@ -185,6 +191,8 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
 #define TCC_CUDA_NEWER_FUNCTIONS(F)                                                       \
   F(cuLaunchKernelEx,                                                                     \
     (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra)) \
+  F(cuOccupancyMaxActiveClusters,                                                         \
+    (int* clusters, CUfunction function, const CUlaunchConfig* config))                   \
   F(cuTensorMapEncodeTiled,                                                               \
     (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,           \
      const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                  \

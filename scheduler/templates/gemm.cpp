@@ -5,6 +5,7 @@
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -114,21 +115,41 @@ EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target&
   return {kStore + region_arithmetic(region) / elements, stored / share};
 }
 
+int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target) {
+  constexpr int64_t kPair = 2, kGroup = 16;
+  int64_t read = 0;
+  for (const int64_t units : {kPair, kGroup, int64_t{target.compute_units}}) {
+    const int64_t tiles = std::max<int64_t>(1, units / grid.workgroups);
+    int64_t rows = std::min({tiles, band, grid.tiles_m}), columns = ceil_div(tiles, rows);
+    if (columns > grid.tiles_n) {
+      rows = std::min(grid.tiles_m, rows * ceil_div(columns, grid.tiles_n));
+      columns = grid.tiles_n;
+    }
+    read += rows * grid.rows + columns * grid.columns;
+  }
+  return read;
+}
+
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
-                         const CostModel& cost) {
+                         const CostModel& cost, const BandReads& reads) {
   std::optional<Config> best;
   double best_seconds = 0;
   auto consider = [&](Config config) {
+    std::optional<Config> banded;
+    int64_t fewest = 0;
     for (const int64_t band : {8, 4, 2, 1}) {
       config.set("band", band);
       if (!space.violation(config).empty()) continue;
-      const double seconds = cost(config);
-      if (!best || seconds < best_seconds) {
-        best = config;
-        best_seconds = seconds;
-      }
-      return;
+      const int64_t read = reads(config);
+      if (banded && read >= fewest) continue;
+      banded = config;
+      fewest = read;
     }
+    if (!banded) return;
+    const double seconds = cost(*banded);
+    if (best && seconds >= best_seconds) return;
+    best = banded;
+    best_seconds = seconds;
   };
   for (Config config : candidates)
     for (const int64_t swapped : {0, 1}) {

@@ -2,6 +2,7 @@
 // units read, and the defines and hooks that bring an operand to a device source.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,10 +62,23 @@ struct EpilogueCost {
 };
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target);
 
-// The candidate that the model thinks fastest, on either side and with the widest band of tiles
-// that is legal; the space's first config where none is. Candidates lack "swapped" and "band".
+// How tiles, or clusters of them, cover the result of a config.
+struct TileGrid {
+  int64_t tiles_m, tiles_n;
+  int64_t rows, columns;  // of each
+  int64_t workgroups;     // that work on each
+};
+// Rows and columns of the operands that neighbouring units read at about the same time, in bands of
+// `band` tiles. Units share their way to the cache in pairs and in groups of about 16, and all of
+// them the cache: the less, the better.
+int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target);
+
+// The candidate that the model thinks fastest, on either side and with the band of tiles whose
+// `reads` are fewest; the space's first config where none is legal. Candidates lack "swapped" and
+// "band".
+using BandReads = std::function<int64_t(const Config&)>;
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
-                         const CostModel& cost);
+                         const CostModel& cost, const BandReads& reads);
 
 // Fills in a kernel on a device source whose sides are A and B.
 class GemmWriter {

@@ -136,8 +136,14 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     return candidates;
   }
 
+  TileGrid grid(const Shape& s) const override {
+    return {s.tiles_m, s.tiles_n, s.block_m, s.block_n, 1};
+  }
+
   // Rounds of workgroups on all units, those of a unit sharing it.
-  GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
+  GemmCycles cycles(const Shape& s, const Target& target,
+                    const EpilogueCost& stored) const override {
+    const double units = target.compute_units;
     constexpr double kProducts = 1024;    // multiply-adds of 16-bit elements a cycle, of one unit
     constexpr double kCacheBytes = 32;    // a cycle, that one unit draws from the last-level cache
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory

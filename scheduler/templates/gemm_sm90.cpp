@@ -2,6 +2,7 @@
 // backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "scheduler/templates/gemm_template.h"
 #include "support/checked.h"
@@ -33,10 +34,6 @@ struct Shape : GemmShape {
         tiles_n(ceil_div(side.n, block_n * cluster_n)) {
     const int64_t columns = side.b.major_k ? block_n : round_up(block_n, 64);
     stage_bytes = (block_m + columns) * kLineBytes;
-    int64_t chunk = 8;
-    while (chunk < (split_k > 1 ? 32 : 64) && block_n % (2 * chunk) == 0) chunk *= 2;
-    const int64_t staging = 4 * 64 * chunk;  // of a group's warps
-    fixed_bytes = 1024 + 16 * kMostStages + groups * (split_k > 1 ? 2 * staging + 64 : staging);
   }
 
   ContractionTile tile() const { return {block_m * cluster_m, block_n * cluster_n, line, segment}; }
@@ -46,20 +43,42 @@ struct Shape : GemmShape {
   int64_t accumulators() const { return slabs() * block_n / 2; }
   // With those that are promoted, of 64 rows at a time.
   int64_t sums() const { return accumulators() + (promoted ? block_n / 2 : 0); }
+  // Clusters' worth of tiles, and how many rounds of them there are.
+  int64_t tiles() const { return batches * tiles_m * tiles_n; }
+  int64_t rounds(const Target& target) const {
+    return ceil_div(tiles(), target.concurrent_clusters(cluster()));
+  }
+  // Eights of columns that one of the workgroups which share k adds up and stores.
+  int64_t owned() const { return ceil_div(block_n / 8, split_k); }
+  // Shared memory without the stages: what the epilogue stages, and the sums of the other ranks.
+  int64_t fixed_bytes(const Target& target) const {
+    const int64_t staging = 16 * 8 * 4 * std::gcd(8, std::gcd(block_n / 8, owned()));
+    const int64_t inbox = (split_k - 1) * slabs() * owned() * 512 + 8;
+    const int64_t inboxes = split_k == 1 ? 0 : rounds(target) > 1 ? 2 : 1;
+    return 1024 + 16 * kMostStages + groups * 4 * (staging + inboxes * inbox);
+  }
   int64_t stages(const Target& target) const {
-    return std::min(kMostStages, (target.shared_bytes - fixed_bytes) / stage_bytes);
+    return std::min(kMostStages, (target.shared_bytes - fixed_bytes(target)) / stage_bytes);
   }
   int64_t shared_bytes(const Target& target) const {
-    return fixed_bytes + stages(target) * stage_bytes;
+    return fixed_bytes(target) + stages(target) * stage_bytes;
   }
-  // Clusters' worth of tiles.
-  int64_t tiles() const { return batches * tiles_m * tiles_n; }
+  // Rows of the operands' tiles that copies bring: not those far outside of the only tile.
+  int64_t rows_a() const { return rows_loaded(side.a, side.m, block_m, cluster_n); }
+  int64_t rows_b() const { return rows_loaded(side.b, side.n, block_n, cluster_m); }
 
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
   bool bytes, f8, promoted;
   int64_t line;  // a row of a tile in shared memory, in elements along k
   int64_t k_tiles, tiles_m, tiles_n;
-  int64_t stage_bytes = 0, fixed_bytes = 0;
+  int64_t stage_bytes = 0;
+
+ private:
+  static int64_t rows_loaded(const MatrixOperand& operand, int64_t size, int64_t block,
+                             int64_t share) {
+    if (!operand.major_k) return round_up(std::min(size, block), 64);
+    return size < block ? round_up(ceil_div(size, share), 8) * share : block;
+  }
 };
 
 bool legal_groups(const Shape& s) {
@@ -108,23 +127,51 @@ double products(const Shape& s) {
   return static_cast<double>(s.slabs()) * (std::max(groups * slab, slab + promotion) + exposed);
 }
 
-// Cycles in which the copy engine fills a k tile's rows outside of matrices smaller than a tile.
+// Cycles in which the copy engine fills the rows of a k tile that lie outside of the operands, of
+// the last tiles.
 double fill_cycles(const Shape& s) {
   constexpr double kRow = 5;
-  auto of_rows = [](const MatrixOperand& operand, int64_t rows, int64_t there) {
-    return operand.load == Load::tiles ? std::max<int64_t>(0, rows - there) : 0;
+  auto of_rows = [](const MatrixOperand& operand, int64_t rows, int64_t tiles, int64_t size) {
+    return operand.load == Load::tiles && operand.major_k ? tiles * rows - size : 0;
   };
-  return kRow * static_cast<double>(of_rows(s.side.a, s.block_m, s.side.m) +
-                                    of_rows(s.side.b, s.block_n, s.side.n));
+  return kRow *
+         static_cast<double>(of_rows(s.side.a, s.rows_a(), s.tiles_m * s.cluster_m, s.side.m) +
+                             of_rows(s.side.b, s.rows_b(), s.tiles_n * s.cluster_n, s.side.n));
 }
 
 // How much longer the cache takes with lines that begin inside of its sectors of 32 bytes.
 double cache_share(const MatrixOperand& operand) {
   constexpr int64_t kSector = 32;
-  constexpr double kInside = 2;
+  constexpr double kInside = 2.7;
   return operand.load == Load::computed || operand.view.aligned(kSector, operand.line_stride())
              ? 1
              : kInside;
+}
+
+// Bytes a cycle that a unit draws from the last-level cache: of its own, and its part of what the
+// cache gives to all. That is less where neighbours share no lines, as those do that share k.
+double cache_bytes(const Shape& s, const Target& target) {
+  const double own = s.f8 ? 70 : 64, all = s.split_k > 1 ? 5000 : s.f8 ? 9200 : 7900;
+  const auto busy =
+      static_cast<double>(std::min<int64_t>(s.tiles() * s.cluster(), target.compute_units));
+  return std::min(own, all / busy);
+}
+
+// Bytes of stages that wait for memory, where one of the operands is read once.
+double in_flight(const Shape& s, const Target& target) {
+  if (s.side.a.load != Load::tiles || s.side.b.load != Load::tiles ||
+      (s.tiles_m * s.cluster_m > 1 && s.tiles_n * s.cluster_n > 1))
+    return HUGE_VAL;
+  const double rows = static_cast<double>(s.rows_a()) / static_cast<double>(s.cluster_n) +
+                      static_cast<double>(s.rows_b()) / static_cast<double>(s.cluster_m);
+  const auto tiles = static_cast<double>(s.tiles_m * s.tiles_n * s.cluster_m * s.cluster_n);
+  const double from_memory =
+      std::min(1.0, static_cast<double>(s.side.m + s.side.n) / (tiles * rows));
+  const auto busy =
+      static_cast<double>(std::min<int64_t>(s.tiles() * s.cluster(), target.compute_units));
+  const auto stages =
+      static_cast<double>(std::min(s.stages(target), ceil_div(s.k_tiles, s.split_k)));
+  return busy * stages * rows * kLineBytes * from_memory;
 }
 
 // Bytes of the operands that tiles read after others have.
@@ -151,9 +198,8 @@ TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free,
     map.box.push_back(static_cast<int>(box));
   };
   if (operand.major_k) {
-    const int64_t slice = rows / share;
     add(s.k, 1, s.line);
-    add(free, view.free_stride, slice > 256 ? slice / 2 : slice);
+    add(free, view.free_stride, rows / share);
   } else {
     add(free, 1, 64);
     add(s.k, view.k_stride, 64 / share);
@@ -189,8 +235,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {"block_n", {8, 16, 32, 64, 96, 128, 160, 192, 224, 256}, "columns of a tile"},
         {"groups", {1, 2, 3}, "warpgroups that multiply"},
         {"pingpong", {0, 1}, "whether each of two groups has tiles of its own"},
-        {"cluster_m", {1, 2}, "tiles of a cluster that share columns"},
-        {"cluster_n", {1, 2}, "tiles of a cluster that share rows"},
+        {"cluster_m", {1, 2, 4}, "tiles of a cluster that share columns"},
+        {"cluster_n", {1, 2, 4}, "tiles of a cluster that share rows"},
         {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
         {"band", {1, 2, 4, 8, 16}, "rows of clusters that are walked together"},
     };
@@ -203,6 +249,11 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {"two stages or more fit into shared memory",
          [target](const Shape& s) { return s.stages(target) >= 2; }},
         {"clusters share copied tiles, or split k", legal_cluster},
+        // One that adds up nothing would wait for nobody, and send the sums of its next tiles.
+        {"all that share k add up columns, if there is more than one round",
+         [target](const Shape& s) {
+           return s.owned() * (s.split_k - 1) < s.block_n / 8 || s.rounds(target) == 1;
+         }},
     };
   }
 
@@ -220,7 +271,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
         {64, 32, 1, 0, 1, 1},   {128, 16, 2, 0, 1, 1},  {64, 16, 1, 0, 1, 1},
         {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},    {128, 224, 2, 0, 1, 1},
         {128, 192, 2, 1, 2, 1}, {128, 192, 2, 1, 1, 1}, {64, 224, 1, 0, 1, 1},
-        {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},
+        {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},  {128, 160, 2, 0, 2, 1},
+        {128, 160, 2, 0, 2, 2}, {128, 160, 2, 0, 4, 1},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
@@ -235,17 +287,19 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     return candidates;
   }
 
+  TileGrid grid(const Shape& s) const override {
+    return {s.tiles_m, s.tiles_n, s.block_m * s.cluster_m, s.block_n * s.cluster_n, s.cluster()};
+  }
+
   // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
   // about 200 configs on an H200 (docs/performance.md), those of bytes to 370, of f8 to 70.
-  GemmCycles cycles(const Shape& s, double units, const EpilogueCost& stored) const override {
-    // Bytes a cycle that one unit draws from the last-level cache: products of 8-bit integers draw
-    // less power, and clocks stay higher; those of f8 draw more, but the cache has a clock of its
-    // own.
-    const double kCacheBytes = s.f8 ? 70 : s.bytes ? 60 : 44;
+  GemmCycles cycles(const Shape& s, const Target& target,
+                    const EpilogueCost& stored) const override {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
-    constexpr double kUnitShare = 2.0;  // of the fair share of memory bandwidth, that a unit draws
-    constexpr double kAgain = 0.05;     // of memory's time, what the cache takes for the same bytes
-    constexpr double kFill = 1500;      // cycles until the first tile is there
+    constexpr double kUnitShare = 2.0;   // of the fair share of memory bandwidth, that a unit draws
+    constexpr double kLatency = 1.4e-6;  // of memory that is at its limit, in seconds
+    constexpr double kAgain = 0.05;  // of memory's time, what the cache takes for the same bytes
+    constexpr double kFill = 1500;   // cycles until the first tile is there
     const double kTurns = s.f8 ? 1 : 1.08;  // as long, products of a group at a time
     constexpr double kAlone = 1.4;          // on the only tile
     constexpr double kTurn = 900;           // cycles that ping-pong loses when the groups change
@@ -255,32 +309,34 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kHidden = 0.25;        // of the hook, by the other group's products
     constexpr double kDrained = 0.3;  // of the stores, that the other group's products do not hide
     constexpr double kCluster = 0.4e-6;
+    constexpr double kExchange = 500, kPeerBytes = 6;  // cycles, and bytes a cycle, of split sums
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     // Of one tile of k.
     const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
-    const double rounds = std::ceil(workgroups / units);
+    const auto rounds = static_cast<double>(s.rounds(target));
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
     const double turns = !s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns;
     const double product = products(s) * turns;
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
-    const double cached = (m / static_cast<double>(s.cluster_n) * cache_share(s.side.a) +
-                           n / static_cast<double>(s.cluster_m) * cache_share(s.side.b)) *
-                              kLineBytes / kCacheBytes +
-                          fill_cycles(s);
+    const double cached = (static_cast<double>(s.rows_a()) / static_cast<double>(s.cluster_n) *
+                               cache_share(s.side.a) +
+                           static_cast<double>(s.rows_b()) / static_cast<double>(s.cluster_m) *
+                               cache_share(s.side.b)) *
+                          kLineBytes / cache_bytes(s, target);
     const double loading = load_cycles(s);
-    const double k_tile = std::max({product, shared, cached, loading});
+    const double k_tile = std::max({product, shared, cached + fill_cycles(s) / rounds, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
     const double multiply = k_tiles * k_tile;
-    const double hook = m * n * stored.slots / kSlots;
-    const double staged =
-        m * n * 8 / kSharedBytes * static_cast<double>(s.split_k) * (s.swapped ? kTransposed : 1);
+    const double part = m * n / static_cast<double>(s.split_k);  // that a workgroup stores
+    const double exchange = s.split_k > 1 ? kExchange + (m * n - part) * 4 / kPeerBytes : 0;
+    const double hook = part * stored.slots / kSlots;
+    const double transposed = s.swapped ? kTransposed : 1;
+    const double staged = part * 8 / kSharedBytes * transposed;
     // Results of 16 bits drain as fast as they are staged; those of bytes may be 32 bits wide, and
     // come twice as often.
-    const double drain = s.bytes ? m * n * stored.drain / static_cast<double>(s.split_k) *
-                                       (s.swapped ? kTransposed : 1)
-                                 : 0;
-    const double epilogue = kEpilogue + std::max(staged + hook, drain);
+    const double drain = s.bytes ? part * stored.drain * transposed : 0;
+    const double epilogue = kEpilogue + exchange + std::max(staged + hook, drain);
     const double between =
         s.pingpong ? std::max(kTurn + (1 - kHidden) * hook, kDrained * drain) : epilogue;
     GemmCycles cycles;
@@ -288,7 +344,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;
     cycles.outside = kFill + epilogue;
     cycles.read_again = kAgain * read_again(s);
-    cycles.drawn = std::min(1.0, workgroups * kUnitShare / units);
+    cycles.drawn = std::min({1.0, workgroups * kUnitShare / target.compute_units,
+                             in_flight(s, target) / (kLatency * target.bandwidth)});
     cycles.seconds = s.cluster() > 1 ? kCluster : 0;
     return cycles;
   }
@@ -298,8 +355,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     kernel.workgroup = static_cast<int>(kThreads * (1 + s.groups));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
-    const int64_t clusters = std::max<int64_t>(1, target.compute_units / s.cluster());
-    kernel.grid = std::min(clusters, s.tiles()) * s.cluster();
+    kernel.grid = std::min(target.concurrent_clusters(s.cluster()), s.tiles()) * s.cluster();
     // Tiles that share rows or columns through the cache want neighbouring units, which is worth
     // more than the microsecond of an early beginning once a launch takes some.
     constexpr double kLong = 20e-6;
@@ -323,8 +379,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
       if (operand.load != Load::tiles) continue;
       kernel.maps.push_back(
-          first ? tensor_map(s, operand, s.side.m, s.block_m, s.cluster_n, "map_a")
-                : tensor_map(s, operand, s.side.n, s.block_n, s.cluster_m, "map_b"));
+          first ? tensor_map(s, operand, s.side.m, s.rows_a(), s.cluster_n, "map_a")
+                : tensor_map(s, operand, s.side.n, s.rows_b(), s.cluster_m, "map_b"));
       writer.define(first ? "A_RANK" : "B_RANK",
                     static_cast<int64_t>(kernel.maps.back().dims.size()));
     }

@@ -29,7 +29,11 @@ class GemmTemplate : public Template {
   }
   Config default_config(const Region& region, const Target& target) const final {
     const Product gemm = plan(region, target);
-    return fastest_candidate(candidates(), space_of(gemm, target), cost_of(region, gemm, target));
+    return fastest_candidate(candidates(), space_of(gemm, target), cost_of(region, gemm, target),
+                             [&](const Config& config) {
+                               return read_by_neighbours(grid(Shape(*gemm, config)), config["band"],
+                                                         target);
+                             });
   }
   CostModel cost_model(const Region& region, const Target& target) const final {
     return cost_of(region, plan(region, target), target);
@@ -59,8 +63,9 @@ class GemmTemplate : public Template {
   virtual std::vector<Constraint> constraints(const Target& target) const = 0;
   // Configs without "band" and "swapped", for fastest_candidate().
   virtual std::vector<Config> candidates() const = 0;
-  // `units` are the device's.
-  virtual GemmCycles cycles(const Shape& shape, double units, const EpilogueCost& stored) const = 0;
+  virtual TileGrid grid(const Shape& shape) const = 0;
+  virtual GemmCycles cycles(const Shape& shape, const Target& target,
+                            const EpilogueCost& stored) const = 0;
   // The launch, the defines of the config, and the operands; the product's are there.
   virtual void write(Kernel& kernel, GemmWriter& writer, const Shape& shape, const Config& config,
                      const Target& target) const = 0;
@@ -97,8 +102,7 @@ class GemmTemplate : public Template {
   CostModel cost_of(const Region& region, const Product& gemm, const Target& target) const {
     return [this, gemm, target, stored = epilogue_cost(region, *gemm, target),
             bytes = region_bytes(region)](const Config& config) {
-      return launch_seconds(cycles(Shape(*gemm, config), target.compute_units, stored), bytes,
-                            target);
+      return launch_seconds(cycles(Shape(*gemm, config), target, stored), bytes, target);
     };
   }
 };

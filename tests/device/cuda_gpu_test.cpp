@@ -123,6 +123,10 @@ TEST_F(CudaTest, DescribesTheDevice) {
   if (target.arch == "sm_90a") {
     EXPECT_EQ(target.matrix_units, (std::vector<std::string>{"wgmma", "mma"}));
   }
+  for (size_t i = 0; i < target.clusters.size() && target.max_cluster == 8; ++i) {
+    EXPECT_GT(target.clusters[i], 0);
+    EXPECT_LE(target.clusters[i] * (2 << i), target.compute_units);
+  }
 }
 
 TEST_F(CudaTest, NamesAMissingDevice) {

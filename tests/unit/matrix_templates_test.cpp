@@ -2,10 +2,14 @@
 // configs compile without spills, and how fast.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
+
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/plan.h"
 #include "scheduler/template.h"
+#include "scheduler/templates/gemm.h"
 #include "support/error.h"
 #include "tests/cubin.h"
 #include "tests/random_configs.h"
@@ -59,6 +63,72 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
   EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "contraction");
   EXPECT_EQ(template_of(linear(512, 512, 512, true), sched::target_by_name("cuda:sm_80")),
             "gemm_sm80");
+}
+
+// Workgroups of a persistent grid that find no place at first would run a second round alone.
+TEST(MatrixTemplates, LaunchNoMoreClustersThanRunAtOnce) {
+  sched::Target target = sched::target_by_name("cuda:sm_90a");
+  target.clusters = {66, 30, 14};
+  auto kernel_of = [&](const sched::ConfigSource* configs, int64_t m, int64_t n) {
+    backends::CompileOptions options;
+    options.binaries = false;
+    options.configs = configs;
+    return backends::compile(parse_yaml_graph(linear(m, n, 4096, false), "linear.yaml", "."),
+                             target, options)
+        .kernels.back();
+  };
+  auto cluster_of = [](const sched::KernelBinary& kernel) {
+    int64_t size = 1;
+    for (const char* name : {"cluster_m=", "cluster_n=", "split_k="})
+      size *= std::stoi(kernel.config.substr(kernel.config.find(name) + std::strlen(name)));
+    return size;
+  };
+  std::set<int64_t> sizes;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const test::RandomConfigs configs(seed);
+    const auto kernel = kernel_of(&configs, 4096, 4096);
+    const int64_t cluster = cluster_of(kernel);
+    sizes.insert(cluster);
+    EXPECT_LE(kernel.grid[0] / cluster, target.concurrent_clusters(cluster)) << seed;
+  }
+  EXPECT_EQ(sizes, (std::set<int64_t>{1, 2, 4, 8}));
+  // 16 tiles of 64 x 64 would split k eight times, were there room for 16 clusters.
+  const auto narrow = kernel_of(nullptr, 64, 1024);
+  EXPECT_LE(narrow.grid[0] / cluster_of(narrow), target.concurrent_clusters(cluster_of(narrow)));
+  target.clusters = {66, 33, 16};
+  EXPECT_NE(kernel_of(nullptr, 64, 1024).grid, narrow.grid);
+}
+
+TEST(MatrixTemplates, SplitKOnlyWhereAllAddUpOrThereIsOneRound) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  auto violation = [&](int64_t m, int64_t block_n) {
+    const auto graph = parse_yaml_graph(linear(m, 512, 4096, false), "linear.yaml", ".");
+    const backends::Scheduled scheduled = backends::schedule(graph, target);
+    const sched::Region& region = scheduled.regions.back();
+    const sched::Config config{{"block_m", 64}, {"block_n", block_n}, {"groups", 1},
+                               {"pingpong", 0}, {"cluster_m", 1},     {"cluster_n", 1},
+                               {"split_k", 8},  {"band", 1},          {"swapped", 0}};
+    return sched::template_for(region, target).space(region, target).violation(config);
+  };
+  EXPECT_EQ(violation(64, 64), "");    // 8 tiles, a part of the columns for each workgroup
+  EXPECT_EQ(violation(4096, 64), "");  // more of them
+  EXPECT_NE(violation(4096, 32), "");  // 1024 tiles, four workgroups without columns
+  EXPECT_NE(violation(64, 32), "");    // 16 tiles, one more than clusters of 8 at once
+  EXPECT_EQ(violation(64, 128), "");
+}
+
+TEST(MatrixTemplates, BandsMakeNeighboursReadTheSame) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  auto fewest = [&](const sched::TileGrid& grid) {
+    int64_t best = 1;
+    for (const int64_t band : {2, 4, 8})
+      if (read_by_neighbours(grid, band, target) < read_by_neighbours(grid, best, target))
+        best = band;
+    return best;
+  };
+  EXPECT_EQ(fewest({8, 16, 64, 64, 1}), 4) << "4 x 4 tiles of 16 neighbours";
+  EXPECT_EQ(fewest({64, 2, 64, 8, 1}), 1) << "pairs read the same rows";
+  EXPECT_EQ(fewest({2, 64, 8, 64, 1}), 2) << "pairs read the same columns";
 }
 
 TEST(MatrixTemplates, TakeBytesOfEitherSign) {

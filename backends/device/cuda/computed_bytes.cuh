@@ -23,8 +23,8 @@ template <i32 ROWS, i32 VECTOR, bool ALONG_K, bool E5M2> struct Computed {
   static constexpr i32 pieces = ROWS * 8 / height;
   static constexpr i32 words = height * 4;
   static constexpr i32 of_thread = (pieces + 127) / 128;
-  // Registers of a piece in flight: short vectors take whole ones.
-  static constexpr i32 load_words = VECTOR < 4 ? loads : words;
+  // Registers of a piece in flight: short vectors take whole ones, and some for what guards them.
+  static constexpr i32 load_words = VECTOR < 4 ? loads + 2 : words;
   static constexpr i32 limit = 32 / loads;
   static constexpr i32 fit = COMPUTED_FLIGHT / load_words < limit ? COMPUTED_FLIGHT / load_words : limit;
   static constexpr i32 most = fit < 1 ? 1 : fit;

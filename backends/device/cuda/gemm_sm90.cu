@@ -9,8 +9,8 @@
 // bytes long. Cooperative groups share a tile's rows; with PINGPONG each of two groups has tiles of its own, and one
 // group's epilogue runs under the other's products.
 // CLUSTER_M x CLUSTER_N neighbouring tiles belong to a cluster, which loads their common rows and columns once
-// (multicast). Alternatively SPLIT_K workgroups of a cluster share the k of one tile; each adds up, in rank order, and
-// stores its share of the rows.
+// (multicast). Alternatively SPLIT_K workgroups of a cluster share the k of one tile: each adds up and stores a part of
+// its columns, whose sums the others send it, in a fixed order.
 //
 // epilogue(buffers, batch, row, part, acc) gets SEGMENT (8, 4, 2 or 1) neighbouring columns from SEGMENT * part on, and
 // guards itself; lanes have neighbouring ones. SWAPPED: the kernel's rows are the result's columns: `row` is a column
@@ -21,14 +21,12 @@
 // B_BUFFER. Words of 4 bytes are read whole.
 //
 // Tensor maps, 128-byte swizzle, zeros out of bounds, dimensions (k, m, batch...) if *_MAJOR_K, else (m, k, batch...).
-// Boxes, where BLOCK is BLOCK_M (BLOCK_N for B) and SHARE is CLUSTER_N (CLUSTER_M for B):
-//   K-major    {BLOCK_K, R, 1...}: R = BLOCK / SHARE, halved if above 256; BLOCK / SHARE must be a multiple of 8
-//   MN-major   {64, 64 / SHARE, 1...}: all k of a tile in SHARE slices, as many boxes as BLOCK needs
+// Boxes, where ROWS is A_ROWS (B_ROWS for B) and SHARE is CLUSTER_N (CLUSTER_M for B); BLOCK / SHARE must be a multiple
+// of 8:
+//   K-major    {BLOCK_K, ROWS / SHARE, 1...}
+//   MN-major   {64, 64 / SHARE, 1...}: all k of a tile in SHARE slices, ROWS / 64 boxes
 //
 // Dynamic shared memory in bytes: SHARED_BYTES below.
-//   1024 + STAGES * (A + B) + 16 * STAGES + GROUPS * (SPLIT_K > 1 ? 2 * 4 * 64 * C + 64 : 4 * 64 * C)
-//   A = BLOCK_M * 128; B = (B_MAJOR_K ? BLOCK_N : BLOCK_N rounded up to 64) * 128;
-//   C = the largest of 64 (but for split k), 32, 16, 8 that divides BLOCK_N
 #include "sm90.cuh"
 
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
@@ -120,16 +118,31 @@ WGMMA_FUNCTION(BLOCK_N, WGMMA_TYPES, ", 1, 1, 1, 1")
 #define A_BYTES (BLOCK_M * 128)
 #define B_BYTES ((B_MAJOR_K ? BLOCK_N : (BLOCK_N + 63) / 64 * 64) * 128)
 #define STAGE_BYTES (A_BYTES + B_BYTES)
-#define TMA_BYTES ((A_LOAD == 0 ? A_BYTES : 0) + (B_LOAD == 0 ? B_BYTES : 0))
+// Rows of a tile that TMA loads: none that are far outside of the only tile, whose zeros take it longer than elements
+// do. What shared memory has there reaches no result.
+#define ROWS_LOADED(block, size, share, major_k)                            \
+  (!(major_k)         ? ((size) < (block) ? (size) + 63 : (block) + 63) / 64 * 64 \
+   : (size) < (block) ? (((size) + (share)-1) / (share) + 7) / 8 * 8 * (share)   \
+                      : (block))
+#define A_ROWS ROWS_LOADED(BLOCK_M, SIZE_M, CLUSTER_N, A_MAJOR_K)
+#define B_ROWS ROWS_LOADED(BLOCK_N, SIZE_N, CLUSTER_M, B_MAJOR_K)
+#define TMA_BYTES (((A_LOAD == 0 ? A_ROWS : 0) + (B_LOAD == 0 ? B_ROWS : 0)) * 128)
 // Rows of a group, in units of wgmma's 64.
 #define ROWS_OF_64 (BLOCK_M / 64 / (PINGPONG ? 1 : GROUPS))
-// Columns that a warp stages at once for the epilogue, and their segments of 8.
-#define CHUNK (BLOCK_N % 64 == 0 && SPLIT_K == 1 ? 64 : BLOCK_N % 32 == 0 ? 32 : BLOCK_N % 16 == 0 ? 16 : 8)
-#define SEGMENTS (CHUNK / 8)
+// Eights of columns of a tile, and those that a workgroup adds up and stores: the first of them rank 0.
+#define EIGHTS (BLOCK_N / 8)
+#define OWNED ((EIGHTS + SPLIT_K - 1) / SPLIT_K)
+// Eights that a warp stages at once for the epilogue.
+#define STAGES_EIGHTS(n) (EIGHTS % (n) == 0 && OWNED % (n) == 0)
+#define SEGMENTS (STAGES_EIGHTS(8) ? 8 : STAGES_EIGHTS(4) ? 4 : STAGES_EIGHTS(2) ? 2 : 1)
+#define CHUNK (SEGMENTS * 8)
 #define STAGING_BYTES (16 * CHUNK * 4)
-#define WARP_STAGING (STAGING_BYTES * (SPLIT_K > 1 ? 2 : 1))
+// The sums of the other ranks for a warp, 512 bytes of 64 rows and 8 columns from each; of two tiles where there are more.
+#define INBOXES (SPLIT_K == 1 ? 0 : TILES > CLUSTERS ? 2 : 1)
+#define INBOX_BYTES ((SPLIT_K - 1) * ROWS_OF_64 * OWNED * 512)
 #define CONSUMER_WARPS (GROUPS * 4)
-#define SHARED_BYTES (1024 + STAGES * STAGE_BYTES + CONSUMER_WARPS * WARP_STAGING + 16 * STAGES + (SPLIT_K > 1 ? 16 * CONSUMER_WARPS : 0))
+#define SHARED_BYTES \
+  (1024 + STAGES * (STAGE_BYTES + 16) + CONSUMER_WARPS * (STAGING_BYTES + INBOXES * (INBOX_BYTES + 8)))
 // Workgroups whose loads end in this one's shared memory.
 #define PEERS (CLUSTER_M + CLUSTER_N - 1)
 // Registers of a tile's sums, and with those that are promoted, of 64 rows at a time.
@@ -151,6 +164,7 @@ static_assert(BLOCK_M % 64 == 0 && ROWS_OF_64 >= 1 && ROWS_OF_64 * 64 * (PINGPON
 static_assert(BLOCK_N % 8 == 0 && BLOCK_N <= 256 && SHARED_BYTES <= 232448, "tile");
 static_assert(!PINGPONG || (GROUPS == 2 && SPLIT_K == 1), "ping-pong");
 static_assert(SPLIT_K == 1 || (CLUSTER_M * CLUSTER_N == 1 && SPLIT_K <= 8 && SPLIT_K <= K_TILES), "split");
+static_assert(OWNED * (SPLIT_K - 1) < EIGHTS || TILES <= CLUSTERS, "who adds up nothing waits for nobody");
 static_assert((A_LOAD == 0 || CLUSTER_N == 1) && (B_LOAD == 0 || CLUSTER_M == 1), "only TMA shares loads");
 static_assert((A_LOAD != 2 || A_MAJOR_K) && (B_LOAD != 2 || B_MAJOR_K), "rows are along k");
 static_assert(ELEMENT_BYTES == 2 || (A_MAJOR_K && B_MAJOR_K), "only 16 bits are transposed");
@@ -187,15 +201,12 @@ template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE>
 TCC_FN void load_slice(u32 to, const TensorMap& map, u32 full, i32 slice, u16 mask, i32 at, i32 k, const i32 (&batch)[3]) {
   if constexpr (MAJOR_K) {
     constexpr i32 rows = ROWS / SHARE;
-    constexpr i32 box = rows > 256 ? rows / 2 : rows;
-    static_assert(rows % 8 == 0, "swizzled rows come in eights");
-#pragma unroll
-    for (i32 row = slice * rows; row < slice * rows + rows; row += box)
-      tma_load<RANK, (SHARE > 1)>(to + row * 128, map, full, mask, k, at + row, batch);
+    static_assert(rows % 8 == 0 && rows <= 256, "swizzled rows come in eights");
+    tma_load<RANK, (SHARE > 1)>(to + slice * rows * 128, map, full, mask, k, at + slice * rows, batch);
   } else {
     constexpr i32 depth = 64 / SHARE;
 #pragma unroll
-    for (i32 box = 0; box < (ROWS + 63) / 64; ++box)
+    for (i32 box = 0; box < ROWS / 64; ++box)
       tma_load<RANK, (SHARE > 1)>(to + box * 8192 + slice * depth * 128, map, full, mask, at + box * 64,
                                   k + slice * depth, batch);
   }
@@ -314,10 +325,10 @@ TCC_FN Segment segment_at(i32 n) {
   return {n / (CHUNK / SEGMENT), n % (CHUNK / SEGMENT) * SEGMENT};
 #endif
 }
-// Of `share` segments, those that a lane handles at once: 8 columns, or 16 where registers are left.
-TCC_FN constexpr i32 segments_at_once(i32 share) {
+// Of `segments`, those that a lane handles at once: 8 columns, or 16 where registers are left.
+TCC_FN constexpr i32 segments_at_once(i32 segments) {
   i32 n = (ACCUMULATORS + 96 <= CONSUMER_REGISTERS ? 16 : 8) / SEGMENT;
-  while (n > 1 && share % (32 * n) != 0) n /= 2;
+  while (n > 1 && segments % (32 * n) != 0) n /= 2;
   return n;
 }
 // A staged segment: 16 bytes or less at once.
@@ -343,35 +354,6 @@ TCC_FN void stage(u32 staging, i32 row, i32 column, ACC a, ACC b) {
   store_shared(staging + staged(row, column), a, b);
 #endif
 }
-
-#if SPLIT_K > 1
-// The workgroups that share the k of a tile each add up a share of the 16 rows, or SWAPPED of the CHUNK columns, that a
-// warp stages at once: `rank` adds up the element, at `offset` of what each of them sends it.
-struct Share {
-  i32 rank;
-  u32 offset;
-};
-TCC_FN Share share_of(i32 row, i32 column) {
-#if SWAPPED
-  return {column / (CHUNK / SPLIT_K), staged(row, column % (CHUNK / SPLIT_K))};
-#else
-  return {row / (16 / SPLIT_K), staged(row % (16 / SPLIT_K), column)};
-#endif
-}
-// Sends two neighbouring columns of a fragment to `inbox` of who adds them up, where this rank has a place of its own.
-TCC_FN void send(u32 inbox, u32 barrier, i32 rank, i32 row, i32 column, ACC a, ACC b) {
-  const u32 from = rank * (STAGING_BYTES / SPLIT_K);
-  const Share first = share_of(row, column);
-  const u32 to = tcc_cuda_peer(inbox + from + first.offset, first.rank), its = tcc_cuda_peer(barrier, first.rank);
-#if SWAPPED
-  const Share second = share_of(row, column + 1);
-  send_async(to, a, its);
-  send_async(tcc_cuda_peer(inbox + from + second.offset, second.rank), b, tcc_cuda_peer(barrier, second.rank));
-#else
-  send_async(to, a, b, its);
-#endif
-}
-#endif
 
 #if A_LOAD == 1
 using ComputedA = COMPUTED(BLOCK_M, A);
@@ -426,16 +408,16 @@ TCC_ENTRY {
 
   const u32 stages = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
   const u32 staging = stages + STAGES * STAGE_BYTES;
-  const u32 full = staging + CONSUMER_WARPS * WARP_STAGING;  // a stage holds its tiles
-  const u32 empty = full + 8 * STAGES;                        // all who read the stage are done
-  const u32 summands = empty + 8 * STAGES;  // per warp, two: all ranks' sums have arrived in one of its inboxes
+  const u32 inboxes = staging + CONSUMER_WARPS * STAGING_BYTES;
+  const u32 full = inboxes + CONSUMER_WARPS * INBOXES * INBOX_BYTES;  // a stage holds its tiles
+  const u32 empty = full + 8 * STAGES;                                // all who read the stage are done
+  const u32 summands = empty + 8 * STAGES;                            // an inbox has all other ranks' sums
   if (thread == 0) {
     for (i32 s = 0; s < STAGES; ++s) {
       barrier_init(full + 8 * s, MANUAL ? 128 : 1);
       barrier_init(empty + 8 * s, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
     }
-    if (SPLIT_K > 1)
-      for (i32 w = 0; w < 2 * CONSUMER_WARPS; ++w) barrier_init(summands + 8 * w, 1);
+    for (i32 i = 0; i < INBOXES * CONSUMER_WARPS; ++i) barrier_init(summands + 8 * i, 1);
     barrier_init_done();
   }
   if (CLUSTER_SIZE > 1)
@@ -445,7 +427,9 @@ TCC_ENTRY {
   TCC_BEGIN
 
   Ring ring;
-  if (thread < 128) {
+  // Tells the compiler that it is uniform, and so is a loop of copies, which is short then; that of loads would spill.
+  const i32 warp_of_all = __shfl_sync(~0u, thread / 32, 0);
+  if (MANUAL ? thread < 128 : warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<PRODUCER_REGISTERS>();
 #if A_LOAD == 0
     u16 mask_a = 0;
@@ -456,7 +440,7 @@ TCC_ENTRY {
     const u16 mask_b = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
     i32 batch_of_b[3] = {0, 0, 0};
 #endif
-    for (i32 n = first_tile; (MANUAL || thread == 0) && n < TILES; n += CLUSTERS) {
+    for (i32 n = first_tile; (MANUAL || warp_of_all == 0) && n < TILES; n += CLUSTERS) {
       const Tile tile = tile_at(n, cluster_m, cluster_n);
 #if A_LOAD == 0 && A_RANK > 2
       batch_a(TCC_BUFFERS tile.batch, batch_of_a);
@@ -519,17 +503,17 @@ TCC_ENTRY {
           const u32 tile_b = tile_a + A_BYTES;
           const u32 ready = full + 8 * ring.stage;
           barrier_wait(empty + 8 * ring.stage, ring.phase ^ 1);
-          if (TMA_BYTES != 0 && thread == 0) {
+          if (TMA_BYTES != 0 && warp_of_all == 0 && elect_lane()) {
 #if !MANUAL
             barrier_arrive_expect(ready, TMA_BYTES);
 #else
             barrier_expect(ready, TMA_BYTES);
 #endif
 #if A_LOAD == 0
-            load_slice<A_RANK, A_MAJOR_K, BLOCK_M, CLUSTER_N>(tile_a, map_a, ready, cluster_n, mask_a, tile.row, k, batch_of_a);
+            load_slice<A_RANK, A_MAJOR_K, A_ROWS, CLUSTER_N>(tile_a, map_a, ready, cluster_n, mask_a, tile.row, k, batch_of_a);
 #endif
 #if B_LOAD == 0
-            load_slice<B_RANK, B_MAJOR_K, BLOCK_N, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
+            load_slice<B_RANK, B_MAJOR_K, B_ROWS, CLUSTER_M>(tile_b, map_b, ready, cluster_m, mask_b, tile.col, k, batch_of_b);
 #endif
           }
 #if A_LOAD == 1
@@ -580,16 +564,16 @@ TCC_ENTRY {
     }
   } else {
     if constexpr (GROUPS > 1) grow_registers<CONSUMER_REGISTERS>();
-    const i32 group = __shfl_sync(~0u, thread / 128, 0) - 1;  // tells the compiler that it is uniform
-    const i32 warp = thread / 32 - 4;
+    const i32 group = warp_of_all / 4 - 1;
+    const i32 warp = warp_of_all - 4;
     const i32 lane = thread % 32;
     // Whose empty barriers wait for this workgroup: those of its row of tiles, then those of its column.
     const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
     const u32 release = PEERS > 1 ? tcc_cuda_peer(empty, lane < PEERS ? peer : rank) : empty;
-    const u32 my_staging = staging + warp * WARP_STAGING;
+    const u32 my_staging = staging + warp * STAGING_BYTES;
     const u32 my_rows = PINGPONG ? 0 : group * (ROWS_OF_64 * 8192);
-    u32 exchange = 0;  // number of the next; the inboxes and their barriers take turns
+    u32 exchange = 0;  // number of the next; inboxes take turns
     // What the pending products read is free again.
     auto release_stage = [&](u32 stage) {
       if (PEERS > 1 && lane < PEERS) barrier_arrive_peer(release + 8 * stage);
@@ -671,56 +655,72 @@ TCC_ENTRY {
 #endif
       if (PINGPONG) ring.advance(K_TILES);
 
-      constexpr i32 chunks = BLOCK_N / CHUNK;
+#if SPLIT_K > 1
+      // Lanes send their sums to the same lanes of who adds them up. Where there are more tiles, who sends has the sums of
+      // its last one, which the others sent after they had read those of the tile before it.
+      const u32 inbox = inboxes + (warp * INBOXES + exchange % INBOXES) * INBOX_BYTES;
+      const u32 arrived = summands + (warp * INBOXES + exchange % INBOXES) * 8;
+      const i32 owned = min(OWNED, EIGHTS - rank * OWNED);
+      if (owned > 0 && lane == 0) barrier_arrive_expect(arrived, (SPLIT_K - 1) * ROWS_OF_64 * owned * 512);
+#pragma unroll
+      for (i32 owner = 0; owner < SPLIT_K; ++owner) {
+        if (owner == rank) continue;
+        const u32 to = tcc_cuda_peer(inbox + (rank - (rank > owner)) * (ROWS_OF_64 * OWNED * 512) + lane * 16, owner);
+        const u32 its = tcc_cuda_peer(arrived, owner);
+#pragma unroll
+        for (i32 m = 0; m < ROWS_OF_64; ++m)
+#pragma unroll
+          for (i32 e = owner * OWNED; e < owner * OWNED + OWNED && e < EIGHTS; ++e)
+            send_async(to + (m * OWNED + e % OWNED) * 512, &acc[m][e * 4], its);
+      }
+      if (owned > 0) barrier_wait_cluster(arrived, exchange / INBOXES % 2);
+      ++exchange;
+#endif
+
+      constexpr i32 chunks = OWNED / SEGMENTS;
       const i32 row0 = tile.row + i32(my_rows / 128) + warp % 4 * 16;
       // 16 rows and CHUNK columns at a time, in a rolled loop, so that the hook is compiled once.
 #pragma unroll 1
       for (i32 step = 0; step < ROWS_OF_64 * chunks; ++step) {
-        // Who sends has the sums of all ranks' last exchange, which they sent after reading the inbox before that.
-        const u32 inbox = my_staging + (SPLIT_K > 1 ? exchange % 2 * STAGING_BYTES : 0);
-        const u32 arrived = summands + 16 * warp + exchange % 2 * 8;
-        if (SPLIT_K > 1 && lane == 0) barrier_arrive_expect(arrived, STAGING_BYTES);
+        const i32 column0 = ((SPLIT_K > 1 ? rank * chunks : 0) + step % chunks) * CHUNK;
+        if (OWNED * SPLIT_K > EIGHTS && column0 >= BLOCK_N) continue;
 #pragma unroll
-        for (i32 s = 0; s < ROWS_OF_64 * chunks; ++s) {
-          if (s != step) continue;
+        for (i32 s = 0; s < ROWS_OF_64 * (EIGHTS / SEGMENTS); ++s) {
+          if (s % (EIGHTS / SEGMENTS) * CHUNK != column0 || s / (EIGHTS / SEGMENTS) != step / chunks) continue;
 #pragma unroll
           for (i32 j = 0; j < SEGMENTS; ++j) {
-            const ACC* v = &acc[s / chunks][(s % chunks * SEGMENTS + j) * 4];
+            const i32 m = s / (EIGHTS / SEGMENTS), e = s % (EIGHTS / SEGMENTS) * SEGMENTS + j;
+            ACC v[4] = {acc[m][e * 4], acc[m][e * 4 + 1], acc[m][e * 4 + 2], acc[m][e * 4 + 3]};
 #if SPLIT_K > 1
-            send(inbox, arrived, rank, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
-            send(inbox, arrived, rank, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
-#else
-            stage(inbox, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
-            stage(inbox, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
+#pragma unroll
+            for (i32 r = 0; r < SPLIT_K - 1; ++r) {
+              ACC sent[4];
+              load_shared<4>(inbox + ((r * ROWS_OF_64 + m) * OWNED + e % OWNED) * 512 + lane * 16, sent);
+#pragma unroll
+              for (i32 i = 0; i < 4; ++i) v[i] = add_sums(v[i], sent[i]);
+            }
 #endif
+            stage(my_staging, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
+            stage(my_staging, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
           }
         }
         __syncwarp();
-        if (SPLIT_K > 1) barrier_wait_cluster(arrived, exchange++ / 2 % 2);
-        constexpr i32 share = 16 * CHUNK / SEGMENT / SPLIT_K;
+        constexpr i32 segments = 16 * CHUNK / SEGMENT;
         // Segments that a lane handles at once, so that one's latencies pass under the other's arithmetic.
-        constexpr i32 at_once = segments_at_once(share);
+        constexpr i32 at_once = segments_at_once(segments);
 #pragma unroll 1
-        for (i32 i = lane; i < share; i += 32 * at_once) {
+        for (i32 i = lane; i < segments; i += 32 * at_once) {
           Segment at[at_once];
           ACC v[at_once][SEGMENT];
 #pragma unroll
           for (i32 n = 0; n < at_once; ++n) {
             at[n] = segment_at(i + n * 32);
-            load_segment(inbox, at[n], v[n]);
-#pragma unroll
-            for (i32 r = 1; r < SPLIT_K; ++r) {
-              ACC w[SEGMENT];
-              load_segment(inbox + r * (STAGING_BYTES / SPLIT_K), at[n], w);
-#pragma unroll
-              for (i32 c = 0; c < SEGMENT; ++c) v[n][c] = add_sums(v[n][c], w[c]);
-            }
-            if (SPLIT_K > 1) (SWAPPED ? at[n].column : at[n].row) += rank * ((SWAPPED ? CHUNK : 16) / SPLIT_K);
+            load_segment(my_staging, at[n], v[n]);
           }
 #pragma unroll
           for (i32 n = 0; n < at_once; ++n) {
             const i32 row = row0 + step / chunks * 64 + at[n].row;
-            const i32 column = tile.col + step % chunks * CHUNK + at[n].column;
+            const i32 column = tile.col + column0 + at[n].column;
             if (SWAPPED)
               epilogue(TCC_BUFFERS tile.batch, column, row / SEGMENT, v[n]);
             else

@@ -20,8 +20,8 @@ TCC_FN void store_shared(u32 address, u16 a) {
 TCC_FN void store_shared(u32 address, Uint4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
-// Accumulators: two are stored; up to four are loaded; one or two are sent to a peer's shared memory, their bytes count
-// for its barrier.
+// Accumulators: two are stored; up to four are loaded; four are sent to a peer's shared memory, their bytes count for its
+// barrier.
 #define SHARED_ACCUMULATORS(T, R)                                                                                    \
   TCC_FN void store_shared(u32 address, T a, T b) {                                                                  \
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), R(a), R(b) : "memory");                          \
@@ -35,13 +35,9 @@ TCC_FN void store_shared(u32 address, Uint4 v) {
       asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"                                                        \
                    : "=" R(v[0]), "=" R(v[1]), "=" R(v[2]), "=" R(v[3]) : "r"(address) : "memory");                  \
   }                                                                                                                  \
-  TCC_FN void send_async(u32 to, T a, u32 barrier) {                                                                   \
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"                    \
-                 ::"r"(to), R(a), "r"(barrier) : "memory");                                                          \
-  }                                                                                                                  \
-  TCC_FN void send_async(u32 to, T a, T b, u32 barrier) {                                                            \
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];"           \
-                 ::"r"(to), R(a), R(b), "r"(barrier) : "memory");                                                    \
+  TCC_FN void send_async(u32 to, const T* v, u32 barrier) {                                                            \
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];"   \
+                 ::"r"(to), R(v[0]), R(v[1]), R(v[2]), R(v[3]), "r"(barrier) : "memory");                            \
   }
 SHARED_ACCUMULATORS(f32, "f")
 SHARED_ACCUMULATORS(i32, "r")
@@ -56,6 +52,12 @@ TCC_FN void barrier_init(u32 barrier, u32 count) {
 TCC_FN void barrier_init_done() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 TCC_FN void barrier_arrive(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// True in one lane of a whole warp, which the compiler knows.
+TCC_FN bool elect_lane() {
+  u32 elected;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.b32 %0, 1, 0, p;\n}" : "=r"(elected));
+  return elected != 0;
 }
 // Arrives and announces bytes that bulk copies will bring in this phase.
 TCC_FN void barrier_arrive_expect(u32 barrier, u32 bytes) {

@@ -1,4 +1,4 @@
-// ==== matmul_add_gelu [gemm_sm90] band=2 block_m=64 block_n=8 cluster_m=1 cluster_n=1 groups=1 pingpong=0 split_k=1 swapped=0
+// ==== matmul_add_gelu [gemm_sm90] band=1 block_m=64 block_n=8 cluster_m=1 cluster_n=1 groups=1 pingpong=0 split_k=1 swapped=0
 // transpose.2 = transpose(w) : bf16[256, 512]
 // matmul.3 = matmul(x, transpose.2) : bf16[128, 512]
 // h = add(matmul.3, b) : bf16[128, 512]
@@ -18,7 +18,7 @@
 #define CLUSTER_M 1
 #define CLUSTER_N 1
 #define SPLIT_K 1
-#define BAND 2
+#define BAND 1
 #define STAGES 12
 #define PROMOTE 0
 #define A_LOAD 0
