@@ -5,6 +5,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_pooling.h"
 #include "support/error.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/_attributes.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_window.h"
 #include "support/error.h"
 

@@ -5,6 +5,7 @@
 #include "ir/ops/_contraction.h"
 #include "ir/ops/_convolution.h"
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

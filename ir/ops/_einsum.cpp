@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "ir/ops/_attributes.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

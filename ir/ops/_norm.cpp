@@ -1,4 +1,5 @@
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 
 #include <algorithm>
 
@@ -6,29 +7,6 @@
 #include "support/error.h"
 
 namespace tcc::ir::ops {
-
-void require_float(const InferContext& context, size_t k) {
-  const Type* type = context.inputs[k];
-  if (!type || is_float(type->dtype)) return;
-  context.fail(str("operand ", k, " must be a float tensor, not ", to_string(*type)));
-}
-
-bool may_be_equal(const SymInt& a, const SymInt& b) {
-  return a == b || !a.is_const() || !b.is_const();
-}
-
-bool may_be_equal(const Shape& a, const Shape& b) {
-  return std::ranges::equal(a, b,
-                            [](const SymInt& x, const SymInt& y) { return may_be_equal(x, y); });
-}
-
-void require_shape(const InferContext& context, size_t k, const Shape& shape,
-                   std::string_view what) {
-  const Type* type = k < context.inputs.size() ? context.inputs[k] : nullptr;
-  if (!type || may_be_equal(type->shape, shape)) return;
-  context.fail(str("operand ", k, " has the shape ", shape_text(type->shape), "; ", what, " is ",
-                   shape_text(shape)));
-}
 
 Moments moments(Builder& b, Value* x, const std::vector<int64_t>& dims) {
   Value* mean = b.reduce("mean", x, dims, true);

@@ -14,17 +14,6 @@
 
 namespace tcc::ir::ops {
 
-// Fails unless operand `k` is a float tensor.
-void require_float(const InferContext& context, size_t k = 0);
-// Whether no dim of one differs from the other's as a number. Symbolic dims that cannot be told
-// apart are taken for equal; Graph::bind infers again, with numbers.
-bool may_be_equal(const SymInt& a, const SymInt& b);
-bool may_be_equal(const Shape& a, const Shape& b);
-// Fails where operand `k`, if given, has another shape by may_be_equal(); `what` names the shape in
-// the message.
-void require_shape(const InferContext& context, size_t k, const Shape& shape,
-                   std::string_view what);
-
 // x minus its mean over `dims`, and its biased variance (dims kept), in two passes: the variance is
 // the mean of the centered squares, which does not cancel as E[x^2] - E[x]^2 does. `x` has a
 // compute dtype.

@@ -1,7 +1,7 @@
 // Pools that are composed of others: with indices, by a norm, and the way back.
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_pooling.h"
 #include "support/error.h"
 

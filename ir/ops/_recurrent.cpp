@@ -5,6 +5,7 @@
 
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_recurrent_activations.h"
 #include "support/error.h"
 

@@ -1,5 +1,6 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_reduction.h"
 
 namespace tcc::ir::ops {

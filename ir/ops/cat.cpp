@@ -1,7 +1,7 @@
 #include "ir/ops/_creation.h"
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_movement.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

@@ -1,6 +1,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_window.h"
 #include "support/error.h"
 

@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_index_loop.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_unfold.h"
 #include "support/error.h"
 

@@ -2,7 +2,7 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_creation.h"
 #include "ir/ops/_index_loop.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "ir/ops/_unfold.h"
 #include "support/error.h"
 

@@ -4,7 +4,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_index_loop.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

@@ -1,4 +1,5 @@
 #include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 
 namespace tcc::ir::ops {
 

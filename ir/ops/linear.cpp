@@ -1,7 +1,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_contraction.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

@@ -6,7 +6,7 @@
 #include "ir/ops/_contraction.h"
 #include "ir/ops/_gemm.h"
 #include "ir/ops/_index_loop.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {

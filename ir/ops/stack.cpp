@@ -1,6 +1,6 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
-#include "ir/ops/_norm.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
