@@ -40,7 +40,7 @@ std::filesystem::path cache_folder(bool use_cache, const std::filesystem::path& 
 std::optional<DType> parse_dtype_option(const std::string& text) {
   if (text.empty()) return std::nullopt;
   const auto dtype = parse_dtype(text);
-  if (!dtype || !is_float(*dtype) || is_f8(*dtype))
+  if (!dtype || !ir::is_precision(*dtype))
     fail_input("dtype '", text, "': must be f32, f16, bf16 or f64");
   return dtype;
 }

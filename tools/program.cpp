@@ -15,6 +15,7 @@
 #include "frontend/yaml/document.h"
 #include "ir/dtype.h"
 #include "ir/graph.h"
+#include "ir/passes/convert_precision.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -162,7 +163,7 @@ void say_default_dims(const std::string& program, const std::string& path, const
 
 DType parse_dtype_option(const std::string& text) {
   auto dtype = parse_dtype(text);
-  if (!dtype || !is_float(*dtype) || is_f8(*dtype))
+  if (!dtype || !ir::is_precision(*dtype))
     fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
   return *dtype;
 }

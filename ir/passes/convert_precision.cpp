@@ -28,9 +28,6 @@ class CastConstant : public ConstantData {
 
 using Nodes = std::set<const Node*>;
 
-// f8 stays, as integers do: it is not computed in.
-bool converts(DType dtype) { return is_float(dtype) && !is_f8(dtype); }
-
 template <size_t n>
 bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
   return std::ranges::find(names, node.op_name()) != names.end();
@@ -68,6 +65,8 @@ Nodes angles(const Graph& graph) {
 
 }  // namespace
 
+bool is_precision(DType dtype) { return is_float(dtype) && !is_f8(dtype); }
+
 Graph convert_precision(const Graph& graph, DType dtype) {
   Graph result;
   result.name = graph.name;
@@ -75,7 +74,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   result.output_names = graph.output_names;
   std::map<const Value*, Value*> mapped;
   auto converted = [&](Type type) {
-    if (converts(type.dtype)) type.dtype = dtype;
+    if (is_precision(type.dtype)) type.dtype = dtype;
     return type;
   };
   for (const Value* input : graph.inputs) {
@@ -88,7 +87,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   std::map<const Value*, Value*> kept;  // constants in the type that they were written in
   for (const auto& value : graph.values()) {
     if (!value->is_constant()) continue;
-    bool changes = converts(value->dtype()) && value->dtype() != dtype;
+    bool changes = is_precision(value->dtype()) && value->dtype() != dtype;
     ConstantPtr data = changes ? std::make_shared<CastConstant>(value->data, dtype) : value->data;
     Value* copy = result.add_constant(value->name, converted(value->type), data);
     copy->location = value->location;
@@ -100,7 +99,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   auto operand = [&](const Value* input, bool stays) -> Value* {
     if (!input) return nullptr;
     Value* value = mapped.at(input);
-    if (!converts(input->dtype())) return value;
+    if (!is_precision(input->dtype())) return value;
     if (!stays) return builder.cast(value, dtype);
     if (!input->is_constant() || value->dtype() == input->dtype())
       return builder.cast(value, input->dtype());
@@ -120,9 +119,9 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     Attrs attrs = node->attrs;
     for (auto& [key, attr] : attrs) {
       if (stays) continue;
-      if (auto* asked = std::get_if<DType>(&attr); asked && converts(*asked)) *asked = dtype;
+      if (auto* asked = std::get_if<DType>(&attr); asked && is_precision(*asked)) *asked = dtype;
       if (auto* asked = std::get_if<std::string>(&attr); asked && key == "out_dtype")
-        if (const auto out = parse_dtype(*asked); out && converts(*out)) *asked = name(dtype);
+        if (const auto out = parse_dtype(*asked); out && is_precision(*out)) *asked = name(dtype);
     }
     Node* copy = result.add_node(*node->op, inputs, attrs, node->location);
     for (size_t i = 0; i < node->outputs.size(); ++i) {

@@ -48,6 +48,11 @@ struct Shape : GemmShape {
   int64_t rounds(const Target& target) const {
     return ceil_div(tiles(), target.concurrent_clusters(cluster()));
   }
+  // Of all tiles, and the units that have one.
+  int64_t workgroups() const { return tiles() * cluster(); }
+  double busy_units(const Target& target) const {
+    return static_cast<double>(std::min<int64_t>(workgroups(), target.compute_units));
+  }
   // Eights of columns that one of the workgroups which share k adds up and stores.
   int64_t owned() const { return ceil_div(block_n / 8, split_k); }
   // Shared memory without the stages: what the epilogue stages, and the sums of the other ranks.
@@ -66,6 +71,13 @@ struct Shape : GemmShape {
   // Rows of the operands' tiles that copies bring: not those far outside of the only tile.
   int64_t rows_a() const { return rows_loaded(side.a, side.m, block_m, cluster_n); }
   int64_t rows_b() const { return rows_loaded(side.b, side.n, block_n, cluster_m); }
+  // Those that one of the workgroups which share them copies.
+  double rows_copied_a() const {
+    return static_cast<double>(rows_a()) / static_cast<double>(cluster_n);
+  }
+  double rows_copied_b() const {
+    return static_cast<double>(rows_b()) / static_cast<double>(cluster_m);
+  }
 
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
   bool bytes, f8, promoted;
@@ -152,9 +164,7 @@ double cache_share(const MatrixOperand& operand) {
 // cache gives to all. That is less where neighbours share no lines, as those do that share k.
 double cache_bytes(const Shape& s, const Target& target) {
   const double own = s.f8 ? 70 : 64, all = s.split_k > 1 ? 5000 : s.f8 ? 9200 : 7900;
-  const auto busy =
-      static_cast<double>(std::min<int64_t>(s.tiles() * s.cluster(), target.compute_units));
-  return std::min(own, all / busy);
+  return std::min(own, all / s.busy_units(target));
 }
 
 // Bytes of stages that wait for memory, where one of the operands is read once.
@@ -162,16 +172,13 @@ double in_flight(const Shape& s, const Target& target) {
   if (s.side.a.load != Load::tiles || s.side.b.load != Load::tiles ||
       (s.tiles_m * s.cluster_m > 1 && s.tiles_n * s.cluster_n > 1))
     return HUGE_VAL;
-  const double rows = static_cast<double>(s.rows_a()) / static_cast<double>(s.cluster_n) +
-                      static_cast<double>(s.rows_b()) / static_cast<double>(s.cluster_m);
+  const double rows = s.rows_copied_a() + s.rows_copied_b();
   const auto tiles = static_cast<double>(s.tiles_m * s.tiles_n * s.cluster_m * s.cluster_n);
   const double from_memory =
       std::min(1.0, static_cast<double>(s.side.m + s.side.n) / (tiles * rows));
-  const auto busy =
-      static_cast<double>(std::min<int64_t>(s.tiles() * s.cluster(), target.compute_units));
   const auto stages =
       static_cast<double>(std::min(s.stages(target), ceil_div(s.k_tiles, s.split_k)));
-  return busy * stages * rows * kLineBytes * from_memory;
+  return s.busy_units(target) * stages * rows * kLineBytes * from_memory;
 }
 
 // Bytes of the operands that tiles read after others have.
@@ -313,17 +320,15 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     // Of one tile of k.
-    const auto workgroups = static_cast<double>(s.tiles() * s.cluster());
+    const auto workgroups = static_cast<double>(s.workgroups());
     const auto rounds = static_cast<double>(s.rounds(target));
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.
     const double turns = !s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns;
     const double product = products(s) * turns;
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
-    const double cached = (static_cast<double>(s.rows_a()) / static_cast<double>(s.cluster_n) *
-                               cache_share(s.side.a) +
-                           static_cast<double>(s.rows_b()) / static_cast<double>(s.cluster_m) *
-                               cache_share(s.side.b)) *
-                          kLineBytes / cache_bytes(s, target);
+    const double cached =
+        (s.rows_copied_a() * cache_share(s.side.a) + s.rows_copied_b() * cache_share(s.side.b)) *
+        kLineBytes / cache_bytes(s, target);
     const double loading = load_cycles(s);
     const double k_tile = std::max({product, shared, cached + fill_cycles(s) / rounds, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));

@@ -8,10 +8,8 @@
 // A message that ends in "..." is only a beginning (the rest depends on the machine). Files that
 // cannot hold these lines are named by a NAME.case. TCC_UPDATE_GOLDENS=1 rewrites the expectations.
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
@@ -23,6 +21,7 @@
 #include "ir/verify.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/run_command.h"
 #include "tests/source_dir.h"
 #include "tools/program.h"
 #include "tools/tensors.h"
@@ -118,16 +117,11 @@ std::string outcome_of_program(const Case& test) {
   std::string command =
       str("ulimit -c 0; ", test.env, " ", testing::program("tcc-run").string(), " ", test.graph);
   for (const std::string& arg : test.args) command += " '" + arg + "'";
-  std::FILE* pipe = popen((command + " 2>&1 >/dev/null").c_str(), "r");
-  if (!pipe) return "";
-  std::string text;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, size);
-  const int status = pclose(pipe);
+  auto [code, text] = testing::run_command(command + " 2>&1 >/dev/null");
   const std::string program = "tcc-run: ";
   if (text.ends_with('\n')) text.pop_back();
   if (text.starts_with(program)) text.erase(0, program.size());
-  return str(WIFEXITED(status) ? WEXITSTATUS(status) : -1, " ", text);
+  return str(code, " ", text);
 }
 
 bool matches(const std::string& outcome, const std::string& expect) {

@@ -1,13 +1,12 @@
 // How tcc-tune refuses what it is asked: exit code and message, one line.
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "support/error.h"
+#include "tests/run_command.h"
 #include "tests/source_dir.h"
 
 namespace tcc {
@@ -27,13 +26,8 @@ std::string outcome_of(const Case& test) {
       str("cd '", testing::source_dir().string(), "' && env -u RANK -u WORLD_SIZE -u SLURM_PROCID ",
           test.variables, " '", testing::program("tcc-tune").string(), "' ", test.arguments,
           " 2>&1 >/dev/null");
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return "";
-  std::string text;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, size);
-  const int status = pclose(pipe);
-  return str(WIFEXITED(status) ? WEXITSTATUS(status) : -1, " ", text);
+  const testing::Outcome outcome = testing::run_command(command);
+  return str(outcome.code, " ", outcome.text);
 }
 
 class TuneOptionsTest : public ::testing::TestWithParam<Case> {};

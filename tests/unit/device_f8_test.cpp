@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/dtype.h"
+#include "tests/unit/near_ties.h"
 
 namespace device {
 #include "backends/device/common/prelude_cpp.inc"
@@ -50,10 +51,7 @@ TEST(DeviceF8, RoundsOnceToNearestEven) {
                                                f8e4m3_to_f32(static_cast<uint8_t>(h + 1))},
                                      std::pair{f8e5m2_to_f32(static_cast<uint8_t>(h)),
                                                f8e5m2_to_f32(static_cast<uint8_t>(h + 1))}}) {
-      const double middle = (static_cast<double>(here) + next) / 2;
-      for (double x :
-           {static_cast<double>(here), middle, std::nextafter(middle, 0.0),
-            std::nextafter(middle, HUGE_VAL), middle * (1 + 0x1p-23), middle * (1 - 0x1p-23)}) {
+      for (double x : test::near_tie(here, next)) {
         check_rounding_to_f8(x);
         if (HasFatalFailure()) return;
       }

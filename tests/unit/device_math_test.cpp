@@ -20,6 +20,7 @@
 
 #include "ir/dtype.h"
 #include "tests/source_dir.h"
+#include "tests/unit/near_ties.h"
 
 #if defined(__SSE__)
 #include <immintrin.h>
@@ -517,10 +518,7 @@ TEST(DeviceMath, RoundingToSixteenBits) {
          {std::pair{f16_to_f32(static_cast<uint16_t>(h)), f16_to_f32(static_cast<uint16_t>(h + 1))},
           std::pair{bf16_to_f32(static_cast<uint16_t>(h)),
                     bf16_to_f32(static_cast<uint16_t>(h + 1))}}) {
-      const double middle = (static_cast<double>(here) + next) / 2;
-      for (double x :
-           {static_cast<double>(here), middle, std::nextafter(middle, 0.0),
-            std::nextafter(middle, HUGE_VAL), middle * (1 + 0x1p-23), middle * (1 - 0x1p-23)}) {
+      for (double x : test::near_tie(here, next)) {
         check_rounding(x);
         if (HasFatalFailure()) return;
       }

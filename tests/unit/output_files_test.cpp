@@ -1,8 +1,6 @@
 // What tcc-run and tcc-compile leave in files.
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <set>
 
@@ -11,6 +9,7 @@
 #include "frontend/tensor_file.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/run_command.h"
 #include "tests/source_dir.h"
 
 namespace tcc {
@@ -18,23 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string text;  // stdout and stderr
-};
+using testing::Outcome;
 
 Outcome run(const char* program, const std::string& arguments) {
-  const std::string command = str("cd '", testing::source_dir().string(), "' && '",
-                                  testing::program(program).string(), "' ", arguments, " 2>&1");
-  Outcome outcome;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return outcome;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe))
-    outcome.text.append(buffer, size);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  return testing::run_command(str("cd '", testing::source_dir().string(), "' && '",
+                                  testing::program(program).string(), "' ", arguments, " 2>&1"));
 }
 
 class OutputFilesTest : public ::testing::Test {

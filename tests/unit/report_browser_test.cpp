@@ -1,8 +1,6 @@
 // The report as a browser shows it: headless Chromium draws the page, and what it drew is counted.
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "support/file.h"
+#include "tests/run_command.h"
 #include "tests/unit/sweep_fixture.h"
 #include "tools/tune/report.h"
 
@@ -18,15 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return "";
-  std::string text;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, size);
-  pclose(pipe);
-  return text;
-}
+std::string output_of(const std::string& command) { return testing::run_command(command).text; }
 
 std::string find_browser() {
   std::string path = output_of("command -v chromium chromium-browser google-chrome 2>/dev/null");

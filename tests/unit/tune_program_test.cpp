@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include "autotune/records.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/run_command.h"
 #include "tests/source_dir.h"
 
 namespace tcc {
@@ -18,22 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string text;  // stdout and stderr
-};
+using testing::Outcome;
 
 Outcome run(const std::string& command) {
-  std::FILE* pipe =
-      popen(("cd '" + testing::source_dir().string() + "' && " + command + " 2>&1").c_str(), "r");
-  Outcome outcome;
-  if (!pipe) return outcome;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe))
-    outcome.text.append(buffer, size);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  return testing::run_command("cd '" + testing::source_dir().string() + "' && " + command +
+                              " 2>&1");
 }
 
 class TuneProgramTest : public ::testing::Test {
