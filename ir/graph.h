@@ -37,10 +37,15 @@ std::string to_string(const Attr& attr);  // "tanh" with its quotes, 1e-05, [B, 
 // In double quotes; quotes and backslashes escaped by a backslash, control characters as \x0a.
 std::string quote(std::string_view text);
 
-// Where a node or value came from: for messages.
+// Names of the user's layers: nodes of an ONNX file, `out` of a YAML graph's nodes.
+using Layers = std::vector<std::string>;
+
+// Where a node or value came from: for messages and reports.
 struct Location {
   std::shared_ptr<const std::string> file;
   int line = 0;
+  // What the node computes, in the user's words; several where passes merged them. Null: unknown.
+  std::shared_ptr<const Layers> layers = nullptr;
 };
 std::string to_string(const Location& location);  // "mlp.yaml:12", or "" when unknown
 

@@ -37,7 +37,9 @@ struct KernelBinary {
   bool argument_table = false;
   // For reports.
   std::string template_name, region, config;
-  std::string tier;  // where the config came from: exact, stale, nearest, device, default
+  int template_version = 0;
+  std::string region_key;  // 32 digits: the hash of the region's signature, as in tuning records
+  std::string tier;        // where the config came from: exact, stale, nearest, device, default
   double flops = 0, bytes = 0, flop_rate = 0;  // Target::least_seconds
 };
 
@@ -60,8 +62,9 @@ struct ConstantBuffer {
 };
 
 struct Launch {
-  int kernel = 0;            // index into kernels
-  std::vector<int> buffers;  // argument -> index into buffers
+  int kernel = 0;                        // index into kernels
+  std::vector<int> buffers;              // argument -> index into buffers
+  std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
 };
 
 struct Executable {
