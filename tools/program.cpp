@@ -19,6 +19,7 @@
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/version.h"
 
 namespace tcc::tools {
 
@@ -87,7 +88,7 @@ std::string unknown_option(const CLI::App& app) {
 }  // namespace
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
-  app.set_version_flag("--version", str(app.get_name(), " ", TCC_VERSION));
+  app.set_version_flag("--version", str(app.get_name(), " ", version_text()));
   name_values(app);
   try {
     app.parse(argc, argv);

@@ -12,6 +12,7 @@
 
 #include "autotune/worker_serve.h"
 #include "support/error.h"
+#include "support/version.h"
 
 namespace {
 
@@ -29,7 +30,7 @@ void end_with_parent(int socket) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
-    std::puts("tcc-worker " TCC_VERSION);
+    std::printf("tcc-worker %s\n", tcc::version_text().c_str());
     return 0;
   }
   if (argc != 2) {

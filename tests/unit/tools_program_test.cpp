@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "frontend/graph_file.h"
+#include "support/version.h"
 #include "tests/unit/onnx_fixture.h"
 
 namespace tcc::tools {
@@ -38,7 +39,7 @@ Outcome run(std::vector<std::string> arguments) {
 TEST(ToolsProgram, KnowsItsVersion) {
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, "tcc-test " TCC_VERSION "\n");
+  EXPECT_EQ(outcome.out, "tcc-test " + version_text() + "\n");
 }
 
 TEST(ToolsProgram, HelpSaysWhatValuesMean) {
