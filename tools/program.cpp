@@ -20,6 +20,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/version.h"
+#include "tools/run_info.h"
 
 namespace tcc::tools {
 
@@ -90,6 +91,7 @@ std::string unknown_option(const CLI::App& app) {
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   app.set_version_flag("--version", str(app.get_name(), " ", version_text()));
   name_values(app);
+  keep_command(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

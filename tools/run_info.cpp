@@ -1,0 +1,67 @@
+#include "tools/run_info.h"
+
+#include <chrono>
+#include <ctime>
+
+#include "autotune/clocks.h"
+#include "support/version.h"
+
+namespace tcc::tools {
+namespace {
+
+std::vector<std::string>& kept_words() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+void add_clocks(JsonWriter& json, const std::string& pci_address) {
+  const autotune::Clocks clocks = autotune::read_clocks(pci_address);
+  json.key("clocks");
+  if (clocks.sm_mhz == 0 && clocks.memory_mhz == 0) {
+    json.null();
+    return;
+  }
+  json.begin_object()
+      .member("sm_mhz", clocks.sm_mhz)
+      .member("highest_sm_mhz", autotune::highest_sm_mhz(pci_address))
+      .member("memory_mhz", clocks.memory_mhz)
+      .member("throttle", clocks.throttle)
+      .end_object();
+}
+
+}  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+void keep_command(int argc, char** argv) { kept_words().assign(argv, argv + argc); }
+
+const std::vector<std::string>& command_words() { return kept_words(); }
+
+void add_made_by(JsonWriter& json) {
+  json.key("tcc").begin_object().member("version", build_version()).key("commit");
+  if (build_commit().empty())
+    json.null();
+  else
+    json.value(build_commit());
+  json.end_object().member("date", utc_now()).key("command").begin_array();
+  for (const std::string& word : command_words()) json.value(word);
+  json.end_array();
+}
+
+void add_device(JsonWriter& json, const runtime::Device& device) {
+  const sched::Target& target = device.target();
+  json.key("device").begin_object().member("name", device.name());
+  json.member("description", target.device).member("vendor", target.vendor);
+  json.member("driver", target.driver).member("target", target.id());
+  add_clocks(json, device.pci_address());
+  json.end_object();
+}
+
+}  // namespace tcc::tools

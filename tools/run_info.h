@@ -1,0 +1,27 @@
+// What every report in JSON says of how it was made: tcc's version, when, by which command, on
+// which device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "support/json_writer.h"
+
+namespace tcc::tools {
+
+std::string utc_now();  // "2026-11-22T12:31:05Z"
+
+// The words of the command line, kept by run_program() for reports.
+void keep_command(int argc, char** argv);
+const std::vector<std::string>& command_words();
+
+// Members of the open object: "tcc" {version, commit: null where unknown}, "date", "command".
+void add_made_by(JsonWriter& json);
+
+// Member "device" of the open object: {name, description, vendor, driver, target, clocks now: null
+// where the driver does not tell}.
+void add_device(JsonWriter& json, const runtime::Device& device);
+
+}  // namespace tcc::tools
