@@ -103,11 +103,11 @@ class Verifier {
     TCC_CHECK(kernel_.workgroup >= 1 && kernel_.grid >= 0, kernel_.name);
     TCC_CHECK(kernel_.grid % kernel_.cluster == 0, kernel_.name, ": a cluster is not whole");
     TCC_CHECK(!kernel_.arguments.empty(), kernel_.name, " has no arguments");
-    for (const Array& a : kernel_.shared) names_.insert(a.name);
+    for (const Array& a : kernel_.shared) add(a.name);
     block(kernel_.body);
     for (const Hook& hook : kernel_.hooks) {
       std::set<std::string> outside = names_;
-      for (const Hook::Parameter& p : hook.parameters) names_.insert(p.name);
+      for (const Hook::Parameter& p : hook.parameters) add(p.name);
       block(hook.body);
       names_ = std::move(outside);
     }
@@ -118,6 +118,11 @@ class Verifier {
     std::set<std::string> outside = names_;
     for (const Stmt& stmt : block) statement(stmt);
     names_ = std::move(outside);
+  }
+
+  // A name means one thing where it is in scope: no declaration hides another.
+  void add(const std::string& name) {
+    TCC_CHECK(names_.insert(name).second, kernel_.name, ": ", name, " is declared twice");
   }
 
   void known(const std::string& name) const {
@@ -143,7 +148,10 @@ class Verifier {
     if (stmt.value) expression(stmt.value);
     switch (stmt.kind) {
       case Stmt::Kind::declare:
-      case Stmt::Kind::array: names_.insert(stmt.name); break;
+      case Stmt::Kind::array: add(stmt.name); break;
+      case Stmt::Kind::let_index:
+        if (!stmt.axis.is_const()) add(stmt.axis.as_atom()->name);
+        break;
       case Stmt::Kind::assign:
       case Stmt::Kind::set_element: known(stmt.name); break;
       case Stmt::Kind::store: buffer(stmt.buffer, true); break;
@@ -161,7 +169,7 @@ class Verifier {
         break;
       case Stmt::Kind::gather_cluster:
       case Stmt::Kind::send_cluster:
-        if (stmt.kind == Stmt::Kind::gather_cluster) names_.insert(stmt.name);
+        if (stmt.kind == Stmt::Kind::gather_cluster) add(stmt.name);
         known(stmt.name);
         known(stmt.names[0]);
         TCC_CHECK(stmt.count == kernel_.cluster, kernel_.name, ": gathers from ", stmt.count,
@@ -169,7 +177,10 @@ class Verifier {
         break;
       default: break;
     }
+    const std::set<std::string> outside = names_;
+    if (stmt.kind == Stmt::Kind::loop && !stmt.axis.is_const()) add(stmt.axis.as_atom()->name);
     block(stmt.body);
+    names_ = outside;
     block(stmt.otherwise);
   }
 

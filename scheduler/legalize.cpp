@@ -4,6 +4,7 @@
 
 #include "scheduler/index_range.h"
 #include "scheduler/kernel.h"
+#include "scheduler/kernel_names.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -17,7 +18,8 @@ constexpr int64_t kExchange = 16;
 // Combinations of threads, and of the workgroups of a cluster, as what the target has.
 class Exchanges {
  public:
-  Exchanges(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
+  Exchanges(Kernel& kernel, const Target& target)
+      : kernel_(kernel), target_(target), names_(kernel) {}
 
   void run() {
     kernel_.body = rewrite(kernel_.body);
@@ -107,7 +109,7 @@ class Exchanges {
   void shuffle_step(const Stmt& stmt, const std::vector<DType>& dtypes, int64_t mask, Block& out) {
     std::vector<Expr> others;
     for (size_t i = 0; i < stmt.names.size(); ++i) {
-      std::string other = "other" + std::to_string(next_++);
+      std::string other = names_.fresh("other");
       out.push_back(declare(other, ir::shuffle_xor(ir::variable(stmt.names[i], dtypes[i]), mask)));
       others.push_back(ir::variable(other, dtypes[i]));
     }
@@ -117,7 +119,7 @@ class Exchanges {
   // The other half's total goes before the prefix in the upper half alone.
   void shuffle_scan(const Stmt& stmt, DType dtype, int64_t mask, Block& out) {
     const std::string &prefix = stmt.names[0], &total = stmt.names[1];
-    const std::string other = "other" + std::to_string(next_++);
+    const std::string other = names_.fresh("other");
     out.push_back(declare(other, ir::shuffle_xor(ir::variable(total, dtype), mask)));
     const Expr value = ir::variable(other, dtype);
     const SymInt half = mod(floordiv(thread_axis(kernel_.workgroup), mask), 2);
@@ -133,12 +135,12 @@ class Exchanges {
     const SymInt thread = thread_axis(kernel_.workgroup), part = mod(floordiv(thread, mask), count);
     out.push_back(set_element(array, thread, ir::variable(total, dtype)));
     out.push_back(barrier());
-    const std::string before = "before" + std::to_string(next_++);
+    const std::string before = names_.fresh("before");
     const Expr nothing = identity_value(stmt.reduce, dtype);
     out.push_back(declare(before, nothing));
     out.push_back(assign(total, nothing));
-    const SymInt k = SymInt::axis("x" + std::to_string(next_++), count);
-    const std::string value = "part" + std::to_string(next_++);
+    const SymInt k = SymInt::axis(names_.fresh("x"), count);
+    const std::string value = names_.fresh("part");
     Block step = {declare(value, ir::element(array, dtype, thread + (k - part) * mask)),
                   branch(ir::index_less(k, part),
                          combine(stmt.reduce, {before}, {ir::variable(value, dtype)}))};
@@ -174,7 +176,7 @@ class Exchanges {
     std::vector<Expr> first;
     for (size_t i = 0; i < arrays.size(); ++i)
       out.push_back(assign(stmt.names[i], ir::element(arrays[i], dtypes[i], base)));
-    SymInt k = SymInt::axis("x" + std::to_string(next_++), count - 1);
+    SymInt k = SymInt::axis(names_.fresh("x"), count - 1);
     std::vector<Expr> others;
     for (size_t i = 0; i < arrays.size(); ++i)
       others.push_back(ir::element(arrays[i], dtypes[i], base + (k + 1) * mask));
@@ -213,7 +215,7 @@ class Exchanges {
 
   Kernel& kernel_;
   const Target& target_;
-  int next_ = 0;
+  KernelNames names_;
   int depth_ = 0;                    // of the statement at hand in loops and branches
   Block expected_;                   // of each exchange
   std::ptrdiff_t before_sends_ = 0;  // in the body, of the first exchange

@@ -25,7 +25,7 @@ void Printer::count_uses(const Expr& e) {
 }
 
 std::string Printer::named(const Expr& e, const std::string& text) {
-  std::string name = "t" + std::to_string(next_++);
+  std::string name = kernel_names_.fresh("t");
   line(compute_type(e->dtype) + " " + name + " = " + without_parentheses(text) + ";");
   return names_[e.get()] = name;
 }
@@ -116,8 +116,8 @@ std::string Printer::reduction(const Expr& e) {
   // Loops over the axes around the body; accumulators before them.
   bool arg = ir::is_arg(e->reduce);
   const Expr& body = e->args[0];
-  std::string number = std::to_string(next_++);
-  std::string value = "acc" + number, position = "pos" + number;
+  std::string value = kernel_names_.fresh("acc");
+  std::string position = arg ? kernel_names_.fresh("pos") : "";
   DType dtype = body->dtype;
   Expr start = sched::identity_value(e->reduce, dtype);
   line(compute_type(dtype) + " " + value + " = " + without_parentheses(constant(start)) + ";");

@@ -11,7 +11,7 @@ using ir::ExprNode;
 using sched::Stmt;
 
 Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent)
-    : kernel_(kernel), dialect_(dialect), indent_(indent) {}
+    : kernel_(kernel), dialect_(dialect), kernel_names_(kernel), indent_(indent) {}
 
 std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
 
@@ -217,7 +217,7 @@ void Printer::load_vector(const Stmt& stmt) {
   const bool early = stmt.early && !dialect_.early_vector_load.empty();
   const std::string& load = early ? dialect_.early_vector_load : dialect_.vector_load;
   for (int64_t start = 0; start < stmt.count; start += elements) {
-    std::string vector = "w" + std::to_string(next_++);
+    std::string vector = kernel_names_.fresh("w");
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
     std::string source = is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4)

@@ -8,6 +8,7 @@
 
 #include "backends/emit/dialect.h"
 #include "scheduler/kernel.h"
+#include "scheduler/kernel_names.h"
 
 namespace tcc::backends {
 
@@ -59,8 +60,8 @@ class Printer {
 
   const sched::Kernel& kernel_;
   const Dialect& dialect_;
+  sched::KernelNames kernel_names_;
   int indent_;
-  int next_ = 0;
   std::string text_;
   std::map<const ir::ExprNode*, int> uses_;
   std::map<const ir::ExprNode*, std::string> names_;  // shared parts of the statement at hand

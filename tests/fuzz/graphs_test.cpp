@@ -16,6 +16,7 @@
 #include "support/hash.h"
 #include "tests/fuzz/conditioning.h"
 #include "tests/fuzz/random_graphs.h"
+#include "tests/random_configs.h"
 #include "tests/run_graph.h"
 
 namespace tcc::test {
@@ -42,12 +43,13 @@ std::string difference_of(const ir::Graph& graph, uint64_t seed,
   } catch (const std::exception& error) { return str("throws: ", error.what()); }
 }
 
-void check(uint64_t count, const backends::CompileOptions& options) {
+void check(uint64_t count, const backends::CompileOptions& options,
+           const RandomGraphOptions& shape = {}) {
   if (device().empty()) GTEST_SKIP() << "there is no software device to compare with the reference";
   const uint64_t first = number_from("TCC_FUZZ_SEED", 1);
   count = number_from("TCC_FUZZ_COUNT", count);
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    const ir::Graph graph = random_graph(seed);
+    const ir::Graph graph = random_graph(seed, shape);
     const std::string reason = difference_of(graph, seed, options);
     if (reason.empty()) continue;
     const ir::Graph part = minimize(
@@ -85,6 +87,20 @@ TEST(RandomGraphs, AgreeWithRandomPlans) {
   backends::CompileOptions options;
   options.plan = &plan;
   check(8, options);
+}
+
+// Small graphs of small tensors, each with several legal configs that nobody would choose.
+TEST(RandomGraphs, AgreeWithRandomConfigs) {
+  RandomGraphOptions small;
+  small.min_nodes = 2;
+  small.max_nodes = 8;
+  small.max_elements = 512;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    const RandomConfigs configs(seed);
+    backends::CompileOptions options;
+    options.configs = &configs;
+    check(5, options, small);
+  }
 }
 
 TEST(RandomGraphs, AreValidAndPrintAndParseBack) {

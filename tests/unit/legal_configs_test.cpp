@@ -1,0 +1,95 @@
+// Every config that a space allows becomes a kernel that compiles, on tensors as small as they get.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "backends/compile/code.h"
+#include "backends/emit/emit.h"
+#include "support/error.h"
+#include "tests/unit/search_fixture.h"
+
+namespace tcc::autotune {
+namespace {
+
+struct Tiny {
+  const char* inputs;
+  const char* node;
+};
+
+const Tiny kTiny[] = {
+    {"x: {dtype: f32, shape: [3]}", "op: silu, in: [x]"},
+    {"x: {dtype: bf16, shape: [5, 3]}", "op: gelu, in: [x]"},
+    {"x: {dtype: f32, shape: [1]}", "op: sum, in: [x], dim: 0"},
+    {"x: {dtype: f16, shape: [3, 7]}", "op: softmax, in: [x], dim: 0"},
+    {"x: {dtype: f32, shape: [2, 5]}", "op: argmax, in: [x], dim: 1"},
+    {"x: {dtype: f32, shape: [3, 2]}", "op: permute, in: [x], dims: [1, 0]"},
+    {"x: {dtype: f32, shape: [3, 5]}", "op: cumsum, in: [x], dim: 1"},
+    {"x: {dtype: f32, shape: [2, 3]}", "op: argsort, in: [x], dim: 1"},
+    {"x: {dtype: f32, shape: [2, 3]}, w: {dtype: f32, shape: [3, 5]}", "op: matmul, in: [x, w]"},
+    {"x: {dtype: f16, shape: [1, 2, 3, 3]}, w: {dtype: f16, shape: [3, 2, 2, 2]}",
+     "op: conv2d, in: [x, w], padding: 1"},
+};
+
+// Emitting is cheap; of the texts, which many configs share, every n-th is compiled.
+void check(const char* target, size_t most_compiled) {
+  for (const auto& [inputs, node] : kTiny) {
+    const TemplateCase made(inputs, node, target);
+    std::set<std::string> sources;
+    made.space.enumerate([&](const sched::Config& config) {
+      try {
+        const sched::Kernel kernel = sched::legalize(
+            made.kernel_template->lower(made.region(), config, made.target), made.target);
+        sources.insert(backends::emit(kernel, made.target).source);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << target << " " << node << " " << config.to_string() << ": " << error.what();
+      }
+      return !::testing::Test::HasFailure();
+    });
+    const size_t step = (sources.size() + most_compiled - 1) / most_compiled;
+    size_t number = 0;
+    for (const std::string& source : sources) {
+      if (number++ % step != 0) continue;
+      try {
+        backends::compile_source(source, "kernel", made.target, nullptr, false);
+      } catch (const Error& error) {
+        ADD_FAILURE() << target << " " << node << ": " << error.what() << "\n" << source;
+        return;
+      }
+    }
+  }
+}
+
+TEST(LegalConfigs, BecomeShaders) {
+  if (const std::string why = backends::compiler_missing(sched::Api::vulkan); !why.empty())
+    GTEST_SKIP() << why;
+  check("vulkan:lavapipe", 24);
+  check("vulkan:mali", 6);
+}
+
+TEST(LegalConfigs, BecomeCudaKernels) {
+  if (const std::string why = backends::compiler_missing(sched::Api::cuda); !why.empty())
+    GTEST_SKIP() << why;
+  check("cuda:sm_90a", 6);
+}
+
+// The tail of three elements, with two vectors of eight for each thread: its loop and a shared
+// part of silu had one name.
+TEST(LegalConfigs, TailsAndSharedPartsHaveNamesOfTheirOwn) {
+  const TemplateCase made(kTiny[0].inputs, kTiny[0].node, "vulkan:lavapipe");
+  sched::Config config = made.default_config;
+  config.set("threads", 32);
+  config.set("vector", 8);
+  config.set("vectors", 2);
+  ASSERT_EQ(made.space.violation(config), "");
+  const sched::Kernel kernel = sched::legalize(
+      made.kernel_template->lower(made.region(), config, made.target), made.target);
+  backends::EmitOptions options;
+  options.library = false;
+  const std::string source = backends::emit(kernel, made.target, options).source;
+  EXPECT_NE(source.find("for (i32 t0 "), std::string::npos) << source;
+  EXPECT_EQ(source.find("f32 t0 "), std::string::npos) << source;
+}
+
+}  // namespace
+}  // namespace tcc::autotune
