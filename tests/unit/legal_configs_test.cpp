@@ -6,6 +6,7 @@
 
 #include "backends/compile/code.h"
 #include "backends/emit/emit.h"
+#include "frontend/graph_file.h"
 #include "support/error.h"
 #include "tests/unit/search_fixture.h"
 
@@ -82,8 +83,8 @@ TEST(LegalConfigs, TailsAndSharedPartsHaveNamesOfTheirOwn) {
   config.set("vector", 8);
   config.set("vectors", 2);
   ASSERT_EQ(made.space.violation(config), "");
-  const sched::Kernel kernel = sched::legalize(
-      made.kernel_template->lower(made.region(), config, made.target), made.target);
+  const sched::Kernel kernel =
+      sched::legalize(made.kernel_template->lower(made.region(), config, made.target), made.target);
   backends::EmitOptions options;
   options.library = false;
   const std::string source = backends::emit(kernel, made.target, options).source;

@@ -59,12 +59,12 @@ void main() {
   argmax0_value = exchange0_f32[-(thread & 15) + thread];
   argmax0 = exchange3_i64[-(thread & 15) + thread];
   [[unroll]]
-  for (i32 x0 = 0; x0 < 15; ++x0) {
-    bool t3 = tcc_isnan_f32(exchange0_f32[-(thread & 15) + thread + x0 + 1]);
+  for (i32 x1 = 0; x1 < 15; ++x1) {
+    bool t3 = tcc_isnan_f32(exchange0_f32[-(thread & 15) + thread + x1 + 1]);
     bool t4 = tcc_isnan_f32(argmax0_value);
-    if (((exchange0_f32[-(thread & 15) + thread + x0 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange0_f32[-(thread & 15) + thread + x0 + 1] == argmax0_value) || (t3 && t4)) && (exchange3_i64[-(thread & 15) + thread + x0 + 1] < argmax0))) {
-      argmax0_value = exchange0_f32[-(thread & 15) + thread + x0 + 1];
-      argmax0 = exchange3_i64[-(thread & 15) + thread + x0 + 1];
+    if (((exchange0_f32[-(thread & 15) + thread + x1 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange0_f32[-(thread & 15) + thread + x1 + 1] == argmax0_value) || (t3 && t4)) && (exchange3_i64[-(thread & 15) + thread + x1 + 1] < argmax0))) {
+      argmax0_value = exchange0_f32[-(thread & 15) + thread + x1 + 1];
+      argmax0 = exchange3_i64[-(thread & 15) + thread + x1 + 1];
     }
   }
   exchange1_f32[thread] = argmax0_value;
@@ -73,12 +73,12 @@ void main() {
   argmax0_value = exchange1_f32[-((thread >> 4) & 3) * 16 + thread];
   argmax0 = exchange4_i64[-((thread >> 4) & 3) * 16 + thread];
   [[unroll]]
-  for (i32 x1 = 0; x1 < 3; ++x1) {
-    bool t5 = tcc_isnan_f32(exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16]);
+  for (i32 x2 = 0; x2 < 3; ++x2) {
+    bool t5 = tcc_isnan_f32(exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16]);
     bool t6 = tcc_isnan_f32(argmax0_value);
-    if (((exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange4_i64[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16] < argmax0))) {
-      argmax0_value = exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
-      argmax0 = exchange4_i64[-((thread >> 4) & 3) * 16 + thread + x1 * 16 + 16];
+    if (((exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange4_i64[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] < argmax0))) {
+      argmax0_value = exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16];
+      argmax0 = exchange4_i64[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16];
     }
   }
   if (lane == 0) {
