@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "api/impl.h"
+#include "support/plural.h"
 
 namespace tcc {
 namespace {
@@ -12,8 +13,8 @@ const sched::BufferInfo& buffer_of(const sched::Executable& executable,
 
 void check_counts(const sched::Executable& executable, size_t inputs, size_t outputs) {
   if (inputs != executable.inputs.size() || outputs != executable.outputs.size())
-    fail_input("the graph has ", executable.inputs.size(), " inputs and ",
-               executable.outputs.size(), " outputs, not ", inputs, " and ", outputs);
+    fail_input("the graph has ", counted(executable.inputs.size(), "input"), " and ",
+               counted(executable.outputs.size(), "output"), ", not ", inputs, " and ", outputs);
 }
 
 std::string type_of(const HostTensor& tensor) {

@@ -13,6 +13,7 @@
 #include "support/fork_join.h"
 #include "support/hash.h"
 #include "support/parallel.h"
+#include "support/plural.h"
 
 namespace tcc::autotune {
 namespace {
@@ -399,10 +400,9 @@ class Sweep {
   }
 
   std::string policy() const {
-    return str(name(options_.search), " search, ", result_.trials.size(),
-               " trials, ended: ", result_.ended, "; medians, ",
-               context_.device_is_cpu ? "warm" : "cold", " cache",
-               winner_ ? ", interleaved finals" : "");
+    return str(name(options_.search), " search, ", counted(result_.trials.size(), "trial"),
+               ", ended: ", result_.ended, "; medians, ", context_.device_is_cpu ? "warm" : "cold",
+               " cache", winner_ ? ", interleaved finals" : "");
   }
 
   void make_record() {

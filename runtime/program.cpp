@@ -5,6 +5,7 @@
 #include "runtime/binding.h"
 #include "support/error.h"
 #include "support/parallel.h"
+#include "support/plural.h"
 
 namespace tcc::runtime {
 
@@ -38,8 +39,9 @@ void Context::check_counts(std::span<const DeviceAddress> inputs,
                            std::span<const DeviceAddress> outputs) const {
   const sched::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size() || outputs.size() != executable.outputs.size())
-    fail_input("the graph has ", executable.inputs.size(), " inputs and ",
-               executable.outputs.size(), " outputs, not ", inputs.size(), " and ", outputs.size());
+    fail_input("the graph has ", counted(executable.inputs.size(), "input"), " and ",
+               counted(executable.outputs.size(), "output"), ", not ", inputs.size(), " and ",
+               outputs.size());
 }
 
 void Context::reserve(std::span<const DeviceAddress> inputs,
@@ -82,7 +84,8 @@ void Context::set_inputs(std::span<const Tensor> inputs) {
   make_own_buffers();
   const sched::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size())
-    fail_input("the graph has ", executable.inputs.size(), " inputs, not ", inputs.size());
+    fail_input("the graph has ", counted(executable.inputs.size(), "input"), ", not ",
+               inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.inputs[i])];
     const Tensor& tensor = inputs[i];

@@ -7,9 +7,10 @@ namespace tcc::tools {
 
 void add_compile_options(CLI::App& app, CompileArguments& arguments) {
   app.add_option("--dtype", arguments.dtype,
-                 "f32, f16, bf16 or f64: casts the graph's floating point");
+                 "casts the graph's floating point (default: as the graph says)");
   app.add_option("--matmul-precision", arguments.matmul_precision,
-                 "of f32 products: highest (default), high or medium, which allow tf32");
+                 "of f32 products; high and medium allow tf32")
+      ->capture_default_str();
   app.add_flag("--strict-rounding", arguments.strict_rounding,
                "round after every op, as an eager framework does");
   app.add_flag("--no-fuse", arguments.no_fuse, "one kernel per op");

@@ -20,51 +20,12 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/version.h"
+#include "tools/help.h"
 #include "tools/run_info.h"
 
 namespace tcc::tools {
 
 namespace {
-
-// What stands for an option's value in --help. Of positional arguments the name says it.
-std::string value_name(const CLI::Option& option) {
-  static const std::map<std::string_view, const char*> names = {{"device", "DEVICE"},
-                                                                {"dim", "NAME=N"},
-                                                                {"input", "NAME=FILE"},
-                                                                {"inputs", "FILE.npz"},
-                                                                {"outputs", "FILE"},
-                                                                {"seed", "N"},
-                                                                {"dtype", "TYPE"},
-                                                                {"matmul-precision", "P"},
-                                                                {"bench", "N"},
-                                                                {"tuning", "PATH"},
-                                                                {"emit", "DIR"},
-                                                                {"dump-after", "STAGE"},
-                                                                {"target", "TARGET"},
-                                                                {"output", "DIR"},
-                                                                {"kernel", "FILE"},
-                                                                {"search", "S"},
-                                                                {"trials", "N"},
-                                                                {"budget", "SECONDS"},
-                                                                {"jobs", "N"},
-                                                                {"log", "FILE"},
-                                                                {"shard", "i/n"},
-                                                                {"report", "FILE.html"},
-                                                                {"replay", "LOG"},
-                                                                {"graph", "FILE"},
-                                                                {"template", "TEMPLATE"},
-                                                                {"threshold", "PERCENT"}};
-  if (option.get_positional() || option.get_lnames().empty()) return "";
-  const auto found = names.find(option.get_lnames().front());
-  TCC_CHECK(found != names.end(), "--", option.get_lnames().front(), ": what is its value?");
-  return found->second;
-}
-
-void name_values(CLI::App& app) {
-  for (CLI::Option* option : app.get_options())
-    if (option->get_items_expected_max() > 0) option->type_name(value_name(*option));
-  for (CLI::App* command : app.get_subcommands({})) name_values(*command);
-}
 
 // Of the first word that is no option: what was meant, or "".
 std::string unknown_option(const CLI::App& app) {
@@ -89,11 +50,17 @@ std::string unknown_option(const CLI::App& app) {
 }  // namespace
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
-  app.set_version_flag("--version", str(app.get_name(), " ", version_text()));
-  name_values(app);
+  app.set_version_flag("--version", str(app.get_name(), " ", version_text()), "print the version");
+  const auto set_help = [](CLI::App& of) { of.set_help_flag("-h,--help", "print this help"); };
+  set_help(app);
+  std::string format;
+  app.add_option("--help-as", format, "print this help as a man page, or completion for a shell");
+  for (CLI::App* command : app.get_subcommands({})) set_help(*command);
+  arrange_help(app);
   keep_command(argc, argv);
   try {
-    app.parse(argc, argv);
+    if (argc > 2 && std::string_view(argv[1]) == "--help-as") format = argv[2];
+    if (format.empty()) app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (const std::string unknown = unknown_option(app); !unknown.empty()) {
@@ -104,6 +71,10 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
     return static_cast<int>(ErrorKind::bad_input);
   }
   try {
+    if (!format.empty()) {
+      std::cout << help_as(app, format);
+      return 0;
+    }
     return body();
   } catch (const Error& error) {
     std::cerr << app.get_name() << ": "

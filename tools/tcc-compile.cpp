@@ -15,7 +15,9 @@
 #include "support/file.h"
 #include "support/hash.h"
 #include "support/json_writer.h"
+#include "support/plural.h"
 #include "tools/compile_options.h"
+#include "tools/help.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/tensors.h"
@@ -122,8 +124,8 @@ class Compile {
     executable_ = backends::compile(graph, target, compile);
     write_files();
     progress_.clear();
-    std::cout << executable_.kernels.size() << " kernels for " << target.id() << ", "
-              << executable_.launches.size() << " launches, arena "
+    std::cout << counted(executable_.kernels.size(), "kernel") << " for " << target.id() << ", "
+              << counted(executable_.launches.size(), "launch", "launches") << ", arena "
               << format_bytes(static_cast<double>(executable_.arena_bytes)) << ": "
               << (fs::path(options_.output) / "manifest.json").string() << "\n";
     return 0;
@@ -236,11 +238,15 @@ int main(int argc, char** argv) {
                  "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets)")
       ->required();
   app.add_option("-o,--output", options.output, "folder for the files")->required();
-  app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
+  app.add_option("--dim", options.dims, "value of a symbolic dim; several")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
-  app.add_option("--tuning", options.tuning, "folders or files of tuning records")
+  app.add_option("--tuning", options.tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
+  add_examples(app, {{"tcc-compile mlp.yaml --target cuda:sm_90a -o out",
+                      "write CUDA C++, cubins and a manifest; needs NVRTC and no GPU"},
+                     {"tcc-compile mlp.yaml --target vulkan:amd-rdna --dim B=8 -o out",
+                      "write GLSL and SPIR-V for what configs/targets/amd-rdna.yaml describes"}});
   return run_program(app, argc, argv, [&] { return Compile(options).run(); });
 }

@@ -14,6 +14,8 @@
 #include "scheduler/target_profile.h"
 #include "support/error.h"
 #include "support/json_writer.h"
+#include "support/plural.h"
+#include "tools/help.h"
 #include "tools/program.h"
 
 namespace tcc::tools {
@@ -145,8 +147,8 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
     if (t.max_cluster > 1) {
       std::cout << "  at once     ";
       for (int size = 2; size <= t.max_cluster; size *= 2)
-        std::cout << (size > 2 ? ", " : " ") << t.concurrent_clusters(size) << " clusters of "
-                  << size;
+        std::cout << (size > 2 ? ", " : " ") << counted(t.concurrent_clusters(size), "cluster")
+                  << " of " << size;
       std::cout << "\n";
     }
     if (t.is_cpu) std::cout << "  software     its times say nothing about GPUs\n";
@@ -244,5 +246,6 @@ int main(int argc, char** argv) {
   CLI::App app("Lists devices, compilers and folders, and what is missing and why.", "tcc-info");
   bool as_json = false;
   app.add_flag("--json", as_json, "print one JSON object");
+  add_examples(app, {{"tcc-info", "which GPUs can be used, and what is missing for the others"}});
   return run_program(app, argc, argv, [&] { return run(as_json); });
 }

@@ -19,8 +19,10 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/json_writer.h"
+#include "support/plural.h"
 #include "tools/bench_report.h"
 #include "tools/compile_options.h"
+#include "tools/help.h"
 #include "tools/program.h"
 #include "tools/tensors.h"
 
@@ -200,10 +202,11 @@ class Run {
     }
     if (!program_) return;
     const sched::Executable& e = program_->executable();
-    std::cout << device_name_ << ": " << e.launches.size() << " launches of " << e.kernels.size()
-              << " kernels, arena " << format_bytes(static_cast<double>(e.arena_bytes))
-              << ", compiled in " << format_seconds(compile_seconds_) << ", loaded in "
-              << format_seconds(load_seconds_) << "\n";
+    std::cout << device_name_ << ": " << counted(e.launches.size(), "launch", "launches") << " of "
+              << counted(e.kernels.size(), "kernel") << ", arena "
+              << format_bytes(static_cast<double>(e.arena_bytes)) << ", compiled in "
+              << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
+              << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
   }
 
@@ -267,26 +270,37 @@ int main(int argc, char** argv) {
   CLI::App app("Compiles a graph and runs it on a device.", "tcc-run");
   Options options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx)")->required();
-  app.add_option("--device", options.device, "auto, cuda:N, vulkan:N, null or reference");
-  app.add_option("--dim", options.dims, "value of a symbolic dim, NAME=NUMBER; several")
+  app.add_option("--device", options.device,
+                 "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
+      ->capture_default_str();
+  app.add_option("--dim", options.dims, "value of a symbolic dim; several")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
-  app.add_option("--seed", options.seed, "of the inputs that are drawn");
+  app.add_option("--seed", options.seed, "of the inputs that are drawn")->capture_default_str();
   add_compile_options(app, options.compile);
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs,
                  "write the outputs to this .npz (.npy: a single output)");
   app.add_flag("--check", options.check, "compare with the reference; exit 1 on a mismatch");
-  app.add_option("--bench", options.bench, "time N replays (default 20)")
+  app.add_option("--bench", options.bench,
+                 "time N replays: a table of kernels against the roofline")
       ->expected(0, 1)
       ->default_str("20")
       ->check(CLI::Range(1, 100000));
-  app.add_option("--tuning", options.tuning, "folders or files of tuning records")
+  app.add_option("--tuning", options.tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
   app.add_flag("--json", options.json, "print one JSON object");
   app.add_option("--emit", options.emit,
                  "write the graph as YAML, with its weights, and the kernels' sources into this "
                  "folder");
   app.add_option("--dump-after", options.dump_after, "print the state after a stage, or 'all'");
+  add_examples(app,
+               {{"tcc-run mlp.yaml --check", "run on random inputs, compare with the reference"},
+                {"tcc-run model.onnx --dim batch=8 --inputs in.npz --outputs out.npz",
+                 "run an ONNX model on given inputs"},
+                {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",
+                 "time its kernels in bf16, with the records that tcc-tune wrote"},
+                {"tcc-run mlp.yaml --device vulkan:0 --emit out",
+                 "write the kernels' GLSL, and the graph as YAML"}});
   return run_program(app, argc, argv, [&] { return Run(options).run(); });
 }

@@ -1,6 +1,7 @@
 // tcc-tune: measures configs of graphs' kernels on a device and records the best; and what one does
 // with such records.
 #include "support/error.h"
+#include "tools/help.h"
 #include "tools/program.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/options.h"
@@ -15,6 +16,16 @@ int main(int argc, char** argv) {
   const std::vector<Command> commands = {add_merge(app), add_show(app), add_why(app),
                                          add_prune(app), add_verify(app)};
   app.require_subcommand(0, 1);
+  add_examples(app,
+               {{"tcc-tune mlp.yaml --budget 60 --output tuned",
+                 "tune a model's kernels for a minute; tcc-run --tuning tuned uses the records"},
+                {"tcc-tune bert.onnx --dim batch=1,8 --dtype bf16 --report sweep.html",
+                 "two batch sizes in bf16, and a page about the sweep"},
+                {"tcc-tune why mlp.yaml --tuning tuned", "which record each kernel takes"},
+                {"tcc-tune verify mlp.yaml --tuning tuned",
+                 "whether the records are still right on this machine"},
+                {"tcc-tune merge machine-a machine-b --output configs/tuned",
+                 "one folder of what several machines found"}});
   return run_program(app, argc, argv, [&] {
     for (const Command& command : commands)
       if (command.app->parsed()) {

@@ -45,8 +45,10 @@ Tensor draw(const ir::Value& input, uint64_t seed) {
 }  // namespace
 
 void add_input_options(CLI::App& app, InputOptions& options) {
-  app.add_option("--input", options.named, "NAME=FILE.npy; several")->allow_extra_args(false);
-  app.add_option("--inputs", options.npz, "inputs by name, from an .npz; others are drawn");
+  app.add_option("--input", options.named, "an input, from an .npy; several")
+      ->allow_extra_args(false);
+  app.add_option("--inputs", options.npz,
+                 "inputs by name, from an .npz; those that no file gives are drawn");
 }
 
 InputFiles::InputFiles(const InputOptions& options) : npz_path_(options.npz) {

@@ -12,6 +12,7 @@
 #include "ir/reference/interpreter.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/plural.h"
 
 namespace tcc::autotune {
 namespace {
@@ -26,7 +27,8 @@ class GraphCheck {
   explicit GraphCheck(const BoundKernel& kernel)
       : kernel_(kernel), check_(kernel.kernel().check), graph_(load()) {
     if (graph_.outputs.size() != kernel.outputs().size())
-      fail(str("has ", graph_.outputs.size(), " outputs, the kernel ", kernel.outputs().size()));
+      fail(str("has ", counted(graph_.outputs.size(), "output"), ", the kernel ",
+               kernel.outputs().size()));
     for (size_t i = 0; i < graph_.outputs.size(); ++i)
       require_type(*graph_.outputs[i], kernel.outputs()[i]);
     for (const ir::Value* input : graph_.inputs) place_of(*input);

@@ -7,6 +7,7 @@
 #include "frontend/onnx/rules.h"
 #include "frontend/tensor_file.h"
 #include "support/error.h"
+#include "support/plural.h"
 
 namespace tcc::onnx {
 namespace {
@@ -377,7 +378,8 @@ Results Importer::call(const pb::FunctionProto& function, OpNode& op, const pb::
   }
   for (const auto& [name, attribute] : defaults) attributes.try_emplace(name, &attribute);
   if (node.input_size() > function.input_size())
-    op.fail(str("function takes ", function.input_size(), " inputs, not ", node.input_size()));
+    op.fail(str("function takes ", counted(function.input_size(), "input"), ", not ",
+                node.input_size()));
   Scope body;
   body.opsets = &function_opsets_.at(&function);
   body.attributes = &attributes;
@@ -404,8 +406,8 @@ Results Importer::import_subgraph(const pb::GraphProto& graph, const Scope& oute
   scope.attributes = outer.attributes;
   read_initializers(graph, scope);
   if (static_cast<size_t>(graph.input_size()) != arguments.size())
-    fail(str("subgraph ", quoted_name(graph.name()), " has ", graph.input_size(), " inputs, not ",
-             arguments.size()));
+    fail(str("subgraph ", quoted_name(graph.name()), " has ", counted(graph.input_size(), "input"),
+             ", not ", arguments.size()));
   const std::string place = str("subgraph ", quoted_name(graph.name()), ": ");
   const ir::Location location{
       std::make_shared<const std::string>(str(file_, ": ", place, "inputs")), 0};

@@ -9,6 +9,7 @@
 
 #include "ir/reference/composition.h"
 #include "support/error.h"
+#include "support/plural.h"
 
 namespace tcc::ir {
 namespace {
@@ -213,8 +214,8 @@ Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& i
 
 void check_inputs(const Graph& graph, const Tensors& inputs) {
   if (inputs.size() != graph.inputs.size())
-    fail_input("graph '", graph.name, "' takes ", graph.inputs.size(), " inputs but got ",
-               inputs.size());
+    fail_input("graph '", graph.name, "' takes ", counted(graph.inputs.size(), "input"),
+               " but got ", inputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {
     const Value& value = *graph.inputs[k];
     if (inputs[k].dtype != value.dtype() || inputs[k].shape != const_shape(value))

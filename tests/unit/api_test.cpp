@@ -132,7 +132,7 @@ TEST(Api, RunsOnTheCallersPointers) {
   void* outputs[] = {y};
   context.run_device(inputs, outputs);
   context.synchronize();
-  EXPECT_FAILURE(context.run_device({}, outputs), bad_input, "1 inputs and 1 outputs, not 0 and 1");
+  EXPECT_FAILURE(context.run_device({}, outputs), bad_input, "1 input and 1 output, not 0 and 1");
   EXPECT_EQ(compiled.inputs()[0].alignment, 4);  // elements are read one by one
   inputs[0] = x + 1;
   context.reserve(inputs, outputs);
@@ -157,7 +157,7 @@ TEST(Api, AContextOutlivesItsGraph) {
 
 TEST(Api, RefusesWhatDoesNotFit) {
   Context context(compile(Graph::from_yaml(kScale), "null"));
-  EXPECT_FAILURE(context.run({}), bad_input, "1 inputs");
+  EXPECT_FAILURE(context.run({}), bad_input, "1 input and 1 output, not 0 and 1");
   EXPECT_FAILURE(context.run(std::vector{HostTensor("f32", {2, 4})}), bad_input,
                  "input 'x' is f32[4, 2], not f32[2, 4]");
   EXPECT_FAILURE(context.run(std::vector{HostTensor("f16", {4, 2})}), bad_input, "not f16[4, 2]");

@@ -128,7 +128,7 @@ TEST(Interpreter, ReusesTheCompositionOfEqualNodes) {
 
 TEST(Interpreter, RefusesOtherInputs) {
   const std::string_view text = "graph @g(B = 2) { %x: f32[B] = input return %x }";
-  EXPECT_ERROR(run(text, {}), "graph 'g' takes 1 inputs but got 0");
+  EXPECT_ERROR(run(text, {}), "graph 'g' takes 1 input but got 0");
   EXPECT_ERROR(run(text, {floats(DType::f16, {2}, {0, 0})}),
                "input 'x' is f16[2] where the graph says f32[2]");
   EXPECT_ERROR(run(text, {floats(DType::f32, {1}, {0})}), "input 'x' is f32[1]");

@@ -201,7 +201,7 @@ TEST(OnnxFunctions, WhatDoesNotFitTheCallIsRefused) {
   add_node(add_function(model, "F", {"a"}, {"b"}), "Relu", {"a"}, {"b"});
   model.input("x", {{2}}).output("y");
   call(model, "F", {"x", "x"}, {"y"});
-  EXPECT_ERROR(model.import(), "m.onnx: node 0 (F): function takes 1 inputs, not 2");
+  EXPECT_ERROR(model.import(), "m.onnx: node 0 (F): function takes 1 input, not 2");
   model.graph().mutable_node(0)->mutable_input()->RemoveLast();
   *model.graph().mutable_node(0)->add_attribute() = OnnxAttribute("a", 1).proto;
   EXPECT_ERROR(model.import(), "m.onnx: node 0 (F): function has no attribute 'a'");

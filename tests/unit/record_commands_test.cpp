@@ -104,7 +104,7 @@ TEST_F(RecordCommands, ShowFilters) {
   EXPECT_TRUE(contains(all, "threads=128 vector=4")) << all;
   EXPECT_TRUE(contains(all, "2.00x")) << all;
   for (const char* device : {"cuda", "cuda:sm_90a", "H200"})
-    EXPECT_TRUE(contains(run({"show", folder_ / "a", "--device", device}), "1 records")) << device;
+    EXPECT_TRUE(contains(run({"show", folder_ / "a", "--device", device}), "1 record\n")) << device;
   EXPECT_TRUE(contains(run({"show", folder_ / "a", "--template", "scan"}), "llvmpipe"));
   EXPECT_EQ(run({"show", folder_ / "a", "--device", "sm_90"}), "no records\n");
   EXPECT_EQ(run({"show"}), "no records\n");  // of the default folders

@@ -7,8 +7,13 @@
 #include <sstream>
 
 #include "frontend/graph_file.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/plural.h"
 #include "support/version.h"
+#include "tests/run_command.h"
 #include "tests/unit/onnx_fixture.h"
+#include "tools/help.h"
 
 namespace tcc::tools {
 namespace {
@@ -21,9 +26,18 @@ struct Outcome {
 
 Outcome run(std::vector<std::string> arguments) {
   CLI::App app("A test.", "tcc-test");
-  std::string dtype, output;
-  app.add_option("--dtype", dtype, "a type");
-  app.add_subcommand("sub")->add_option("--output", output, "a folder");
+  std::string graph, dtype, output, search = "auto";
+  int bench = 0;
+  app.add_option("GRAPH", graph, "a file");
+  app.add_option("--dtype", dtype, "a type, [one] of 'four'");
+  app.add_option("--bench", bench, "how often")
+      ->expected(0, 1)
+      ->default_str("20")
+      ->check(CLI::Range(1, 9));
+  CLI::App* sub = app.add_subcommand("sub", "Does .less");
+  sub->add_option("--output", output, "a folder: it is made")->required();
+  sub->add_option("--search", search, std::string(90, 'x') + " in lines")->capture_default_str();
+  add_examples(app, {{"tcc-test sub", "does it"}});
   arguments.insert(arguments.begin(), "tcc-test");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -44,10 +58,69 @@ TEST(ToolsProgram, KnowsItsVersion) {
 
 TEST(ToolsProgram, HelpSaysWhatValuesMean) {
   const std::string help = run({"--help"}).out;
-  EXPECT_NE(help.find("--dtype TYPE"), std::string::npos) << help;
+  EXPECT_NE(help.find("\nCompilation:\n  --dtype f32|f16|bf16|f64"), std::string::npos) << help;
+  EXPECT_NE(help.find("  --bench [N]                 how often (default: 20)\n"), std::string::npos)
+      << help;
   EXPECT_EQ(help.find("TEXT"), std::string::npos) << help;
+  EXPECT_NE(help.find("Examples:\n  tcc-test sub\n      does it\n"), std::string::npos) << help;
   const std::string of_command = run({"sub", "--help"}).out;
   EXPECT_NE(of_command.find("--output DIR"), std::string::npos) << of_command;
+  EXPECT_NE(of_command.find("it is made (required)"), std::string::npos) << of_command;
+  EXPECT_NE(of_command.find("x\n" + std::string(30, ' ') + "in lines (default: auto)\n"),
+            std::string::npos)
+      << of_command;
+  EXPECT_EQ(of_command.find("\n\n\n"), std::string::npos) << of_command;
+  EXPECT_EQ(of_command.find("REQUIRED"), std::string::npos) << of_command;
+}
+
+TEST(ToolsProgram, HelpHasFormsForManAndShells) {
+  const std::string man = run({"--help-as", "man"}).out;
+  EXPECT_EQ(man.find(".TH tcc-test 1"), 0u) << man;
+  EXPECT_NE(man.find("tcc\\-test \\- a test\n"), std::string::npos) << man;
+  EXPECT_NE(man.find("\\fB\\-\\-dtype\\fR f32|f16|bf16|f64\n"), std::string::npos) << man;
+  EXPECT_NE(man.find("\nDoes .less\n"), std::string::npos) << man;
+  const std::string bash = run({"--help-as", "bash"}).out;
+  EXPECT_NE(bash.find("--dtype) COMPREPLY=($(compgen -W 'f32 f16 bf16 f64' "), std::string::npos)
+      << bash;
+  const std::string zsh = run({"--help-as", "zsh"}).out;
+  EXPECT_NE(zsh.find("'--dtype[a type, \\[one\\] of '\\''four'\\'']:value:(f32 f16 bf16 f64)'"),
+            std::string::npos)
+      << zsh;
+  EXPECT_NE(zsh.find("'--output[a folder\\: it is made]:value:_files'"), std::string::npos) << zsh;
+  const std::string fish = run({"--help-as", "fish"}).out;
+  EXPECT_NE(fish.find("-l dtype -x -a 'f32 f16 bf16 f64' -d 'a type, [one] of \\'four\\''\n"),
+            std::string::npos)
+      << fish;
+  const Outcome other = run({"--help-as", "html"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.error, "tcc-test: --help-as html: must be man, bash, zsh or fish\n");
+}
+
+// What bash offers after `words`, the last of which is being typed.
+std::string completed(const std::vector<std::string>& words) {
+  std::string script = run({"--help-as", "bash"}).out + "COMP_WORDS=(";
+  for (const std::string& word : words) script += " '" + word + "'";
+  script += str(")\nCOMP_CWORD=", words.size() - 1,
+                "\nempty=$(mktemp -d)\ncd $empty\n_tcc_test\nrmdir $empty\n"
+                "echo \"${COMPREPLY[*]}\"\n");
+  const std::string file = ::testing::TempDir() + "/tcc-test.bash";
+  write_file_atomic(file, script);
+  return tcc::testing::run_command("bash " + file).text;
+}
+
+TEST(ToolsProgram, BashCompletesOptionsValuesAndCommands) {
+  EXPECT_EQ(completed({"tcc-test", "--dt"}), "--dtype\n");
+  EXPECT_EQ(completed({"tcc-test", "--dtype", "b"}), "bf16\n");
+  EXPECT_EQ(completed({"tcc-test", "su"}), "sub\n");
+  EXPECT_EQ(completed({"tcc-test", "sub", "--ou"}), "--output\n");
+  EXPECT_EQ(completed({"tcc-test", "sub", "--dt"}), "\n");
+  EXPECT_EQ(completed({"tcc-test", "--bench", "x"}), "\n");
+}
+
+TEST(ToolsProgram, CountsHavePlurals) {
+  EXPECT_EQ(counted(0, "kernel"), "0 kernels");
+  EXPECT_EQ(counted(1, "kernel"), "1 kernel");
+  EXPECT_EQ(counted(size_t{2}, "launch", "launches"), "2 launches");
 }
 
 TEST(ToolsProgram, MisspeltOptionsAreRefusedWithWhatWasMeant) {

@@ -113,7 +113,7 @@ TEST_F(TuneProgramTest, KernelsWithoutARightConfigMakeItFail) {
               "' --device vulkan:0 --dim N=160 --tuning '", (folder_ / "own").string(),
               "' --threshold 1000"));
   EXPECT_EQ(verified.code, 0) << verified.text;
-  EXPECT_NE(verified.text.find(": 1 records verified, 0 to be tuned again"), std::string::npos)
+  EXPECT_NE(verified.text.find(": 1 record verified, 0 to be tuned again"), std::string::npos)
       << verified.text;
   const Outcome wrong = tune("nbody.yaml");  // its check is the other kernel
   EXPECT_EQ(wrong.code, static_cast<int>(ErrorKind::device)) << wrong.text;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/tune/summary.h"
 
@@ -127,8 +128,8 @@ std::string LiveTable::bar_line(double elapsed, size_t columns) const {
     left = left < 0 ? budget_left : std::min(left, budget_left);
   }
   if (finished_ == plan_.kernels) share = 1, left = 0;
-  std::string text = str(" ", percent(share), "  ", finished_, "/", plan_.kernels, " kernels  ",
-                         format_clock(elapsed));
+  std::string text = str(" ", percent(share), "  ", finished_, "/",
+                         counted(plan_.kernels, "kernel"), "  ", format_clock(elapsed));
   if (left >= 0) text += "  ETA " + format_clock(left);
   const size_t room = columns > text.size() + 12 ? columns - text.size() - 4 : 8;
   return progress_bar(share, std::min<size_t>(room, 40)) + text;

@@ -4,6 +4,7 @@
 
 #include "autotune/plan_records.h"
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/record_options.h"
 
@@ -25,8 +26,8 @@ int merge(const MergeOptions& options) {
   auto files = autotune::save_records(store, options.output, autotune::Saving::merge);
   for (auto& file : autotune::save_plans(plans, options.output, autotune::Saving::merge))
     files.push_back(file);
-  std::cout << store.records().size() << " records";
-  if (!plans.records().empty()) std::cout << ", " << plans.records().size() << " plans";
+  std::cout << counted(store.records().size(), "record");
+  if (!plans.records().empty()) std::cout << ", " << counted(plans.records().size(), "plan");
   std::cout << "\n";
   for (const auto& file : files) std::cout << "wrote " << file.string() << "\n";
   return 0;

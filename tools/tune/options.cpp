@@ -26,10 +26,11 @@ CLI::Validator above_zero() {
 
 void add_graph_options(CLI::App& app, GraphOptions& options) {
   app.add_option("GRAPH", options.graphs, "graph files (.yaml or .onnx)");
-  app.add_option("--kernel", options.kernels, "a kernel file (.yaml) of your own; several")
+  app.add_option("--kernel", options.kernels,
+                 "a kernel file (.yaml) of your own, tuned as well; several")
       ->allow_extra_args(false);
   app.add_option("--dim", options.dims,
-                 "values of a symbolic dim, NAME=1,8,32; several: every combination")
+                 "value of a symbolic dim, or values (B=1,8,32); several: every combination")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
@@ -45,23 +46,25 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--device", options.devices,
                  "auto, cuda:N or vulkan:N; several of one kind: cuda:0,cuda:1")
       ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--output", options.output,
-                 "folder of the tuning records; updated (default: tuned)");
-  app.add_option("--search", options.search,
-                 "auto, exhaustive, random, staged or evolutionary (default: auto)");
+      ->allow_extra_args(false)
+      ->default_str("auto");
+  app.add_option("--output", options.output, "folder of the tuning records; updated")
+      ->capture_default_str();
+  app.add_option("--search", options.search, "how configs are chosen")->capture_default_str();
   app.add_option("--trials", options.trials,
-                 "measurements of each kernel, quick ones a quarter each (default: 64)")
+                 "measurements of each kernel, quick ones a quarter each")
+      ->capture_default_str()
       ->check(CLI::Range(int64_t{0}, int64_t{1000000}));
-  app.add_option("--budget", options.budget_seconds, "seconds for all kernels together")
+  app.add_option("--budget", options.budget_seconds,
+                 "seconds for all kernels together (default: no limit)")
       ->check(above_zero());
   app.add_option("--jobs", options.jobs, "threads that compile (default: all cores)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--seed", options.seed, "of the search and of the data");
+  app.add_option("--seed", options.seed, "of the search and of the data")->capture_default_str();
   app.add_option("--log", options.log, "trial log, appended to (default: OUTPUT/trials.jsonl)");
   app.add_flag("--resume", options.resume, "do not measure again what the trial log holds");
   app.add_option("--shard", options.shard,
-                 "i/n: this process's part; default: from srun, mpirun or torchrun");
+                 "this process's part (default: from srun, mpirun or torchrun, else all)");
   app.add_option("--report", options.report, "write a page about the sweep to this .html");
   app.add_option("--replay", options.replay,
                  "compare searches on a trial log of exhaustive sweeps; needs no device");

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/program.h"
 
 namespace tcc::tools {
@@ -59,12 +60,14 @@ std::string plan_table(const autotune::PlanSearchResult& result) {
   const char* const cut =
       result.out_of_time ? "the budget was spent before all choices were compared\n" : "";
   if (result.is_part)
-    return text + str(result.comparisons.size(), " choices of this shard compared\n", cut);
+    return text +
+           str(counted(result.comparisons.size(), "choice"), " of this shard compared\n", cut);
   char gain[32];
   std::snprintf(gain, sizeof gain, "%.2fx", result.default_seconds / result.best_seconds);
-  return text + str(result.comparisons.size(), " choices; defaults: ", result.default_launches,
-                    " launches, ", format_seconds(result.default_seconds),
-                    "; chosen: ", result.best_launches, " launches, ",
+  return text + str(counted(result.comparisons.size(), "choice"),
+                    "; defaults: ", counted(result.default_launches, "launch", "launches"), ", ",
+                    format_seconds(result.default_seconds),
+                    "; chosen: ", counted(result.best_launches, "launch", "launches"), ", ",
                     format_seconds(result.best_seconds), " (", gain, ")\n", cut);
 }
 

@@ -11,6 +11,7 @@
 #include "autotune/tune.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/options.h"
@@ -58,10 +59,10 @@ class Prune {
     const size_t of_kernels = dropped_, kernels = records_;
     for (const std::string& path : options_.paths)
       for (const fs::path& file : autotune::plan_files(path, print_warning)) prune_plans(file);
-    std::cout << (options_.dry_run ? "would drop " : "dropped ") << of_kernels << " of " << kernels
-              << " records";
+    std::cout << (options_.dry_run ? "would drop " : "dropped ") << of_kernels << " of "
+              << counted(kernels, "record");
     if (records_ != kernels)
-      std::cout << ", " << dropped_ - of_kernels << " of " << records_ - kernels << " plans";
+      std::cout << ", " << dropped_ - of_kernels << " of " << counted(records_ - kernels, "plan");
     std::cout << "\n";
     return 0;
   }

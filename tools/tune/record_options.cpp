@@ -9,7 +9,8 @@
 namespace tcc::tools {
 
 void add_target_options(CLI::App& app, TargetOptions& options) {
-  auto* device = app.add_option("--device", options.device, "auto, cuda:N or vulkan:N");
+  auto* device =
+      app.add_option("--device", options.device, "auto, cuda:N or vulkan:N")->capture_default_str();
   app.add_option("--target", options.target, "a target that need not be there, as in tcc-compile")
       ->excludes(device);
 }

@@ -8,6 +8,7 @@
 #include "autotune/plan_records.h"
 #include "autotune/records.h"
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/record_options.h"
@@ -61,7 +62,7 @@ void print_plans(const ShowOptions& options) {
   if (rows.empty()) return;
   std::cout << format_table({"choice", "where", "target", "chosen", "default", "gain", "date"},
                             rows)
-            << rows.size() << " plans\n";
+            << counted(rows.size(), "plan") << "\n";
 }
 
 // "f32[32, 784] -> f32[32, 512]" without the sizes.
@@ -110,7 +111,7 @@ void print_records(const ShowOptions& options) {
   std::cout << format_table({"template", "kernel", "operands", "target", "best", "+-", "gain",
                              "runners-up", "date", "config"},
                             rows)
-            << rows.size() << " records\n";
+            << counted(rows.size(), "record") << "\n";
 }
 
 int show(const ShowOptions& options) {

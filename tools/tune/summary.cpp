@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 
@@ -50,8 +51,8 @@ std::string rates_text(const TuneResult& result) {
   size_t resumed = 0;
   for (const KernelResult& kernel : result.kernels) resumed += kernel.resumed;
   std::string text =
-      str(measured_here(result), " candidates in ", format_clock(result.wall_seconds), " (",
-          format("%.1f", candidates_per_second(result)), " per second)");
+      str(counted(measured_here(result), "candidate"), " in ", format_clock(result.wall_seconds),
+          " (", format("%.1f", candidates_per_second(result)), " per second)");
   if (resumed > 0) text += str(", ", resumed, " more from the log");
   if (result.compile_wall_seconds > 0)
     text += str("; compiled on ", core_text(result.compile_seconds / result.compile_wall_seconds),
@@ -92,7 +93,7 @@ std::string counts_text(const KernelResult& kernel) {
   std::array<size_t, 8> counts{};
   for (const autotune::LoggedTrial& trial : kernel.trials)
     ++counts.at(static_cast<size_t>(trial.result.status));
-  std::string text = str(kernel.trials.size(), kernel.trials.size() == 1 ? " trial" : " trials");
+  std::string text = counted(kernel.trials.size(), "trial");
   for (Status status :
        {Status::slow, Status::wrong, Status::refused, Status::hung, Status::crashed})
     if (size_t count = counts.at(static_cast<size_t>(status)))

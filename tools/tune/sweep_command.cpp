@@ -19,6 +19,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/parallel.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/tune/live_table.h"
@@ -221,7 +222,7 @@ class Sweep {
   void announce(size_t kernels) const {
     std::string devices;
     for (const std::string& device : devices_) devices += (devices.empty() ? "" : ", ") + device;
-    std::cout << devices << " (" << target_.device << "): " << kernels << " kernels";
+    std::cout << devices << " (" << target_.device << "): " << counted(kernels, "kernel");
     if (!shard_.alone())
       std::cout << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
                 << "): " << kernels_.size();
@@ -269,7 +270,7 @@ class Sweep {
   int exit_code(const TuneResult& result) const {
     if (result.interrupted) {
       std::cerr << "tcc-tune: interrupted after " << result.kernels.size() << " of "
-                << kernels_.size() << " kernels; --resume goes on\n";
+                << counted(kernels_.size(), "kernel") << "; --resume goes on\n";
       return 128 + SIGINT;
     }
     return print_failures(result) ? static_cast<int>(ErrorKind::device) : 0;

@@ -9,6 +9,7 @@
 #include "autotune/tunable.h"
 #include "autotune/tune.h"
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/options.h"
@@ -91,8 +92,9 @@ class Verify {
       std::cout << format_table(
           {"kernel", "output", "recorded", "now", "drift", "default", "runner-up", "verdict"},
           rows_);
-    std::cout << name << ": " << rows_.size() << " records verified, " << regressions_
-              << " to be tuned again; " << missing << " kernels have no record\n";
+    std::cout << name << ": " << counted(rows_.size(), "record") << " verified, " << regressions_
+              << " to be tuned again; " << counted(missing, "kernel")
+              << (missing == 1 ? " has" : " have") << " no record\n";
     if (rows_.empty()) {
       std::cerr << "tcc-tune: nothing was verified: none of the kernels has a record for "
                 << target.id() << "\n";
@@ -172,17 +174,18 @@ std::string regression(const Verified& verified, double threshold) {
 Command add_verify(CLI::App& program) {
   CLI::App* app =
       program.add_subcommand("verify",
-                             "measures the records of kernels again, beside default and runner-up; "
+                             "Measures the records of kernels again, beside default and runner-up; "
                              "exits 1 when one is slower, or when there is none");
   auto options = std::make_shared<VerifyOptions>();
   add_graph_options(*app, options->graphs);
-  app->add_option("--device", options->device, "auto, cuda:N or vulkan:N");
-  app->add_option("--tuning", options->tuning, "folders or files of tuning records")
+  app->add_option("--device", options->device, "auto, cuda:N or vulkan:N")->capture_default_str();
+  app->add_option("--tuning", options->tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
   app->add_option("--threshold", options->threshold_percent,
-                  "how much faster another config must be, in percent (default: 5)")
+                  "how much faster another config must be, in percent")
+      ->capture_default_str()
       ->check(CLI::Range(0.0, 1000.0));
-  app->add_option("--seed", options->seed, "of the data");
+  app->add_option("--seed", options->seed, "of the data")->capture_default_str();
   return {app, [options] { return Verify(*options).run(); }};
 }
 

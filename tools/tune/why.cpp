@@ -7,6 +7,7 @@
 #include "autotune/plan_sites.h"
 #include "autotune/tune.h"
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/program.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/options.h"
@@ -109,7 +110,7 @@ int why(const WhyOptions& options) {
   std::string summary;
   for (const auto& [tier, count] : counts)
     summary += str(summary.empty() ? "" : ", ", count, " ", sched::name(tier));
-  std::cout << store.records().size() << " records; kernels of " << target.id() << ": "
+  std::cout << counted(store.records().size(), "record") << "; kernels of " << target.id() << ": "
             << (summary.empty() ? "none" : summary) << "\n";
   return 0;
 }
@@ -124,7 +125,7 @@ Command add_why(CLI::App& program) {
       "choice that spans kernels whether a plan made it");
   add_graph_options(*app, options->graphs);
   add_target_options(*app, options->target);
-  app->add_option("--tuning", options->tuning, "folders or files of tuning records")
+  app->add_option("--tuning", options->tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
   return {app, [options] { return why(*options); }};
 }
