@@ -1,4 +1,4 @@
-# tcc-core: every folder in one shared library (libtcc-core.so), installed for find_package(tcc) as tcc::tcc; and
+# tcc-core: every folder in one shared library (libtcc-core.so), tcc::tcc for find_package(tcc); and
 # tcc_everything, what tools, tests, bench and examples link: libtcc-core.so and the folders' headers.
 get_property(folder_libraries GLOBAL PROPERTY TCC_FOLDER_LIBRARIES)
 file(GLOB api_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/api/*.cpp)
@@ -30,14 +30,3 @@ if(TCC_ALLOW_UNDEFINED)
 endif()
 
 add_library(tcc::tcc ALIAS tcc-core)
-install(TARGETS tcc-core EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/tcc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/tcc OPTIONAL)
-
-include(CMakePackageConfigHelpers)
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
-install(EXPORT tcc NAMESPACE tcc:: DESTINATION ${package_dir} FILE tccTargets.cmake)
-configure_package_config_file(cmake/tccConfig.cmake.in tccConfig.cmake INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(tccConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/tccConfig.cmake ${PROJECT_BINARY_DIR}/tccConfigVersion.cmake
-        DESTINATION ${package_dir})
