@@ -1,4 +1,6 @@
-// README.md shows what tcc generates: its kernel text is that of tests/golden/pointwise_vector.
+// README.md shows what tcc generates: its kernel text is that of tests/golden/pointwise_vector, and
+// its picture of fusion has the kernels of the transformer layer.
+#include <cctype>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -6,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
 #include "support/file.h"
 #include "tests/source_dir.h"
 
@@ -52,6 +56,43 @@ TEST(Readme, ShowsTheTextOfTheGoldenKernel) {
         << "README.md's " << shown.language << " block is not in " << path.string() << ":\n"
         << blocks[0];
   }
+}
+
+// What stands in the <text> elements of a drawing, in order.
+std::vector<std::string> texts_of(const std::string& svg) {
+  std::vector<std::string> texts;
+  for (size_t at = 0; (at = svg.find("<text", at)) != std::string::npos;) {
+    const size_t begin = svg.find('>', at) + 1;
+    at = svg.find("</text>", begin);
+    texts.push_back(svg.substr(begin, at - begin));
+  }
+  return texts;
+}
+
+TEST(Readme, PictureOfFusionHasTheKernelsOfTheLayer) {
+  const fs::path picture = testing::source_dir() / "docs/images/fusion-light.svg";
+  if (!fs::exists(picture)) GTEST_SKIP() << "no docs/images beside this program";
+  backends::CompileOptions options;
+  options.binaries = false;
+  const sched::Executable executable = backends::compile(
+      load_graph(testing::source_dir() / "configs/models/transformer-encoder-layer.yaml"),
+      sched::target_by_name("vulkan"), options);
+  std::vector<std::string> kernels;  // "1  contraction" and the kernel's name below it
+  for (size_t i = 0; i < executable.launches.size(); ++i) {
+    const sched::KernelBinary& kernel =
+        executable.kernels[static_cast<size_t>(executable.launches[i].kernel)];
+    kernels.push_back(std::to_string(i + 1) + "  " + kernel.template_name);
+    kernels.push_back(kernel.region);
+  }
+  const std::vector<std::string> texts = texts_of(read_file(picture));
+  std::vector<std::string> drawn;
+  for (size_t i = 0; i + 1 < texts.size(); ++i)
+    if (!texts[i].empty() && std::isdigit(static_cast<unsigned char>(texts[i][0])) &&
+        texts[i].find("  ") != std::string::npos) {
+      drawn.push_back(texts[i]);
+      drawn.push_back(texts[i + 1]);
+    }
+  EXPECT_EQ(drawn, kernels);
 }
 
 }  // namespace
