@@ -57,7 +57,7 @@ TEXT
   [ "$kib" -le $((limit_mib * 1024)) ] || die "the bundle is larger than $limit_mib MiB"
 }
 
-package=tcc-graph-compiler   # the Tiny C Compiler's package is tcc
+deb_name=tcc-graph-compiler   # the Tiny C Compiler's package is tcc
 package_dir=build/package
 # Debian 12, Ubuntu 24.04 and later have these by the same name; the others come with us.
 system_libraries='^(lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s|z|tbb)\.so\.|ld-linux|linux-vdso)'
@@ -72,7 +72,7 @@ package_version() {
 
 # Installs into $1/usr what users get, with those shared libraries that systems lack.
 stage() {
-  local root=$1 own=$1/usr/lib/$package library path
+  local root=$1 own=$1/usr/lib/$deb_name library path
   rm -rf "$root" && mkdir -p "$own"
   cmake --install "build/$preset" --prefix "$root/usr" --strip >"$package_dir/install.log" ||
     { cat "$package_dir/install.log"; die "installing failed"; }
@@ -80,10 +80,10 @@ stage() {
     [[ $library =~ $system_libraries || $library = libtcc-core.so* ]] || cp -L "$path" "$own/$library"
   done
   strip --strip-unneeded "$own"/*
-  patchelf --set-rpath "\$ORIGIN/../lib:\$ORIGIN/../lib/$package" "$root"/usr/bin/*
-  patchelf --set-rpath "\$ORIGIN/$package" "$(readlink -f "$root/usr/lib/libtcc-core.so")"
+  patchelf --set-rpath "\$ORIGIN/../lib:\$ORIGIN/../lib/$deb_name" "$root"/usr/bin/*
+  patchelf --set-rpath "\$ORIGIN/$deb_name" "$(readlink -f "$root/usr/lib/libtcc-core.so")"
   patchelf --set-rpath "\$ORIGIN" "$own"/*
-  copy_licenses "$root/usr/share/doc/$package"
+  copy_licenses "$root/usr/share/doc/$deb_name"
 }
 
 # The licences of what is linked into the library or lies beside it.
@@ -105,40 +105,40 @@ deb() {
   local root=$package_dir/root version arch doc
   version=$(package_version)
   arch=$(dpkg --print-architecture)
-  say "package ($package $version)"
+  say "package ($deb_name $version)"
   stage "$root"
 
   # The archive: the same, and what a bare system lacks, used where it lacks it.
-  local tree=$package-$version-linux-$(uname -m) library path
+  local tree=$deb_name-$version-linux-$(uname -m) library path
   rm -rf "${package_dir:?}/$tree" && cp -a "$root/usr" "$package_dir/$tree"
-  local fallback=$package_dir/$tree/lib/$package/fallback system
+  local fallback=$package_dir/$tree/lib/$deb_name/fallback system
   system=/usr/lib/$(gcc -print-multiarch)
   mkdir "$fallback"
   shared_libraries "$root/usr/lib/libtcc-core.so" | while read -r library path; do
     [[ $library != libtbb.so* ]] || cp -L "$path" "$fallback/"
   done
-  patchelf --set-rpath "\$ORIGIN/../lib:\$ORIGIN/../lib/$package:$system:\$ORIGIN/../lib/$package/fallback" \
+  patchelf --set-rpath "\$ORIGIN/../lib:\$ORIGIN/../lib/$deb_name:$system:\$ORIGIN/../lib/$deb_name/fallback" \
     "$package_dir/$tree"/bin/*
-  patchelf --set-rpath "\$ORIGIN/$package:$system:\$ORIGIN/$package/fallback" \
+  patchelf --set-rpath "\$ORIGIN/$deb_name:$system:\$ORIGIN/$deb_name/fallback" \
     "$(readlink -f "$package_dir/$tree/lib/libtcc-core.so")"
   tar -C "$package_dir" --owner=0 --group=0 --sort=name -czf "$package_dir/$tree.tar.gz" "$tree"
   rm -rf "${package_dir:?}/$tree"
 
   # The Debian package: compressed documents, dependencies from the libraries' symbols.
-  doc=$root/usr/share/doc/$package
+  doc=$root/usr/share/doc/$deb_name
   mv "$doc/LICENSE" "$doc/copyright"
   mv "$doc/CHANGELOG.md" "$doc/changelog"
   find "$root/usr/share/man" "$doc/changelog" -type f -exec gzip -9n {} +
   mkdir -p "$root/DEBIAN" "$package_dir/debian"
   echo "activate-noawait ldconfig" >"$root/DEBIAN/triggers"
-  printf 'Source: %s\n\nPackage: %s\nArchitecture: any\n' "$package" "$package" >"$package_dir/debian/control"
+  printf 'Source: %s\n\nPackage: %s\nArchitecture: any\n' "$deb_name" "$deb_name" >"$package_dir/debian/control"
   local depends
-  depends=$(cd "$package_dir" && dpkg-shlibdeps -O --ignore-missing-info -Sroot -lroot/usr/lib "-lroot/usr/lib/$package" \
-              root/usr/bin/* "$(readlink -f root/usr/lib/libtcc-core.so)" "root/usr/lib/$package"/*.so* 2>"shlibdeps.log" |
+  depends=$(cd "$package_dir" && dpkg-shlibdeps -O --ignore-missing-info -Sroot -lroot/usr/lib "-lroot/usr/lib/$deb_name" \
+              root/usr/bin/* "$(readlink -f root/usr/lib/libtcc-core.so)" "root/usr/lib/$deb_name"/*.so* 2>"shlibdeps.log" |
               sed -n 's/^shlibs:Depends=//p')
   [ -n "$depends" ] || { cat "$package_dir/shlibdeps.log"; die "dpkg-shlibdeps failed"; }
   cat >"$root/DEBIAN/control" <<TEXT
-Package: $package
+Package: $deb_name
 Version: $version
 Architecture: $arch
 Maintainer: tcc's developers <tcc@localhost>
@@ -159,8 +159,8 @@ Description: compiler of tensor graphs to GPU kernels
 TEXT
   (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
   chmod -R go=rX,u+w "$root"
-  dpkg-deb --root-owner-group --build "$root" "$package_dir/${package}_${version}_$arch.deb" >/dev/null
-  ls -sh "$package_dir/${package}_${version}_$arch.deb" "$package_dir/$tree.tar.gz"
+  dpkg-deb --root-owner-group --build "$root" "$package_dir/${deb_name}_${version}_$arch.deb" >/dev/null
+  ls -sh "$package_dir/${deb_name}_${version}_$arch.deb" "$package_dir/$tree.tar.gz"
 }
 
 # A bare system of Debian's $1 (bookworm, trixie, ...) in build/package: uses the newest archive and package there as
@@ -170,8 +170,8 @@ deb_test() {
   [ "$(id -u)" = 0 ] || die "deb-test needs root: it makes a system of its own by debootstrap"
   install_packages debootstrap
   base=$package_dir/$suite
-  deb=$(ls -t "$package_dir/$package"_*.deb | head -1)
-  archive=$(ls -t "$package_dir/$package"-*.tar.gz | head -1)
+  deb=$(ls -t "$package_dir/$deb_name"_*.deb 2>/dev/null | head -1 || true)
+  archive=$(ls -t "$package_dir/$deb_name"-*.tar.gz 2>/dev/null | head -1 || true)
   [ -n "$deb" ] && [ -n "$archive" ] || die "no package: ./dev deb makes one"
   [ -e "$base/etc/debian_version" ] || debootstrap --variant=minbase "$suite" "$base"
   rm -rf "$base/tcc" && mkdir "$base/tcc"
