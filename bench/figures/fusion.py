@@ -34,7 +34,7 @@ def kernel(drawing, x, y, height, number, name, template, nodes):
     for i, node in enumerate(nodes):
         pill(drawing, x + 10, y + 10 + i * PILL, node)
     drawing.text(x + 10, y + height - 26, f"{number}  {template}", 11.5, colour, weight="600")
-    drawing.text(x + 10, y + height - 10, name, 10.5 if len(name) < 22 else 8.5, "faint")
+    drawing.text(x + 10, y + height - 10, name, 10.5 if len(name) < 22 else 8, "faint")
 
 
 def draw(theme):
