@@ -126,11 +126,19 @@ deb() {
 
   # The Debian package: compressed documents, dependencies from the libraries' symbols.
   doc=$root/usr/share/doc/$deb_name
-  mv "$doc/LICENSE" "$doc/copyright"
+  rm "$doc/LICENSE"
+  cat >"$doc/copyright" <<TEXT
+Copyright: the authors of tcc
+License: Apache-2.0, see /usr/share/common-licenses/Apache-2.0
+
+The licences of what is linked into the library or lies beside it are in the
+folder third-party.
+TEXT
   mv "$doc/CHANGELOG.md" "$doc/changelog"
   find "$root/usr/share/man" "$doc/changelog" -type f -exec gzip -9n {} +
   mkdir -p "$root/DEBIAN" "$package_dir/debian"
   echo "activate-noawait ldconfig" >"$root/DEBIAN/triggers"
+  echo "libtcc-core ${version%%.*} $deb_name (>= $version)" >"$root/DEBIAN/shlibs"
   printf 'Source: %s\n\nPackage: %s\nArchitecture: any\n' "$deb_name" "$deb_name" >"$package_dir/debian/control"
   local depends
   depends=$(cd "$package_dir" && dpkg-shlibdeps -O --ignore-missing-info -Sroot -lroot/usr/lib "-lroot/usr/lib/$deb_name" \
