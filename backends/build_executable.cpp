@@ -60,12 +60,11 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.bytes = kernel.bytes;
   binary.flop_rate = kernel.flop_rate;
   if (options.dump) lowered.kernel_text = sched::to_string(kernel);
-  // Device sources are unrolled by hand as far as it pays: SPIRV-Tools would take a second for what
-  // the driver does in a tenth of one.
-  bool optimize = kernel.is_generated();
+  const TextOrigin origin =
+      kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
   if (options.binaries)
     binary.code = compile_source(binary.source, binary.region, target, options.cache,
-                                 options.validate, optimize);
+                                 options.validate, origin);
   return lowered;
 }
 

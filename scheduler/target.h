@@ -13,6 +13,15 @@ namespace tcc::sched {
 enum class Api : uint8_t { null, cuda, vulkan };
 std::string_view name(Api api);
 
+// Execution modes of SPIR-V that a Vulkan device may have, each a set of widths of floats: a sum of
+// 16, 32 and 64.
+struct FloatControls {
+  int keep_special =
+      0;  // zeros keep their signs, infinities and NaN stay (SignedZeroInfNanPreserve)
+  int keep_denormals = 0;  // (DenormPreserve)
+  int round_to_even = 0;   // (RoundingModeRTE)
+};
+
 struct Target {
   Api api = Api::null;
   std::string vendor;  // "nvidia", "mesa", "amd", "intel", "arm", "qualcomm", "apple"
@@ -47,6 +56,7 @@ struct Target {
   bool subgroup_shuffle = true;
   bool native_exp2 =
       false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
+  FloatControls float_controls;
   bool unified_memory = false;  // host memory is device memory
   // A kernel may begin while the launch before it ends, and waits for that itself.
   bool overlapping_launches = false;

@@ -101,6 +101,18 @@ void read_matrix_units(Target& target, const Entry& entry) {
     target.matrix_units.push_back(Entry{entry.file, entry.key, item}.word());
 }
 
+// A set of widths of floats, as FloatControls has them.
+int read_widths(const Entry& entry) {
+  if (!entry.value.IsSequence()) entry.fail("expected a list of 16, 32, 64");
+  int widths = 0;
+  for (const YAML::Node& item : entry.value) {
+    const int width = Entry{entry.file, entry.key, item}.small();
+    if (width != 16 && width != 32 && width != 64) entry.fail("expected a list of 16, 32, 64");
+    widths |= width;
+  }
+  return widths;
+}
+
 constexpr Field kFields[] = {
     {"vendor", true, [](Target& t, const Entry& e) { t.vendor = e.word(); }},
     {"arch", false, read_arch},
@@ -120,6 +132,12 @@ constexpr Field kFields[] = {
     {"float64", true, [](Target& t, const Entry& e) { t.float64 = e.flag(); }},
     {"subgroup_shuffle", true, [](Target& t, const Entry& e) { t.subgroup_shuffle = e.flag(); }},
     {"native_exp2", false, [](Target& t, const Entry& e) { t.native_exp2 = e.flag(); }},
+    {"keep_special_floats", false,
+     [](Target& t, const Entry& e) { t.float_controls.keep_special = read_widths(e); }},
+    {"keep_denormals", false,
+     [](Target& t, const Entry& e) { t.float_controls.keep_denormals = read_widths(e); }},
+    {"round_to_even", false,
+     [](Target& t, const Entry& e) { t.float_controls.round_to_even = read_widths(e); }},
     {"unified_memory", false, [](Target& t, const Entry& e) { t.unified_memory = e.flag(); }},
     {"is_cpu", false, [](Target& t, const Entry& e) { t.is_cpu = e.flag(); }},
     {"matrix_units", false, read_matrix_units},

@@ -234,7 +234,7 @@ sched::KernelBinary BoundKernel::compile(const sched::Config& config,
   binary.bytes = bytes();
   if (options.binaries) {
     binary.code = backends::compile_source(binary.source, kernel().name, target(), options.cache,
-                                           options.validate);
+                                           options.validate, backends::TextOrigin::user);
     if (target().api == sched::Api::vulkan) check_workgroup(binary);
   }
   return binary;

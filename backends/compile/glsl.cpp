@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "backends/compile/exact_floats.h"
 #include "backends/compile/failure.h"
 #include "backends/compile/process.h"
 #include "backends/compile/spirv.h"
@@ -22,13 +23,19 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{120};
 
+// Before any pass: passes keep what is decorated.
+std::vector<uint8_t> with_float_rules(std::vector<uint8_t> code, const GlslOptions& options) {
+  if (!options.exact_floats) return code;
+  return spirv_bytes(exact_floats(spirv_words(code), *options.exact_floats));
+}
+
 std::vector<uint8_t> compile_with(const std::string& program, const std::string& source,
                                   const std::string& name, const GlslOptions& options) {
   const TemporaryFolder folder;
   const std::string input = (folder.path() / source_file_name(name, ".comp")).string(),
                     output = (folder.path() / "out.spv").string();
   write_file_atomic(input, source);
-  // Not -O: it unrolls loops and loses `precise` on the way (spirv.cpp). Drivers optimise anyway.
+  // Not -O: it unrolls loops and loses decorations on the way (spirv.cpp). Drivers optimise anyway.
   const ProcessResult result = run_process(
       {program, "-fshader-stage=compute", "--target-env=vulkan1.2", "-O0", "-o", output, input},
       kTimeout);
@@ -37,7 +44,7 @@ std::vector<uint8_t> compile_with(const std::string& program, const std::string&
   if (result.exit_code != 0)
     fail_compile(source, name, ".comp", "", options.dump_folder, result.output);
   const std::string code = read_file(output);
-  return {code.begin(), code.end()};
+  return with_float_rules({code.begin(), code.end()}, options);
 }
 
 // The first line of `glslc --version`, asked once per program.
@@ -76,7 +83,8 @@ std::vector<uint8_t> compile_here(const std::string& source, const std::string& 
       source.data(), source.size(), shaderc_compute_shader, name.c_str(), flags);
   if (result.GetCompilationStatus() != shaderc_compilation_status_success)
     fail_compile(source, name, ".comp", "", options.dump_folder, result.GetErrorMessage());
-  const std::vector<uint8_t> code = spirv_bytes({result.cbegin(), result.cend()});
+  const std::vector<uint8_t> code =
+      with_float_rules(spirv_bytes({result.cbegin(), result.cend()}), options);
   return options.optimize ? optimize_spirv(code) : code;
 }
 

@@ -4,13 +4,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "scheduler/target.h"
 
 namespace tcc::backends {
 
 struct GlslOptions {
   bool optimize = true;  // SPIRV-Tools' performance passes
+  // Floats are computed as written, in these modes (exact_floats.h); unset: by GLSL's rules.
+  std::optional<sched::FloatControls> exact_floats = {};
   // Where the source of a shader that does not compile is written, as NAME.comp; "" writes nothing.
   std::filesystem::path dump_folder = {};
 };

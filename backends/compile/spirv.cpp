@@ -56,8 +56,8 @@ std::string validate_here(std::span<const uint8_t> code) {
 }
 
 // SPIRV-Tools' performance passes but for its loop unrolling: the copies that it makes lose
-// NoContraction, and later passes then cancel what `precise` protects (exp became 2^n). Drivers
-// unroll by the hint that stays.
+// NoContraction, and later passes then fold them (exp became 2^n). The passes here keep the
+// decoration, and fold no float arithmetic that has it. Drivers unroll by the hint that stays.
 void register_passes(spvtools::Optimizer& optimizer) {
   optimizer.RegisterPassesFromFlags({"--wrap-opkill",
                                      "--eliminate-dead-branches",

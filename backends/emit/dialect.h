@@ -67,7 +67,10 @@ struct Dialect {
   // the two halves of the cluster's barrier; {value} is sent to {array} of {ranks}; the wait. "":
   // no such thing.
   std::string expect_bytes, cluster_arrive, cluster_wait, send_cluster, await_bytes;
-  std::string shuffle_xor;    // {value} {mask}
+  std::string shuffle_xor;  // {value} {mask}
+  // {type} {value}: 0.0 as an operand beside {value}, where drivers may not see that it is; "": as
+  // it is.
+  std::string hidden_zero;
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}
 };

@@ -71,6 +71,7 @@ const Dialect& glsl_dialect() {
     d.shared = "shared {type} {name}[{count}];";
     d.barrier = "barrier();";
     d.shuffle_xor = "subgroupShuffleXor({value}, {mask})";
+    d.hidden_zero = "tcc_hidden_zero_{type}({value})";
     d.unroll = "[[unroll]]";
     d.int64_literal = "{value}l";
     return d;

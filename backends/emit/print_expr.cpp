@@ -42,7 +42,9 @@ std::string Printer::render(const Expr& e) {
 std::string Printer::render_now(const Expr& e) {
   switch (e->kind) {
     case Kind::constant: return constant(e);
-    case Kind::index: return "i64(" + index(e->index) + ")";
+    case Kind::index:
+      return kernel_.wide_index ? "i64(" + index(e->index) + ")"
+                                : spell_cast(DType::i32, DType::i64, index(e->index));
     case Kind::load: return from_storage(e->stored, buffer_element(e->buffer, e->index));
     case Kind::var: return e->name;
     case Kind::element: return e->name + "[" + array_index(e->index) + "]";
@@ -89,7 +91,24 @@ std::string Printer::render_call(const Expr& e) {
       text = named(arg, text);
     args.push_back(text);
   }
+  hide_zeros(e, args);
   return spell(e->fn, operand, args);
+}
+
+void Printer::hide_zeros(const Expr& e, std::vector<std::string>& args) {
+  const bool computes =
+      e->fn == Fn::add || e->fn == Fn::sub || e->fn == Fn::mul || e->fn == Fn::fma;
+  if (!computes || !is_float(e->dtype) || dialect_.hidden_zero.empty()) return;
+  auto is_zero = [](const Expr& arg) { return arg->kind == Kind::constant && arg->number == 0; };
+  auto is_variable = [](const Expr& arg) { return arg->kind != Kind::constant; };
+  auto other = std::find_if(e->args.begin(), e->args.end(), is_variable);
+  if (other == e->args.end() || std::none_of(e->args.begin(), e->args.end(), is_zero)) return;
+  std::string& value = args[static_cast<size_t>(other - e->args.begin())];
+  if (!names_.count(other->get()) && (*other)->kind != Kind::var) value = named(*other, value);
+  const std::string zero =
+      fill(dialect_.hidden_zero, {{"type", compute_type(e->dtype)}, {"value", value}});
+  for (size_t i = 0; i < args.size(); ++i)
+    if (is_zero(e->args[i])) args[i] = std::signbit(e->args[i]->number) ? "(-" + zero + ")" : zero;
 }
 
 std::string Printer::render_random(const Expr& e) {

@@ -22,8 +22,8 @@ Expr gelu(const Exprs& operands) {
 
 double gelu(const Floats& operands) {
   const double x = operands[0];
-  if (!by_tanh(operands.node)) return 0.5 * x * (1 + std::erf(x * kRootHalf));
-  return 0.5 * x * (1 + std::tanh(kRootTwoOverPi * (x + 0.044715 * x * x * x)));
+  if (!by_tanh(operands.node)) return 0.5 * x * std::erfc(-x * kRootHalf);
+  return x / (1 + std::exp(-2 * kRootTwoOverPi * (x + 0.044715 * x * x * x)));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 Expr lower(const Exprs& x) {
   const auto number = [&](double value) { return literal(x[0], value); };
   const Expr gate = minimum(maximum(add(x[0], number(3)), number(0)), number(6));
-  return div(mul(x[0], gate), number(6));
+  return mul(x[0], div(gate, number(6)));  // x * gate may overflow
 }
 
 double reference(const Floats& x) {

@@ -8,11 +8,12 @@ namespace {
 
 Expr lower(const Exprs& x) {
   const Expr tail = unary(Fn::log1p, unary(Fn::exp, unary(Fn::neg, unary(Fn::abs, x[0]))));
-  return sub(minimum(x[0], literal(x[0], 0)), tail);
+  const Expr negated = unary(Fn::neg, x[0]);
+  return unary(Fn::neg, add(maximum(negated, literal(x[0], 0)), tail));  // -0 for large x
 }
 
 double reference(const Floats& x) {
-  return (x[0] > 0 ? 0 : x[0]) - std::log1p(std::exp(-std::fabs(x[0])));
+  return -((x[0] > 0 ? 0 : -x[0]) + std::log1p(std::exp(-std::fabs(x[0]))));
 }
 
 }  // namespace

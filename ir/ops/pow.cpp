@@ -17,11 +17,13 @@ Expr power(const Exprs& x) {
   if (is_const(exponent, 2)) return mul(base, base);
   if (is_const(exponent, 3)) return mul(mul(base, base), base);
   if (!is_float(x.dtype)) return call(Fn::pow, {base, exponent});
-  // pow(-inf, y) is inf or 0, where the roots give NaN.
+  // pow(-inf, y) is inf or 0, where the roots give NaN; and pow(-0, y) has no sign, as -0 + 0.
   const Expr is_lowest = equal(base, literal(base, -kInfinity));
+  const Expr unsigned_zero = add(base, literal(base, 0));
   if (is_const(exponent, 0.5))
-    return select(is_lowest, literal(base, kInfinity), unary(Fn::sqrt, base));
-  if (is_const(exponent, -0.5)) return select(is_lowest, literal(base, 0), unary(Fn::rsqrt, base));
+    return select(is_lowest, literal(base, kInfinity), unary(Fn::sqrt, unsigned_zero));
+  if (is_const(exponent, -0.5))
+    return select(is_lowest, literal(base, 0), unary(Fn::rsqrt, unsigned_zero));
   if (is_const(exponent, -1)) return div(literal(base, 1), base);
   return call(Fn::pow, {base, exponent});
 }

@@ -6,8 +6,7 @@ namespace {
 
 Expr lower(const Exprs& x) {
   const Expr lambda = literal(x[0], x.number("lambd")), minus = literal(x[0], -x.number("lambd"));
-  // NaN stays NaN; GLSL compilers fold x * 0.
-  const Expr zero = select(unary(Fn::isnan, x[0]), x[0], literal(x[0], 0));
+  const Expr zero = mul(x[0], literal(x[0], 0));  // NaN stays NaN
   const Expr negative = select(less(x[0], minus), add(x[0], lambda), zero);
   return select(greater(x[0], lambda), sub(x[0], lambda), negative);
 }

@@ -12,7 +12,8 @@ Expr lower(const Exprs& x) {
 }
 
 double reference(const Floats& x) {
-  return x[0] <= x.number("threshold") ? x.number("value") : x[0];
+  const double limit = round_to(compute_dtype(x.dtype), x.number("threshold"));
+  return x[0] <= limit ? x.number("value") : x[0];
 }
 
 }  // namespace

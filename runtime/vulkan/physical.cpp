@@ -203,6 +203,36 @@ void fill_names(sched::Target& target, const Properties& properties) {
   if (*properties.v12.driverInfo) target.driver += str(" ", properties.v12.driverInfo);
 }
 
+int width_set(VkBool32 has16, VkBool32 has32, VkBool32 has64) {
+  return (has16 ? 16 : 0) | (has32 ? 32 : 0) | (has64 ? 64 : 0);
+}
+
+// Of `widths`, those whose mode may be set: a device may want the same mode for several.
+int settable(int widths, VkShaderFloatControlsIndependence independence) {
+  constexpr int others = 16 | 64;
+  switch (independence) {
+    case VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL: return widths;
+    case VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY:
+      return (widths & others) == others ? widths : widths & 32;
+    default: return widths == (others | 32) ? widths : 0;
+  }
+}
+
+void fill_float_controls(sched::FloatControls& controls,
+                         const VkPhysicalDeviceVulkan12Properties& v12) {
+  controls.keep_special = width_set(v12.shaderSignedZeroInfNanPreserveFloat16,
+                                    v12.shaderSignedZeroInfNanPreserveFloat32,
+                                    v12.shaderSignedZeroInfNanPreserveFloat64);
+  controls.keep_denormals =
+      settable(width_set(v12.shaderDenormPreserveFloat16, v12.shaderDenormPreserveFloat32,
+                         v12.shaderDenormPreserveFloat64),
+               v12.denormBehaviorIndependence);
+  controls.round_to_even =
+      settable(width_set(v12.shaderRoundingModeRTEFloat16, v12.shaderRoundingModeRTEFloat32,
+                         v12.shaderRoundingModeRTEFloat64),
+               v12.roundingModeIndependence);
+}
+
 void fill_limits(Physical& physical, const Properties& properties) {
   sched::Target& target = physical.target;
   const VkPhysicalDeviceLimits& limits = properties.limits();
@@ -227,6 +257,7 @@ void fill_limits(Physical& physical, const Properties& properties) {
   target.native_exp2 =
       properties.v12.driverID ==
       VK_DRIVER_ID_NVIDIA_PROPRIETARY;  // ex2.approx: measured, and PTX documents 2^-22.5
+  fill_float_controls(target.float_controls, properties.v12);
   target.subgroup_shuffle =
       (properties.v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) &&
       (properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);

@@ -231,6 +231,7 @@ class ContractionTemplate : public Template {
     define("SEGMENT", tile.segment);
     // 0: never. Else the number of k tiles after which partial sums join the total.
     define("FOLD_TILES", plan.fold && k > kFold ? kFold / config["block_k"] : 0);
+    define("FLOAT_ACC", is_float(plan.accumulator));
     if (pack > 1) {
       define("PACK", pack);
       for (auto [name, operand] : {std::pair{"A_BYTES", &plan.a}, {"B_BYTES", &plan.b}}) {

@@ -129,9 +129,10 @@ TEST_P(Golden, CudaCompiles) {
 TEST_P(Golden, GlslCompilesAndIsValid) {
   if (const std::string why = glsl_compiler_missing(); !why.empty()) GTEST_SKIP() << why;
   const Compiled vulkan = compile_for(GetParam(), "vulkan:nvidia");
+  const GlslOptions options = {
+      .optimize = false, .exact_floats = sched::target_by_name("vulkan:nvidia").float_controls};
   for (size_t i = 0; i < vulkan.sources.size(); ++i)
-    EXPECT_EQ(validate_spirv(compile_glsl(vulkan.sources[i], vulkan.names[i], {.optimize = false})),
-              "");
+    EXPECT_EQ(validate_spirv(compile_glsl(vulkan.sources[i], vulkan.names[i], options)), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(cases()),

@@ -62,6 +62,8 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   EXPECT_EQ(lavapipe.max_grid[0], 65535);
   EXPECT_TRUE(lavapipe.is_cpu && lavapipe.unified_memory);
   EXPECT_EQ(lavapipe.max_loop_iterations, 65535);
+  EXPECT_EQ(lavapipe.float_controls.keep_special, 16 | 32 | 64);
+  EXPECT_EQ(lavapipe.float_controls.keep_denormals, 0);
   EXPECT_EQ(lavapipe.id(), "vulkan:llvmpipe:sg8");
   const Target intel = target_by_name("vulkan:intel");
   EXPECT_EQ(intel.subgroup_size_min, 8);
@@ -124,6 +126,12 @@ TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
             "gpu.yaml:8: shared_bytes: expected a positive integer");
   EXPECT_EQ(message_of(replaced(text, "[65535, 65535, 65535]", "[65535]")),
             "gpu.yaml:7: max_grid: expected a list of 3 integers");
+  for (const char* widths : {"8", "[8]", "[32, 32.5]", "[[32]]"})
+    EXPECT_NE(message_of(text + "keep_denormals: " + widths + "\n")
+                  .find("gpu.yaml:" + line + ": keep_denormals: "),
+              std::string::npos)
+        << widths;
+  EXPECT_EQ(message_of(text + "keep_denormals: []\n"), "");
   EXPECT_EQ(message_of(replaced(text, "subgroup_size: 8", "subgroup_size: 12")),
             "gpu.yaml:4: subgroup_size: expected a power of two up to 1024");
   EXPECT_EQ(message_of(replaced(text, "subgroup_size: 8", "subgroup_size: 16")),
@@ -131,7 +139,7 @@ TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
   EXPECT_EQ(message_of(replaced(text, "int64: true", "int64: 7")),
             "gpu.yaml:13: int64: expected true or false");
   EXPECT_EQ(message_of(replaced(text, "20.0e9", ".nan")),
-            "gpu.yaml:23: bandwidth: expected a positive number");
+            "gpu.yaml:25: bandwidth: expected a positive number");
   EXPECT_EQ(message_of(replaced(text, "arch: llvmpipe", "arch: ../x")),
             "gpu.yaml:" + std::to_string(std::count(text.begin(), text.end(), '\n')) +
                 ": arch: expected small letters, digits, - or _");

@@ -23,6 +23,7 @@
 #define B_ALONG_K 0
 #define SEGMENT 4
 #define FOLD_TILES 8
+#define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 256
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) contraction(const f32* __restrict__ b0, const f32* __restrict__ b1, f32* __restrict__ b2)
@@ -55,7 +56,13 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f3
 #define WORD ACC
 #define A_WORDS A_VECTOR
 #define B_WORDS B_VECTOR
-#define MULTIPLY_ADD(a, b, c) (c) + (a) * (b)
+#if FLOAT_ACC
+#define MULTIPLY_ADD(a, b, c) fused_multiply_add(a, b, c)
+static __device__ __forceinline__ f32 fused_multiply_add(f32 a, f32 b, f32 c) { return tcc_fma_f32(a, b, c); }
+static __device__ __forceinline__ f64 fused_multiply_add(f64 a, f64 b, f64 c) { return tcc_fma_f64(a, b, c); }
+#else
+#define MULTIPLY_ADD(a, b, c) ((c) + (a) * (b))
+#endif
 #else
 #define WORD u32
 #define A_WORDS (A_ALONG_K == 0 ? A_VECTOR : A_VECTOR < PACK ? 1 : A_VECTOR / PACK)

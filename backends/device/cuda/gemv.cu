@@ -209,7 +209,8 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 v = 0; v < A_VECTOR; ++v)
 #pragma unroll
-            for (i32 c = 0; c < COLUMNS; ++c) acc[m][c] += a[v] * B_AT(u, p * A_VECTOR + v, c);
+            for (i32 c = 0; c < COLUMNS; ++c)
+              acc[m][c] = tcc_fma_f32(a[v], B_AT(u, p * A_VECTOR + v, c), acc[m][c]);
         }
 #else
 #pragma unroll
@@ -221,7 +222,8 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 v = 0; v < A_VECTOR; ++v)
 #pragma unroll
-            for (i32 c = 0; c < COLUMNS; ++c) acc[p * A_VECTOR + v][c] += a[v] * B_AT(u, i, c);
+            for (i32 c = 0; c < COLUMNS; ++c)
+              acc[p * A_VECTOR + v][c] = tcc_fma_f32(a[v], B_AT(u, i, c), acc[p * A_VECTOR + v][c]);
         }
 #endif
     }

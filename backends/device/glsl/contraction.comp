@@ -22,6 +22,7 @@
 #define B_ALONG_K 0
 #define SEGMENT 4
 #define FOLD_TILES 8
+#define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 256
 #define TCC_ENTRY void main()
@@ -42,6 +43,11 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 }
 #endif
 
+#if FLOAT_ACC
+#define MULTIPLY_ADD(a, b, c) fma(a, b, c)
+#else
+#define MULTIPLY_ADD(a, b, c) ((c) + (a) * (b))
+#endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define THREADS_N (BLOCK_N / THREAD_N)
 #define SEGMENTS (THREAD_N / SEGMENT)
@@ -152,7 +158,7 @@ TCC_ENTRY {
       [[unroll]] for (i32 j = 0; j < THREAD_N; ++j)
         b[j] = tile_b[(slot) * BLOCK_K * STRIDE_B + k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
       [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
-        [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += a[i] * b[j];
+        [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
     }
 #if FOLD_TILES
     if (tile % FOLD_TILES == FOLD_TILES - 1) {

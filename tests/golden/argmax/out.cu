@@ -29,9 +29,9 @@ extern "C" __global__ void __launch_bounds__(256) argmax_kernel(const f32* __res
         for (i32 v = 0; v < 4; ++v) {
           bool t1 = tcc_isnan_f32(x0[v]);
           bool t2 = tcc_isnan_f32(argmax0_value);
-          if (((x0[v] > argmax0_value) || (t1 && (!t2))) || (((x0[v] == argmax0_value) || (t1 && t2)) && (i64(group * 4 + v) < argmax0))) {
+          if (((x0[v] > argmax0_value) || (t1 && (!t2))) || (((x0[v] == argmax0_value) || (t1 && t2)) && (tcc_i32_to_i64(group * 4 + v) < argmax0))) {
             argmax0_value = x0[v];
-            argmax0 = i64(group * 4 + v);
+            argmax0 = tcc_i32_to_i64(group * 4 + v);
           }
         }
       }

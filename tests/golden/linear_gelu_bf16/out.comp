@@ -35,6 +35,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define B_ALONG_K 1
 #define SEGMENT 4
 #define FOLD_TILES 0
+#define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 32
 #define INDEX i32

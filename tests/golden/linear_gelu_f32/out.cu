@@ -18,6 +18,7 @@
 #define B_ALONG_K 1
 #define SEGMENT 2
 #define FOLD_TILES 8
+#define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 128
 #define INDEX i32
