@@ -1,11 +1,13 @@
 // Running an ExprProgram.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "autotune/expr_program.h"
 #include "ir/ops/_integers.h"
 #include "ir/ops/_philox.h"
+#include "ir/reference/noise.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
@@ -136,7 +138,7 @@ Number ExprEvaluator::compute(const Step& step) {
       const Number cast = ir::evaluate_cast(value(step.args[0]), step.from[0], step.dtype);
       if (!is_float(step.dtype)) return {0, wrap_to(step.dtype, cast.integer)};
       if (is_low_precision(step.dtype)) return {round_to(step.dtype, cast.number), 0};
-      return finished(cast, step.dtype);
+      return finished(cast, step.dtype, step);
     }
     default: return call(step);
   }
@@ -160,11 +162,21 @@ Number ExprEvaluator::call(const Step& step) {
   const std::span<const Number> given(numbers.data(), step.args.size());
   const DType operand = step.from[0];
   const auto result = ir::evaluate_call(step.fn, operand, given);
-  return finished(result ? *result : call_more(step.fn, operand, given), step.dtype);
+  return finished(result ? *result : call_more(step.fn, operand, given), step.dtype, step);
 }
 
-Number ExprEvaluator::finished(Number value, DType dtype) const {
+double ExprEvaluator::with_noise(double value, double size, const Step& step,
+                                 int64_t position) const {
+  if (!std::isfinite(value)) return value;
+  const auto place = static_cast<uint64_t>(&step - program_.steps_.data());
+  const uint64_t stream = (place << 32) + static_cast<uint64_t>(position);
+  return value * (1 + size * ir::noise_draw(stream, std::bit_cast<uint64_t>(value)));
+}
+
+Number ExprEvaluator::finished(Number value, DType dtype, const Step& step) const {
   if (!is_float(dtype)) return {0, wrap_to(dtype, value.integer)};
+  if (rounding_ == Rounding::noisy && !ir::is_exact(value.number, dtype))
+    return {with_noise(value.number, ir::stored_noise(dtype), step), 0};
   if (rounding_ == Rounding::each && dtype == DType::f32)
     return {static_cast<double>(static_cast<float>(value.number)), 0};
   return value;
@@ -186,13 +198,18 @@ Number ExprEvaluator::reduce_now(const Step& step) {
   Number total = identity_of(step.reduce, dtype);
   int64_t count = 1, best = 0;
   for (const auto& loop : step.loops) count *= loop.extent;
+  const double noise = rounding_ == Rounding::noisy && is_float(dtype)
+                           ? ir::sum_noise(dtype, static_cast<double>(count))
+                           : 0;
   for (int64_t position = 0; position < count; ++position) {
     int64_t rest = position;
     for (size_t k = step.loops.size(); k-- > 0; rest /= step.loops[k].extent)
       set_axis(step.loops[k].axis, rest % step.loops[k].extent);
     const Number next = value(step.args[0]);
     if (is_sum && is_float(dtype)) {
-      total.number += next.number;
+      total.number += noise > 0 && !ir::is_exact_term(next.number)
+                          ? with_noise(next.number, noise, step, position)
+                          : next.number;
     } else if (!arg) {
       const std::array<Number, 2> pair = {total, next};
       total = *ir::evaluate_call(combining(step.reduce), dtype, pair);
@@ -202,7 +219,11 @@ Number ExprEvaluator::reduce_now(const Step& step) {
       best = position;
     }
   }
-  return arg ? Number{0, best} : finished(total, dtype);
+  if (arg) return {0, best};
+  const bool combines = is_sum || step.reduce == ReduceKind::prod;
+  if (noise > 0 && combines && !ir::is_exact(total.number, dtype))
+    return {with_noise(total.number, std::max(noise, ir::stored_noise(dtype)), step), 0};
+  return finished(total, dtype, step);
 }
 
 }  // namespace tcc::autotune

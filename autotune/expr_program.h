@@ -80,8 +80,10 @@ class ExprProgram {
 class ExprEvaluator {
  public:
   enum class Rounding : uint8_t {
-    none,  // f64 throughout, but for casts to narrower types
-    each,  // every function's result is rounded to its dtype, sums at their end
+    none,   // f64 throughout, but for casts to narrower types
+    each,   // every function's result is rounded to its dtype, sums at their end
+    noisy,  // as none; what `each` would round is changed by noise of that size (noise.h), the same
+            // for the same value
   };
   // Both outlive it.
   ExprEvaluator(const ExprProgram& program, std::span<const ExprBuffer> buffers, Rounding rounding);
@@ -103,7 +105,9 @@ class ExprEvaluator {
   ir::Number call(const Step& step);
   ir::Number reduce(int id, const Step& step);
   ir::Number reduce_now(const Step& step);
-  ir::Number finished(ir::Number value, DType dtype) const;
+  ir::Number finished(ir::Number value, DType dtype, const Step& step) const;
+  // Times 1 + u `size`, u being drawn from the value and where it arises.
+  double with_noise(double value, double size, const Step& step, int64_t position = 0) const;
 
   const ExprProgram& program_;
   std::span<const ExprBuffer> buffers_;

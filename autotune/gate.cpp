@@ -5,21 +5,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/graph.h"
-#include "ir/op.h"
+#include "ir/reference/noise.h"
 #include "ir/tensor.h"
-#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
 namespace {
 
 constexpr size_t kChunk = 4096;  // elements that are converted at once
-
-double elements(const ir::Value& value) {
-  std::vector<int64_t> shape = ir::const_shape(value);
-  return static_cast<double>(checked_product(shape).value_or(0));
-}
 
 double ulp(DType dtype) { return std::ldexp(1.0, -info(dtype).mantissa_bits); }
 
@@ -47,11 +40,11 @@ class FloatComparison {
     return true;
   }
 
-  GateResult result(double tolerance) {
+  GateResult result(const BenchOutput& output, double combined) {
     if (!result_.pass) return result_;
     const double root_count = std::sqrt(std::max(finite_, 1.0));
     const double rmse = std::sqrt(difference_) / root_count;
-    const double limit = tolerance * std::sqrt(magnitude_) / root_count;
+    const double limit = gate_limit(output, combined, std::sqrt(magnitude_) / root_count);
     if (rmse <= limit) {
       result_.error = limit > 0 ? rmse / limit : 0;
       return result_;
@@ -76,25 +69,7 @@ class FloatComparison {
 
 double combined_values(const sched::Region& region) {
   double most = 1;
-  for (const ir::Node* node : region.nodes) {
-    if (node->outputs.empty() || node->op->kind == ir::OpKind::view) continue;
-    double out = std::max(elements(*node->outputs[0]), 1.0);
-    double product = 1, largest = 1;
-    for (const ir::Value* input : node->inputs) {
-      if (!input) continue;
-      product *= std::max(elements(*input), 1.0);
-      largest = std::max(largest, elements(*input));
-    }
-    if (node->op->kind == ir::OpKind::contraction) {
-      // Of a product [m, k] x [k, n]: mk kn / mn = k^2. No operand is read more often than whole.
-      most = std::max(most, std::min(std::sqrt(product / out), largest));
-    } else if (node->op->kind == ir::OpKind::reduce) {
-      most = std::max(most, largest / out);
-    } else if (node->op->kind == ir::OpKind::scan) {
-      for (int64_t dim : ir::const_shape(*node->outputs[0]))
-        most = std::max(most, static_cast<double>(dim));
-    }
-  }
+  for (const ir::Node* node : region.nodes) most = std::max(most, ir::combined_values(*node));
   return most;
 }
 
@@ -102,6 +77,10 @@ double gate_tolerance(const BenchOutput& output, double combined) {
   double coarsest = ulp(output.dtype);
   if (output.rounded) coarsest = std::max(coarsest, ulp(*output.rounded));
   return 8 * coarsest + (16 + 8 * std::sqrt(combined)) * ulp(compute_dtype(output.dtype));
+}
+
+double gate_limit(const BenchOutput& output, double combined, double rms) {
+  return std::max(gate_tolerance(output, combined) * rms, ir::kNoiseShare * output.noise);
 }
 
 bool same_special(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
@@ -130,9 +109,9 @@ GateResult compare_with(std::span<const std::byte> expected, std::span<const std
     convert(&expected[begin * size], dtype, a.data(), DType::f64, static_cast<int64_t>(some));
     convert(&got[begin * size], dtype, b.data(), DType::f64, static_cast<int64_t>(some));
     for (size_t i = 0; i < some; ++i)
-      if (!comparison.add(begin + i, a[i], b[i])) return comparison.result(0);
+      if (!comparison.add(begin + i, a[i], b[i])) return comparison.result(output, combined);
   }
-  return comparison.result(gate_tolerance(output, combined));
+  return comparison.result(output, combined);
 }
 
 GateResult compare_with_reference(const BenchJob& job, size_t number,
@@ -157,7 +136,7 @@ GateResult compare_with_reference(const BenchJob& job, size_t number,
       return result;
     }
   }
-  return comparison.result(gate_tolerance(output, job.combined));
+  return comparison.result(output, job.combined);
 }
 
 }  // namespace tcc::autotune

@@ -26,12 +26,15 @@ double combined_values(const sched::Region& region);
 // or with `output.rounded` instead of dtype where that is coarser. Two right results are each
 // within the rule of ir/reference/compare.h; missing one of `combined` values exceeds this by far.
 double gate_tolerance(const BenchOutput& output, double combined);
+// What the RMSE of an output of this RMS may be: the above, or a share of its noise where that is
+// more (sums that cancel afterwards), as in ir/reference/compare.h.
+double gate_limit(const BenchOutput& output, double combined, double rms);
 
 // Both NaN, or equal.
 bool same_special(double a, double b);
 
 // Compares one output, element by element. Floats pass when NaNs and infinities are in the same
-// places and RMSE <= gate_tolerance RMS(expected) over the finite elements. Integers and bools are
+// places and RMSE <= gate_limit(RMS(expected)) over the finite elements. Integers and bools are
 // equal.
 GateResult compare_with(std::span<const std::byte> expected, std::span<const std::byte> got,
                         const BenchOutput& output, double combined);

@@ -98,9 +98,10 @@ std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuf
   using Rounding = ExprEvaluator::Rounding;
   const auto evaluate_from = [&](size_t begin, size_t end, std::vector<Sample>& samples) {
     ExprEvaluator ideal(program, buffers, Rounding::none),
-        rounded(program, buffers, Rounding::each);
-    for (size_t n = begin; n < end; ++n) samples[n] = {ideal(elements[n]), rounded(elements[n])};
-    return ideal.work() + rounded.work();
+        rounded(program, buffers, Rounding::each), noisy(program, buffers, Rounding::noisy);
+    for (size_t n = begin; n < end; ++n)
+      samples[n] = {ideal(elements[n]), rounded(elements[n]), noisy(elements[n])};
+    return ideal.work() + rounded.work() + noisy.work();
   };
   std::vector<Sample> samples(1);
   const int64_t work = std::max<int64_t>(evaluate_from(0, 1, samples), 1);
@@ -133,32 +134,67 @@ double as_double(Number value, DType dtype) {
                              : static_cast<double>(value.integer);
 }
 
-// Leaves out the samples that differ between f64 and step by step rounding by more than the gate
-// would forgive.
-void keep_decided(std::vector<ReferenceSample>& into, int output, const BenchOutput& type,
-                  double combined, std::span<const int64_t> elements,
-                  std::span<const Sample> samples, bool& finite) {
-  const bool floats = is_float(type.dtype);
-  double squares = 0, count = 0;
-  for (const Sample& sample : samples) {
-    if (!floats) continue;
-    if (!std::isfinite(sample.ideal.number) || !std::isfinite(sample.rounded.number)) {
-      finite = false;
-      continue;
-    }
-    squares += sample.ideal.number * sample.ideal.number;
-    ++count;
+bool near(Number a, Number b, double most) {
+  return same_special(a.number, b.number) || std::fabs(a.number - b.number) <= most;
+}
+
+// The root of the mean of squares of the finite ones.
+class RootMeanSquare {
+ public:
+  void add(double value) {
+    if (!std::isfinite(value)) return;
+    squares_ += value * value;
+    ++count_;
   }
-  const double rms = std::sqrt(squares / std::max(count, 1.0));
+  double root() const { return std::sqrt(squares_ / std::max(count_, 1.0)); }
+
+ private:
+  double squares_ = 0, count_ = 0;
+};
+
+// Which samples tell something, and the noise of those. Where few differ between f64, step by step
+// rounding and noise by more than the gate would forgive, rounding decides those few (an index, a
+// floor), and they are left out. Where many do, sums cancel, which the noise allows for.
+struct Decided {
+  std::vector<bool> keep;
+  double noise = 0;
+};
+
+Decided decided(const BenchOutput& type, double combined, std::span<const Sample> samples) {
+  constexpr size_t kFew = 10;  // one in so many
+  Decided result;
+  if (!is_float(type.dtype)) {
+    for (const Sample& sample : samples)
+      result.keep.push_back(sample.ideal.integer == sample.rounded.integer &&
+                            sample.ideal.integer == sample.noisy.integer);
+    return result;
+  }
+  RootMeanSquare magnitude;
+  for (const Sample& sample : samples)
+    if (std::isfinite(sample.rounded.number)) magnitude.add(sample.ideal.number);
+  size_t undecided = 0;
+  for (const auto& [ideal, rounded, noisy] : samples) {
+    const double most =
+        gate_tolerance(type, combined) * std::max(magnitude.root(), std::fabs(ideal.number));
+    result.keep.push_back(near(ideal, rounded, most) && near(ideal, noisy, most));
+    undecided += !result.keep.back();
+  }
+  const bool few = undecided * kFew <= samples.size();
+  RootMeanSquare noise;
   for (size_t n = 0; n < samples.size(); ++n) {
-    const auto& [ideal, rounded] = samples[n];
-    const double tolerance =
-        gate_tolerance(type, combined) * std::max(rms, std::fabs(ideal.number));
-    const bool decided = floats ? same_special(ideal.number, rounded.number) ||
-                                      std::fabs(ideal.number - rounded.number) <= tolerance
-                                : ideal.integer == rounded.integer;
-    if (decided) into.push_back({output, elements[n], as_double(ideal, type.dtype)});
+    const auto& [ideal, rounded, noisy] = samples[n];
+    const bool finite = std::isfinite(ideal.number) && std::isfinite(rounded.number);
+    if (!few) result.keep[n] = finite || same_special(ideal.number, rounded.number);
+    if (result.keep[n]) noise.add(noisy.number - ideal.number);
   }
+  result.noise = noise.root();
+  return result;
+}
+
+bool all_finite(std::span<const Sample> samples) {
+  return std::ranges::all_of(samples, [](const Sample& sample) {
+    return std::isfinite(sample.ideal.number) && std::isfinite(sample.rounded.number);
+  });
 }
 
 }  // namespace
@@ -166,6 +202,7 @@ void keep_decided(std::vector<ReferenceSample>& into, int output, const BenchOut
 ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job) {
   ReferenceSamples result;
   result.rounded.resize(job.outputs.size());
+  result.noise.resize(job.outputs.size());
   std::vector<ExprBuffer> buffers;
   for (size_t i = 0; i < job.inputs.size(); ++i) buffers.push_back(input_pattern(job, i));
   for (size_t k = 0; k < region.outputs.size(); ++k) {
@@ -181,8 +218,13 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
         elements.push_back(region.layout(output).offset(at).value());
       }
       type.rounded = result.rounded[k];
-      keep_decided(result.samples, static_cast<int>(k), type, job.combined, elements, samples,
-                   result.finite);
+      const Decided found = decided(type, job.combined, samples);
+      for (size_t n = 0; n < samples.size(); ++n)
+        if (found.keep[n])
+          result.samples.push_back(
+              {static_cast<int>(k), elements[n], as_double(samples[n].ideal, type.dtype)});
+      result.noise[k] = found.noise;
+      if (is_float(type.dtype)) result.finite &= all_finite(samples);
     };
     if (region.anchor && region.anchor->op->kind == ir::OpKind::sort) {
       keep(sort_samples(region, output, buffers, chosen, kWork));
@@ -223,7 +265,10 @@ BenchJob bench_job(const sched::Region& region, uint64_t seed) {
     for (BenchInput& input : job.inputs) std::tie(input.low, input.high) = std::pair(low, high);
     ReferenceSamples reference = reference_samples(region, job);
     job.reference = std::move(reference.samples);
-    for (size_t k = 0; k < job.outputs.size(); ++k) job.outputs[k].rounded = reference.rounded[k];
+    for (size_t k = 0; k < job.outputs.size(); ++k) {
+      job.outputs[k].rounded = reference.rounded[k];
+      job.outputs[k].noise = reference.noise[k];
+    }
     if (reference.finite) break;
   }
   return job;

@@ -15,13 +15,16 @@ struct ReferenceSamples {
   // By output: the coarsest float type that a value passes through on its way, where there is one
   // that is coarser than the compute type. f16 stands for tf32, where matrix units may read that.
   std::vector<std::optional<DType>> rounded;
+  // By output: BenchOutput::noise.
+  std::vector<double> noise;
 };
 
 // Up to 512 elements of each output, else about 200: the first, the last, some on every border and
 // some anywhere; fewer where each costs much (an element of a long reduction), but at least one.
 // Computed from the region's loop expressions in f64, with the inputs of `job`. Where rounding
 // decides (the index of a maximum among nearly equal ones, the floor of a number just below the
-// next) a sample says nothing and is left out.
+// next) a sample says nothing and is left out; where sums cancel, noise says how far results may
+// differ.
 ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job);
 
 }  // namespace tcc::autotune

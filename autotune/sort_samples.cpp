@@ -90,7 +90,8 @@ std::vector<SampledElement> sort_samples(const sched::Region& region, const ir::
   std::vector<SampledElement> samples;
   for (const Index& index : elements) {
     const bool is_value = output == plan.values;
-    samples.push_back({ideal.element(index, is_value), rounded.element(index, is_value)});
+    const Number value = rounded.element(index, is_value);  // keys are no sums: noise enough
+    samples.push_back({ideal.element(index, is_value), value, value});
     if (ideal.work() + rounded.work() > most_work) break;
   }
   return samples;

@@ -9,9 +9,9 @@
 
 namespace tcc::autotune {
 
-// An element in f64, and with every step rounded.
+// An element in f64, with every step rounded, and with noise in the place of rounding.
 struct SampledElement {
-  ir::Number ideal, rounded;
+  ir::Number ideal, rounded, noisy;
 };
 
 // Those of `output` at `elements`, as many of the first as about `most_work` evaluated

@@ -71,6 +71,7 @@ json to_json(const BenchJob& job) {
   for (const BenchOutput& output : job.outputs) {
     outputs.push_back({{"dtype", name(output.dtype)}, {"elements", output.elements}});
     if (output.rounded) outputs.back()["rounded"] = name(*output.rounded);
+    if (output.noise > 0) outputs.back()["noise"] = output.noise;
   }
   for (const ReferenceSample& sample : job.reference)
     reference.push_back(json::array({sample.output, sample.element, sample.value}));
@@ -96,6 +97,7 @@ BenchJob job_from_json(const json& value) {
     for (const json& output : list_of(value, "outputs", kMostValues)) {
       job.outputs.push_back({dtype_of(output.at("dtype")), elements_of(output), std::nullopt});
       if (output.contains("rounded")) job.outputs.back().rounded = dtype_of(output.at("rounded"));
+      if (output.contains("noise")) job.outputs.back().noise = output.at("noise").get<double>();
     }
     for (const json& sample : list_of(value, "reference", kMostReferences)) {
       ReferenceSample read;

@@ -6,10 +6,12 @@
 
 #include "backends/compile/code.h"
 #include "backends/emit/emit.h"
+#include "ir/layers.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/template.h"
 #include "scheduler/templates/common.h"
 #include "support/error.h"
+#include "support/hash.h"
 #include "support/parallel.h"
 
 namespace tcc::backends {
@@ -53,6 +55,7 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.alignments = emitted.alignments;
   binary.waits = emitted.waits;
   binary.template_name = kernel_template.name();
+  binary.template_version = kernel_template.version();
   binary.region = region.name();
   binary.config = choice.config.to_string();
   binary.tier = sched::name(choice.tier);
@@ -106,6 +109,17 @@ std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
   return bytes;
 }
 
+// What the region computes, in the user's words. Views and constants stand in every region that
+// uses them and tell something only where there is nothing else.
+ir::Layers layers_of(const Region& region) {
+  ir::Layers layers, others;
+  for (const ir::Node* node : region.nodes) {
+    const bool is_work = node->op->kind != ir::OpKind::view && !node->inputs.empty();
+    ir::add_layers(is_work ? layers : others, node->location);
+  }
+  return layers.empty() ? others : layers;
+}
+
 class Builder {
  public:
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
@@ -126,6 +140,7 @@ class Builder {
     for (size_t i = 0; i < regions_.size(); ++i) {
       sched::Launch launch;
       launch.kernel = kernel_of_[i];
+      launch.layers = layers_of(*regions_[i]);
       for (const ir::Value* value : regions_[i]->inputs)
         launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
       for (const ir::Value* value : regions_[i]->outputs)
@@ -139,10 +154,14 @@ class Builder {
  private:
   void compile_kernels() {
     std::map<std::string, size_t> distinct;
-    std::vector<size_t> first;  // region index of each distinct kernel
+    std::vector<size_t> first;      // region index of each distinct kernel
+    std::vector<std::string> keys;  // of those
     for (size_t i = 0; i < regions_.size(); ++i) {
       auto [entry, inserted] = distinct.try_emplace(signature(*regions_[i]), first.size());
-      if (inserted) first.push_back(i);
+      if (inserted) {
+        first.push_back(i);
+        keys.push_back(hash_of(entry->first).hex());
+      }
       kernel_of_.push_back(static_cast<int>(entry->second));
     }
     const sched::ConfigSource& configs =
@@ -156,7 +175,9 @@ class Builder {
                        target_, options_);
     });
     std::string kernels, sources;
-    for (Lowered& kernel : lowered) {
+    for (size_t i = 0; i < lowered.size(); ++i) {
+      Lowered& kernel = lowered[i];
+      kernel.binary.region_key = keys[i];
       kernels += kernel.kernel_text + "\n";
       sources += kernel.binary.source + "\n";
       executable_.kernels.push_back(std::move(kernel.binary));

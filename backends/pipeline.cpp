@@ -3,6 +3,7 @@
 #include <set>
 
 #include "backends/build_executable.h"
+#include "ir/layers.h"
 #include "ir/passes/common_subexpressions.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/passes/dead_code.h"
@@ -106,6 +107,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options) {
   Scheduled result;
   result.graph = std::make_unique<ir::Graph>(graph.clone());
+  ir::name_layers(*result.graph);
   for (const GraphStage& stage : graph_stages()) {
     stage.run(result.graph, target, options);
     ir::verify(*result.graph);

@@ -19,6 +19,8 @@ class GivenInputs {
   // Nothing for an input that is not at hand.
   virtual std::optional<TensorInfo> info(const std::string& name) const = 0;
   virtual TensorPtr load(const std::string& name) const = 0;
+  // What `input` of the graph gets: load(), unless the data has no type of its own.
+  virtual TensorPtr load_for(const ir::Value& input) const { return load(input.name); }
 };
 
 struct GraphFileOptions {

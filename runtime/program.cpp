@@ -124,6 +124,28 @@ std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
   return outputs();
 }
 
+void Context::run_launch(size_t i) {
+  make_own_buffers();
+  stream_->run(std::span(launches_).subspan(i, 1));
+  stream_->synchronize();
+}
+
+std::vector<std::byte> Context::read(int buffer) {
+  make_own_buffers();
+  const sched::Executable& executable = program_->executable();
+  const BufferInfo& info = executable.buffers[static_cast<size_t>(buffer)];
+  TCC_CHECK(info.kind != BufferInfo::Kind::constant, info.name, " is a constant");
+  std::vector<std::byte> bytes(static_cast<size_t>(info.bytes));
+  if (bytes.empty()) return bytes;
+  if (info.kind == BufferInfo::Kind::arena) {
+    stream_->copy_to_host(bytes, *arena_, info.offset);
+  } else {
+    const size_t first = info.kind == BufferInfo::Kind::input ? 0 : executable.inputs.size();
+    stream_->copy_to_host(bytes, *own_[first + static_cast<size_t>(info.offset)], 0);
+  }
+  return bytes;
+}
+
 std::vector<double> Context::time_launches() {
   make_own_buffers();
   return stream_->time_each(launches_);

@@ -62,6 +62,11 @@ class Context {
   void replay();  // asynchronous
   std::vector<Tensor> outputs();
 
+  // For looking inside: one launch, on the context's own buffers, and what a buffer of the
+  // executable, no constant, holds then. Both wait for the device.
+  void run_launch(size_t i);
+  std::vector<std::byte> read(int buffer);
+
   // Device seconds per launch, in order, and of the whole replayed graph (mean of `repeat`).
   std::vector<double> time_launches();
   double time_replay(int repeat);

@@ -3,40 +3,54 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "autotune/statistics.h"
+#include "ir/graph.h"
+#include "support/error.h"
+#include "tools/long_work.h"
 #include "tools/program.h"
+#include "tools/progress.h"
 
 namespace tcc::tools {
 namespace {
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 struct Row {
   const sched::KernelBinary* kernel;
   int launches = 0;
-  double seconds = 0;  // of all launches
+  std::vector<double> samples = {};  // seconds of a launch, the mean of all of them, by repetition
+  ir::Layers layers = {};
+  double each() const { return samples.empty() ? 0 : autotune::median(samples); }
+  double total() const { return each() * launches; }
 };
 
 std::vector<Row> rows(const BenchResult& bench, const sched::Executable& executable) {
   std::vector<Row> rows;
-  for (const sched::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel, 0, 0});
-  for (size_t i = 0; i < executable.launches.size() && i < bench.launch_seconds.size(); ++i) {
-    Row& row = rows[static_cast<size_t>(executable.launches[i].kernel)];
+  for (const sched::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel});
+  for (size_t i = 0; i < executable.launches.size(); ++i) {
+    const sched::Launch& launch = executable.launches[i];
+    Row& row = rows[static_cast<size_t>(launch.kernel)];
     ++row.launches;
-    row.seconds += bench.launch_seconds[i];
+    row.samples.resize(bench.launches.size());
+    for (size_t n = 0; n < bench.launches.size(); ++n) row.samples[n] += bench.launches[n][i];
+    row.layers.insert(row.layers.end(), launch.layers.begin(), launch.layers.end());
   }
+  for (Row& row : rows)
+    for (double& sample : row.samples) sample /= row.launches;
   return rows;
+}
+
+// "encoder/dense (+11)".
+std::string layers_text(const ir::Layers& layers) {
+  constexpr size_t kWidth = 32;
+  if (layers.empty()) return "";
+  std::string text = printable(layers.front());
+  if (text.size() > kWidth) text = "~" + text.substr(text.size() - kWidth);
+  return layers.size() == 1 ? text : str(text, " (+", layers.size() - 1, ")");
 }
 
 // The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
 double roofline_share(const Row& row, const sched::Target& target) {
-  double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate) *
-                 row.launches;
-  return row.seconds > 0 ? least / row.seconds : 0;
+  double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate);
+  return row.each() > 0 ? least / row.each() : 0;
 }
 
 std::string number(double value, const char* format) {
@@ -45,20 +59,35 @@ std::string number(double value, const char* format) {
   return text;
 }
 
+// Members "seconds" (the median), "interval" (95 %) and "samples".
+void add_samples(JsonWriter& json, const std::vector<double>& samples) {
+  json.member("seconds", samples.empty() ? 0 : autotune::median(samples));
+  json.key("interval").begin_array();
+  if (!samples.empty()) {
+    const autotune::Interval interval = autotune::median_interval(samples);
+    json.value(interval.low).value(interval.high);
+  }
+  json.end_array().key("samples").begin_array();
+  for (double sample : samples) json.value(sample);
+  json.end_array();
+}
+
 }  // namespace
 
 BenchResult measure(runtime::Context& context, const sched::Executable& executable, int repeat) {
+  constexpr int kWarmUps = 3, kMostOfLaunches = 20;
   BenchResult result;
-  for (int i = 0; i < 3; ++i) context.time_replay(1);
-  std::vector<double> replays;
-  for (int i = 0; i < repeat; ++i) replays.push_back(context.time_replay(1));
-  result.replay_seconds = median(replays);
-  std::vector<std::vector<double>> launches(executable.launches.size());
-  for (int i = 0; i < std::min(repeat, 20); ++i) {
-    std::vector<double> once = context.time_launches();
-    for (size_t k = 0; k < launches.size(); ++k) launches[k].push_back(once[k]);
+  LongWork work("tcc-run: measuring");
+  for (int i = 0; i < kWarmUps; ++i) context.time_replay(1);
+  for (int i = 0; i < repeat; ++i) {
+    result.replays.push_back(context.time_replay(1));
+    work.at(static_cast<double>(i + 1) / (2.0 * repeat));
   }
-  for (auto& samples : launches) result.launch_seconds.push_back(median(samples));
+  const int of_launches = executable.launches.empty() ? 0 : std::min(repeat, kMostOfLaunches);
+  for (int i = 0; i < of_launches; ++i) {
+    result.launches.push_back(context.time_launches());
+    work.at(0.5 + static_cast<double>(i + 1) / (2.0 * of_launches));
+  }
   return result;
 }
 
@@ -66,39 +95,47 @@ std::string bench_table(const BenchResult& bench, const sched::Executable& execu
   std::vector<std::vector<std::string>> table;
   std::vector<Row> all = rows(bench, executable);
   std::stable_sort(all.begin(), all.end(),
-                   [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
+                   [](const Row& a, const Row& b) { return a.total() > b.total(); });
   double total = 0;
   for (const Row& row : all) {
-    double each = row.seconds / std::max(row.launches, 1);
-    total += row.seconds;
+    const double each = row.each();
+    total += row.total();
     table.push_back({row.kernel->template_name, row.kernel->region, std::to_string(row.launches),
                      number(each * 1e6, "%.1f"), format_rate(row.kernel->bytes / each * 1e-9),
                      format_rate(row.kernel->flops / each * 1e-12),
                      number(100 * roofline_share(row, executable.target), "%.0f%%"),
-                     row.kernel->tier});
+                     row.kernel->tier, layers_text(row.layers)});
   }
-  return format_table(
-             {"kernel", "region", "launches", "us each", "GB/s", "TFLOP/s", "roofline", "tuning"},
-             table) +
+  const autotune::Interval interval = autotune::median_interval(bench.replays);
+  return format_table({"kernel", "region", "launches", "us each", "GB/s", "TFLOP/s", "roofline",
+                       "tuning", "layers"},
+                      table) +
          "sum of kernels " + format_seconds(total) + ", whole graph by replay " +
-         format_seconds(bench.replay_seconds) + "\n";
+         format_seconds(autotune::median(bench.replays)) +
+         " (95 %: " + format_seconds(interval.low) + " to " + format_seconds(interval.high) + ")\n";
 }
 
 void bench_json(JsonWriter& json, const BenchResult& bench, const sched::Executable& executable) {
-  json.member("seconds_replay", bench.replay_seconds).key("bench").begin_array();
+  json.member("seconds_replay", autotune::median(bench.replays)).key("replay").begin_object();
+  add_samples(json, bench.replays);
+  json.end_object().key("bench").begin_array();
   for (const Row& row : rows(bench, executable)) {
-    double each = row.seconds / std::max(row.launches, 1);
     json.begin_object()
         .member("template", row.kernel->template_name)
+        .member("template_version", row.kernel->template_version)
         .member("region", row.kernel->region)
-        .member("launches", row.launches);
-    json.member("seconds", each)
-        .member("bytes", row.kernel->bytes)
-        .member("flops", row.kernel->flops);
-    json.member("roofline", roofline_share(row, executable.target))
-        .member("tier", row.kernel->tier)
+        .member("region_key", row.kernel->region_key)
         .member("config", row.kernel->config)
-        .end_object();
+        .member("tier", row.kernel->tier)
+        .member("launches", row.launches);
+    add_samples(json, row.samples);
+    json.member("bytes", row.kernel->bytes)
+        .member("flops", row.kernel->flops)
+        .member("roofline", roofline_share(row, executable.target))
+        .key("layers")
+        .begin_array();
+    for (const std::string& layer : row.layers) json.value(layer);
+    json.end_array().end_object();
   }
   json.end_array();
 }

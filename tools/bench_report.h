@@ -11,15 +11,16 @@
 namespace tcc::tools {
 
 struct BenchResult {
-  double replay_seconds = 0;           // median of whole replays
-  std::vector<double> launch_seconds;  // median per launch
+  std::vector<double> replays;                // seconds of the whole graph
+  std::vector<std::vector<double>> launches;  // seconds of each launch, by repetition
 };
 
 BenchResult measure(runtime::Context& context, const sched::Executable& executable, int repeat);
 
-// kernel, region, time, GB/s, TFLOP/s, share of the roofline, tuning tier: launches of one kernel
-// are added up.
+// kernel, region, time, GB/s, TFLOP/s, share of the roofline, tuning tier, layers: launches of one
+// kernel are added up.
 std::string bench_table(const BenchResult& bench, const sched::Executable& executable);
+// Members of the open object, as docs/run-report.schema.json describes them.
 void bench_json(JsonWriter& json, const BenchResult& bench, const sched::Executable& executable);
 
 }  // namespace tcc::tools

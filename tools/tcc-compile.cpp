@@ -17,6 +17,7 @@
 #include "support/json_writer.h"
 #include "support/plural.h"
 #include "tools/compile_options.h"
+#include "tools/dumps.h"
 #include "tools/help.h"
 #include "tools/program.h"
 #include "tools/progress.h"
@@ -32,6 +33,7 @@ struct Options {
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
   CompileArguments compile;
+  DumpOptions dump;
 };
 
 std::string_view name(sched::BufferInfo::Kind kind) {
@@ -87,7 +89,7 @@ void remove_earlier_run(const fs::path& folder) {
 template <class Numbers>
 void add_list(JsonWriter& json, std::string_view key, const Numbers& numbers) {
   json.key(key).begin_array();
-  for (auto number : numbers) json.value(number);
+  for (const auto& number : numbers) json.value(number);
   json.end_array();
 }
 
@@ -103,7 +105,7 @@ class Compile {
     compile.dims = parse_dims(options_.dims);
     const InputFiles files(options_.inputs);
     ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
-    files.check_all_used();
+    files.check_all_used(input_names(graph));
     check_dims(compile.dims, graph);
     say_default_dims("tcc-compile", options_.graph, graph);
     autotune::RecordStore records = autotune::load_records(
@@ -116,8 +118,11 @@ class Compile {
     compile.configs = &records;
     compile.plan = &plans;
     compile.cache = &cache;
-    if (LiveLines::possible())
-      compile.dump = [&](std::string_view stage, const std::string&) {
+    const DumpFunction asked = dump_function(options_.dump, false);
+    if (asked || LiveLines::possible())
+      compile.dump = [this, asked](std::string_view stage, const std::string& text) {
+        progress_.clear();
+        if (asked) asked(stage, text);
         show("after stage " + std::string(stage));
       };
     show("compiling " + graph.name);
@@ -176,6 +181,7 @@ class Compile {
     for (const sched::Launch& launch : e.launches) {
       json.begin_object().member("kernel", launch.kernel);
       add_list(json, "buffers", launch.buffers);
+      add_list(json, "layers", launch.layers);
       json.end_object();
     }
     json.end_array().end_object();
@@ -188,7 +194,8 @@ class Compile {
     json.member("binary_hash", hash_of(text_of(kernel.code)).hex());
     json.member("entry", kernel.entry).member("region", kernel.region);
     json.member("template", kernel.template_name).member("config", kernel.config);
-    json.member("tier", kernel.tier);
+    json.member("tier", kernel.tier).member("template_version", kernel.template_version);
+    json.member("region_key", kernel.region_key);
     add_list(json, "grid", kernel.grid);
     json.member("workgroup", kernel.workgroup).member("subgroup_size", kernel.subgroup_size);
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
@@ -242,6 +249,7 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
+  add_dump_options(app, options.dump);
   app.add_option("--tuning", options.tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
   add_examples(app, {{"tcc-compile mlp.yaml --target cuda:sm_90a -o out",

@@ -5,16 +5,18 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "autotune/plan_records.h"
 #include "autotune/records.h"
+#include "backends/build_executable.h"
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/passes/convert_precision.h"
+#include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
-#include "ir/suggest.h"
 #include "runtime/program.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -22,20 +24,25 @@
 #include "support/plural.h"
 #include "tools/bench_report.h"
 #include "tools/compile_options.h"
+#include "tools/dumps.h"
 #include "tools/help.h"
+#include "tools/long_work.h"
+#include "tools/ops_check.h"
 #include "tools/program.h"
+#include "tools/run_info.h"
 #include "tools/tensors.h"
 
 namespace tcc::tools {
 namespace {
 
 struct Options {
-  std::string graph, device = "auto", outputs, emit, dump_after;
+  std::string graph, device = "auto", outputs, emit, check;  // check: "outputs", "ops", or ""
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
   CompileArguments compile;
+  DumpOptions dump;
   uint64_t seed = 0;
-  bool check = false, json = false, no_cache = false;
+  bool json = false, no_cache = false;
   int bench = 0;
 };
 
@@ -49,8 +56,8 @@ class Run {
 
   int run() {
     check_log_names();
+    check_options();
     check_can_write("--outputs", options_.outputs);
-    check_device();
     make_emit_folder();
     load();
     if (!options_.emit.empty()) write_yaml_graph(graph_, options_.emit);
@@ -59,15 +66,19 @@ class Run {
     else
       execute();
     if (!options_.outputs.empty()) save_outputs(bound_, outputs_, options_.outputs);
-    if (options_.check) check();
+    if (!options_.check.empty()) check();
     report();
     return passed_ ? 0 : static_cast<int>(ErrorKind::check_failed);
   }
 
  private:
-  void check_device() const {
+  void check_options() const {
+    if (!options_.check.empty() && options_.check != "outputs" && options_.check != "ops")
+      fail_input("--check=", options_.check, ": must be outputs (the default) or ops");
+    if (options_.check == "ops" && options_.device == "reference")
+      fail_input("--check=ops: the reference has no kernels");
     if (options_.device != "null") return;
-    if (options_.check) fail_input("--check: the null device computes nothing");
+    if (!options_.check.empty()) fail_input("--check: the null device computes nothing");
     if (!options_.outputs.empty()) fail_input("--outputs: the null device computes nothing");
   }
 
@@ -94,6 +105,7 @@ class Run {
     bound_ = graph_.bind(compile_.dims);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
     inputs_ = load_inputs(bound_, files, options_.seed);
+    say_drawn_inputs("tcc-run", bound_, files);
   }
 
   void interpret() {
@@ -107,7 +119,7 @@ class Run {
 
   void execute() {
     auto device = runtime::open_device(options_.device);
-    device_name_ = device->name();
+    device_ = device;
     backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
                                                   : backends::default_cache_folder());
     std::vector<std::filesystem::path> folders(options_.tuning.begin(), options_.tuning.end());
@@ -121,7 +133,9 @@ class Run {
     compile_.validate = log_enabled("validate");
     dump_stages();
     auto start = std::chrono::steady_clock::now();
-    sched::Executable executable = backends::compile(graph_, device->target(), compile_);
+    scheduled_ = backends::schedule(graph_, device->target(), compile_);
+    sched::Executable executable =
+        backends::build_executable(scheduled_, device->target(), compile_);
     compile_seconds_ = seconds_since(start);
     log(executable);
     if (!options_.emit.empty()) write_sources(executable);
@@ -137,26 +151,14 @@ class Run {
   }
 
   void dump_stages() {
-    if (!options_.dump_after.empty()) {
-      auto stages = backends::stage_names();
-      if (options_.dump_after != "all" &&
-          std::find(stages.begin(), stages.end(), options_.dump_after) == stages.end()) {
-        std::vector<std::string> names(stages.begin(), stages.end());
-        std::string list;
-        for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-        fail_input("--dump-after ", options_.dump_after, ": no such stage",
-                   ir::did_you_mean(options_.dump_after, names), " (", list, ")");
-      }
-    }
-    bool partition = log_enabled("partition") || log_enabled("fusion"),
-         code = log_enabled("output_code"), memory = log_enabled("memory");
-    std::string wanted = options_.dump_after;
-    if (wanted.empty() && !partition && !code && !memory) return;
+    const DumpFunction asked = dump_function(options_.dump, options_.json);
+    const bool partition = log_enabled("partition") || log_enabled("fusion"),
+               code = log_enabled("output_code"), memory = log_enabled("memory");
+    if (!asked && !partition && !code && !memory) return;
     compile_.dump = [=](std::string_view stage, const std::string& text) {
-      if (stage == wanted || wanted == "all")
-        std::cout << "// ---- after " << stage << "\n" << text << "\n";
-      else if ((stage == "partition" && partition) || (stage == "emit" && code) ||
-               (stage == "plan" && memory))
+      if (asked) asked(stage, text);
+      if ((stage == "partition" && partition) || (stage == "emit" && code) ||
+          (stage == "plan" && memory))
         std::cerr << "// ---- " << stage << "\n" << text << "\n";
     };
   }
@@ -180,8 +182,16 @@ class Run {
   }
 
   void check() {
-    comparisons_ = check_outputs(bound_, inputs_, outputs_,
-                                 compile_.matmul_precision != backends::MatmulPrecision::highest);
+    const bool tf32 = compile_.matmul_precision != backends::MatmulPrecision::highest;
+    if (options_.check == "ops") {
+      LongWork work("tcc-run: checking every kernel");
+      ops_ = check_ops(scheduled_, program_, inputs_, tf32, [&](double share) { work.at(share); });
+      passed_ &= ops_->differ == 0;
+    }
+    LongWork work("tcc-run: checking with the reference");
+    comparisons_ =
+        ir::check_outputs(bound_, inputs_, outputs_,
+                          {.tf32 = tf32, .progress = [&](double share) { work.at(share); }});
     for (const ir::Comparison& c : comparisons_) passed_ &= c.pass;
   }
 
@@ -198,23 +208,61 @@ class Run {
                   << ", max rel " << c.max_rel << ", rmse " << c.rmse_out << " of " << c.limit;
         if (!c.pass) std::cout << "  " << c.reason;
       }
+      const std::string_view emptiness = emptiness_of(outputs_[i]);
+      if (!emptiness.empty()) std::cout << "  (all elements are " << emptiness << ")";
       std::cout << "\n";
     }
+    if (ops_) std::cout << ops_check_text(*ops_);
+    say_if_passes_differ();
     if (!program_) return;
     const sched::Executable& e = program_->executable();
-    std::cout << device_name_ << ": " << counted(e.launches.size(), "launch", "launches") << " of "
-              << counted(e.kernels.size(), "kernel") << ", arena "
+    std::cout << device_->name() << ": " << counted(e.launches.size(), "launch", "launches")
+              << " of " << counted(e.kernels.size(), "kernel") << ", arena "
               << format_bytes(static_cast<double>(e.arena_bytes)) << ", compiled in "
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
               << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
   }
 
+  // Every kernel does what the graph after the passes says, but the outputs are not those of the
+  // graph before them.
+  void say_if_passes_differ() const {
+    const bool outputs_pass =
+        std::ranges::all_of(comparisons_, [](const auto& comparison) { return comparison.pass; });
+    if (ops_ && ops_->differ == 0 && !outputs_pass)
+      std::cout << "every kernel agrees with the graph that it was made of: look at what the "
+                   "passes did to the graph (--dump-after all)\n";
+  }
+
+  void add_options(JsonWriter& json) const {
+    json.key("dims").begin_object();
+    for (const auto& [name, extent] : bound_.dims) json.member(name, extent);
+    json.end_object().key("options").begin_object();
+    json.key("dtype");
+    if (options_.compile.dtype.empty())
+      json.null();
+    else
+      json.value(options_.compile.dtype);
+    json.member("matmul_precision", options_.compile.matmul_precision)
+        .member("strict_rounding", options_.compile.strict_rounding)
+        .member("fuse", !options_.compile.no_fuse)
+        .member("seed", options_.seed)
+        .key("tuning")
+        .begin_array();
+    for (const std::string& path : options_.tuning) json.value(path);
+    json.end_array().end_object();
+  }
+
   std::string json() const {
     JsonWriter json(JsonWriter::Style::indented);
-    json.begin_object()
-        .member("graph", graph_.name)
-        .member("device", device_name_.empty() ? "reference" : device_name_);
+    json.begin_object().member("tcc_run", 1);
+    add_made_by(json);
+    json.member("graph", graph_.name).member("file", options_.graph);
+    add_options(json);
+    if (device_)
+      add_device(json, *device_);
+    else
+      json.key("device").begin_object().member("name", "reference").end_object();
     json.member("seconds_run", run_seconds_);
     if (program_) {
       const sched::Executable& e = program_->executable();
@@ -239,13 +287,15 @@ class Run {
             .member("max_rel", c.max_rel)
             .member("rmse", c.rmse_out)
             .member("rmse_stepwise", c.rmse_stepwise)
+            .member("noise", c.noise)
             .member("limit", c.limit);
         if (!c.pass) json.member("reason", c.reason);
       }
-      json.end_object();
+      json.member("all", emptiness_of(outputs_[i])).end_object();
     }
     json.end_array();
-    if (options_.check) json.member("pass", passed_);
+    if (ops_) ops_check_json(json, *ops_);
+    if (!options_.check.empty()) json.member("pass", passed_);
     json.end_object();
     return json.text();
   }
@@ -256,7 +306,9 @@ class Run {
   std::vector<Tensor> inputs_, outputs_;
   std::vector<ir::Comparison> comparisons_;
   std::shared_ptr<const runtime::Program> program_;
-  std::string device_name_;
+  std::shared_ptr<runtime::Device> device_;
+  backends::Scheduled scheduled_;
+  std::optional<OpsCheck> ops_;
   BenchResult bench_;
   double compile_seconds_ = 0, load_seconds_ = 0, run_seconds_ = 0;
   bool passed_ = true;
@@ -281,7 +333,9 @@ int main(int argc, char** argv) {
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs,
                  "write the outputs to this .npz (.npy: a single output)");
-  app.add_flag("--check", options.check, "compare with the reference; exit 1 on a mismatch");
+  app.add_flag("--check{outputs}", options.check,
+               "compare the outputs with the reference; exit 1 on a mismatch. --check=ops: every "
+               "value that a kernel stores, too, and where the first wrong one or NaN arises");
   app.add_option("--bench", options.bench,
                  "time N replays: a table of kernels against the roofline")
       ->expected(0, 1)
@@ -293,9 +347,10 @@ int main(int argc, char** argv) {
   app.add_option("--emit", options.emit,
                  "write the graph as YAML, with its weights, and the kernels' sources into this "
                  "folder");
-  app.add_option("--dump-after", options.dump_after, "print the state after a stage, or 'all'");
+  add_dump_options(app, options.dump);
   add_examples(app,
                {{"tcc-run mlp.yaml --check", "run on random inputs, compare with the reference"},
+                {"tcc-run model.onnx --check=ops", "find the first layer and kernel that is wrong"},
                 {"tcc-run model.onnx --dim batch=8 --inputs in.npz --outputs out.npz",
                  "run an ONNX model on given inputs"},
                 {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",

@@ -1,14 +1,20 @@
 #include "tools/tensors.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "frontend/npy.h"
 #include "frontend/npz.h"
 #include "frontend/random_init.h"
 #include "frontend/tensor_file.h"
-#include "ir/reference/interpreter.h"
+#include "frontend/yaml/document.h"
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::tools {
@@ -42,24 +48,83 @@ Tensor draw(const ir::Value& input, uint64_t seed) {
   return random_tensor(dtype, ir::const_shape(input), init, stream_seed(seed, input.name));
 }
 
+// "16000", "1,3,224,224", "0.5,inf" as a tensor of i64 or f64: a scalar, or of one dim. Null: the
+// text names a file.
+TensorPtr parse_numbers(const std::string& text) {
+  constexpr size_t kMost = 4096;
+  std::vector<int64_t> integers;
+  std::vector<double> floats;
+  std::istringstream list(text);
+  for (std::string word; std::getline(list, word, ',') && floats.size() < kMost;) {
+    const char* end = word.data() + word.size();
+    int64_t integer = 0;
+    double number = 0;
+    const auto as_integer = std::from_chars(word.data(), end, integer);
+    const auto as_float = std::from_chars(word.data(), end, number);
+    if (as_float.ec != std::errc() || as_float.ptr != end) return nullptr;
+    if (as_integer.ec == std::errc() && as_integer.ptr == end) integers.push_back(integer);
+    floats.push_back(number);
+  }
+  if (floats.empty() || text.back() == ',') return nullptr;
+  const bool whole = integers.size() == floats.size();
+  const auto count = static_cast<int64_t>(floats.size());
+  Tensor tensor(whole ? DType::i64 : DType::f64,
+                count == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{count});
+  for (int64_t i = 0; i < count; ++i) {
+    if (whole)
+      tensor.set_int(i, integers[static_cast<size_t>(i)]);
+    else
+      tensor.set(i, floats[static_cast<size_t>(i)]);
+  }
+  return std::make_shared<const Tensor>(std::move(tensor));
+}
+
+// Numbers as `input` has them.
+TensorPtr typed(const Tensor& numbers, const ir::Value& input) {
+  const bool fits = std::ranges::all_of(input.shape(), [](const auto& d) { return d.is_const(); });
+  std::vector<int64_t> shape = numbers.shape();
+  if (fits && numbers.numel() == 1 && checked_product(ir::const_shape(input)) == 1)
+    shape = ir::const_shape(input);
+  const DType dtype = input.dtype();
+  Tensor result(dtype, std::move(shape));
+  for (int64_t i = 0; i < numbers.numel(); ++i) {
+    if (is_float(dtype)) {
+      result.set(i, numbers.get(i));
+      continue;
+    }
+    const int64_t number = numbers.get_int(i);
+    if (numbers.dtype() != DType::i64)
+      fail_input("--input ", input.name, ": ", numbers.get(i), " is no integer, but the input is ",
+                 name(dtype));
+    if (wrap_to(dtype, number) != number)
+      fail_input("--input ", input.name, ": ", number, " is no ", name(dtype));
+    result.set_int(i, number);
+  }
+  return std::make_shared<const Tensor>(std::move(result));
+}
+
 }  // namespace
 
 void add_input_options(CLI::App& app, InputOptions& options) {
-  app.add_option("--input", options.named, "an input, from an .npy; several")
+  app.add_option("--input", options.named,
+                 "an input, from an .npy, or numbers: sr=16000, shape=1,3,224,224; several")
       ->allow_extra_args(false);
   app.add_option("--inputs", options.npz,
-                 "inputs by name, from an .npz; those that no file gives are drawn");
+                 "inputs by name, from an .npz; those that nothing gives are drawn");
 }
 
 InputFiles::InputFiles(const InputOptions& options) : npz_path_(options.npz) {
   for (const std::string& text : options.named) {
     const size_t equal = text.find('=');
     if (equal == std::string::npos || equal == 0)
-      fail_input("--input ", text, ": must be NAME=FILE.npy");
-    if (!named_.try_emplace(text.substr(0, equal), text.substr(equal + 1), nullptr).second)
+      fail_input("--input ", text, ": must be NAME=FILE.npy or NAME=NUMBERS");
+    Named named{text.substr(equal + 1), nullptr};
+    named.numbers = parse_numbers(named.text);
+    if (!named_.try_emplace(text.substr(0, equal), std::move(named)).second)
       fail_input("--input ", text, ": given twice");
   }
-  for (auto& [name, file] : named_) file.second = open_tensor_file(file.first);
+  for (auto& [name, named] : named_)
+    if (!named.numbers) named.file = open_tensor_file(named.text);
   if (!npz_path_.empty()) npz_ = open_tensor_file(npz_path_);
 }
 
@@ -67,43 +132,97 @@ const TensorFile* InputFiles::file_of(const std::string& name, std::string& key)
   if (const auto found = named_.find(name); found != named_.end()) {
     used_.insert(name);
     key = "";
-    return found->second.second.get();
+    return found->second.file.get();
   }
   key = name;
-  return npz_ && npz_->contains(name) ? npz_.get() : nullptr;
+  if (!npz_ || !npz_->contains(name)) return nullptr;
+  used_.insert(name);
+  return npz_.get();
 }
 
 std::optional<TensorInfo> InputFiles::info(const std::string& name) const {
   std::string key;
-  const TensorFile* file = file_of(name, key);
-  return file ? std::optional(file->info(key)) : std::nullopt;
+  if (const TensorFile* file = file_of(name, key)) return file->info(key);
+  const auto found = named_.find(name);
+  if (found == named_.end()) return std::nullopt;
+  const Tensor& numbers = *found->second.numbers;
+  return TensorInfo{numbers.dtype(), numbers.shape()};
 }
 
 TensorPtr InputFiles::load(const std::string& name) const {
   std::string key;
   const TensorFile* file = file_of(name, key);
-  TCC_CHECK(file, "no file of input ", name);
-  return std::make_shared<const Tensor>(file->load(key));
+  if (file) return std::make_shared<const Tensor>(file->load(key));
+  const auto found = named_.find(name);
+  TCC_CHECK(found != named_.end(), "nothing is given of input ", name);
+  return found->second.numbers;
+}
+
+TensorPtr InputFiles::load_for(const ir::Value& input) const {
+  const TensorPtr tensor = load(input.name);
+  const auto found = named_.find(input.name);
+  return found != named_.end() && found->second.numbers ? typed(*tensor, input) : tensor;
 }
 
 std::string InputFiles::source(const std::string& name) const {
   const auto found = named_.find(name);
-  return found == named_.end() ? str(npz_path_, ": '", name, "'") : found->second.first;
+  if (found == named_.end()) return str(npz_path_, ": '", name, "'");
+  return found->second.numbers ? str("--input ", name, "=", found->second.text)
+                               : found->second.text;
 }
 
-void InputFiles::check_all_used() const {
-  for (const auto& [name, file] : named_)
-    if (!used_.contains(name)) fail_input("--input ", name, ": the graph has no such input");
+void InputFiles::check_all_used(const std::vector<std::string>& inputs) const {
+  std::vector<std::string> known = inputs;
+  const auto is_known = [&](const std::string& name) {
+    return std::ranges::find(known, name) != known.end();
+  };
+  for (const std::string& name : used_)
+    if (!is_known(name)) known.push_back(name);
+  for (const auto& [name, named] : named_)
+    if (!is_known(name))
+      fail_input("--input ", name, ": the graph has no such input", yaml::or_known(name, known));
+  if (!npz_) return;
+  for (const std::string& name : npz_->names())
+    if (!is_known(name))
+      fail_input(npz_path_, ": ", quoted_name(name), " is no input of the graph",
+                 yaml::or_known(name, known));
+}
+
+std::vector<std::string> input_names(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Value* input : graph.inputs) names.push_back(input->name);
+  return names;
 }
 
 std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed) {
+  files.check_all_used(input_names(bound));
   std::vector<Tensor> tensors;
   for (const ir::Value* input : bound.inputs)
     tensors.push_back(files.info(input->name)
-                          ? fit(*files.load(input->name), *input, files.source(input->name))
+                          ? fit(*files.load_for(*input), *input, files.source(input->name))
                           : draw(*input, seed));
-  files.check_all_used();
   return tensors;
+}
+
+void say_drawn_inputs(const std::string& program, const ir::Graph& graph, const InputFiles& files) {
+  if (files.is_empty()) return;
+  std::string list;
+  for (const ir::Value* input : graph.inputs)
+    if (!files.info(input->name)) list += (list.empty() ? "" : ", ") + quoted_name(input->name);
+  if (!list.empty())
+    std::cerr << program << ": note: drawn at random, since nothing is given of them: " << list
+              << "\n";
+}
+
+std::string_view emptiness_of(const Tensor& tensor) {
+  if (!is_float(tensor.dtype()) || tensor.numel() == 0) return "";
+  bool nan = true, zero = tensor.numel() > 1;  // a single zero is a result like another
+  for (int64_t i = 0; i < tensor.numel() && (nan || zero); ++i) {
+    const double value = tensor.get(i);
+    nan &= std::isnan(value);
+    zero &= value == 0;
+  }
+  return nan ? "NaN" : zero ? "zero" : "";
 }
 
 void check_outputs_path(const std::string& path, size_t num_outputs) {
@@ -122,19 +241,6 @@ void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
   for (size_t i = 0; i < outputs.size(); ++i)
     named.emplace_back(graph.output_names[i], &outputs[i]);
   write_npz(path, named);
-}
-
-std::vector<ir::Comparison> check_outputs(const ir::Graph& bound, const std::vector<Tensor>& inputs,
-                                          const std::vector<Tensor>& outputs, bool tf32) {
-  std::vector<ir::RefTensor> given;
-  for (const Tensor& tensor : inputs) given.push_back(ir::to_ref(tensor));
-  std::vector<ir::RefTensor> ideal = ir::interpret(bound, given, ir::RefMode::ideal);
-  std::vector<ir::RefTensor> stepwise =
-      ir::interpret(bound, given, ir::RefMode::stepwise, {.observe = {}, .tf32 = tf32});
-  std::vector<ir::Comparison> comparisons;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    comparisons.push_back(ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]));
-  return comparisons;
 }
 
 }  // namespace tcc::tools

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,43 +13,61 @@
 
 #include "frontend/graph_file.h"
 #include "ir/graph.h"
-#include "ir/reference/compare.h"
 #include "ir/tensor.h"
 
 namespace tcc::tools {
 
 struct InputOptions {
-  std::vector<std::string> named;  // NAME=FILE.npy
+  std::vector<std::string> named;  // NAME=FILE.npy, NAME=NUMBER, NAME=NUMBER,NUMBER,...
   std::string npz;                 // all by name
 };
 // --input and --inputs.
 void add_input_options(CLI::App& app, InputOptions& options);
 
-// The files of inputs: what a graph is loaded with, and run on.
+// What the user gives of a graph's inputs: files, and numbers. A graph is loaded with it, and run
+// on it.
 class InputFiles : public GivenInputs {
  public:
-  // Throws Error(bad_input) for what is no NAME=FILE and for files that cannot be opened.
+  // Throws Error(bad_input) for what is no NAME=... and for files that cannot be opened.
   explicit InputFiles(const InputOptions& options);
 
   std::optional<TensorInfo> info(const std::string& name) const override;
   TensorPtr load(const std::string& name) const override;
+  // Numbers become what the input is, a single one of whatever shape has one element.
+  TensorPtr load_for(const ir::Value& input) const override;
   // "x.npy", "inputs.npz: 'x'": where an input comes from, for messages.
   std::string source(const std::string& name) const;
-  // Throws Error(bad_input) for a NAME=FILE that nobody asked for.
-  void check_all_used() const;
+  bool is_empty() const { return named_.empty() && !npz_; }
+  // Throws Error(bad_input) for a name, of an option or in the .npz, that is none of `inputs` and
+  // that nobody asked for while the graph was loaded.
+  void check_all_used(const std::vector<std::string>& inputs) const;
 
  private:
+  struct Named {
+    std::string text;                  // of the option, after the "="
+    std::unique_ptr<TensorFile> file;  // null: the text is numbers
+    TensorPtr numbers = nullptr;
+  };
   const TensorFile* file_of(const std::string& name, std::string& key) const;
-  std::map<std::string, std::pair<std::string, std::unique_ptr<TensorFile>>> named_;
+  std::map<std::string, Named> named_;
   std::string npz_path_;
   std::unique_ptr<TensorFile> npz_;
   mutable std::set<std::string> used_;
 };
 
-// A tensor for every input of the bound graph: from the files, else drawn with `seed`. Throws
+std::vector<std::string> input_names(const ir::Graph& graph);
+
+// A tensor for every input of the bound graph: what is given, else drawn with `seed`. Throws
 // Error(bad_input) for names, dtypes and shapes that do not fit. A float file may be of another
 // float type: it is converted.
 std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed = 0);
+
+// Says on stderr, in one line, which inputs are drawn although others are given.
+void say_drawn_inputs(const std::string& program, const ir::Graph& graph, const InputFiles& files);
+
+// "NaN" or "zero" where all elements of a tensor of floats are, which says that something is wrong
+// even if it is as it should be; else "".
+std::string_view emptiness_of(const Tensor& tensor);
 
 // Throws Error(bad_input) where `path`, if given, does not end in .npz (all outputs by name) or
 // .npy (a single output).
@@ -56,10 +75,5 @@ void check_outputs_path(const std::string& path, size_t num_outputs);
 // Writes the outputs as the path's ending says.
 void save_outputs(const ir::Graph& graph, const std::vector<Tensor>& outputs,
                   const std::string& path);
-
-// The reference's view of the inputs and both its modes' outputs, compared with `outputs`, in the
-// graph's order. `tf32`: products of f32 may have been computed so.
-std::vector<ir::Comparison> check_outputs(const ir::Graph& bound, const std::vector<Tensor>& inputs,
-                                          const std::vector<Tensor>& outputs, bool tf32);
 
 }  // namespace tcc::tools

@@ -9,6 +9,7 @@
 #include "autotune/reference_samples.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "ir/reference/compare.h"
 #include "ir/reference/interpreter.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -34,17 +35,25 @@ class GraphCheck {
     for (const ir::Value* input : graph_.inputs) place_of(*input);
   }
 
-  std::vector<ReferenceSample> samples(const BenchJob& job) const {
+  void add_reference(BenchJob& job) const {
     // One region's elements can be computed one by one, whatever its size.
     const backends::Scheduled scheduled = backends::schedule(graph_, kernel_.target());
-    if (is_one_region(scheduled)) return reference_samples(scheduled.regions[0], job).samples;
+    if (is_one_region(scheduled)) {
+      ReferenceSamples computed = reference_samples(scheduled.regions[0], job);
+      job.reference = std::move(computed.samples);
+      for (size_t i = 0; i < job.outputs.size(); ++i) job.outputs[i].noise = computed.noise[i];
+      return;
+    }
     limit_work();
-    const auto outputs = ir::interpret(graph_, inputs(job), ir::RefMode::ideal);
-    std::vector<ReferenceSample> samples;
-    for (size_t i = 0; i < outputs.size(); ++i)
+    const auto given = inputs(job);
+    const auto outputs = ir::interpret(graph_, given, ir::RefMode::ideal),
+               noisy = ir::interpret(graph_, given, ir::RefMode::noisy, {.observe = {}, .seed = 1});
+    for (size_t i = 0; i < outputs.size(); ++i) {
       for (const int64_t element : elements(kernel_.outputs()[i].elements, job.seed + i))
-        samples.push_back({static_cast<int>(i), element, value(outputs[i], element)});
-    return samples;
+        job.reference.push_back({static_cast<int>(i), element, value(outputs[i], element)});
+      job.outputs[i].noise =
+          ir::compare(outputs[i], outputs[i], outputs[i], std::span(&noisy[i], 1)).noise;
+    }
   }
 
  private:
@@ -147,8 +156,8 @@ class GraphCheck {
 
 }  // namespace
 
-std::vector<ReferenceSample> graph_samples(const BoundKernel& kernel, const BenchJob& job) {
-  return GraphCheck(kernel).samples(job);
+void add_graph_reference(const BoundKernel& kernel, BenchJob& job) {
+  GraphCheck(kernel).add_reference(job);
 }
 
 }  // namespace tcc::autotune

@@ -2,17 +2,16 @@
 // reference semantics.
 #pragma once
 
-#include <vector>
-
 #include "autotune/bench.h"
 #include "autotune/user_kernel/bound_kernel.h"
 
 namespace tcc::autotune {
 
-// Samples of the outputs of the graph that `kernel`'s check names, for the inputs that `job` draws:
-// all elements of small outputs, seeded ones of large ones. Inputs go by name, outputs by order;
-// the graph's dims take the kernel's values by name. Throws Error(bad_input) naming the check's
-// line when the graph does not fit the kernel, or computes too much to be evaluated on a CPU.
-std::vector<ReferenceSample> graph_samples(const BoundKernel& kernel, const BenchJob& job);
+// Gives `job` samples of the outputs of the graph that `kernel`'s check names, for the inputs that
+// it draws, and their noise: all elements of small outputs, seeded ones of large ones. Inputs go by
+// name, outputs by order; the graph's dims take the kernel's values by name. Throws
+// Error(bad_input) naming the check's line when the graph does not fit the kernel, or computes too
+// much to be evaluated on a CPU.
+void add_graph_reference(const BoundKernel& kernel, BenchJob& job);
 
 }  // namespace tcc::autotune

@@ -22,7 +22,7 @@ BenchJob job_of(const BoundKernel& kernel, uint64_t seed) {
   for (const BoundArgument& output : kernel.outputs())
     job.outputs.push_back({output.declared->dtype, output.elements});
   if (kernel.kernel().check.kind == KernelCheck::Kind::graph)
-    job.reference = graph_samples(kernel, job);
+    add_graph_reference(kernel, job);
   return job;
 }
 

@@ -6,6 +6,7 @@
 #include "frontend/onnx/newer_fields.h"
 #include "frontend/onnx/rules.h"
 #include "frontend/tensor_file.h"
+#include "ir/layers.h"
 #include "support/error.h"
 #include "support/plural.h"
 
@@ -23,6 +24,14 @@ std::string place_of(const pb::NodeProto& node, int64_t number) {
   const std::string name = node.name().empty() ? "" : " " + quoted_name(node.name());
   std::string type = quoted_name(node.op_type());
   return str("node ", number, name, " (", type.substr(1, type.size() - 2), ")");
+}
+
+// What the user knows the node as.
+std::string layer_of(const pb::NodeProto& node) {
+  if (!node.name().empty()) return node.name();
+  for (const std::string& output : node.output())
+    if (!output.empty()) return output;
+  return node.op_type();
 }
 
 // What a graph input of no tensor type is, for messages.
@@ -248,17 +257,17 @@ bool Importer::specialise(const Value* value) {
   if (!options_.inputs) return false;
   bool changed = false;
   for (const Value* input : ir::KnownValues::inputs_of(value)) {
-    const auto info = options_.inputs->info(input->name);
-    if (!info) continue;
+    if (!options_.inputs->info(input->name)) continue;
     const auto at = std::ranges::find(graph_.inputs, input);
     TCC_CHECK(at != graph_.inputs.end(), input->name, " is no graph input");
     Value& constant = **at;
-    const ir::Type given{info->dtype, {info->shape.begin(), info->shape.end()}};
+    const TensorPtr data = options_.inputs->load_for(constant);
+    const ir::Type given{data->dtype(), {data->shape().begin(), data->shape().end()}};
     if (!(given == constant.type))
       fail(str("input ", quoted_name(input->name), " is ", ir::to_string(constant.type),
                ", but the data given is ", ir::to_string(given)));
     constant.kind = Value::Kind::constant;
-    constant.data = ir::make_constant(options_.inputs->load(input->name));
+    constant.data = ir::make_constant(data);
     graph_.inputs.erase(at);
     changed = true;
   }
@@ -290,12 +299,14 @@ void Importer::define(Scope& scope, const std::string& name, const Operand& oper
 }
 
 template <class Nodes>
-void Importer::import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix) {
+void Importer::import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix,
+                            const std::string& layer_prefix) {
   for (int k = 0; k < nodes.size(); ++k) {
     const pb::NodeProto& node = nodes[k];
     spend(cost_of(node));
     const std::string place = prefix + place_of(node, k);
-    const ir::Location location{std::make_shared<const std::string>(file_ + ": " + place), 0};
+    const ir::Location location{std::make_shared<const std::string>(file_ + ": " + place), 0,
+                                ir::layer_named(layer_prefix + layer_of(node))};
     for (const std::string& input : node.input()) {
       if (input.empty() || scope.find(input)) continue;
       for (int later = k; later < nodes.size(); ++later)
@@ -385,7 +396,8 @@ Results Importer::call(const pb::FunctionProto& function, OpNode& op, const pb::
   body.attributes = &attributes;
   for (int k = 0; k < function.input_size(); ++k)
     define(body, function.input(k), op.operand(static_cast<size_t>(k)), op.b.location());
-  import_nodes(function.node(), body, place.substr(file_.size() + 2) + ": ");
+  import_nodes(function.node(), body, place.substr(file_.size() + 2) + ": ",
+               op.b.location().layers->front() + "/");
   Results results;
   for (const std::string& output : function.output()) {
     const Operand* found = body.find(output);

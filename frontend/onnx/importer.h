@@ -67,7 +67,8 @@ class Importer {
   void check_element_type(const pb::ValueInfoProto& info, const Value& value,
                           std::string_view kind) const;
   template <class Nodes>
-  void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix);
+  void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix,
+                    const std::string& layer_prefix = "");
   Results import_node(const pb::NodeProto& node, const Scope& scope, const ir::Location& location);
   Results call(const pb::FunctionProto& function, OpNode& node, const pb::NodeProto& proto,
                const Scope& scope, const std::string& place);

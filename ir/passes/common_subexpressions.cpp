@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ir/layers.h"
 #include "support/error.h"
 
 namespace tcc::ir {
@@ -49,8 +50,9 @@ void eliminate_common_subexpressions(Graph& graph) {
     if (!node->subgraphs.empty()) continue;
     const auto [first, is_new] = nodes.emplace(node_key(*node), node.get());
     if (is_new) continue;
-    for (size_t k = 0; k < node->outputs.size(); ++k)
-      replaced[node->outputs[k]] = first->second->outputs[k];
+    Node& kept = *first->second;
+    kept.location = joined(kept.location, node->location);
+    for (size_t k = 0; k < node->outputs.size(); ++k) replaced[node->outputs[k]] = kept.outputs[k];
   }
   redirect(graph.outputs, replaced);
   graph.remove_dead();

@@ -12,6 +12,7 @@ void materialize_outputs(Graph& graph) {
   for (Value*& output : graph.outputs) {
     bool repeated = !seen.insert(output).second;
     if (output->kind == Value::Kind::result && !repeated) continue;
+    builder.set_location(output->producer ? output->producer->location : output->location);
     output = builder.op("identity", {output});
   }
 }

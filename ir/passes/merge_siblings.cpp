@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/layers.h"
 #include "ir/op.h"
 #include "ir/passes/graph_rewrite.h"
 #include "support/checked.h"
@@ -89,6 +90,11 @@ Value* merged_bias(Builder& b, const Siblings& siblings) {
 // The merged layer, and each sibling's part of its result.
 std::vector<Value*> merge(Builder& b, const Siblings& siblings) {
   const Node& first = *siblings.front().node;
+  Location all = first.location;
+  for (const Layer& layer : siblings)
+    all = joined(joined(all, layer.node->location), layer.last->location);
+  const Location own = b.location();
+  b.set_location(std::move(all));
   const auto concatenated = [&](size_t operand, int64_t dim) {
     std::vector<Value*> parts;
     for (const Layer& layer : siblings) parts.push_back(layer.node->inputs[operand]);
@@ -98,6 +104,7 @@ std::vector<Value*> merge(Builder& b, const Siblings& siblings) {
   if (has_bias(first)) operands.push_back(concatenated(2, 0));
   Value* merged = b.op(first.op_name(), std::move(operands), first.attrs);
   if (Value* bias = merged_bias(b, siblings)) merged = b.op("add", {merged, bias});
+  b.set_location(own);
   std::vector<Value*> parts;
   SymInt begin = 0;
   for (const Layer& layer : siblings) {

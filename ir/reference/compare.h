@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "ir/op.h"
@@ -14,11 +15,14 @@ struct Comparison {
   // Floats, over the elements that are finite in `out` and in `ideal`; the relative error over
   // those whose ideal is not 0.
   double max_abs = 0, max_rel = 0;
-  double rmse_out = 0;       // of out against ideal
-  double rmse_stepwise = 0;  // of stepwise against ideal
-  double limit = 0;          // what rmse_out may be
-  int64_t mismatches = 0;    // unequal integers; NaNs and infinities in the wrong place
-  std::string reason;        // one line when it does not pass: the worst element and its index
+  double rmse_out = 0;        // of out against ideal
+  double rmse_stepwise = 0;   // of stepwise against ideal
+  double noise = 0;           // RMSE that rounding as noise makes: the largest of the draws
+  double limit = 0;           // what rmse_out may be
+  int64_t nans = 0;           // in `out`
+  int64_t nans_expected = 0;  // in `ideal`, rounded
+  int64_t mismatches = 0;     // unequal integers; NaNs and infinities in the wrong place
+  std::string reason;         // one line when it does not pass: the worst element and its index
 };
 
 // Floats pass when RMSE(out, ideal) <= 2 RMSE(stepwise, ideal) + 4 ulp RMS(ideal), ulp being
@@ -27,7 +31,12 @@ struct Comparison {
 // overflow where an exact one does not. Integers and bools are equal to the stepwise result (the
 // ideal one's floats that led to them were not rounded) or to the ideal one, element by element.
 //
+// `noisy`: the same result of draws of RefMode::noisy, none where the rule above is enough. Sums
+// that cancel afterwards widen the limit to kNoiseShare RMSE(noisy, ideal), where that is more;
+// what is compared element by element may also be as in a draw, since rounding decides there.
+//
 // A tensor of another dtype or shape than `ideal` does not pass.
-Comparison compare(const RefTensor& out, const RefTensor& ideal, const RefTensor& stepwise);
+Comparison compare(const RefTensor& out, const RefTensor& ideal, const RefTensor& stepwise,
+                   std::span<const RefTensor> noisy = {});
 
 }  // namespace tcc::ir

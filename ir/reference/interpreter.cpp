@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "ir/reference/composition.h"
+#include "ir/reference/noise.h"
 #include "support/error.h"
+#include "support/parallel.h"
 #include "support/plural.h"
 
 namespace tcc::ir {
@@ -20,6 +23,7 @@ constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a
 struct Session {
   RefMode mode;
   bool tf32 = false;
+  uint64_t stream = 0;                                    // noise: the next tensor's
   std::unordered_map<std::string, bool> multiplies = {};  // by op
   std::unordered_map<std::string, std::unique_ptr<const Graph>> compositions = {};
 };
@@ -105,23 +109,71 @@ TensorRefs as_tf32(const TensorRefs& inputs, Tensors& storage) {
   return read;
 }
 
+constexpr int64_t kGrain = int64_t{1} << 15;
+
+// Multiplies the elements that `applies` names by 1 + u `size`, u uniform in [-1, 1).
+template <class Applies>
+void add_noise(Session& session, RefTensor& tensor, double size, Applies applies) {
+  const uint64_t stream = ++session.stream * 0xd1342543de82ef95u;
+  parallel_for(0, tensor.numel(), kGrain, [&](int64_t first, int64_t last) {
+    for (int64_t k = first; k < last; ++k) {
+      double& value = tensor.f[static_cast<size_t>(k)];
+      if (std::isfinite(value) && applies(value))
+        value *= 1 + size * noise_draw(stream, static_cast<uint64_t>(k));
+    }
+  });
+}
+
+bool sums(const Node& node) {
+  if (node.op->kind == OpKind::contraction) return true;
+  return node.op->reduction == ReduceKind::sum || node.op->reduction == ReduceKind::prod;
+}
+
+// The inputs with noise on the terms of a sum: its partial sums are rounded, which may be more than
+// the sum itself. `storage` keeps the copy.
+TensorRefs with_noisy_terms(Session& session, const Node& node, const TensorRefs& inputs,
+                            Tensors& storage) {
+  TensorRefs read = inputs;
+  if (inputs.empty() || !inputs[0] || !inputs[0]->is_float()) return read;
+  RefTensor& copy = storage.emplace_back(*inputs[0]);
+  add_noise(session, copy, sum_noise(copy.dtype, combined_values(node)),
+            [](double value) { return !is_exact_term(value); });
+  read[0] = &copy;
+  return read;
+}
+
+void add_result_noise(Session& session, const Node& node, RefTensor& output) {
+  if (!output.is_float() || node.op->kind == OpKind::view) return;
+  const DType dtype = output.dtype;
+  double size = stored_noise(dtype);
+  if (sums(node)) size = std::max(size, sum_noise(dtype, combined_values(node)));
+  add_noise(session, output, size, [=](double value) { return !is_exact(value, dtype); });
+}
+
 Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& given, int nesting) {
-  Tensors truncated;
-  const bool tf32 = session.tf32 && nesting == 0 && multiplies(session, node);
-  const TensorRefs inputs = tf32 ? as_tf32(given, truncated) : given;
-  const bool has_reference = static_cast<bool>(node.op->reference);
+  Tensors changed;
+  const bool noisy = session.mode == RefMode::noisy;
+  TensorRefs inputs = given;
+  if (session.tf32 && nesting == 0 && multiplies(session, node)) inputs = as_tf32(given, changed);
+  if (noisy && sums(node)) inputs = with_noisy_terms(session, node, given, changed);
+  // Noise arises inside compositions, too.
+  const bool has_reference =
+      static_cast<bool>(node.op->reference) && !(noisy && static_cast<bool>(node.op->compose));
   Tensors outputs =
       has_reference ? allocate_outputs(node) : evaluate_composition(session, node, inputs, nesting);
   if (has_reference) {
-    const F8Sums sums = session.mode == RefMode::ideal ? F8Sums::exact
-                        : session.tf32                 ? F8Sums::unit
-                                                       : F8Sums::promoted;
-    EvalContext context{node, inputs, outputs, sums};
+    const F8Sums f8_sums = session.mode != RefMode::stepwise ? F8Sums::exact
+                           : session.tf32                    ? F8Sums::unit
+                                                             : F8Sums::promoted;
+    EvalContext context{node, inputs, outputs, f8_sums};
     node.op->reference(context);
   }
   // A composition's inner values stay unrounded: it is one op, as a framework's own kernel is.
   const bool rounds = session.mode == RefMode::stepwise && nesting == 0;
-  for (RefTensor& output : outputs) normalize(output, rounds);
+  for (RefTensor& output : outputs) {
+    normalize(output, rounds);
+    if (noisy && has_reference) add_result_noise(session, node, output);
+  }
   return outputs;
 }
 
@@ -231,7 +283,7 @@ std::vector<RefTensor> interpret(const Graph& bound_graph, const std::vector<Ref
   check_inputs(bound_graph, inputs);
   TensorRefs given;
   for (const RefTensor& input : inputs) given.push_back(&input);
-  Session session{mode, options.tf32 && mode == RefMode::stepwise};
+  Session session{mode, options.tf32 && mode == RefMode::stepwise, options.seed << 32};
   return evaluate_graph(session, bound_graph, given, 0, options);
 }
 

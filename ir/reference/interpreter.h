@@ -15,6 +15,7 @@ namespace tcc::ir {
 enum class RefMode {
   ideal,     // everything in f64, nothing is rounded
   stepwise,  // every node's float outputs are rounded to their dtype, as in an eager framework
+  noisy,     // ideal, but what would be rounded is changed by seeded noise of that size (noise.h)
 };
 
 struct InterpretOptions {
@@ -25,6 +26,7 @@ struct InterpretOptions {
   // units do not read (tf32), and sums of f8 those that they do not keep; else only each 128 of
   // k's.
   bool tf32 = false;
+  uint64_t seed = 0;  // of noisy mode
 };
 
 // The graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their dtype and

@@ -61,6 +61,18 @@ TEST(GateTest, CoarserTypesOnTheWayWidenTheTolerance) {
             gate_tolerance({DType::bf16, 2, std::nullopt}, 1));
 }
 
+TEST(GateTest, NoiseWidensTheLimitWhereItIsMore) {
+  const std::vector<float> expected = {1, -1}, got = {1 + 0.01f, -1};
+  const auto a = std::as_bytes(std::span(expected)), b = std::as_bytes(std::span(got));
+  const BenchOutput plain{.dtype = DType::f32, .elements = 2},
+      noisy{.dtype = DType::f32, .elements = 2, .noise = 0.002},
+      noisier{.dtype = DType::f32, .elements = 2, .noise = 0.001};
+  EXPECT_FALSE(compare_with(a, b, plain, 1).pass);
+  EXPECT_TRUE(compare_with(a, b, noisy, 1).pass);
+  EXPECT_FALSE(compare_with(a, b, noisier, 1).pass);  // an RMSE of 0.007
+  EXPECT_EQ(gate_limit(noisy, 1, 1e6), gate_tolerance(noisy, 1) * 1e6);
+}
+
 BenchJob job_of(DType dtype, std::vector<ReferenceSample> reference) {
   BenchJob job;
   job.outputs = {{dtype, 4, std::nullopt}, {dtype, 4, std::nullopt}};

@@ -4,107 +4,20 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "autotune/plan_records.h"
 #include "autotune/record_file.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "tests/source_dir.h"
+#include "tests/unit/json_schema.h"
 #include "tests/unit/records_fixture.h"
 
 namespace tcc::autotune {
 namespace {
 
 using nlohmann::json;
-
-// What of JSON Schema the file uses; anything else fails the test.
-class Schema {
- public:
-  explicit Schema(json root) : root_(std::move(root)) {}
-  // "" when `node` is valid, else where and why.
-  std::string violation(const YAML::Node& node) const { return check(root_, node, "$"); }
-
- private:
-  std::string check(const json& schema, const YAML::Node& node, const std::string& at) const {
-    for (const auto& [keyword, rule] : schema.items()) {
-      std::string reason = apply(schema, keyword, rule, node, at);
-      if (!reason.empty()) return reason;
-    }
-    return "";
-  }
-
-  std::string apply(const json& schema, const std::string& keyword, const json& rule,
-                    const YAML::Node& node, const std::string& at) const {
-    auto fail = [&] { return str(at, ": ", keyword, " ", rule.dump()); };
-    if (keyword == "$schema" || keyword == "title" || keyword == "description" ||
-        keyword == "$defs")
-      return "";
-    if (keyword == "$ref")
-      return check(root_.at(json::json_pointer(rule.get<std::string>().substr(1))), node, at);
-    if (keyword == "type") return has_type(node, rule) ? "" : fail();
-    if (keyword == "const") return node.as<double>(NAN) == rule.get<double>() ? "" : fail();
-    // Of what is no number, `type` speaks: NaN is in every range.
-    if (keyword == "minimum") return node.as<double>(NAN) < rule.get<double>() ? fail() : "";
-    if (keyword == "maximum") return node.as<double>(NAN) > rule.get<double>() ? fail() : "";
-    if (keyword == "maxLength") return node.Scalar().size() <= rule ? "" : fail();
-    if (keyword == "pattern")
-      return std::regex_search(node.Scalar(), std::regex(rule.get<std::string>())) ? "" : fail();
-    if (keyword == "minItems" || keyword == "minProperties")
-      return node.size() >= rule ? "" : fail();
-    if (keyword == "maxItems" || keyword == "maxProperties")
-      return node.size() <= rule ? "" : fail();
-    if (keyword == "propertyNames") {
-      for (const auto& entry : node)
-        if (auto reason = check(rule, entry.first, at); !reason.empty()) return reason;
-      return "";
-    }
-    if (keyword == "required") {
-      for (const json& key : rule)
-        if (!node[key.get<std::string>()]) return fail();
-      return "";
-    }
-    if (keyword == "items") {
-      for (size_t i = 0; i < node.size(); ++i)
-        if (auto reason = check(rule, node[i], str(at, "[", i, "]")); !reason.empty())
-          return reason;
-      return "";
-    }
-    if (keyword == "properties" || keyword == "additionalProperties")
-      return members(schema, keyword == "properties", rule, node, at);
-    return "a keyword that the test does not know: " + keyword;
-  }
-
-  std::string members(const json& schema, bool listed, const json& rule, const YAML::Node& node,
-                      const std::string& at) const {
-    for (const auto& entry : node) {
-      std::string key = entry.first.Scalar(), place = at + "." + key;
-      bool is_listed = schema.contains("properties") && schema["properties"].contains(key);
-      if (is_listed != listed) continue;
-      if (rule == false) return place + ": is not allowed";
-      const json& of_member = listed ? rule.at(key) : rule;
-      if (auto reason = check(of_member, entry.second, place); !reason.empty()) return reason;
-    }
-    return "";
-  }
-
-  // YAML's core schema: plain scalars that look like numbers are numbers.
-  static bool has_type(const YAML::Node& node, const std::string& type) {
-    if (type == "object") return node.IsMap();
-    if (type == "array") return node.IsSequence();
-    if (!node.IsScalar()) return false;
-    bool quoted = node.Tag() == "!";
-    static const std::regex integer("[-+]?[0-9]+"),
-        real("[-+]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][-+]?[0-9]+)?");
-    bool is_integer = !quoted && std::regex_match(node.Scalar(), integer);
-    bool is_number = !quoted && std::regex_match(node.Scalar(), real);
-    if (type == "integer") return is_integer;
-    if (type == "number") return is_number;
-    return !is_number;
-  }
-
-  json root_;
-};
+using testing::Schema;
 
 Schema schema(const std::string& name = "tuning-file") {
   return Schema(json::parse(read_file(testing::source_dir() / "docs" / (name + ".schema.json"))));

@@ -210,6 +210,72 @@ TEST(ReferenceSamplesTest, TheGateAllowsTf32WhereMatrixUnitsMayReadIt) {
   }
 }
 
+// Sums that cancel afterwards: what a right kernel rounds is more than the gate's tolerance of what
+// remains, and is allowed for; defects are not.
+TEST(ReferenceSamplesTest, CancellingSumsAreHeldAgainstTheirNoise) {
+  const Fixture fixture("x: {dtype: f32, shape: [64, 512]}, w: {dtype: f32, shape: [512, 16]}",
+                        "{out: a, op: matmul, in: [x, w]}, {out: b, op: add, in: [a, 16500.0]}, "
+                        "{out: y, op: sub, in: [b, 16500.0]}");
+  const sched::Region& region = fixture.region();
+  const BenchJob job = bench_job(region, 1);
+  EXPECT_EQ(job.reference.size(), 200u) << "no sample is left out";
+  EXPECT_GT(job.outputs[0].noise, 1e-4);
+  EXPECT_LT(job.outputs[0].noise, 1e-2);
+
+  const ir::Graph graph = graph_of(region);
+  std::vector<ir::RefTensor> inputs;
+  for (size_t i = 0; i < job.inputs.size(); ++i) inputs.push_back(logical_input(job, i, region));
+  const auto gate = [&](const std::vector<ir::RefTensor>& given,
+                        const ir::InterpretOptions& options) {
+    const Tensor got = ir::to_tensor(interpret(graph, given, ir::RefMode::stepwise, options).at(0));
+    return compare_with_reference(job, 0, std::as_bytes(got.as<float>()));
+  };
+  const GateResult right = gate(inputs, {});
+  EXPECT_TRUE(right.pass) << right.reason;
+  BenchJob without = job;
+  without.outputs[0].noise = 0;
+  const Tensor exact = ir::to_tensor(interpret(graph, inputs, ir::RefMode::stepwise).at(0));
+  EXPECT_FALSE(compare_with_reference(without, 0, std::as_bytes(exact.as<float>())).pass);
+
+  EXPECT_FALSE(gate(inputs, {.observe = {}, .tf32 = true}).pass);
+  const auto a = static_cast<size_t>(inputs[0].shape == std::vector<int64_t>{64, 512} ? 0 : 1);
+  auto dropped = inputs, moved = inputs;
+  for (size_t row = 0; row < 64; ++row) {
+    dropped[a].f[row * 512 + 100] = 0;  // a term of each sum
+    std::swap(moved[a].f[row * 512 + 100], moved[a].f[row * 512 + 101]);
+  }
+  EXPECT_FALSE(gate(dropped, {}).pass);
+  EXPECT_FALSE(gate(moved, {}).pass);
+  const auto sum_in_f16 = [&](const ir::Node& node, std::span<ir::RefTensor> outputs) {
+    if (node.op->kind != ir::OpKind::contraction) return;
+    for (size_t n = 0; n < outputs[0].f.size(); ++n) {
+      double sum = 0;
+      for (size_t k = 0; k < 512; ++k)
+        sum = round_to(DType::f16,
+                       sum + inputs[a].f[n / 16 * 512 + k] * inputs[1 - a].f[k * 16 + n % 16]);
+      outputs[0].f[n] = sum;
+    }
+  };
+  EXPECT_FALSE(gate(inputs, {.observe = sum_in_f16}).pass);
+}
+
+// Where nothing cancels, the noise is below what the gate allows anyway.
+TEST(ReferenceSamplesTest, NoiseOfWellConditionedRegionsChangesNothing) {
+  for (const char* nodes : {"{out: y, op: matmul, in: [x, w]}",
+                            "{out: a, op: matmul, in: [x, w]}, {out: b, op: gelu, in: [a]}, {out: "
+                            "y, op: exp, in: [b]}"}) {
+    const Fixture fixture("x: {dtype: f32, shape: [24, 96]}, w: {dtype: f32, shape: [96, 20]}",
+                          nodes);
+    const BenchJob job = bench_job(fixture.region(), 1);
+    double squares = 0;
+    for (const ReferenceSample& sample : job.reference) squares += sample.value * sample.value;
+    const double rms = std::sqrt(squares / static_cast<double>(job.reference.size()));
+    EXPECT_EQ(gate_limit(job.outputs[0], job.combined, rms),
+              gate_tolerance(job.outputs[0], job.combined) * rms);
+    EXPECT_EQ(job.outputs[0].noise, bench_job(fixture.region(), 1).outputs[0].noise);
+  }
+}
+
 double seconds_of(const Fixture& fixture, size_t& samples) {
   const auto start = std::chrono::steady_clock::now();
   samples = bench_job(fixture.region(), 1).reference.size();

@@ -148,11 +148,12 @@ TEST(WorkerProtocolTest, JobsKernelsAndMeasurementsComeBack) {
   BenchJob job = test::job();
   job.combined = 12.5;
   job.inputs.push_back({DType::i64, 3, 0, 1, -5, 5});
-  job.outputs.push_back({DType::f32, 9, DType::bf16});
+  job.outputs.push_back({DType::f32, 9, DType::bf16, 0.25});
   job.reference = {{0, 3, 0.1}, {1, 8, -INFINITY}};
   const BenchJob back = job_from_json(to_json(job));
   EXPECT_EQ(to_json(back), to_json(job));
   EXPECT_EQ(back.outputs[1].rounded, DType::bf16);
+  EXPECT_EQ(back.outputs[1].noise, 0.25);
   EXPECT_EQ(back.reference, job.reference);
 
   sched::KernelBinary kernel;

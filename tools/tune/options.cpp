@@ -123,6 +123,7 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   set_compile_options(options.compile, compile);
   std::vector<backends::Scheduled> scheduled;
   const InputFiles files(options.inputs);
+  std::vector<std::string> inputs;
   for (const std::string& path : options.graphs) {
     ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files});
     say_default_dims("tcc-tune", path, graph);
@@ -131,10 +132,11 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
       compile.dims = std::move(bound);
       if (!read) graph = load_graph(path, {.dims = compile.dims, .inputs = &files});
       read = false;
+      for (const std::string& name : input_names(graph)) inputs.push_back(name);
       scheduled.push_back(backends::schedule(graph, target, compile));
     }
   }
-  files.check_all_used();
+  files.check_all_used(inputs);
   return scheduled;
 }
 

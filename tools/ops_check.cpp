@@ -1,0 +1,238 @@
+#include "tools/ops_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/layers.h"
+#include "ir/reference/interpreter.h"
+#include "ir/reference/noise.h"
+#include "scheduler/templates/common.h"
+#include "support/error.h"
+
+namespace tcc::tools {
+namespace {
+
+using ir::RefTensor;
+using sched::Region;
+
+// The values that kernels store, as one evaluation of the reference has them.
+using Stored = std::unordered_map<const ir::Value*, RefTensor>;
+
+CheckedValue describe(const ir::Value& value) {
+  CheckedValue result;
+  result.name = value.name;
+  result.type = ir::to_string(value.type);
+  if (const ir::Node* node = value.producer) {
+    result.op = node->op_name();
+    ir::add_layers(result.layers, node->location);
+    result.location = ir::to_string(node->location);
+  }
+  return result;
+}
+
+// The elements of a buffer with these strides, in row-major order.
+Tensor unpacked(const std::vector<std::byte>& bytes, const sched::BufferInfo& buffer) {
+  Tensor tensor(buffer.dtype, buffer.shape);
+  const auto size = static_cast<size_t>(size_bytes(buffer.dtype));
+  std::vector<int64_t> index(buffer.shape.size(), 0);
+  for (int64_t n = 0; n < tensor.numel(); ++n) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * buffer.strides[d];
+    std::memcpy(tensor.data() + static_cast<size_t>(n) * size,
+                bytes.data() + static_cast<size_t>(offset) * size, size);
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < buffer.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return tensor;
+}
+
+class OpsChecker {
+ public:
+  OpsChecker(const backends::Scheduled& scheduled, std::shared_ptr<const runtime::Program> program,
+             std::span<const Tensor> inputs, bool tf32,
+             const std::function<void(double share)>& progress)
+      : graph_(*scheduled.graph),
+        program_(std::move(program)),
+        context_(program_),
+        tf32_(tf32),
+        progress_(progress) {
+    for (const Tensor& tensor : inputs) given_.push_back(ir::to_ref(tensor));
+    for (const Region& region : scheduled.regions)
+      if (std::ranges::any_of(region.outputs, [](const auto* v) { return sched::numel(v) > 0; }))
+        regions_.push_back(&region);  // as build_executable() does: the rest needs no kernel
+    TCC_CHECK(regions_.size() == executable().launches.size(), "other regions than launches");
+    for (const Region* region : regions_)
+      stored_.insert(region->outputs.begin(), region->outputs.end());
+    context_.set_inputs(inputs);
+  }
+
+  OpsCheck run() {
+    ideal_ = evaluate(ir::RefMode::ideal, 0);
+    stepwise_ = evaluate(ir::RefMode::stepwise, 0);
+    for (size_t launch = 0; launch < regions_.size(); ++launch) {
+      context_.run_launch(launch);
+      for (size_t k = 0; k < regions_[launch]->outputs.size(); ++k) check(launch, k);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const sched::Executable& executable() const { return program_->executable(); }
+
+  Stored evaluate(ir::RefMode mode, uint64_t seed) {
+    Stored stored;
+    size_t seen = 0;
+    const ir::InterpretOptions options{
+        .observe =
+            [&](const ir::Node& node, std::span<RefTensor> outputs) {
+              for (size_t k = 0; k < outputs.size(); ++k) {
+                const ir::Value* value = node.outputs[k];
+                if (stored_.contains(value)) stored[value] = outputs[k];
+                if (mode == ir::RefMode::stepwise) find_origin(*value, outputs[k]);
+              }
+              const double nodes = static_cast<double>(graph_.nodes().size());
+              if (progress_ && seed == 0)
+                progress_((static_cast<double>(mode == ir::RefMode::stepwise) +
+                           static_cast<double>(++seen) / nodes) /
+                          2);
+            },
+        .tf32 = tf32_,
+        .seed = seed};
+    ir::interpret(graph_, given_, mode, options);
+    return stored;
+  }
+
+  // Where the reference's first NaN and infinity arise.
+  void find_origin(const ir::Value& value, const RefTensor& tensor) {
+    const auto note = [&](std::optional<CheckedValue>& origin, auto is) {
+      if (!origin && std::ranges::any_of(tensor.f, is)) origin = describe(value);
+    };
+    note(result_.nan_origin, [](double x) { return std::isnan(x); });
+    note(result_.infinity_origin, [](double x) { return std::isinf(x); });
+  }
+
+  void check(size_t launch, size_t k) {
+    const Region& region = *regions_[launch];
+    const ir::Value* value = region.outputs[k];
+    if (sched::numel(value) == 0) return;
+    const sched::Launch& launched = executable().launches[launch];
+    const int number = launched.buffers[region.inputs.size() + k];
+    sched::BufferInfo buffer = executable().buffers[static_cast<size_t>(number)];
+    buffer.strides = region.layout(value).strides;
+    const RefTensor got = ir::to_ref(unpacked(context_.read(number), buffer));
+    ++result_.values;
+    ir::Comparison comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value));
+    std::vector<RefTensor> noisy;
+    for (uint64_t draw = 0; !comparison.pass && draw < ir::kNoiseDraws; ++draw) {
+      if (draw == noisy_.size()) noisy_.push_back(evaluate(ir::RefMode::noisy, draw + 1));
+      noisy.push_back(noisy_[draw].at(value));
+      comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value), noisy);
+    }
+    const bool wrong = !comparison.pass;
+    result_.differ += wrong;
+    const auto note = [&](std::optional<CheckedValue>& first) {
+      if (first) return;
+      const auto& kernel = executable().kernels[static_cast<size_t>(launched.kernel)];
+      first = describe(*value);
+      first->launch = static_cast<int>(launch);
+      first->kernel = launched.kernel;
+      first->region = kernel.region;
+      first->kernel_template = kernel.template_name;
+      first->comparison = comparison;
+    };
+    if (wrong) note(result_.first);
+    if (comparison.nans > 0) note(result_.first_nan);
+  }
+
+  const ir::Graph& graph_;
+  std::shared_ptr<const runtime::Program> program_;
+  runtime::Context context_;
+  bool tf32_;
+  const std::function<void(double)>& progress_;
+  std::vector<RefTensor> given_;
+  std::vector<const Region*> regions_;  // by launch
+  std::unordered_set<const ir::Value*> stored_;
+  Stored ideal_, stepwise_;
+  std::vector<Stored> noisy_;  // by draw, at the first need
+  OpsCheck result_;
+};
+
+std::string joined(const ir::Layers& layers) {
+  std::string text;
+  for (const std::string& layer : layers) text += (text.empty() ? "" : ", ") + layer;
+  return text;
+}
+
+// "'h' f32[2, 4] of linear, layer dense (mlp.yaml:12)".
+std::string value_text(const CheckedValue& value) {
+  std::string text = "'" + value.name + "' " + value.type;
+  if (!value.op.empty()) text += " of " + value.op;
+  if (!value.layers.empty()) text += ", layer " + joined(value.layers);
+  if (!value.location.empty()) text += " (" + value.location + ")";
+  return text;
+}
+
+void value_json(JsonWriter& json, std::string_view key, const std::optional<CheckedValue>& value) {
+  json.key(key);
+  if (!value) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("name", value->name).member("type", value->type);
+  json.member("op", value->op).key("layers").begin_array();
+  for (const std::string& layer : value->layers) json.value(layer);
+  json.end_array().member("location", value->location);
+  if (value->launch >= 0) {
+    json.member("launch", value->launch).member("kernel", value->kernel);
+    json.member("region", value->region).member("template", value->kernel_template);
+    json.member("nans", value->comparison.nans);
+    json.member("reason", value->comparison.reason);
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+OpsCheck check_ops(const backends::Scheduled& scheduled,
+                   std::shared_ptr<const runtime::Program> program, std::span<const Tensor> inputs,
+                   bool tf32, const std::function<void(double share)>& progress) {
+  return OpsChecker(scheduled, std::move(program), inputs, tf32, progress).run();
+}
+
+std::string ops_check_text(const OpsCheck& check) {
+  const auto kernel_text = [](const CheckedValue& value) {
+    return str("kernel ", value.kernel, " ", value.region, " [", value.kernel_template,
+               "], launch ", value.launch);
+  };
+  std::string text = str(
+      "ops: ", check.values, " values that kernels store, ",
+      check.differ == 0 ? "all as in the reference" : str(check.differ, " not as in the reference"),
+      "\n");
+  if (check.first)
+    text += "first that differs: " + value_text(*check.first) + "\n  in " +
+            kernel_text(*check.first) + "\n  " + check.first->comparison.reason + "\n";
+  if (check.first_nan && !(check.first && check.first->launch == check.first_nan->launch))
+    text += "first with NaN: " + value_text(*check.first_nan) + "\n  in " +
+            kernel_text(*check.first_nan) + "\n";
+  if (check.infinity_origin)
+    text += "the reference's first infinity: " + value_text(*check.infinity_origin) + "\n";
+  if (check.nan_origin)
+    text += "the reference's first NaN: " + value_text(*check.nan_origin) + "\n";
+  return text;
+}
+
+void ops_check_json(JsonWriter& json, const OpsCheck& check) {
+  json.key("ops").begin_object().member("values", check.values).member("differ", check.differ);
+  value_json(json, "first", check.first);
+  value_json(json, "first_nan", check.first_nan);
+  value_json(json, "nan_origin", check.nan_origin);
+  value_json(json, "infinity_origin", check.infinity_origin);
+  json.end_object();
+}
+
+}  // namespace tcc::tools
