@@ -1,29 +1,27 @@
-// The C ABI on top of the C++ API. Handles cache what they give as strings and arrays.
-#include "tcc/c_api.h"
-
-#include <cstring>
-#include <new>
-
-#include "support/error.h"
+// The C ABI on top of the C++ API: graphs, compiling, running.
+#include "api/c_handles.h"
 #include "support/json_writer.h"
+#include "support/plural.h"
 
-#include "tcc/tcc.hpp"
-
+namespace tcc::c {
 namespace {
-
-struct Spec {
-  std::string name, dtype, shape_text;
-  size_t rank = 0;
-  std::vector<int64_t> shape;  // empty for a graph's
-  bool is_bound = false;
-  int64_t bytes = 0, alignment = 0;
-};
 
 template <class Dims>
 std::string join(const Dims& dims) {
   std::string text;
   for (const auto& dim : dims) text += (text.empty() ? "" : ", ") + tcc::str(dim);
   return "[" + text + "]";
+}
+
+// A buffer rather than a string: saying that memory is out must not need any.
+constexpr size_t kMaxError = 4096;
+thread_local char last_error[kMaxError] = "";
+
+}  // namespace
+
+tcc_status fail(tcc_status status, const char* message) {
+  std::strncpy(last_error, message, kMaxError - 1);
+  return status;
 }
 
 std::vector<Spec> specs_of(const std::vector<tcc::ValueSpec>& values) {
@@ -58,104 +56,23 @@ std::string report_of(const tcc::CompiledGraph& compiled) {
   return json.text();
 }
 
-}  // namespace
-
-struct tcc_graph {
-  explicit tcc_graph(tcc::Graph g)
-      : graph(std::move(g)), inputs(specs_of(graph.inputs())), outputs(specs_of(graph.outputs())) {}
-  const tcc::Graph graph;
-  const std::vector<Spec> inputs, outputs;
-};
-
-struct tcc_compiled {
-  explicit tcc_compiled(tcc::CompiledGraph c)
-      : compiled(std::move(c)),
-        inputs(specs_of(compiled.inputs())),
-        outputs(specs_of(compiled.outputs())),
-        device(compiled.device()),
-        report(report_of(compiled)) {}
-  const tcc::CompiledGraph compiled;
-  const std::vector<Spec> inputs, outputs;
-  const std::string device, report;
-};
-
-struct tcc_context {
-  tcc::Context context;
-};
-
 namespace {
 
-// A buffer rather than a string: saying that memory is out must not need any.
-constexpr size_t kMaxError = 4096;
-thread_local char last_error[kMaxError] = "";
-
-tcc_status fail(tcc_status status, const char* message) {
-  std::strncpy(last_error, message, kMaxError - 1);
-  return status;
-}
-
-// Runs `body`; an exception becomes a status.
-template <class Body>
-tcc_status guard(Body body) {
-  try {
-    body();
-    return TCC_OK;
-  } catch (const tcc::Error& error) {
-    return fail(static_cast<tcc_status>(error.kind()), error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(TCC_DEVICE_FAILED, "out of host memory");
-  } catch (const std::exception& error) { return fail(TCC_INTERNAL, error.what()); } catch (...) {
-    return fail(TCC_INTERNAL, "an exception of an unknown type");
-  }
-}
-
-template <class T>
-T& given(T* pointer, const char* name) {
-  if (!pointer) tcc::fail_input(name, " is NULL");
-  return *pointer;
-}
-
-// The caller's struct as this version knows it: fields that an older caller lacks are zero.
-template <class T>
-T sized(const T& theirs, const char* type) {
-  if (theirs.size < sizeof(theirs.size))
-    tcc::fail_input(type, ": set its size to sizeof(", type, ")");
-  if (theirs.size > sizeof(T)) {
-    const auto* tail = reinterpret_cast<const char*>(&theirs);
-    for (size_t i = sizeof(T); i < theirs.size; ++i)
-      if (tail[i] != 0)
-        tcc::fail_input(type, ": has fields that tcc ", tcc::version(), " does not know");
-  }
-  T ours{};
-  std::memcpy(&ours, &theirs, std::min(theirs.size, sizeof(T)));
-  return ours;
-}
-
 void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* info) {
-  const size_t size = given(info, "info").size;
-  if (size < sizeof(size))
-    tcc::fail_input("tcc_tensor_info: set its size to sizeof(tcc_tensor_info)");
-  if (index >= specs.size()) tcc::fail_input("index ", index, " of ", specs.size());
+  given(info, "info");
+  if (index >= specs.size()) fail_input("index ", index, " of ", specs.size());
   const Spec& spec = specs[index];
-  const tcc_tensor_info filled = {size,
-                                  spec.name.c_str(),
-                                  spec.dtype.c_str(),
-                                  spec.shape_text.c_str(),
-                                  spec.rank,
-                                  spec.is_bound ? spec.shape.data() : nullptr,
-                                  spec.bytes,
-                                  spec.alignment};
-  std::memcpy(info, &filled, std::min(size, sizeof filled));
+  fill(info,
+       {0, spec.name.c_str(), spec.dtype.c_str(), spec.shape_text.c_str(), spec.rank,
+        spec.is_bound ? spec.shape.data() : nullptr, spec.bytes, spec.alignment},
+       "tcc_tensor_info");
 }
 
 tcc::CompileOptions options_of(const tcc_compile_options* given_options) {
   tcc::CompileOptions options;
   if (!given_options) return options;
   const tcc_compile_options theirs = sized(*given_options, "tcc_compile_options");
-  if (theirs.num_dims > 0)
-    given(theirs.dim_names, "dim_names"), given(theirs.dim_values, "dim_values");
-  for (size_t i = 0; i < theirs.num_dims; ++i)
-    options.dims[&given(theirs.dim_names[i], "a name in dim_names")] = theirs.dim_values[i];
+  options.dims = dims_of(theirs);
   if (theirs.num_tuning > 0) given(theirs.tuning, "tuning");
   for (size_t i = 0; i < theirs.num_tuning; ++i)
     options.tuning.emplace_back(&given(theirs.tuning[i], "a path in tuning"));
@@ -164,16 +81,74 @@ tcc::CompileOptions options_of(const tcc_compile_options* given_options) {
   if (theirs.cache_dir) options.cache_dir = theirs.cache_dir;
   options.use_cache = !theirs.no_cache;
   options.strict_rounding = theirs.strict_rounding != 0;
+  if (theirs.progress)
+    options.progress = [tell = theirs.progress, user = theirs.user](const CompileProgress& now) {
+      tell(user, std::string(now.stage).c_str(), now.done, now.total);
+    };
+  if (theirs.cancelled)
+    options.cancelled = [ask = theirs.cancelled, user = theirs.user] { return ask(user) != 0; };
   return options;
 }
 
-template <class T>
-std::span<T> span_of(T* pointers, size_t count, const char* name) {
-  if (count > 0) given(pointers, name);
-  return {pointers, count};
+MemoryOptions options_of(const tcc_graph_options* given_options) {
+  MemoryOptions options;
+  if (!given_options) return options;
+  const tcc_graph_options theirs = sized(*given_options, "tcc_graph_options");
+  options.dims = dims_of(theirs);
+  const auto names = span_of(theirs.file_names, theirs.num_files, "file_names");
+  const auto data = span_of(theirs.file_data, theirs.num_files, "file_data");
+  const auto sizes = span_of(theirs.file_sizes, theirs.num_files, "file_sizes");
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string name = &given(names[i], "a name in file_names");
+    if (sizes[i] > 0 && !data[i]) fail_input("the data of '", name, "' in file_data is NULL");
+    options.files[name] = {static_cast<const std::byte*>(data[i]), sizes[i]};
+  }
+  if (theirs.folder) options.folder = theirs.folder;
+  return options;
+}
+
+std::span<const std::byte> bytes_of(const void* data, size_t size, const char* name) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  if (size > 0) given(bytes, name);
+  return {bytes, size};
+}
+
+// The pointers in the graph's order: `index` finds a name's place, `kind` is "input" or "output".
+template <class T, class Index>
+std::vector<T> in_order(size_t total, const char* kind, const char* const* names, const T* pointers,
+                        size_t count, const Index& index) {
+  const auto all = span_of(names, count, "the list of names");
+  const auto values = span_of(pointers, count, "the list of pointers");
+  std::vector<T> ordered(total);
+  std::vector<bool> seen(total);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = index(&given(all[i], "a name"));
+    if (seen[place]) fail_input(kind, " '", all[i], "' is given twice");
+    seen[place] = true;
+    ordered[place] = values[i];
+  }
+  if (count != total) fail_input("the graph has ", counted(total, kind), ", not ", count);
+  return ordered;
+}
+
+std::vector<const void*> inputs_of(const tcc_context& context, const char* const* names,
+                                   const void* const* pointers, size_t count) {
+  const CompiledGraph& compiled = context.compiled;
+  return in_order(compiled.inputs().size(), "input", names, pointers, count,
+                  [&](const char* name) { return compiled.input_index(name); });
+}
+
+std::vector<void*> outputs_of(const tcc_context& context, const char* const* names,
+                              void* const* pointers, size_t count) {
+  const CompiledGraph& compiled = context.compiled;
+  return in_order(compiled.outputs().size(), "output", names, pointers, count,
+                  [&](const char* name) { return compiled.output_index(name); });
 }
 
 }  // namespace
+}  // namespace tcc::c
+
+using namespace tcc::c;  // NOLINT: what follows is the ABI
 
 const char* tcc_version(void) noexcept { return TCC_VERSION; }
 const char* tcc_last_error(void) noexcept { return last_error; }
@@ -189,6 +164,26 @@ tcc_status tcc_graph_from_yaml(const char* text, const char* folder, tcc_graph**
   return guard([&] {
     given(graph, "graph");
     *graph = new tcc_graph(tcc::Graph::from_yaml(&given(text, "text"), folder ? folder : "."));
+  });
+}
+
+tcc_status tcc_graph_from_onnx(const void* model, size_t model_size,
+                               const tcc_graph_options* options, tcc_graph** graph) noexcept {
+  return guard([&] {
+    given(graph, "graph");
+    *graph = new tcc_graph(
+        tcc::Graph::from_onnx(bytes_of(model, model_size, "model"), options_of(options)));
+  });
+}
+
+tcc_status tcc_graph_from_yaml_bytes(const void* text, size_t text_size,
+                                     const tcc_graph_options* options, tcc_graph** graph) noexcept {
+  return guard([&] {
+    given(graph, "graph");
+    const auto bytes = bytes_of(text, text_size, "text");
+    *graph = new tcc_graph(tcc::Graph::from_yaml(
+        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+        options_of(options)));
   });
 }
 
@@ -237,6 +232,22 @@ tcc_status tcc_compiled_output(const tcc_compiled* compiled, size_t index,
   return guard([&] { describe(given(compiled, "compiled").outputs, index, info); });
 }
 
+tcc_status tcc_compiled_input_index(const tcc_compiled* compiled, const char* name,
+                                    size_t* index) noexcept {
+  return guard([&] {
+    given(index, "index");
+    *index = given(compiled, "compiled").compiled.input_index(&given(name, "name"));
+  });
+}
+
+tcc_status tcc_compiled_output_index(const tcc_compiled* compiled, const char* name,
+                                     size_t* index) noexcept {
+  return guard([&] {
+    given(index, "index");
+    *index = given(compiled, "compiled").compiled.output_index(&given(name, "name"));
+  });
+}
+
 const char* tcc_device(const tcc_compiled* compiled) noexcept {
   return compiled ? compiled->device.c_str() : "";
 }
@@ -256,7 +267,7 @@ int64_t tcc_constant_bytes(const tcc_compiled* compiled) noexcept {
 tcc_status tcc_context_create(const tcc_compiled* compiled, tcc_context** context) noexcept {
   return guard([&] {
     given(context, "context");
-    *context = new tcc_context{tcc::Context(given(compiled, "compiled").compiled)};
+    *context = new tcc_context(given(compiled, "compiled").compiled);
   });
 }
 
@@ -264,7 +275,7 @@ tcc_status tcc_context_create_on_stream(const tcc_compiled* compiled, void* stre
                                         tcc_context** context) noexcept {
   return guard([&] {
     given(context, "context");
-    *context = new tcc_context{tcc::Context(given(compiled, "compiled").compiled, stream)};
+    *context = new tcc_context(given(compiled, "compiled").compiled, stream);
   });
 }
 
@@ -294,6 +305,28 @@ tcc_status tcc_context_run_host(tcc_context* context, const void* const* inputs,
     given(context, "context")
         .context.run_host(span_of(inputs, num_inputs, "inputs"),
                           span_of(outputs, num_outputs, "outputs"));
+  });
+}
+
+tcc_status tcc_context_run_named(tcc_context* context, const char* const* input_names,
+                                 const void* const* inputs, size_t num_inputs,
+                                 const char* const* output_names, void* const* outputs,
+                                 size_t num_outputs) noexcept {
+  return guard([&] {
+    tcc_context& c = given(context, "context");
+    c.context.run_device(inputs_of(c, input_names, inputs, num_inputs),
+                         outputs_of(c, output_names, outputs, num_outputs));
+  });
+}
+
+tcc_status tcc_context_run_host_named(tcc_context* context, const char* const* input_names,
+                                      const void* const* inputs, size_t num_inputs,
+                                      const char* const* output_names, void* const* outputs,
+                                      size_t num_outputs) noexcept {
+  return guard([&] {
+    tcc_context& c = given(context, "context");
+    c.context.run_host(inputs_of(c, input_names, inputs, num_inputs),
+                       outputs_of(c, output_names, outputs, num_outputs));
   });
 }
 

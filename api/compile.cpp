@@ -1,10 +1,15 @@
-#include <iostream>
+#include <algorithm>
+#include <mutex>
 
 #include "api/impl.h"
-#include "autotune/records.h"
+#include "api/names.h"
+#include "autotune/tuning_files.h"
 #include "backends/pipeline.h"
+#include "frontend/yaml/document.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/reference/interpreter.h"
+#include "support/log.h"
+#include "support/watch.h"
 
 namespace tcc {
 namespace {
@@ -47,25 +52,24 @@ std::optional<DType> parse_dtype_option(const std::string& text) {
 
 namespace {
 
-std::function<void(const std::string&)> warn_of(const CompileOptions& options) {
-  const auto print = [](const std::string& warning) {
-    std::cerr << "tcc: warning: " << warning << "\n";
-  };
-  return options.warn ? options.warn : print;
+// A word of TCC_LOGS that names no log: said once, since it is no reason to fail.
+void check_log_names() {
+  static std::once_flag said;
+  std::call_once(said, [] {
+    for (const std::string& word : asked_logs())
+      if (std::find(known_logs().begin(), known_logs().end(), word) == known_logs().end())
+        log_warning(LogChannel::compile, "TCC_LOGS: no log '", word, "'",
+                    yaml::or_known(word, known_logs()));
+  });
 }
 
 }  // namespace
 
-autotune::RecordStore load_tuning(const CompileOptions& options) {
-  std::error_code error;
-  for (const std::filesystem::path& path : options.tuning)
-    if (!std::filesystem::exists(path, error))
-      fail_input(path.string(), ": no such file or folder of tuning records");
-  return autotune::load_records(options.tuning, warn_of(options));
-}
-
-autotune::PlanStore load_plans(const CompileOptions& options) {
-  return autotune::load_plans(options.tuning, warn_of(options));
+autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api) {
+  const auto log = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
+  return autotune::open_tuning_files(
+      options.tuning, api, cache_folder(options),
+      options.warn ? options.warn : std::function<void(const std::string&)>(log));
 }
 
 CompiledGraph compile(const Graph& graph, std::string_view device_name,
@@ -75,16 +79,19 @@ CompiledGraph compile(const Graph& graph, std::string_view device_name,
   inner.dtype = parse_dtype_option(options.dtype);
   inner.matmul_precision = parse_precision(options.matmul_precision);
   inner.strict_rounding = options.strict_rounding;
-  const autotune::RecordStore records = load_tuning(options);
-  const autotune::PlanStore plans = load_plans(options);
-  inner.configs = &records;
-  inner.plan = &plans;
+  check_log_names();
+  const Watch watch(options.progress, options.cancelled);
+  watch.check();
+  inner.watch = &watch;
   const auto device = runtime::open_device(device_name);
+  const autotune::TuningFiles tuning = load_tuning(options, device->target().api);
+  inner.configs = &tuning;
+  inner.plan = &tuning;
   backends::KernelCache cache(cache_folder(options));
   inner.cache = &cache;
   sched::Executable executable = backends::compile(graph.impl().graph, device->target(), inner);
   return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(CompiledGraph::Impl{
-      std::make_shared<const runtime::Program>(device, std::move(executable))}));
+      std::make_shared<const runtime::Program>(device, std::move(executable), &watch)}));
 }
 
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
@@ -111,6 +118,16 @@ std::vector<TensorSpec> CompiledGraph::inputs() const {
 std::vector<TensorSpec> CompiledGraph::outputs() const {
   const sched::Executable& executable = impl_->program->executable();
   return specs_of(executable, executable.outputs);
+}
+
+std::size_t CompiledGraph::input_index(std::string_view name) const {
+  const sched::Executable& executable = impl_->program->executable();
+  return index_of(executable, executable.inputs, "input", name);
+}
+
+std::size_t CompiledGraph::output_index(std::string_view name) const {
+  const sched::Executable& executable = impl_->program->executable();
+  return index_of(executable, executable.outputs, "output", name);
 }
 
 std::int64_t CompiledGraph::launches() const {

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "api/impl.h"
+#include "api/names.h"
 #include "support/plural.h"
 
 namespace tcc {
@@ -42,6 +43,7 @@ struct Context::Impl {
 
   const sched::Executable& executable() const { return program->executable(); }
   void take(std::span<const void* const> in, std::span<void* const> out);
+  std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
 
 void Context::Impl::take(std::span<const void* const> in, std::span<void* const> out) {
@@ -72,18 +74,36 @@ Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 
 std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {
-  const sched::Executable& executable = impl_->executable();
-  check_counts(executable, inputs.size(), executable.outputs.size());
+  std::vector<const HostTensor*> pointers;
+  for (const HostTensor& input : inputs) pointers.push_back(&input);
+  return impl_->run(pointers);
+}
+
+std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>& given) {
+  check_counts(executable(), given.size(), executable().outputs.size());
   std::vector<Tensor> tensors;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const sched::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
-    if (inputs[i].dtype != name(buffer.dtype) || inputs[i].shape != buffer.shape)
+  for (size_t i = 0; i < given.size(); ++i) {
+    const sched::BufferInfo& buffer = buffer_of(executable(), executable().inputs, i);
+    if (given[i]->dtype != name(buffer.dtype) || given[i]->shape != buffer.shape)
       fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, buffer.shape), ", not ",
-                 type_of(inputs[i]));
-    tensors.push_back(to_tensor(inputs[i], str("input '", buffer.name, "'")));
+                 type_of(*given[i]));
+    tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
-  std::vector<HostTensor> outputs;
-  for (const Tensor& output : impl_->context.run(tensors)) outputs.push_back(to_host(output));
+  std::vector<HostTensor> results;
+  for (const Tensor& output : context.run(tensors)) results.push_back(to_host(output));
+  return results;
+}
+
+std::map<std::string, HostTensor> Context::run_named(
+    const std::map<std::string, HostTensor>& inputs) {
+  const sched::Executable& executable = impl_->executable();
+  std::map<std::string, const HostTensor*> pointers;
+  for (const auto& [name, tensor] : inputs) pointers[name] = &tensor;
+  std::vector<HostTensor> results =
+      impl_->run(in_order(executable, executable.inputs, "input", pointers));
+  std::map<std::string, HostTensor> outputs;
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs[buffer_of(executable, executable.outputs, i).name] = std::move(results[i]);
   return outputs;
 }
 
@@ -110,6 +130,13 @@ void Context::run_host(std::span<const void* const> inputs, std::span<void* cons
 void Context::run_device(std::span<const void* const> inputs, std::span<void* const> outputs) {
   impl_->take(inputs, outputs);
   impl_->context.run(impl_->inputs, impl_->outputs);
+}
+
+void Context::run_device_named(const std::map<std::string, const void*>& inputs,
+                               const std::map<std::string, void*>& outputs) {
+  const sched::Executable& executable = impl_->executable();
+  run_device(in_order(executable, executable.inputs, "input", inputs),
+             in_order(executable, executable.outputs, "output", outputs));
 }
 
 void Context::reserve(std::span<const void* const> inputs, std::span<void* const> outputs) {

@@ -25,6 +25,29 @@ Graph Graph::from_yaml(std::string_view text, const std::filesystem::path& folde
   return Graph(std::make_shared<const Impl>(Impl{parse_yaml_graph(text, "<yaml>", folder)}));
 }
 
+namespace {
+
+GraphFileOptions options_of(const MemoryOptions& memory) {
+  GraphFileOptions options;
+  options.dims.insert(memory.dims.begin(), memory.dims.end());
+  options.files.insert(memory.files.begin(), memory.files.end());
+  options.opens_files = !memory.folder.empty();
+  return options;
+}
+
+}  // namespace
+
+Graph Graph::from_yaml(std::string_view text, const MemoryOptions& options) {
+  return Graph(std::make_shared<const Impl>(
+      Impl{parse_yaml_graph(text, "<yaml>", options.folder, options_of(options))}));
+}
+
+Graph Graph::from_onnx(std::span<const std::byte> model, const MemoryOptions& options) {
+  const std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
+  return Graph(std::make_shared<const Impl>(
+      Impl{parse_onnx_graph(bytes, options.folder / "<onnx>", options_of(options))}));
+}
+
 std::string Graph::name() const { return impl_->graph.name; }
 
 std::map<std::string, std::int64_t> Graph::dims() const {

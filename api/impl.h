@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "autotune/plan_records.h"
-#include "autotune/records.h"
+#include "autotune/tuning_files.h"
 #include "autotune/user_kernel/user_kernel.h"
 #include "ir/graph.h"
 #include "runtime/program.h"
@@ -37,11 +36,9 @@ inline std::filesystem::path cache_folder(const CompileOptions& options) {
 }
 // Nothing for "". Throws Error(bad_input) for what is no float type.
 std::optional<DType> parse_dtype_option(const std::string& text);
-// The records that the options and the environment name. Throws Error(bad_input) for a path of the
-// options that is not there.
-autotune::RecordStore load_tuning(const CompileOptions& options);
-// The plans beside them; to be called after load_tuning().
-autotune::PlanStore load_plans(const CompileOptions& options);
+// The tuning files that the options and the environment name. Throws Error(bad_input) for a path of
+// the options that is not there.
+autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api);
 
 // Copies. `name` stands for the tensor in the message when it is damaged: Error(bad_input).
 Tensor to_tensor(const HostTensor& host, const std::string& name);

@@ -1,5 +1,7 @@
 #include "api/impl.h"
+#include "autotune/tuning_files.h"
 #include "autotune/user_kernel/user_tunable.h"
+#include "support/watch.h"
 
 namespace tcc {
 namespace {
@@ -34,17 +36,20 @@ CompiledGraph compile(const KernelFile& kernel, std::string_view device_name,
                       const CompileOptions& options) {
   if (!options.dtype.empty())
     fail_input("dtype '", options.dtype, "': a kernel file says the types of its arguments itself");
-  const autotune::RecordStore records = load_tuning(options);
+  const Watch watch(options.progress, options.cancelled);
+  watch.check();
   const auto device = runtime::open_device(device_name);
+  const autotune::TuningFiles tuning = load_tuning(options, device->target().api);
   const autotune::BoundKernel bound(kernel.impl().kernel,
                                     {options.dims.begin(), options.dims.end()}, device->target());
   backends::KernelCache cache(cache_folder(options));
   backends::CompileOptions inner;
   inner.cache = &cache;
+  const autotune::RecordStore records = tuning.records(autotune::key_of(bound), bound.family());
   sched::Executable executable =
       autotune::executable_of(bound, autotune::choose(records, bound), inner);
   return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(CompiledGraph::Impl{
-      std::make_shared<const runtime::Program>(device, std::move(executable))}));
+      std::make_shared<const runtime::Program>(device, std::move(executable), &watch)}));
 }
 
 }  // namespace tcc

@@ -1,7 +1,12 @@
 #include "tcc/tuner.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "api/impl.h"
 #include "autotune/tune.h"
+#include "support/log.h"
+#include "support/plural.h"
 
 namespace tcc {
 namespace {
@@ -26,6 +31,25 @@ TunedKernel report_of(const KernelResult& kernel) {
   return report;
 }
 
+// Asks the caller whether to end, beside the tuning.
+class CancelPoll {
+ public:
+  explicit CancelPoll(const TuneOptions& options) {
+    if (!options.cancelled) return;
+    thread_ = std::jthread([this, &options](const std::stop_token& stop) {
+      while (!stop.stop_requested() && !ended_) {
+        ended_ = options.cancelled() || (options.interrupted && *options.interrupted);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+  }
+  const std::atomic<bool>& ended() const { return ended_; }
+
+ private:
+  std::atomic<bool> ended_ = false;
+  std::jthread thread_;  // the last member: it ends first
+};
+
 }  // namespace
 
 TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& options) {
@@ -47,6 +71,14 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
   inner.compile.dtype = parse_dtype_option(options.dtype);
   backends::KernelCache cache(cache_folder(options.use_cache, options.cache_dir));
   inner.compile.cache = &cache;
+  const CancelPoll poll(options);
+  if (options.cancelled) inner.interrupted = &poll.ended();
+  inner.warn = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
+  inner.events.finished = [](const KernelResult& kernel) {
+    log_parts(LogLevel::info, LogChannel::tuning, kernel.task.name, " ", kernel.output, ": ",
+              kernel.error.empty() ? kernel.best_config.to_string() : kernel.error, ", ",
+              counted(kernel.trials.size(), "trial"));
+  };
   if (options.progress)
     inner.events.trial = [&](const KernelResult& kernel) { options.progress(report_of(kernel)); };
   if (!options.output.empty()) autotune::prepare_record_folder(options.output);

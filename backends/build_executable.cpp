@@ -1,6 +1,7 @@
 #include "backends/build_executable.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 
@@ -10,8 +11,10 @@
 #include "scheduler/memory_plan.h"
 #include "scheduler/template.h"
 #include "scheduler/templates/common.h"
+#include "support/bytes_text.h"
 #include "support/error.h"
 #include "support/hash.h"
+#include "support/log.h"
 #include "support/parallel.h"
 
 namespace tcc::backends {
@@ -62,12 +65,12 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   binary.flops = kernel.flops;
   binary.bytes = kernel.bytes;
   binary.flop_rate = kernel.flop_rate;
-  if (options.dump) lowered.kernel_text = sched::to_string(kernel);
+  if (is_shown("lower", options)) lowered.kernel_text = sched::to_string(kernel);
   const TextOrigin origin =
       kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
   if (options.binaries)
     binary.code = compile_source(binary.source, binary.region, target, options.cache,
-                                 options.validate, origin);
+                                 options.validate || asked_for_log("validate"), origin);
   return lowered;
 }
 
@@ -120,6 +123,14 @@ ir::Layers layers_of(const Region& region) {
   return layers.empty() ? others : layers;
 }
 
+// Of the log that shows the stage.
+std::optional<LogChannel> channel_of(std::string_view stage) {
+  if (stage == "partition") return LogChannel::partition;
+  if (stage == "emit") return LogChannel::output_code;
+  if (stage == "plan") return LogChannel::memory;
+  return std::nullopt;
+}
+
 class Builder {
  public:
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
@@ -134,20 +145,19 @@ class Builder {
   sched::Executable run() {
     executable_.name = graph_.name;
     executable_.target = target_;
-    compile_kernels();
+    // Before the kernels, which take long: what does not fit the device ends here.
     place_outside_buffers();
     place_arena();
-    for (size_t i = 0; i < regions_.size(); ++i) {
-      sched::Launch launch;
-      launch.kernel = kernel_of_[i];
-      launch.layers = layers_of(*regions_[i]);
-      for (const ir::Value* value : regions_[i]->inputs)
-        launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
-      for (const ir::Value* value : regions_[i]->outputs)
-        launch.buffers.push_back(buffer_of(value, regions_[i]->layout(value)));
-      executable_.launches.push_back(std::move(launch));
+    for (const Region* region : regions_) {
+      sched::Launch& launch = executable_.launches.emplace_back();
+      launch.layers = layers_of(*region);
+      for (const ir::Value* value : region->inputs)
+        launch.buffers.push_back(buffer_of(value, region->layout(value)));
+      for (const ir::Value* value : region->outputs)
+        launch.buffers.push_back(buffer_of(value, region->layout(value)));
     }
-    if (options_.dump) options_.dump("plan", plan_text());
+    compile_kernels();
+    if (is_shown("plan", options_)) show("plan", plan_text(), options_);
     return std::move(executable_);
   }
 
@@ -162,30 +172,34 @@ class Builder {
         first.push_back(i);
         keys.push_back(hash_of(entry->first).hex());
       }
-      kernel_of_.push_back(static_cast<int>(entry->second));
+      executable_.launches[i].kernel = static_cast<int>(entry->second);
     }
     const sched::ConfigSource& configs =
         options_.configs ? *options_.configs : sched::analytic_configs();
     std::vector<Lowered> lowered(first.size());
+    std::atomic<size_t> done = 0;
+    if (options_.watch) options_.watch->at("kernels", 0, first.size());
     parallel_each(first.size(), [&](size_t i) {
+      if (options_.watch) options_.watch->check();
       const Region& region = *regions_[first[i]];
       const sched::Template& kernel_template = sched::template_for(region, target_);
       lowered[i] =
           lower_region(region, kernel_template, configs.choose(kernel_template, region, target_),
                        target_, options_);
+      if (options_.watch) options_.watch->at("kernels", ++done, first.size());
     });
     std::string kernels, sources;
     for (size_t i = 0; i < lowered.size(); ++i) {
       Lowered& kernel = lowered[i];
       kernel.binary.region_key = keys[i];
+      log_parts(LogLevel::info, LogChannel::tuning, kernel.binary.region, " [",
+                kernel.binary.template_name, "] ", kernel.binary.tier, " ", kernel.binary.config);
       kernels += kernel.kernel_text + "\n";
       sources += kernel.binary.source + "\n";
       executable_.kernels.push_back(std::move(kernel.binary));
     }
-    if (options_.dump) {
-      options_.dump("lower", kernels);
-      options_.dump("emit", sources);
-    }
+    if (is_shown("lower", options_)) show("lower", kernels, options_);
+    if (is_shown("emit", options_)) show("emit", sources, options_);
   }
 
   int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout,
@@ -198,8 +212,21 @@ class Builder {
     info.strides = layout.strides;
     info.bytes = layout.elements * size_bytes(value->dtype());
     info.offset = offset;
+    check_fits(named(value), info.bytes);
     executable_.buffers.push_back(info);
     return static_cast<int>(executable_.buffers.size()) - 1;
+  }
+
+  static std::string named(const ir::Value* value) {
+    return str("'", value->name, "' (", ir::to_string(value->type), ")");
+  }
+
+  // Throws Error(device) where `what` is more than the device has in one piece.
+  void check_fits(const std::string& what, int64_t bytes) const {
+    if (bytes <= target_.max_buffer_bytes) return;
+    fail_device(target_.device.empty() ? target_.id() : target_.device, ": ", what, " needs ",
+                bytes_text(bytes), " in one buffer; the largest that the device has is of ",
+                bytes_text(target_.max_buffer_bytes));
   }
 
   void place_outside_buffers() {
@@ -225,7 +252,16 @@ class Builder {
     std::vector<sched::Lifetime> lifetimes = sched::lifetimes(graph_, regions_);
     executable_.arena_bytes = sched::plan_arena(lifetimes);
     executable_.live_bytes_peak = sched::live_peak(lifetimes);
-    for (const sched::Lifetime& lifetime : lifetimes) offsets_[lifetime.value] = lifetime.offset;
+    const sched::Lifetime* largest = nullptr;
+    for (const sched::Lifetime& lifetime : lifetimes) {
+      offsets_[lifetime.value] = lifetime.offset;
+      check_fits(named(lifetime.value), lifetime.bytes);
+      if (!largest || lifetime.bytes > largest->bytes) largest = &lifetime;
+    }
+    if (largest)
+      check_fits(str("the arena of intermediate values, of which ", named(largest->value),
+                     " is the largest,"),
+                 executable_.arena_bytes);
   }
 
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {
@@ -260,13 +296,22 @@ class Builder {
   const sched::Target& target_;
   const CompileOptions& options_;
   std::vector<const Region*> regions_;
-  std::vector<int> kernel_of_;
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, int64_t> offsets_;
   sched::Executable executable_;
 };
 
 }  // namespace
+
+bool is_shown(std::string_view stage, const CompileOptions& options) {
+  const auto channel = channel_of(stage);
+  return options.dump || (channel && log_wanted(LogLevel::debug, *channel));
+}
+
+void show(std::string_view stage, const std::string& text, const CompileOptions& options) {
+  if (options.dump) options.dump(stage, text);
+  if (const auto channel = channel_of(stage)) log_text(LogLevel::debug, *channel, text);
+}
 
 std::string regions_text(const std::vector<Region>& regions) {
   std::string text;

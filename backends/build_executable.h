@@ -13,6 +13,10 @@ namespace tcc::backends {
 sched::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
                                    const CompileOptions& options);
 
+// Whether anyone gets the state after a stage as text, the caller's dump or a log; and giving it.
+bool is_shown(std::string_view stage, const CompileOptions& options);
+void show(std::string_view stage, const std::string& text, const CompileOptions& options);
+
 // Regions as text, for dumps.
 std::string regions_text(const std::vector<sched::Region>& regions);
 

@@ -1,6 +1,7 @@
 #include "backends/pipeline.h"
 
-#include <set>
+#include <chrono>
+#include <cmath>
 
 #include "backends/build_executable.h"
 #include "ir/layers.h"
@@ -21,6 +22,9 @@
 #include "scheduler/split_reductions.h"
 #include "scheduler/split_scans.h"
 #include "scheduler/split_sorts.h"
+#include "support/bytes_text.h"
+#include "support/log.h"
+#include "support/plural.h"
 
 namespace tcc::backends {
 namespace {
@@ -108,11 +112,15 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   Scheduled result;
   result.graph = std::make_unique<ir::Graph>(graph.clone());
   ir::name_layers(*result.graph);
+  size_t done = 0;
+  const size_t total = graph_stages().size() + 1;
   for (const GraphStage& stage : graph_stages()) {
+    if (options.watch) options.watch->at("graph", done++, total);
     stage.run(result.graph, target, options);
     ir::verify(*result.graph);
-    if (options.dump) options.dump(stage.name, ir::print_graph(*result.graph));
+    if (is_shown(stage.name, options)) show(stage.name, ir::print_graph(*result.graph), options);
   }
+  if (options.watch) options.watch->at("graph", done, total);
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.strict_rounding = options.strict_rounding;
@@ -120,14 +128,23 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   partition.target = &target;
   partition.plan = {options.plan, target};
   result.regions = sched::partition(*result.graph, partition);
-  if (options.dump) options.dump("partition", regions_text(result.regions));
+  if (options.watch) options.watch->at("graph", total, total);
+  if (is_shown("partition", options)) show("partition", regions_text(result.regions), options);
   return result;
 }
 
 sched::Executable compile(const ir::Graph& graph, const sched::Target& target,
                           const CompileOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
   Scheduled scheduled = schedule(graph, target, options);
-  return build_executable(scheduled, target, options);
+  sched::Executable executable = build_executable(scheduled, target, options);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
+            counted(executable.kernels.size(), "kernel"), ", ",
+            counted(executable.launches.size(), "launch", "launches"), " for ", target.id(),
+            ", arena ", bytes_text(executable.arena_bytes), ", compiled in ",
+            std::lround(time.count()), " ms");
+  return executable;
 }
 
 }  // namespace tcc::backends

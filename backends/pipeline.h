@@ -16,6 +16,7 @@
 #include "scheduler/region.h"
 #include "scheduler/target.h"
 #include "scheduler/tuning.h"
+#include "support/watch.h"
 
 namespace tcc::backends {
 
@@ -32,11 +33,12 @@ struct CompileOptions {
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   bool strict_rounding = false;                  // round after every op, as an eager framework does
   bool fuse = true;                              // false: one kernel per op
-  bool validate = false;                         // spirv-val on every module
+  bool validate = false;                         // spirv-val on every module; so does TCC_LOGS
   const sched::ConfigSource* configs = nullptr;  // null: the templates' defaults
   const sched::PlanSource* plan = nullptr;       // null: the passes' defaults
   KernelCache* cache = nullptr;                  // null: compile everything
   bool binaries = true;                          // false: source text only
+  const Watch* watch = nullptr;                  // told of stages and kernels; may end the work
   // Called after every stage with its name and the state as text, when set.
   std::function<void(std::string_view stage, const std::string& text)> dump;
 };

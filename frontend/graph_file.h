@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/graph_files.h"
 #include "frontend/tensor_file.h"
 #include "ir/graph.h"
 
@@ -32,6 +33,10 @@ struct GraphFileOptions {
   // constant of the graph; without its data here the file is refused. The dims of the others are
   // taken from their shapes here.
   const GivenInputs* inputs = nullptr;
+  // Files that the graph names, as bytes, which must live as long as the graph and its copies; and
+  // whether the others are looked for in the graph's folder.
+  BytesByName files = {};
+  bool opens_files = true;
 };
 
 // By extension: .yaml or .yml, .onnx. Throws Error(bad_input) as "FILE:LINE: ..." for whatever is

@@ -212,7 +212,7 @@ Tensor to_row_major(const Tensor& tensor) {
 }
 
 // The bytes of a mapped file as a stream.
-ByteSource source_of(const MappedFile& file) {
+ByteSource source_of(const FileBytes& file) {
   return [&file, position = size_t{0}](std::byte* to, size_t size) mutable {
     TCC_CHECK(size <= file.size() - position, "read past the end");
     copy_bytes(to, file.data() + position, size);
@@ -313,9 +313,9 @@ std::string npy_header_text(DType dtype, const std::vector<int64_t>& shape) {
   return header + text;
 }
 
-NpyFile::NpyFile(const std::filesystem::path& path)
+NpyFile::NpyFile(const std::filesystem::path& path, FileBytes bytes)
     : path_(path),
-      file_(path),
+      file_(std::move(bytes)),
       info_(read_npy_header(source_of(file_), static_cast<int64_t>(file_.size()), path.string())
                 .info) {}
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/graph_files.h"
 #include "frontend/tensor_file.h"
 #include "support/file.h"
 
@@ -47,7 +48,8 @@ std::string npy_header_text(DType dtype, const std::vector<int64_t>& shape);
 
 class NpyFile : public TensorFile {
  public:
-  explicit NpyFile(const std::filesystem::path& path);
+  explicit NpyFile(const std::filesystem::path& path) : NpyFile(path, FileBytes(path)) {}
+  NpyFile(const std::filesystem::path& path, FileBytes bytes);  // `path` stands in messages
   std::vector<std::string> names() const override { return {""}; }
   bool contains(std::string_view name) const override { return name.empty(); }
   TensorInfo info(std::string_view name) const override;
@@ -55,7 +57,7 @@ class NpyFile : public TensorFile {
 
  private:
   std::filesystem::path path_;
-  MappedFile file_;
+  FileBytes file_;
   TensorInfo info_;
 };
 

@@ -15,8 +15,10 @@ ByteSource source_of(ZipMemberReader& reader) {
 
 }  // namespace
 
-NpzFile::NpzFile(const std::filesystem::path& path)
-    : path_(path), file_(path), members_(read_zip_directory(file_.text(), path.string())) {
+NpzFile::NpzFile(const std::filesystem::path& path, FileBytes bytes)
+    : path_(path),
+      file_(std::move(bytes)),
+      members_(read_zip_directory(file_.text(), path.string())) {
   for (size_t i = 0; i < members_.size(); ++i) {
     std::string& name = members_[i].name;
     if (name.ends_with(kExtension)) name.resize(name.size() - kExtension.size());

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/graph_files.h"
 #include "frontend/npy.h"
 #include "frontend/tensor_file.h"
 #include "frontend/zip.h"
@@ -25,7 +26,8 @@ namespace tcc {
 class NpzFile : public TensorFile {
  public:
   static NpzFile open(const std::filesystem::path& path) { return NpzFile(path); }
-  explicit NpzFile(const std::filesystem::path& path);
+  explicit NpzFile(const std::filesystem::path& path) : NpzFile(path, FileBytes(path)) {}
+  NpzFile(const std::filesystem::path& path, FileBytes bytes);  // `path` stands in messages
 
   // Without the members' extension .npy.
   std::vector<std::string> names() const override;
@@ -38,7 +40,7 @@ class NpzFile : public TensorFile {
   std::string where(const ZipMember& member) const;
 
   std::filesystem::path path_;
-  MappedFile file_;
+  FileBytes file_;
   std::vector<ZipMember> members_;
   std::map<std::string, size_t, std::less<>> index_;  // name -> place in members_
 };

@@ -164,7 +164,8 @@ class SafetensorsFile::Parser {
   int64_t data_bytes_;
 };
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path), file_(path) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, FileBytes bytes)
+    : path_(path), file_(std::move(bytes)) {
   const std::string name = path.string();
   const auto size = static_cast<int64_t>(file_.size());
   if (size < kLengthBytes) fail_input(name, ": offset 0: truncated: ", size, " bytes");

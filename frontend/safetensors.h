@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/graph_files.h"
 #include "frontend/tensor_file.h"
 #include "support/file.h"
 
@@ -21,7 +22,9 @@ namespace tcc {
 
 class SafetensorsFile : public TensorFile {
  public:
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(const std::filesystem::path& path)
+      : SafetensorsFile(path, FileBytes(path)) {}
+  SafetensorsFile(const std::filesystem::path& path, FileBytes bytes);  // `path` stands in messages
 
   // In the order of their data.
   std::vector<std::string> names() const override;
@@ -40,7 +43,7 @@ class SafetensorsFile : public TensorFile {
   const Entry& find(std::string_view name) const;
 
   std::filesystem::path path_;
-  MappedFile file_;
+  FileBytes file_;
   int64_t data_offset_ = 0;
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> index_;  // name -> place in entries_

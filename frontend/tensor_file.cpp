@@ -22,10 +22,15 @@ constexpr int64_t kGrain = int64_t{1} << 20;  // bytes per piece of work
 }  // namespace
 
 std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path) {
+  return open_tensor_file(path, [&] { return FileBytes(path); });
+}
+
+std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path,
+                                             const std::function<FileBytes()>& open) {
   const std::string extension = path.extension().string();
-  if (extension == ".npy") return std::make_unique<NpyFile>(path);
-  if (extension == ".npz") return std::make_unique<NpzFile>(path);
-  if (extension == ".safetensors") return std::make_unique<SafetensorsFile>(path);
+  if (extension == ".npy") return std::make_unique<NpyFile>(path, open());
+  if (extension == ".npz") return std::make_unique<NpzFile>(path, open());
+  if (extension == ".safetensors") return std::make_unique<SafetensorsFile>(path, open());
   fail_input(path.string(), ": unknown kind of tensor file; use .npy, .npz or .safetensors");
 }
 

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/graph_files.h"
 #include "ir/tensor.h"
 
 namespace tcc {
@@ -38,6 +40,9 @@ class TensorFile {
 
 // By extension: .npy, .npz or .safetensors.
 std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path);
+// The same of what `open` gives.
+std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path,
+                                             const std::function<FileBytes()>& open);
 
 // A name from an untrusted file for a one-line message: quoted, shortened, control characters
 // masked.

@@ -98,6 +98,8 @@ class Device {
 struct DeviceEntry {
   std::string name;         // "cuda:0"
   std::string description;  // "NVIDIA H200, sm_90a, 132 SMs, 139.8 GiB"
+  sched::Target target;     // as far as it is known without opening the device
+  int64_t memory_bytes = 0;
 };
 struct DeviceList {
   std::vector<DeviceEntry> devices;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "support/bytes_text.h"
 #include "support/error.h"
 
 namespace tcc::runtime {
@@ -13,9 +14,6 @@ inline void check_range(int64_t offset, int64_t bytes, int64_t size) {
   TCC_CHECK(offset >= 0 && bytes >= 0 && offset <= size && bytes <= size - offset, "bytes ", offset,
             " to ", offset, " + ", bytes, " of a buffer of ", size);
 }
-
-// "1.5 GiB", "640 bytes": for messages.
-std::string bytes_text(int64_t bytes);
 
 // How long a device may take for what was asked of it before it counts as hung: the environment
 // variable TCC_DEVICE_TIMEOUT, in seconds, else 120.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/binding.h"
+#include "support/bytes_text.h"
 #include "support/error.h"
 #include "support/parallel.h"
 #include "support/plural.h"
@@ -11,18 +12,43 @@ namespace tcc::runtime {
 
 using sched::BufferInfo;
 
-Program::Program(std::shared_ptr<Device> device, sched::Executable executable)
+namespace {
+
+// Of the device's whole memory: a program that cannot fit should not begin to load.
+void check_memory(const Device& device, const sched::Executable& executable) {
+  int64_t constants = 0;
+  for (const sched::ConstantBuffer& constant : executable.constants) constants += constant.bytes;
+  const int64_t memory = device.memory_bytes();
+  if (constants <= memory && executable.arena_bytes <= memory - constants) return;
+  fail_device(device.name(), ": out of memory: ", executable.name, " needs ", bytes_text(constants),
+              " for weights and ", bytes_text(executable.arena_bytes),
+              " for intermediate values; the device has ", bytes_text(memory));
+}
+
+}  // namespace
+
+Program::Program(std::shared_ptr<Device> device, sched::Executable executable, const Watch* watch)
     : device_(std::move(device)), executable_(std::move(executable)) {
-  for (const sched::KernelBinary& binary : executable_.kernels)
+  check_memory(*device_, executable_);
+  const size_t total = executable_.kernels.size() + executable_.constants.size();
+  size_t done = 0;
+  const auto tell = [&] {
+    if (watch) watch->at("load", done++, total);
+  };
+  for (const sched::KernelBinary& binary : executable_.kernels) {
+    tell();
     kernels_.push_back(device_->load(binary));
+  }
   std::unique_ptr<Stream> stream = device_->create_stream();
   for (const sched::ConstantBuffer& constant : executable_.constants) {
+    tell();
     constants_.push_back(device_->allocate(std::max<int64_t>(constant.bytes, 1)));
     std::vector<std::byte> bytes = (*constant.make)();
     TCC_CHECK(static_cast<int64_t>(bytes.size()) == constant.bytes, constant.name);
     if (!bytes.empty()) stream->copy_to_device(*constants_.back(), 0, bytes);
     constant_bytes_ += constant.bytes;
   }
+  tell();
 }
 
 Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream)

@@ -9,14 +9,16 @@
 #include "ir/tensor.h"
 #include "runtime/device.h"
 #include "scheduler/executable.h"
+#include "support/watch.h"
 
 namespace tcc::runtime {
 
 class Program {
  public:
-  // Loads the kernels and uploads the constants. Throws Error(device) when the device refuses one
-  // or is out of memory.
-  Program(std::shared_ptr<Device> device, sched::Executable executable);
+  // Loads the kernels and uploads the constants. Throws Error(device) when the device refuses one,
+  // is out of memory, or has less in all than constants and arena need. `watch` may end it.
+  Program(std::shared_ptr<Device> device, sched::Executable executable,
+          const Watch* watch = nullptr);
 
   const sched::Executable& executable() const { return executable_; }
   Device& device() const { return *device_; }

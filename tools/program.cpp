@@ -4,12 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <system_error>
 
 #include "frontend/yaml/document.h"
@@ -19,6 +17,7 @@
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/log.h"
 #include "support/version.h"
 #include "tools/help.h"
 #include "tools/run_info.h"
@@ -47,6 +46,13 @@ std::string unknown_option(const CLI::App& app) {
   return "";
 }
 
+// Throws Error(bad_input) for a word of TCC_LOGS that names no log.
+void check_log_names() {
+  for (const std::string& name : asked_logs())
+    if (std::find(known_logs().begin(), known_logs().end(), name) == known_logs().end())
+      fail_input("TCC_LOGS: no log '", name, "'", yaml::or_known(name, known_logs()));
+}
+
 }  // namespace
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
@@ -70,11 +76,18 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
     std::cerr << app.get_name() << ": " << error.what() << "; see --help\n";
     return static_cast<int>(ErrorKind::bad_input);
   }
+  const std::string program = app.get_name();
+  set_log_hook(
+      [program](LogLevel level, std::string_view channel, std::string_view text) {
+        std::cerr << log_line(program, level, channel, text);
+      },
+      LogLevel::warning);
   try {
     if (!format.empty()) {
       std::cout << help_as(app, format);
       return 0;
     }
+    check_log_names();
     return body();
   } catch (const Error& error) {
     std::cerr << app.get_name() << ": "
@@ -140,32 +153,6 @@ DType parse_dtype_option(const std::string& text) {
   if (!dtype || !ir::is_precision(*dtype))
     fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
   return *dtype;
-}
-
-namespace {
-
-std::vector<std::string> asked_logs() {
-  const char* value = std::getenv("TCC_LOGS");
-  std::vector<std::string> names;
-  std::istringstream list(value ? value : "");
-  for (std::string name; std::getline(list, name, ',');)
-    if (!name.empty()) names.push_back(name);
-  return names;
-}
-
-}  // namespace
-
-void check_log_names() {
-  static const std::vector<std::string> known = {"fusion",    "memory", "output_code",
-                                                 "partition", "tuning", "validate"};
-  for (const std::string& name : asked_logs())
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      fail_input("TCC_LOGS: no log '", name, "'", yaml::or_known(name, known));
-}
-
-bool log_enabled(std::string_view name) {
-  const std::vector<std::string> asked = asked_logs();
-  return std::find(asked.begin(), asked.end(), name) != asked.end();
 }
 
 void check_can_write(const std::string& option, const std::filesystem::path& file) {

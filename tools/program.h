@@ -16,7 +16,8 @@
 namespace tcc::tools {
 
 // Adds --version, parses the command line and runs `body`; maps errors to the exit codes of
-// support/error.h, one line on stderr.
+// support/error.h, one line on stderr. The library's warnings, and the logs that TCC_LOGS names, go
+// to stderr.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
 // "B=8" strings as bindings.
@@ -29,11 +30,6 @@ void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const i
 void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph);
 
 DType parse_dtype_option(const std::string& text);
-
-// Throws Error(bad_input) for a word of TCC_LOGS that names no log.
-void check_log_names();
-// The word of TCC_LOGS: whether a log of that name was asked for.
-bool log_enabled(std::string_view name);
 
 // Throws Error(bad_input) where `option`'s file could not be written: long work must not end with
 // that. "" is no file.

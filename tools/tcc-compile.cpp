@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "autotune/plan_records.h"
-#include "autotune/records.h"
+#include "autotune/tuning_files.h"
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -15,6 +14,7 @@
 #include "support/file.h"
 #include "support/hash.h"
 #include "support/json_writer.h"
+#include "support/log.h"
 #include "support/plural.h"
 #include "tools/compile_options.h"
 #include "tools/dumps.h"
@@ -108,15 +108,13 @@ class Compile {
     files.check_all_used(input_names(graph));
     check_dims(compile.dims, graph);
     say_default_dims("tcc-compile", options_.graph, graph);
-    autotune::RecordStore records = autotune::load_records(
-        {options_.tuning.begin(), options_.tuning.end()},
-        [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });
+    const autotune::TuningFiles tuning = autotune::open_tuning_files(
+        {options_.tuning.begin(), options_.tuning.end()}, target.api,
+        backends::default_cache_folder(),
+        [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
     backends::KernelCache cache;
-    const autotune::PlanStore plans = autotune::load_plans(
-        {options_.tuning.begin(), options_.tuning.end()},
-        [](const std::string& text) { std::cerr << "tcc-compile: warning: " << text << "\n"; });
-    compile.configs = &records;
-    compile.plan = &plans;
+    compile.configs = &tuning;
+    compile.plan = &tuning;
     compile.cache = &cache;
     const DumpFunction asked = dump_function(options_.dump, false);
     if (asked || LiveLines::possible())

@@ -7,8 +7,7 @@
 #include <iostream>
 #include <optional>
 
-#include "autotune/plan_records.h"
-#include "autotune/records.h"
+#include "autotune/tuning_files.h"
 #include "backends/build_executable.h"
 #include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
@@ -21,6 +20,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/json_writer.h"
+#include "support/log.h"
 #include "support/plural.h"
 #include "tools/bench_report.h"
 #include "tools/compile_options.h"
@@ -55,7 +55,6 @@ class Run {
   explicit Run(const Options& options) : options_(options) {}
 
   int run() {
-    check_log_names();
     check_options();
     check_can_write("--outputs", options_.outputs);
     make_emit_folder();
@@ -123,21 +122,18 @@ class Run {
     backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
                                                   : backends::default_cache_folder());
     std::vector<std::filesystem::path> folders(options_.tuning.begin(), options_.tuning.end());
-    autotune::RecordStore records = autotune::load_records(
-        folders, [](const std::string& w) { std::cerr << "tcc-run: warning: " << w << "\n"; });
-    const autotune::PlanStore plans = autotune::load_plans(
-        folders, [](const std::string& w) { std::cerr << "tcc-run: warning: " << w << "\n"; });
-    compile_.configs = &records;
-    compile_.plan = &plans;
+    const autotune::TuningFiles tuning = autotune::open_tuning_files(
+        folders, device->target().api, backends::default_cache_folder(),
+        [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
+    compile_.configs = &tuning;
+    compile_.plan = &tuning;
     compile_.cache = &cache;
-    compile_.validate = log_enabled("validate");
     dump_stages();
     auto start = std::chrono::steady_clock::now();
     scheduled_ = backends::schedule(graph_, device->target(), compile_);
     sched::Executable executable =
         backends::build_executable(scheduled_, device->target(), compile_);
     compile_seconds_ = seconds_since(start);
-    log(executable);
     if (!options_.emit.empty()) write_sources(executable);
     start = std::chrono::steady_clock::now();
     auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
@@ -151,23 +147,7 @@ class Run {
   }
 
   void dump_stages() {
-    const DumpFunction asked = dump_function(options_.dump, options_.json);
-    const bool partition = log_enabled("partition") || log_enabled("fusion"),
-               code = log_enabled("output_code"), memory = log_enabled("memory");
-    if (!asked && !partition && !code && !memory) return;
-    compile_.dump = [=](std::string_view stage, const std::string& text) {
-      if (asked) asked(stage, text);
-      if ((stage == "partition" && partition) || (stage == "emit" && code) ||
-          (stage == "plan" && memory))
-        std::cerr << "// ---- " << stage << "\n" << text << "\n";
-    };
-  }
-
-  static void log(const sched::Executable& executable) {
-    if (!log_enabled("tuning")) return;
-    for (const sched::KernelBinary& kernel : executable.kernels)
-      std::cerr << "tuning: " << kernel.region << " [" << kernel.template_name << "] "
-                << kernel.tier << " " << kernel.config << "\n";
+    compile_.dump = dump_function(options_.dump, options_.json);
   }
 
   void write_sources(const sched::Executable& executable) const {

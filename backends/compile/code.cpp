@@ -1,9 +1,13 @@
 #include "backends/compile/code.h"
 
+#include <chrono>
+#include <cmath>
+
 #include "backends/compile/glsl.h"
 #include "backends/compile/nvrtc.h"
 #include "backends/compile/spirv.h"
 #include "support/error.h"
+#include "support/log.h"
 
 namespace tcc::backends {
 namespace {
@@ -53,7 +57,11 @@ std::vector<uint8_t> compile_source(const std::string& source, const std::string
                            target.api == sched::Api::cuda ? target.arch : "spirv");
   if (cache)
     if (auto found = cache->find(key)) return *found;
+  const auto start = std::chrono::steady_clock::now();
   std::vector<uint8_t> code = compile_uncached(source, name, target, origin);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  log_parts(LogLevel::info, LogChannel::cache, name, ": not there, compiled in ",
+            std::lround(time.count()), " ms: ", key.hex());
   if (validate && target.api == sched::Api::vulkan)
     if (std::string reason = validate_spirv(code); !reason.empty())
       throw InternalError(str(name, ": invalid SPIR-V: ", reason));

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <limits>
 #include <system_error>
 
@@ -11,6 +10,7 @@
 #include "backends/compile/process.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/log.h"
 
 namespace tcc::backends {
 namespace {
@@ -125,7 +125,7 @@ void KernelCache::insert_in_memory(const Hash128& key, std::span<const uint8_t> 
 }
 
 void KernelCache::warn_once(const std::string& message) {
-  if (!warned_.exchange(true)) std::fprintf(stderr, "tcc: warning: %s\n", message.c_str());
+  if (!warned_.exchange(true)) log_text(LogLevel::warning, LogChannel::cache, message);
 }
 
 }  // namespace tcc::backends

@@ -78,7 +78,10 @@ const Operand* Scope::find(std::string_view name) const {
 
 Importer::Importer(const pb::ModelProto& model, const std::filesystem::path& path,
                    const GraphFileOptions& options)
-    : model_(model), file_(path.string()), options_(options), tensors_(file_, path.parent_path()) {}
+    : model_(model),
+      file_(path.string()),
+      options_(options),
+      tensors_(file_, GraphFiles(path.parent_path(), options.files, options.opens_files)) {}
 
 void Importer::fail(const std::string& reason) const { fail_input(file_, ": ", reason); }
 

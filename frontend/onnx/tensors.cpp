@@ -5,7 +5,6 @@
 
 #include "frontend/tensor_file.h"
 #include "support/error.h"
-#include "support/file.h"
 
 namespace tcc::onnx {
 namespace {
@@ -156,26 +155,26 @@ ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type
     if (entry.key() == "length") length = natural_number(entry.value(), where);
   }
   if (location.empty()) fail_input(where, ": external data without a location");
-  std::filesystem::path path;
-  try {
-    path = resolve_inside(folder_, location);
-  } catch (const Error& error) { fail_input(where, ": external data: ", error.what()); }
+  // Opened now, for its size, and again on first use.
+  const auto open = [source = source_, location, where] {
+    try {
+      return source.open(location);
+    } catch (const Error& error) { fail_input(where, ": external data: ", error.what()); }
+  };
+  const auto size = static_cast<int64_t>(open().size());
+  const std::string place = source_.place(location).string();
   const std::vector<int64_t> shape = shape_of(type);
   const int64_t needed = *tensor_bytes(type.dtype, shape);
   if (length >= 0 && length != needed)
     fail_input(where, ": ", type_text(type.dtype, shape), " needs ", needed,
                " bytes, but its external data has ", length);
-  std::error_code error;
-  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
-  if (error || !std::filesystem::is_regular_file(path))
-    fail_input(where, ": external data: ", path.string(), " is no regular file");
   if (offset > size || needed > size - offset)
-    fail_input(where, ": external data: ", path.string(), " has ", size, " bytes; ", needed,
+    fail_input(where, ": external data: ", place, " has ", size, " bytes; ", needed,
                " from offset ", offset, " are needed");
   return ir::make_lazy_constant([=, dtype = type.dtype] {
-    const MappedFile file(path);
+    const FileBytes file = open();
     if (static_cast<uint64_t>(offset + needed) > file.size())
-      fail_input(where, ": external data: ", path.string(), " has become shorter");
+      fail_input(where, ": external data: ", place, " has become shorter");
     Tensor result(dtype, shape);
     copy_bytes(result.data(), file.data() + offset, static_cast<size_t>(needed));
     normalise_bools(result);

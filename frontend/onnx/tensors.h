@@ -7,6 +7,7 @@
 #include <string>
 
 #include <onnx.pb.h>
+#include "frontend/graph_files.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -20,8 +21,8 @@ DType dtype_of(int32_t data_type, const std::string& where);
 
 class TensorReader {
  public:
-  TensorReader(std::string file, std::filesystem::path folder)
-      : file_(std::move(file)), folder_(std::move(folder)) {}
+  TensorReader(std::string file, GraphFiles source)
+      : file_(std::move(file)), source_(std::move(source)) {}
 
   // The type, checked: dims that are not negative, a size that does not overflow, and as much data
   // as it needs (external data: a file inside the model's folder, of at least that length).
@@ -37,7 +38,7 @@ class TensorReader {
                            const std::string& where) const;
 
   std::string file_;
-  std::filesystem::path folder_;
+  GraphFiles source_;  // of external data
   mutable std::map<const pb::TensorProto*, ir::ConstantPtr> constants_;
 };
 

@@ -27,7 +27,8 @@ using Scope = std::map<std::string, Value*, std::less<>>;
 class Reader {
  public:
   Reader(const Item& document, const std::filesystem::path& folder, const GraphFileOptions& options)
-      : document_(document), weights_(folder, options.seed) {}
+      : document_(document),
+        weights_(GraphFiles(folder, options.files, options.opens_files), options.seed) {}
 
   ir::Graph run() {
     document_.allow_keys(

@@ -234,10 +234,10 @@ Weight WeightReader::from_file(const Item& item, int64_t use) {
   std::shared_ptr<const TensorFile> file;
   TensorInfo info;
   try {
-    resolve_inside(folder_.empty() ? "." : folder_, relative);
-    std::filesystem::path path = folder_ / relative;  // as the user knows it: for messages
+    const std::filesystem::path path = source_.place(relative);
     file = files_[path.string()];
-    if (!file) file = files_[path.string()] = open_tensor_file(path);
+    if (!file)
+      file = files_[path.string()] = open_tensor_file(path, [&] { return source_.open(relative); });
     if (!file->contains(key)) fail_missing_tensor(path, *file, key);
     info = file->info(key);
   } catch (const Error& error) { file_item.fail(error.what()); }

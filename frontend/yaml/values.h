@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "frontend/graph_files.h"
 #include "frontend/tensor_file.h"
 #include "frontend/yaml/document.h"
 #include "ir/builder.h"
@@ -45,15 +46,14 @@ struct Weight {
 
 class WeightReader {
  public:
-  WeightReader(std::filesystem::path folder, uint64_t seed)
-      : folder_(std::move(folder)), seed_(seed) {}
+  WeightReader(GraphFiles source, uint64_t seed) : source_(std::move(source)), seed_(seed) {}
   // `name` picks the random stream, `use` replaces {i} in the file's name and the key.
   Weight read(const Item& item, const std::string& name, int64_t use);
 
  private:
   Weight from_file(const Item& item, int64_t use);
 
-  std::filesystem::path folder_;
+  GraphFiles source_;
   uint64_t seed_;
   std::map<std::string, std::shared_ptr<const TensorFile>> files_;
 };

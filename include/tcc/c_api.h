@@ -35,6 +35,7 @@ typedef enum tcc_status {
   TCC_BAD_INPUT = 2,     /* usage, or a file that the user gave */
   TCC_NO_DEVICE = 3,     /* no such device */
   TCC_DEVICE_FAILED = 4, /* the device or its toolchain failed: memory, lost, compiler error */
+  TCC_CANCELLED = 5,     /* the caller's `cancelled` ended it */
   TCC_INTERNAL = 70      /* a bug in tcc */
 } tcc_status;
 
@@ -47,6 +48,55 @@ typedef struct tcc_context tcc_context;
 TCC_API const char* tcc_version(void) TCC_NOEXCEPT; /* "0.1.0" */
 /* Of the last call on this thread that failed, "" when none did; valid until the next failure. */
 TCC_API const char* tcc_last_error(void) TCC_NOEXCEPT;
+
+/* ---- The log */
+
+typedef enum tcc_log_level {
+  TCC_LOG_DEBUG = 0,   /* texts of many lines: kernels' sources, regions, memory plans */
+  TCC_LOG_INFO = 1,    /* a line per kernel, file or compilation */
+  TCC_LOG_WARNING = 2, /* something was skipped or could not be used */
+  TCC_LOG_ERROR = 3    /* a device or its validation layers report a fault */
+} tcc_log_level;
+
+/* `channel` is "cache", "compile", "device", "memory", "output_code", "partition" or "tuning". Both
+ * texts live as long as the call. */
+typedef void (*tcc_log_fn)(void* user, tcc_log_level level, const char* channel, const char* text);
+
+/* From now on `log` gets every message of at least the level `least`, and those of the channels
+ * that the environment variable TCC_LOGS names, whatever their level; from any thread, one call at
+ * a time. It may not compile or tune. NULL restores the beginning: warnings, errors and the
+ * channels of TCC_LOGS go to standard error. Once this has returned, the function before is not
+ * called any more. */
+TCC_API tcc_status tcc_set_log(tcc_log_fn log, void* user, tcc_log_level least) TCC_NOEXCEPT;
+
+/* ---- Devices */
+
+typedef struct tcc_device_info {
+  size_t size;        /* sizeof(tcc_device_info) */
+  const char* id;     /* "cuda:0": what tcc_compile takes */
+  const char* kind;   /* "cuda", "vulkan" */
+  int64_t index;      /* of its kind */
+  const char* name;   /* as the driver says: "NVIDIA H200" */
+  const char* driver; /* name and version */
+  const char* target; /* what kernels are compiled for: "cuda:sm_90a" */
+  int64_t memory_bytes;
+  int64_t max_buffer_bytes; /* of one tensor */
+  int32_t is_cpu;           /* 1: a software device */
+} tcc_device_info;
+#define TCC_DEVICE_INFO_INIT \
+  { sizeof(tcc_device_info), NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0 }
+
+/* The devices of this machine, without opening them; "null" is not listed. */
+typedef struct tcc_device_list tcc_device_list;
+TCC_API tcc_status tcc_device_list_create(tcc_device_list** list) TCC_NOEXCEPT;
+TCC_API void tcc_device_list_destroy(tcc_device_list* list) TCC_NOEXCEPT;
+TCC_API size_t tcc_device_list_size(const tcc_device_list* list) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_device_list_get(const tcc_device_list* list, size_t index,
+                                       tcc_device_info* info) TCC_NOEXCEPT;
+/* Why there are not more, a line each: "cuda: libcuda.so.1 not found". */
+TCC_API const char* tcc_device_list_missing(const tcc_device_list* list) TCC_NOEXCEPT;
+
+/* ---- Tensors */
 
 /* An input or an output. Tensors are dense and row-major. */
 typedef struct tcc_tensor_info {
@@ -66,12 +116,35 @@ typedef struct tcc_tensor_info {
 
 /* ---- Graphs */
 
-/* A .yaml file; weight files must lie in its folder and are read when it is compiled. */
+/* A .yaml or .onnx file; weight files must lie in its folder and are read when it is compiled. */
 TCC_API tcc_status tcc_graph_load(const char* path, tcc_graph** graph) TCC_NOEXCEPT;
 /* The same from memory; `folder` is where weight files are looked for, NULL for the working
  * directory. */
 TCC_API tcc_status tcc_graph_from_yaml(const char* text, const char* folder,
                                        tcc_graph** graph) TCC_NOEXCEPT;
+/* Zeros are the defaults. */
+typedef struct tcc_graph_options {
+  size_t size;     /* sizeof(tcc_graph_options) */
+  size_t num_dims; /* numbers from the start, for an ONNX graph whose structure depends on them */
+  const char* const* dim_names;
+  const int64_t* dim_values;
+  size_t num_files; /* the bytes of files that the graph names (weights, external data) */
+  const char* const* file_names; /* as the graph has them */
+  const void* const* file_data;  /* not copied: to be kept until the graph is destroyed */
+  const size_t* file_sizes;
+  const char* folder; /* of the other files that it names; NULL: none is opened */
+} tcc_graph_options;
+#define TCC_GRAPH_OPTIONS_INIT \
+  { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL }
+
+/* From memory: the bytes of an .onnx or .yaml file, which are not needed afterwards. `options` may
+ * be NULL. */
+TCC_API tcc_status tcc_graph_from_onnx(const void* model, size_t model_size,
+                                       const tcc_graph_options* options,
+                                       tcc_graph** graph) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_graph_from_yaml_bytes(const void* text, size_t text_size,
+                                             const tcc_graph_options* options,
+                                             tcc_graph** graph) TCC_NOEXCEPT;
 TCC_API void tcc_graph_destroy(tcc_graph* graph) TCC_NOEXCEPT;
 
 TCC_API size_t tcc_graph_num_inputs(const tcc_graph* graph) TCC_NOEXCEPT;
@@ -82,6 +155,13 @@ TCC_API tcc_status tcc_graph_output(const tcc_graph* graph, size_t index,
                                     tcc_tensor_info* info) TCC_NOEXCEPT;
 
 /* ---- Compiling */
+
+/* How far compiling is. The stages, in this order: "graph" (passes over the graph), "kernels"
+ * (compiled, or found in the cache), "load" (kernels and weights, on the device). From any thread,
+ * one call at a time. */
+typedef void (*tcc_progress_fn)(void* user, const char* stage, size_t done, size_t total);
+/* Not 0: end it. From any thread, also while another call of it runs. */
+typedef int32_t (*tcc_cancelled_fn)(void* user);
 
 /* Zeros are the defaults. */
 typedef struct tcc_compile_options {
@@ -96,12 +176,15 @@ typedef struct tcc_compile_options {
   const char* cache_dir;   /* of compiled kernels; NULL: $TCC_CACHE_DIR, else ~/.cache/tcc */
   int32_t no_cache;        /* 1: compile every kernel, even if it is on disk */
   int32_t strict_rounding; /* 1: round after every op, as an eager framework does */
+  tcc_progress_fn progress;
+  tcc_cancelled_fn cancelled; /* asked between passes, kernels and weights: TCC_CANCELLED */
+  void* user;                 /* for both */
 } tcc_compile_options;
 #define TCC_COMPILE_OPTIONS_INIT \
-  { sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0 }
+  { sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL }
 
 /* `device`: "cuda:N", "vulkan:N", "null" (runs nothing: for tests) or "auto". `options` may be
- * NULL. */
+ * NULL. More memory than the device has, in one buffer or in all, is TCC_DEVICE_FAILED. */
 TCC_API tcc_status tcc_compile(const tcc_graph* graph, const char* device,
                                const tcc_compile_options* options,
                                tcc_compiled** compiled) TCC_NOEXCEPT;
@@ -113,6 +196,12 @@ TCC_API tcc_status tcc_compiled_input(const tcc_compiled* compiled, size_t index
                                       tcc_tensor_info* info) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_compiled_output(const tcc_compiled* compiled, size_t index,
                                        tcc_tensor_info* info) TCC_NOEXCEPT;
+
+/* The place of an input or output by its name. */
+TCC_API tcc_status tcc_compiled_input_index(const tcc_compiled* compiled, const char* name,
+                                            size_t* index) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_compiled_output_index(const tcc_compiled* compiled, const char* name,
+                                             size_t* index) TCC_NOEXCEPT;
 
 TCC_API const char* tcc_device(const tcc_compiled* compiled) TCC_NOEXCEPT; /* "cuda:0" */
 /* Kernel launches per run; device memory of each context's intermediate values; of the weights. */
@@ -152,8 +241,78 @@ TCC_API tcc_status tcc_context_reserve(tcc_context* context, const void* const* 
 TCC_API tcc_status tcc_context_run_host(tcc_context* context, const void* const* inputs,
                                         size_t num_inputs, void* const* outputs,
                                         size_t num_outputs) TCC_NOEXCEPT;
+/* The same two by name, in any order: all inputs and all outputs. */
+TCC_API tcc_status tcc_context_run_named(tcc_context* context, const char* const* input_names,
+                                         const void* const* inputs, size_t num_inputs,
+                                         const char* const* output_names, void* const* outputs,
+                                         size_t num_outputs) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_context_run_host_named(tcc_context* context, const char* const* input_names,
+                                              const void* const* inputs, size_t num_inputs,
+                                              const char* const* output_names, void* const* outputs,
+                                              size_t num_outputs) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_synchronize(tcc_context* context)
     TCC_NOEXCEPT; /* waits for the stream */
+
+/* ---- Tuning (docs/tuning.md) */
+
+/* One distinct kernel of the graph, so far or at the end. */
+typedef struct tcc_tuned_kernel {
+  size_t size;                 /* sizeof(tcc_tuned_kernel) */
+  const char* region;          /* the ops that are fused in it */
+  const char* kernel_template; /* what it is made from */
+  const char* output;          /* type of its first output, "f32[32, 512]" */
+  const char* best_config;     /* "block_m=64 ..." */
+  double default_seconds;      /* of one launch with the analytic default; 0: not measured */
+  double best_seconds;
+  int64_t launches;   /* per run of the graph */
+  int64_t space_size; /* legal configs */
+  int64_t trials;     /* measured, or refused; the default included */
+  int64_t rejected;   /* of them: wrong, hung, crashed or refused */
+  const char* error;  /* why it could not be tuned; "" otherwise */
+} tcc_tuned_kernel;
+#define TCC_TUNED_KERNEL_INIT \
+  { sizeof(tcc_tuned_kernel), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL }
+
+/* After every trial, from any thread, one call at a time; `kernel` lives as long as the call. */
+typedef void (*tcc_tune_progress_fn)(void* user, const tcc_tuned_kernel* kernel);
+
+/* Zeros are the defaults. */
+typedef struct tcc_tune_options {
+  size_t size;     /* sizeof(tcc_tune_options) */
+  size_t num_dims; /* values of symbols; the graph's defaults fill the rest */
+  const char* const* dim_names;
+  const int64_t* dim_values;
+  const char* dtype;     /* as of tcc_compile_options */
+  const char* search;    /* NULL or "auto", "exhaustive", "random", "staged", "evolutionary" */
+  size_t trials;         /* measurements of each kernel, beside the default; 0: 64 */
+  double budget_seconds; /* for all kernels together; 0: no limit */
+  int32_t jobs;          /* threads that compile; 0: one per core */
+  int32_t in_process;    /* 1: this process measures, and a candidate that hangs hangs it */
+  uint64_t seed;
+  const char* output;    /* folder of the tuning files; NULL: nothing is saved */
+  const char* log;       /* the trial log, appended to; NULL: none */
+  int32_t resume;        /* 1: what the log holds is not measured again */
+  int32_t no_cache;      /* 1: compile every kernel, even if it is on disk */
+  const char* cache_dir; /* of compiled kernels; NULL: $TCC_CACHE_DIR, else ~/.cache/tcc */
+  tcc_tune_progress_fn progress;
+  tcc_cancelled_fn cancelled; /* asked every few milliseconds; what is known by then is saved */
+  void* user;                 /* for both */
+} tcc_tune_options;
+#define TCC_TUNE_OPTIONS_INIT                                                                   \
+  {                                                                                             \
+    sizeof(tcc_tune_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, \
+        NULL, NULL, NULL                                                                        \
+  }
+
+/* What came out: TCC_OK also where it was cancelled, and where single kernels failed. */
+typedef struct tcc_tune_report tcc_tune_report;
+TCC_API tcc_status tcc_tune(const tcc_graph* graph, const char* device,
+                            const tcc_tune_options* options, tcc_tune_report** report) TCC_NOEXCEPT;
+TCC_API void tcc_tune_report_destroy(tcc_tune_report* report) TCC_NOEXCEPT;
+TCC_API size_t tcc_tune_report_size(const tcc_tune_report* report) TCC_NOEXCEPT; /* kernels */
+TCC_API tcc_status tcc_tune_report_get(const tcc_tune_report* report, size_t index,
+                                       tcc_tuned_kernel* kernel) TCC_NOEXCEPT;
+TCC_API int32_t tcc_tune_report_was_cancelled(const tcc_tune_report* report) TCC_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -10,6 +10,10 @@
 // "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64", "u8" to "u64", "bool".
 #pragma once
 
+#if __cplusplus < 202002L
+#error "tcc needs C++20: compile with -std=c++20 (or use the C interface, tcc/c_api.h)"
+#else
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +29,8 @@
 #include <vector>
 
 #include "tcc/error.hpp"
+#include "tcc/log.hpp"
+#include "tcc/progress.hpp"
 
 #pragma GCC visibility push(default)
 namespace tcc {
@@ -73,6 +79,17 @@ struct HostTensor {
   std::span<const T> as() const;
 };
 
+// Where a graph in memory finds what it does not hold itself.
+struct MemoryOptions {
+  // As in Graph::load.
+  std::map<std::string, std::int64_t> dims{};
+  // The bytes of the files that the graph names (weights, external data), by the names that it
+  // gives them. They are not copied: they must live as long as the graph and its copies.
+  std::map<std::string, std::span<const std::byte>> files{};
+  // The folder of the other files that it names; "": none is opened.
+  std::filesystem::path folder{};
+};
+
 // A graph as it was written: its dims may still be symbols. Immutable; copies share it.
 class Graph {
  public:
@@ -83,6 +100,9 @@ class Graph {
                     const std::map<std::string, std::int64_t>& dims = {});
   // The same from memory; `folder` is where weight files are looked for.
   static Graph from_yaml(std::string_view text, const std::filesystem::path& folder = ".");
+  static Graph from_yaml(std::string_view text, const MemoryOptions& options);
+  // An ONNX model: the bytes of its .onnx file, which are not needed afterwards.
+  static Graph from_onnx(std::span<const std::byte> model, const MemoryOptions& options = {});
 
   std::string name() const;
   std::map<std::string, std::int64_t> dims() const;  // symbols and their default values
@@ -102,13 +122,18 @@ struct CompileOptions {
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
   // Of f32 and f8 products: "highest", "high" or "medium".
   std::string matmul_precision = "highest";
-  bool strict_rounding = false;              // round after every op, as an eager framework does
+  bool strict_rounding = false;  // round after every op, as an eager framework does
   // Files and folders of tuning records, besides $TCC_TUNING_PATH.
   std::vector<std::filesystem::path> tuning{};
   bool use_cache = true;              // of compiled kernels, on disk
   std::filesystem::path cache_dir{};  // "": $TCC_CACHE_DIR, else ~/.cache/tcc
-  // Told of tuning records that are damaged and skipped; by default they are printed on stderr.
+  // Told of tuning records that are damaged and skipped; by default the log is (tcc/log.hpp).
   std::function<void(const std::string&)> warn{};
+  // Told how far compile() is, from any thread, one call at a time.
+  std::function<void(const CompileProgress&)> progress{};
+  // Asked between passes, kernels and weights, from any thread: true ends compile(), which throws
+  // Cancelled. What is being compiled is waited for.
+  std::function<bool()> cancelled{};
 };
 
 // What became of the graph: one entry per distinct kernel.
@@ -123,6 +148,25 @@ struct KernelReport {
 
 class KernelFile;  // tcc/tuned_kernel.hpp
 
+// A device of this machine.
+struct DeviceInfo {
+  std::string id;      // "cuda:0": what compile() takes
+  std::string kind;    // "cuda", "vulkan"
+  int index = 0;       // of its kind
+  std::string name;    // as the driver says: "NVIDIA H200"
+  std::string driver;  // name and version
+  std::string target;  // what kernels are compiled for: "cuda:sm_90a"
+  std::int64_t memory_bytes = 0;
+  std::int64_t max_buffer_bytes = 0;  // of one tensor
+  bool is_cpu = false;                // a software device
+};
+struct DeviceList {
+  std::vector<DeviceInfo> devices;
+  std::vector<std::string> missing;  // "cuda: libcuda.so.1 not found": why there are not more
+};
+// Opens none of them. "null" is not listed.
+DeviceList list_devices();
+
 // A graph on a device: kernels and weights. Immutable, may be used from several threads; copies
 // share it.
 class CompiledGraph {
@@ -130,6 +174,9 @@ class CompiledGraph {
   std::string device() const;  // "cuda:0"
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
+  // The place of an input or output in them. Throws Error(bad_input) for a name that is none.
+  std::size_t input_index(std::string_view name) const;
+  std::size_t output_index(std::string_view name) const;
   std::int64_t launches() const;  // per run
   std::int64_t arena_bytes()
       const;  // device memory that each Context takes for intermediate values
@@ -148,7 +195,8 @@ class CompiledGraph {
 };
 
 // `device` is "cuda:N", "vulkan:N", "null" (runs nothing: for tests) or "auto". Throws Error:
-// bad_input for the graph or an option, no_device, device.
+// bad_input for the graph or an option, no_device, device (a compiler's error, or more memory than
+// the device has, in one buffer or in all); Cancelled.
 CompiledGraph compile(const Graph& graph, std::string_view device,
                       const CompileOptions& options = {});
 
@@ -175,6 +223,9 @@ class Context {
   std::vector<HostTensor> run(std::span<const HostTensor> inputs);
   // The same on plain host memory, each as large as TensorSpec::bytes says.
   void run_host(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // The same by name, in any order: every input, and all outputs come back. Throws
+  // Error(bad_input) for a name that is missing or none of the graph's.
+  std::map<std::string, HostTensor> run_named(const std::map<std::string, HostTensor>& inputs);
 
   // On the caller's device buffers (CUDA device pointers), in the graph's order, dense, row-major,
   // aligned to their elements; outputs overlap nothing else. Asynchronous on the stream: allocates
@@ -184,6 +235,9 @@ class Context {
   // A value whose pointer is no multiple of TensorSpec::alignment is copied from or to aligned
   // memory of the context's own, on the device; the first run with such a pointer reserves it.
   void run_device(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // The same by name: all inputs and all outputs.
+  void run_device_named(const std::map<std::string, const void*>& inputs,
+                        const std::map<std::string, void*>& outputs);
   // Reserves that memory ahead, for pointers that are aligned alike. Needed only where the first
   // run with them is captured: that throws Error(bad_input), since nothing may be allocated then.
   void reserve(std::span<const void* const> inputs, std::span<void* const> outputs);
@@ -238,3 +292,4 @@ HostTensor HostTensor::of(std::vector<std::int64_t> shape, const std::vector<T>&
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif

@@ -10,6 +10,8 @@
 
 #include "tcc/tcc.hpp"
 
+#if __cplusplus >= 202002L  // tcc/tcc.hpp says what is missing
+
 #pragma GCC visibility push(default)
 namespace tcc {
 
@@ -34,10 +36,12 @@ class KernelFile {
 
 // The kernel as a graph of one launch, specialised for its dims: inputs and outputs are those of
 // the file, in its order; CompiledGraph::kernels() tells config and tier. Of the options, `dims`,
-// `tuning`, `use_cache`, `cache_dir` and `warn` count. Throws Error: bad_input for the file, a dim
-// or a default config that is not legal; no_device; device where the source does not compile.
+// `tuning`, `use_cache`, `cache_dir`, `warn`, `progress` and `cancelled` count. Throws Error:
+// bad_input for the file, a dim or a default config that is not legal; no_device; device where the
+// source does not compile.
 CompiledGraph compile(const KernelFile& kernel, std::string_view device,
                       const CompileOptions& options = {});
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif

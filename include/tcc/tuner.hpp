@@ -5,9 +5,11 @@
 //   tcc::CompiledGraph compiled = tcc::compile(graph, "cuda:0", {.tuning = {"tuned"}});
 #pragma once
 
-#include <atomic>
-
 #include "tcc/tcc.hpp"
+
+#if __cplusplus >= 202002L  // tcc/tcc.hpp says what is missing
+
+#include <atomic>
 
 #pragma GCC visibility push(default)
 namespace tcc {
@@ -42,6 +44,9 @@ struct TuneOptions {
   // alone. false: this process measures.
   bool isolate = true;
   const std::atomic<bool>* interrupted = nullptr;  // asked between candidates
+  // Asked every few milliseconds, from a thread of its own: true ends the tuning as `interrupted`
+  // does. What is known by then is saved and reported.
+  std::function<bool()> cancelled{};
   std::function<void(const TunedKernel&)>
       progress{};                     // after every trial, from any thread, one at a time
   bool use_cache = true;              // of compiled kernels, on disk
@@ -62,3 +67,4 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif

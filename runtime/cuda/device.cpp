@@ -71,7 +71,9 @@ DeviceList list_cuda() {
       CUdevice device = 0;
       const CUresult got = api.cuDeviceGet(&device, i);
       if (got != CUDA_SUCCESS) fail_device("cuda:", i, ": cuDeviceGet: ", api.describe(got));
-      list.devices.push_back({str("cuda:", i), read_properties(api, device).description()});
+      const Properties properties = read_properties(api, device);
+      list.devices.push_back(
+          {str("cuda:", i), properties.description(), properties.target, properties.memory_bytes});
     }
     if (counted == CUDA_SUCCESS && count == 0)
       list.missing.push_back("cuda: the driver shows no device");

@@ -56,7 +56,8 @@ DeviceList list_vulkan() {
       const vulkan::Physical physical = vulkan::inspect(instance, instance.devices[i]);
       const std::string name = str("vulkan:", i);
       if (physical.unusable.empty())
-        list.devices.push_back({name, vulkan::describe(physical)});
+        list.devices.push_back(
+            {name, vulkan::describe(physical), physical.target, physical.memory_bytes});
       else
         list.missing.push_back(str(name, " (", physical.device_name, "): ", physical.unusable));
     }

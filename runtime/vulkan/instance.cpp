@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "runtime/vulkan/result.h"
 #include "runtime/vulkan/validation.h"
 #include "support/error.h"
+#include "support/log.h"
 
 namespace tcc::runtime::vulkan {
 namespace {
@@ -32,11 +32,13 @@ bool validation_wanted() {
   return value && *value && std::string_view(value) != "0";
 }
 
-VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
   ++validation_messages;
-  std::fprintf(stderr, "tcc: vulkan validation: %s\n", data->pMessage);
+  const bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  log_parts(error ? LogLevel::error : LogLevel::warning, LogChannel::device,
+            "vulkan validation: ", data->pMessage);
   return VK_FALSE;
 }
 

@@ -28,7 +28,7 @@ std::vector<TensorPtr> read_tensors(const fs::path& folder, const std::string& p
     const bool parsed = proto.ParseFromString(read_file(file));
     try {
       tensors.push_back(
-          parsed ? onnx::TensorReader(file, folder).constant(proto, file.string())->load()
+          parsed ? onnx::TensorReader(file, GraphFiles(folder)).constant(proto, file.string())->load()
                  : nullptr);
     } catch (const Error&) { tensors.push_back(nullptr); }
   }

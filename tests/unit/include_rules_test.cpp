@@ -91,7 +91,9 @@ std::string violation(const fs::path& root, const std::string& folder, const Inc
   }
   const std::string target = first_component(include.path);
   const bool is_public = target == "tcc" && fs::exists(root / "include" / include.path);
-  if (folder == "support" && include.path == "tcc/error.hpp") return "";  // the one type of both
+  // Types of both the library and its users.
+  const Folders shared = {"tcc/error.hpp", "tcc/log.hpp", "tcc/progress.hpp"};
+  if (folder == "support" && shared.count(include.path)) return "";
   if (is_public) {
     return allowed.count(folder) && folder != "autotune" && folder != "runtime"
                ? "the public headers are above this folder"

@@ -233,8 +233,8 @@ TEST_F(OnnxExternalData, FilesThatCannotHoldItAreRefused) {
   refuse(tensor("w.bin", "99999999999999999999"), "'99999999999999999999' is no offset or length");
   refuse(tensor("w.bin", "-4"), "'-4' is no offset or length");
   refuse(tensor("w.bin", "0", "4"), "f32[2] needs 8 bytes, but its external data has 4");
-  refuse(tensor("sub"), "is no regular file");
-  refuse(tensor("fifo"), "is no regular file");
+  refuse(tensor("sub"), "not a regular file");
+  refuse(tensor("fifo"), "not a regular file");
   refuse(tensor("a\nb"), "a?b");
 }
 

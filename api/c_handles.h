@@ -1,0 +1,123 @@
+// What the files of the C ABI share: handles, which cache what they give as strings and arrays, and
+// how exceptions become statuses.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "support/error.h"
+
+#include "tcc/c_api.h"
+#include "tcc/tcc.hpp"
+
+namespace tcc::c {
+
+// An input or output.
+struct Spec {
+  std::string name, dtype, shape_text;
+  size_t rank = 0;
+  std::vector<int64_t> shape;  // empty for a graph's
+  bool is_bound = false;
+  int64_t bytes = 0, alignment = 0;
+};
+std::vector<Spec> specs_of(const std::vector<ValueSpec>& values);
+std::vector<Spec> specs_of(const std::vector<TensorSpec>& tensors);
+// A JSON array of the kernels.
+std::string report_of(const CompiledGraph& compiled);
+
+// Keeps the message for tcc_last_error().
+tcc_status fail(tcc_status status, const char* message);
+
+// Runs `body`; an exception becomes a status.
+template <class Body>
+tcc_status guard(Body body) {
+  try {
+    body();
+    return TCC_OK;
+  } catch (const Error& error) {
+    return fail(static_cast<tcc_status>(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(TCC_DEVICE_FAILED, "out of host memory");
+  } catch (const std::exception& error) { return fail(TCC_INTERNAL, error.what()); } catch (...) {
+    return fail(TCC_INTERNAL, "an exception of an unknown type");
+  }
+}
+
+template <class T>
+T& given(T* pointer, const char* name) {
+  if (!pointer) fail_input(name, " is NULL");
+  return *pointer;
+}
+
+template <class T>
+std::span<T> span_of(T* pointers, size_t count, const char* name) {
+  if (count > 0) given(pointers, name);
+  return {pointers, count};
+}
+
+// The caller's struct as this version knows it: fields that an older caller lacks are zero.
+template <class T>
+T sized(const T& theirs, const char* type) {
+  if (theirs.size < sizeof(theirs.size)) fail_input(type, ": set its size to sizeof(", type, ")");
+  if (theirs.size > sizeof(T)) {
+    const auto* tail = reinterpret_cast<const char*>(&theirs);
+    for (size_t i = sizeof(T); i < theirs.size; ++i)
+      if (tail[i] != 0) fail_input(type, ": has fields that tcc ", version(), " does not know");
+  }
+  T ours{};
+  std::memcpy(&ours, &theirs, std::min(theirs.size, sizeof(T)));
+  return ours;
+}
+
+// Fills the caller's struct as far as its version goes. `filled.size` is set here.
+template <class T>
+void fill(T* theirs, T filled, const char* type) {
+  const size_t size = given(theirs, type).size;
+  if (size < sizeof(size)) fail_input(type, ": set its size to sizeof(", type, ")");
+  filled.size = size;
+  std::memcpy(theirs, &filled, std::min(size, sizeof filled));
+}
+
+// Dims of options of any kind.
+template <class Options>
+std::map<std::string, std::int64_t> dims_of(const Options& options) {
+  std::map<std::string, std::int64_t> dims;
+  const auto names = span_of(options.dim_names, options.num_dims, "dim_names");
+  const auto values = span_of(options.dim_values, options.num_dims, "dim_values");
+  for (size_t i = 0; i < names.size(); ++i)
+    dims[&given(names[i], "a name in dim_names")] = values[i];
+  return dims;
+}
+
+}  // namespace tcc::c
+
+struct tcc_graph {
+  explicit tcc_graph(tcc::Graph g)
+      : graph(std::move(g)),
+        inputs(tcc::c::specs_of(graph.inputs())),
+        outputs(tcc::c::specs_of(graph.outputs())) {}
+  const tcc::Graph graph;
+  const std::vector<tcc::c::Spec> inputs, outputs;
+};
+
+struct tcc_compiled {
+  explicit tcc_compiled(tcc::CompiledGraph c)
+      : compiled(std::move(c)),
+        inputs(tcc::c::specs_of(compiled.inputs())),
+        outputs(tcc::c::specs_of(compiled.outputs())),
+        device(compiled.device()),
+        report(tcc::c::report_of(compiled)) {}
+  const tcc::CompiledGraph compiled;
+  const std::vector<tcc::c::Spec> inputs, outputs;
+  const std::string device, report;
+};
+
+struct tcc_context {
+  tcc_context(const tcc::CompiledGraph& c) : compiled(c), context(c) {}
+  tcc_context(const tcc::CompiledGraph& c, void* stream) : compiled(c), context(c, stream) {}
+  const tcc::CompiledGraph compiled;
+  tcc::Context context;
+};

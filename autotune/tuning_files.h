@@ -1,0 +1,57 @@
+// The tuning files of a compilation: where configs and plans come from, without reading more than
+// is asked for.
+//
+// A process reads a tuning file once and looks at its stamp (size, times, inode) afterwards;
+// threads and programs share what was read. Other processes find it as an index on disk
+// (autotune/record_index.h), in the folder of compiled kernels.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "autotune/plan_records.h"
+#include "autotune/records.h"
+#include "scheduler/plan.h"
+#include "scheduler/tuning.h"
+
+namespace tcc::autotune {
+
+class RecordIndex;
+
+// Answers as the RecordStore and the PlanStore of all its files would.
+class TuningFiles : public sched::ConfigSource, public sched::PlanSource {
+ public:
+  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
+                             const sched::Target& target) const override;
+  int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override;
+
+  // The records that a look-up may return for a kernel: its own, those of its family on its device,
+  // its own of other devices. `all` false: its own on its device.
+  RecordStore records(const RecordKey& key, std::string_view family, bool all = true) const;
+
+  size_t size() const;  // records and plans in all its files
+
+ private:
+  friend TuningFiles open_tuning_files(const std::vector<std::filesystem::path>&, sched::Api,
+                                       const std::filesystem::path&,
+                                       const std::function<void(const std::string&)>&);
+  // Of one path each, in rising precedence.
+  std::vector<std::vector<std::shared_ptr<const RecordIndex>>> paths_;
+};
+
+// From where load_records() reads, in the same order of precedence; of all the files those of the
+// API's devices. What load_records() and load_plans() warn of is told at each call, files of other
+// APIs aside. Indexes are kept in `cache` ("": none); a folder that cannot be written or holds
+// something else costs time only. Throws Error(bad_input) for a path of `paths` that does not
+// exist.
+TuningFiles open_tuning_files(const std::vector<std::filesystem::path>& paths, sched::Api api,
+                              const std::filesystem::path& cache,
+                              const std::function<void(const std::string&)>& warn);
+
+// Forgets what this process has read, as if it began now: for tests and benchmarks.
+void forget_tuning_files();
+
+}  // namespace tcc::autotune

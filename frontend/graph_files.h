@@ -1,0 +1,54 @@
+// The files that a graph names, for its weights: in its folder, or given by the caller as bytes in
+// memory.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "support/file.h"
+
+namespace tcc {
+
+// A mapped file, or bytes that somebody else keeps.
+class FileBytes {
+ public:
+  explicit FileBytes(const std::filesystem::path& path) : file_(path), bytes_(file_.bytes()) {}
+  explicit FileBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  const std::byte* data() const { return bytes_.data(); }
+  size_t size() const { return bytes_.size(); }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+
+ private:
+  MappedFile file_;
+  std::span<const std::byte> bytes_;
+};
+
+using BytesByName = std::map<std::string, std::span<const std::byte>, std::less<>>;
+
+// Names come from an untrusted graph: nothing outside of the folder is opened, and without a folder
+// nothing at all. Copies share the bytes, whose owner must keep them.
+class GraphFiles {
+ public:
+  explicit GraphFiles(std::filesystem::path folder, BytesByName given = {}, bool opens_files = true)
+      : folder_(std::move(folder)), given_(std::move(given)), opens_files_(opens_files) {}
+
+  // Given bytes come first. Throws Error(bad_input) with the name and the reason.
+  FileBytes open(const std::string& name) const;
+  // The file as its user knows it: for messages.
+  std::filesystem::path place(const std::string& name) const;
+
+ private:
+  std::filesystem::path folder_;
+  BytesByName given_;
+  bool opens_files_;
+};
+
+}  // namespace tcc
