@@ -131,14 +131,51 @@ Graph Graph::clone() const {
   return copy;
 }
 
-Graph Graph::bind(const Bindings& bindings) const {
-  const Bindings numbers = all_bindings(*this, bindings);
-  Graph result = clone();
-  for (const auto& value : result.values_)
+namespace {
+
+Graph with_numbers(const Graph& graph, const Bindings& numbers) {
+  Graph result = graph.clone();
+  for (const auto& value : result.values())
     if (value->kind != Value::Kind::result) bind_value(*value, numbers);
-  for (const auto& node : result.nodes_) bind_node(*node, numbers);
+  for (const auto& node : result.nodes()) bind_node(*node, numbers);
   result.dims = numbers;
   return result;
+}
+
+// " (with H = 1, W = 1 by default; --dim H=64 --dim W=64 fits)": dims that nobody gave may be why a
+// graph does not fit. Some sizes are tried.
+std::string default_dims_text(const Graph& graph, const Bindings& given) {
+  std::string list, fitting;
+  for (const auto& [symbol, value] : graph.dims)
+    if (!given.contains(symbol)) list += str(list.empty() ? "" : ", ", symbol, " = ", value);
+  if (list.empty()) return "";
+  for (const int64_t size : {64, 128, 320, 512, 2048, 16000}) {
+    Bindings numbers = all_bindings(graph, given);
+    std::string options;
+    for (auto& [symbol, value] : numbers) {
+      if (given.contains(symbol) || symbol.find("batch") != std::string::npos) continue;
+      value = size;
+      options += str("--dim ", symbol, "=", size, " ");
+    }
+    try {
+      with_numbers(graph, numbers);
+      fitting = "; " + options + "fits";
+      break;
+    } catch (const Error&) {}  // the next size
+  }
+  return str(" (with ", list, " by default", fitting, ")");
+}
+
+}  // namespace
+
+Graph Graph::bind(const Bindings& bindings) const {
+  const Bindings numbers = all_bindings(*this, bindings);
+  try {
+    return with_numbers(*this, numbers);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::bad_input) throw;
+    fail_input(error.what(), default_dims_text(*this, bindings));
+  }
 }
 
 }  // namespace tcc::ir

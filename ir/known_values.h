@@ -1,9 +1,10 @@
 // What the values of a graph are known to be before it runs: shapes are computed from shapes, and a
 // front end must follow that arithmetic to type what comes after it.
 //
-// A value is known when it follows from constants and from the dims of other values. Integers may
-// be expressions of symbolic dims (`B*12`): the element functions of the ops are evaluated on them,
-// so that there is no second set of rules for shape arithmetic.
+// A value is known when it follows from constants and from the dims of other values. Its elements
+// may be expressions of symbolic dims (`B*12`), floats quotients of such (`H/2`, before a floor):
+// the element functions of the ops are evaluated on them, so that there is no second set of rules
+// for shape arithmetic.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/ratio.h"
 
 namespace tcc::ir {
 
@@ -23,11 +25,11 @@ class KnownValues {
   // All values together may take a bounded amount of work: a graph that computes at length what its
   // shapes are stays unknown from there on.
   std::optional<std::vector<SymInt>> integers(const Value* value);
+  // The same of floats, too, where all elements are whole numbers.
+  std::optional<std::vector<SymInt>> whole_numbers(const Value* value);
   // The whole tensor, where no symbol is in it; null where it is not known.
   TensorPtr tensor(const Value* value);
 
-  // From now on, `value` (an input of a composition) has these elements.
-  void set(const Value* value, std::vector<SymInt> elements);
   // Forgets what was found unknown: after an input has become a constant.
   void forget_unknown();
 
@@ -35,23 +37,25 @@ class KnownValues {
   static std::vector<const Value*> inputs_of(const Value* value);
 
  private:
-  using Integers = std::optional<std::vector<SymInt>>;
+  using Elements = std::optional<std::vector<Ratio>>;
   friend class KnownOperands;
 
-  // Makes entries of `integers_` (`tensors_`) for the value and what it is computed from, operands
+  // From now on, `value` (an input of a composition) has these elements.
+  void set(const Value* value, std::vector<Ratio> elements);
+  // Makes entries of `elements_` (`tensors_`) for the value and what it is computed from, operands
   // first: chains of operands are longer than a call stack.
-  const Integers& find_integers(const Value* value);
+  const Elements& find_elements(const Value* value);
   TensorPtr find_tensor(const Value* value);
 
-  Integers evaluate(const Value* value);
-  Integers elements_of(const Node& node);
-  Integers reduced(const Node& node);
-  Integers composed(const Node& node, int output);
+  Elements evaluate(const Value* value);
+  Elements elements_of(const Node& node);
+  Elements reduced(const Node& node);
+  Elements composed(const Node& node, int output);
   TensorPtr interpreted(const Value* value);
   // Whether that much work is left; it is spent then.
   bool spend(int64_t& budget, int64_t work);
 
-  std::map<const Value*, Integers> integers_;
+  std::map<const Value*, Elements> elements_;
   std::map<const Value*, TensorPtr> tensors_;
   int64_t symbolic_work_ = int64_t{1} << 19;  // elements, times operands
   int64_t tensor_work_ = int64_t{1} << 24;    // elements

@@ -54,7 +54,54 @@ class Partitioner {
       }
       apart_.insert({group.back(), node});
     }
+    if (const int beside = joins ? part_beside(node, last) : -1; beside >= 0) {
+      groups_.add(static_cast<size_t>(beside), node);
+      return;
+    }
     groups_.start(node);
+  }
+
+  // A pointwise group that reads another part of the same product (the gates of a recurrent step),
+  // and has as many elements: what is done to the parts is one kernel. All that the node reads
+  // comes before it.
+  int part_beside(const Node* node, int last) const {
+    constexpr size_t kNear = 4;  // groups back; parts of one product follow one another
+    if (node->op->kind != OpKind::pointwise || last < 0 ||
+        !groups_.has_contraction(static_cast<size_t>(last)))
+      return -1;
+    const std::set<const Value*> products = sliced_products(node);
+    if (products.empty()) return -1;
+    const size_t end = groups_.size(), first = static_cast<size_t>(last) + 1;
+    for (size_t g = end; g-- > std::max(first, end - std::min(end, kNear));) {
+      if (groups_.nodes(g).empty() || !groups_.is_pointwise(g)) continue;
+      const auto reads_one = [&](const Node* n) {
+        const auto others = sliced_products(n);
+        return std::any_of(others.begin(), others.end(),
+                           [&](const Value* v) { return products.count(v) > 0; });
+      };
+      const auto& nodes = groups_.nodes(g);
+      if (numel(nodes.back()->outputs[0]) == numel(node->outputs[0]) &&
+          std::any_of(nodes.begin(), nodes.end(), reads_one) && may_join(g, node))
+        return static_cast<int>(g);
+    }
+    return -1;
+  }
+
+  // Results of contractions' groups of which the node reads slices.
+  std::set<const Value*> sliced_products(const Node* node) const {
+    std::set<const Value*> products;
+    for (const Value* value : node->inputs) {
+      bool is_part = false;
+      while (value && value->producer && groups_.is_light(value->producer)) {
+        if (value->producer->op->kind != OpKind::view) break;
+        is_part |= value->producer->op_name() == "slice";
+        value = value->producer->inputs[0];
+      }
+      if (!is_part || !value->producer || groups_.is_light(value->producer)) continue;
+      const int group = groups_.last_producer(*value);
+      if (group >= 0 && groups_.has_contraction(static_cast<size_t>(group))) products.insert(value);
+    }
+    return products;
   }
 
   // What picks a few elements of a reduction's result (the loss of a row's target) stands in the

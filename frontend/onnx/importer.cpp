@@ -51,6 +51,11 @@ bool has_control_characters(std::string_view name) {
       name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+bool has_letters(std::string_view name) {
+  return std::ranges::any_of(name,
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
+}
+
 // "batch-size" is a name, "n - 1" and "n-1" are differences.
 bool is_hyphenated(std::string_view name) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
@@ -198,8 +203,10 @@ SymInt Importer::dim(const pb::ValueInfoProto& input, int k, const pb::TensorSha
       fail(str("input ", quoted_name(input.name()), " has dim ", extent));
     return extent;
   };
-  if (proto.has_dim_value()) return checked(proto.dim_value());
-  const bool named = proto.has_dim_param() && !proto.dim_param().empty();
+  // Paddle's exporter writes -1 for a dim without a number.
+  if (proto.has_dim_value() && proto.dim_value() != -1) return checked(proto.dim_value());
+  // Paddle's exporter calls every dim that it does not know "?".
+  const bool named = proto.has_dim_param() && has_letters(proto.dim_param());
   // The name of a dim without one holds what no other name does.
   const std::string name = named ? proto.dim_param() : str(input.name(), "_dim", k);
   const std::string key = named ? name : name + '\0';
@@ -226,7 +233,10 @@ ir::Type Importer::input_type(const pb::ValueInfoProto& input) {
   std::optional<TensorInfo> given;
   if (options_.inputs) given = options_.inputs->info(input.name());
   if (!tensor.has_shape()) {
-    if (!given) fail_input(where, ": its shape is not given, nor is its data (--input)");
+    if (!given) {
+      missing_inputs_.push_back(input.name());
+      fail_input(where, ": its shape is not given, nor is its data (--input)");
+    }
     type.shape.assign(given->shape.begin(), given->shape.end());
     return type;
   }
@@ -284,8 +294,27 @@ std::string Importer::why_unknown(const Value* value) const {
     names += (names.empty() ? "" : ", ") + quoted_name(input->name);
   if (!names.empty())
     return str("it depends on the data of input ", names, " (--input NAME=FILE.npy gives it)");
-  return "it depends on dims that are not bound, in a way that is not followed (--dim NAME=NUMBER "
-         "binds one)";
+  for (const std::string& name : free_dims()) names += (names.empty() ? "" : ", ") + name;
+  return str("it depends on dims that are not bound, in a way that is not followed (--dim binds ",
+             names.empty() ? "them" : names, ")");
+}
+
+std::string Importer::need(const Value* value) {
+  for (const Value* input : ir::KnownValues::inputs_of(value))
+    missing_inputs_.push_back(input->name);
+  return why_unknown(value);
+}
+
+std::vector<std::string> Importer::free_dims() const {
+  std::vector<std::string> names;
+  for (const Value* input : graph_.inputs)
+    for (const SymInt& extent : input->shape())
+      extent.visit_atoms([&](const ir::AtomPtr& atom) {
+        if (atom->kind == ir::Atom::Kind::symbol &&
+            std::ranges::find(names, atom->name) == names.end())
+          names.push_back(atom->name);
+      });
+  return names;
 }
 
 // ---- nodes
@@ -301,24 +330,31 @@ void Importer::define(Scope& scope, const std::string& name, const Operand& oper
     fail_input(where, ": ", quoted_name(name), " is defined twice");
 }
 
-template <class Nodes>
+const std::vector<int>& Importer::order_of(const Nodes& nodes, const Scope& scope,
+                                           const std::string& prefix) {
+  const auto [entry, is_new] = orders_.try_emplace(&nodes);
+  std::vector<int>& order = entry->second;
+  if (!is_new) return order;
+  const auto is_defined = [&](const std::string& name) { return scope.names.contains(name); };
+  order = node_order(nodes, is_defined);
+  if (static_cast<int>(order.size()) < nodes.size()) {
+    const int at = node_in_cycle(nodes, order, is_defined);
+    fail(str(prefix, place_of(nodes[at], at), " needs its own result: nodes form a cycle"));
+  }
+  return order;
+}
+
 void Importer::import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix,
                             const std::string& layer_prefix) {
-  for (int k = 0; k < nodes.size(); ++k) {
+  for (const int k : order_of(nodes, scope, prefix)) {
     const pb::NodeProto& node = nodes[k];
     spend(cost_of(node));
     const std::string place = prefix + place_of(node, k);
     const ir::Location location{std::make_shared<const std::string>(file_ + ": " + place), 0,
                                 ir::layer_named(layer_prefix + layer_of(node))};
-    for (const std::string& input : node.input()) {
-      if (input.empty() || scope.find(input)) continue;
-      for (int later = k; later < nodes.size(); ++later)
-        for (const std::string& output : nodes[later].output())
-          if (output == input)
-            fail_input(ir::to_string(location), ": ", quoted_name(input), " is used before node ",
-                       later, " computes it; nodes must be in order and cannot form a cycle");
-      fail_input(ir::to_string(location), ": unknown value ", quoted_name(input));
-    }
+    for (const std::string& input : node.input())
+      if (!input.empty() && !scope.find(input))
+        fail_input(ir::to_string(location), ": unknown value ", quoted_name(input));
     const Results results = import_node(node, scope, location);
     for (int out = 0; out < node.output_size(); ++out) {
       const std::string& name = node.output(out);

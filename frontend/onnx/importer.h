@@ -11,6 +11,7 @@
 
 #include "frontend/graph_file.h"
 #include "frontend/onnx/newer_fields.h"
+#include "frontend/onnx/node_order.h"
 #include "frontend/onnx/op_node.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/graph.h"
@@ -36,6 +37,13 @@ class Importer {
            const GraphFileOptions& options);
   ir::Graph run();
 
+  // ---- of a run that failed
+
+  // Dims of inputs that have no number, in the order of the inputs.
+  std::vector<std::string> free_dims() const;
+  // Inputs whose data was asked for, and is not at hand.
+  const std::vector<std::string>& missing_inputs() const { return missing_inputs_; }
+
   // ---- for OpNode
 
   ir::Graph& graph() { return graph_; }
@@ -44,8 +52,13 @@ class Importer {
   // Makes constants of the graph inputs that `value` is computed from, where the caller of the
   // import gave their data. False where there is nothing more to learn.
   bool specialise(const Value* value);
-  // Why `value` is not known: the graph inputs or dims that it depends on, and how to give them.
+  // Why `value` is not known: the graph inputs or dims that it depends on.
   std::string why_unknown(const Value* value) const;
+  std::string_view without_file(std::string_view message) const {
+    return message.starts_with(file_ + ": ") ? message.substr(file_.size() + 2) : message;
+  }
+  // The same, as a reason to fail.
+  std::string need(const Value* value);
   Results import_subgraph(const pb::GraphProto& graph, const Scope& outer,
                           std::span<const Operand> arguments);
 
@@ -66,7 +79,8 @@ class Importer {
   // Fails where `info` says that the value is of another type.
   void check_element_type(const pb::ValueInfoProto& info, const Value& value,
                           std::string_view kind) const;
-  template <class Nodes>
+  const std::vector<int>& order_of(const Nodes& nodes, const Scope& scope,
+                                   const std::string& prefix);
   void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix,
                     const std::string& layer_prefix = "");
   Results import_node(const pb::NodeProto& node, const Scope& scope, const ir::Location& location);
@@ -89,8 +103,10 @@ class Importer {
   std::map<const pb::FunctionProto*, DefaultAttributes> function_defaults_;
   std::map<std::string, SymInt, std::less<>> symbols_;  // name in the file -> what it is
   std::map<std::string, SymInt, std::less<>> bound_;    // dim_param -> what it is
+  std::map<const Nodes*, std::vector<int>> orders_;     // of graphs, bodies and functions
   int64_t nodes_ = 0;
   int depth_ = 0;
+  std::vector<std::string> missing_inputs_;
 };
 
 }  // namespace tcc::onnx

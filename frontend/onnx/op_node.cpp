@@ -76,16 +76,41 @@ bool OpNode::wants(size_t k) const {
 
 // ---- known values
 
-std::vector<SymInt> OpNode::dims_of(Value* value, const std::string& what) {
-  if (is_float(value->dtype())) fail(str(what, " must be integers, not ", name(value->dtype())));
+std::optional<std::vector<SymInt>> OpNode::known_dims(Value* value) {
   for (;;) {
-    if (auto known = importer_.known().integers(value)) return *known;
-    if (!importer_.specialise(value)) break;
+    if (auto known = importer_.known().integers(value)) return known;
+    if (!importer_.specialise(value)) return std::nullopt;
   }
-  fail(str(what, " must be known when the graph is compiled; ", importer_.why_unknown(value)));
 }
 
+std::vector<SymInt> OpNode::dims_of(Value* value, const std::string& what) {
+  if (is_float(value->dtype())) fail(str(what, " must be integers, not ", name(value->dtype())));
+  if (auto known = known_dims(value)) return *known;
+  fail(str(what, " must be known when the graph is compiled; ", importer_.need(value)));
+}
+
+std::optional<std::vector<SymInt>> OpNode::dims_if_known(size_t k) { return known_dims(in(k)); }
+
+bool OpNode::depends_on_data(size_t k) { return !ir::KnownValues::inputs_of(in(k)).empty(); }
+
+std::string OpNode::without_file(std::string_view message) const {
+  return std::string(importer_.without_file(message));
+}
+
+std::string OpNode::need(size_t k) { return importer_.need(in(k)); }
+
 std::vector<SymInt> OpNode::dims(size_t k) { return dims_of(in(k), str("input ", k)); }
+
+SymInt OpNode::dim_of(size_t k) {
+  const std::vector<SymInt> values = dims(k);
+  if (values.size() != 1) fail(str("input ", k, " must be one number, not ", values.size()));
+  return values[0];
+}
+
+std::optional<SymInt> OpNode::whole_if_known(size_t k) {
+  const auto values = importer_.known().whole_numbers(in(k));
+  return values && values->size() == 1 ? std::optional((*values)[0]) : std::nullopt;
+}
 
 std::vector<int64_t> OpNode::ints(size_t k) {
   std::vector<int64_t> numbers;
@@ -109,8 +134,7 @@ TensorPtr OpNode::tensor(size_t k) {
     if (TensorPtr known = importer_.known().tensor(value)) return known;
     if (!importer_.specialise(value)) break;
   }
-  fail(str("input ", k, " must be known when the graph is compiled; ",
-           importer_.why_unknown(value)));
+  fail(str("input ", k, " must be known when the graph is compiled; ", importer_.need(value)));
 }
 
 TensorPtr OpNode::tensor_if_known(size_t k) {

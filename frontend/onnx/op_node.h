@@ -53,6 +53,8 @@ class OpNode {
 
   // Throws Error(bad_input): "model.onnx: node 3 'conv1' (Conv): REASON".
   [[noreturn]] void fail(const std::string& reason) const;
+  // A message of an import without the name of the file in front.
+  std::string without_file(std::string_view message) const;
   void require(bool condition, const std::string& reason) const {
     if (!condition) fail(reason);
   }
@@ -78,12 +80,21 @@ class OpNode {
   std::vector<SymInt> dims(size_t k);
   // The same as numbers.
   std::vector<int64_t> ints(size_t k);
+  SymInt dim_of(size_t k);  // operand `k` is a single integer
   int64_t int_of(size_t k);
   // Any tensor, whole.
   TensorPtr tensor(size_t k);
   double number_of(size_t k);
   // Like tensor(), but null where the operand is not a constant of the graph already.
   TensorPtr tensor_if_known(size_t k);
+  // Like dims(), but nothing where they are not known.
+  std::optional<std::vector<SymInt>> dims_if_known(size_t k);
+  // Operand `k` where it is a single whole number, of any type, and known.
+  std::optional<SymInt> whole_if_known(size_t k);
+  // Whether operand `k` is computed from data of inputs that is not at hand.
+  bool depends_on_data(size_t k);
+  // Why dims() would fail, and note that it does: what to give for operand `k` to be known.
+  std::string need(size_t k);
   // The same of values that the rule computed.
   std::vector<SymInt> dims_of(Value* value, const std::string& what);
 
@@ -124,6 +135,7 @@ class OpNode {
   void check_all_understood() const;
 
  private:
+  std::optional<std::vector<SymInt>> known_dims(Value* value);
   const pb::AttributeProto* attribute(std::string_view name);
   [[noreturn]] void fail_attribute(std::string_view name, const std::string& reason) const;
 

@@ -5,6 +5,7 @@
 
 #include "frontend/graph_file.h"
 #include "frontend/onnx/importer.h"
+#include "frontend/onnx/needs.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -38,11 +39,15 @@ ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& 
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     fail_input(path.string(),
                ": is no ONNX model, or damaged: the protobuf message cannot be read");
+  onnx::Importer importer(model, path, options);
   try {
-    return onnx::Importer(model, path, options).run();
+    return importer.run();
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
-    throw Error(error.kind(), one_line(error.what()));
+    std::string message = error.what();
+    if (error.kind() == ErrorKind::bad_input)
+      message += onnx::what_is_needed(model, path, options, importer, message);
+    throw Error(error.kind(), one_line(message));
   }
 }
 

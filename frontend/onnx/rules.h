@@ -40,6 +40,7 @@ std::span<const Rule> matrix_rules();
 std::span<const Rule> movement_rules();
 std::span<const Rule> normalization_rules();
 std::span<const Rule> pooling_rules();
+std::span<const Rule> qlinear_rules();
 std::span<const Rule> quantization_rules();
 std::span<const Rule> random_rules();
 std::span<const Rule> recurrent_rules();

@@ -7,6 +7,7 @@
 #include "ir/ops/_norm.h"
 #include "ir/ops/_operands.h"
 #include "ir/ops/_recurrent_activations.h"
+#include "ir/ops/_recurrent_products.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -14,8 +15,24 @@ namespace {
 
 constexpr int64_t kMostSteps = 4096;  // each is nodes of its own
 constexpr size_t kJoined = 8;         // operands of one cat, whose elements look at all of them
+// Rows of a state that are so few that the products of all gates and the gates are one kernel, of
+// sums side by side; of more, a matrix product is faster and another kernel does the gates.
+constexpr int64_t kFewRows = 8;
 
-enum Operand : size_t { kX, kWeight, kRecurrent, kBias, kLengths, kHidden, kCell, kPeepholes };
+enum Operand : size_t {
+  kX,
+  kWeight,
+  kRecurrent,
+  kBias,
+  kLengths,
+  kHidden,
+  kCell,
+  kPeepholes,
+  kWeightScale,
+  kWeightZero,
+  kRecurrentScale,
+  kRecurrentZero
+};
 
 bool batch_first(const Node& node) { return node.attr<int64_t>("layout") == 1; }
 const std::string& direction(const Node& node) { return node.attr<std::string>("direction"); }
@@ -40,6 +57,15 @@ std::vector<Activation> activations_of(const Node& node, const RecurrentOp& spec
                                node.attr<std::vector<double>>("activation_beta"), fail);
 }
 
+// Both directions have the same functions: they can step together.
+bool alike(const Node& node, const RecurrentOp& spec) {
+  const auto names = names_of(node, spec);
+  const auto half = names.begin() + static_cast<std::ptrdiff_t>(names.size() / 2);
+  return std::equal(names.begin(), half, half, names.end()) &&
+         node.attr<std::vector<double>>("activation_alpha").empty() &&
+         node.attr<std::vector<double>>("activation_beta").empty();
+}
+
 // ---- shape rule
 
 int64_t const_extent(const InferContext& context, const SymInt& extent, std::string_view what) {
@@ -50,10 +76,16 @@ int64_t const_extent(const InferContext& context, const SymInt& extent, std::str
 
 std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
   const Type& x = *context.inputs[kX];
+  require_float(context, kX);
   for (const size_t k : {kX, kWeight, kRecurrent}) {
-    require_float(context, k);
-    context.require(context.inputs[k]->dtype == x.dtype && context.inputs[k]->shape.size() == 3,
-                    "x, weight_ih and weight_hh must have one dtype and three dims each");
+    const Type& operand = *context.inputs[k];
+    const bool fits = !spec.quantized || k == kX
+                          ? operand.dtype == x.dtype
+                          : is_integer(operand.dtype) && size_bytes(operand.dtype) == 1;
+    context.require(operand.shape.size() == 3,
+                    "x, weight_ih and weight_hh must have three dims each");
+    context.require(fits, spec.quantized ? "weight_ih and weight_hh must be of 8-bit integers"
+                                         : "x, weight_ih and weight_hh must have one dtype");
   }
   const Node& node = context.node;
   const bool batched = batch_first(node);
@@ -74,6 +106,14 @@ std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
     require_shape(context, kCell, state, "the initial state's");
     require_shape(context, kPeepholes, {d, 3 * h}, "[directions, 3 * hidden]");
   }
+  if (spec.quantized) {
+    for (const size_t k : {kWeightScale, kWeightZero, kRecurrentScale, kRecurrentZero}) {
+      if (context.inputs[k] && context.inputs[k]->shape.size() < 2)
+        require_shape(context, k, {d}, "[directions]");
+      else
+        require_shape(context, k, {d, gates}, "[directions, gates * hidden]");
+    }
+  }
   const size_t given = names_of(node, spec).size();
   context.require(given == spec.activations.size() * static_cast<size_t>(directions(node)),
                   str("activations must name ", spec.activations.size(),
@@ -87,11 +127,6 @@ std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
 }
 
 // ---- composition
-
-// Entry `d` of the leading dim.
-Value* entry(Builder& b, Value* x, int64_t d) {
-  return x ? b.op("select", {x}, {{"dim", int64_t{0}}, {"index", ints({d})}}) : nullptr;
-}
 
 Value* joined(Builder& b, std::vector<Value*> parts) {
   while (parts.size() > 1) {
@@ -107,132 +142,232 @@ Value* joined(Builder& b, std::vector<Value*> parts) {
   return parts[0];
 }
 
-// The two halves of a bias row: the input's and the recurrent one.
-struct Biases {
-  Value *input = nullptr, *recurrent = nullptr;
-};
-Biases biases(Builder& b, Value* bias, const SymInt& gates) {
-  if (!bias) return {};
-  return {b.slice(bias, 0, 0, gates), b.slice(bias, 0, gates, 2 * gates)};
-}
-
-class Layer {
+// Directions [first, first + count) of a layer, which step together.
+class Group {
  public:
-  Layer(Builder& b, const Node& node, const RecurrentOp& spec)
-      : b_(b), node_(node), spec_(spec), batched_(batch_first(node)) {
-    x_ = operand(node, kX);
-    if (batched_) x_ = b.transpose(x_, 0, 1);
+  // x is [T, B, I].
+  Group(Builder& b, const Node& node, const RecurrentOp& spec, Value* x, int64_t first,
+        int64_t count)
+      : b_(b), node_(node), spec_(spec), x_(x), first_(first), count_(count) {
     steps_ = x_->shape()[0].value();
     batch_ = x_->shape()[1];
     hidden_ = operand(node, kRecurrent)->shape()[2].value();
+    gates_ = spec.gates * hidden_;
+    if (Value* bias = part(kBias)) {  // the input's and the recurrent one
+      input_bias_ = b_.slice(bias, 1, 0, gates_);
+      recurrent_bias_ = b_.slice(bias, 1, gates_, 2 * gates_);
+    }
   }
 
+  // out [T, D, B, H] and the last states, [D, B, H] each.
   std::vector<Value*> build() {
-    std::vector<std::vector<Value*>> outputs;  // by direction: out, h, c
-    for (int64_t d = 0; d < directions(node_); ++d) outputs.push_back(build_direction(d));
-    std::vector<Value*> results;
-    for (size_t k = 0; k < outputs[0].size(); ++k) {
-      std::vector<Value*> sides;
-      const int64_t dim = k == 0 ? 1 : 0;  // [T, B, H] to [T, D, B, H], [B, H] to [D, B, H]
-      for (const auto& side : outputs) sides.push_back(b_.unsqueeze(side[k], dim));
-      Value* result = sides.size() == 1 ? sides[0] : b_.op("cat", sides, {{"dim", dim}});
-      if (batched_) result = k == 0 ? b_.permute(result, {2, 0, 1, 3}) : b_.transpose(result, 0, 1);
-      results.push_back(result);
-    }
-    return results;
-  }
-
- private:
-  RecurrentCell cell(int64_t d, const Biases& bias) {
-    RecurrentCell cell;
-    cell.hidden = hidden_;
-    cell.dtype = x_->dtype();
-    cell.state = compute_dtype(cell.dtype);
-    cell.weight_hh = entry(b_, operand(node_, kRecurrent), d);
-    cell.bias_hh = keeps_bias() ? wide(bias.recurrent) : nullptr;
-    cell.peepholes = spec_.has_cell ? wide(entry(b_, operand(node_, kPeepholes), d)) : nullptr;
-    cell.clip = number_attr(node_, "clip");
-    const auto all = activations_of(node_, spec_,
-                                    [](const std::string& reason) { throw InternalError(reason); });
-    const auto first = all.begin() + d * static_cast<std::ptrdiff_t>(spec_.activations.size());
-    cell.activations = {first, first + static_cast<std::ptrdiff_t>(spec_.activations.size())};
-    return cell;
-  }
-
-  bool keeps_bias() const { return spec_.keeps_bias && spec_.keeps_bias(node_); }
-  Value* wide(Value* x) { return x ? b_.compute(x) : nullptr; }
-
-  Value* initial(size_t k, int64_t d) {
-    Value* state = operand(node_, k);
-    if (!state) return b_.splat(compute_dtype(x_->dtype()), {batch_, SymInt(hidden_)}, 0);
-    if (batched_) state = b_.transpose(state, 0, 1);
-    return wide(entry(b_, state, d));
-  }
-
-  // x times the input's weights, with the biases: [T, B, gates * H].
-  Value* projection(int64_t d, const Biases& bias) {
-    std::vector<Value*> inputs = {x_, entry(b_, operand(node_, kWeight), d)};
-    Value* added = bias.input;
-    if (added && !keeps_bias()) added = b_.add(added, bias.recurrent);
-    if (added) inputs.push_back(added);
-    return wide(b_.op("linear", inputs));
-  }
-
-  std::vector<Value*> build_direction(int64_t d) {
-    const SymInt gates = spec_.gates * hidden_;
-    const Biases bias = biases(b_, entry(b_, operand(node_, kBias), d), gates);
-    const RecurrentCell step = cell(d, bias);
-    Value* projected = projection(d, bias);
-    RecurrentState state = {initial(kHidden, d)};
-    if (spec_.has_cell) state.push_back(initial(kCell, d));
-    const bool backwards = direction(node_) == "reverse" || d == 1;
-    std::vector<Value*> out(static_cast<size_t>(steps_));
+    const RecurrentCell step = cell();
+    projected_ = projection();
+    RecurrentState state = {initial(kHidden)};
+    if (spec_.has_cell) state.push_back(initial(kCell));
+    std::vector<Value*> out;  // by step
     for (int64_t k = 0; k < steps_; ++k) {
-      const int64_t t = backwards ? steps_ - 1 - k : k;
-      const RecurrentState next = spec_.step(b_, node_, step, entry(b_, projected, t), state);
-      out[static_cast<size_t>(t)] = advance(state, next, t);
+      const RecurrentState next = spec_.step(b_, node_, step, projected(k), state);
+      out.push_back(advance(state, next, k));
     }
-    std::vector<Value*> results = {joined(b_, std::move(out))};
+    std::vector<Value*> results = {in_order(out)};
     for (Value* last : state) results.push_back(b_.cast(last, x_->dtype()));
     return results;
   }
 
-  // Behind the end of its sequence, a state stays and the output is 0. Gives the output [1, B, H].
-  Value* advance(RecurrentState& state, const RecurrentState& next, int64_t t) {
-    Value* out = next[0];
-    Value* lengths = operand(node_, kLengths);
-    if (!lengths) {
-      state = next;
-    } else {
-      Value* runs = b_.op(
-          "gt", {b_.unsqueeze(lengths, 1), b_.scalar(lengths->dtype(), static_cast<double>(t))});
-      out = b_.op("where", {runs, out, b_.scalar(out->dtype(), 0)});
-      for (size_t k = 0; k < state.size(); ++k)
-        state[k] = b_.op("where", {runs, next[k], state[k]});
+ private:
+  bool is_backwards(int64_t d) const { return direction(node_) == "reverse" || first_ + d == 1; }
+  // Where direction `d` is at step `k`.
+  int64_t time(int64_t d, int64_t k) const { return is_backwards(d) ? steps_ - 1 - k : k; }
+  bool keeps_bias() const { return spec_.keeps_bias && spec_.keeps_bias(node_); }
+  Value* wide(Value* x) { return x ? b_.compute(x) : nullptr; }
+
+  // This group's directions of an operand that has them in front.
+  Value* part(size_t k) {
+    Value* whole = operand(node_, k);
+    return whole ? b_.slice(whole, 0, first_, first_ + count_) : nullptr;
+  }
+  // The same with a dim for the batch behind the directions.
+  Value* part_by_row(Value* x) { return x ? wide(b_.unsqueeze(x, 1)) : nullptr; }
+
+  RecurrentCell cell() {
+    RecurrentCell cell;
+    cell.hidden = hidden_;
+    cell.bias_hh = keeps_bias() ? part_by_row(recurrent_bias_) : nullptr;
+    cell.peepholes = spec_.has_cell ? part_by_row(part(kPeepholes)) : nullptr;
+    cell.clip = number_attr(node_, "clip");
+    const auto all = activations_of(node_, spec_,
+                                    [](const std::string& reason) { throw InternalError(reason); });
+    const auto each = static_cast<std::ptrdiff_t>(spec_.activations.size());
+    cell.activations = {all.begin() + first_ * each, all.begin() + (first_ + 1) * each};
+    const bool few = batch_.is_const() && batch_.value() <= kFewRows;
+    if (spec_.quantized)
+      multiply_integers(cell, few);
+    else
+      multiply(cell, few);
+    return cell;
+  }
+
+  void multiply(RecurrentCell& cell, bool few) {
+    const auto narrow = [dtype = x_->dtype()](Builder& b, Value* h) { return b.cast(h, dtype); };
+    Value* weight = part(kRecurrent);
+    if (few)
+      cell.sums = [=](Builder& b, Value* h, int64_t from, int64_t count) {
+        return dot_products(b, narrow(b, h), weight, from, count);
+      };
+    else
+      cell.product = [=](Builder& b, Value* h, int64_t from, int64_t count) {
+        return matrix_product(b, narrow(b, h), weight, from, count);
+      };
+  }
+
+  void multiply_integers(RecurrentCell& cell, bool few) {
+    const IntegerWeights weights = integers(kRecurrent);
+    const auto rows = [hidden = hidden_, weights](Builder& b, int64_t from, int64_t count) {
+      return rows_of(b, weights, from * hidden, (from + count) * hidden);
+    };
+    if (few)
+      cell.sums = [=](Builder& b, Value* h, int64_t from, int64_t count) {
+        const QuantizedInput x = quantize_by_range(b, h);
+        std::vector<Value*> sums;
+        for (int64_t k = from; k < from + count; ++k)
+          sums.push_back(integer_product(b, x, rows(b, k, 1), /*as_sums=*/true));
+        return sums;
+      };
+    else
+      cell.product = [=](Builder& b, Value* h, int64_t from, int64_t count) {
+        return integer_product(b, quantize_by_range(b, h), rows(b, from, count), false);
+      };
+  }
+
+  // Of quantized weights; the scale and zero point of a whole tensor are scalars.
+  IntegerWeights integers(size_t k) {
+    const auto rows = [&](size_t at) -> Value* {
+      Value* x = part(at);
+      if (!x) return nullptr;
+      return b_.reshape(x, x->rank() == 1 ? Shape{} : Shape{gates_});
+    };
+    const bool is_input = k == kWeight;
+    const Shape shape(operand(node_, k)->shape().begin() + 1, operand(node_, k)->shape().end());
+    return {b_.reshape(part(k), shape), rows(is_input ? kWeightScale : kRecurrentScale),
+            rows(is_input ? kWeightZero : kRecurrentZero)};
+  }
+
+  Value* initial(size_t k) {
+    Value* state = operand(node_, k);
+    if (!state) return b_.splat(compute_dtype(x_->dtype()), {count_, batch_, hidden_}, 0);
+    if (batch_first(node_)) state = b_.transpose(state, 0, 1);
+    return wide(b_.slice(state, 0, first_, first_ + count_));
+  }
+
+  // x times the input's weights, with the biases: [T, B, D * gates * H].
+  Value* projection() {
+    Value* added = input_bias_;
+    if (added && !keeps_bias()) added = b_.add(added, recurrent_bias_);
+    if (added) added = b_.reshape(added, {count_ * gates_});
+    if (spec_.quantized) {
+      Value* product =
+          integer_product(b_, quantize_by_range(b_, x_), integers(kWeight), /*as_sums=*/false);
+      return wide(added ? b_.add(product, added) : product);
     }
-    return b_.unsqueeze(b_.cast(out, x_->dtype()), 0);
+    std::vector<Value*> inputs = {x_, b_.reshape(part(kWeight), {count_ * gates_, x_->shape()[2]})};
+    if (added) inputs.push_back(added);
+    return wide(b_.op("linear", inputs));
+  }
+
+  // The input's part of the gates at step `k`: [D, B, gates * H].
+  Value* projected(int64_t k) {
+    std::vector<Value*> sides;
+    for (int64_t d = 0; d < count_; ++d) {
+      const int64_t t = time(d, k);
+      sides.push_back(b_.slice(b_.slice(projected_, 0, t, t + 1), 2, d * gates_, (d + 1) * gates_));
+    }
+    return sides.size() == 1 ? sides[0] : b_.op("cat", sides, {{"dim", int64_t{0}}});
+  }
+
+  // Behind the end of its sequence, a state stays and the output is 0. Gives the output [D, B, H].
+  Value* advance(RecurrentState& state, const RecurrentState& next, int64_t k) {
+    Value* out = next[0];
+    if (Value* lengths = operand(node_, kLengths)) {
+      std::vector<Value*> times;
+      for (int64_t d = 0; d < count_; ++d)
+        times.push_back(b_.scalar(lengths->dtype(), static_cast<double>(time(d, k))));
+      Value* at = b_.reshape(b_.op("stack", times, {{"dim", int64_t{0}}}), {count_, 1, 1});
+      Value* runs = b_.op("gt", {b_.reshape(lengths, {1, batch_, 1}), at});
+      out = b_.op("where", {runs, out, b_.scalar(out->dtype(), 0)});
+      for (size_t j = 0; j < state.size(); ++j)
+        state[j] = b_.op("where", {runs, next[j], state[j]});
+    } else {
+      state = next;
+    }
+    return b_.cast(out, x_->dtype());
+  }
+
+  // The outputs of all steps as [T, D, B, H].
+  Value* in_order(const std::vector<Value*>& out) {
+    std::vector<Value*> rows;
+    for (int64_t t = 0; t < steps_; ++t) {
+      std::vector<Value*> sides;  // time() is its own inverse
+      for (int64_t d = 0; d < count_; ++d)
+        sides.push_back(b_.slice(out[static_cast<size_t>(time(d, t))], 0, d, d + 1));
+      Value* row = sides.size() == 1 ? sides[0] : b_.op("cat", sides, {{"dim", int64_t{0}}});
+      rows.push_back(b_.unsqueeze(row, 0));
+    }
+    return joined(b_, std::move(rows));
   }
 
   Builder& b_;
   const Node& node_;
   const RecurrentOp& spec_;
-  bool batched_;
   Value* x_;
-  int64_t steps_, hidden_;
+  int64_t first_, count_, steps_, hidden_, gates_;
   SymInt batch_;
+  Value *input_bias_ = nullptr, *recurrent_bias_ = nullptr, *projected_ = nullptr;
 };
+
+std::vector<Value*> compose(Builder& b, const Node& node, const RecurrentOp& spec) {
+  const bool batched = batch_first(node);
+  Value* x = operand(node, kX);
+  if (batched) x = b.transpose(x, 0, 1);
+  const int64_t all = directions(node);
+  const int64_t count = all == 2 && !spec.quantized && alike(node, spec) ? 2 : 1;
+  std::vector<std::vector<Value*>> sides;  // of out, h, c
+  for (int64_t d = 0; d < all; d += count) {
+    const std::vector<Value*> group = Group(b, node, spec, x, d, count).build();
+    sides.resize(group.size());
+    for (size_t k = 0; k < group.size(); ++k) sides[k].push_back(group[k]);
+  }
+  std::vector<Value*> results;
+  for (size_t k = 0; k < sides.size(); ++k) {
+    const int64_t dim = k == 0 ? 1 : 0;
+    Value* result = sides[k].size() == 1 ? sides[k][0] : b.op("cat", sides[k], {{"dim", dim}});
+    if (batched) result = k == 0 ? b.permute(result, {2, 0, 1, 3}) : b.transpose(result, 0, 1);
+    results.push_back(result);
+  }
+  return results;
+}
 
 }  // namespace
 
-Value* RecurrentCell::gate(Builder& b, Value* gates, int64_t gate, int64_t count) const {
-  return b.slice(gates, gates->rank() - 1, gate * hidden, (gate + count) * hidden);
+Value* RecurrentCell::gate(Builder& b, Value* gates, int64_t k) const {
+  return b.slice(gates, gates->rank() - 1, k * hidden, (k + 1) * hidden);
 }
 
-Value* RecurrentCell::recurrent(Builder& b, Value* h, int64_t gate, int64_t count) const {
-  Value* weight = weight_hh;
-  if (!(weight->shape()[0] == SymInt(count * hidden)))
-    weight = b.slice(weight, 0, gate * hidden, (gate + count) * hidden);
-  return b.cast(b.op("linear", {b.cast(h, dtype), weight}), state);
+std::vector<Value*> RecurrentCell::recurrent(Builder& b, Value* h, int64_t first,
+                                             int64_t count) const {
+  std::vector<Value*> result;
+  if (sums) {
+    result = sums(b, h, first, count);
+  } else {
+    Value* all = product(b, h, first, count);
+    for (int64_t k = 0; k < count; ++k) result.push_back(gate(b, all, k));
+  }
+  if (bias_hh)
+    for (int64_t k = 0; k < count; ++k) {
+      Value*& sum = result[static_cast<size_t>(k)];
+      sum = b.add(sum, gate(b, bias_hh, first + k));
+    }
+  return result;
 }
 
 Value* RecurrentCell::activate(Builder& b, size_t k, Value* x) const {
@@ -250,6 +385,9 @@ OpDef recurrent_op(RecurrentOp spec) {
     op.operands.insert(op.operands.end(), {"c0?", "peepholes?"});
     op.results.push_back("c");
   }
+  if (spec.quantized)
+    op.operands.insert(op.operands.end(), {"weight_ih_scale", "weight_ih_zero_point?",
+                                           "weight_hh_scale", "weight_hh_zero_point?"});
   op.attrs = {{"direction",
                AttrType::text,
                std::string("forward"),
@@ -266,7 +404,7 @@ OpDef recurrent_op(RecurrentOp spec) {
     context.require(layout == 0 || layout == 1, str("layout must be 0 or 1, not ", layout));
     return infer(context, spec);
   };
-  op.compose = [spec](Builder& b, const Node& node) { return Layer(b, node, spec).build(); };
+  op.compose = [spec](Builder& b, const Node& node) { return compose(b, node, spec); };
   return op;
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 #include "support/error.h"
@@ -33,6 +36,37 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
   return {b.op("quantize", {x, scale, zero_point}, {{"dtype", dtype}}), scale, zero_point};
 }
 
+// Each step is rounded as the composition's kernels round it: the zero point of a symmetric range
+// lies next to a tie that the rounding of the scale decides.
+void reference(EvalContext& context) {
+  const RefTensor& x = *context.inputs[0];
+  RefTensor &out = context.outputs[0], &scale = context.outputs[1];
+  const DType wide = scale.dtype;
+  const auto rounded = [&](double value) { return round_to(wide, value); };
+  double low = 0, high = 0;
+  bool is_nan = false;
+  for (const double value : x.f) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+    is_nan |= std::isnan(value);
+  }
+  if (is_nan) low = high = std::nan("");
+  const double range = rounded(high - low);
+  scale.f[0] = rounded((range == 0 ? 1 : range) / 255);
+  const double lowest = out.dtype == DType::u8 ? 0 : -128;
+  const double place = rounded(lowest - rounded(low / scale.f[0]));
+  const auto whole = [&](double value) {  // of NaN: 0
+    return std::isnan(value) ? int64_t{0} : static_cast<int64_t>(std::nearbyint(value));
+  };
+  const int64_t zero_point = whole(std::clamp(place, lowest, lowest + 255));
+  context.outputs[2].i[0] = zero_point;
+  const auto least = static_cast<double>(static_cast<int64_t>(lowest) - zero_point);
+  for (size_t k = 0; k < x.f.size(); ++k) {
+    const double quotient = std::nearbyint(rounded(x.f[k] / scale.f[0]));
+    out.i[k] = whole(std::clamp(quotient, least, least + 255)) + zero_point;
+  }
+}
+
 }  // namespace
 
 OpDef make_dynamic_quantize() {
@@ -47,6 +81,7 @@ OpDef make_dynamic_quantize() {
       "asks for; torch.quantize_per_tensor_dynamic";
   op.infer = infer;
   op.compose = compose;
+  op.reference = reference;
   op.tie_sensitive = true;
   op.samples = {{{{DType::f32, {5, 33}}}},
                 {{{DType::f32, {3, 1}}}, {{"dtype", DType::i8}}, 1, 9},

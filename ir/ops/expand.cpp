@@ -3,6 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_movement.h"
+#include "ir/ops/_operands.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -21,7 +22,7 @@ Shape expanded(const InferContext& context) {
     if (d < added) continue;
     const SymInt& extent = x[d - added];
     if (shape[d].is(-1)) shape[d] = extent;
-    if (!extent.is(1) && !(extent == shape[d])) fail(str("dim ", d, " is not 1"));
+    if (!extent.is(1) && !may_be_equal(extent, shape[d])) fail(str("dim ", d, " is not 1"));
   }
   return checked_shape(context, shape);
 }

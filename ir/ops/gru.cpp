@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "ir/ops/_recurrent.h"
 
 namespace tcc::ir::ops {
@@ -7,24 +9,45 @@ enum Gate : int64_t { kUpdate, kReset, kHidden };
 
 bool resets_after(const Node& node) { return node.attr<bool>("linear_before_reset"); }
 
+// z and r * h, where both come from one product: what is done to its columns is done to them side
+// by side, so that it is part of the product's kernel.
+std::pair<Value*, Value*> update_and_reset(Builder& b, const RecurrentCell& cell, Value* projected,
+                                           Value* h) {
+  const int64_t hidden = cell.hidden;
+  Value* sum = b.add(b.slice(projected, 2, 0, 2 * hidden), cell.product(b, h, 0, 2));
+  Value* gates = cell.activate(b, 0, sum);
+  Value* column = b.op("iota", {}, {{"size", Shape{2 * hidden}}, {"dim", int64_t{0}}});
+  Value* is_update = b.op("lt", {column, b.scalar(DType::i64, static_cast<double>(hidden))});
+  const Shape& shape = h->shape();
+  Value* twice = b.expand(b.unsqueeze(h, 2), {shape[0], shape[1], 2, hidden});
+  Value* state = b.reshape(twice, {shape[0], shape[1], 2 * hidden});
+  Value* both = b.op("where", {is_update, gates, b.mul(gates, state)});
+  return {cell.gate(b, both, kUpdate), cell.gate(b, both, kReset)};
+}
+
 RecurrentState step(Builder& b, const Node& node, const RecurrentCell& cell, Value* projected,
                     const RecurrentState& state) {
   Value* h = state[0];
+  Value *z = nullptr, *reset = nullptr;
   // Reset after the product with h, or of h before it, which takes a product of its own.
-  const int64_t at_once = resets_after(node) ? 3 : 2;
-  Value* recurrent = cell.recurrent(b, h, 0, at_once);
-  if (cell.bias_hh) recurrent = b.add(recurrent, cell.bias_hh);
-  const auto gate = [&](int64_t k) {
-    Value* sum = b.add(cell.gate(b, projected, k), cell.gate(b, recurrent, k));
-    return cell.activate(b, 0, sum);
-  };
-  Value* z = gate(kUpdate);
-  Value* r = gate(kReset);
-  Value* reset = resets_after(node) ? b.mul(r, cell.gate(b, recurrent, kHidden))
-                                    : cell.recurrent(b, b.mul(r, h), kHidden, 1);
+  const bool after = resets_after(node);
+  if (!after && cell.product) {
+    const auto [update, reset_state] = update_and_reset(b, cell, projected, h);
+    z = update;
+    reset = cell.recurrent(b, reset_state, kHidden, 1)[0];
+  } else {
+    const std::vector<Value*> products = cell.recurrent(b, h, 0, after ? 3 : 2);
+    const auto gate = [&](int64_t k) {
+      return cell.activate(b, 0,
+                           b.add(cell.gate(b, projected, k), products[static_cast<size_t>(k)]));
+    };
+    z = gate(kUpdate);
+    Value* r = gate(kReset);
+    reset = after ? b.mul(r, products[kHidden]) : cell.recurrent(b, b.mul(r, h), kHidden, 1)[0];
+  }
   Value* candidate = cell.activate(b, 1, b.add(cell.gate(b, projected, kHidden), reset));
-  Value* one = b.scalar(z->dtype(), 1);
-  return {b.add(b.mul(b.sub(one, z), candidate), b.mul(z, h))};
+  // (1 - z) * candidate + z * h, in which all that is done follows the last product.
+  return {b.add(candidate, b.mul(z, b.sub(h, candidate)))};
 }
 
 }  // namespace
@@ -52,6 +75,8 @@ OpDef make_gru() {
         {"layout", int64_t{1}},
         {"activations", "sigmoid scaled_tanh HardSigmoid elu"},
         {"activation_alpha", std::vector<double>{0.9, 0.25}}}},
+      {{{f32, {2, 9, 3}}, w, r, bias}},  // rows that are a matrix product's
+      {{{f32, {2, 9, 3}}, w, r, bias}, {{"linear_before_reset", true}}},
       {{{f16, {3, 1, 8}}, {f16, {1, 24, 8}}, {f16, {1, 24, 8}}}, {}, -1, 1},
   };
   return op;

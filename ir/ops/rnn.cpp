@@ -12,7 +12,7 @@ OpDef make_rnn() {
        .activations = {"tanh"},
        .step = [](Builder& b, const Node&, const RecurrentCell& cell, Value* projected,
                   const RecurrentState& state) -> RecurrentState {
-         return {cell.activate(b, 0, b.add(projected, cell.recurrent(b, state[0], 0, 1)))};
+         return {cell.activate(b, 0, b.add(projected, cell.recurrent(b, state[0], 0, 1)[0]))};
        }});
   using enum DType;
   const Type x{f32, {5, 2, 3}}, w{f32, {1, 4, 3}}, r{f32, {1, 4, 4}}, bias{f32, {1, 8}},
@@ -25,6 +25,7 @@ OpDef make_rnn() {
        -0.5,  // what these do not hold back must not grow from step to step
        0.5},
       {{{f32, {2, 1, 3}}, w, r}, {{"layout", int64_t{1}}, {"direction", "reverse"}}},
+      {{{f32, {2, 9, 3}}, w, r, bias}},  // rows that are a matrix product's
       {{{bf16, {3, 1, 8}}, {bf16, {1, 8, 8}}, {bf16, {1, 8, 8}}}, {}, -1, 1},
   };
   return op;

@@ -140,6 +140,20 @@ void Core::wait(uint64_t submission) {
     fail_device(name_, ": timed out after ", timeout_seconds_, " s (TCC_DEVICE_TIMEOUT)");
   }
   check(result, "vkWaitSemaphores");
+  note_completed(submission);
+}
+
+void Core::compile(VkCommandBuffer commands) {
+  wait(submitted_);  // work from before has its limit
+  const uint64_t submission = submit({&commands, 1});
+  constexpr double kSeconds = 60;
+  VkResult result = VK_TIMEOUT;
+  while (result == VK_TIMEOUT) result = wait_for(submission, kSeconds);
+  check(result, "vkWaitSemaphores");
+  note_completed(submission);
+}
+
+void Core::note_completed(uint64_t submission) {
   uint64_t known = completed_;
   while (known < submission && !completed_.compare_exchange_weak(known, submission)) {}
 }

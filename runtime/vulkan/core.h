@@ -40,6 +40,9 @@ class Core {
   uint64_t submit(std::span<const VkCommandBuffer> commands);
   // Waits for a submission; throws Error(device) after TCC_DEVICE_TIMEOUT seconds.
   void wait(uint64_t submission);
+  // Submits commands that run nothing, and waits until the driver is done with them, however long
+  // it takes to compile.
+  void compile(VkCommandBuffer commands);
   // Waits for all that was submitted, so that an object may be destroyed. False when the device
   // hangs: then it must not be, because the device may still use it.
   bool retire() noexcept;
@@ -70,6 +73,7 @@ class Core {
   void create_timeline();
   void destroy();
   VkResult wait_for(uint64_t submission, double seconds);
+  void note_completed(uint64_t submission);
 
   const std::string name_;
   Physical physical_;

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "backends/compile/spirv.h"
+#include "runtime/vulkan/commands.h"
 #include "runtime/vulkan/result.h"
 #include "support/error.h"
 
@@ -46,6 +47,7 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const sched::KernelBinary
   try {
     create_layout();
     create_pipeline(binary);
+    if (core_->physical().target.is_cpu) compile_now();
   } catch (...) {
     destroy();
     throw;
@@ -115,6 +117,19 @@ void VulkanKernel::create_pipeline(const sched::KernelBinary& binary) {
   const VkResult result = core_->vk().CreateComputePipelines(
       core_->device(), core_->pipeline_cache(), 1, &info, nullptr, &pipeline_);
   core_->check(result, str("kernel ", label(binary), ": vkCreateComputePipelines").c_str());
+}
+
+// Drivers of CPUs (lavapipe) compile a pipeline when it is first dispatched, which may take longer
+// than any run: a dispatch of no workgroups makes them do so now.
+void VulkanKernel::compile_now() {
+  const DeviceFunctions& vk = core_->vk();
+  CommandPool pool(core_);
+  const VkCommandBuffer commands = pool.allocate();
+  begin_commands(*core_, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
+  vk.CmdDispatch(commands, 0, 0, 0);
+  end_commands(*core_, commands);
+  core_->compile(commands);
 }
 
 void VulkanKernel::destroy() {

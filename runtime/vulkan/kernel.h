@@ -25,6 +25,7 @@ class VulkanKernel final : public LoadedKernel {
   void check_limits(const sched::KernelBinary& binary) const;
   void create_layout();
   void create_pipeline(const sched::KernelBinary& binary);
+  void compile_now();
   void destroy();
 
   const std::shared_ptr<Core> core_;

@@ -29,6 +29,7 @@ const bool registered = (open_devices(), true);
 
 constexpr int kWorkgroup = 64;
 // Of dependent work per thread. llvmpipe allows few loop iterations.
+constexpr int kLongText = 1500;
 constexpr int kSlowSteps = 60'000, kSlowStepsOfGpu = 60'000'000;
 
 int num_arguments(TestKernel kernel) {
@@ -37,6 +38,7 @@ int num_arguments(TestKernel kernel) {
     case TestKernel::increment: return 1;
     case TestKernel::sum20: return 21;
     case TestKernel::slow: return 1;
+    case TestKernel::long_text: return 1;
   }
   return 0;
 }
@@ -55,6 +57,12 @@ std::string body(TestKernel kernel, bool is_cpu) {
       return str("unsigned_t x = i + 1u; for (int k = 0; k < ",
                  is_cpu ? kSlowSteps : kSlowStepsOfGpu,
                  "; ++k) { x ^= x << 13; x ^= x >> 17; x ^= x << 5; } p0[i] = float(x);");
+    case TestKernel::long_text: {
+      std::string text = "float y = p0[i]; if (y > 1e30f) { ";
+      for (int k = 0; k < kLongText; ++k)
+        text += str("y = sqrt(y * y + ", k, ".5f) + p0[(i + unsigned_t(y)) & 15u]; ");
+      return text + "p0[i] = y; }";
+    }
   }
   return "";
 }

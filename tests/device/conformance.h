@@ -30,6 +30,7 @@ enum class TestKernel {
   increment,  // (x): x += 1
   sum20,      // (out, in_0, ..., in_19): out = sum of all in_i; arguments by table on Vulkan
   slow,       // (x): dependent work; about a second where n is kSlowSize
+  long_text,  // (x): nothing, behind thousands of statements that take long to compile
 };
 inline constexpr int64_t kSlowSize = 10'000;
 // Compiled for the device. For the null device, a binary without code.

@@ -118,6 +118,28 @@ TEST_P(VulkanTest, AHangingDeviceIsAnErrorAndEndsCleanly) {
   std::this_thread::sleep_for(3 * duration + std::chrono::seconds(1));
 }
 
+// The driver's compilation counts as loading, not as work of the device. Kernels of other sizes are
+// other kernels: nothing comes from a cache of the driver.
+TEST_P(VulkanTest, TheDriversCompilationHasNoTimeLimit) {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const int64_t n = 1000 + now().time_since_epoch().count() % 100'000;
+  const auto first = compile_test_kernel(*device, TestKernel::long_text, n),
+             second = compile_test_kernel(*device, TestKernel::long_text, n + 1);
+  const auto start = now();
+  device->load(first);
+  const std::chrono::duration<double> compilation = now() - start;
+  ::setenv("TCC_DEVICE_TIMEOUT", std::to_string(compilation.count() / 4).c_str(), 1);
+  const auto own = open_vulkan(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
+  ::unsetenv("TCC_DEVICE_TIMEOUT");
+  const auto x = own->allocate((n + 1) * 4);
+  const auto kernel = own->load(second);
+  auto own_stream = own->create_stream();
+  own_stream->fill(*x, 0, (n + 1) * 4, 0);
+  const BoundLaunch launch{kernel.get(), {x->address()}};
+  own_stream->run({&launch, 1});
+  own_stream->synchronize();
+}
+
 TEST(DeviceTimeoutTest, MustBeANumber) {
   ::setenv("TCC_DEVICE_TIMEOUT", "soon", 1);
   EXPECT_THROW(open_vulkan(0), Error);

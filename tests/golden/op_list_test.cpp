@@ -46,11 +46,11 @@ constexpr Family kFamilies[] = {
     {"Products, convolution, attention",
      " addmm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
      "convolution deform_conv2d deform_unfold einsum linear "
-     "matmul scaled_dot_product_attention "},
+     "matmul scaled_dot_product_attention vecdot "},
     {"Quantization", " dequantize dynamic_quantize quantize "},
     {"Signals, linear algebra",
      " blackman_window det dft_matrix fft hamming_window hann_window mel_weight_matrix stft "},
-    {"Recurrent layers", " gru lstm rnn "},
+    {"Recurrent layers", " dynamic_quantized_lstm gru lstm rnn "},
     {"Pooling and resampling",
      " affine_grid depth_to_space filter_resample fold grid_sample lp_pool1d lp_pool2d lp_pool3d "
      "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices max_pool_indices "

@@ -111,6 +111,67 @@ TEST(Recurrent, RunsBothWays) {
   expect_near(out, expected);
 }
 
+// Many rows are a matrix product, few are sums; both directions step together where they are alike.
+TEST(Recurrent, OfManyRowsAreThoseOfEachRow) {
+  const auto check = [](const std::string& op, int64_t gates, Attrs attrs) {
+    constexpr int64_t batch = 11, steps = 3, inputs = 2, hidden = 3, d = 2;
+    attrs["direction"] = "bidirectional";
+    const std::vector<RefTensor> weights = {shifted({d, gates * hidden, inputs}, 1),
+                                            shifted({d, gates * hidden, hidden}, 2),
+                                            shifted({d, 2 * gates * hidden}, 3)};
+    const auto layer_of = [&](const RefTensor& x) {
+      std::vector<RefTensor> operands = {x};
+      operands.insert(operands.end(), weights.begin(), weights.end());
+      return run_all(op, operands, attrs)[0];
+    };
+    const RefTensor x = shifted({steps, batch, inputs}, 4), all = layer_of(x);
+    for (int64_t row = 0; row < batch; ++row) {
+      RefTensor one(DType::f32, {steps, 1, inputs});
+      for (int64_t t = 0; t < steps; ++t)
+        for (int64_t i = 0; i < inputs; ++i)
+          one.f[static_cast<size_t>(t * inputs + i)] =
+              x.f[static_cast<size_t>((t * batch + row) * inputs + i)];
+      const RefTensor out = layer_of(one);
+      Numbers expected;
+      for (int64_t k = 0; k < steps * d; ++k)
+        for (int64_t i = 0; i < hidden; ++i)
+          expected.push_back(all.f[static_cast<size_t>((k * batch + row) * hidden + i)]);
+      expect_near(out.f, expected);
+    }
+  };
+  check("lstm", 4, {});
+  check("gru", 3, {});
+  check("gru", 3, {{"linear_before_reset", true}});
+  check("rnn", 1, {});
+}
+
+TEST(Recurrent, DirectionsOfOtherFunctionsStepApart) {
+  const std::vector<RefTensor> both = {kX, shifted({2, 2, 1}, 1), shifted({2, 2, 2}, 2)};
+  const auto half = [&](size_t side, const Attrs& attrs) {
+    const auto part = [&](const RefTensor& x) {
+      const auto size = static_cast<std::ptrdiff_t>(x.f.size() / 2),
+                 first = static_cast<std::ptrdiff_t>(side) * size;
+      return f32({1, x.shape[1], x.shape[2]}, {x.f.begin() + first, x.f.begin() + first + size});
+    };
+    return run_all("rnn", {kX, part(both[1]), part(both[2])}, attrs)[1].f;
+  };
+  Numbers expected = half(0, {{"activations", "tanh"}});
+  const Numbers back = half(1, {{"activations", "relu"}, {"direction", "reverse"}});
+  expected.insert(expected.end(), back.begin(), back.end());
+  expect_near(
+      run_all("rnn", both, {{"activations", "tanh relu"}, {"direction", "bidirectional"}})[1].f,
+      expected);
+}
+
+TEST(Vecdot, SumsProductsOverADim) {
+  const RefTensor x = f32({2, 2}, {1, 2, 3, 4}), y = f32({2, 2}, {1, -1, 0.5, 2});
+  EXPECT_EQ(run_all("vecdot", {x, y})[0].f, (Numbers{-1, 9.5}));
+  EXPECT_EQ(run_all("vecdot", {x, y}, {{"dim", 0}})[0].f, (Numbers{2.5, 6}));
+  EXPECT_EQ(run_all("vecdot", {x, f32({1}, {2})})[0].f, (Numbers{6, 14}));
+  EXPECT_ERROR(test::infer("vecdot", {{DType::f32, {2}}, {DType::f16, {2}}}),
+               "must be numbers of one dtype");
+}
+
 TEST(Recurrent, TakesTheBatchFirstInLayoutOne) {
   auto inputs = layer(3);
   const auto out = run_all("gru", inputs);

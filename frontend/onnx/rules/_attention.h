@@ -23,6 +23,10 @@ struct AttentionParts {
 // [B, S, heads * D of value].
 Value* attend(OpNode& n, const AttentionParts& parts);
 
+// com.microsoft's Attention behind its projection [B, S, all columns], with the node's attributes;
+// the others may be null. Gives the result and, where it is wanted, the present.
+Results attention_of_projection(OpNode& n, Value* all, Value* padding, Value* past, Value* added);
+
 // bool [rows, first + rows or more]: row r sees the columns up to first + r.
 Value* causal_keys(OpNode& n, const SymInt& rows, const SymInt& columns, const SymInt& first);
 // 0 where `visible` holds, `hidden` elsewhere.

@@ -50,6 +50,14 @@ inline Value* scalar(OpNode& n, const SymInt& value) {
 // A vector as a tensor of x's rank that has it along `dim`.
 Value* along_dim(OpNode& n, Value* vector, const Value* x, int64_t dim);
 
+// Softmax along `axis`; before opset 13, over all dims from it on, taken as one.
+Value* softmax_along(OpNode& n, Value* x, int64_t axis, bool one_dim,
+                     std::string_view op = "softmax");
+
+// The activation that ONNX Runtime fuses behind a product, "" for none, with its parameters.
+Value* fused_activation(OpNode& n, Value* x, const std::string& name,
+                        const std::vector<double>& parameters);
+
 // All results of an op.
 inline Results all_of(const std::vector<Value*>& values) { return {values.begin(), values.end()}; }
 

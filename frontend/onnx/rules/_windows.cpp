@@ -95,4 +95,19 @@ Value* convolved(OpNode& n, Value* x, Value* weight, Value* bias) {
                  {"groups", n.integer("group", 1)}});
 }
 
+ir::Attrs window_attrs(OpNode& n, const Windows& w) {
+  return {{"kernel_size", ir::ints(w.kernel)},
+          {"stride", ir::ints(w.stride)},
+          {"padding", w.padding()},
+          {"dilation", ir::ints(w.dilation)},
+          {"ceil_mode", n.flag("ceil_mode", false)}};
+}
+
+Value* average_pooled(OpNode& n, Value* x) {
+  const Windows w = windows_of(n, x, {});
+  ir::Attrs attrs = window_attrs(n, w);
+  attrs["count_include_pad"] = n.flag("count_include_pad", false);
+  return n.b.op(by_rank(n, "avg_pool", w.kernel.size()), {x}, attrs);
+}
+
 }  // namespace tcc::onnx

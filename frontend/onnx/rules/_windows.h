@@ -26,4 +26,9 @@ std::string by_rank(OpNode& n, std::string_view op, size_t spatial);
 // convNd of x and weight, with the node's attributes. `bias` may be null.
 Value* convolved(OpNode& n, Value* x, Value* weight, Value* bias);
 
+// The op's attributes for these windows, with ceil_mode.
+ir::Attrs window_attrs(OpNode& n, const Windows& w);
+// avg_poolNd of x, with the node's attributes.
+Value* average_pooled(OpNode& n, Value* x);
+
 }  // namespace tcc::onnx

@@ -86,18 +86,12 @@ Results prelu(OpNode& n) {
   return {n.b.op("where", {negative, n.b.mul(x, slope), x})};
 }
 
-// Before opset 13: over all dims from `axis` on, taken as one.
 template <const char* op>
 Results softmax(OpNode& n) {
   Value* x = n.in(0);
-  if (n.opset >= 13) return {n.b.op(op, {x}, {{"dim", n.axis(n.integer("axis", -1), x->rank())}})};
-  const int64_t axis = n.axis(n.integer("axis", 1), x->rank());
-  if (axis == x->rank() - 1) return {n.b.op(op, {x}, {{"dim", axis}})};
-  const auto from = x->shape().begin() + axis;
-  Shape flat(x->shape().begin(), from);
-  flat.push_back(ir::product({from, x->shape().end()}));
-  Value* result = n.b.op(op, {n.b.reshape(x, flat)}, {{"dim", axis}});
-  return {n.b.reshape(result, x->shape())};
+  const bool one_dim = n.opset >= 13;
+  const int64_t axis = n.axis(n.integer("axis", one_dim ? -1 : 1), x->rank());
+  return {softmax_along(n, x, axis, one_dim, op)};
 }
 
 Results swish(OpNode& n) {

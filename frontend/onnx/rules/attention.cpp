@@ -72,35 +72,13 @@ Value* attend_masked(OpNode& n, AttentionParts parts, Value* padding, Value* bia
   return attend(n, parts);
 }
 
-// One matrix for query, key and value; past and present are [2, B, N, length, D].
+// One matrix for query, key and value.
 Results attention(OpNode& n) {
-  Value *x = n.in(0), *weight = n.in(1), *bias = n.maybe(2), *padding = n.maybe(3);
-  Value *past = n.maybe(4), *added = n.maybe(5);
-  const int64_t heads = n.integer("num_heads");
-  n.require(!n.flag("do_rotary", false), "do_rotary is not supported");
-  n.require(!n.flag("past_present_share_buffer", false),
-            "past_present_share_buffer is not supported");
-  n.ignore("rotary_embedding_dim");
+  Value *x = n.in(0), *weight = n.in(1), *bias = n.maybe(2);
   n.require(x->rank() == 3 && weight->rank() == 2, "input and weights must have 3 and 2 dims");
-  const SymInt third = ir::floordiv(weight->shape()[1], 3);
-  Shape sizes = {third, third, third};
-  if (n.has("qkv_hidden_sizes")) {
-    const std::vector<int64_t> given = n.ints_attr("qkv_hidden_sizes");
-    sizes.assign(given.begin(), given.end());
-  }
-  n.require(sizes.size() == 3 && sizes[0] + sizes[1] + sizes[2] == weight->shape()[1],
-            "the weights do not have the columns of query, key and value");
   Value* all = n.b.matmul(x, weight);
   if (bias) all = n.b.add(all, bias);
-  Value* parts[3];
-  for (size_t k = 0; k < 3; ++k) parts[k] = split_heads(n, part_of(n, all, sizes, k), heads);
-  if (past) {
-    parts[1] = behind(n, select(n, past, 0, 0), parts[1]);
-    parts[2] = behind(n, select(n, past, 0, 1), parts[2]);
-  }
-  Value* present = nullptr;
-  if (n.wants(1)) present = n.b.op("stack", {parts[1], parts[2]}, {{"dim", 0}});
-  return {attend_masked(n, {parts[0], parts[1], parts[2]}, padding, added), present};
+  return attention_of_projection(n, all, n.maybe(3), n.maybe(4), n.maybe(5));
 }
 
 // Query, key and value as [B, N, length, D], from whatever they are packed in.
@@ -259,6 +237,33 @@ constexpr Rule kRules[] = {
 };
 
 }  // namespace
+
+// Past and present are [2, B, N, length, D].
+Results attention_of_projection(OpNode& n, Value* all, Value* padding, Value* past, Value* added) {
+  const int64_t heads = n.integer("num_heads");
+  n.require(!n.flag("do_rotary", false), "do_rotary is not supported");
+  n.require(!n.flag("past_present_share_buffer", false),
+            "past_present_share_buffer is not supported");
+  n.ignore("rotary_embedding_dim");
+  n.require(all->rank() == 3, "input and weights must have 3 and 2 dims");
+  const SymInt columns = all->shape()[2], third = ir::floordiv(columns, 3);
+  Shape sizes = {third, third, third};
+  if (n.has("qkv_hidden_sizes")) {
+    const std::vector<int64_t> given = n.ints_attr("qkv_hidden_sizes");
+    sizes.assign(given.begin(), given.end());
+  }
+  n.require(sizes.size() == 3 && sizes[0] + sizes[1] + sizes[2] == columns,
+            "the weights do not have the columns of query, key and value");
+  Value* parts[3];
+  for (size_t k = 0; k < 3; ++k) parts[k] = split_heads(n, part_of(n, all, sizes, k), heads);
+  if (past) {
+    parts[1] = behind(n, select(n, past, 0, 0), parts[1]);
+    parts[2] = behind(n, select(n, past, 0, 1), parts[2]);
+  }
+  Value* present = nullptr;
+  if (n.wants(1)) present = n.b.op("stack", {parts[1], parts[2]}, {{"dim", 0}});
+  return {attend_masked(n, {parts[0], parts[1], parts[2]}, padding, added), present};
+}
 
 std::span<const Rule> attention_rules() { return kRules; }
 

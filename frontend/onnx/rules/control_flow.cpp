@@ -15,10 +15,46 @@ namespace {
 constexpr int64_t kMaxTrips = 10000;
 constexpr int kMaxRank = 16;
 
-// `if` chooses by a value that must be known.
+// Both branches and a choice between their results, which must be alike: a kernel computes what it
+// computes whatever the data is.
+Results choose_by_data(OpNode& n, const pb::GraphProto& yes, const pb::GraphProto& no) {
+  Value* condition = n.in(0);
+  const auto refuse = [&](const std::string& reason) {
+    n.fail(str("both branches of a condition that is not known are computed, ", reason, "; ",
+               n.need(0)));
+  };
+  const auto branch = [&](const char* name, const pb::GraphProto& graph) {
+    try {
+      return n.import_subgraph(graph, {});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::bad_input) throw;
+      refuse(str("and the ", name, " branch cannot be: ", n.without_file(error.what())));
+    }
+    return Results();
+  };
+  const Results a = branch("then", yes), b = branch("else", no);
+  if (a.size() != b.size()) refuse(str("but they have ", a.size(), " and ", b.size(), " results"));
+  n.require(ir::product(condition->shape()).is(1), "the condition must be one bool");
+  condition = n.b.reshape(condition, {});
+  Results results;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (!a[k].value || !b[k].value) refuse("which cannot give sequences or nothing");
+    if (!(a[k].value->type == b[k].value->type))
+      refuse(str("but result ", k, " is ", ir::to_string(a[k].value->type), " in one and ",
+                 ir::to_string(b[k].value->type), " in the other"));
+    results.emplace_back(n.b.op("where", {condition, a[k].value, b[k].value}));
+  }
+  return results;
+}
+
+// A branch is chosen where the condition is known.
 Results choose(OpNode& n) {
   const pb::GraphProto &yes = n.graph("then_branch"), &no = n.graph("else_branch");
-  return n.import_subgraph(n.int_of(0) != 0 ? yes : no, {});
+  const auto condition = n.dims_if_known(0);
+  if (condition && condition->size() == 1 && (*condition)[0].is_const())
+    return n.import_subgraph((*condition)[0].is(0) ? no : yes, {});
+  if (!n.depends_on_data(0)) n.fail("the condition is not known; " + n.need(0));
+  return choose_by_data(n, yes, no);
 }
 
 // The slices of one result of a body, stacked. Without a single turn, the body's declaration says

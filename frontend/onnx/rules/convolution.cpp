@@ -11,6 +11,13 @@ namespace {
 
 Results conv(OpNode& n) { return {convolved(n, n.in(0), n.in(1), n.maybe(2))}; }
 
+// com.microsoft: a fourth operand is added before the activation.
+Results fused_conv(OpNode& n) {
+  Value* y = convolved(n, n.in(0), n.in(1), n.maybe(2));
+  if (Value* z = n.maybe(3)) y = n.b.add(y, z);
+  return {fused_activation(n, y, n.text("activation", ""), n.numbers_attr("activation_params"))};
+}
+
 // output = (input - 1) * stride + output_padding + (kernel - 1) * dilation + 1 - begin - end. Where
 // output_shape or auto_pad says what the output is, the pads follow.
 Results conv_transpose(OpNode& n) {
@@ -59,7 +66,11 @@ Results conv_transpose(OpNode& n) {
                   {"groups", n.integer("group", 1)}})};
 }
 
-constexpr Rule kRules[] = {{"Conv", conv}, {"ConvTranspose", conv_transpose}};
+constexpr Rule kRules[] = {
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"FusedConv", fused_conv, "com.microsoft"},
+};
 
 }  // namespace
 

@@ -32,6 +32,14 @@ Results gemm(OpNode& n) {
   return {n.b.cast(result, product->dtype())};
 }
 
+// com.microsoft
+Results fused_gemm(OpNode& n) {
+  std::vector<double> parameters;
+  for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (n.has(name)) parameters.push_back(n.number(name, 0));
+  return {fused_activation(n, gemm(n)[0].value, n.text("activation", ""), parameters)};
+}
+
 Results einsum(OpNode& n) {
   return {n.b.op("einsum", n.all_inputs(), {{"equation", n.text("equation", "")}})};
 }
@@ -48,6 +56,7 @@ Results fused_matmul(OpNode& n) {
 
 constexpr Rule kRules[] = {
     {"Einsum", einsum},
+    {"FusedGemm", fused_gemm, "com.microsoft"},
     {"FusedMatMul", fused_matmul, "com.microsoft"},
     {"Gemm", gemm},
     {"MatMul", matmul},

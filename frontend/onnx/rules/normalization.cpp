@@ -1,5 +1,6 @@
 // Batch, layer, instance, group and other normalisations.
 #include "frontend/onnx/rules.h"
+#include "frontend/onnx/rules/_attention.h"
 #include "frontend/onnx/rules/_common.h"
 
 namespace tcc::onnx {
@@ -118,8 +119,38 @@ Results skip_norm(OpNode& n) {
   return {y, nullptr, nullptr, stored};
 }
 
+// com.microsoft: (ids, segment ids, words, positions, segments, scale, bias, mask, position ids).
+// The sum of the embeddings is normalised; it is the third result, the length of each mask the
+// second.
+Results embed_norm(OpNode& n) {
+  Value *ids = n.in(0), *segments = n.maybe(1), *places = n.maybe(8), *mask = n.maybe(7);
+  n.require(ids->rank() == 2, "input_ids must be [batch, length]");
+  const auto embedded = [&](Value* weight, Value* index) {
+    return n.b.op("embedding", {n.b.cast(index, DType::i64), weight});
+  };
+  if (!places) places = positions(n, ids->shape()[1]);
+  Value* words = embedded(n.in(2), ids);
+  Value* sum = n.b.add(n.b.compute(words), n.b.compute(embedded(n.in(3), places)));
+  if (Value* table = n.maybe(4)) {
+    if (!segments) segments = n.b.splat(DType::i64, ids->shape(), 0);
+    sum = n.b.add(sum, n.b.compute(embedded(table, segments)));
+  }
+  sum = n.b.cast(sum, words->dtype());
+  Value* y = n.b.op(
+      "layer_norm", {sum, n.in(5), n.in(6)},
+      {{"normalized_shape", Shape{sum->shape().back()}}, {"eps", n.number("epsilon", 1e-12)}});
+  n.ignore("mask_index_type");
+  Value* lengths = n.b.splat(DType::i32, {ids->shape()[0]}, 0);
+  if (mask) {
+    Value* counts = n.b.op("eq", {mask, n.b.scalar(mask->dtype(), 1)});
+    lengths = n.b.cast(n.b.reduce("sum", counts, {1}), DType::i32);
+  }
+  return {y, lengths, sum};
+}
+
 constexpr Rule kRules[] = {
     {"BatchNormalization", batch_norm},
+    {"EmbedLayerNormalization", embed_norm, "com.microsoft"},
     {"GroupNormalization", group_norm},
     {"InstanceNormalization", instance_norm},
     {"LayerNormalization", layer_norm},

@@ -9,14 +9,6 @@
 namespace tcc::onnx {
 namespace {
 
-ir::Attrs window_attrs(OpNode& n, const Windows& w) {
-  return {{"kernel_size", ir::ints(w.kernel)},
-          {"stride", ir::ints(w.stride)},
-          {"padding", w.padding()},
-          {"dilation", ir::ints(w.dilation)},
-          {"ceil_mode", n.flag("ceil_mode", false)}};
-}
-
 // Positions count from the start of the whole tensor, not of their plane; storage_order 1 counts
 // the last dim but one fastest.
 Value* global_indices(OpNode& n, Value* x, Value* indices, bool columns) {
@@ -50,13 +42,7 @@ Results max_pool(OpNode& n) {
   return {results[0], global_indices(n, x, results[1], columns)};
 }
 
-Results average_pool(OpNode& n) {
-  Value* x = n.in(0);
-  const Windows w = windows_of(n, x, {});
-  ir::Attrs attrs = window_attrs(n, w);
-  attrs["count_include_pad"] = n.flag("count_include_pad", false);
-  return {n.b.op(by_rank(n, "avg_pool", w.kernel.size()), {x}, attrs)};
-}
+Results average_pool(OpNode& n) { return {average_pooled(n, n.in(0))}; }
 
 Results lp_pool(OpNode& n) {
   Value* x = n.in(0);

@@ -1,7 +1,7 @@
 // Quantisation, and products of quantised operands.
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
-#include "frontend/onnx/rules/_windows.h"
+#include "frontend/onnx/rules/_quantized.h"
 #include "support/error.h"
 
 namespace tcc::onnx {
@@ -11,14 +11,14 @@ ir::Attrs along(OpNode& n, const Value* x, const Value* scale) {
   n.require(n.opset >= 21 || !n.has("block_size"), "block_size needs opset 21");
   const int64_t block = n.integer("block_size", 0);
   const int64_t axis = n.integer("axis", 1);
-  if (scale->rank() == 0) return {};
+  if (is_single(scale)) return {};
   return {{"dim", n.axis(axis, x->rank())}, {"block_size", block}};
 }
 
 // The scale of every element of x, by broadcasting.
 Value* spread_scale(OpNode& n, Value* x, Value* scale) {
   const ir::Attrs attrs = along(n, x, scale);
-  if (attrs.empty() || (scale->rank() == 1 && scale->shape()[0].is(1))) return scale;
+  if (attrs.empty()) return scale;
   const auto dim = std::get<int64_t>(attrs.at("dim")),
              block = std::get<int64_t>(attrs.at("block_size"));
   if (block == 0) return along_dim(n, scale, x, dim);
@@ -53,48 +53,14 @@ Results dequantize(OpNode& n) {
 
 Results dynamic_quantize(OpNode& n) { return all_of(n.b.ops("dynamic_quantize", {n.in(0)})); }
 
-// A zero point is a scalar, or one per row of A or column of B: a dim of its own at `dim`.
-Value* without_zero_point(OpNode& n, Value* x, Value* zero, int64_t dim) {
-  if (!zero) return x;
-  Value* wide = n.b.cast(zero, DType::i32);
-  if (zero->rank() == 1 && !zero->shape()[0].is(1)) {
-    wide = along_dim(n, wide, x, dim);
-  } else if (zero->rank() == 1) {
-    wide = n.b.reshape(wide, {});
-  }
-  return n.b.sub(n.b.cast(x, DType::i32), wide);
-}
-
-Value* integer_product(OpNode& n, Value* a, Value* zero_a, Value* b, Value* zero_b) {
-  if (!zero_a && !zero_b) return n.b.op("matmul", {a, b}, {{"out_dtype", std::string("i32")}});
-  return n.b.matmul(n.b.cast(without_zero_point(n, a, zero_a, -2), DType::i32),
-                    n.b.cast(without_zero_point(n, b, zero_b, -1), DType::i32));
-}
-
 Results matmul_integer(OpNode& n) {
   return {integer_product(n, n.in(0), n.maybe(2), n.in(1), n.maybe(3))};
-}
-
-// i32 sums times the scales of both operands over that of the result.
-Value* requantized(OpNode& n, Value* sum, Value* scale_a, Value* scale_b, Value* scale,
-                   Value* zero) {
-  Value* factor = n.b.div(n.b.mul(scale_a, scale_b), scale);
-  Value* real = n.b.mul(n.b.cast(sum, DType::f32), factor);
-  return n.b.op("quantize", {real, n.b.scalar(DType::f32, 1), zero}, {{"dtype", zero->dtype()}});
 }
 
 // (a, scale, zero, b, scale, zero, scale, zero)
 Results qlinear_matmul(OpNode& n) {
   Value* sum = integer_product(n, n.in(0), n.in(2), n.in(3), n.in(5));
   return {requantized(n, sum, n.in(1), n.in(4), n.in(6), n.in(7))};
-}
-
-Value* integer_convolution(OpNode& n, Value* x, Value* zero_x, Value* weight, Value* zero_w,
-                           Value* bias) {
-  // Padding is the zero point, that is, nothing once that is subtracted.
-  Value* a = n.b.cast(without_zero_point(n, x, zero_x, 1), DType::i32);
-  Value* b = n.b.cast(without_zero_point(n, weight, zero_w, 0), DType::i32);
-  return convolved(n, a, b, bias);
 }
 
 Results conv_integer(OpNode& n) {
@@ -113,11 +79,13 @@ Results qlinear_conv(OpNode& n) {
 constexpr Rule kRules[] = {
     {"ConvInteger", conv_integer},
     {"DequantizeLinear", dequantize},
+    {"DequantizeLinear", dequantize, "com.microsoft"},
     {"DynamicQuantizeLinear", dynamic_quantize},
     {"MatMulInteger", matmul_integer},
     {"QLinearConv", qlinear_conv},
     {"QLinearMatMul", qlinear_matmul},
     {"QuantizeLinear", quantize},
+    {"QuantizeLinear", quantize, "com.microsoft"},
 };
 
 }  // namespace

@@ -42,9 +42,28 @@ Results gru(OpNode& n) {
   return layer(n, "gru", attrs, 6);
 }
 
+// com.microsoft: weights are [D, input or hidden, 4 * hidden]; behind the operands of LSTM come
+// their scales and zero points.
+Results quantized_lstm(OpNode& n) {
+  ir::Attrs attrs = common(n);
+  attrs["input_forget"] = n.flag("input_forget", false);
+  std::vector<Value*> inputs;
+  for (size_t k = 0; k < 12; ++k) inputs.push_back(n.maybe(k));
+  for (const size_t k : {1, 2}) {
+    n.require(inputs[k] && inputs[k]->rank() == 3, str("input ", k, " must have three dims"));
+    inputs[k] = n.b.transpose(inputs[k], 1, 2);
+  }
+  return all_of(n.b.ops("dynamic_quantized_lstm", inputs, attrs));
+}
+
 Results rnn(OpNode& n) { return layer(n, "rnn", common(n), 6); }
 
-constexpr Rule kRules[] = {{"GRU", gru}, {"LSTM", lstm}, {"RNN", rnn}};
+constexpr Rule kRules[] = {
+    {"DynamicQuantizeLSTM", quantized_lstm, "com.microsoft"},
+    {"GRU", gru},
+    {"LSTM", lstm},
+    {"RNN", rnn},
+};
 
 }  // namespace
 

@@ -61,18 +61,20 @@ Results range(OpNode& n) {
   Value *start = n.in(0), *delta = n.in(2);
   const DType dtype = start->dtype();
   SymInt length;
-  if (is_float(dtype)) {
+  const auto whole = [&](size_t k) { return n.whole_if_known(k); };
+  if (is_float(dtype) && !(whole(0) && whole(1) && whole(2) && whole(2)->is_const())) {
     const double from = n.number_of(0), to = n.number_of(1), step = n.number_of(2);
     const double count = std::max(0.0, std::ceil((to - from) / step));
     n.require(count < 0x1p53, "has too many elements");
     length = static_cast<int64_t>(count);
   } else {
-    const std::vector<SymInt> from = n.dims(0), to = n.dims(1);
-    const int64_t step = n.int_of(2);
+    const auto number = [&](size_t k) { return is_float(dtype) ? *whole(k) : n.dim_of(k); };
+    const SymInt from = number(0), to = number(1), by = number(2);
+    n.require(by.is_const(), str("delta must be a number, but is ", by, "; bind its dims (--dim)"));
+    const int64_t step = by.value();
     n.require(step != 0 && step != std::numeric_limits<int64_t>::min(),
               str("delta must not be ", step));
-    n.require(from.size() == 1 && to.size() == 1, "start and limit must be scalars");
-    const SymInt span = step > 0 ? to[0] - from[0] : from[0] - to[0];
+    const SymInt span = step > 0 ? to - from : from - to;
     length = ir::max(ir::ceildiv(span, step < 0 ? -step : step), 0);
   }
   const auto scalar = [&](Value* x) { return n.b.reshape(x, {}); };

@@ -1,0 +1,19 @@
+// What a caller must give for a model to be read that could not be: dims and inputs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "frontend/graph_file.h"
+#include "frontend/onnx/importer.h"
+
+namespace tcc::onnx {
+
+// Behind the message of a failed import: "; it needs: tcc-run m.onnx --dim batch=1 --input
+// k=NUMBER". Empty where neither dims nor inputs are what is missing. The model is imported a few
+// times more, with assumed dims and data.
+std::string what_is_needed(const pb::ModelProto& model, const std::filesystem::path& path,
+                           const GraphFileOptions& options, const Importer& failed,
+                           const std::string& error);
+
+}  // namespace tcc::onnx

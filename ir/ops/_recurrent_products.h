@@ -1,0 +1,37 @@
+// The products of a recurrent step: the state with the weights of some gates.
+#pragma once
+
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/op.h"
+
+namespace tcc::ir::ops {
+
+// h [D, B, hidden] times gates [first, first + count) of weights [D, gates * hidden, hidden], which
+// have h's dtype: [D, B, hidden] each, as the dtype that h is computed in.
+//
+// As sums side by side, which one kernel does with all that follows for the same element.
+std::vector<Value*> dot_products(Builder& b, Value* h, Value* weight, int64_t first, int64_t count);
+// As columns of one matrix product: [D, B, count * hidden].
+Value* matrix_product(Builder& b, Value* h, Value* weight, int64_t first, int64_t count);
+
+// 8-bit weights [N, K] with a scale and a zero point, which may be null: one each, or one per row.
+struct IntegerWeights {
+  Value *weight, *scale, *zero;
+};
+// Rows [first, end).
+IntegerWeights rows_of(Builder& b, const IntegerWeights& weights, int64_t first, int64_t end);
+
+// x quantized by its range.
+struct QuantizedInput {
+  Value *x, *scale, *zero;
+};
+QuantizedInput quantize_by_range(Builder& b, Value* x);
+
+// x [..., K] times weights: [..., N] numbers. `as_sums`: not as a matrix product, but as sums that
+// fuse with what follows.
+Value* integer_product(Builder& b, const QuantizedInput& x, const IntegerWeights& weights,
+                       bool as_sums);
+
+}  // namespace tcc::ir::ops

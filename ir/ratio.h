@@ -1,0 +1,37 @@
+// Quotients of symbolic integers and numbers: what floating-point arithmetic on dims computes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/scalar.h"
+#include "ir/symint.h"
+
+namespace tcc::ir {
+
+// In lowest terms as far as that is seen; the denominator is positive.
+struct Ratio {
+  SymInt numerator;
+  int64_t denominator = 1;
+  Ratio(SymInt whole) : numerator(std::move(whole)) {}  // NOLINT: implicit on purpose
+  Ratio(int whole) : numerator(whole) {}                // NOLINT
+  Ratio(SymInt over, int64_t under) : numerator(std::move(over)), denominator(under) {}
+  bool is_whole() const { return denominator == 1; }
+};
+
+// Each is nothing where the result would have no short denominator.
+//
+// Of a double that is a multiple of 2^-20.
+std::optional<Ratio> ratio_of(double number);
+std::optional<Ratio> ratio_sum(const Ratio& a, const Ratio& b);
+std::optional<Ratio> ratio_product(const Ratio& a, const Ratio& b);
+// Of a divisor that is a number.
+std::optional<Ratio> ratio_quotient(const Ratio& a, const Ratio& b);
+std::optional<Ratio> ratio_min(const Ratio& a, const Ratio& b);
+std::optional<Ratio> ratio_max(const Ratio& a, const Ratio& b);
+// Towards zero; nothing where the sign is not known.
+std::optional<Ratio> truncated(const Ratio& x);
+// lt, le, gt, ge, eq or ne; nothing where the ranges of the dims do not decide it.
+std::optional<bool> ratio_compare(Fn fn, const Ratio& a, const Ratio& b);
+
+}  // namespace tcc::ir
