@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autotune/expr_program.h"
+#include "ir/bit_cast.h"
 #include "ir/ops/_integers.h"
 #include "ir/ops/_philox.h"
 #include "ir/reference/noise.h"
@@ -135,6 +136,8 @@ Number ExprEvaluator::compute(const Step& step) {
     case Kind::index: return {0, index(step.index)};
     case Kind::load: return load(step);
     case Kind::cast: {
+      if (step.constant.integer != 0)
+        return ir::bit_cast(value(step.args[0]), step.from[0], step.dtype);
       const Number cast = ir::evaluate_cast(value(step.args[0]), step.from[0], step.dtype);
       if (!is_float(step.dtype)) return {0, wrap_to(step.dtype, cast.integer)};
       if (is_low_precision(step.dtype)) return {round_to(step.dtype, cast.number), 0};

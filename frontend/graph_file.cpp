@@ -1,9 +1,13 @@
 #include "frontend/graph_file.h"
 
+#include <iostream>
+
 #include "support/error.h"
 #include "support/file.h"
 
 namespace tcc {
+
+void warn_on_stderr(const std::string& text) { std::cerr << "tcc: warning: " << text << "\n"; }
 
 ir::Graph load_graph(const std::filesystem::path& path, const GraphFileOptions& options) {
   const std::string ending = path.extension();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ class GivenInputs {
   virtual TensorPtr load_for(const ir::Value& input) const { return load(input.name); }
 };
 
+// "tcc: warning: ..."
+void warn_on_stderr(const std::string& text);
+
 struct GraphFileOptions {
   uint64_t seed = 0;  // of weights that are drawn; each weight has a stream of its own, by its name
   // ONNX only. Dims that are numbers from the start: what depends on their values (a loop over a
@@ -37,6 +41,8 @@ struct GraphFileOptions {
   // whether the others are looked for in the graph's folder.
   BytesByName files = {};
   bool opens_files = true;
+  // What is to be said of a file that is read all the same; by default on standard error.
+  std::function<void(const std::string&)> warn = warn_on_stderr;
 };
 
 // By extension: .yaml or .yml, .onnx. Throws Error(bad_input) as "FILE:LINE: ..." for whatever is
@@ -51,8 +57,9 @@ ir::Graph parse_yaml_graph(std::string_view text, const std::string& name,
                            const std::filesystem::path& folder,
                            const GraphFileOptions& options = {});
 
-// An ONNX model, opsets 1 to 21. Errors are "FILE: node N 'NAME' (OPERATOR): REASON". Symbolic dims
-// have the default 1. External data must lie in the model's folder.
+// An ONNX model, opsets 1 to 28; newer ones with a warning. Errors are "FILE: node N 'NAME'
+// (OPERATOR): REASON". Symbolic dims have the default 1. External data must lie in the model's
+// folder.
 ir::Graph load_onnx_graph(const std::filesystem::path& path, const GraphFileOptions& options = {});
 // From memory; `path` stands for the file in messages, and external data is looked for beside it.
 ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& path,

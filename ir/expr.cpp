@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/bit_cast.h"
 #include "ir/expr_fold.h"
 #include "ir/symint_internal.h"
 #include "support/error.h"
@@ -335,7 +336,7 @@ Expr call(Fn fn, std::vector<Expr> args) {
 Expr cast(const Expr& value, DType dtype) {
   if (value->dtype == dtype) return value;
   if (is_constant(value)) return fold_cast(value, dtype);
-  if (value->kind == Kind::cast)
+  if (value->kind == Kind::cast && !keeps_bits(*value))
     if (Expr source = skip_cast(*value, dtype)) return cast(source, dtype);
   auto node = new_node(Kind::cast, dtype);
   node->args = {value};

@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/bit_cast.h"
 #include "ir/expr.h"
 #include "ir/expr_fold.h"
 #include "ir/symint_internal.h"
@@ -71,7 +72,9 @@ class Rewriter {
       case Kind::load: return load(e->buffer, e->stored, index);
       case Kind::element: return element(e->name, e->dtype, index);
       case Kind::call: return call(e->fn, std::move(args));
-      case Kind::cast: return cast(args[0], e->dtype);
+      case Kind::cast:
+        return keeps_bits(*e) ? bit_cast(args[0], args[0]->dtype, e->dtype)
+                              : cast(args[0], e->dtype);
       case Kind::shuffle: return shuffle_xor(args[0], e->integer);
       case Kind::reduce: return reduce(e->reduce, std::move(axes), args[0]);
       case Kind::constant:

@@ -1,6 +1,7 @@
 // Expressions as text, for people.
 #include <charconv>
 
+#include "ir/bit_cast.h"
 #include "ir/expr.h"
 
 namespace tcc::ir {
@@ -58,7 +59,9 @@ class Printer {
         return;
       case Kind::var: text_ += e->name; return;
       case Kind::call: return append_call(*e);
-      case Kind::cast: return append_function(name(e->dtype), e->args);
+      case Kind::cast:
+        return append_function((keeps_bits(*e) ? "bits_" : "") + std::string(name(e->dtype)),
+                               e->args);
       case Kind::reduce: return append_reduce(*e);
       case Kind::element: text_ += e->name + "[" + e->index.to_string() + "]"; return;
       case Kind::shuffle:

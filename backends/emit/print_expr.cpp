@@ -6,6 +6,7 @@
 
 #include "backends/emit/printer.h"
 #include "backends/emit/scalar_table.h"
+#include "ir/bit_cast.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -53,6 +54,7 @@ std::string Printer::render_now(const Expr& e) {
                   {{"value", render(e->args[0])}, {"mask", std::to_string(e->integer) + "u"}});
     case Kind::cast: {
       const Expr& from = e->args[0];
+      if (ir::keeps_bits(*e)) return spell_bit_cast(from->dtype, e->dtype, render(from));
       if (from->kind == Kind::index && !kernel_.wide_index) {
         // Narrow indices convert without a detour over 64 bits.
         bool called = compute_type(e->dtype) != "i32" && e->dtype != DType::boolean;  // f32(...)

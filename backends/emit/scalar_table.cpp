@@ -177,6 +177,20 @@ std::string spell_cast(DType from, DType to, const std::string& value) {
   return wrap_narrow(to, target + "(" + value + ")");
 }
 
+std::string spell_bit_cast(DType from, DType to, const std::string& value) {
+  const bool wide = size_bytes(from) == 8;
+  const std::string target = compute_type(to), of_from(name(from)), of_to(name(to));
+  std::string bits = (wide ? "u64(" : "u32(") + value + ")";
+  if (is_low_precision(from))
+    bits = "tcc_f32_to_" + of_from + "(" + value + ")";
+  else if (is_float(from))
+    bits = "tcc_" + of_from + "_bits(" + value + ")";
+  if (!is_float(to)) return wrap_narrow(to, target + "(" + bits + ")");
+  if (!is_low_precision(to)) return "tcc_bits_" + of_to + "(" + bits + ")";
+  const std::string mask = size_bytes(to) == 1 ? "0xffu" : "0xffffu";
+  return "tcc_" + of_to + "_to_f32(" + bits + " & " + mask + ")";
+}
+
 std::string from_storage(DType stored, const std::string& raw) {
   if (is_low_precision(stored))
     return "tcc_" + std::string(name(stored)) + "_to_f32(u32(" + raw + "))";

@@ -19,6 +19,8 @@ std::string spell(ir::Fn fn, DType operand, const std::vector<std::string>& args
 bool repeats_operands(ir::Fn fn, DType operand);
 
 std::string spell_cast(DType from, DType to, const std::string& value);
+// The bits of a value as another type of the same width; one of the two is a float.
+std::string spell_bit_cast(DType from, DType to, const std::string& value);
 
 // A bit pattern or number in memory (`storage`, of type stored) as a computed value, and back.
 std::string from_storage(DType stored, const std::string& raw);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/onnx/newer_fields.h"
 #include "frontend/onnx/rules.h"
+#include "frontend/onnx/unknown_operators.h"
 #include "frontend/tensor_file.h"
 #include "ir/layers.h"
 #include "support/error.h"
@@ -117,19 +120,26 @@ ir::Graph Importer::run() {
 
 OpsetImports Importer::opsets_of(
     const google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>& list,
-    const std::string& what) const {
+    const std::string& what) {
   OpsetImports imports;
   for (const auto& entry : list) {
     const std::string domain = domain_of(entry.domain());
     if (entry.version() < 1)
       fail(str(what, " imports version ", entry.version(), " of the operators of domain ",
                quoted_name(entry.domain())));
-    if (domain.empty() && entry.version() > kNewestOpset)
-      fail(str(what, " is of opset ", entry.version(), "; this tcc reads opsets 1 to ",
-               kNewestOpset));
+    if (domain.empty() && entry.version() > kNewestOpset) warn_of_newer(what, entry.version());
     imports[domain] = static_cast<int>(std::min<int64_t>(entry.version(), 1 << 20));
   }
   return imports;
+}
+
+// What such an operator has that its newest known version has not is refused, like everything that
+// a rule does not know; what changed without a trace in the node cannot be seen.
+void Importer::warn_of_newer(const std::string& what, int64_t opset) {
+  if (std::exchange(warned_, true) || !options_.warn) return;
+  options_.warn(str(file_, ": ", what, " is of opset ", opset,
+                    "; its operators are read as those of opset ", kNewestOpset,
+                    ", the newest that this tcc knows"));
 }
 
 void Importer::read_opsets() {
@@ -157,7 +167,7 @@ void Importer::read_initializers(const pb::GraphProto& graph, Scope& scope) {
     const ir::Type type = tensors_.type(tensor, where);
     Value* value = graph_.add_constant(tensor.name(), type, tensors_.constant(tensor, where));
     value->location = {std::make_shared<const std::string>(where), 0};
-    define(scope, tensor.name(), value, value->location);
+    define(scope, tensor.name(), with_element_type(value, tensor.data_type()), value->location);
   }
 }
 
@@ -229,7 +239,7 @@ ir::Type Importer::input_type(const pb::ValueInfoProto& input) {
   if (!input.type().has_tensor_type())
     fail_input(where, " is ", kind_of(input.type()), "; only tensors are supported");
   const auto& tensor = input.type().tensor_type();
-  ir::Type type{dtype_of(tensor.elem_type(), where), {}};
+  ir::Type type{holder_of(tensor.elem_type(), where), {}};
   std::optional<TensorInfo> given;
   if (options_.inputs) given = options_.inputs->info(input.name());
   if (!tensor.has_shape()) {
@@ -255,14 +265,17 @@ void Importer::read_inputs(Scope& scope) {
     if (!seen.insert(input.name()).second)
       fail(str("input ", quoted_name(input.name()), " is listed twice"));
     if (const auto found = scope.names.find(input.name()); found != scope.names.end()) {
-      check_element_type(input, *found->second.value, "input");  // a default, taken as a constant
+      check_element_type(input, found->second, "input");  // a default, taken as a constant
       continue;
     }
     const ir::Location location{
         std::make_shared<const std::string>(str(file_, ": input ", quoted_name(input.name()))), 0};
     Value* value = graph_.add_input(input.name(), input_type(input));
     value->location = location;
-    define(scope, input.name(), value, location);
+    const auto code = input.type().tensor_type().elem_type();
+    if (const NarrowType* narrow = narrow_type(code); narrow && narrow->is_integer())
+      value->random_range = {narrow->low, narrow->high + 1};
+    define(scope, input.name(), with_element_type(value, code), location);
   }
 }
 
@@ -386,14 +399,13 @@ Results Importer::import_node(const pb::NodeProto& node, const Scope& scope,
   if (domain.empty() && version == scope.opsets->end())
     op.fail("no version of the operators of ONNX is imported");
   const Rule* rule = find_rule(domain, node.op_type());
-  if (!rule) {
-    const std::string type = quoted_name(node.op_type());
-    op.fail(str("operator ", type, domain.empty() ? "" : str(" of domain ", quoted_name(domain)),
-                " is not supported", suggest_operator(node.op_type())));
-  }
+  if (!rule) fail_unknown(op, domain);
   try {
+    const int32_t narrow = narrow_operands(op, scope, node);
     Results results = rule->import(op);
     op.check_all_understood();
+    if (narrow)
+      for (Operand& result : results) result.narrow = narrow;
     return results;
   } catch (const Error& error) {
     // What arithmetic on dims says (a size that overflows) has no place yet.
@@ -402,6 +414,32 @@ Results Importer::import_node(const pb::NodeProto& node, const Scope& scope,
       throw;
     op.fail(error.what());
   }
+}
+
+void Importer::fail_unknown(OpNode& op, const std::string& domain) const {
+  const auto function = [&](const std::string& of, const std::string& name) {
+    const auto found = functions_.find({of, name});
+    return found == functions_.end() ? nullptr : found->second;
+  };
+  const auto unknown = unknown_operators(model_.graph(), function);
+  if (unknown.size() > 1) fail(to_string(unknown));
+  op.fail(str("operator ", quoted_name(op.type()),
+              domain.empty() ? "" : str(" of domain ", quoted_name(domain)), " is not supported",
+              suggest_operator(op.type())));
+}
+
+int32_t Importer::narrow_operands(const OpNode& op, const Scope& scope,
+                                  const pb::NodeProto& node) const {
+  int32_t moved = 0;
+  for (const std::string& name : node.input()) {
+    const Operand* operand = name.empty() ? nullptr : scope.find(name);
+    if (!operand || !operand->narrow || converts_narrow_elements(op.type())) continue;
+    if (!moves_narrow_elements(op.type()))
+      op.fail(str(quoted_name(name), " has elements of ", narrow_type(operand->narrow)->name,
+                  ", which only operators take that move or convert them"));
+    if (name == node.input(0)) moved = operand->narrow;
+  }
+  return moved;
 }
 
 Results Importer::call(const pb::FunctionProto& function, OpNode& op, const pb::NodeProto& node,
@@ -477,7 +515,7 @@ Results Importer::import_subgraph(const pb::GraphProto& graph, const Scope& oute
   return results;
 }
 
-void Importer::check_element_type(const pb::ValueInfoProto& info, const Value& value,
+void Importer::check_element_type(const pb::ValueInfoProto& info, const Operand& operand,
                                   std::string_view kind) const {
   const std::string what = str(kind, " ", quoted_name(info.name()));
   if (!info.has_type() || info.type().value_case() == pb::TypeProto::VALUE_NOT_SET) return;
@@ -485,9 +523,14 @@ void Importer::check_element_type(const pb::ValueInfoProto& info, const Value& v
     fail(str(what, " is ", kind_of(info.type()), "; only tensors are supported"));
   const auto code = info.type().tensor_type().elem_type();
   if (code == pb::TensorProto::UNDEFINED) return;
-  const DType declared = dtype_of(code, file_ + ": " + what);
-  if (declared != value.dtype())
-    fail(str(what, " is declared as ", name(declared), ", but is ", name(value.dtype())));
+  const auto text = [](const NarrowType* narrow, DType dtype) {
+    return narrow ? narrow->name : name(dtype);
+  };
+  const NarrowType *declared = narrow_type(code), *actual = narrow_type(operand.narrow);
+  const DType dtype = holder_of(code, file_ + ": " + what);
+  if (declared != actual || dtype != operand.value->dtype())
+    fail(str(what, " is declared as ", text(declared, dtype), ", but is ",
+             text(actual, operand.value->dtype())));
 }
 
 void Importer::read_outputs(const Scope& scope) {
@@ -499,7 +542,7 @@ void Importer::read_outputs(const Scope& scope) {
     if (!found->value)
       fail(what + " is a sequence or an empty optional; only tensors are supported");
     if (!seen.insert(output.name()).second) fail(what + " is listed twice");
-    check_element_type(output, *found->value, "output");
+    check_element_type(output, *found, "output");
     graph_.outputs.push_back(found->value);
     graph_.output_names.push_back(output.name());
   }

@@ -64,7 +64,8 @@ class Importer {
 
  private:
   OpsetImports opsets_of(const google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>& list,
-                         const std::string& what) const;
+                         const std::string& what);
+  void warn_of_newer(const std::string& what, int64_t opset);
   void read_opsets();
   void read_functions();
   void read_initializers(const pb::GraphProto& graph, Scope& scope);
@@ -77,10 +78,15 @@ class Importer {
   SymInt symbol(const std::string& key, const std::string& name);
   SymInt named_dim(const std::string& name);
   // Fails where `info` says that the value is of another type.
-  void check_element_type(const pb::ValueInfoProto& info, const Value& value,
+  void check_element_type(const pb::ValueInfoProto& info, const Operand& operand,
                           std::string_view kind) const;
   const std::vector<int>& order_of(const Nodes& nodes, const Scope& scope,
                                    const std::string& prefix);
+  // The operator has no rule: names it, or all of the model that have none.
+  [[noreturn]] void fail_unknown(OpNode& op, const std::string& domain) const;
+  // Fails where the operator cannot take an operand of narrow elements. What the results hold,
+  // where it moves the elements of its first operand; otherwise 0.
+  int32_t narrow_operands(const OpNode& op, const Scope& scope, const pb::NodeProto& node) const;
   void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix,
                     const std::string& layer_prefix = "");
   Results import_node(const pb::NodeProto& node, const Scope& scope, const ir::Location& location);
@@ -104,6 +110,7 @@ class Importer {
   std::map<std::string, SymInt, std::less<>> symbols_;  // name in the file -> what it is
   std::map<std::string, SymInt, std::less<>> bound_;    // dim_param -> what it is
   std::map<const Nodes*, std::vector<int>> orders_;     // of graphs, bodies and functions
+  bool warned_ = false;                                 // of an opset that is newer than the rules
   int64_t nodes_ = 0;
   int depth_ = 0;
   std::vector<std::string> missing_inputs_;

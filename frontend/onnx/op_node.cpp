@@ -218,11 +218,17 @@ std::vector<std::string> OpNode::texts_attr(std::string_view name) {
   return {found->strings().begin(), found->strings().end()};
 }
 
-std::optional<DType> OpNode::dtype_attr(std::string_view name) {
+std::optional<int32_t> OpNode::element_type_attr(std::string_view name) {
   if (!has(name)) return std::nullopt;
   const int64_t code = integer(name);
   if (code < 0 || code > 1000) fail_attribute(name, str(code, " is no element type"));
-  return dtype_of(static_cast<int32_t>(code), ir::to_string(b.location()));
+  holder_of(static_cast<int32_t>(code), ir::to_string(b.location()));
+  return static_cast<int32_t>(code);
+}
+
+std::optional<DType> OpNode::dtype_attr(std::string_view name) {
+  const auto code = element_type_attr(name);
+  return code ? std::optional(dtype_of(*code, ir::to_string(b.location()))) : std::nullopt;
 }
 
 const pb::TensorProto* OpNode::tensor_attr(std::string_view name) {

@@ -33,6 +33,9 @@ using List = std::shared_ptr<const std::vector<Value*>>;
 struct Operand {
   Value* value = nullptr;
   List list;
+  // Of TensorProto.DataType, where `value` holds elements of a type that tcc has not
+  // (narrow_types.h).
+  int32_t narrow = 0;
   Operand() = default;
   Operand(Value* tensor) : value(tensor) {}              // NOLINT: implicit on purpose
   Operand(List sequence) : list(std::move(sequence)) {}  // NOLINT
@@ -110,6 +113,8 @@ class OpNode {
   std::vector<double> numbers_attr(std::string_view name);
   std::vector<std::string> texts_attr(std::string_view name);
   std::optional<DType> dtype_attr(std::string_view name);  // of TensorProto.DataType
+  // The same, where narrow types (narrow_types.h) are fine: as TensorProto.DataType, checked.
+  std::optional<int32_t> element_type_attr(std::string_view name);
   const pb::TensorProto* tensor_attr(std::string_view name);
   const pb::GraphProto& graph(std::string_view name);
   // The attribute changes nothing here (a hint, or what the op's other attributes say already).

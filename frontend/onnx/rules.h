@@ -10,7 +10,7 @@
 
 namespace tcc::onnx {
 
-constexpr int kNewestOpset = 21;  // of the domain ai.onnx
+constexpr int kNewestOpset = 28;  // of the domain ai.onnx; newer ones are read as this one
 
 struct Rule {
   std::string_view op;
@@ -39,6 +39,7 @@ std::span<const Rule> loss_rules();
 std::span<const Rule> matrix_rules();
 std::span<const Rule> movement_rules();
 std::span<const Rule> normalization_rules();
+std::span<const Rule> onnx_attention_rules();
 std::span<const Rule> pooling_rules();
 std::span<const Rule> qlinear_rules();
 std::span<const Rule> quantization_rules();
@@ -50,5 +51,6 @@ std::span<const Rule> sequence_rules();
 std::span<const Rule> shape_rules();
 std::span<const Rule> signal_rules();
 std::span<const Rule> sorting_rules();
+std::span<const Rule> state_rules();
 
 }  // namespace tcc::onnx

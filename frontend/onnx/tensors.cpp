@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/tensor_file.h"
 #include "support/error.h"
 
@@ -27,7 +28,7 @@ int64_t all_typed(const Proto& tensor) {
 }
 
 // Of TensorProto.DataType, which old versions of onnx.proto lack.
-constexpr int32_t kFloat8E4M3FN = 17, kFloat8E4M3FNUZ = 18, kFloat8E5M2 = 19, kFloat8E5M2FNUZ = 20;
+constexpr int32_t kFloat8E4M3FN = 17, kFloat8E5M2 = 19;
 
 // The typed fields: which one holds a type's elements is the format's choice.
 int64_t typed_count(const Proto& tensor) {
@@ -64,6 +65,31 @@ bool is_external(const Proto& tensor) { return tensor.data_location() == Proto::
 
 std::vector<int64_t> shape_of(const ir::Type& type) { return ir::const_shape(type.shape); }
 
+// The bits from one element to the next in a typed field, where the bytes of raw data may be packed
+// closer.
+int typed_stride(const NarrowType& type) { return type.bits == 6 ? 8 : type.bits; }
+
+// The bytes of the tensor's data, raw or external; `typed`: in typed_bytes.
+int64_t bytes_needed(const Proto& tensor, const ir::Type& type, bool typed) {
+  const std::vector<int64_t> shape = shape_of(type);
+  const NarrowType* narrow = narrow_type(tensor.data_type());
+  if (!narrow) return *tensor_bytes(type.dtype, shape);
+  const int64_t count = *tensor_bytes(DType::u8, shape);
+  return packed_bytes(count, typed ? typed_stride(*narrow) : narrow->bits);
+}
+
+// Of bytes as `typed_bytes` or the file have them.
+Tensor tensor_of(int32_t data_type, const ir::Type& type, std::string_view bytes, bool typed) {
+  Tensor result(type.dtype, shape_of(type));
+  if (const NarrowType* narrow = narrow_type(data_type)) {
+    unpack(*narrow, bytes, typed ? typed_stride(*narrow) : narrow->bits, result);
+    return result;
+  }
+  copy_bytes(result.data(), reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  normalise_bools(result);
+  return result;
+}
+
 int64_t natural_number(const std::string& text, const std::string& where) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -75,6 +101,8 @@ int64_t natural_number(const std::string& text, const std::string& where) {
 }  // namespace
 
 DType dtype_of(int32_t data_type, const std::string& where) {
+  if (const NarrowType* narrow = narrow_type(data_type))
+    fail_input(where, ": elements of ", narrow->name, " are not supported here");
   switch (data_type) {
     case Proto::FLOAT: return DType::f32;
     case Proto::DOUBLE: return DType::f64;
@@ -91,10 +119,6 @@ DType dtype_of(int32_t data_type, const std::string& where) {
     case Proto::UINT32: return DType::u32;
     case Proto::UINT64: return DType::u64;
     case Proto::BOOL: return DType::boolean;
-    case kFloat8E4M3FNUZ:
-      fail_input(where, ": tensors of FLOAT8E4M3FNUZ are not supported; FLOAT8E4M3FN is");
-    case kFloat8E5M2FNUZ:
-      fail_input(where, ": tensors of FLOAT8E5M2FNUZ are not supported; FLOAT8E5M2 is");
     case Proto::STRING: fail_input(where, ": tensors of strings are not supported");
     case Proto::COMPLEX64:
     case Proto::COMPLEX128: fail_input(where, ": tensors of complex numbers are not supported");
@@ -104,27 +128,35 @@ DType dtype_of(int32_t data_type, const std::string& where) {
   }
 }
 
+DType holder_of(int32_t data_type, const std::string& where) {
+  const NarrowType* narrow = narrow_type(data_type);
+  return narrow ? narrow->holder : dtype_of(data_type, where);
+}
+
 ir::Type TensorReader::type(const Proto& tensor, const std::string& where) const {
-  const DType dtype = dtype_of(tensor.data_type(), where);
+  const DType dtype = holder_of(tensor.data_type(), where);
   if (tensor.has_segment()) fail_input(where, ": tensors in segments are not supported");
   if (static_cast<size_t>(tensor.dims_size()) > kMaxFileRank)
     fail_input(where, ": has ", tensor.dims_size(), " dims; at most ", kMaxFileRank,
                " are supported");
   const std::vector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
-  const auto bytes = tensor_bytes(dtype, shape);
-  if (!bytes) fail_input(where, ": its size is impossible: ", type_text(dtype, shape));
+  if (!tensor_bytes(dtype, shape))
+    fail_input(where, ": its size is impossible: ", type_text(dtype, shape));
+  const ir::Type type{dtype, {shape.begin(), shape.end()}};
   if (!is_external(tensor)) {
     if (tensor.has_raw_data() && all_typed(tensor) > 0)
       fail_input(where, ": has both raw and typed data");
     if (!tensor.has_raw_data() && all_typed(tensor) != typed_count(tensor))
       fail_input(where, ": has data of another type than ", name(dtype));
+    const int typed_size = narrow_type(tensor.data_type()) ? 1 : size_bytes(dtype);
     const auto there = tensor.has_raw_data() ? static_cast<int64_t>(tensor.raw_data().size())
-                                             : typed_count(tensor) * size_bytes(dtype);
-    if (there != *bytes)
-      fail_input(where, ": ", type_text(dtype, shape), " needs ", *bytes, " bytes of data, but ",
+                                             : typed_count(tensor) * typed_size;
+    const int64_t bytes = bytes_needed(tensor, type, !tensor.has_raw_data());
+    if (there != bytes)
+      fail_input(where, ": ", type_text(dtype, shape), " needs ", bytes, " bytes of data, but ",
                  there, " are there");
   }
-  return {dtype, {shape.begin(), shape.end()}};
+  return type;
 }
 
 ir::ConstantPtr TensorReader::constant(const Proto& tensor, const std::string& where) const {
@@ -136,13 +168,14 @@ ir::ConstantPtr TensorReader::constant(const Proto& tensor, const std::string& w
 ir::ConstantPtr TensorReader::read(const Proto& tensor, const std::string& where) const {
   const ir::Type type = this->type(tensor, where);
   if (is_external(tensor)) return external(tensor, type, where);
-  Tensor result(type.dtype, shape_of(type));
-  const std::string typed = tensor.has_raw_data() ? "" : typed_bytes(tensor, type.dtype);
-  const std::string& bytes = tensor.has_raw_data() ? tensor.raw_data() : typed;
-  TCC_CHECK(bytes.size() == result.bytes(), where, ": ", bytes.size(), " bytes");
-  copy_bytes(result.data(), reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
-  normalise_bools(result);
-  return ir::make_constant(std::make_shared<const Tensor>(std::move(result)));
+  const bool is_typed = !tensor.has_raw_data();
+  const DType stored = narrow_type(tensor.data_type()) ? DType::u8 : type.dtype;
+  const std::string typed = is_typed ? typed_bytes(tensor, stored) : "";
+  const std::string& bytes = is_typed ? typed : tensor.raw_data();
+  TCC_CHECK(static_cast<int64_t>(bytes.size()) == bytes_needed(tensor, type, is_typed), where, ": ",
+            bytes.size(), " bytes");
+  return ir::make_constant(
+      std::make_shared<const Tensor>(tensor_of(tensor.data_type(), type, bytes, is_typed)));
 }
 
 ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type,
@@ -164,21 +197,20 @@ ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type
   const auto size = static_cast<int64_t>(open().size());
   const std::string place = source_.place(location).string();
   const std::vector<int64_t> shape = shape_of(type);
-  const int64_t needed = *tensor_bytes(type.dtype, shape);
+  const int64_t needed = bytes_needed(tensor, type, false);
   if (length >= 0 && length != needed)
     fail_input(where, ": ", type_text(type.dtype, shape), " needs ", needed,
                " bytes, but its external data has ", length);
   if (offset > size || needed > size - offset)
     fail_input(where, ": external data: ", place, " has ", size, " bytes; ", needed,
                " from offset ", offset, " are needed");
-  return ir::make_lazy_constant([=, dtype = type.dtype] {
+  return ir::make_lazy_constant([=, code = tensor.data_type()] {
     const FileBytes file = open();
     if (static_cast<uint64_t>(offset + needed) > file.size())
       fail_input(where, ": external data: ", place, " has become shorter");
-    Tensor result(dtype, shape);
-    copy_bytes(result.data(), file.data() + offset, static_cast<size_t>(needed));
-    normalise_bools(result);
-    return std::make_shared<const Tensor>(std::move(result));
+    const auto bytes =
+        file.text().substr(static_cast<size_t>(offset), static_cast<size_t>(needed));
+    return std::make_shared<const Tensor>(tensor_of(code, type, bytes, false));
   });
 }
 

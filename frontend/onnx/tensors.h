@@ -16,8 +16,10 @@ namespace tcc::onnx {
 namespace pb = ::onnx;
 
 // Of TensorProto.DataType; throws Error(bad_input) "WHERE: ..." for types that tcc lacks (strings,
-// complex numbers, 4 and 8 bit floats).
+// complex numbers, types of 2 to 6 bits).
 DType dtype_of(int32_t data_type, const std::string& where);
+// The same, and for a narrow type (narrow_types.h) the dtype that holds its elements.
+DType holder_of(int32_t data_type, const std::string& where);
 
 class TensorReader {
  public:
@@ -25,7 +27,8 @@ class TensorReader {
       : file_(std::move(file)), source_(std::move(source)) {}
 
   // The type, checked: dims that are not negative, a size that does not overflow, and as much data
-  // as it needs (external data: a file inside the model's folder, of at least that length).
+  // as it needs (external data: a file inside the model's folder, of at least that length). Narrow
+  // types have that of their holder.
   ir::Type type(const pb::TensorProto& tensor, const std::string& where) const;
   // The data is copied or read on first use. A tensor that is asked for again (in the body of a
   // loop) has one copy; so `tensor` must outlive the reader.

@@ -59,7 +59,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
   // Weighted sums of integers are truncated.
   if (mode(node) != "nearest" && !is_float(dtype)) x = b.cast(x, DType::f32);
   if (is_filtered(node)) {
-    x = filtered(b, node, x);
+    x = filtered(b, node, b.compute(x));  // what one pass leaves to the next is not rounded
   } else {
     Attrs attrs = shared_attrs(node);
     attrs["nearest_mode"] = node.attr<std::string>("nearest_mode");

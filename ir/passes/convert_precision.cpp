@@ -63,6 +63,14 @@ Nodes angles(const Graph& graph) {
   return found;
 }
 
+// The bits of a number are those of its own type.
+Nodes bit_casts(const Graph& graph) {
+  Nodes found;
+  for (const auto& node : graph.nodes())
+    if (node->op_name() == "bit_cast") found.insert(node.get());
+  return found;
+}
+
 }  // namespace
 
 bool is_precision(DType dtype) { return is_float(dtype) && !is_f8(dtype); }
@@ -83,7 +91,8 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     copy->random_range = input->random_range;
     mapped[input] = copy;
   }
-  const Nodes exact = angles(graph);
+  Nodes exact = angles(graph);
+  exact.merge(bit_casts(graph));
   std::map<const Value*, Value*> kept;  // constants in the type that they were written in
   for (const auto& value : graph.values()) {
     if (!value->is_constant()) continue;

@@ -104,7 +104,7 @@ TEST_F(OnnxFiles, ThatEndEarly) {
 }
 
 TEST_F(OnnxFiles, OfOtherVersions) {
-  for (const int64_t version : {int64_t{0}, int64_t{-1}, kMost, int64_t{999}}) {
+  for (const int64_t version : {int64_t{0}, int64_t{-1}}) {
     OnnxModel model(version);
     model.input("x", {{4}}).node("Relu", {"x"}, {"y"}).output("y");
     refuse(model, std::to_string(version));

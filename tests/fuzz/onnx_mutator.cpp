@@ -60,7 +60,25 @@ constexpr const char* kAttributes[] = {"axis",
                                        "allowzero",
                                        "new_axis",
                                        "onesided",
-                                       "exclusive"};
+                                       "exclusive",
+                                       "q_num_heads",
+                                       "kv_num_heads",
+                                       "num_heads",
+                                       "is_causal",
+                                       "softcap",
+                                       "qk_matmul_output_mode",
+                                       "left_window_size",
+                                       "softmax_precision",
+                                       "rotary_embedding_dim",
+                                       "interleaved",
+                                       "update_rule",
+                                       "activation",
+                                       "output_dtype",
+                                       "precision",
+                                       "stash_type",
+                                       "offset_group",
+                                       "pooled_shape",
+                                       "sample_size"};
 constexpr const char* kTexts[] = {"linear",
                                   "cubic",
                                   "SAME_UPPER",
@@ -74,7 +92,12 @@ constexpr const char* kTexts[] = {"linear",
                                   "tf_crop_and_resize",
                                   "\n",
                                   "",
-                                  "add"};
+                                  "add",
+                                  "gated",
+                                  "delta",
+                                  "swish",
+                                  "circular",
+                                  "CRD"};
 
 class Mutation {
  public:
@@ -166,10 +189,18 @@ class Mutation {
       for (size_t k = 0; tensor.dims_size() > 0 && k < count; ++k) tensor.add_int64_data(number());
       return name;
     }
-    static constexpr int types[] = {pb::TensorProto::FLOAT, pb::TensorProto::FLOAT16,
-                                    pb::TensorProto::INT64, pb::TensorProto::INT32,
-                                    pb::TensorProto::UINT8, pb::TensorProto::INT8,
-                                    pb::TensorProto::BOOL,  pb::TensorProto::DOUBLE};
+    constexpr int kUint4 = 21, kInt4 = 22, kFloat4 = 23;  // younger than some onnx.proto
+    static constexpr int types[] = {pb::TensorProto::FLOAT,
+                                    pb::TensorProto::FLOAT16,
+                                    pb::TensorProto::INT64,
+                                    pb::TensorProto::INT32,
+                                    pb::TensorProto::UINT8,
+                                    pb::TensorProto::INT8,
+                                    pb::TensorProto::BOOL,
+                                    pb::TensorProto::DOUBLE,
+                                    kUint4,
+                                    kInt4,
+                                    kFloat4};
     pb::ValueInfoProto& input = *graph.add_input();
     input.set_name(name);
     auto& tensor = *input.mutable_type()->mutable_tensor_type();
@@ -243,7 +274,7 @@ class Mutation {
 
   void change_tensor(pb::TensorProto& tensor) {
     switch (below(3)) {
-      case 0: tensor.set_data_type(static_cast<int32_t>(below(18))); return;
+      case 0: tensor.set_data_type(static_cast<int32_t>(below(30))); return;
       case 1:
         if (tensor.dims_size() > 0 && below(2) == 0)
           tensor.set_dims(0, number());
@@ -263,7 +294,7 @@ class Mutation {
 
   void change_input(pb::ValueInfoProto& input) {
     auto& tensor = *input.mutable_type()->mutable_tensor_type();
-    if (below(3) == 0) tensor.set_elem_type(static_cast<int32_t>(below(17)));
+    if (below(3) == 0) tensor.set_elem_type(static_cast<int32_t>(below(30)));
     auto* dims = tensor.mutable_shape()->mutable_dim();
     if (below(4) == 0 && !dims->empty()) {
       dims->RemoveLast();
@@ -329,7 +360,8 @@ class Mutation {
         break;
       default:
         if (model_.opset_import_size() > 0)
-          model_.mutable_opset_import(0)->set_version(static_cast<int64_t>(below(22)));
+          model_.mutable_opset_import(0)->set_version(
+              static_cast<int64_t>(below(onnx::kNewestOpset + 2)));
     }
   }
 

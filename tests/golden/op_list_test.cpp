@@ -70,7 +70,8 @@ constexpr Family kFamilies[] = {
      "scatter_add "
      "scatter_nd scatter_reduce take_along_dim "},
     {"Creation, random numbers, types",
-     " arange bernoulli cast causal_mask eye full full_like iota multinomial ones ones_like rand "
+     " arange bernoulli bit_cast cast causal_mask eye full full_like iota multinomial ones "
+     "ones_like rand "
      "randint randn "
      "size_value "
      "to zeros zeros_like "},

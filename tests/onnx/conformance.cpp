@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <tuple>
 
 #include <yaml-cpp/yaml.h>
 
@@ -61,40 +62,63 @@ testing::GivenTensors given_inputs(const onnx::pb::GraphProto& graph,
 
 }  // namespace
 
-fs::path conformance_folder() {
-  const char* given = std::getenv("TCC_ONNX_TESTDATA");
-  const fs::path folder = given ? given : "/usr/lib/python3/dist-packages/onnx/backend/test/data";
-  return fs::is_directory(folder) ? folder : fs::path();
+std::vector<ConformanceRelease> conformance_releases() {
+  std::vector<ConformanceRelease> releases;
+  const auto add = [&](const char* variable, const fs::path& usual, const std::string& name) {
+    const char* given = std::getenv(variable);
+    const fs::path folder = given ? given : usual;
+    if (fs::is_directory(folder)) releases.push_back({name, folder});
+  };
+  add("TCC_ONNX_TESTDATA", "/usr/lib/python3/dist-packages/onnx/backend/test/data", kDistributed);
+  add("TCC_ONNX_CASES", testing::source_dir() / "build" / (std::string("onnx-") + kGenerated),
+      kGenerated);
+  return releases;
 }
 
 std::vector<ConformanceCase> conformance_cases() {
   std::vector<ConformanceCase> cases;
-  if (conformance_folder().empty()) return cases;
-  for (const char* suite : {"node", "simple", "pytorch-operator", "pytorch-converted"})
-    for (const auto& entry : fs::directory_iterator(conformance_folder() / suite))
-      if (fs::exists(entry.path() / "model.onnx"))
-        cases.push_back({suite, entry.path().filename(), entry.path()});
-  std::ranges::sort(cases, {}, [](const ConformanceCase& c) { return std::pair(c.suite, c.name); });
+  for (const auto& [release, folder] : conformance_releases())
+    for (const char* suite : {"node", "simple", "pytorch-operator", "pytorch-converted"})
+      for (const auto& entry : fs::directory_iterator(folder / suite))
+        if (fs::exists(entry.path() / "model.onnx"))
+          cases.push_back({release, suite, entry.path().filename(), entry.path()});
+  std::ranges::sort(
+      cases, {}, [](const ConformanceCase& c) { return std::tuple(c.release, c.suite, c.name); });
   return cases;
 }
 
 std::string test_name(const ConformanceCase& c) {
-  std::string text = c.suite + "_" + c.name;
+  std::string text = c.release + "_" + c.suite + "_" + c.name;
   std::ranges::replace_if(
       text, [](char letter) { return !std::isalnum(letter); }, '_');
   return text;
 }
 
+const std::vector<ListedCase>& listed_cases() {
+  static const std::vector<ListedCase> list = [] {
+    std::vector<ListedCase> cases;
+    for (const auto& group :
+         YAML::LoadFile(testing::source_dir() / "tests/onnx/unsupported.yaml")) {
+      ListedCase entry;
+      using enum Expectation::Outcome;
+      entry.expectation = {group["outcome"].as<std::string>() == "differs" ? differs : refused,
+                           group["reason"].as<std::string>()};
+      entry.software_only = static_cast<bool>(group["only"]);
+      if (group["release"]) entry.release = group["release"].as<std::string>();
+      for (const auto& name : group["cases"]) {
+        entry.name = name.as<std::string>();
+        cases.push_back(entry);
+      }
+    }
+    return cases;
+  }();
+  return list;
+}
+
 Expectation expectation(const ConformanceCase& c, bool on_gpus) {
-  static const YAML::Node list =
-      YAML::LoadFile(testing::source_dir() / "tests/onnx/unsupported.yaml");
-  using enum Expectation::Outcome;
-  for (const auto& group : list) {
-    if (on_gpus && group["only"]) continue;
-    for (const auto& name : group["cases"])
-      if (name.as<std::string>() == c.suite + "/" + c.name)
-        return {group["outcome"].as<std::string>() == "differs" ? differs : refused,
-                group["reason"].as<std::string>()};
+  for (const ListedCase& listed : listed_cases()) {
+    if (on_gpus && listed.software_only) continue;
+    if (listed.name == c.suite + "/" + c.name && listed.is_of(c.release)) return listed.expectation;
   }
   return {};
 }
@@ -132,6 +156,7 @@ std::string mismatch(const Tensor& out, const Tensor& expected) {
   if (out.dtype() != expected.dtype() || out.shape() != expected.shape())
     return str("is ", type_text(out.dtype(), out.shape()), " instead of ",
                type_text(expected.dtype(), expected.shape()));
+  const double relative = out.dtype() == DType::bf16 ? 0x1p-6 : 1e-3;
   int64_t wrong = 0;
   std::string first;
   for (int64_t k = 0; k < out.numel(); ++k) {
@@ -139,7 +164,7 @@ std::string mismatch(const Tensor& out, const Tensor& expected) {
     if (is_float(out.dtype())) {
       const double a = out.get(k), b = expected.get(k);
       right = (std::isnan(a) && std::isnan(b)) || a == b ||
-              std::fabs(a - b) <= 1e-7 + 1e-3 * std::fabs(b);
+              std::fabs(a - b) <= 1e-7 + relative * std::fabs(b);
     } else {
       right = out.get_int(k) == expected.get_int(k);
     }

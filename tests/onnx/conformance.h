@@ -1,5 +1,6 @@
-// The ONNX project's backend tests (Debian: libonnx-testdata): a model, its inputs and the outputs
-// that are expected of it.
+// The ONNX project's backend tests: a model, its inputs and the outputs that are expected of it.
+// They come in two releases: the distribution's (Debian: libonnx-testdata), and a newer one that
+// `./dev conformance` makes with the onnx package of PyPI.
 #pragma once
 
 #include <filesystem>
@@ -11,24 +12,40 @@
 
 namespace tcc::test {
 
-// Where the cases lie: $TCC_ONNX_TESTDATA, or the distribution's place. Empty when they are not
-// installed.
-std::filesystem::path conformance_folder();
+inline constexpr const char *kDistributed = "1.12", *kGenerated = "1.23.2";
+
+// Where the cases of a release lie. $TCC_ONNX_TESTDATA and $TCC_ONNX_CASES name other folders.
+struct ConformanceRelease {
+  std::string name;
+  std::filesystem::path folder;
+};
+// Those that are there.
+std::vector<ConformanceRelease> conformance_releases();
 
 struct ConformanceCase {
-  std::string suite, name;  // "node", "test_add"
+  std::string release, suite, name;  // "1.12", "node", "test_add"
   std::filesystem::path folder;
 };
 std::vector<ConformanceCase> conformance_cases();
-std::string test_name(const ConformanceCase& c);  // "node_test_add"
+std::string test_name(const ConformanceCase& c);  // "1_12_node_test_add"
 
-// What becomes of a case (tests/onnx/unsupported.yaml).
+// What becomes of a case.
 struct Expectation {
   enum class Outcome : uint8_t { passes, refused, differs };
   Outcome outcome = Outcome::passes;
   std::string reason;  // why it does not pass
 };
 Expectation expectation(const ConformanceCase& c, bool on_gpus);
+
+// The entries of tests/onnx/unsupported.yaml.
+struct ListedCase {
+  std::string name;     // "node/test_add"
+  std::string release;  // "": of every release
+  Expectation expectation;
+  bool software_only = false;
+  bool is_of(const std::string& other) const { return release.empty() || release == other; }
+};
+const std::vector<ListedCase>& listed_cases();
 
 // One data set of a case, read for its graph: what becomes a constant of the graph is no input.
 struct ConformanceRun {
@@ -39,7 +56,7 @@ std::vector<std::filesystem::path> data_sets(const ConformanceCase& c);
 ConformanceRun load_run(const ConformanceCase& c, const std::filesystem::path& data);
 
 // "" where `out` is as expected, by the rule of the ONNX runner: floats within 1e-7 + 1e-3 *
-// |expected|, NaN where NaN is, all else equal.
+// |expected| (bf16: 2^-6), NaN where NaN is, all else equal.
 std::string mismatch(const Tensor& out, const Tensor& expected);
 
 }  // namespace tcc::test

@@ -6,10 +6,10 @@
 #include <limits>
 #include <random>
 
+#include <onnx.pb.h>
 #include "frontend/graph_file.h"
 #include "ir/reference/interpreter.h"
 #include "ir/verify.h"
-#include <onnx.pb.h>
 #include "support/error.h"
 
 namespace tcc {

@@ -58,6 +58,40 @@ TEST(OnnxNodes, AnUnknownOperatorIsRefusedWithASuggestion) {
                "'my.domain' is not supported");
 }
 
+// Also those in branches that are not taken, and in functions; each once, with its nodes counted.
+TEST(OnnxNodes, AllUnknownOperatorsAreNamed) {
+  OnnxModel model;
+  pb::GraphProto branch = subgraph({}, {"b"});
+  add_node(branch, "Foo", {"x"}, {"b"});
+  model.input("x", {{2}}).number("yes", 1);
+  model.node("Relu", {"x"}, {"r"}).node("Sofmax", {"r"}, {"s"}).node("Foo", {"s"}, {"f"});
+  model.graph().mutable_node(2)->set_name("conv1");
+  model.node("If", {"yes"}, {"i"}, {{"then_branch", branch}, {"else_branch", branch}});
+  model.node("Bar", {"i"}, {"y"}).output("y");
+  model.graph().mutable_node(4)->set_domain("my.domain");
+  EXPECT_ERROR(model.import(),
+               "m.onnx: 3 operators are not supported: 'Sofmax' (1 node, node 1; did you mean "
+               "'Softmax'?), 'Foo' (3 nodes, the first of them 'conv1'), 'Bar' of domain "
+               "'my.domain' (1 node, node 4)");
+}
+
+TEST(OnnxNodes, AnOpsetThatIsNewerIsReadWithAWarning) {
+  std::vector<std::string> warnings;
+  const auto import = [&](int64_t opset, const OnnxAttributes& attributes) {
+    OnnxModel model(opset);
+    model.input("x", {{2}}).node("Relu", {"x"}, {"y"}, attributes).output("y");
+    GraphFileOptions options;
+    options.warn = [&](const std::string& text) { warnings.push_back(text); };
+    model.import(options);
+  };
+  import(28, {});
+  EXPECT_TRUE(warnings.empty());
+  import(31, {});
+  EXPECT_EQ(warnings, OnnxNames{"m.onnx: the model is of opset 31; its operators are read as those "
+                                "of opset 28, the newest that this tcc knows"});
+  EXPECT_ERROR(import(31, {{"slope", 1.0f}}), "attribute 'slope' is not supported");
+}
+
 TEST(OnnxNodes, NothingIsIgnoredInSilence) {
   const auto refuse = [](const OnnxNames& inputs, const OnnxAttributes& attributes,
                          const char* words) {

@@ -30,6 +30,10 @@ Value* positions_from(OpNode& n, const SymInt& first, const SymInt& count) {
   return first.is(0) ? at : n.b.add(at, n.dims_value({first}));
 }
 
+Value* behind(OpNode& n, Value* past, Value* x) {
+  return past ? n.b.op("cat", {past, n.b.cast(x, past->dtype())}, {{"dim", 2}}) : x;
+}
+
 Value* attend(OpNode& n, const AttentionParts& parts) {
   Value* mask = parts.visible;
   if (parts.added) {
@@ -64,11 +68,17 @@ Value* sum_of(OpNode& n, Value* a, Value* b) {
 Value* rotate(OpNode& n, Value* x, Value* positions, Value* cos, Value* sin, bool interleaved) {
   n.require(cos->rank() == 2 && cos->shape() == sin->shape(),
             "cos_cache and sin_cache must be [positions, half the rotated size]");
-  const SymInt half = cos->shape()[1], depth = x->shape()[3], rotated = half * 2;
+  const auto rows = [&](Value* cache) { return n.b.op("embedding", {positions, cache}); };
+  return rotate_by(n, x, rows(cos), rows(sin), interleaved);
+}
+
+Value* rotate_by(OpNode& n, Value* x, Value* cos, Value* sin, bool interleaved) {
+  n.require(cos->rank() >= 2 && cos->shape() == sin->shape(),
+            "cos_cache and sin_cache differ in their shapes");
+  const SymInt half = cos->shape().back(), depth = x->shape()[3], rotated = half * 2;
   n.require(half.is_const() && depth.is_const() && rotated.value() <= depth.value(),
             str("cos_cache has ", half, " columns for heads of size ", depth));
-  const auto angles = [&](Value* cache) {
-    Value* rows = n.b.op("embedding", {positions, cache});  // [(B,) S, half]
+  const auto angles = [&](Value* rows) {  // of every head
     return n.b.compute(n.b.unsqueeze(rows, rows->rank() - 2));
   };
   const DType dtype = x->dtype();

@@ -20,6 +20,9 @@ struct AttentionParts {
   double scale = 0;            // 0: 1 / sqrt(D)
   bool grouped = false;        // several query heads share one of key and value
 };
+// Keys or values of a past in front of the new ones, [B, heads, length, D]; the past may be null.
+Value* behind(OpNode& n, Value* past, Value* x);
+
 // [B, S, heads * D of value].
 Value* attend(OpNode& n, const AttentionParts& parts);
 
@@ -37,5 +40,7 @@ Value* sum_of(OpNode& n, Value* a, Value* b);
 // x [B, heads, S, D] rotated in its first 2 * columns(cos) dims by the angles of the positions
 // ([S], or [B, S]); pairs are neighbours where they are interleaved, else half the dims apart.
 Value* rotate(OpNode& n, Value* x, Value* positions, Value* cos, Value* sin, bool interleaved);
+// The same by the angles of every token: cos and sin [(B,) S, half the rotated size].
+Value* rotate_by(OpNode& n, Value* x, Value* cos, Value* sin, bool interleaved);
 
 }  // namespace tcc::onnx

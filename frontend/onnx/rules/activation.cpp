@@ -53,14 +53,15 @@ Results fast_gelu(OpNode& n) {
   return {n.b.op("gelu", {x}, {{"approximate", std::string("tanh")}})};
 }
 
-// x * sigmoid(alpha x)
+// x * sigmoid(alpha x), in compute precision.
 Value* gated(OpNode& n, double alpha) {
   Value* x = n.b.compute(n.in(0));
-  Value* gate = n.b.unary("sigmoid", n.b.mul(x, like(n, x, alpha)));
-  return n.b.cast(n.b.mul(x, gate), n.in(0)->dtype());
+  return n.b.mul(x, n.b.unary("sigmoid", n.b.mul(x, like(n, x, alpha))));
 }
 
-Results quick_gelu(OpNode& n) { return {gated(n, n.number("alpha", 1.702))}; }
+Results quick_gelu(OpNode& n) {
+  return {n.b.cast(gated(n, n.number("alpha", 1.702)), n.in(0)->dtype())};
+}
 
 Results thresholded_relu(OpNode& n) {
   return {n.b.op("threshold", {n.in(0)}, {{"threshold", n.number("alpha", 1)}, {"value", 0.0}})};
@@ -96,7 +97,17 @@ Results softmax(OpNode& n) {
 
 Results swish(OpNode& n) {
   const double alpha = n.number("alpha", 1);
-  return {alpha == 1 ? n.b.op("silu", {n.in(0)}) : gated(n, alpha)};
+  return {alpha == 1 ? n.b.op("silu", {n.in(0)}) : n.b.cast(gated(n, alpha), n.in(0)->dtype())};
+}
+
+Results swiglu(OpNode& n) {
+  Value *gate = n.in(0), *x = n.in(1);
+  n.require(gate->dtype() == x->dtype() && gate->rank() == x->rank(),
+            "A and B must have the same type and shape");
+  Value* y = n.b.mul(gated(n, n.number("alpha", 1)), n.b.compute(x));
+  n.require(y->shape() == gate->shape() && y->shape() == x->shape(),
+            "A and B must have the same shape");
+  return {n.b.cast(y, gate->dtype())};
 }
 
 constexpr char kHardmax[] = "hardmax", kHardswish[] = "hardswish", kMish[] = "mish",
@@ -125,6 +136,7 @@ constexpr Rule kRules[] = {
     {"Softmax", softmax<kSoftmax>},
     {"Softplus", unary<kSoftplus>},
     {"Softsign", unary<kSoftsign>},
+    {"SwiGLU", swiglu},
     {"Swish", swish},
     {"ThresholdedRelu", thresholded_relu},
 };

@@ -1,6 +1,7 @@
 // Add to Tanh: elementwise arithmetic and functions.
 #include <limits>
 
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 #include "support/error.h"
@@ -24,7 +25,7 @@ Results div(OpNode& n) {
 
 Results mod(OpNode& n) {
   const bool as_c = n.flag("fmod", false);
-  n.require(as_c || !is_float(n.in(0)->dtype()), "floating point needs fmod=1");
+  n.require(as_c || n.opset >= 28 || !is_float(n.in(0)->dtype()), "floating point needs fmod=1");
   return {n.b.op(as_c ? "fmod" : "remainder", {n.in(0), n.in(1)})};
 }
 
@@ -81,6 +82,7 @@ Results bit_shift(OpNode& n) {
 }
 
 Value* cast_to(OpNode& n, DType dtype) {
+  n.ignore("round_mode");  // of FLOAT8E8M0 alone
   if (!is_f8(dtype)) {
     n.ignore("saturate");
     return n.b.cast(n.in(0), dtype);
@@ -88,18 +90,40 @@ Value* cast_to(OpNode& n, DType dtype) {
   return n.b.op("to", {n.in(0)}, {{"dtype", dtype}, {"saturate", n.integer("saturate", 1) != 0}});
 }
 
-Results cast(OpNode& n) {
-  std::optional<DType> to;
-  if (n.opset < 6) {
-    n.fail("Cast before opset 6 names its type by text, which is not supported");
-  } else {
-    to = n.dtype_attr("to");
-  }
-  n.require(to.has_value(), "attribute 'to' is missing");
-  return {cast_to(n, *to)};
+// To a narrow type, of which x may be already.
+Operand cast_to_narrow(OpNode& n, const NarrowType& type) {
+  for (const char* name : {"saturate", "round_mode"}) n.ignore(name);
+  if (n.operand(0).narrow == type.code) return n.operand(0);
+  return with_element_type(to_narrow(n, n.in(0), type), type.code);
 }
 
-Results cast_like(OpNode& n) { return {cast_to(n, n.in(1)->dtype())}; }
+Results cast(OpNode& n) {
+  if (n.opset < 6) n.fail("Cast before opset 6 names its type by text, which is not supported");
+  const auto code = n.element_type_attr("to");
+  n.require(code.has_value(), "attribute 'to' is missing");
+  if (const NarrowType* narrow = narrow_type(*code)) return {cast_to_narrow(n, *narrow)};
+  return {cast_to(n, *n.dtype_attr("to"))};
+}
+
+Results cast_like(OpNode& n) {
+  const Operand like = n.operand(1);
+  if (const NarrowType* narrow = narrow_type(like.narrow)) return {cast_to_narrow(n, *narrow)};
+  return {cast_to(n, n.in(1)->dtype())};
+}
+
+// Bools are bytes of 0 or 1.
+Results bit_cast(OpNode& n) {
+  Value* x = n.in(0);
+  const auto to = n.dtype_attr("to");
+  n.require(to.has_value(), "attribute 'to' is missing");
+  n.require(size_bytes(*to) == size_bytes(x->dtype()),
+            str(name(x->dtype()), " and ", name(*to), " differ in their width"));
+  if (*to == DType::boolean || x->dtype() == DType::boolean) {
+    n.require(!is_float(x->dtype()) && !is_float(*to), "bool has no bits of a float");
+    return {n.b.cast(x, *to)};
+  }
+  return {n.b.op("bit_cast", {x}, {{"dtype", *to}})};
+}
 
 Results identity(OpNode& n) { return {n.operand(0)}; }
 
@@ -121,6 +145,7 @@ constexpr Rule kRules[] = {
     {"Asinh", unary<kAsinh>},
     {"Atan", unary<kAtan>},
     {"Atanh", unary<kAtanh>},
+    {"BitCast", bit_cast},
     {"BitShift", bit_shift},
     {"BitwiseAnd", binary<kAnd>},
     {"BitwiseNot", unary<kNot>},

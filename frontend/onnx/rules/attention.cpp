@@ -13,11 +13,6 @@ Value* select(OpNode& n, Value* x, int64_t dim, int64_t index) {
   return n.b.op("select", {x}, {{"dim", dim}, {"index", index}});
 }
 
-// The keys of a past in front of the new ones.
-Value* behind(OpNode& n, Value* past, Value* x) {
-  return past ? n.b.op("cat", {past, n.b.cast(x, past->dtype())}, {{"dim", 2}}) : x;
-}
-
 // The part of a bias, or of what it is added to, that is for query, key or value.
 Value* part_of(OpNode& n, Value* x, const Shape& sizes, size_t k) {
   SymInt from = 0;

@@ -1,4 +1,4 @@
-// Conv and ConvTranspose.
+// Conv, ConvTranspose and DeformConv.
 #include <algorithm>
 
 #include "frontend/onnx/rules.h"
@@ -66,9 +66,26 @@ Results conv_transpose(OpNode& n) {
                   {"groups", n.integer("group", 1)}})};
 }
 
+// (x, weight, offset, bias, mask); the offset's shape says how many offset groups there are.
+Results deform_conv(OpNode& n) {
+  Value *x = n.in(0), *weight = n.in(1), *offset = n.in(2), *bias = n.maybe(3), *mask = n.maybe(4);
+  const Windows w = windows_of(n, x, kernel_of(n, weight));
+  n.require(w.kernel.size() == 2, str(w.kernel.size(), " spatial dims; 2 are supported"));
+  const int64_t groups = n.integer("offset_group", 1);
+  const SymInt rows = offset->rank() > 1 ? offset->shape()[1] : SymInt(0);
+  n.require(groups > 0 && rows == SymInt(groups) * (2 * w.kernel[0] * w.kernel[1]),
+            "the offset must be [N, offset_group * kernel elements * 2, H, W]");
+  return {n.b.op("deform_conv2d", {x, offset, weight, bias, mask},
+                 {{"stride", ir::ints(w.stride)},
+                  {"padding", w.padding()},
+                  {"dilation", ir::ints(w.dilation)},
+                  {"groups", n.integer("group", 1)}})};
+}
+
 constexpr Rule kRules[] = {
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
+    {"DeformConv", deform_conv},
     {"FusedConv", fused_conv, "com.microsoft"},
 };
 

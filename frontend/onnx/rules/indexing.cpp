@@ -40,22 +40,31 @@ Results gather_nd(OpNode& n) {
   return {n.b.op("gather_nd", {n.in(0), n.in(1)}, {{"batch_dims", n.integer("batch_dims", 0)}})};
 }
 
+// Bools are added and multiplied as "or" and "and": by way of integers.
+Results scattered(OpNode& n, std::string_view op, const ir::Attrs& attrs, bool reduces) {
+  Value *x = n.in(0), *updates = n.in(2);
+  const DType dtype = x->dtype();
+  if (reduces && dtype == DType::boolean) {
+    x = n.b.cast(x, DType::i32);
+    updates = n.b.cast(updates, DType::i32);
+  }
+  return {n.b.cast(n.b.op(op, {x, n.in(1), updates}, attrs), dtype)};
+}
+
 Results scatter_nd(OpNode& n) {
-  return {n.b.op("scatter_nd", {n.in(0), n.in(1), n.in(2)},
-                 {{"reduction", n.text("reduction", "none")}})};
+  const std::string reduction = n.text("reduction", "none");
+  return scattered(n, "scatter_nd", {{"reduction", reduction}}, reduction != "none");
 }
 
 Results scatter_elements(OpNode& n) {
-  Value* x = n.in(0);
-  const int64_t dim = n.axis(n.integer("axis", 0), x->rank());
+  const int64_t dim = n.axis(n.integer("axis", 0), n.in(0)->rank());
   const std::string reduction = n.text("reduction", "none");
-  const std::vector<Value*> operands = {x, n.in(1), n.in(2)};
-  if (reduction == "none") return {n.b.op("scatter", operands, {{"dim", dim}})};
+  if (reduction == "none") return scattered(n, "scatter", {{"dim", dim}}, false);
   static constexpr std::pair<std::string_view, const char*> kinds[] = {
       {"add", "sum"}, {"mul", "prod"}, {"max", "amax"}, {"min", "amin"}};
   for (const auto& [name, reduce] : kinds)
     if (reduction == name)
-      return {n.b.op("scatter_reduce", operands, {{"dim", dim}, {"reduce", std::string(reduce)}})};
+      return scattered(n, "scatter_reduce", {{"dim", dim}, {"reduce", std::string(reduce)}}, true);
   n.fail("reduction must be none, add, mul, max or min");
 }
 

@@ -1,4 +1,6 @@
 // MatMul, Gemm, Einsum and their fused forms.
+#include <cmath>
+
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 
@@ -14,6 +16,15 @@ Value* scaled(OpNode& n, Value* x, double factor) {
   return n.b.cast(n.b.mul(y, like(n, y, factor)), dtype);
 }
 
+// Integers times a whole number stay integers; times another number they are f64, whose sums are
+// cut off at the end.
+Value* scaled_integers(OpNode& n, Value* x, double factor) {
+  if (factor == 1) return x;
+  const bool whole = factor == std::floor(factor) && std::fabs(factor) < 0x1p31;
+  if (!whole) x = n.b.cast(x, DType::f64);
+  return n.b.mul(x, like(n, x, factor));
+}
+
 // alpha * A' B' + beta * C.
 Results gemm(OpNode& n) {
   Value *a = n.in(0), *weight = n.in(1), *c = n.maybe(2);
@@ -22,11 +33,12 @@ Results gemm(OpNode& n) {
   if (n.flag("transA", false)) a = n.b.transpose(a, 0, 1);
   const double alpha = n.number("alpha", 1), beta = n.number("beta", 1);
   Value* product = n.flag("transB", false) ? n.b.op("linear", {a, weight}) : n.b.matmul(a, weight);
-  if (!is_float(product->dtype())) {
-    n.require(alpha == 1 && beta == 1, "alpha and beta must be 1 for integers");
-    return {c ? n.b.add(product, c) : product};
+  const DType dtype = product->dtype();
+  if (!is_float(dtype)) {
+    product = scaled_integers(n, product, alpha);
+    return {n.b.cast(c ? n.b.add(product, scaled_integers(n, c, beta)) : product, dtype)};
   }
-  if (alpha == 1 && beta == 1 && !c) return {product};
+  if (alpha == 1 && !c) return {product};
   Value* result = scaled(n, n.b.compute(product), alpha);
   if (c) result = n.b.add(result, scaled(n, n.b.compute(c), beta));
   return {n.b.cast(result, product->dtype())};

@@ -230,11 +230,52 @@ Results depth_to_space(OpNode& n) {
                  {{"block_size", n.integer("blocksize")}, {"mode", n.text("mode", "DCR")}})};
 }
 
+// CRD (opset 28) is the inverse of DepthToSpace's, which is PyTorch's.
 Results space_to_depth(OpNode& n) {
-  return {n.b.op("space_to_depth", {n.in(0)}, {{"block_size", n.integer("blocksize")}})};
+  const std::string mode = n.text("mode", "DCR");
+  n.require(mode == "DCR" || mode == "CRD", "mode must be DCR or CRD");
+  const int64_t block = n.integer("blocksize");
+  if (mode == "CRD") return {n.b.op("pixel_unshuffle", {n.in(0)}, {{"downscale_factor", block}})};
+  return {n.b.op("space_to_depth", {n.in(0)}, {{"block_size", block}})};
+}
+
+// The middle of x, or x in the middle of zeros: what is left over goes to the end.
+Results center_crop_pad(OpNode& n) {
+  Value* x = n.in(0);
+  const std::vector<int64_t> axes = n.axes(n.ints_attr("axes", iota(0, x->rank())), x->rank());
+  const std::vector<SymInt> target = n.dims(1);
+  n.require(target.size() == axes.size(), str(target.size(), " sizes for ", axes.size(), " axes"));
+  std::vector<SymInt> pads(2 * static_cast<size_t>(x->rank()), 0);  // the last dim first
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const SymInt extent = x->shape()[static_cast<size_t>(axes[k])];
+    n.require(!target[k].is_const() || target[k].value() >= 0, str("a size of ", target[k]));
+    const SymInt kept = ir::min(extent, target[k]);
+    const SymInt first = ir::floordiv(extent - kept, 2);
+    x = n.b.slice(x, axes[k], first, first + kept);
+    const auto place = 2 * static_cast<size_t>(x->rank() - 1 - axes[k]);
+    const SymInt missing = target[k] - kept;
+    pads[place] = ir::floordiv(missing, 2);
+    pads[place + 1] = missing - pads[place];
+  }
+  return {n.b.op("pad", {x}, {{"pad", pads}})};
+}
+
+// Columns back into images, which may have any number of spatial dims.
+Results col2im(OpNode& n) {
+  const std::vector<int64_t> block = n.ints(2);
+  const size_t spatial = block.size();
+  const std::vector<int64_t> pads = n.ints_attr("pads", repeated(0, 2 * spatial));
+  return {n.b.op("fold", {n.in(0)},
+                 {{"output_size", Shape(n.dims(1))},
+                  {"kernel_size", ir::ints(block)},
+                  {"stride", ir::ints(n.ints_attr("strides", repeated(1, spatial)))},
+                  {"padding", ir::ints(pads)},
+                  {"dilation", ir::ints(n.ints_attr("dilations", repeated(1, spatial)))}})};
 }
 
 constexpr Rule kRules[] = {
+    {"CenterCropPad", center_crop_pad},
+    {"Col2Im", col2im},
     {"Concat", concat},
     {"DepthToSpace", depth_to_space},
     {"Expand", expand},

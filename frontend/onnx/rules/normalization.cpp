@@ -72,13 +72,17 @@ Results group_norm(OpNode& n) {
                  {{"num_groups", groups}, {"eps", n.number("epsilon", 1e-5)}})};
 }
 
+// The result has the scale's type, which may be of any shape that broadcasts.
 Results rms_norm(OpNode& n) {
   Value *x = n.in(0), *scale = n.maybe(1);
   const int64_t axis = n.axis(n.integer("axis", -1), x->rank());
   n.ignore("stash_type");
   const Shape shape(x->shape().begin() + axis, x->shape().end());
-  return {n.b.op("rms_norm", {x, scale},
-                 {{"normalized_shape", shape}, {"eps", n.number("epsilon", 1e-5)}})};
+  const ir::Attrs attrs = {{"normalized_shape", shape}, {"eps", n.number("epsilon", 1e-5)}};
+  if (!scale || (scale->shape() == shape && scale->dtype() == x->dtype()))
+    return {n.b.op("rms_norm", {x, scale}, attrs)};
+  Value* y = n.b.op("rms_norm", {n.b.compute(x), nullptr}, attrs);
+  return {n.b.cast(n.b.mul(y, n.b.compute(scale)), scale->dtype())};
 }
 
 Results mean_variance(OpNode& n) {
@@ -87,7 +91,7 @@ Results mean_variance(OpNode& n) {
   return {n.b.op("mean_variance_norm", {x}, {{"dim", ir::ints(dims)}})};
 }
 
-// x / norm along one axis, p = 1 or 2.
+// x / norm along one axis, p = 1 or 2; 0 where the norm is 0.
 Results lp_normalization(OpNode& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer("axis", -1), x->rank()), p = n.integer("p", 2);
@@ -96,7 +100,9 @@ Results lp_normalization(OpNode& n) {
   Value* norm =
       n.b.op("norm", {wide},
              {{"dim", ir::ints({axis})}, {"keepdim", true}, {"p", static_cast<double>(p)}});
-  return {n.b.cast(n.b.div(wide, norm), x->dtype())};
+  Value* zero = like(n, norm, 0);
+  Value* quotient = n.b.op("where", {n.b.op("eq", {norm, zero}), zero, n.b.div(wide, norm)});
+  return {n.b.cast(quotient, x->dtype())};
 }
 
 // com.microsoft: (x + skip + bias) normalised over the last dim; the sum is the fourth result.

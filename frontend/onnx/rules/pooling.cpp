@@ -48,6 +48,7 @@ Results lp_pool(OpNode& n) {
   Value* x = n.in(0);
   const Windows w = windows_of(n, x, {});
   ir::Attrs attrs = window_attrs(n, w);
+  attrs["absolute"] = true;
   attrs["norm_type"] = n.opset < 2 ? n.number("p", 2) : static_cast<double>(n.integer("p", 2));
   return {n.b.op(by_rank(n, "lp_pool", w.kernel.size()), {x}, attrs)};
 }

@@ -1,4 +1,5 @@
 // Quantisation, and products of quantised operands.
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 #include "frontend/onnx/rules/_quantized.h"
@@ -34,10 +35,36 @@ Results quantize_f8(OpNode& n, Value* x, Value* scale, DType dtype) {
                  {{"dtype", dtype}, {"saturate", saturate}})};
 }
 
+// To a narrow type: integers by way of their holder, which is wider.
+Operand quantize_narrow(OpNode& n, Value* x, Value* scale, Value* zero, const NarrowType& type) {
+  n.ignore("saturate");  // of integers
+  if (!type.is_integer())
+    return with_element_type(to_narrow(n, n.b.div(x, spread_scale(n, x, scale)), type), type.code);
+  ir::Attrs attrs = along(n, x, scale);
+  attrs["dtype"] = type.holder;
+  Value* wide = n.b.op("quantize", {x, scale, zero}, attrs);
+  Value* limited =
+      n.b.op("clamp", {wide},
+             {{"min", static_cast<double>(type.low)}, {"max", static_cast<double>(type.high)}});
+  return with_element_type(limited, type.code);
+}
+
+// An attribute that names an element type, of which 0 is the default: nothing.
+std::optional<int32_t> type_if_given(OpNode& n, std::string_view name) {
+  return n.integer(name, 0) == 0 ? std::nullopt : n.element_type_attr(name);
+}
+
 Results quantize(OpNode& n) {
   Value *x = n.in(0), *scale = n.in(1), *zero = n.maybe(2);
-  const DType dtype = zero ? zero->dtype() : n.dtype_attr("output_dtype").value_or(DType::u8);
-  if (zero) n.ignore("output_dtype");
+  if (type_if_given(n, "precision")) {
+    const DType precision = *n.dtype_attr("precision");
+    x = n.b.cast(x, precision);
+    scale = n.b.cast(scale, precision);
+  }
+  const auto output = type_if_given(n, "output_dtype");
+  const NarrowType* narrow = narrow_type(zero ? n.operand(2).narrow : output.value_or(0));
+  if (narrow) return {quantize_narrow(n, x, scale, zero, *narrow)};
+  const DType dtype = zero ? zero->dtype() : output ? *n.dtype_attr("output_dtype") : DType::u8;
   if (is_f8(dtype)) return quantize_f8(n, x, scale, dtype);
   n.ignore("saturate");
   ir::Attrs attrs = along(n, x, scale);
@@ -45,10 +72,17 @@ Results quantize(OpNode& n) {
   return {n.b.op("quantize", {x, scale, zero}, attrs)};
 }
 
+// The product is computed in the wider of the scale's type and the result's.
 Results dequantize(OpNode& n) {
   Value *x = n.in(0), *scale = n.in(1), *zero = n.maybe(2);
-  if (is_f8(x->dtype())) return {n.b.mul(n.b.cast(x, scale->dtype()), spread_scale(n, x, scale))};
-  return {n.b.op("dequantize", {x, scale, zero}, along(n, x, scale))};
+  n.require(!narrow_type(n.operand(1).narrow) || type_if_given(n, "output_dtype"),
+            "a scale of FLOAT8E8M0 needs output_dtype");
+  const DType dtype =
+      type_if_given(n, "output_dtype") ? *n.dtype_attr("output_dtype") : scale->dtype();
+  if (size_bytes(dtype) > size_bytes(scale->dtype())) scale = n.b.cast(scale, dtype);
+  if (is_float(x->dtype()))  // is scaled only: its zero point is 0
+    return {n.b.cast(n.b.mul(n.b.cast(x, scale->dtype()), spread_scale(n, x, scale)), dtype)};
+  return {n.b.cast(n.b.op("dequantize", {x, scale, zero}, along(n, x, scale)), dtype)};
 }
 
 Results dynamic_quantize(OpNode& n) { return all_of(n.b.ops("dynamic_quantize", {n.in(0)})); }

@@ -62,6 +62,20 @@ Results bernoulli(OpNode& n) {
   return {n.b.cast(n.b.op("lt", {u, n.b.cast(x, DType::f32)}), dtype)};
 }
 
+// Indices of classes, given the logarithms of their weights [batch, classes].
+Results multinomial(OpNode& n) {
+  Value* x = n.in(0);
+  n.require(x->rank() == 2, "x must be [batch, classes]");
+  const int64_t seed = seed_of(n);
+  const auto dtype = n.dtype_attr("dtype").value_or(DType::i32);
+  n.require(dtype == DType::i32 || dtype == DType::i64, "dtype must be INT32 or INT64");
+  Value* weights = n.b.op("softmax", {n.b.compute(x)}, {{"dim", 1}});
+  Value* drawn =
+      n.b.op("multinomial", {weights},
+             {{"num_samples", n.integer("sample_size", 1)}, {"replacement", true}, {"seed", seed}});
+  return {n.b.cast(drawn, dtype)};
+}
+
 Value* all_true(OpNode& n, const Shape& shape) {
   Tensor truth(DType::boolean, {});
   truth.set_int(0, 1);
@@ -98,9 +112,13 @@ Results dropout(OpNode& n) {
 }
 
 constexpr Rule kRules[] = {
-    {"Bernoulli", bernoulli},          {"Dropout", dropout},
-    {"RandomNormal", random_normal},   {"RandomNormalLike", random_normal_like},
-    {"RandomUniform", random_uniform}, {"RandomUniformLike", random_uniform_like},
+    {"Bernoulli", bernoulli},
+    {"Dropout", dropout},
+    {"Multinomial", multinomial},
+    {"RandomNormal", random_normal},
+    {"RandomNormalLike", random_normal_like},
+    {"RandomUniform", random_uniform},
+    {"RandomUniformLike", random_uniform_like},
 };
 
 }  // namespace

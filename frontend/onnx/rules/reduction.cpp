@@ -1,4 +1,8 @@
 // Reductions and arg-reductions.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 
@@ -33,10 +37,40 @@ Results simple(OpNode& n) {
   return {n.b.cast(reduce(n, op, x, reduced_axes(n, since)), x->dtype())};
 }
 
+// The extremum of nothing: the end of the type's range.
+Value* end_of_range(OpNode& n, const Value* x, const Axes& axes, bool lowest) {
+  const DType dtype = x->dtype();
+  Tensor end(dtype, {});
+  const bool is_signed = info(dtype).is_signed;
+  const int bits = 8 * size_bytes(dtype);
+  const int64_t least = std::numeric_limits<int64_t>::min() >> (64 - bits);
+  if (is_float(dtype))
+    end.set(0, lowest ? -HUGE_VAL : HUGE_VAL);
+  else if (dtype == DType::boolean)
+    end.set_int(0, lowest ? 0 : 1);
+  else
+    end.set_int(0, lowest ? (is_signed ? least : 0) : (is_signed ? ~least : -1));
+  Shape shape;
+  for (int64_t d = 0; d < x->rank(); ++d)
+    if (std::ranges::find(axes.dims, d) == axes.dims.end())
+      shape.push_back(x->shape()[static_cast<size_t>(d)]);
+    else if (axes.keepdim)
+      shape.emplace_back(1);
+  return n.b.expand(n.constant(std::make_shared<const Tensor>(std::move(end))), shape);
+}
+
+// Whether one of the reduced dims is empty.
+bool reduces_nothing(const Value* x, const Axes& axes) {
+  return !axes.nothing && std::ranges::any_of(axes.dims, [&](int64_t d) {
+    return x->shape()[static_cast<size_t>(d)].is(0);
+  });
+}
+
 template <const char* op>
 Results extremum(OpNode& n) {
   Value* x = n.in(0);
   const Axes axes = reduced_axes(n, 18);
+  if (reduces_nothing(x, axes)) return {end_of_range(n, x, axes, std::string_view(op) == "amax")};
   if (x->dtype() != DType::boolean) return {reduce(n, op, x, axes)};
   Value* wide = n.b.cast(x, DType::i32);
   return {n.b.cast(reduce(n, op, wide, axes), DType::boolean)};
@@ -71,6 +105,7 @@ Results log_sum_exp(OpNode& n) {
   Value* x = n.in(0);
   const Axes axes = reduced_axes(n, 18);
   if (axes.nothing) return {x};
+  if (is_float(x->dtype()) && reduces_nothing(x, axes)) return {end_of_range(n, x, axes, true)};
   Value* y = is_float(x->dtype()) ? x : n.b.cast(x, DType::f64);
   return {n.b.cast(reduce(n, "logsumexp", y, axes), x->dtype())};
 }

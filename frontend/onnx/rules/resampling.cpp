@@ -115,6 +115,9 @@ Results resize(OpNode& n) {
     attrs["nearest_mode"] = std::string(own == "floor" ? "round_prefer_ceil" : "ceil");
   }
   attrs["coordinate_transformation_mode"] = coordinates;
+  // Before opset 19 the text knows one length of the result, a whole number, as PyTorch and ONNX
+  // Runtime do; from then on aligned corners take in * scale, as in the cases of ONNX itself.
+  if (coordinates == "align_corners" && n.opset < 19) attrs.erase("scale");
   if (coordinates == "tf_crop_and_resize") {
     const std::vector<double> roi = numbers(n, 1);
     n.require(roi.size() == 2 * axes.size(), str(roi.size(), " entries of roi"));
@@ -191,6 +194,18 @@ Results roi_align(OpNode& n) {
        {"mode", n.text("mode", "avg")}})};
 }
 
+// rois [count, 5]: the image's number, then the corners.
+Results max_roi_pool(OpNode& n) {
+  Value *x = n.in(0), *rois = n.in(1);
+  n.require(rois->rank() == 2 && rois->shape()[1].is(5), "rois must be [count, 5]");
+  const std::vector<int64_t> size = n.ints_attr("pooled_shape");
+  n.require(size.size() == 2, "pooled_shape must be (height, width)");
+  Value* images = n.b.cast(n.b.reshape(n.b.slice(rois, 1, 0, 1), {rois->shape()[0]}), DType::i64);
+  return {
+      n.b.op("roi_pool", {x, n.b.slice(rois, 1, 1, 5), images},
+             {{"output_size", ir::ints(size)}, {"spatial_scale", n.number("spatial_scale", 1)}})};
+}
+
 Results lrn(OpNode& n) {
   return {n.b.op("local_response_norm", {n.in(0)},
                  {{"size", n.integer("size")},
@@ -203,10 +218,10 @@ Results lrn(OpNode& n) {
 Results det(OpNode& n) { return {n.b.op("det", {n.in(0)})}; }
 
 constexpr Rule kRules[] = {
-    {"AffineGrid", affine_grid}, {"Det", det},
-    {"GridSample", grid_sample}, {"LRN", lrn},
-    {"Resize", resize},          {"RoiAlign", roi_align},
-    {"Upsample", upsample},
+    {"AffineGrid", affine_grid},  {"Det", det},
+    {"GridSample", grid_sample},  {"LRN", lrn},
+    {"MaxRoiPool", max_roi_pool}, {"Resize", resize},
+    {"RoiAlign", roi_align},      {"Upsample", upsample},
 };
 
 }  // namespace

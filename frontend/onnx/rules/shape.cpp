@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 #include "support/error.h"
@@ -29,7 +30,8 @@ Results size(OpNode& n) {
 }
 
 Results constant(OpNode& n) {
-  if (const pb::TensorProto* tensor = n.tensor_attr("value")) return {n.constant(*tensor)};
+  if (const pb::TensorProto* tensor = n.tensor_attr("value"))
+    return {with_element_type(n.constant(*tensor), tensor->data_type())};
   if (n.has("value_int")) return {scalar(n, n.integer("value_int"))};
   if (n.has("value_ints")) return {n.constant_ints(n.ints_attr("value_ints"))};
   if (n.has("value_float")) return {n.b.scalar(DType::f32, n.number("value_float", 0))};
@@ -48,18 +50,26 @@ Results constant(OpNode& n) {
 Results constant_of_shape(OpNode& n) {
   const std::vector<SymInt> dims = n.dims(0);
   Value* value = n.b.scalar(DType::f32, 0);
+  int32_t data_type = pb::TensorProto::FLOAT;
   if (const pb::TensorProto* tensor = n.tensor_attr("value")) {
     value = n.constant(*tensor);
+    data_type = tensor->data_type();
     n.require(ir::product(value->shape()).is(1), "value must be one element");
     value = n.b.reshape(value, {});
   }
-  return {n.b.expand(value, dims)};
+  return {with_element_type(n.b.expand(value, dims), data_type)};
 }
 
 // start + k * delta. The length must be known; start and delta need not be.
 Results range(OpNode& n) {
   Value *start = n.in(0), *delta = n.in(2);
   const DType dtype = start->dtype();
+  // 16-bit floats are computed in f32; stash_type 11 says f64.
+  const bool stashed = is_low_precision(dtype);
+  const auto stash = stashed ? n.dtype_attr("stash_type").value_or(DType::f32) : dtype;
+  if (!stashed) n.ignore("stash_type");
+  n.require(!stashed || stash == DType::f32 || stash == DType::f64,
+            "stash_type must be FLOAT or DOUBLE");
   SymInt length;
   const auto whole = [&](size_t k) { return n.whole_if_known(k); };
   if (is_float(dtype) && !(whole(0) && whole(1) && whole(2) && whole(2)->is_const())) {
@@ -77,9 +87,9 @@ Results range(OpNode& n) {
     const SymInt span = step > 0 ? to - from : from - to;
     length = ir::max(ir::ceildiv(span, step < 0 ? -step : step), 0);
   }
-  const auto scalar = [&](Value* x) { return n.b.reshape(x, {}); };
-  Value* place = n.b.op("iota", {}, {{"size", Shape{length}}, {"dim", 0}, {"dtype", dtype}});
-  return {n.b.add(n.b.mul(place, scalar(delta)), scalar(start))};
+  const auto scalar = [&](Value* x) { return n.b.cast(n.b.reshape(x, {}), stash); };
+  Value* place = n.b.op("iota", {}, {{"size", Shape{length}}, {"dim", 0}, {"dtype", stash}});
+  return {n.b.cast(n.b.add(n.b.mul(place, scalar(delta)), scalar(start)), dtype)};
 }
 
 constexpr Rule kRules[] = {

@@ -1,4 +1,4 @@
-// TopK, sorted orders and prefix sums.
+// TopK, sorted orders, prefix sums and products.
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 
@@ -15,13 +15,15 @@ Results top_k(OpNode& n) {
                          {"sorted", n.flag("sorted", true)}}));
 }
 
-Results cumsum(OpNode& n) {
+// Of the type of x, where PyTorch widens integers.
+template <const char* op>
+Results prefix(OpNode& n) {
   Value* x = n.in(0);
-  Value* sum = n.b.op("cumsum", {x},
-                      {{"dim", n.axis(n.int_of(1), x->rank())},
-                       {"exclusive", n.flag("exclusive", false)},
-                       {"reverse", n.flag("reverse", false)}});
-  return {n.b.cast(sum, x->dtype())};
+  Value* result = n.b.op(op, {x},
+                         {{"dim", n.axis(n.int_of(1), x->rank())},
+                          {"exclusive", n.flag("exclusive", false)},
+                          {"reverse", n.flag("reverse", false)}});
+  return {n.b.cast(result, x->dtype())};
 }
 
 Results reverse_sequence(OpNode& n) {
@@ -29,8 +31,11 @@ Results reverse_sequence(OpNode& n) {
                  {{"dim", n.integer("time_axis", 0)}, {"batch_dim", n.integer("batch_axis", 1)}})};
 }
 
+constexpr char kCumprod[] = "cumprod", kCumsum[] = "cumsum";
+
 constexpr Rule kRules[] = {
-    {"CumSum", cumsum},
+    {"CumProd", prefix<kCumprod>},
+    {"CumSum", prefix<kCumsum>},
     {"ReverseSequence", reverse_sequence},
     {"TopK", top_k},
 };
