@@ -21,7 +21,9 @@ TunedKernel report_of(const KernelResult& kernel) {
   report.output = kernel.output;
   if (kernel.best_seconds > 0) report.best_config = kernel.best_config.to_string();
   report.default_seconds = kernel.default_seconds;
+  report.today_seconds = kernel.today_seconds;
   report.best_seconds = kernel.best_seconds;
+  report.kept = kernel.kept;
   report.launches = kernel.launches;
   report.space_size = kernel.space_size;
   report.trials = static_cast<std::int64_t>(kernel.trials.size());
@@ -81,7 +83,16 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
   };
   if (options.progress)
     inner.events.trial = [&](const KernelResult& kernel) { options.progress(report_of(kernel)); };
-  if (!options.output.empty()) autotune::prepare_record_folder(options.output);
+  std::vector<std::filesystem::path> paths = options.tuning;
+  if (!options.output.empty()) {
+    autotune::prepare_record_folder(options.output);
+    paths.push_back(options.output);
+  }
+  const auto ignore = [](const std::string&) {};
+  const autotune::RecordStore in_use = autotune::load_records(paths, ignore);
+  const autotune::PlanStore plans = autotune::load_plans(paths, ignore);
+  inner.in_use = &in_use;
+  inner.compile.plan = &plans;
 
   const autotune::TuneResult result =
       autotune::tune(graph.impl().graph, std::string(device), inner);

@@ -11,9 +11,8 @@ namespace tcc::autotune {
 namespace {
 
 constexpr size_t kMostFinalists = 4;
-constexpr double kClose = 1.03;            // of the fastest: close enough for the finals
-constexpr double kTie = 1.01;              // beyond it, overlapping intervals are mere noise
-constexpr double kSignificantGain = 1.01;  // over the default, at least
+constexpr double kClose = 1.03;  // of the fastest: close enough for the finals
+constexpr double kTie = 1.01;    // beyond it, overlapping intervals are mere noise
 
 // Fastest first; each config once, with its last full measurement, else with its last quick one.
 std::vector<const LoggedTrial*> ranking(const std::vector<LoggedTrial>& trials) {
@@ -32,47 +31,39 @@ std::vector<const LoggedTrial*> ranking(const std::vector<LoggedTrial>& trials) 
   return ranked;
 }
 
-bool passed(const Measurement& m) { return m.status == Measurement::Status::measured; }
-
 }  // namespace
 
-std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials) {
+std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials,
+                                     const sched::Config& incumbent) {
+  std::vector<const LoggedTrial*> ranked = ranking(trials);
+  std::erase_if(ranked, [&](const LoggedTrial* trial) { return trial->config == incumbent; });
   std::vector<sched::Config> result;
-  const std::vector<const LoggedTrial*> ranked = ranking(trials);
   for (const LoggedTrial* trial : ranked) {
-    const double fastest = ranked.front()->result.seconds;
-    if (result.size() == kMostFinalists || trial->result.seconds > fastest * kClose) break;
-    result.push_back(trial->config);
+    const Measurement &fastest = ranked.front()->result, &one = trial->result;
+    if (result.size() == kMostFinalists) break;
+    if (one.seconds <= fastest.seconds * kClose || one.low <= fastest.high)
+      result.push_back(trial->config);
   }
   return result;
 }
 
 FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
-                        const sched::Config& default_config,
-                        const std::function<sched::KernelBinary(const sched::Config&)>& compile) {
-  TCC_CHECK(!finalists.empty(), "a sweep's best is a finalist");
-  FinalResult winner{finalists.front(), {}, 0};
-  sched::KernelBinary winner_binary = compile(winner.config);
-  const sched::KernelBinary fastest = winner_binary;
-  for (size_t i = 1; i < finalists.size(); ++i) {
-    const sched::KernelBinary binary = compile(finalists[i]);
-    const auto [first, other] = bench.duel(fastest, binary);
-    if (!passed(first) || !passed(other)) continue;
-    const bool tied = other.low <= first.high && other.seconds <= first.seconds * kTie;
-    if (!tied || finalists[i].hash() >= winner.config.hash()) continue;
-    winner.config = finalists[i];
-    winner_binary = binary;
+                        const sched::Config& incumbent,
+                        const std::function<sched::KernelBinary(const sched::Config&)>& compile,
+                        const std::function<bool()>& hurry) {
+  TCC_CHECK(!finalists.empty(), "a final without finalists");
+  const auto at_once = [] { return true; };  // among finalists, one round is enough
+  sched::Config fastest = finalists.front(), winner = fastest;
+  for (size_t i = 1; i < finalists.size() && !(hurry && hurry()); ++i) {
+    const sched::Config& other = finalists[i];
+    const DuelResult meeting = duel(bench, compile(fastest), compile(other), at_once);
+    if (!meeting.valid) continue;
+    if (meeting.won())
+      fastest = winner = other;
+    else if (meeting.interval.low <= 1 && meeting.ratio <= kTie && other.hash() < winner.hash())
+      winner = other;
   }
-  const sched::KernelBinary default_binary = compile(default_config);
-  const auto [incumbent, challenger] = bench.duel(default_binary, winner_binary);
-  if (!passed(incumbent)) fail_device("the default config: ", incumbent.reason);
-  winner.default_seconds = incumbent.seconds;
-  winner.measured = challenger;
-  const bool gains = winner.config != default_config && passed(challenger) &&
-                     challenger.high < incumbent.low &&
-                     challenger.seconds * kSignificantGain <= incumbent.seconds;
-  if (gains) return winner;
-  return {default_config, incumbent, incumbent.seconds};
+  return {winner, duel(bench, compile(incumbent), compile(winner), hurry)};
 }
 
 std::vector<RunnerUp> runners_up(const std::vector<LoggedTrial>& trials,

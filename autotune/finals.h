@@ -1,33 +1,37 @@
-// The end of a sweep: who wins among the fastest, and whether the default is beaten at all.
+// The end of a sweep: who wins among the fastest, and whether what is in use today is beaten.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "autotune/bench.h"
+#include "autotune/duel.h"
 #include "autotune/records.h"
 #include "autotune/trial_log.h"
 
 namespace tcc::autotune {
 
+// The configs other than `incumbent` that may be the fastest: within 3 % of the fastest of them, or
+// with an interval that reaches it; at most 4, fastest first. The last full measurement of a config
+// counts, else its last quick one.
+std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials,
+                                     const sched::Config& incumbent);
+
 struct FinalResult {
-  sched::Config config;
-  Measurement measured;
-  double default_seconds = 0;  // in the same duel; 0: the default is the only one
+  sched::Config config;  // of the finalist that met the incumbent
+  DuelResult duel;       // with it: did it win?
 };
 
-// The configs that were measured at full effort within 3 % of the fastest, at most 4, fastest
-// first.
-std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials);
-
-// Times the finalists against the fastest of them, interleaved; among those that are not
-// significantly slower (overlapping 95 % intervals), the smallest config hash wins, so that two
-// sweeps agree (where medians are within 1 % of each other). The winner replaces the default only
-// where it is significantly faster, by 1 % at least. Errors: what `bench` and `compile` throw.
+// The finalists meet the first of them in duels; among those that it does not beat, the smallest
+// config hash wins, so that two sweeps agree (where medians are within 1 % of each other), unless
+// one is clearly faster. The winner then meets the incumbent. In a `hurry` the first finalist meets
+// the incumbent at once. Errors: what `bench` and `compile` throw.
 FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
-                        const sched::Config& default_config,
-                        const std::function<sched::KernelBinary(const sched::Config&)>& compile);
+                        const sched::Config& incumbent,
+                        const std::function<sched::KernelBinary(const sched::Config&)>& compile,
+                        const std::function<bool()>& hurry = {});
 
 // The four fastest other configs, for the record.
 std::vector<RunnerUp> runners_up(const std::vector<LoggedTrial>& trials, const sched::Config& best);

@@ -11,6 +11,7 @@
 #include "autotune/statistics.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 namespace tcc::autotune {
 namespace {
@@ -27,6 +28,7 @@ constexpr std::byte kPoison{0xff};    // NaN in every float type
 constexpr size_t kMostSets = 32;
 constexpr double kSlow = 10;         // times the best
 constexpr double kTimerTick = 1e-9;  // no kernel takes no time
+constexpr size_t kDuelists = 3;
 
 // Inside a handler.
 Measurement refused(const Error& error) {
@@ -68,7 +70,11 @@ class LocalBench final : public Bench {
 
   void allocate();
   void fill_inputs();
-  std::unique_ptr<LoadedKernel> load(const KernelBinary& kernel) const;
+  using Loaded = std::unique_ptr<LoadedKernel>;
+  Loaded load(const KernelBinary& kernel) const;
+  // One that stays loaded for the next duels: a software device translates a kernel, for seconds,
+  // whenever it is loaded anew.
+  const LoadedKernel& duelist(const KernelBinary& kernel);
   BoundLaunch launch(const LoadedKernel& kernel, size_t set) const;
   double time_once(const LoadedKernel& kernel);
   double time_awake(const LoadedKernel& kernel);
@@ -88,7 +94,8 @@ class LocalBench final : public Bench {
   std::vector<Output> outputs_;
   size_t sets_ = 1, per_set_ = 0, next_set_ = 0;
   bool has_expected_ = false;
-  std::unique_ptr<LoadedKernel> baseline_;  // to keep a device awake that dozes off
+  std::vector<std::pair<uint64_t, Loaded>> duelists_;  // by a hash; the last used ones come last
+  std::unique_ptr<LoadedKernel> baseline_;             // to keep a device awake that dozes off
   double baseline_seconds_ = 0;
 };
 
@@ -285,12 +292,12 @@ Measurement LocalBench::measure(const KernelBinary& binary, Effort effort, doubl
 std::pair<Measurement, Measurement> LocalBench::duel(const KernelBinary& incumbent,
                                                      const KernelBinary& challenger) {
   try {
-    const auto a = load(incumbent), b = load(challenger);
+    const LoadedKernel &a = duelist(incumbent), &b = duelist(challenger);
     // a b b a a b b ...: neither always follows the other.
     const auto run = [&](size_t count) {
       std::vector<BoundLaunch> launches;
       for (size_t n = 0; n < 2 * count; ++n)
-        launches.push_back(launch(n % 4 == 0 || n % 4 == 3 ? *a : *b, next_set_++ % sets_));
+        launches.push_back(launch(n % 4 == 0 || n % 4 == 3 ? a : b, next_set_++ % sets_));
       const std::vector<double> seconds = stream_->time_each(launches);
       SamplePairs pairs;
       for (size_t n = 0; n < seconds.size(); ++n)
@@ -298,14 +305,32 @@ std::pair<Measurement, Measurement> LocalBench::duel(const KernelBinary& incumbe
       return pairs;
     };
     run(1);  // translates them
-    const double about = (time_awake(*a) + time_once(*b)) / 2;
+    const double about = (time_awake(a) + time_once(b)) / 2;
     SamplePairs samples = take_pairs(run, about);
     std::pair<Measurement, Measurement> results;
     summarize(results.first, std::move(samples.first));
     summarize(results.second, std::move(samples.second));
     results.first.clocks = results.second.clocks = read_clocks(device_->pci_address());
     return results;
-  } catch (const Error& error) { return {refused(error), refused(error)}; }
+  } catch (const Error& error) {
+    duelists_.clear();
+    return {refused(error), refused(error)};
+  }
+}
+
+const LoadedKernel& LocalBench::duelist(const KernelBinary& kernel) {
+  const std::string_view code(reinterpret_cast<const char*>(kernel.code.data()),
+                              kernel.code.size());
+  const uint64_t key =
+      Hasher().add(kernel.entry).add(kernel.source).add(code).add(kernel.config).digest().low;
+  auto found = std::ranges::find(duelists_, key, &std::pair<uint64_t, Loaded>::first);
+  if (found == duelists_.end()) {
+    if (duelists_.size() == kDuelists) duelists_.erase(duelists_.begin());
+    duelists_.emplace_back(key, load(kernel));
+    found = duelists_.end() - 1;
+  }
+  std::rotate(found, found + 1, duelists_.end());
+  return *duelists_.back().second;
 }
 
 }  // namespace

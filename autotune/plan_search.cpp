@@ -16,19 +16,23 @@ using Launches = std::map<RecordKey, int>;
 
 constexpr int kPasses = 2;
 
-// Answers by a table, else by the defaults; for the sites of other processes as those chose.
+// Answers by a table, else as what is in use does.
 class ChosenPlan : public sched::PlanSource {
  public:
   ChosenPlan(const Choices& choices, const PlanSearchOptions& options)
       : choices_(choices), options_(options) {}
 
   int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override {
-    if (options_.elsewhere && options_.is_part && !options_.is_part(site))
-      return options_.elsewhere->choose(site, target);
     const auto found = choices_.find(key_of(site));
     // After another choice elsewhere, a site may have other alternatives.
-    return found != choices_.end() && is_alternative(site, found->second) ? found->second
-                                                                          : site.default_choice;
+    if (found != choices_.end() && is_alternative(site, found->second)) return found->second;
+    return today(site, target);
+  }
+
+  int64_t today(const sched::PlanSite& site, const sched::Target& target) const {
+    const int64_t choice =
+        options_.in_use ? options_.in_use->choose(site, target) : site.default_choice;
+    return is_alternative(site, choice) ? choice : site.default_choice;
   }
 
  private:
@@ -73,17 +77,17 @@ class PlanSearch {
 
   PlanSearchResult run() {
     Program best = program(choices_);
-    result_.default_launches = count(best.launches);
+    result_.today_launches = count(best.launches);
     // A part of the sites needs the kernels in which its alternatives differ, and no others.
     result_.is_part = static_cast<bool>(options_.is_part);
     if (!result_.is_part) {
       tune_unknown(best.tasks);
       check_measured(best, {});
-      result_.default_seconds = total_seconds(best);
+      result_.today_seconds = total_seconds(best);
       if (best.out_of_budget) result_.out_of_time = true;
       if (!best.failure.empty()) stopped();
     }
-    // Where the defaults cannot be measured, nothing can be compared with them.
+    // Where what is in use cannot be measured, nothing can be compared with it.
     for (int pass = 0; pass < kPasses && best.failure.empty(); ++pass)
       if (!improve(best)) break;
     if (!result_.is_part) result_.best_seconds = total_seconds(best);
@@ -124,9 +128,8 @@ class PlanSearch {
   // Whether another alternative took the place of the site's present one; `best` is then its
   // program.
   bool compare(const sched::PlanSite& site, Program& best) {
-    const auto chosen = choices_.find(key_of(site));
-    const bool is_legal = chosen != choices_.end() && is_alternative(site, chosen->second);
-    const int64_t before = is_legal ? chosen->second : site.default_choice;
+    const ChosenPlan plan(choices_, options_);
+    const int64_t before = plan.choose(site, target_);
     std::vector<Program> programs;
     for (int64_t choice : site.alternatives) {
       Choices choices = choices_;
@@ -153,7 +156,8 @@ class PlanSearch {
     }
     result_.out_of_time |= !all_in_budget;
     if (incumbent_fails) return false;
-    PlanComparison comparison{site, alternatives(site, programs), before, true};
+    PlanComparison comparison{site, alternatives(site, programs), plan.today(site, target_), before,
+                              true};
     size_t winner = programs.size();
     for (size_t i = 0; i < programs.size(); ++i) {
       if (!programs[i].failure.empty() || !clearly_faster(programs[i], best)) continue;
@@ -327,7 +331,7 @@ class PlanSearch {
   const ConfirmKernels& confirm_;
   const sched::Target& target_;
   const PlanSearchOptions& options_;
-  Choices choices_;                    // other than the defaults, or confirmed
+  Choices choices_;                    // other than what is in use, or confirmed
   std::map<RecordKey, Record> best_;   // of kernels that could be measured
   std::set<RecordKey> seen_;           // of all kernels that were asked for
   std::set<RecordKey> out_of_budget_;  // of those, kernels that nobody had time for
@@ -337,14 +341,6 @@ class PlanSearch {
 };
 
 }  // namespace
-
-std::chrono::steady_clock::time_point deadline_after(double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point now = Clock::now();
-  const std::chrono::duration<double> most = Clock::time_point::max() - now;
-  if (seconds >= most.count() / 2) return Clock::time_point::max();
-  return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 double launch_seconds(const sched::Target& target) { return target.is_cpu ? 5e-6 : 1e-6; }
 

@@ -29,7 +29,8 @@ struct PlanAlternative {
 struct PlanComparison {
   sched::PlanSite site;
   std::vector<PlanAlternative> alternatives;  // in the site's order
-  int64_t choice = 0;
+  int64_t today = 0;                          // what was in use before
+  int64_t choice = 0;                         // from now on
   // Whether the choice was measured: it took the incumbent's place, or no alternative was left out
   // for the budget's sake. Only such a choice is recorded.
   bool is_decided = true;
@@ -44,8 +45,9 @@ struct PlanSearchOptions {
   // Several processes may share the sites (in_shard() of autotune/plan_sites.h): those that are
   // this one's; empty: all. Then only kernels in which their alternatives differ are tuned.
   std::function<bool(const sched::PlanSite&)> is_part;
-  // Answers for the sites that are not this process's; null: the defaults.
-  const sched::PlanSource* elsewhere = nullptr;
+  // What programs are compiled with today: the search begins with its choices, and those of the
+  // sites that are not this process's stay. Null: the defaults.
+  const sched::PlanSource* in_use = nullptr;
   const std::atomic<bool>* interrupted = nullptr;
   // No comparison begins after it, and one that it cut short is not counted. `tune` must end by it.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -59,13 +61,10 @@ struct PlanSearchResult {
   RecordStore kernels;                      // those that were tuned on the way
   bool is_part = false;                     // PlanSearchOptions::is_part
   // All launches; 0: could not be measured, or only a part of the sites was compared.
-  double default_seconds = 0, best_seconds = 0;
-  int default_launches = 0, best_launches = 0;
+  double today_seconds = 0, best_seconds = 0;
+  int today_launches = 0, best_launches = 0;
   bool out_of_time = false;  // the budget was spent before every choice was compared
 };
-
-// `seconds` from now; the clock's end where it does not reach so far.
-std::chrono::steady_clock::time_point deadline_after(double seconds);
 
 // Schedules the graphs by a plan.
 using ScheduleByPlan =
@@ -82,11 +81,12 @@ using TuneKernels = std::function<TunedKernels(std::span<const TuningTask> tasks
 using ConfirmKernels =
     std::function<RecordStore(std::span<const TuningTask> tasks, const RecordStore& records)>;
 
-// Coordinate descent over the graphs' sites, all else staying as chosen so far: an alternative
-// takes the place of the incumbent when it is faster beyond the kernels' intervals; of several, the
-// fastest does, if it still is faster when the kernels that differ are measured side by side. An
-// alternative costs the tuning of kernels that were not seen before. Sites whose alternatives give
-// the same kernels are left out. A second pass follows when the first changed anything.
+// Coordinate descent over the graphs' sites from what is in use today, all else staying as chosen
+// so far: an alternative takes the place of the incumbent when it is faster beyond the kernels'
+// intervals; of several, the fastest does, if it still is faster when the kernels that differ are
+// measured side by side. An alternative costs the tuning of kernels that were not seen before.
+// Sites whose alternatives give the same kernels are left out. A second pass follows when the first
+// changed anything.
 PlanSearchResult search_plans(const ScheduleByPlan& schedule, const TuneKernels& tune,
                               const ConfirmKernels& confirm, const sched::Target& target,
                               const PlanSearchOptions& options = {});

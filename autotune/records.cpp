@@ -68,17 +68,11 @@ bool same_environment(const Record& a, const Record& b) {
   return a.environment == b.environment && a.tcc == b.tcc;
 }
 
-// Beyond the intervals; a record without one is as sure as its median.
-bool significantly_faster(const Record& a, const Record& b) {
-  return (a.high > 0 ? a.high : a.seconds) < (b.low > 0 ? b.low : b.seconds);
-}
-
-// What differs only by chance leaves the record as it is: two sweeps agree, and diffs are small.
+// A sweep's find has met in duels what was in use, ours: times of another day, measured beside
+// another load, have no say in it. The same config is no news: two sweeps agree, and diffs are
+// small.
 bool supersedes(const Record& newer, const Record& ours) {
-  if (!same_environment(newer, ours)) return true;
-  if (newer.best == ours.best) return false;
-  if (significantly_faster(newer, ours)) return true;
-  return !significantly_faster(ours, newer) && newer.best.hash() < ours.best.hash();
+  return !same_environment(newer, ours) || newer.best != ours.best;
 }
 
 std::string compiler_of(sched::Api api) {

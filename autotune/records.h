@@ -141,8 +141,8 @@ class RecordStore : public sched::ConfigSource {
   void merge(const RecordStore& other);
   // Every record of `newer` takes the place of ours with its key.
   void override_with(const RecordStore& newer);
-  // A sweep's records: one takes the place of ours when the environment changed, or when it is
-  // significantly faster (its interval lies below ours) than another config.
+  // A sweep's records, which have won against ours, if look-up would take those: one takes the
+  // place of ours when the environment or the config changed.
   void update(const RecordStore& newer);
 
   void erase(const RecordKey& key);

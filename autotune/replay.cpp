@@ -105,8 +105,7 @@ class TaskReplay {
   ReplayRun run(SearchKind kind, uint64_t seed) const {
     SearchProblem problem;
     problem.space = &space_;
-    problem.known = default_config_;
-    problem.known_seconds = splits_.at(default_config_).full;
+    problem.known = {{default_config_, splits_.at(default_config_).full}};
     problem.trials = trials();
     problem.quick_cost = options_.quick_cost;
     problem.seed = seed;
@@ -118,7 +117,7 @@ class TaskReplay {
 
     ReplayRun run;
     std::set<sched::Config> seen;
-    std::pair<double, uint64_t> best = {problem.known_seconds, default_config_.hash()};
+    std::pair<double, uint64_t> best = {problem.known.front().seconds, default_config_.hash()};
     run.seconds = held_out(default_config_);
     run.best_seconds = held_out(best_);
     auto searcher = make_searcher(kind, problem);

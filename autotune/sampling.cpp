@@ -15,6 +15,8 @@ constexpr size_t kMostWarmUps = 100;
 constexpr double kWarmUpSeconds = 0.05;
 
 constexpr size_t kFewest = 3, kMost = 50;
+constexpr size_t kFewestPairs = 6;      // fewer say nothing of which is faster
+constexpr double kFewPairsSeconds = 1;  // but of runs as long as that, as few as of one kernel
 constexpr double kQuickSeconds = 0.05, kFullSeconds = 0.2;
 constexpr size_t kFewestForInterval = 10;
 constexpr double kPrecise = 0.01;
@@ -72,7 +74,8 @@ SamplePairs take_pairs(const SamplePairsFn& run, double about_seconds) {
     return a;
   };
   warm_up(both, about_seconds);
-  SamplePairs samples = run(fitting(kFullSeconds, about_seconds, kFewest, kBatch));
+  const size_t fewest = about_seconds < kFewPairsSeconds ? kFewestPairs : kFewest;
+  SamplePairs samples = run(fitting(kFullSeconds, about_seconds, fewest, kFewestForInterval));
   auto& [first, second] = samples;
   while (first.size() < kMost && sum(first) + sum(second) < 2 * kFullSeconds &&
          !(is_precise(first) && is_precise(second))) {

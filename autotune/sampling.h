@@ -23,7 +23,8 @@ std::vector<double> take_samples(const SampleFn& run, Effort effort, double abou
 using SamplePairs = std::pair<std::vector<double>, std::vector<double>>;
 using SamplePairsFn = std::function<SamplePairs(size_t count)>;
 
-// As take_samples at full effort, until both intervals are that narrow, for twice the time.
+// As take_samples at full effort, until both intervals are that narrow, for twice the time; at
+// least 6 pairs, 3 of runs of a second and more.
 SamplePairs take_pairs(const SamplePairsFn& run, double about_seconds);
 
 }  // namespace tcc::autotune

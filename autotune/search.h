@@ -42,11 +42,16 @@ std::string_view name(SearchKind kind);
 
 inline constexpr double kNearBound = 1.02;
 
+// A config that was measured already, at full effort.
+struct KnownConfig {
+  sched::Config config;
+  double seconds = 0;  // its median; 0: it failed
+};
+
 // What a searcher knows before it starts.
 struct SearchProblem {
   const sched::ConfigSpace* space = nullptr;  // outlives the searcher
-  sched::Config known;       // the default config, which was measured already at full effort
-  double known_seconds = 0;  // its median
+  std::vector<KnownConfig> known;             // the default config, and what is in use today
   size_t trials = 64;        // measurements at most, quick ones counted in parts by `quick_cost`
   double quick_cost = 0.25;  // of a quick trial, in full ones
   uint64_t seed = 0;

@@ -7,27 +7,23 @@
 #include "support/error.h"
 
 namespace tcc::autotune {
-namespace {
-
-// A config this close to the roofline bound is not worth beating.
-
-}  // namespace
-
 BudgetedSearch::BudgetedSearch(const SearchProblem& problem)
     : problem_(problem),
       configs_(*problem.space),
       trials_(static_cast<double>(problem.trials)),
-      best_seconds_(problem.known_seconds > 0 ? problem.known_seconds
-                                              : std::numeric_limits<double>::infinity()) {
+      best_seconds_(std::numeric_limits<double>::infinity()) {
   TCC_CHECK(problem.quick_cost > 0, "a quick trial must cost something");
-  auto known = configs_.find(problem.known);
-  if (!known) return;
-  Result& result = results_[*known];
-  if (problem.known_seconds > 0)
-    result.full = problem.known_seconds;
-  else
-    result.failed = true;
-  proposed_[*known] = {true, true};
+  for (const KnownConfig& known : problem.known) {
+    if (known.seconds > 0) best_seconds_ = std::min(best_seconds_, known.seconds);
+    const auto number = configs_.find(known.config);
+    if (!number) continue;
+    Result& result = results_[*number];
+    if (known.seconds > 0)
+      result.full = known.seconds;
+    else
+      result.failed = true;
+    proposed_[*number] = {true, true};
+  }
 }
 
 std::vector<Trial> BudgetedSearch::next_batch() {

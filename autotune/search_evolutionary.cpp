@@ -19,7 +19,8 @@ class EvolutionarySearch : public BudgetedSearch {
         random_(problem.seed),
         order_(shuffled(1)),
         population_size_(std::max<size_t>(8, problem.trials / 4)) {
-    if (auto known = configs().find(problem.known)) born_.push_back(*known);
+    for (const KnownConfig& known : problem.known)
+      if (const auto number = configs().find(known.config)) born_.push_back(*number);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "autotune/statistics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "autotune/random_words.h"
@@ -39,6 +40,24 @@ Interval median_interval(std::span<const double> values) {
   std::sort(medians.begin(), medians.end());
   constexpr size_t kTail = kResamples / 40;  // 2.5 %
   return {medians[kTail], medians[kResamples - 1 - kTail]};
+}
+
+Interval order_interval(std::span<const double> values) {
+  TCC_CHECK(!values.empty(), "the interval of nothing");
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  // The largest number of values below the interval whose binomial tail is at most 2.5 %.
+  const auto n = static_cast<double>(sorted.size());
+  size_t below = 0;
+  double probability = std::exp2(-n), tail = probability;
+  while (tail <= 0.025 && below + 1 <= (sorted.size() - 1) / 2) {
+    const auto k = static_cast<double>(below + 1);
+    probability *= (n - k + 1) / k;
+    if (tail + probability > 0.025) break;
+    tail += probability;
+    ++below;
+  }
+  return {sorted[below], sorted[sorted.size() - 1 - below]};
 }
 
 }  // namespace tcc::autotune

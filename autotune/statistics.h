@@ -20,4 +20,10 @@ struct Interval {
 // is that value.
 Interval median_interval(std::span<const double> values);
 
+// An interval that holds the median with at least 95 %, whatever the distribution: between two of
+// the sorted values (the sign test's). Of fewer than kFewestForOrder values none does: from the
+// smallest to the largest then.
+inline constexpr size_t kFewestForOrder = 6;
+Interval order_interval(std::span<const double> values);
+
 }  // namespace tcc::autotune

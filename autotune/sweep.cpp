@@ -9,6 +9,7 @@
 #include <set>
 
 #include "autotune/finals.h"
+#include "autotune/sweep_record.h"
 #include "support/error.h"
 #include "support/fork_join.h"
 #include "support/hash.h"
@@ -24,6 +25,12 @@ using Clock = std::chrono::steady_clock;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Theoretical bandwidths are not quite lower bounds: part of the data stays in caches.
 constexpr double kBoundMargin = 0.9;
+// A candidate whose own measurement is that much slower than today's config is not worth a duel:
+// more than the load of the machine is behind it.
+constexpr double kHopeless = 1.5;
+constexpr double kMostForFinals = 0.4;  // of a turn
+constexpr double kDuels = 3;            // that the finals are given the time for
+constexpr int kLeastTrials = 2;         // of a turn that is worth its while
 
 // A trial on its way through the pipeline.
 struct Candidate {
@@ -33,59 +40,116 @@ struct Candidate {
   std::string failure;
 };
 
-class Sweep {
+class KernelSweep final : public Sweep {
  public:
-  Sweep(const Tunable& tunable, const SweepContext& context)
-      : tunable_(tunable), context_(context), options_(context.options), start_(Clock::now()) {
+  KernelSweep(const Tunable& tunable, const SweepContext& context)
+      : tunable_(tunable), context_(context), options_(context.options) {
     result_.task = {tunable.key,   tunable.name,           tunable.operands, tunable.environment,
                     tunable.space, tunable.default_config, bound()};
     result_.output = tunable.output;
-    result_.device = context.device;
     result_.launches = tunable.launches;
     result_.space_size = tunable.space.size();
     result_.flops = tunable.flops;
     result_.bytes = tunable.bytes;
+    result_.today = {tunable.default_config, sched::Tier::analytic};
+    if (options_.in_use && tunable.choose) result_.today = tunable.choose(*options_.in_use);
+    incumbent_ = result_.today.config;
     if (auto found = context.history.find(tunable.key); found != context.history.end())
       if (found->second.task.environment == tunable.environment)
         for (const LoggedTrial& trial : found->second.trials)
           logged_[{trial.config, trial.effort}] = trial;
   }
 
-  KernelResult run() {
-    begin();
-    try {
-      measure_default();
+  void prepare(const SweepTurn& turn) override {
+    if (is_prepared_ || over_) return;
+    const Taking taking(*this, turn);
+    guarded([&] { measure_known(); });
+    if (!result_.error.empty()) event(options_.events.finished);
+  }
+
+  void run(const SweepTurn& turn) override {
+    if (over_) return;
+    const Taking taking(*this, turn);
+    guarded([&] {
+      measure_known();
       search();
       take_logged();
-      if (!interrupted()) final();
+      final();
+    });
+    conclude();
+    update_times();
+    event(options_.events.finished);
+  }
+
+  void leave() override {
+    if (over_ || !result_.ended.empty()) return;
+    result_.ended = interrupted() ? "interrupted" : "budget";
+    conclude();
+    event(options_.events.finished);
+  }
+
+  void close() override { bench_.reset(); }
+  bool is_prepared() const override { return is_prepared_; }
+  bool is_over() const override { return over_; }
+  double least_seconds() const override { return kLeastTrials * trial_seconds_ + duel_seconds(); }
+  const KernelResult& result() const override { return result_; }
+
+ private:
+  // While a device is the sweep's.
+  struct Taking {
+    KernelSweep& sweep;
+    Taking(KernelSweep& of, const SweepTurn& turn) : sweep(of) {
+      if (sweep.result_.device != turn.device) sweep.bench_.reset();
+      sweep.result_.device = turn.device;
+      sweep.turn_ = &turn;
+      sweep.start_ = Clock::now();
+      sweep.begin();
+    }
+    ~Taking() {
+      sweep.update_times();
+      sweep.wall_before_ = sweep.result_.wall_seconds;
+      sweep.turn_ = nullptr;
+    }
+    Taking(const Taking&) = delete;
+    Taking& operator=(const Taking&) = delete;
+  };
+
+  template <class Work>
+  void guarded(const Work& work) {
+    try {
+      work();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::internal) throw;
       result_.error = error.what();
-      if (result_.ended.empty()) result_.ended = "error";
+      if (result_.ended.empty() || result_.ended == "budget") result_.ended = "error";
+      over_ = true;
     }
-    make_record();
-    keep_earlier();
-    update_times();
-    event(options_.events.finished);
-    return std::move(result_);
   }
 
- private:
   double bound() const { return tunable_.bound_seconds * kBoundMargin; }
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   bool stopped() const { return interrupted() || Clock::now() >= search_end_; }
-  // The finals need their part of a budget: without them nothing but the default is known well.
+  // The finals are to end soon: with what they know.
+  bool in_a_hurry() const { return interrupted() || Clock::now() >= turn_->deadline; }
+  // Without finals nothing of what was searched can be kept: they have a part of every turn.
   Clock::time_point search_end() const {
-    constexpr double kSearch = 0.7;
-    if (context_.deadline == Clock::time_point::max()) return context_.deadline;
-    return start_ +
-           std::chrono::duration_cast<Clock::duration>(kSearch * (context_.deadline - start_));
+    if (turn_->deadline == Clock::time_point::max()) return turn_->deadline;
+    const std::chrono::duration<double> turn = turn_->deadline - start_,
+                                        finals(std::min(kMostForFinals * turn.count(),
+                                                        kDuels * duel_seconds()));
+    return turn_->deadline - std::chrono::duration_cast<Clock::duration>(finals);
+  }
+  // Two rounds, each of six pairs or more, with its warm-up.
+  double duel_seconds() const {
+    constexpr double kRounds = 2, kRunsOfRound = 16;
+    return kRounds * (trial_seconds_ / 2 + kRunsOfRound * result_.today_seconds);
   }
 
   void begin() {
-    if (context_.log) {
+    if (context_.log && !logging_) {
       std::lock_guard lock(context_.log_mutex);
       context_.log->begin(result_.task);
+      logging_ = true;
     }
     event(options_.events.started);
   }
@@ -96,8 +160,13 @@ class Sweep {
     callback(result_);
   }
 
-  void update_times() {
-    result_.wall_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  void update_times() { result_.wall_seconds = wall_before_ + seconds_since(start_); }
+  // A full trial took so long: the first ones warm things up for the others.
+  void took(double seconds) {
+    trial_seconds_ = trial_seconds_ > 0 ? std::min(trial_seconds_, seconds) : seconds;
   }
 
   // ---- compiling, from any thread
@@ -109,9 +178,12 @@ class Sweep {
     return binary;
   }
 
+  Candidate compile_unless_stopped(const Trial& trial) const {
+    return stopped() ? Candidate{trial, std::nullopt, 0, ""} : compile_candidate(trial);
+  }
+
   Candidate compile_candidate(const Trial& trial) const {
     Candidate candidate{trial, std::nullopt, 0, ""};
-    if (stopped()) return candidate;
     try {
       candidate.binary = compile(trial.config, candidate.compile_seconds);
     } catch (const Error& error) {
@@ -127,24 +199,46 @@ class Sweep {
   void open() {
     if (bench_) return;
     // The reference is computed on the CPU: not while another sweep measures on it.
-    std::unique_lock device(context_.device_mutex, std::defer_lock);
+    std::unique_lock device(turn_->device_mutex, std::defer_lock);
     if (context_.device_is_cpu) device.lock();
     BenchJob job = tunable_.job(seed());
-    double seconds = 0;
-    default_binary_ = compile(tunable_.default_config, seconds);
+    if (!default_binary_)
+      default_binary_ = compile(tunable_.default_config, default_compile_seconds_);
     const sched::KernelBinary expected = tunable_.expected ? tunable_.expected() : *default_binary_;
     if (!device.owns_lock()) device.lock();
-    bench_ = context_.open_bench(std::move(job));
-    baseline_ = bench_->baseline(expected);
+    std::unique_ptr<Bench> bench = turn_->open_bench(std::move(job));
+    const Clock::time_point ready = Clock::now();
+    baseline_ = bench->baseline(expected);
     if (baseline_.status != Status::measured)
       fail_device(tunable_.expected ? "the kernel that gives the expected outputs: "
                                     : "the default config: ",
                   baseline_.reason);
-    if (tunable_.expected) baseline_ = bench_->measure(*default_binary_, Effort::full, kInfinity);
-    default_compile_seconds_ = seconds;
+    if (tunable_.expected) baseline_ = bench->measure(*default_binary_, Effort::full, kInfinity);
+    took(default_compile_seconds_ + seconds_since(ready));
+    bench_ = std::move(bench);
   }
 
-  void measure_default() {
+  // The default config, and the one that is in use.
+  void measure_known() {
+    if (is_prepared_) return;
+    const sched::Config& today = result_.today.config;
+    const Measurement default_measured = measure_default();
+    if (default_measured.status == Status::measured)
+      result_.default_seconds = default_measured.seconds;
+    event(options_.events.trial);
+    const Measurement measured =
+        today == tunable_.default_config ? default_measured : measure_today();
+    if (measured.status == Status::measured) {
+      result_.today_seconds = measured.seconds;
+    } else {
+      // What is in use does not work here: the default is to be beaten, and to be saved.
+      incumbent_ = tunable_.default_config;
+    }
+    if (today != tunable_.default_config) event(options_.events.trial);
+    is_prepared_ = true;
+  }
+
+  Measurement measure_default() {
     const Trial trial{tunable_.default_config, Effort::full};
     if (const LoggedTrial* known = logged(trial)) {
       note(*known, true);
@@ -154,9 +248,29 @@ class Sweep {
           {trial.config, trial.effort, estimate(trial.config), default_compile_seconds_, baseline_},
           false);
     }
-    const Measurement& measured = result_.trials.front().result;
-    if (measured.status == Status::measured) result_.default_seconds = measured.seconds;
-    event(options_.events.trial);
+    return result_.trials.back().result;
+  }
+
+  Measurement measure_today() {
+    const Trial trial{result_.today.config, Effort::full};
+    if (const LoggedTrial* known = logged(trial)) {
+      note(*known, true);
+      return result_.trials.back().result;
+    }
+    open();
+    Candidate candidate = compile_candidate(trial);
+    LoggedTrial measured{
+        trial.config, trial.effort, estimate(trial.config), candidate.compile_seconds, {}};
+    if (candidate.binary) {
+      std::lock_guard device(turn_->device_mutex);
+      const Clock::time_point ready = Clock::now();
+      measured.result = bench_->measure(*candidate.binary, trial.effort, kInfinity);
+      took(candidate.compile_seconds + seconds_since(ready));
+    } else {
+      measured.result.reason = candidate.failure;
+    }
+    note(measured, false);
+    return measured.result;
   }
 
   void measure(Searcher& searcher, Candidate& candidate) {
@@ -167,8 +281,11 @@ class Sweep {
                       candidate.compile_seconds,
                       {}};
     if (candidate.binary) {
-      std::lock_guard device(context_.device_mutex);
-      trial.result = bench_->measure(*candidate.binary, candidate.trial.effort, best_or_infinity());
+      std::lock_guard device(turn_->device_mutex);
+      const Clock::time_point ready = Clock::now();
+      trial.result = bench_->measure(*candidate.binary, candidate.trial.effort, fastest_);
+      if (trial.effort == Effort::full && trial.result.status == Status::measured)
+        took(candidate.compile_seconds + seconds_since(ready));
     } else {
       trial.result.status = Status::refused;
       trial.result.reason = candidate.failure;
@@ -178,15 +295,14 @@ class Sweep {
     report(searcher, trial);
   }
 
-  double best_or_infinity() const {
-    return result_.best_seconds > 0 ? result_.best_seconds : kInfinity;
-  }
-
   void report(Searcher& searcher, const LoggedTrial& trial) {
     const bool timed =
         trial.result.status == Status::measured || trial.result.status == Status::slow;
     searcher.report({trial.config, trial.effort},
                     timed ? std::optional(trial.result.seconds) : std::nullopt);
+    std::erase_if(pending_, [&](const Trial& one) {
+      return one.config == trial.config && one.effort == trial.effort;
+    });
     event(options_.events.trial);
   }
 
@@ -196,7 +312,8 @@ class Sweep {
     std::set<std::pair<sched::Config, Effort>> noted;
     for (const LoggedTrial& trial : result_.trials) noted.insert({trial.config, trial.effort});
     for (const auto& [trial, logged] : logged_)
-      if (!noted.count(trial) && tunable_.space.violation(trial.first).empty()) note(logged, true);
+      if (noted.insert(trial).second && tunable_.space.violation(trial.first).empty())
+        note(logged, true);
   }
 
   void note(const LoggedTrial& trial, bool from_log) {
@@ -208,10 +325,10 @@ class Sweep {
       context_.log->append(tunable_.key, trial);
     }
     const Measurement& m = trial.result;
-    if (m.status == Status::measured && trial.effort == Effort::full &&
-        m.seconds < best_or_infinity()) {
+    if (m.status == Status::measured && trial.effort == Effort::full && m.seconds < fastest_) {
+      fastest_ = m.seconds;
+      result_.best_config = trial.config;  // so far: conclude() says whether that is true
       result_.best_seconds = m.seconds;
-      result_.best_config = trial.config;
     }
     update_times();
   }
@@ -231,30 +348,38 @@ class Sweep {
   // ---- the search
 
   void search() {
-    SearchProblem problem;
-    problem.space = &tunable_.space;
-    problem.known = tunable_.default_config;
-    problem.known_seconds = result_.default_seconds;
-    problem.trials = options_.trials;
-    problem.seed = seed();
-    problem.estimate = tunable_.estimate;
-    problem.bound_seconds = bound();
-    auto searcher = make_searcher(options_.search, problem);
-    for (auto batch = searcher->next_batch(); !batch.empty(); batch = searcher->next_batch()) {
-      if (stopped()) break;
-      result_.planned += batch.size();
-      try_batch(*searcher, batch);
+    search_end_ = search_end();
+    if (!searcher_) {
+      SearchProblem problem;
+      problem.space = &tunable_.space;
+      problem.known = {{tunable_.default_config, result_.default_seconds}};
+      if (result_.today.config != tunable_.default_config)
+        problem.known.push_back({result_.today.config, result_.today_seconds});
+      problem.trials = options_.trials;
+      problem.seed = seed();
+      problem.estimate = tunable_.estimate;
+      problem.bound_seconds = bound();
+      searcher_ = make_searcher(options_.search, problem);
+    }
+    while (!stopped()) {
+      if (pending_.empty()) {
+        pending_ = searcher_->next_batch();
+        result_.planned += pending_.size();
+      }
+      if (pending_.empty()) break;
+      try_batch(*searcher_, std::vector<Trial>(pending_));
     }
     result_.ended = interrupted() ? "interrupted" : stopped() ? "budget" : why_over();
+    over_ = result_.ended != "budget";
   }
 
   std::string why_over() const {
     std::set<sched::Config> tried;
     for (const LoggedTrial& trial : result_.trials) tried.insert(trial.config);
     if (static_cast<int64_t>(tried.size()) >= result_.space_size) return "space exhausted";
-    if (bound() > 0 && result_.best_seconds > 0 && result_.best_seconds <= bound() * kNearBound)
-      return "bound reached";
-    return result_.trials.size() > options_.trials ? "trials" : "search converged";
+    if (bound() > 0 && fastest_ <= bound() * kNearBound) return "bound reached";
+    const size_t known = result_.today.config == tunable_.default_config ? 1 : 2;
+    return result_.trials.size() >= options_.trials + known ? "trials" : "search converged";
   }
 
   void try_batch(Searcher& searcher, const std::vector<Trial>& batch) {
@@ -282,13 +407,13 @@ class Sweep {
     for (size_t begin = 0; begin < batch.size() && !stopped(); begin += some) {
       std::vector<Candidate> candidates(std::min(some, batch.size() - begin));
       {
-        std::lock_guard device(context_.device_mutex);
+        std::lock_guard device(turn_->device_mutex);
         const auto compile_all = [&] {
           const ForkJoin::Task delegated;  // another thread may have taken it over
           parallel_for(0, static_cast<int64_t>(candidates.size()), 1,
                        [&](int64_t from, int64_t to) {
                          for (auto i = static_cast<size_t>(from); i < static_cast<size_t>(to); ++i)
-                           candidates[i] = compile_candidate(batch[begin + i]);
+                           candidates[i] = compile_unless_stopped(batch[begin + i]);
                        });
         };
         const ForkJoin order;
@@ -314,7 +439,7 @@ class Sweep {
     };
     auto build = [&](size_t i) {
       const ForkJoin::Task task;
-      candidates[i] = compile_candidate(batch[i]);
+      candidates[i] = compile_unless_stopped(batch[i]);
       built.reached();
       return i;
     };
@@ -342,123 +467,114 @@ class Sweep {
 
   // ---- the end
 
-  // The fastest candidates against one another and against the default, interleaved.
+  // The fastest candidates against one another and against what is in use, interleaved.
   void final() {
-    if (result_.best_seconds <= 0) return;
-    const std::vector<sched::Config> configs = finalists(result_.trials);
-    if (configs.empty() || configs == std::vector{tunable_.default_config}) return;
-    if (nothing_new()) return;
-    if (!bench_ && !looked_at_briefly(configs)) return;
+    if (finals_at_ == result_.trials.size()) return;
+    std::vector<sched::Config> configs = finalists(result_.trials, incumbent_);
+    if (incumbent_seconds() <= 0) {
+      if (!configs.empty()) unopposed_ = configs.front();
+      return;
+    }
+    // A log in which nothing was faster needs no device.
+    const double most = bench_ ? kHopeless : 1 / kSignificantGain;
+    std::erase_if(configs, [&](const sched::Config& config) {
+      return measurement_of(result_, config)->seconds > most * incumbent_seconds();
+    });
+    if (winner_) {  // of an earlier turn: it was in none of the duels since
+      std::erase(configs, winner_->config);
+      configs.insert(configs.begin(), winner_->config);
+      if (configs.size() == 1) return;
+    }
+    // Whose search was cut off before it had found anything is not known to be the fastest.
+    if (configs.empty()) {
+      compared_ |= over_ && !interrupted();
+      return;
+    }
+    // Those of a log, after an interrupt, would need a device that was not opened for it.
+    if (!bench_ && interrupted()) return;
     open();
     std::map<sched::Config, sched::KernelBinary> binaries = {
         {tunable_.default_config, *default_binary_}};
     double seconds = 0;
-    for (const sched::Config& config : configs)  // before the device is taken
+    const auto binary_of = [&](const sched::Config& config) {
       if (!binaries.count(config)) binaries[config] = compile(config, seconds);
-    std::lock_guard device(context_.device_mutex);
-    const FinalResult winner =
-        play_finals(*bench_, configs, tunable_.default_config,
-                    [&](const sched::Config& config) { return binaries.at(config); });
-    winner_ = winner;
-    result_.best_config = winner.config;
-    result_.best_seconds = winner.measured.seconds;
-    if (winner.default_seconds > 0) result_.default_seconds = winner.default_seconds;
-  }
-
-  // Whether one of the configs has quick trials alone, behind which no record stands.
-  bool looked_at_briefly(const std::vector<sched::Config>& configs) const {
-    return std::any_of(configs.begin(), configs.end(), [&](const sched::Config& config) {
-      return std::none_of(result_.trials.begin(), result_.trials.end(), [&](const auto& trial) {
-        return trial.config == config && trial.effort == Effort::full;
-      });
-    });
-  }
-
-  bool nothing_new() const {
-    return context_.before && context_.before->trials.size() == result_.trials.size();
-  }
-
-  // The winner of earlier finals stands where there are no more trials, or their finals have none.
-  void keep_earlier() {
-    if (!context_.before) return;
-    const KernelResult& before = *context_.before;
-    result_.resumed = before.resumed;
-    const auto found = [&](const KernelResult& result) {
-      return result.record && result.record->best != tunable_.default_config;
+      return binaries.at(config);
     };
-    if (!found(before) || (found(result_) && !nothing_new())) return;
-    result_.record = before.record;
-    result_.best_config = before.best_config;
-    result_.best_seconds = before.best_seconds;
-    result_.default_seconds = before.default_seconds;
+    binary_of(incumbent_);
+    for (const sched::Config& config : configs) binary_of(config);  // before the device is taken
+    std::lock_guard device(turn_->device_mutex);
+    const FinalResult played =
+        play_finals(*bench_, configs, incumbent_, binary_of, [this] { return in_a_hurry(); });
+    finals_at_ = result_.trials.size();
+    if (played.duel.won())
+      winner_ = played;
+    else if (!winner_ && played.duel.valid)
+      loser_ = played;
+    compared_ |= played.duel.valid;
   }
 
-  // A default that nothing was compared with is no find: it must not outrank other records.
-  bool only_default() const {
-    return result_.trials.size() < 2 &&
-           (result_.ended == "budget" || result_.ended == "interrupted");
+  // 0: it does not work.
+  double incumbent_seconds() const {
+    return incumbent_ == result_.today.config ? result_.today_seconds : result_.default_seconds;
   }
 
   std::string policy() const {
     return str(name(options_.search), " search, ", counted(result_.trials.size(), "trial"),
                ", ended: ", result_.ended, "; medians, ", context_.device_is_cpu ? "warm" : "cold",
-               " cache", winner_ ? ", interleaved finals" : "");
+               " cache", winner_ || loser_ ? ", interleaved finals" : "");
   }
 
-  void make_record() {
-    if (result_.best_seconds <= 0 || only_default()) return;
-    // Cut off before its finals: nobody knows whether what was looked at briefly is faster.
-    if (result_.ended == "interrupted" && !winner_ && looked_at_briefly(finalists(result_.trials)))
-      return;
-    Record record;
-    record.key = tunable_.key;
-    record.name = tunable_.name;
-    record.operands = tunable_.operands;
-    record.family = tunable_.family;
-    record.extents = tunable_.extents;
-    record.environment = tunable_.environment;
-    record.best = result_.best_config;
-    const Measurement* best = winner_ ? &winner_->measured : measurement_of(result_.best_config);
-    TCC_CHECK(best, "the best config was measured");
-    record.seconds = best->seconds;
-    record.low = best->low;
-    record.high = best->high;
-    record.samples = static_cast<int64_t>(best->samples.size());
-    record.error = measurement_of(result_.best_config)->error;
-    record.default_seconds = result_.default_seconds;
-    record.runners_up = runners_up(result_.trials, result_.best_config);
-    record.policy = policy();
-    record.tcc = tcc_version();
-    record.date = date_today();
-    result_.record = std::move(record);
-  }
-
-  // The full one, where there is one.
-  const Measurement* measurement_of(const sched::Config& config) const {
-    const Measurement* found = nullptr;
-    for (const LoggedTrial& trial : result_.trials)
-      if (trial.config == config && (!found || trial.effort == Effort::full)) found = &trial.result;
-    return found;
+  // What is to be used from now on, and whether it is to be saved.
+  void conclude() {
+    result_.kept.clear();
+    result_.record.reset();
+    if (!is_prepared_ || (incumbent_seconds() <= 0 && !unopposed_)) return;
+    result_.best_config = unopposed_ ? *unopposed_ : incumbent_;
+    Measurement best = *measurement_of(result_, result_.best_config);
+    result_.best_seconds = best.seconds;
+    if (winner_ || loser_) {
+      const DuelResult& duel = winner_ ? winner_->duel : loser_->duel;
+      best = winner_ ? duel.challenger : duel.incumbent;
+      result_.best_config = winner_ ? winner_->config : incumbent_;
+      result_.best_seconds = best.seconds;
+      (incumbent_ == result_.today.config ? result_.today_seconds : result_.default_seconds) =
+          duel.incumbent.seconds;
+      if (incumbent_ == tunable_.default_config) result_.default_seconds = duel.incumbent.seconds;
+    }
+    const bool fails_today = incumbent_ != result_.today.config || unopposed_;
+    if (!winner_ && !fails_today) result_.kept = compared_ ? "nothing is faster" : "no finals";
+    if (winner_ || compared_ || fails_today)
+      result_.record = record_of(tunable_, result_, result_.best_config, best, policy());
   }
 
   const Tunable& tunable_;
-  const SweepContext& context_;
+  const SweepContext context_;
   const TuneOptions& options_;
-  Clock::time_point start_;
-  const Clock::time_point search_end_ = search_end();
+  const SweepTurn* turn_ = nullptr;  // while there is one
+  Clock::time_point start_, search_end_ = Clock::time_point::max();
+  double wall_before_ = 0;  // of earlier turns
+  bool logging_ = false, is_prepared_ = false, over_ = false;
   std::map<std::pair<sched::Config, Effort>, LoggedTrial> logged_;
   std::unique_ptr<Bench> bench_;
   std::optional<sched::KernelBinary> default_binary_;
   double default_compile_seconds_ = 0;
+  double trial_seconds_ = 0;  // what compiling and measuring one took
   Measurement baseline_;
-  std::optional<FinalResult> winner_;
+  sched::Config incumbent_;     // today's; the default where that does not work
+  double fastest_ = kInfinity;  // of full trials
+  std::unique_ptr<Searcher> searcher_;
+  std::vector<Trial> pending_;  // proposed, and not measured yet
+  std::optional<FinalResult> winner_, loser_;
+  std::optional<sched::Config> unopposed_;  // the fastest, where the incumbent does not work
+  size_t finals_at_ = 0;                    // so many trials when they were played
+  bool compared_ = false;  // today's config was, or nothing is left that it could be compared with
   KernelResult result_;
 };
 
 }  // namespace
 
-KernelResult sweep(const Tunable& tunable, const SweepContext& context) {
-  return Sweep(tunable, context).run();
+std::unique_ptr<Sweep> make_sweep(const Tunable& tunable, const SweepContext& context) {
+  return std::make_unique<KernelSweep>(tunable, context);
 }
 
 }  // namespace tcc::autotune

@@ -1,4 +1,5 @@
-// The search for one kernel's best config: what tune() runs for every kernel, on any device.
+// The search for one kernel's best config: what tune() runs for every kernel, on any device, in one
+// turn or, where a budget is shared, in several.
 #pragma once
 
 #include <atomic>
@@ -25,15 +26,40 @@ struct SweepContext {
   std::mutex& log_mutex;
   const TrialHistory& history;  // of a resumed log
   std::mutex& events_mutex;
-  std::mutex& device_mutex;  // of this device: one measurement at a time
+};
+
+// On which device a sweep goes on, and until when.
+struct SweepTurn {
+  std::mutex& device_mutex;  // one measurement at a time
   std::string device;        // "cuda:0"
   std::function<std::unique_ptr<Bench>(BenchJob)> open_bench;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  // What the search found before its share of a budget cut it off; null: nothing.
-  const KernelResult* before = nullptr;
 };
 
-// Throws nothing but InternalError: what goes wrong is in the result.
-KernelResult sweep(const Tunable& tunable, const SweepContext& context);
+// Not thread-safe. Its functions throw nothing but InternalError: what goes wrong is in the result.
+class Sweep {
+ public:
+  virtual ~Sweep() = default;
+
+  // Measures the default config and today's.
+  virtual void prepare(const SweepTurn& turn) = 0;
+  // Searches until the deadline, which leaves time for the finals, and plays those. It prepares
+  // what was not prepared, and goes on where an earlier turn ended.
+  virtual void run(const SweepTurn& turn) = 0;
+  // There is no time for the turn of a prepared one: what is in use stays.
+  virtual void leave() = 0;
+  // Frees what it holds on the device until its next turn.
+  virtual void close() = 0;
+
+  virtual bool is_prepared() const = 0;
+  // Nothing is left to do, or something went wrong.
+  virtual bool is_over() const = 0;
+  // What a few trials and a duel take: a shorter turn finds out nothing. Of a prepared one.
+  virtual double least_seconds() const = 0;
+  virtual const KernelResult& result() const = 0;
+};
+
+// `tunable` and the context's parts must outlive it.
+std::unique_ptr<Sweep> make_sweep(const Tunable& tunable, const SweepContext& context);
 
 }  // namespace tcc::autotune

@@ -31,6 +31,9 @@ Tunable tunable_of(const TuningTask& task, const sched::Target& target,
     return backends::compile_region(region, kernel_template, config, target, options);
   };
   tunable.estimate = kernel_template.cost_model(region, target);
+  tunable.choose = [&region, &kernel_template, target](const RecordStore& records) {
+    return records.choose(kernel_template, region, target);
+  };
   tunable.job = [&region](uint64_t seed) { return bench_job(region, seed); };
   return tunable;
 }

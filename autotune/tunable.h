@@ -43,6 +43,8 @@ struct Tunable {
   // What the kernels compute on, with its reference samples: CPU work, done once. Throws
   // Error(bad_input) when there is no reference for the data.
   std::function<BenchJob(uint64_t seed)> job;
+  // The config that a program takes which is compiled with these records. Empty: the default's.
+  std::function<sched::ConfigChoice(const RecordStore&)> choose;
   // A kernel of the same arguments whose outputs are the expected ones: Bench::baseline takes it,
   // and the default config is measured like any candidate. Empty: the default config's outputs are
   // expected.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -41,12 +42,19 @@ struct KernelResult {
   int launches = 1;
   int64_t space_size = 0;           // legal configs
   size_t planned = 0;               // trials proposed so far
-  std::vector<LoggedTrial> trials;  // the default's first; those of a resumed log included
+  std::vector<LoggedTrial> trials;  // the default's, today's; those of a resumed log included
   size_t resumed = 0;               // of them, taken from the log
   double flops = 0, bytes = 0;      // of one launch
+  sched::ConfigChoice today;        // what programs take from TuneOptions::in_use
+  // What they should take: `today`'s until another has won a duel against it.
   sched::Config best_config;
-  double default_seconds = 0, best_seconds = 0;  // 0: the default could not be measured
-  std::optional<Record> record;                  // of the best, which may be the default
+  // 0: could not be measured. Where there was a duel, today's and the best's are its times.
+  double default_seconds = 0, today_seconds = 0, best_seconds = 0;
+  // Why today's config stays: "nothing is faster", "no finals" (nobody knows); "": it does not, or
+  // the search is not over.
+  std::string kept;
+  // Of the best, to be saved; none without finals, so that today's look-up stays as it is.
+  std::optional<Record> record;
   double wall_seconds = 0;
   double compile_seconds = 0;  // summed over cores
   std::string ended;           // why: "space exhausted", "bound reached", "trials", "budget", ...
@@ -62,13 +70,19 @@ struct TuneEvents {
 };
 
 struct TuneOptions {
+  // The records that programs are compiled with today: what they choose is measured first, and only
+  // what beats it in a duel takes its place. Null: none, the templates' defaults are in use.
+  const RecordStore* in_use = nullptr;
   SearchKind search = SearchKind::automatic;
-  size_t trials = 64;         // measurements of each kernel, beside the default
-  double budget_seconds = 0;  // for all kernels together; 0: none
-  int jobs = 0;               // threads that compile, at most one per core; 0: all cores
+  size_t trials = 64;  // measurements of each kernel, beside the default
+  // For all kernels together, spent where a run of all spends its time; 0: none.
+  double budget_seconds = 0;
+  int jobs = 0;  // threads that compile, at most one per core; 0: all cores
   uint64_t seed = 0;
   backends::CompileOptions compile;  // precision, cache
   bool workers = true;               // false: measure in this process (tests)
+  // What measures on a device, in the place of both: a simulation.
+  std::function<std::unique_ptr<Bench>(const std::string& device, BenchJob job)> open_bench;
   WorkerOptions worker;
   std::filesystem::path log;  // appended to; "": no log
   bool resume = false;        // trials that the log holds are not measured again
@@ -79,6 +93,8 @@ struct TuneOptions {
 
 struct TuneResult {
   std::vector<KernelResult> kernels;  // in the tasks' order; those that were not begun are missing
+  // The kernels' records; and those of today's configs, where a kernel without finals would take
+  // another's (autotune/look_up.cpp: nearest) with these.
   RecordStore records;
   double wall_seconds = 0;
   double compile_seconds = 0;       // summed over cores
@@ -102,6 +118,9 @@ TuneResult tune_tunables(std::span<const Tunable> tunables, bool is_cpu,
 
 // All kernels of one graph on one device ("auto", "cuda:0", "vulkan:0").
 TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOptions& options = {});
+
+// `seconds` from now; the clock's end where it does not reach so far.
+std::chrono::steady_clock::time_point deadline_after(double seconds);
 
 // Whether shard `index` of `count` tunes the kernel: by key, so that it is the same on every
 // machine.

@@ -33,6 +33,6 @@ int main(int argc, char** argv) {
           tcc::fail_input(options.graphs.graphs[0], ": stands before ", command.app->get_name());
         return command.main();
       }
-    return sweep_main(options);
+    return sweep_main(options, given_options(app));
   });
 }

@@ -108,6 +108,9 @@ Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
     return bound.compile(config, options);
   };
   tunable.job = [bound](uint64_t seed) { return job_of(bound, seed); };
+  tunable.choose = [bound](const RecordStore& records) {
+    return autotune::choose(records, bound);
+  };
   tunable.expected = expected_of(bound, options);
   return tunable;
 }

@@ -21,7 +21,10 @@ struct TunedKernel {
   std::string output;           // type of its first output, "f32[32, 512]"
   std::string best_config;      // "block_m=64 ..."
   double default_seconds = 0;   // of one launch with the analytic default; 0: not measured
-  double best_seconds = 0;
+  double today_seconds = 0;     // with the records that are in use
+  double best_seconds = 0;      // from now on; not more than today's
+  // Why today's config stays: "nothing is faster", "no finals" (no time was left for them); "".
+  std::string kept;
   int launches = 0;             // per run of the graph
   std::int64_t space_size = 0;  // legal configs
   std::int64_t trials = 0;      // measured, or refused; the default included
@@ -37,6 +40,9 @@ struct TuneOptions {
   double budget_seconds = 0;    // for all kernels together; 0: no limit
   int jobs = 0;                 // threads that compile; 0: one per core
   std::uint64_t seed = 0;
+  // Records that programs are compiled with, beside the default ones and those of `output`: only
+  // what beats them is saved.
+  std::vector<std::filesystem::path> tuning{};
   std::filesystem::path output{};  // folder of the tuning files; "": nothing is saved
   std::filesystem::path log{};     // the trial log, appended to; "": none
   bool resume = false;             // what the log holds is not measured again

@@ -44,7 +44,7 @@ TEST(LiveTableTest, RowsBarAndRates) {
   KernelResult running = part("softmax", 15);
   running.compile_seconds = 3;
   table.update(running, false);
-  const Lines lines = table.frame({24, 120}, 18);
+  const Lines lines = table.frame({24, 132}, 18);
   // 76 + 15 of 2 x 75 configs, of which the default is measured once more.
   EXPECT_EQ(lines[0],
             "[########################................] 60%  1/2 kernels  0:18  ETA 0:11");
@@ -53,7 +53,7 @@ TEST(LiveTableTest, RowsBarAndRates) {
             "(1.69x)");
   ASSERT_EQ(lines.size(), 5u) << joined(lines);
   EXPECT_EQ(lines[3].find("matmul_gelu"), 0u);
-  EXPECT_NE(lines[3].find("100%      76    40.40 us   1.69x       62%  18 failed, done: sp~"),
+  EXPECT_NE(lines[3].find("100%      76    68.40 us    40.40 us   1.69x       62%  18 fai"),
             std::string::npos)
       << lines[3];
   EXPECT_NE(lines[4].find("20%      15"), std::string::npos) << lines[4];
@@ -91,6 +91,19 @@ TEST(LiveTableTest, NarrowTerminalsKeepTimesAndGains) {
   const Lines lines = table.frame({24, 40}, 10);
   EXPECT_TRUE(any_line_has(lines, "40.40 us   1.69x")) << joined(lines);
   EXPECT_FALSE(any_line_has(lines, "f32")) << joined(lines);
+}
+
+TEST(LiveTableTest, WhatStaysSaysSo) {
+  LiveTable table(plan(1));
+  KernelResult kernel = part("matmul", 12);
+  kernel.kept = "no finals";
+  table.update(kernel, true);
+  EXPECT_TRUE(any_line_has(table.frame({24, 120}, 10), "kept: no finals"));
+  SweepPlan batches = plan(1);
+  batches.several_batches = true;
+  LiveTable several(batches);
+  several.update(kernel, true);
+  EXPECT_FALSE(any_line_has(several.frame({24, 120}, 10), "all launches"));
 }
 
 TEST(LiveTableTest, DeviceColumnWhereThereAreSeveral) {

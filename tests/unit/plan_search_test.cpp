@@ -281,7 +281,7 @@ TEST_F(PlanSearchTest, TheFastestAlternativeIsRecordedAndUsed) {
   EXPECT_EQ(split->choice, 4);
   EXPECT_EQ(split->site.default_choice, 8);
   EXPECT_EQ(split->alternatives.size(), 6u);
-  EXPECT_LT(result.best_seconds, result.default_seconds);
+  EXPECT_LT(result.best_seconds, result.today_seconds);
   EXPECT_EQ(result.kernels.records().size(), tuned_.size());
   EXPECT_EQ(result.plans.choose(split->site, target_), 4);
 
@@ -373,7 +373,7 @@ TEST_F(PlanSearchTest, WhatTheBudgetLeftOutIsNoFailureAndDecidesNothing) {
   const PlanSearchResult none = with_times(1e-6, -1.0);
   EXPECT_TRUE(none.out_of_time);
   EXPECT_TRUE(none.comparisons.empty());
-  EXPECT_EQ(none.default_seconds, 0);
+  EXPECT_EQ(none.today_seconds, 0);
 }
 
 TEST_F(PlanSearchTest, KnownKernelsAreNotTunedAgain) {
@@ -396,6 +396,65 @@ TEST_F(PlanSearchTest, KnownKernelsAreNotTunedAgain) {
   options_.known = &known;
   search(seconds);
   EXPECT_EQ(tuned_.size() + known.records().size(), all);
+}
+
+// An alternative must win against the plan that is in use, not against the default.
+TEST_F(PlanSearchTest, WhatLosesToTodaysPlanIsNotSaved) {
+  PlanStore in_use;
+  const Seconds seconds = [](const sched::Region& region) {
+    const int64_t count = parts(region);
+    return count == 0 ? 2e-6 : count == 4 ? 10e-6 : count == 2 ? 15e-6 : 40e-6;
+  };
+  const PlanSearchResult first = search(seconds);
+  ASSERT_EQ(find(first, "split_k")->choice, 4);
+  for (const auto& [key, record] : first.plans.records())
+    if (key.kind == "split_k") in_use.put(record);
+  options_.in_use = &in_use;
+  tuned_.clear();
+  const PlanSearchResult again = search(seconds);
+  const PlanComparison* split = find(again, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->today, 4);
+  EXPECT_EQ(split->choice, 4) << "2 beats the default, and loses to what is in use";
+  EXPECT_EQ(again.plans.choose(split->site, target_), 4);
+  EXPECT_EQ(again.today_seconds, again.best_seconds);
+  EXPECT_NE(tools::comparison_text(*split).find("-> 4 (as today)"), std::string::npos)
+      << tools::comparison_text(*split);
+  // What only seems faster, until it is measured beside what is in use.
+  confirmed_ = [](const sched::Region& region) { return parts(region) == 2 ? 11e-6 : 10e-6; };
+  tuned_.clear();
+  const PlanSearchResult noisy = search([](const sched::Region& region) {
+    const int64_t count = parts(region);
+    return count == 0 ? 2e-6 : count == 4 ? 10e-6 : count == 2 ? 5e-6 : 40e-6;
+  });
+  EXPECT_EQ(noisy.plans.choose(split->site, target_), 4);
+  // What is better is saved.
+  confirmed_ = {};
+  tuned_.clear();
+  const PlanSearchResult better = search([](const sched::Region& region) {
+    const int64_t count = parts(region);
+    return count == 0 ? 2e-6 : count == 4 ? 10e-6 : count == 2 ? 5e-6 : 40e-6;
+  });
+  EXPECT_EQ(better.plans.choose(split->site, target_), 2);
+}
+
+TEST_F(PlanSearchTest, ACutSearchLeavesTodaysPlan) {
+  PlanStore in_use;
+  const PlanSearchResult first = search([](const sched::Region& region) {
+    return parts(region) == 0 ? 2e-6 : parts(region) == 4 ? 10e-6 : 40e-6;
+  });
+  in_use.override_with(first.plans);
+  options_.in_use = &in_use;
+  tuned_.clear();
+  // There was no time for the alternatives.
+  const PlanSearchResult cut = search([](const sched::Region& region) {
+    return parts(region) == 0 ? 2e-6 : parts(region) == 4 ? 10e-6 : -1.0;
+  });
+  const PlanComparison* split = find(cut, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->choice, 4);
+  EXPECT_FALSE(split->is_decided);
+  for (const auto& [key, record] : cut.plans.records()) EXPECT_NE(key.kind, "split_k");
 }
 
 // Every site is one shard's, and a shard tunes only what its own sites need.
@@ -425,11 +484,11 @@ TEST_F(PlanSearchTest, ShardsShareTheSites) {
   EXPECT_EQ(plans.choose(split->site, target_), 4);
   // Sites of others are answered as their plans have it.
   options_.is_part = [](const sched::PlanSite&) { return false; };
-  options_.elsewhere = &plans;
+  options_.in_use = &plans;
   const PlanSearchResult none = search(seconds);
   EXPECT_TRUE(none.comparisons.empty());
   EXPECT_TRUE(tuned_.empty());
-  EXPECT_EQ(none.default_launches, whole.best_launches);
+  EXPECT_EQ(none.today_launches, whole.best_launches);
 }
 
 TEST_F(PlanSearchTest, AnInterruptLeavesTheDefaults) {
@@ -450,8 +509,8 @@ TEST_F(PlanSearchTest, ADeadlineEndsTheComparisons) {
   const PlanSearchResult cut = search(seconds);
   EXPECT_TRUE(cut.out_of_time);
   EXPECT_TRUE(cut.comparisons.empty());
-  EXPECT_GT(cut.default_seconds, 0);
-  EXPECT_EQ(cut.best_seconds, cut.default_seconds);
+  EXPECT_GT(cut.today_seconds, 0);
+  EXPECT_EQ(cut.best_seconds, cut.today_seconds);
   EXPECT_EQ(cut.kernels.records().size(), tuned_.size()) << "what was tuned is kept";
   tuned_.clear();
   EXPECT_TRUE(search(seconds).out_of_time);

@@ -15,13 +15,26 @@ using autotune::Measurement;
 using autotune::TuneResult;
 
 TEST(ReportTest, TheDataSaysWhatTheSweepFound) {
-  const auto json = nlohmann::json::parse(report_json(testing::tuned_sweep(), "mlp.yaml"));
+  const TuneResult sweep = testing::tuned_sweep();
+  const auto json = nlohmann::json::parse(report_json(sweep, testing::sweep_report(sweep), true));
+  EXPECT_EQ(json["tcc_tune"], kTuneReportSchema);
+  EXPECT_EQ(json["kind"], "sweep");
   EXPECT_EQ(json["title"], "mlp.yaml");
+  EXPECT_EQ(json["options"]["--budget"], "20");
+  EXPECT_TRUE(json["device"].is_null());
+  ASSERT_EQ(json["batches"].size(), 1u);
+  EXPECT_EQ(json["batches"][0]["launches"], (nlohmann::json{2, 2}));
+  EXPECT_NEAR(json["batches"][0]["today_seconds"].get<double>(), 273.6e-6, 1e-9);
   ASSERT_EQ(json["kernels"].size(), 2u);
   const auto& kernel = json["kernels"][0];
   EXPECT_EQ(kernel["name"], "matmul_gelu");
   EXPECT_EQ(kernel["best_config"]["tile_m"], 64);
   EXPECT_EQ(kernel["default_config"]["tile_m"], 32);
+  EXPECT_EQ(kernel["today_config"]["tile_m"], 32);
+  EXPECT_EQ(kernel["today_seconds"], kernel["default_seconds"]);
+  EXPECT_EQ(kernel["tier"], "default");
+  EXPECT_EQ(kernel["kept"], "");
+  EXPECT_EQ(kernel["failed"], 18);
   ASSERT_EQ(kernel["trials"].size(), 76u);
   EXPECT_EQ(kernel["trials"][0]["config"], (nlohmann::json{32, 64, 1}));
   EXPECT_EQ(kernel["trials"][0]["status"], autotune::name(Measurement::Status::measured));
@@ -50,16 +63,18 @@ TEST(ReportTest, NamesCannotLeaveTheirElement) {
   const std::string hostile = "</script><script>alert('x')</script><!--";
   result.kernels[0].task.name = result.kernels[0].error = hostile;
   result.kernels[0].trials[0].result.reason = hostile + "\xff";
-  const std::string data = report_json(result, hostile);
+  SweepReport report = testing::sweep_report(result, hostile);
+  const std::string data = report_json(result, report, true);
   EXPECT_EQ(data.find('<'), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(data)["kernels"][0]["name"], hostile);
-  const std::string page = report_page(result, hostile);
+  const std::string page = report_page(result, report);
   EXPECT_EQ(page.find(hostile), std::string::npos);
-  EXPECT_NE(page.find(data), std::string::npos);
+  EXPECT_NE(page.find(data.substr(data.find("\"title\""))), std::string::npos);
 }
 
 TEST(ReportTest, ThePageNeedsNoNetwork) {
-  std::string page = report_page(testing::tuned_sweep(), "mlp.yaml");
+  const TuneResult sweep = testing::tuned_sweep();
+  std::string page = report_page(sweep, testing::sweep_report(sweep));
   const std::string svg = "http://www.w3.org/2000/svg";  // a name, never fetched
   for (size_t at; (at = page.find(svg)) != std::string::npos;) page.erase(at, svg.size());
   for (const char* word : {"http:", "https:", "@import", "url(", " src=", "<link"})
@@ -68,9 +83,12 @@ TEST(ReportTest, ThePageNeedsNoNetwork) {
 }
 
 TEST(SummaryTest, TableTotalsAndRates) {
-  const std::string text = summary_text(testing::tuned_sweep());
+  TuneResult sweep = testing::tuned_sweep();
+  std::vector<Batch> batches = testing::sweep_report(sweep).batches;
+  const std::string text = summary_text(sweep, batches);
   EXPECT_NE(
-      text.find("matmul_gelu  f32[512, 512]  contraction  68.40 us  40.40 us  1.69x       62%"),
+      text.find("matmul_gelu  f32[512, 512]  contraction  68.40 us  68.40 us  40.40 us  1.69x "
+                "      62%      76  faster"),
       std::string::npos)
       << text;
   EXPECT_NE(text.find("all launches: 273.60 us -> 161.60 us (1.69x)"), std::string::npos) << text;
@@ -80,19 +98,50 @@ TEST(SummaryTest, TableTotalsAndRates) {
       << text;
 }
 
+// Times of several batches are no one's run.
+TEST(SummaryTest, BatchesAreNotAddedUp) {
+  TuneResult sweep = testing::tuned_sweep();
+  std::vector<Batch> batches = testing::sweep_report(sweep, "mlp.yaml B=1", 1).batches;
+  batches.push_back(testing::sweep_report(sweep, "mlp.yaml B=8", 4).batches[0]);
+  batches[0].launches.erase(sweep.kernels[1].task.key);
+  const std::string text = summary_text(sweep, batches);
+  EXPECT_EQ(text.find("all launches"), std::string::npos);
+  EXPECT_NE(text.find("\nmlp.yaml B=1: 68.40 us -> 40.40 us (1.69x)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nmlp.yaml B=8: 547.20 us -> 323.20 us (1.69x)\n"), std::string::npos)
+      << text;
+  // Nor is there a sum where a kernel is unknown.
+  sweep.kernels[1].best_seconds = 0;
+  EXPECT_EQ(summary_text(sweep, batches).find("mlp.yaml B=8"), std::string::npos);
+}
+
+TEST(SummaryTest, WhatStaysSaysWhy) {
+  TuneResult sweep = testing::tuned_sweep();
+  KernelResult& kept = sweep.kernels[0];
+  kept.kept = "no finals";
+  kept.record.reset();
+  kept.today.tier = sched::Tier::nearest;
+  kept.today_seconds = kept.best_seconds = 50e-6;
+  const std::string text = summary_text(sweep, {});
+  EXPECT_NE(text.find("50.00 us (nearest)  50.00 us  1.00x"), std::string::npos) << text;
+  EXPECT_NE(text.find("kept: no finals"), std::string::npos) << text;
+  EXPECT_EQ(plain_line(kept).find("matmul_gelu f32[512, 512]: 50.00 us, kept: no finals, "), 0u)
+      << plain_line(kept);
+}
+
 TEST(SummaryTest, TrialsOfALogAreNotCountedAsWork) {
   TuneResult result = testing::tuned_sweep();
   result.kernels[0].resumed = 70;
   EXPECT_DOUBLE_EQ(candidates_per_second(result), 82.0 / 30);
-  EXPECT_NE(summary_text(result).find("82 candidates in 0:30 (2.7 per second), 70 more from the "
-                                      "log"),
+  EXPECT_NE(summary_text(result, {})
+                .find("82 candidates in 0:30 (2.7 per second), 70 more from the "
+                      "log"),
             std::string::npos);
 }
 
 TEST(SummaryTest, NothingIsKnown) {
   TuneResult result;
   result.kernels.emplace_back();
-  EXPECT_EQ(summary_text(result), "0 candidates in 0:00 (0.0 per second)\n");
+  EXPECT_EQ(summary_text(result, {}), "0 candidates in 0:00 (0.0 per second)\n");
   EXPECT_EQ(gain_text(gain(result.kernels[0])), "-");
   EXPECT_EQ(share_text(roofline_share(result.kernels[0])), "-");
 }
@@ -137,6 +186,18 @@ TEST(SummaryTest, AKernelWithoutARecordIsAFailureUnlessItWasCutShort) {
   EXPECT_EQ(failure(kernel), "") << "nothing was tried";
   kernel.error = "the worker crashed";
   EXPECT_EQ(failure(kernel), "the worker crashed");
+}
+
+TEST(PlainLinesTest, LongOnesAreToldOfNowAndThen) {
+  std::ostringstream out;
+  PlainLines all(out, 2, PlainLines::Seconds(0)), few(out, 2, PlainLines::Seconds(3600));
+  KernelResult kernel = testing::tuned_kernel();
+  few.events().trial(kernel);
+  EXPECT_EQ(out.str(), "");
+  all.events().trial(kernel);
+  EXPECT_EQ(out.str(),
+            "0:00  0 of 2 kernels; matmul_gelu f32[512, 512]: 76 trials, 18 refused, 68.40 us "
+            "today, 40.40 us so far\n");
 }
 
 TEST(PlainLinesTest, OneLinePerFinishedKernel) {

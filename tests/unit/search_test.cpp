@@ -34,8 +34,11 @@ struct Sweep {
 Sweep run(SearchKind kind, const SearchProblem& problem,
           const std::function<std::optional<double>(const sched::Config&)>& seconds) {
   Sweep sweep;
-  sweep.best = problem.known_seconds;
-  sweep.best_config = problem.known;
+  for (const KnownConfig& known : problem.known) {
+    if (sweep.best > 0 && known.seconds >= sweep.best) continue;
+    sweep.best = known.seconds;
+    sweep.best_config = known.config;
+  }
   auto searcher = make_searcher(kind, problem);
   for (auto batch = searcher->next_batch(); !batch.empty(); batch = searcher->next_batch())
     for (const Trial& trial : batch) {
@@ -53,8 +56,7 @@ Sweep run(SearchKind kind, const SearchProblem& problem,
 SearchProblem problem_of(const sched::ConfigSpace& space, size_t trials, uint64_t seed = 0) {
   SearchProblem problem;
   problem.space = &space;
-  problem.known = {{"a", 1}, {"b", 1}};
-  problem.known_seconds = 9;
+  problem.known = {{{{"a", 1}, {"b", 1}}, 9}};
   problem.trials = trials;
   problem.seed = seed;
   return problem;
@@ -117,7 +119,7 @@ TEST(SearchTest, TrialsAreLegalNewAndWithinTheBudget) {
       std::set<std::pair<sched::Config, Effort>> seen;
       for (const Trial& trial : sweep.trials) {
         EXPECT_EQ(space.violation(trial.config), "");
-        EXPECT_NE(trial.config, problem.known) << "it was measured already";
+        EXPECT_NE(trial.config, problem.known.front().config) << "it was measured already";
         EXPECT_TRUE(seen.insert({trial.config, trial.effort}).second);
       }
       if (trials >= 100) { EXPECT_EQ(sweep.best, 1) << sweep.best_config.to_string(); }
@@ -141,10 +143,10 @@ TEST(SearchTest, TheBoundEndsIt) {
   const sched::ConfigSpace space = triangle();
   for (SearchKind kind : kKinds) {
     SearchProblem problem = problem_of(space, 30);
-    problem.known_seconds = 1.015;
+    problem.known.front().seconds = 1.015;
     problem.bound_seconds = 1;
     EXPECT_TRUE(run(kind, problem, bowl).trials.empty()) << name(kind);
-    problem.known_seconds = 1.03;
+    problem.known.front().seconds = 1.03;
     EXPECT_FALSE(run(kind, problem, bowl).trials.empty()) << name(kind);
   }
 }
@@ -165,7 +167,7 @@ TEST(SearchTest, FailuresAreNotTriedAgainAndDoNotEndIt) {
   }
   // Nothing works, not even the default.
   SearchProblem problem = problem_of(space, 60);
-  problem.known_seconds = 0;
+  problem.known.front().seconds = 0;
   for (SearchKind kind : kKinds)
     EXPECT_EQ(run(kind, problem, [](const auto&) { return std::nullopt; }).trials.size(), 35u)
         << name(kind);
@@ -209,12 +211,28 @@ double valley(const sched::Config& c) {
   return 1 + 0.5 * std::abs(a - b) + 0.2 * std::abs(a + b - 14) + 0.3 * std::abs(d - 2);
 }
 
+KnownConfig known(const sched::Config& config, double (*seconds)(const sched::Config&)) {
+  return {config, seconds(config)};
+}
+
+// What is in use is where the search goes on, though the default is far away from it.
+TEST(StagedSearchTest, WhatIsInUseIsABeginning) {
+  const sched::ConfigSpace space = large_space(3);
+  const sched::Config in_use = {{"a", 7}, {"b", 7}, {"c", 3}};
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    SearchProblem problem = problem_of(space, 24, seed);
+    problem.known = {known({{"a", 1}, {"b", 1}, {"c", 10}}, valley), known(in_use, valley)};
+    const Sweep sweep = run(SearchKind::staged, problem, valley);
+    for (const Trial& trial : sweep.trials) EXPECT_NE(trial.config, in_use);
+    EXPECT_LE(sweep.best, valley(in_use)) << seed;
+  }
+}
+
 TEST(StagedSearchTest, ATrueEstimateEndsItEarly) {
   const sched::ConfigSpace space = large_space(3);
   for (uint64_t seed = 0; seed < 10; ++seed) {
     SearchProblem problem = problem_of(space, 200, seed);
-    problem.known = {{"a", 1}, {"b", 1}, {"c", 1}};
-    problem.known_seconds = valley(problem.known);
+    problem.known = {known({{"a", 1}, {"b", 1}, {"c", 1}}, valley)};
     problem.estimate = [](const sched::Config& c) { return 3e-6 * valley(c); };
     const Sweep sweep = run(SearchKind::staged, problem, valley);
     EXPECT_EQ(sweep.best, 1) << sweep.best_config.to_string();
@@ -226,8 +244,7 @@ TEST(StagedSearchTest, AWrongEstimateNeitherEndsItNorHidesTheBest) {
   const sched::ConfigSpace space = large_space(3);
   for (uint64_t seed = 0; seed < 6; ++seed) {
     SearchProblem problem = problem_of(space, 100, seed);
-    problem.known = {{"a", 1}, {"b", 1}, {"c", 1}};
-    problem.known_seconds = valley(problem.known);
+    problem.known = {known({{"a", 1}, {"b", 1}, {"c", 1}}, valley)};
     problem.estimate = [](const sched::Config& c) { return 1 / valley(c); };
     const Sweep sweep = run(SearchKind::staged, problem, valley);
     EXPECT_EQ(sweep.best, 1) << sweep.best_config.to_string();
@@ -240,8 +257,7 @@ TEST(StagedSearchTest, AWrongEstimateNeitherEndsItNorHidesTheBest) {
 TEST(StagedSearchTest, AnEstimateThatIsOffByMuchDoesNotEndIt) {
   const sched::ConfigSpace space = large_space(3);
   SearchProblem problem = problem_of(space, 64);
-  problem.known = {{"a", 1}, {"b", 1}, {"c", 1}};
-  problem.known_seconds = valley(problem.known);
+  problem.known = {known({{"a", 1}, {"b", 1}, {"c", 1}}, valley)};
   problem.estimate = [](const sched::Config& c) { return c["c"] > 5 ? 9 * valley(c) : valley(c); };
   EXPECT_GT(run(SearchKind::staged, problem, valley).spent, 62);
 }
@@ -251,8 +267,7 @@ TEST(StagedSearchTest, WithoutAnEstimateItLearns) {
   double staged = 0, random = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SearchProblem problem = problem_of(space, 40, seed);
-    problem.known = {{"a", 1}, {"b", 1}, {"c", 1}};
-    problem.known_seconds = valley(problem.known);
+    problem.known = {known({{"a", 1}, {"b", 1}, {"c", 1}}, valley)};
     staged += std::log(run(SearchKind::staged, problem, valley).best) / 20;
     random += std::log(run(SearchKind::random, problem, valley).best) / 20;
   }
@@ -263,8 +278,7 @@ TEST(StagedSearchTest, WithoutAnEstimateItLearns) {
 TEST(StagedSearchTest, AMillionConfigs) {
   const sched::ConfigSpace space = large_space(6);
   SearchProblem problem = problem_of(space, 64);
-  problem.known = {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}};
-  problem.known_seconds = 100;
+  problem.known = {{{{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}}, 100}};
   auto distance = [](const sched::Config& c) {
     double sum = 1;
     for (const auto& [key, value] : c.values()) sum += std::abs(static_cast<double>(value) - 4);
@@ -280,8 +294,7 @@ TEST(EvolutionarySearchTest, GenerationsImprove) {
   double evolved = 0, random = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SearchProblem problem = problem_of(space, 64, seed);
-    problem.known = {{"a", 1}, {"b", 1}, {"c", 1}};
-    problem.known_seconds = valley(problem.known);
+    problem.known = {known({{"a", 1}, {"b", 1}, {"c", 1}}, valley)};
     evolved += std::log(run(SearchKind::evolutionary, problem, valley).best) / 20;
     random += std::log(run(SearchKind::random, problem, valley).best) / 20;
   }

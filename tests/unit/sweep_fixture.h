@@ -5,6 +5,7 @@
 #include <string>
 
 #include "autotune/tune.h"
+#include "tools/tune/report.h"
 
 namespace tcc::testing {
 
@@ -49,7 +50,8 @@ inline autotune::KernelResult tuned_kernel(const std::string& name = "matmul_gel
     for (int64_t m : {16, 32, 64, 128, 256})
       for (int64_t n : {256, 128, 64, 32, 16}) kernel.trials.push_back(tile_trial(m, n, unroll));
   kernel.planned = kernel.trials.size();
-  kernel.default_seconds = kernel.trials[0].result.seconds;
+  kernel.default_seconds = kernel.today_seconds = kernel.trials[0].result.seconds;
+  kernel.today = {kernel.task.default_config, sched::Tier::analytic};
   kernel.best_config = {{"tile_m", 64}, {"tile_n", 32}, {"unroll", 1}};
   kernel.best_seconds = tile_trial(64, 32, 1).result.seconds;
   kernel.record.emplace();
@@ -58,6 +60,18 @@ inline autotune::KernelResult tuned_kernel(const std::string& name = "matmul_gel
   kernel.compile_seconds = 15;
   kernel.ended = "space exhausted";
   return kernel;
+}
+
+// The sweep's one batch, of `launches` of each kernel.
+inline tools::SweepReport sweep_report(const autotune::TuneResult& result,
+                                       const std::string& title = "mlp.yaml", int launches = 2) {
+  tools::SweepReport report;
+  report.title = title;
+  report.options = {{"GRAPH", title}, {"--budget", "20"}};
+  report.batches.push_back({title, {}});
+  for (const autotune::KernelResult& kernel : result.kernels)
+    report.batches[0].launches[kernel.task.key] = launches;
+  return report;
 }
 
 inline autotune::TuneResult tuned_sweep() {

@@ -11,6 +11,7 @@
 #include "backends/compile/process.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
+#include "tests/unit/simulated_meter.h"
 
 namespace tcc::autotune {
 namespace {
@@ -130,66 +131,156 @@ TEST(TuneTest, ASpentBudgetRecordsNothing) {
   EXPECT_FALSE(result.kernels[0].record);
 }
 
-// The first of two kernels compiles slowly and is cut off at half of the budget; the second leaves
-// its share, with which the first goes on.
-TEST(TuneTest, WhatOneKernelLeavesOfTheBudgetAnotherUses) {
-  Search search(runtime::open_device("null"));
-  search.tunables.push_back(search.tunables[0]);
-  search.tunables.push_back(search.tunables[0]);
-  search.tunables.push_back(search.tunables[0]);
-  for (size_t i = 0; i < search.tunables.size(); ++i)
-    search.tunables[i].key.region[0] = static_cast<char>('a' + i);
-  const auto compile = search.tunables[0].compile;
-  search.tunables[0].compile = [=](const sched::Config& config) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    return compile(config);
+// Kernels on a simulated device: each has a time, and a sleep that stands for what a trial takes.
+class Budget : public testing::Test {
+ protected:
+  struct Kernel {
+    double seconds = 1e-3;
+    std::chrono::milliseconds trial{10};
+    SimulatedDevice device;
   };
-  search.options.trials = 24;
-  search.options.jobs = 1;
-  search.options.budget_seconds = 4;
-  std::map<std::string, int> ends;
-  search.options.events.finished = [&](const KernelResult& kernel) {
-    ++ends[kernel.task.key.region];
-  };
-  const TuneResult result = search.run();
-  ASSERT_EQ(result.kernels.size(), 4u);
-  EXPECT_EQ(ends[search.tunables[0].key.region], 2);
-  EXPECT_EQ(ends[search.tunables[1].key.region], 1);
-  EXPECT_EQ(result.kernels[0].resumed, 0u) << "its first round is of this run";
+
+  Budget() : search_(runtime::open_device("null")), original_(search_.tunables.at(0)) {
+    search_.tunables.clear();
+    search_.options.search = SearchKind::random;
+    search_.options.open_bench = [this](const std::string&, const BenchJob& job) {
+      return std::make_unique<SimulatedMeter>(kernels_.at(std::stoul(job.name))->device);
+    };
+    search_.options.events.finished = [this](const KernelResult& kernel) {
+      ++finished_[kernel.task.name];
+    };
+  }
+
+  void add(double seconds, int trial_ms, int launches = 1) {
+    const std::string number = std::to_string(kernels_.size());
+    auto kernel = std::make_unique<Kernel>();
+    kernel->seconds = seconds;
+    const std::string default_config = original_.default_config.to_string();
+    kernel->device.seconds = [=](const std::string& config) {
+      return config == default_config ? seconds : seconds * 0.5;
+    };
+    kernel->device.measured = [=] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(trial_ms));
+    };
+    kernels_.push_back(std::move(kernel));
+    Tunable tunable = original_;
+    tunable.name = number;
+    tunable.key.region = std::string(32, static_cast<char>('a' + kernels_.size()));
+    tunable.launches = launches;
+    tunable.job = [number](uint64_t) {
+      BenchJob job;
+      job.name = number;
+      return job;
+    };
+    tunable.estimate = [=](const sched::Config&) { return seconds; };
+    tunable.choose = {};
+    search_.tunables.push_back(tunable);
+  }
+  TuneResult run(double seconds, size_t trials = 1000) {
+    search_.options.budget_seconds = seconds;
+    search_.options.trials = trials;
+    return tune_tunables(search_.tunables, true, devices_, search_.options);
+  }
+
+  Search search_;
+  Tunable original_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::string> devices_ = {"null"};
+  std::map<std::string, int> finished_;
+};
+
+TEST_F(Budget, TimeIsSpentWhereARunSpendsIt) {
+  add(0.05e-3, 5);
+  add(5e-3, 20);
+  add(0.2e-3, 5, 2);
+  const TuneResult result = run(2.5);
+  ASSERT_EQ(result.kernels.size(), 3u);
+  const KernelResult &light = result.kernels[0], &heavy = result.kernels[1];
+  EXPECT_GT(heavy.wall_seconds, 0.6 * 2.5);
+  EXPECT_GT(heavy.wall_seconds, 5 * light.wall_seconds);
+  for (const KernelResult& kernel : result.kernels) {
+    EXPECT_GT(kernel.trials.size(), 3u) << kernel.task.name << ": all have their part";
+    EXPECT_TRUE(kernel.record) << kernel.task.name;
+    EXPECT_EQ(kernel.kept, "");
+  }
+  EXPECT_LT(result.wall_seconds, 4);
 }
 
-// The first two of four kernels are cut off; what is left is for both at once, on both devices.
-TEST(TuneTest, WhatIsLeftOfTheBudgetIsForAllDevices) {
-  Search search(runtime::open_device("null"));
-  search.tunables.resize(4, search.tunables[0]);
-  for (size_t i = 0; i < 4; ++i) search.tunables[i].key.region[0] = static_cast<char>('a' + i);
-  for (size_t i = 0; i < 2; ++i)
-    search.tunables[i].compile = [compile =
-                                      search.tunables[i].compile](const sched::Config& config) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      return compile(config);
-    };
-  search.options.trials = 48;
-  search.options.jobs = 2;
-  search.options.budget_seconds = 3;
-  std::map<std::string, int> starts, ends;
-  bool both_at_once = false;
-  search.options.events.started = [&](const KernelResult& kernel) {
-    ++starts[kernel.task.key.region];
-    both_at_once |=
-        starts[search.tunables[0].key.region] == 2 && starts[search.tunables[1].key.region] == 2 &&
-        ends.at(search.tunables[0].key.region) == 1 && ends.at(search.tunables[1].key.region) == 1;
+// Many kernels that hardly count, and time for few trials: those of the heavy one.
+TEST_F(Budget, WhatHasTooLittleTimeForAFindLeavesItToOthers) {
+  for (int i = 0; i < 10; ++i) add(0.05e-3, 0);
+  add(5e-3, 20);
+  // Measuring what is in use takes what a trial does.
+  for (int i = 0; i < 10; ++i)
+    search_.tunables[static_cast<size_t>(i)].compile =
+        [compile = original_.compile](const sched::Config& config) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(40));
+          return compile(config);
+        };
+  const TuneResult result = run(2);
+  ASSERT_EQ(result.kernels.back().task.name, "10");
+  EXPECT_TRUE(result.kernels.back().record);
+  EXPECT_EQ(result.kernels.back().kept, "");
+  EXPECT_GT(result.kernels.back().trials.size(), 10u);
+  size_t kept = 0, records = 0;
+  for (const KernelResult& kernel : result.kernels) {
+    kept += kernel.kept == "no finals";
+    records += kernel.record.has_value();
+    EXPECT_EQ(kernel.kept.empty(), kernel.record.has_value());
+    EXPECT_EQ(finished_.count(kernel.task.name), 1u) << "every kernel is told of";
+  }
+  EXPECT_GT(kept, 4u);
+  EXPECT_EQ(result.records.records().size(), records);
+}
+
+// A budget that seems too short for anything is used for the heaviest kernel.
+TEST_F(Budget, IsNotLeftUnused) {
+  add(60e-3, 20);
+  add(0.05e-3, 5);
+  const TuneResult result = run(1.5);
+  EXPECT_GT(result.kernels[0].trials.size(), 3u);
+  EXPECT_TRUE(result.kernels[0].record);
+  EXPECT_GT(result.wall_seconds, 0.7);
+}
+
+// One that has tried all it may leaves its share; those that were cut off go on with it.
+TEST_F(Budget, WhatOneKernelLeavesOthersUse) {
+  add(1e-3, 1);
+  add(1e-3, 15);
+  const size_t space = static_cast<size_t>(original_.space.size());
+  search_.tunables[0].space.constraints.push_back(
+      {"few", [d = original_.default_config](const sched::Config& c) { return c == d; }});
+  const TuneResult result = run(1.2);
+  ASSERT_EQ(result.kernels.size(), 2u);
+  EXPECT_EQ(result.kernels[0].ended, "space exhausted");
+  EXPECT_GT(result.kernels[1].wall_seconds, 0.7);
+  EXPECT_LE(result.kernels[1].trials.size(), space);
+}
+
+// What is left is for all devices at once.
+TEST_F(Budget, IsForAllDevices) {
+  devices_ = {"null", "null"};
+  for (int i = 0; i < 4; ++i) add(1e-3, 20);
+  const TuneResult result = run(2);
+  double sum = 0;
+  for (const KernelResult& kernel : result.kernels) sum += kernel.wall_seconds;
+  EXPECT_GT(sum, 1.3 * result.wall_seconds);
+  EXPECT_LT(result.wall_seconds, 3.5);
+}
+
+TEST_F(Budget, AnInterruptSavesWhatHasWon) {
+  for (int i = 0; i < 3; ++i) add(1e-3, 1);
+  std::atomic<bool> interrupted = false;
+  search_.options.interrupted = &interrupted;
+  search_.options.events.trial = [&](const KernelResult& kernel) {
+    if (kernel.task.name == "1" && kernel.trials.size() == 4) interrupted = true;
   };
-  search.options.events.finished = [&](const KernelResult& kernel) {
-    ++ends[kernel.task.key.region];
-  };
-  const std::string devices[] = {search.name, search.name};
-  const bool one_at_a_time = true;  // on each device
-  const TuneResult result = tune_tunables(search.tunables, one_at_a_time, devices, search.options);
-  ASSERT_EQ(result.kernels.size(), 4u);
-  EXPECT_TRUE(both_at_once);
-  EXPECT_EQ(ends[search.tunables[2].key.region], 1);
-  EXPECT_LT(result.wall_seconds, 4.5);
+  const TuneResult result = run(0, 8);
+  EXPECT_TRUE(result.interrupted);
+  ASSERT_EQ(result.kernels.size(), 2u) << "the third was not begun";
+  for (const KernelResult& kernel : result.kernels) EXPECT_EQ(kernel.kept, "");
+  EXPECT_EQ(result.kernels[1].trials.size(), 4u);
+  EXPECT_EQ(result.records.records().size(), 2u);
 }
 
 TEST(TuneTest, WhatTheLogHoldsIsNotMeasuredAgain) {

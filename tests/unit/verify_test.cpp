@@ -16,17 +16,33 @@ Measurement timed(double seconds, double half_interval) {
   return result;
 }
 
+// Whose challenger takes so many times as long as the record's config, give or take.
+autotune::DuelResult duel(double ratio, double half_interval) {
+  autotune::DuelResult result;
+  result.ratio = ratio;
+  result.interval = {ratio - half_interval, ratio + half_interval};
+  result.pairs = 12;
+  result.valid = true;
+  return result;
+}
+
 TEST(VerifyTest, RivalsMustBeFasterThanTheThresholdAndBeyondTheInterval) {
-  Verified verified{.incumbent = timed(100, 1), .against_default = {}, .against_runner_up = {}};
+  Verified verified;
+  verified.incumbent = timed(100, 1);
   EXPECT_EQ(regression(verified, 0.05), "");
-  verified.against_default = {timed(100, 1), timed(97, 1)};
+  verified.against_default = duel(0.97, 0.01);
   EXPECT_EQ(regression(verified, 0.05), "") << "3 % are within the threshold";
   EXPECT_EQ(regression(verified, 0.01), "slower than the default");
-  verified.against_default = {timed(100, 10), timed(90, 10)};
-  EXPECT_EQ(regression(verified, 0.05), "") << "the intervals overlap";
-  verified.against_default = {timed(100, 1), timed(120, 1)};
-  verified.against_runner_up = {timed(100, 1), timed(90, 1)};
+  verified.against_default = duel(0.9, 0.2);
+  EXPECT_EQ(regression(verified, 0.05), "") << "the interval says nothing";
+  verified.against_default = duel(0.9, 0.01);
+  verified.against_default->pairs = 3;
+  EXPECT_EQ(regression(verified, 0.05), "") << "of too few runs";
+  verified.against_default = duel(1.2, 0.01);
+  verified.against_runner_up = duel(0.9, 0.01);
   EXPECT_EQ(regression(verified, 0.05), "slower than the runner-up");
+  verified.against_shadowed = duel(0.8, 0.01);
+  EXPECT_EQ(regression(verified, 0.05), "slower than what it shadows");
 }
 
 TEST(VerifyTest, AnIncumbentThatFailsIsARegression) {
@@ -37,10 +53,10 @@ TEST(VerifyTest, AnIncumbentThatFailsIsARegression) {
 }
 
 TEST(VerifyTest, ARivalThatFailsIsNone) {
-  Verified verified{.incumbent = timed(100, 1), .against_default = {}, .against_runner_up = {}};
-  Measurement crashed = timed(1, 0);
-  crashed.status = Measurement::Status::crashed;
-  verified.against_runner_up = {timed(100, 1), crashed};
+  Verified verified;
+  verified.incumbent = timed(100, 1);
+  verified.against_runner_up = duel(0.01, 0);
+  verified.against_runner_up->valid = false;
   EXPECT_EQ(regression(verified, 0.05), "");
 }
 

@@ -24,10 +24,11 @@ struct Column {
   int importance;  // those of the least are left out of a narrow terminal
   bool right = true;
 };
-enum { kOutput, kDevice, kDone, kTrials, kBest, kGain, kRoofline, kStatus, kColumns };
+enum { kOutput, kDevice, kDone, kTrials, kToday, kBest, kGain, kRoofline, kStatus, kColumns };
 constexpr Column kTable[kColumns] = {
-    {"output", 18, 1, false}, {"device", 9, 2, false}, {"done", 4, 6},     {"trials", 6, 4},
-    {"best", 10, 9},          {"gain", 6, 8},          {"roofline", 8, 5}, {"status", 20, 3, false},
+    {"output", 18, 1, false}, {"device", 9, 2, false}, {"done", 4, 6},
+    {"trials", 6, 4},         {"today", 10, 7},        {"best", 10, 9},
+    {"gain", 6, 8},           {"roofline", 8, 5},      {"status", 20, 3, false},
 };
 
 std::string percent(double share) { return str(static_cast<int>(100 * share), "%"); }
@@ -90,7 +91,7 @@ void LiveTable::update(const KernelResult& kernel, bool finished) {
   row.output = kernel.output;
   row.device = kernel.device;
   row.resumed = std::min(kernel.resumed, row.trials);
-  row.default_seconds = kernel.default_seconds;
+  row.today_seconds = kernel.today_seconds;
   row.best_seconds = kernel.best_seconds;
   row.gain = gain(kernel);
   row.roofline = roofline_share(kernel);
@@ -99,8 +100,12 @@ void LiveTable::update(const KernelResult& kernel, bool finished) {
   if (finished && !row.finished) row.finish = ++finished_;
   if (!finished && row.finished) --finished_;  // it goes on with what is left of the budget
   row.finished = finished;
-  row.status = finished ? "done: " + kernel.ended : kernel.trials.empty() ? "default" : "tuning";
-  if (row.failures > 0) row.status = str(row.failures, " failed, ", row.status);
+  row.status = !finished             ? (kernel.trials.empty() ? "default" : "tuning")
+               : kernel.kept.empty() ? "done: " + kernel.ended
+                                     : "kept: " + kernel.kept;
+  if (row.failures > 0)
+    row.status = finished && !kernel.kept.empty() ? str(row.status, ", ", row.failures, " failed")
+                                                  : str(row.failures, " failed, ", row.status);
   if (!kernel.error.empty()) row.status = printable("error: " + kernel.error);
 }
 
@@ -138,22 +143,22 @@ std::string LiveTable::bar_line(double elapsed, size_t columns) const {
 std::string LiveTable::rate_line(double elapsed) const {
   if (plan_.interrupted && *plan_.interrupted)
     return "ending after the running candidates; a second signal ends at once";
-  double compiled = 0, default_seconds = 0, best_seconds = 0;
+  double compiled = 0, today_seconds = 0, best_seconds = 0;
   size_t measured = 0;
   for (const auto& [key, row] : rows_) {
     measured += row.trials - row.resumed;
     compiled += row.compile_seconds;
     if (row.gain == 0) continue;
-    default_seconds += row.launches * row.default_seconds;
+    today_seconds += row.launches * row.today_seconds;
     best_seconds += row.launches * row.best_seconds;
   }
   const double time = std::max(elapsed, 1e-3);
   std::string text =
       str(core_text(static_cast<double>(measured) / time), " candidates/s  compiling on ",
           core_text(compiled / time), " of ", plan_.compile_threads, " cores");
-  if (best_seconds > 0)
-    text += str("  all launches ", format_seconds(default_seconds), " -> ",
-                format_seconds(best_seconds), " (", gain_text(default_seconds / best_seconds), ")");
+  if (best_seconds > 0 && !plan_.several_batches)
+    text += str("  all launches ", format_seconds(today_seconds), " -> ",
+                format_seconds(best_seconds), " (", gain_text(today_seconds / best_seconds), ")");
   return text;
 }
 
@@ -184,11 +189,12 @@ std::vector<std::string> LiveTable::frame(TerminalSize size, double elapsed) con
     const std::vector<const Row*> rows = rows_that_fit(room);
     for (const Row* row : rows) {
       const double share = row->expected > 0 ? std::min(row->cost / row->expected, 1.0) : 0;
-      lines.push_back(table_line(row->name,
-                                 {row->output, row->device, percent(row->finished ? 1 : share),
-                                  std::to_string(row->trials), time_text(row->best_seconds),
-                                  gain_text(row->gain), share_text(row->roofline), row->status},
-                                 shown, width));
+      lines.push_back(table_line(
+          row->name,
+          {row->output, row->device, percent(row->finished ? 1 : share),
+           std::to_string(row->trials), time_text(row->today_seconds), time_text(row->best_seconds),
+           gain_text(row->gain), share_text(row->roofline), row->status},
+          shown, width));
     }
     const size_t waiting = plan_.kernels - std::min(plan_.kernels, rows_.size());
     const size_t hidden = rows_.size() - rows.size();

@@ -22,7 +22,7 @@ struct SweepPlan {
   size_t trials = 0;          // of each kernel, in full measurements
   double budget_seconds = 0;  // 0: none
   int compile_threads = 1;
-  bool several_devices = false;
+  bool several_devices = false, several_batches = false;
   const std::atomic<bool>* interrupted = nullptr;  // whether it was told to end
 };
 
@@ -45,7 +45,7 @@ class LiveTable {
     std::string name, output, device, status;
     size_t trials = 0, failures = 0, resumed = 0;
     double cost = 0, expected = 0;  // trials done and to do, quick ones counted in parts
-    double default_seconds = 0, best_seconds = 0, gain = 0, roofline = 0;
+    double today_seconds = 0, best_seconds = 0, gain = 0, roofline = 0;
     double compile_seconds = 0;
     int launches = 1;
     bool finished = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "autotune/user_kernel/user_kernel.h"
 #include "autotune/user_kernel/user_tunable.h"
@@ -50,6 +51,9 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       ->default_str("auto");
   app.add_option("--output", options.output, "folder of the tuning records; updated")
       ->capture_default_str();
+  app.add_option("--tuning", options.tuning,
+                 "folder or file of tuning records that programs use, to be beaten; several")
+      ->allow_extra_args(false);
   app.add_option("--search", options.search, "how configs are chosen")->capture_default_str();
   app.add_option("--trials", options.trials,
                  "measurements of each kernel, quick ones a quarter each")
@@ -71,6 +75,21 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_flag("--plan-search", options.plan_search,
                "compare choices that span kernels (split or not, fused or not) and keep the best");
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
+  app.add_flag("--json", options.json,
+               "print the results as one JSON object; the rest goes to standard error");
+}
+
+std::vector<std::pair<std::string, std::string>> given_options(const CLI::App& app) {
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    std::string values;
+    if (option->get_items_expected_max() > 0)
+      for (const std::string& value : option->results())
+        values += (values.empty() ? "" : " ") + value;
+    given.emplace_back(option->get_name(), values);
+  }
+  return given;
 }
 
 autotune::SearchKind parse_search_kind(const std::string& text) {
@@ -117,9 +136,21 @@ void DimLists::check_all_used() const {
     if (!is_used) fail_input("--dim ", name, ": nothing that is tuned has such a dim");
 }
 
+namespace {
+
+// "mlp.yaml B=8".
+std::string label_of(const std::string& path, const Dims& dims) {
+  std::string label = std::filesystem::path(path).filename().string();
+  for (const auto& [name, value] : dims) label += str(" ", name, "=", value);
+  return label;
+}
+
+}  // namespace
+
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
-                                                 backends::CompileOptions compile) {
+                                                 backends::CompileOptions compile,
+                                                 std::vector<std::string>* labels) {
   set_compile_options(options.compile, compile);
   std::vector<backends::Scheduled> scheduled;
   const InputFiles files(options.inputs);
@@ -130,6 +161,7 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
     bool read = true;  // for these dims: the first combination is what it was read with
     for (Dims& bound : dims.combinations(graph.dims)) {
       compile.dims = std::move(bound);
+      if (labels) labels->push_back(label_of(path, compile.dims));
       if (!read) graph = load_graph(path, {.dims = compile.dims, .inputs = &files});
       read = false;
       for (const std::string& name : input_names(graph)) inputs.push_back(name);
@@ -142,12 +174,14 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
 
 std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLists& dims,
                                              const sched::Target& target,
-                                             backends::CompileOptions compile) {
+                                             backends::CompileOptions compile,
+                                             std::vector<std::string>* labels) {
   std::vector<autotune::Tunable> tunables;
   for (const std::string& path : options.kernels) {
     const autotune::UserKernel kernel = autotune::load_user_kernel(path);
     for (Dims& bound : dims.combinations(kernel.dims)) {
       compile.dims = std::move(bound);
+      if (labels) labels->push_back(label_of(path, compile.dims));
       tunables.push_back(autotune::tunable_of(kernel, target, compile));
     }
   }

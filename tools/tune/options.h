@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -38,8 +39,13 @@ struct SweepOptions {
   uint64_t seed = 0;
   bool resume = false, no_cache = false;
   bool plan_search = false;
+  std::vector<std::string> tuning;  // records that programs use beside the default folders'
+  bool json = false;
 };
 void add_sweep_options(CLI::App& app, SweepOptions& options);
+
+// The options of the command line that were given, with their values: "--budget", "20".
+std::vector<std::pair<std::string, std::string>> given_options(const CLI::App& app);
 
 // --search's value. Throws Error(bad_input) with what there is.
 autotune::SearchKind parse_search_kind(const std::string& text);
@@ -66,14 +72,16 @@ class DimLists {
 };
 
 // Every graph scheduled for `target`, once for each combination of its dims. The result's regions
-// point into it.
+// point into it. `labels` gets a name for each, "mlp.yaml B=8".
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, DimLists& dims,
                                                  const sched::Target& target,
-                                                 backends::CompileOptions compile);
+                                                 backends::CompileOptions compile,
+                                                 std::vector<std::string>* labels = nullptr);
 // Users' own kernels, each once for each combination of its dims.
 std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLists& dims,
                                              const sched::Target& target,
-                                             backends::CompileOptions compile);
+                                             backends::CompileOptions compile,
+                                             std::vector<std::string>* labels = nullptr);
 // Graphs where --dim's values are for them alone: all of them must be of use.
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
                                                  const sched::Target& target,

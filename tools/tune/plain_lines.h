@@ -1,6 +1,8 @@
-// How a sweep looks off a terminal, in a log: one line per finished kernel.
+// How a sweep looks off a terminal, in a log: one line per finished kernel, and one now and then of
+// those that take long.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <ostream>
 #include <string>
@@ -13,14 +15,24 @@ namespace tcc::tools {
 // ended: bound reached".
 std::string plain_line(const autotune::KernelResult& kernel);
 
+// "matmul_gelu f32[32, 512]: 12 trials, 42.10 us today, 30.20 us so far".
+std::string progress_line(const autotune::KernelResult& kernel);
+
 class PlainLines {
  public:
-  PlainLines(std::ostream& out, size_t kernels) : out_(out), kernels_(kernels) {}
+  using Seconds = std::chrono::duration<double>;
+  // A kernel under way is told of after `every`, and as often.
+  PlainLines(std::ostream& out, size_t kernels, Seconds every = Seconds(10))
+      : out_(out), kernels_(kernels), every_(every) {}
   autotune::TuneEvents events();  // to be outlived by this object
 
  private:
+  void tell(const autotune::KernelResult& kernel);
+
   std::ostream& out_;
   size_t kernels_;
+  Seconds every_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), told_ = start_;
   std::map<autotune::RecordKey, size_t> finished_;  // their numbers: one may go on and end again
 };
 

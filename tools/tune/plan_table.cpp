@@ -31,6 +31,7 @@ std::string choice_text(const autotune::PlanComparison& comparison) {
     if (!fastest || alternative.seconds < fastest->seconds) fastest = &alternative;
   }
   std::string note = comparison.choice == comparison.site.default_choice ? "default" : "";
+  if (comparison.choice == comparison.today && note.empty()) note = "as today";
   if (chosen && fastest->seconds < chosen->seconds)
     note += str(note.empty() ? "" : "; ", fastest->choice, " is faster within noise");
   if (!comparison.is_decided) note += note.empty() ? "undecided" : "; undecided";
@@ -45,17 +46,18 @@ std::string comparison_text(const autotune::PlanComparison& comparison) {
 }
 
 std::string plan_table(const autotune::PlanSearchResult& result) {
-  if (!result.is_part && result.default_seconds <= 0)
+  if (!result.is_part && result.today_seconds <= 0)
     return result.out_of_time
-               ? "the budget was spent before every kernel of the default plan was tuned\n"
-               : "a kernel of the default plan could not be measured\n";
+               ? "the budget was spent before every kernel of today's plan was tuned\n"
+               : "a kernel of today's plan could not be measured\n";
   std::string text;
   if (!result.comparisons.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const autotune::PlanComparison& comparison : result.comparisons)
       rows.push_back({comparison.site.kind, comparison.site.description,
-                      alternatives_text(comparison), choice_text(comparison)});
-    text = format_table({"choice", "where", "alternatives", "chosen"}, rows);
+                      alternatives_text(comparison), std::to_string(comparison.today),
+                      choice_text(comparison)});
+    text = format_table({"choice", "where", "alternatives", "today", "chosen"}, rows);
   }
   const char* const cut =
       result.out_of_time ? "the budget was spent before all choices were compared\n" : "";
@@ -63,10 +65,10 @@ std::string plan_table(const autotune::PlanSearchResult& result) {
     return text +
            str(counted(result.comparisons.size(), "choice"), " of this shard compared\n", cut);
   char gain[32];
-  std::snprintf(gain, sizeof gain, "%.2fx", result.default_seconds / result.best_seconds);
+  std::snprintf(gain, sizeof gain, "%.2fx", result.today_seconds / result.best_seconds);
   return text + str(counted(result.comparisons.size(), "choice"),
-                    "; defaults: ", counted(result.default_launches, "launch", "launches"), ", ",
-                    format_seconds(result.default_seconds),
+                    "; today: ", counted(result.today_launches, "launch", "launches"), ", ",
+                    format_seconds(result.today_seconds),
                     "; chosen: ", counted(result.best_launches, "launch", "launches"), ", ",
                     format_seconds(result.best_seconds), " (", gain, ")\n", cut);
 }

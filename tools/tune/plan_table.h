@@ -11,7 +11,7 @@ namespace tcc::tools {
 // the incumbent stays although another was faster, but not clearly, it says "within noise".
 std::string comparison_text(const autotune::PlanComparison& comparison);
 
-// All sites, then the gain of the chosen plan over the defaults (of a shard: how many there were).
+// All sites, then the gain of the chosen plan over today's (of a shard: how many there were).
 std::string plan_table(const autotune::PlanSearchResult& result);
 
 }  // namespace tcc::tools

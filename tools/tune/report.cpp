@@ -4,15 +4,15 @@
 #include <map>
 
 #include "support/error.h"
-#include "support/json_writer.h"
+#include "tools/run_info.h"
 #include "tools/tune/report_template.h"
-#include "tools/tune/summary.h"
 
 namespace tcc::tools {
 namespace {
 
 using autotune::KernelResult;
 using autotune::LoggedTrial;
+using autotune::TuneResult;
 using Status = autotune::Measurement::Status;
 
 constexpr std::string_view kPlaceholder = "{{data}}";
@@ -63,34 +63,7 @@ void write_trial(JsonWriter& json, const KernelResult& kernel, const LoggedTrial
   json.end_array().end_object();
 }
 
-void write_config(JsonWriter& json, std::string_view key, const sched::Config& config) {
-  json.key(key).begin_object();
-  for (const auto& [name, value] : config.values()) json.member(name, value);
-  json.end_object();
-}
-
-void write_kernel(JsonWriter& json, const KernelResult& kernel) {
-  json.begin_object()
-      .member("name", kernel.task.name)
-      .member("operands", kernel.task.operands)
-      .member("output", kernel.output)
-      .member("template", kernel.task.key.kernel_template)
-      .member("key", kernel.task.key.region)
-      .member("device", kernel.device)
-      .member("launches", kernel.launches)
-      .member("space", kernel.space_size)
-      .member("resumed", kernel.resumed)
-      .member("flops", kernel.flops)
-      .member("bytes", kernel.bytes)
-      .member("default_seconds", kernel.default_seconds)
-      .member("best_seconds", kernel.best_seconds)
-      .member("bound_seconds", kernel.task.bound_seconds)
-      .member("wall_seconds", kernel.wall_seconds)
-      .member("compile_seconds", kernel.compile_seconds)
-      .member("ended", kernel.ended)
-      .member("error", kernel.error);
-  write_config(json, "default_config", kernel.task.default_config);
-  write_config(json, "best_config", kernel.best_config);
+void write_trials(JsonWriter& json, const KernelResult& kernel) {
   const std::vector<double> influence = parameter_influence(kernel);
   json.key("parameters").begin_array();
   for (size_t i = 0; i < influence.size(); ++i)
@@ -101,6 +74,65 @@ void write_kernel(JsonWriter& json, const KernelResult& kernel) {
         .end_object();
   json.end_array().key("trials").begin_array();
   for (const LoggedTrial& trial : kernel.trials) write_trial(json, kernel, trial);
+  json.end_array();
+}
+
+// A time that is not known is null.
+void write_seconds(JsonWriter& json, std::string_view key, double seconds) {
+  json.key(key);
+  if (seconds > 0)
+    json.value(seconds);
+  else
+    json.null();
+}
+
+void write_kernel(JsonWriter& json, const KernelResult& kernel, bool with_trials) {
+  size_t failed = 0;
+  for (const Status status : {Status::wrong, Status::refused, Status::hung, Status::crashed})
+    failed += kernel.count(status);
+  json.begin_object()
+      .member("name", kernel.task.name)
+      .member("operands", kernel.task.operands)
+      .member("output", kernel.output)
+      .member("template", kernel.task.key.kernel_template)
+      .member("region", kernel.task.key.region)
+      .member("device", kernel.device)
+      .member("launches", kernel.launches)
+      .member("space", kernel.space_size)
+      .member("tried", kernel.trials.size())
+      .member("failed", failed)
+      .member("resumed", kernel.resumed)
+      .member("flops", kernel.flops)
+      .member("bytes", kernel.bytes)
+      .member("tier", sched::name(kernel.today.tier));
+  write_seconds(json, "default_seconds", kernel.default_seconds);
+  write_seconds(json, "today_seconds", kernel.today_seconds);
+  write_seconds(json, "best_seconds", kernel.best_seconds);
+  write_seconds(json, "bound_seconds", kernel.task.bound_seconds);
+  json.member("wall_seconds", kernel.wall_seconds)
+      .member("compile_seconds", kernel.compile_seconds)
+      .member("ended", kernel.ended)
+      .member("kept", kernel.kept)
+      .member("saved", kernel.record.has_value())
+      .member("error", kernel.error);
+  write_config(json, "default_config", kernel.task.default_config);
+  write_config(json, "today_config", kernel.today.config);
+  write_config(json, "best_config", kernel.best_config);
+  if (with_trials) write_trials(json, kernel);
+  json.end_object();
+}
+
+void write_batch(JsonWriter& json, const TuneResult& result, const Batch& batch) {
+  const Total sum = total(result, batch);
+  json.begin_object().member("name", batch.label);
+  write_seconds(json, "today_seconds", sum.today_seconds);
+  write_seconds(json, "best_seconds", sum.best_seconds);
+  // By the kernels' order in the report.
+  json.key("launches").begin_array();
+  for (const KernelResult& kernel : result.kernels) {
+    const auto launches = batch.launches.find(kernel.task.key);
+    json.value(launches == batch.launches.end() ? 0 : launches->second);
+  }
   json.end_array().end_object();
 }
 
@@ -123,29 +155,50 @@ std::vector<double> parameter_influence(const KernelResult& kernel) {
   return influence;
 }
 
-std::string report_json(const autotune::TuneResult& result, const std::string& title) {
-  JsonWriter json;
-  json.begin_object()
-      .member("title", title)
-      .member("tcc", TCC_VERSION)
+void begin_report(JsonWriter& json, std::string_view kind) {
+  json.begin_object().member("tcc_tune", kTuneReportSchema).member("kind", kind);
+  add_made_by(json);
+}
+
+void write_config(JsonWriter& json, std::string_view key, const sched::Config& config) {
+  json.key(key).begin_object();
+  for (const auto& [name, value] : config.values()) json.member(name, value);
+  json.end_object();
+}
+
+std::string report_json(const TuneResult& result, const SweepReport& report, bool with_trials) {
+  JsonWriter json(with_trials ? JsonWriter::Style::compact : JsonWriter::Style::indented);
+  begin_report(json, "sweep");
+  json.member("title", report.title);
+  if (report.device)
+    add_device(json, *report.device);
+  else
+    json.key("device").null();
+  json.key("options").begin_object();
+  for (const auto& [name, value] : report.options) json.member(name, value);
+  json.end_object()
       .member("wall_seconds", result.wall_seconds)
       .member("candidates_per_second", candidates_per_second(result))
       .member("compile_utilization", compile_utilization(result))
       .member("compile_threads", result.compile_threads)
       .member("workers_replaced", result.workers_replaced)
       .member("interrupted", result.interrupted)
-      .key("kernels")
+      .key("batches")
       .begin_array();
-  for (const KernelResult& kernel : result.kernels) write_kernel(json, kernel);
+  for (const Batch& batch : report.batches) write_batch(json, result, batch);
+  json.end_array().key("kernels").begin_array();
+  for (const KernelResult& kernel : result.kernels) write_kernel(json, kernel, with_trials);
+  json.end_array().key("files").begin_array();
+  for (const std::string& file : report.files) json.value(file);
   json.end_array().end_object();
   return replaced(json.text(), "<", "\\u003c");
 }
 
-std::string report_page(const autotune::TuneResult& result, const std::string& title) {
+std::string report_page(const TuneResult& result, const SweepReport& report) {
   std::string page(report_template());
   const size_t at = page.find(kPlaceholder);
   TCC_CHECK(at != std::string::npos, "the page has no place for its data");
-  page.replace(at, kPlaceholder.size(), report_json(result, title));
+  page.replace(at, kPlaceholder.size(), report_json(result, report, true));
   return page;
 }
 

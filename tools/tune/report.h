@@ -1,22 +1,47 @@
-// The report of a sweep: one HTML page that needs no network.
+// A sweep's results as JSON (docs/tune-report.schema.json), and as one HTML page that needs no
+// network and shows the same.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autotune/tune.h"
+#include "runtime/device.h"
+#include "support/json_writer.h"
+#include "tools/tune/summary.h"
 
 namespace tcc::tools {
+
+inline constexpr int kTuneReportSchema = 1;
+
+// Opens the object of a report of tcc-tune: "tcc_tune" (the schema), "kind" ("sweep",
+// "show", "why", "verify"), and by what and when it was made.
+void begin_report(JsonWriter& json, std::string_view kind);
+
+// {"block_m": 32, ...}
+void write_config(JsonWriter& json, std::string_view key, const sched::Config& config);
+
+// What a report says of a sweep beside its results.
+struct SweepReport {
+  std::string title;                                         // "mlp.yaml"
+  const runtime::Device* device = nullptr;                   // null: it is gone
+  std::vector<std::pair<std::string, std::string>> options;  // that were given: "--budget", "20"
+  std::vector<Batch> batches;
+  std::vector<std::string> files;  // that were written
+};
 
 // How much of the variation of log(seconds) each parameter explains by itself, from 0 to 1, over
 // the trials that were measured; in the order of task.space.parameters. 0 where a parameter has one
 // value or there is no variation.
 std::vector<double> parameter_influence(const autotune::KernelResult& kernel);
 
-// What the page shows, as JSON in which no "<" stands, so that it may stand in a script element.
-std::string report_json(const autotune::TuneResult& result, const std::string& title);
+// With all trials (for the page), or without. No "<" stands in it, so that it may stand in a script
+// element.
+std::string report_json(const autotune::TuneResult& result, const SweepReport& report,
+                        bool with_trials);
 
 // The page. A fault of its script shows in the document's title, "report error: ...".
-std::string report_page(const autotune::TuneResult& result, const std::string& title);
+std::string report_page(const autotune::TuneResult& result, const SweepReport& report);
 
 }  // namespace tcc::tools

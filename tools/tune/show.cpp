@@ -11,7 +11,9 @@
 #include "support/plural.h"
 #include "tools/program.h"
 #include "tools/tune/commands.h"
+#include "tools/tune/record_json.h"
 #include "tools/tune/record_options.h"
+#include "tools/tune/report.h"
 
 namespace tcc::tools {
 namespace {
@@ -21,6 +23,7 @@ using autotune::Record;
 struct ShowOptions {
   std::vector<std::string> paths;
   std::string device, kernel_template;
+  bool json = false;
 };
 
 // "cuda", "cuda:sm_90a" and "H200" all name an H200's records.
@@ -45,18 +48,24 @@ std::string gain(const Record& record) {
   return text;
 }
 
-void print_plans(const ShowOptions& options) {
-  if (!options.kernel_template.empty()) return;  // kernels were asked for
+std::vector<autotune::PlanRecord> plans_of(const ShowOptions& options) {
+  std::vector<autotune::PlanRecord> all;
+  if (!options.kernel_template.empty()) return all;  // kernels were asked for
   autotune::PlanStore plans =
       options.paths.empty() ? autotune::load_plans({}, print_warning) : autotune::PlanStore();
   for (const std::string& path : options.paths)
     autotune::read_plan_path(path, plans, print_warning);
+  for (const auto& [key, plan] : plans.records())
+    if (is_of_device(key.device, plan.measured_on, options.device)) all.push_back(plan);
+  return all;
+}
+
+void print_plans(const std::vector<autotune::PlanRecord>& plans) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [key, plan] : plans.records()) {
-    if (!is_of_device(key.device, plan.measured_on, options.device)) continue;
+  for (const autotune::PlanRecord& plan : plans) {
     char gain[32];
     std::snprintf(gain, sizeof gain, "%.2fx", 1 / plan.ratio());
-    rows.push_back({key.kind, plan.description, key.device, std::to_string(plan.choice),
+    rows.push_back({plan.key.kind, plan.description, plan.key.device, std::to_string(plan.choice),
                     std::to_string(plan.default_choice), gain, plan.date});
   }
   if (rows.empty()) return;
@@ -78,27 +87,27 @@ std::string without_sizes(const std::string& operands) {
 }
 
 // By template, kernel and its types, sizes, then device.
-std::vector<const Record*> sorted(const autotune::RecordStore& store) {
-  std::vector<const Record*> records;
-  for (const auto& [key, record] : store.records()) records.push_back(&record);
-  const auto order = [](const Record* record) {
-    return std::tuple(record->key.kernel_template, record->name, without_sizes(record->operands),
-                      record->extents, record->operands, record->key);
+std::vector<Record> records_of(const ShowOptions& options) {
+  const autotune::RecordStore store = options.paths.empty()
+                                          ? autotune::load_records({}, print_warning)
+                                          : join_records(options.paths);
+  std::vector<Record> records;
+  for (const auto& [key, record] : store.records())
+    if (is_of_device(key.device, record.environment.device, options.device) &&
+        (options.kernel_template.empty() || key.kernel_template == options.kernel_template))
+      records.push_back(record);
+  const auto order = [](const Record& record) {
+    return std::tuple(record.key.kernel_template, record.name, without_sizes(record.operands),
+                      record.extents, record.operands, record.key);
   };
   std::ranges::sort(records, {}, order);
   return records;
 }
 
-void print_records(const ShowOptions& options) {
-  autotune::RecordStore store = options.paths.empty() ? autotune::load_records({}, print_warning)
-                                                      : join_records(options.paths);
+void print_records(const std::vector<Record>& records) {
   std::vector<std::vector<std::string>> rows;
-  for (const Record* pointer : sorted(store)) {
-    const Record& record = *pointer;
+  for (const Record& record : records) {
     const autotune::RecordKey& key = record.key;
-    if (!is_of_device(key.device, record.environment.device, options.device)) continue;
-    if (!options.kernel_template.empty() && key.kernel_template != options.kernel_template)
-      continue;
     rows.push_back({key.kernel_template, record.name, record.operands, key.device,
                     format_seconds(record.seconds), spread(record), gain(record),
                     std::to_string(record.runners_up.size()), record.date,
@@ -114,9 +123,27 @@ void print_records(const ShowOptions& options) {
             << counted(rows.size(), "record") << "\n";
 }
 
+void print_json(const std::vector<Record>& records,
+                const std::vector<autotune::PlanRecord>& plans) {
+  JsonWriter json(JsonWriter::Style::indented);
+  begin_report(json, "show");
+  json.key("records").begin_array();
+  for (const Record& record : records) write_record(json, record);
+  json.end_array().key("plans").begin_array();
+  for (const autotune::PlanRecord& plan : plans) write_plan(json, plan);
+  json.end_array().end_object();
+  std::cout << json.text() << "\n";
+}
+
 int show(const ShowOptions& options) {
-  print_records(options);
-  print_plans(options);
+  const std::vector<Record> records = records_of(options);
+  const std::vector<autotune::PlanRecord> plans = plans_of(options);
+  if (options.json) {
+    print_json(records, plans);
+    return 0;
+  }
+  print_records(records);
+  print_plans(plans);
   return 0;
 }
 
@@ -129,6 +156,7 @@ Command add_show(CLI::App& program) {
                   "tuning files, and folders of them; default: those that compilation finds");
   app->add_option("--device", options->device, "only of this target or device: cuda:sm_90a, H200");
   app->add_option("--template", options->kernel_template, "only of this kernel template");
+  app->add_flag("--json", options->json, "print one JSON object");
   return {app, [options] { return show(*options); }};
 }
 

@@ -31,19 +31,29 @@ size_t measured_here(const TuneResult& result) {
   return count;
 }
 
+// "12.30 us (nearest)"; the default's time needs no source.
+std::string today_text(const KernelResult& kernel) {
+  if (kernel.today_seconds <= 0) return "fails";
+  const std::string time = time_text(kernel.today_seconds);
+  return kernel.today.tier == sched::Tier::analytic
+             ? time
+             : str(time, " (", sched::name(kernel.today.tier), ")");
+}
+
 std::string kernel_table(const TuneResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (const KernelResult& kernel : result.kernels) {
-    if (!kernel.record) continue;
+    if (kernel.best_seconds <= 0) continue;
     rows.push_back({printable(kernel.task.name), kernel.output, kernel.task.key.kernel_template,
-                    time_text(kernel.default_seconds), time_text(kernel.best_seconds),
-                    gain_text(gain(kernel)), share_text(roofline_share(kernel)),
-                    std::to_string(kernel.trials.size()), kernel.best_config.to_string()});
+                    time_text(kernel.default_seconds), today_text(kernel),
+                    time_text(kernel.best_seconds), gain_text(gain(kernel)),
+                    share_text(roofline_share(kernel)), std::to_string(kernel.trials.size()),
+                    outcome_text(kernel), kernel.best_config.to_string()});
   }
   if (rows.empty()) return "";
-  return format_table(
-      {"kernel", "output", "template", "default", "best", "gain", "roofline", "trials", "config"},
-      rows);
+  return format_table({"kernel", "output", "template", "default", "today", "best", "gain",
+                       "roofline", "trials", "result", "config"},
+                      rows);
 }
 
 // "120 candidates in 0:42 (2.9 per second), ...".
@@ -65,21 +75,30 @@ std::string rates_text(const TuneResult& result) {
 }  // namespace
 
 double gain(const KernelResult& kernel) {
-  return kernel.best_seconds > 0 ? kernel.default_seconds / kernel.best_seconds : 0;
+  return kernel.best_seconds > 0 ? kernel.today_seconds / kernel.best_seconds : 0;
 }
 
 double roofline_share(const KernelResult& kernel) {
   return kernel.best_seconds > 0 ? kernel.task.bound_seconds / kernel.best_seconds : 0;
 }
 
-Total total(const TuneResult& result) {
+Total total(const TuneResult& result, const Batch& batch) {
   Total sum;
+  size_t known = 0;
   for (const KernelResult& kernel : result.kernels) {
-    if (!kernel.record || gain(kernel) == 0) continue;
-    sum.default_seconds += kernel.launches * kernel.default_seconds;
-    sum.best_seconds += kernel.launches * kernel.best_seconds;
+    const auto launches = batch.launches.find(kernel.task.key);
+    if (launches == batch.launches.end() || gain(kernel) == 0) continue;
+    sum.today_seconds += launches->second * kernel.today_seconds;
+    sum.best_seconds += launches->second * kernel.best_seconds;
+    ++known;
   }
-  return sum;
+  return known == batch.launches.size() ? sum : Total();
+}
+
+std::string outcome_text(const KernelResult& kernel) {
+  if (!kernel.kept.empty()) return "kept: " + kernel.kept;
+  if (!kernel.record) return "";
+  return kernel.today_seconds > 0 ? "faster" : "today's fails";
 }
 
 std::string gain_text(double gain) { return gain > 0 ? format("%.2fx", gain) : "-"; }
@@ -124,13 +143,15 @@ double compile_utilization(const TuneResult& result) {
   return most > 0 ? result.compile_seconds / most : 0;
 }
 
-std::string summary_text(const TuneResult& result) {
+std::string summary_text(const TuneResult& result, const std::vector<Batch>& batches) {
   std::string text = kernel_table(result);
-  const Total sum = total(result);
-  if (sum.best_seconds > 0)
-    text += str("all launches: ", format_seconds(sum.default_seconds), " -> ",
-                format_seconds(sum.best_seconds), " (",
-                gain_text(sum.default_seconds / sum.best_seconds), ")\n");
+  for (const Batch& batch : batches) {
+    const Total sum = total(result, batch);
+    if (sum.best_seconds <= 0) continue;
+    const std::string label = batches.size() == 1 ? "all launches" : printable(batch.label);
+    text += str(label, ": ", format_seconds(sum.today_seconds), " -> ",
+                format_seconds(sum.best_seconds), " (", gain_text(sum.gain()), ")\n");
+  }
   return text + rates_text(result) + "\n";
 }
 

@@ -1,21 +1,34 @@
 // The numbers that every view of a sweep shows, and its closing table.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "autotune/tune.h"
 
 namespace tcc::tools {
 
-// The default's time over the best's; 0: unknown.
+// Today's time over the best's; 0: unknown.
 double gain(const autotune::KernelResult& kernel);
 // The roofline bound over the best's time: 1 cannot be bettered; 0: unknown.
 double roofline_share(const autotune::KernelResult& kernel);
-// Launches of all kernels with a record, by the default configs and by the best ones.
-struct Total {
-  double default_seconds = 0, best_seconds = 0;
+// What is run at once, a graph with its dims bound or a user's kernel: times of different ones are
+// not added up.
+struct Batch {
+  std::string label;                            // "mlp.yaml B=8"
+  std::map<autotune::RecordKey, int> launches;  // of the kernels that are tuned
 };
-Total total(const autotune::TuneResult& result);
+// All its launches, with today's configs and with the best ones; a batch of which a kernel was not
+// measured has neither.
+struct Total {
+  double today_seconds = 0, best_seconds = 0;
+  double gain() const { return best_seconds > 0 ? today_seconds / best_seconds : 0; }
+};
+Total total(const autotune::TuneResult& result, const Batch& batch);
+
+// "faster", "kept: no finals", "" while nothing is known.
+std::string outcome_text(const autotune::KernelResult& kernel);
 
 std::string gain_text(double gain);          // "1.42x", "-" when unknown
 std::string share_text(double share);        // "83%", "-" when unknown
@@ -35,8 +48,8 @@ double compile_utilization(const autotune::TuneResult& result);
 // has no record either.
 std::string failure(const autotune::KernelResult& kernel);
 
-// A table of the kernels, then totals and rates.
-std::string summary_text(const autotune::TuneResult& result);
+// A table of the kernels, then each batch's total and the rates.
+std::string summary_text(const autotune::TuneResult& result, const std::vector<Batch>& batches);
 
 // One line per kernel and kind of failure, with the first reason: a candidate that fails or is
 // wrong is a bug of a template or of a driver and must be seen.

@@ -79,8 +79,10 @@ int replay_main(const SweepOptions& options) {
 
 class Sweep {
  public:
-  explicit Sweep(const SweepOptions& options)
+  Sweep(const SweepOptions& options, std::vector<std::pair<std::string, std::string>> given)
       : options_(options),
+        given_(std::move(given)),
+        out_(options.json ? std::cerr : std::cout),
         shard_(find_shard(options.shard, [](const char* name) { return std::getenv(name); })) {}
 
   int run() {
@@ -93,27 +95,45 @@ class Sweep {
     check_can_write("--report", report);  // in that folder, perhaps
     check_can_write("--log", options_.log);
     tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
-    plans_ = autotune::load_plans(known_folders(folder), warn);
+    plans_ = autotune::load_plans(paths_in_use(folder), warn);
+    records_ = autotune::load_records(paths_in_use(folder), warn);
     tune_.compile.plan = &plans_;
+    tune_.in_use = &records_;
     tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
     set_tune_options();
     if (options_.plan_search) return compare_plans(folder);
     collect_kernels();
     catch_signals();
     const TuneResult result = tune();
-    std::cout << summary_text(result);
+    out_ << summary_text(result, batches_);
     std::cerr << rejected_text(result);
+    SweepReport about{report_title(), nullptr, given_, batches_, {}};
     if (!result.records.records().empty())
-      for (const fs::path& path : autotune::save_records(result.records, folder))
-        std::cout << "wrote " << path.string() << "\n";
+      for (const fs::path& path : autotune::save_records(result.records, folder)) {
+        out_ << "wrote " << path.string() << "\n";
+        about.files.push_back(path.string());
+      }
+    const auto device = report.empty() && !options_.json ? nullptr : reopened();
+    about.device = device.get();
     if (!report.empty()) {
-      write_file_atomic(report, report_page(result, report_title()));
-      std::cout << "wrote " << report.string() << "\n";
+      write_file_atomic(report, report_page(result, about));
+      out_ << "wrote " << report.string() << "\n";
     }
+    if (options_.json) std::cout << report_json(result, about, false) << "\n";
     return exit_code(result);
   }
 
  private:
+  // For the report's head; null where it was lost.
+  std::shared_ptr<runtime::Device> reopened() const {
+    try {
+      return runtime::open_device(devices_.front());
+    } catch (const Error& error) {
+      warn(error.what());
+      return nullptr;
+    }
+  }
+
   // Devices are opened here only to learn what they are: measuring is the workers' work.
   void choose_devices() {
     std::set<std::string> names;
@@ -132,29 +152,32 @@ class Sweep {
     if (!options_.graphs.kernels.empty())
       fail_input("--plan-search: takes graphs alone, no --kernel");
     if (!options_.report.empty()) fail_input("--plan-search: has no page to --report");
+    if (options_.json) fail_input("--plan-search: has no --json");
   }
 
-  // What is known: of all shards, once they were merged, then of this one.
-  std::vector<fs::path> known_folders(const fs::path& folder) const {
-    if (shard_.alone()) return {folder};
-    return {options_.output, folder};
+  // What programs use beside the default folders, as they will once this sweep is saved: of all
+  // shards, once they were merged, then of this one.
+  std::vector<fs::path> paths_in_use(const fs::path& folder) const {
+    std::vector<fs::path> paths(options_.tuning.begin(), options_.tuning.end());
+    if (!shard_.alone()) paths.emplace_back(options_.output);
+    paths.push_back(folder);
+    return paths;
   }
 
   // The kernels of every plan on the way are tuned like those of any sweep.
   int compare_plans(const fs::path& folder) {
     using Clock = std::chrono::steady_clock;
     catch_signals();
-    const autotune::RecordStore known = autotune::load_records(known_folders(folder), warn);
     tune_.warn = warn;
     autotune::PlanSearchOptions search;
     search.launch_seconds = autotune::launch_seconds(target_);
-    search.known = &known;
+    search.known = &records_;
+    search.in_use = &plans_;
     search.interrupted = &interrupted;
     if (!shard_.alone()) {
       search.is_part = [&](const sched::PlanSite& site) {
         return autotune::in_shard(site, shard_.index, shard_.count);
       };
-      search.elsewhere = &plans_;
     }
     if (options_.budget_seconds > 0)
       search.deadline = autotune::deadline_after(options_.budget_seconds);
@@ -188,9 +211,9 @@ class Sweep {
     for (const fs::path& path : autotune::save_plans(result.plans, folder)) files.push_back(path);
     for (const fs::path& path : files) std::cout << "wrote " << path.string() << "\n";
     if (interrupted) return 128 + SIGINT;
-    // Kernels of the default plan that only the budget left out are no failure.
+    // Kernels of today's plan that only the budget left out are no failure.
     const bool is_good =
-        result.default_seconds > 0 || ((result.is_part || result.out_of_time) && !any_failure);
+        result.today_seconds > 0 || ((result.is_part || result.out_of_time) && !any_failure);
     return is_good ? 0 : static_cast<int>(ErrorKind::device);
   }
 
@@ -206,27 +229,43 @@ class Sweep {
 
   void collect_kernels() {
     DimLists dims(options_.graphs.dims);
-    graphs_ = schedule_graphs(options_.graphs, dims, target_, tune_.compile);
+    std::vector<std::string> labels;
+    graphs_ = schedule_graphs(options_.graphs, dims, target_, tune_.compile, &labels);
     std::vector<autotune::Tunable> all;
     for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_, target_))
       all.push_back(autotune::tunable_of(task, target_, tune_.compile));
-    for (autotune::Tunable& kernel : user_tunables(options_.graphs, dims, target_, tune_.compile))
+    for (autotune::Tunable& kernel :
+         user_tunables(options_.graphs, dims, target_, tune_.compile, &labels))
       all.push_back(std::move(kernel));
     dims.check_all_used();
+    collect_batches(labels, all);
     for (autotune::Tunable& kernel : all)
       if (autotune::in_shard(kernel.key, shard_.index, shard_.count))
         kernels_.push_back(std::move(kernel));
     announce(all.size());
   }
 
+  // In the labels' order: the graphs, then the user's kernels, which come last of all.
+  void collect_batches(const std::vector<std::string>& labels,
+                       const std::vector<autotune::Tunable>& all) {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      Batch& batch = batches_.emplace_back(Batch{labels[i], {}});
+      if (i < graphs_.size())
+        for (const autotune::TuningTask& task : autotune::tuning_tasks({&graphs_[i], 1}, target_))
+          batch.launches[task.key] = task.launches;
+      else
+        batch.launches[all[all.size() - (labels.size() - i)].key] = 1;
+    }
+  }
+
   void announce(size_t kernels) const {
     std::string devices;
     for (const std::string& device : devices_) devices += (devices.empty() ? "" : ", ") + device;
-    std::cout << devices << " (" << target_.device << "): " << counted(kernels, "kernel");
+    out_ << devices << " (" << target_.device << "): " << counted(kernels, "kernel");
     if (!shard_.alone())
-      std::cout << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
-                << "): " << kernels_.size();
-    std::cout << std::endl;
+      out_ << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
+           << "): " << kernels_.size();
+    out_ << std::endl;
   }
 
   void set_tune_options() {
@@ -246,6 +285,7 @@ class Sweep {
     plan.compile_threads =
         options_.jobs > 0 ? std::min(options_.jobs, parallelism()) : parallelism();
     plan.several_devices = devices_.size() > 1;
+    plan.several_batches = batches_.size() > 1;
     plan.interrupted = &interrupted;
     if (LiveLines::possible()) {
       LiveView view(plan);
@@ -253,7 +293,7 @@ class Sweep {
       tune_.warn = [&](const std::string& text) { view.say(warning(text)); };
       return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
     }
-    PlainLines lines(std::cout, kernels_.size());
+    PlainLines lines(out_, kernels_.size());
     tune_.events = lines.events();
     tune_.warn = warn;
     return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
@@ -290,22 +330,27 @@ class Sweep {
   }
 
   const SweepOptions& options_;
+  const std::vector<std::pair<std::string, std::string>> given_;
+  std::ostream& out_;  // of what is for people
   const Shard shard_;
   autotune::TuneOptions tune_;
   backends::KernelCache cache_;
-  autotune::PlanStore plans_;  // what later compilations use, and so what is tuned
+  autotune::PlanStore plans_;      // what compilations use, and so what is tuned
+  autotune::RecordStore records_;  // what they use, too: to be beaten
   std::vector<std::string> devices_;
   sched::Target target_;
   std::vector<backends::Scheduled> graphs_;
   std::vector<autotune::Tunable> kernels_;
+  std::vector<Batch> batches_;
 };
 
 }  // namespace
 
-int sweep_main(const SweepOptions& options) {
+int sweep_main(const SweepOptions& options,
+               const std::vector<std::pair<std::string, std::string>>& given) {
   if (!options.replay.empty()) return replay_main(options);
   check_any_named(options.graphs);
-  return Sweep(options).run();
+  return Sweep(options, given).run();
 }
 
 }  // namespace tcc::tools

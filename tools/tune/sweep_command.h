@@ -6,6 +6,8 @@
 namespace tcc::tools {
 
 // Returns the exit code: 130 after SIGINT or SIGTERM, with what is known written. Throws Error.
-int sweep_main(const SweepOptions& options);
+// `given` are the options of the command line, for reports.
+int sweep_main(const SweepOptions& options,
+               const std::vector<std::pair<std::string, std::string>>& given);
 
 }  // namespace tcc::tools

@@ -4,20 +4,21 @@
 #include <optional>
 #include <string>
 
-#include "autotune/bench.h"
+#include "autotune/duel.h"
 
 namespace tcc::tools {
 
-// What was measured anew of one record. Each rival was timed interleaved with the incumbent, whose
-// measurement beside it comes first.
+// What was measured anew of one record: each rival is its challenger in a duel.
 struct Verified {
-  using Pair = std::pair<autotune::Measurement, autotune::Measurement>;
   autotune::Measurement incumbent;  // by itself: whether it runs and is right
-  std::optional<Pair> against_default, against_runner_up;
+  // What look-up would take without the record's file and those that take precedence over it; none
+  // where that is the record's config, or the default.
+  std::optional<autotune::DuelResult> against_shadowed;
+  std::optional<autotune::DuelResult> against_default, against_runner_up;
 };
 
 // Why the record should not be kept: its config fails, or a rival is faster by more than
-// `threshold` (0.05: 5 %) and beyond the intervals. "" when there is no reason.
+// `threshold` (0.05: 5 %), clearly. "" when there is no reason.
 std::string regression(const Verified& verified, double threshold);
 
 }  // namespace tcc::tools

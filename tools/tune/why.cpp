@@ -11,7 +11,9 @@
 #include "tools/program.h"
 #include "tools/tune/commands.h"
 #include "tools/tune/options.h"
+#include "tools/tune/record_json.h"
 #include "tools/tune/record_options.h"
+#include "tools/tune/report.h"
 
 namespace tcc::tools {
 namespace {
@@ -20,6 +22,14 @@ struct WhyOptions {
   GraphOptions graphs;
   TargetOptions target;
   std::vector<std::string> tuning;
+  bool json = false;
+};
+
+// What is said of one kernel.
+struct Answer {
+  std::string name, operands;
+  autotune::RecordKey key;
+  autotune::Explanation explanation;
 };
 
 // "f32[64, 784], ... of cuda:sm_90a: 12.1 us, on NVIDIA H200, 2026-11-21"
@@ -32,11 +42,11 @@ std::string record_line(const autotune::Record& record) {
   return text;
 }
 
-void print(const std::string& name, const autotune::RecordKey& key, const std::string& operands,
-           const autotune::Explanation& explanation) {
-  std::cout << name << " [" << key.kernel_template << "] " << operands << "\n  "
-            << sched::name(explanation.choice.tier) << ": " << explanation.choice.config.to_string()
-            << "\n";
+void print(const Answer& answer) {
+  const autotune::Explanation& explanation = answer.explanation;
+  std::cout << answer.name << " [" << answer.key.kernel_template << "] " << answer.operands
+            << "\n  " << sched::name(explanation.choice.tier) << ": "
+            << explanation.choice.config.to_string() << "\n";
   if (explanation.record) std::cout << "    from " << record_line(*explanation.record) << "\n";
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
 }
@@ -81,6 +91,51 @@ void print(const sched::PlanSite& site, const autotune::PlanStore& plans,
   }
 }
 
+void print_json(const std::vector<Answer>& answers, const std::vector<sched::PlanSite>& sites,
+                const autotune::PlanStore& plans, const sched::Target& target) {
+  JsonWriter json(JsonWriter::Style::indented);
+  begin_report(json, "why");
+  json.member("target", target.id()).key("kernels").begin_array();
+  for (const Answer& answer : answers) {
+    json.begin_object()
+        .member("name", answer.name)
+        .member("template", answer.key.kernel_template)
+        .member("region", answer.key.region)
+        .member("operands", answer.operands)
+        .member("tier", sched::name(answer.explanation.choice.tier));
+    write_config(json, "config", answer.explanation.choice.config);
+    json.key("record");
+    if (answer.explanation.record)
+      write_record(json, *answer.explanation.record);
+    else
+      json.null();
+    json.key("refused").begin_array();
+    for (const std::string& line : answer.explanation.refused) json.value(line);
+    json.end_array().end_object();
+  }
+  json.end_array().key("choices").begin_array();
+  for (const sched::PlanSite& site : sites) {
+    json.begin_object()
+        .member("site", site.kind)
+        .member("key", site.key)
+        .member("name", site.description)
+        .member("choice", plans.choose(site, target))
+        .member("default", site.default_choice)
+        .key("alternatives")
+        .begin_array();
+    for (const int64_t alternative : site.alternatives) json.value(alternative);
+    json.end_array().key("plan");
+    const autotune::PlanRecord* plan = plans.find(site, target);
+    if (plan && autotune::is_alternative(site, plan->choice))
+      write_plan(json, *plan);
+    else
+      json.null();
+    json.end_object();
+  }
+  json.end_array().end_object();
+  std::cout << json.text() << "\n";
+}
+
 int why(const WhyOptions& options) {
   check_any_named(options.graphs);
   sched::Target target = target_of(options.target);
@@ -95,16 +150,20 @@ int why(const WhyOptions& options) {
   auto graphs = schedule_graphs(options.graphs, dims, target, compile);
   const auto own = user_tunables(options.graphs, dims, target, {});
   dims.check_all_used();
-  std::map<sched::Tier, int> counts;
-  for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target)) {
-    autotune::Explanation explanation = store.explain(*task.kernel_template, *task.region, target);
-    ++counts[explanation.choice.tier];
-    print(task.region->name(), task.key, autotune::operands_text(*task.region), explanation);
+  std::vector<Answer> answers;
+  for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target))
+    answers.push_back({task.region->name(), autotune::operands_text(*task.region), task.key,
+                       store.explain(*task.kernel_template, *task.region, target)});
+  for (const autotune::Tunable& kernel : own)
+    answers.push_back({kernel.name, kernel.operands, kernel.key, explain(store, kernel)});
+  if (options.json) {
+    print_json(answers, sites.sites(), plans, target);
+    return 0;
   }
-  for (const autotune::Tunable& kernel : own) {
-    const autotune::Explanation explanation = explain(store, kernel);
-    ++counts[explanation.choice.tier];
-    print(kernel.name, kernel.key, kernel.operands, explanation);
+  std::map<sched::Tier, int> counts;
+  for (const Answer& answer : answers) {
+    ++counts[answer.explanation.choice.tier];
+    print(answer);
   }
   for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   std::string summary;
@@ -127,6 +186,7 @@ Command add_why(CLI::App& program) {
   add_target_options(*app, options->target);
   app->add_option("--tuning", options->tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
+  app->add_flag("--json", options->json, "print one JSON object");
   return {app, [options] { return why(*options); }};
 }
 
