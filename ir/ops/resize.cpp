@@ -56,8 +56,9 @@ Value* filtered(Builder& b, const Node& node, Value* x) {
 std::vector<Value*> compose(Builder& b, const Node& node) {
   Value* x = node.inputs[0];
   const DType dtype = x->dtype();
-  // Weighted sums of integers are truncated.
-  if (mode(node) != "nearest" && !is_float(dtype)) x = b.cast(x, DType::f32);
+  // Weighted sums of integers are rounded to the nearest one.
+  const bool rounds = mode(node) != "nearest" && !is_float(dtype);
+  if (rounds) x = b.cast(x, DType::f32);
   if (is_filtered(node)) {
     x = filtered(b, node, b.compute(x));  // what one pass leaves to the next is not rounded
   } else {
@@ -65,7 +66,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
     attrs["nearest_mode"] = node.attr<std::string>("nearest_mode");
     x = b.op("resample", {x}, std::move(attrs));
   }
-  return {b.cast(x, dtype)};
+  return {b.cast(rounds ? b.unary("round", x) : x, dtype)};
 }
 
 }  // namespace
