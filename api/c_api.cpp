@@ -330,6 +330,13 @@ tcc_status tcc_context_run_host_named(tcc_context* context, const char* const* i
   });
 }
 
+tcc_status tcc_context_time(tcc_context* context, int32_t replays, double* seconds) noexcept {
+  return guard([&] {
+    given(seconds, "seconds");
+    *seconds = given(context, "context").context.time(replays);
+  });
+}
+
 tcc_status tcc_context_synchronize(tcc_context* context) noexcept {
   return guard([&] { given(context, "context").context.synchronize(); });
 }

@@ -144,6 +144,11 @@ void Context::reserve(std::span<const void* const> inputs, std::span<void* const
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
 
+double Context::time(int replays) {
+  if (replays < 1) fail_input("a time of ", replays, " replays; at least 1 is needed");
+  return impl_->context.time_replay(replays);
+}
+
 void Context::synchronize() { impl_->context.stream().synchronize(); }
 
 }  // namespace tcc

@@ -5,6 +5,9 @@ find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(yaml-cpp REQUIRED)
+find_path(TCC_BOOST_INCLUDE boost/math/distributions/students_t.hpp REQUIRED)  # statistics; headers alone
+add_library(tcc_boost_headers INTERFACE)
+target_include_directories(tcc_boost_headers SYSTEM INTERFACE ${TCC_BOOST_INCLUDE})
 if(NOT TARGET yaml-cpp::yaml-cpp)  # the target's name before 0.8
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
 endif()

@@ -252,6 +252,10 @@ TCC_API tcc_status tcc_context_run_host_named(tcc_context* context, const char* 
                                               size_t num_outputs) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_synchronize(tcc_context* context)
     TCC_NOEXCEPT; /* waits for the stream */
+/* Seconds of the device for one run: the mean of `replays` (at least 1) in a row, by its timers, on
+ * the buffers of tcc_context_run_host with what they hold. Waits. */
+TCC_API tcc_status tcc_context_time(tcc_context* context, int32_t replays,
+                                    double* seconds) TCC_NOEXCEPT;
 
 /* ---- Tuning (docs/tuning.md) */
 

@@ -243,6 +243,10 @@ class Context {
   void reserve(std::span<const void* const> inputs, std::span<void* const> outputs);
   void synchronize();  // waits for the stream
 
+  // Seconds of the device for one run: the mean of `replays` (at least 1) in a row, by its timers,
+  // on the buffers of run() and run_host() with what they hold. Waits.
+  double time(int replays = 1);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

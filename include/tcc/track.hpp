@@ -1,0 +1,121 @@
+// The statistics of `tcc-track`, for programs that measure by themselves: A against B with a stated
+// rate of false alarms, and change points in a history. docs/tracking.md.
+//
+//   tcc::track::Comparison comparison({.false_alarms = 0.05, .smallest = 0.01});
+//   std::vector<tcc::track::CaseResult> results = comparison.run({"softmax", "matmul"}, measure);
+//
+// Times are in seconds, or in any other unit of a positive quantity where less is better. Ratios
+// are head over base: 1.01 is 1 % slower.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tcc/error.hpp"
+
+#pragma GCC visibility push(default)
+namespace tcc::track {
+
+// Two measurements that stood next to each other in time.
+struct Pair {
+  double base = 0, head = 0;
+};
+// Pairs of one placement: code, buffers and contexts were set up once for all of them, and anew for
+// the next block. Placement alone can change a kernel's time by a percent, for as long as it stays.
+using Block = std::vector<Pair>;
+
+struct Effect {
+  double ratio = 1;  // geometric mean of the blocks' median ratios
+  double low = 0,
+         high = 0;       // its 95 % interval; low is 0 and high infinite with fewer than 2 blocks
+  double deviation = 0;  // standard deviation of the blocks' logarithms
+  std::size_t blocks = 0;
+};
+// Student's t over the blocks' medians. Throws Error(bad_input) for no block, an empty block or a
+// value that is not positive and finite.
+Effect paired_effect(std::span<const Block> blocks);
+
+// The two-sided p-value of "the ratio lies within 1 / (1 + ignored) .. 1 + ignored". 1 with fewer
+// than two blocks.
+double p_value(const Effect& effect, double ignored = 0);
+
+// The probability that Student's t on `blocks` blocks of this `deviation` calls a ratio of
+// 1 + `change` different at the two-sided `level`, where ratios up to 1 + `ignored` do not count.
+double power(double change, double deviation, std::size_t blocks, double level, double ignored = 0);
+
+struct CompareOptions {
+  double false_alarms = 0.05;  // probability that a run without any change reports one
+  double smallest = 0.01;      // the relative change that should be seen ...
+  double power = 0.95;         // ... with this probability
+  // Relative changes up to this are never reported: two builds of one source differ that much by
+  // where their code lies. Negative: a quarter of `smallest`.
+  double ignored = -1;
+  std::size_t screening_blocks = 6;                // of every case
+  double screening_level = 0.1;                    // two-sided; cases below it are measured again
+  std::size_t least_blocks = 8, most_blocks = 48;  // of a case that is measured again
+};
+
+struct CaseResult {
+  enum class Verdict { same, slower, faster, unmeasurable, failed };
+  std::string name;
+  Verdict verdict = Verdict::same;
+  Effect effect;       // of the confirmation where there was one, else of the screening
+  Effect screened;     // of the screening alone
+  double p = 1;        // of the confirmation, corrected for the number of cases in it (Holm)
+  double visible = 0;  // the smallest relative change that would have been seen with `power`
+  std::string reason;  // of `unmeasurable` and `failed`
+};
+std::string_view name(CaseResult::Verdict verdict);  // "same", "slower", ...
+
+// Compares many cases in two stages. The screening measures every case with few blocks; what looks
+// changed is measured again from nothing, with as many blocks as its own noise asks for. Verdicts
+// come from the second, independent measurement alone, corrected by Holm's method, so that the
+// false alarms of a whole run stay below `false_alarms` whatever the screening did.
+class Comparison {
+ public:
+  // Throws Error(bad_input) for probabilities outside (0, 1) and too few blocks.
+  explicit Comparison(const CompareOptions& options = {});
+
+  // Measures one block of a case. What it throws makes the case `failed`.
+  using Measure = std::function<Block(std::size_t number)>;
+  // Called after each block; returning false ends the run: cases without a verdict are
+  // `unmeasurable`, "interrupted".
+  using Progress = std::function<bool(std::size_t blocks_done, std::size_t blocks_planned)>;
+  std::vector<CaseResult> run(std::span<const std::string> names, const Measure& measure,
+                              const Progress& progress = {}) const;
+
+  // The smallest relative change that is seen with the asked power, by both stages together, in a
+  // run where `confirmed` cases are measured again with `blocks` blocks each.
+  double visible(double deviation, std::size_t blocks, std::size_t confirmed) const;
+  const CompareOptions& options() const { return options_; }
+
+ private:
+  CompareOptions options_;
+};
+
+// A place in a history where its level changed.
+struct Change {
+  enum class Kind { step, drift };
+  Kind kind = Kind::step;
+  std::size_t first = 0;  // of a step: the first run at the new level; of a drift: where it begins
+  std::size_t last = 0;   // of a drift: where it ends; of a step: `first`
+  double ratio = 1;       // level after over level before
+};
+
+struct HistoryOptions {
+  double false_alarms = 0.05;  // probability that a history without change shows one
+  std::size_t least_runs = 5;  // between two changes
+};
+
+// The changes in a history of one positive value per run, in the order of runs: the piecewise
+// constant or linear curve of logarithms that explains it best for its number of pieces (optimal
+// partitioning). Single outliers are no change. Throws Error(bad_input) for a value that is not
+// positive and finite.
+std::vector<Change> find_changes(std::span<const double> values,
+                                 const HistoryOptions& options = {});
+
+}  // namespace tcc::track
+#pragma GCC visibility pop

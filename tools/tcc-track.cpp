@@ -1,0 +1,23 @@
+// tcc-track: whether a change made programs slower, with a stated rate of false alarms.
+#include "tools/help.h"
+#include "tools/program.h"
+#include "tools/track/compare.h"
+
+int main(int argc, char** argv) {
+  using namespace tcc::tools;
+  CLI::App app(
+      "Tracks performance: builds of tcc against each other, with a stated rate of false "
+      "alarms.",
+      "tcc-track");
+  const std::vector<Command> commands = {add_compare(app), add_calibrate(app)};
+  app.require_subcommand(1);
+  add_examples(app, {{"tcc-track calibrate build/release bench/suites/bandwidth.yaml",
+                      "what can be seen on this machine"},
+                     {"tcc-track compare build/before build/release bench/suites/bandwidth.yaml",
+                      "what a change made slower or faster"}});
+  return run_program(app, argc, argv, [&] {
+    for (const Command& command : commands)
+      if (command.app->parsed()) return command.main();
+    return 2;
+  });
+}

@@ -1,0 +1,74 @@
+// A case of a suite, compiled by one library: what a comparison runs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "tools/track/library.h"
+#include "tools/track/suite.h"
+
+namespace tcc::tools {
+
+struct TrackCompile {
+  std::string device;               // "cuda:0"
+  std::vector<std::string> tuning;  // files and folders of records
+};
+
+// The counts of a compiled case, which are the same in every run.
+struct CaseFacts {
+  int64_t launches = 0, arena_bytes = 0, constant_bytes = 0;
+  double compile_seconds = 0;  // of the first compilation, kernels from the disk cache if there
+};
+
+class Contestant {
+ public:
+  // Compiles. Throws what the library says.
+  Contestant(const Library& library, const TrackCase& one, const TrackCompile& options);
+
+  const CaseFacts& facts() const { return facts_; }
+  // Compiles again: kernels and constants are loaded to other places.
+  void reload();
+
+  // Buffers and a recording of their own, with inputs that are drawn: the same for every
+  // contestant of a case.
+  class Session {
+   public:
+    explicit Session(const Contestant& contestant);
+    // Seconds of the device for one run, over `replays` in a row.
+    double time(int replays) const;
+    const std::vector<Tensor>& outputs() const { return outputs_; }
+
+   private:
+    struct Destroy {
+      const Library* library;
+      void operator()(tcc_context* context) const { library->context_destroy(context); }
+    };
+    const Library& library_;
+    std::unique_ptr<tcc_context, Destroy> context_;
+    std::vector<Tensor> outputs_;
+  };
+  Session open() const { return Session(*this); }
+
+ private:
+  struct Destroy {
+    const Library* library;
+    void operator()(tcc_graph* graph) const { library->graph_destroy(graph); }
+    void operator()(tcc_compiled* compiled) const { library->compiled_destroy(compiled); }
+  };
+  const Library& library_;
+  TrackCase case_;
+  TrackCompile options_;
+  std::unique_ptr<tcc_graph, Destroy> graph_;
+  std::unique_ptr<tcc_compiled, Destroy> compiled_;
+  std::vector<Tensor> inputs_;
+  CaseFacts facts_;
+};
+
+// The root of the mean square of the differences over that of `base`, over all outputs; 0 for equal
+// bits, infinity where types or shapes differ or one has a NaN or an infinity that the other has
+// not.
+double relative_difference(const std::vector<Tensor>& base, const std::vector<Tensor>& head);
+
+}  // namespace tcc::tools

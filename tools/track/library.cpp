@@ -1,0 +1,93 @@
+#include "tools/track/library.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "support/error.h"
+
+namespace tcc::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path find_library(const fs::path& path) {
+  if (fs::is_regular_file(path)) return fs::canonical(path);
+  const char* const places[] = {"lib/libtcc-core.so", "lib/x86_64-linux-gnu/libtcc-core.so",
+                                "lib64/libtcc-core.so", "lib/aarch64-linux-gnu/libtcc-core.so",
+                                "libtcc-core.so"};
+  std::string looked;
+  for (const char* place : places) {
+    if (fs::is_regular_file(path / place)) return fs::canonical(path / place);
+    looked += (looked.empty() ? "" : ", ") + std::string(place);
+  }
+  fail_input(path.string(), fs::exists(path) ? ": no libtcc-core.so there" : ": not there",
+             " (a library, a build folder or an installation; looked for ", looked, ")");
+}
+
+ErrorKind kind_of(tcc_status status) {
+  switch (status) {
+    case TCC_NO_DEVICE: return ErrorKind::no_device;
+    case TCC_DEVICE_FAILED: return ErrorKind::device;
+    case TCC_INTERNAL: return ErrorKind::internal;
+    default: return ErrorKind::bad_input;
+  }
+}
+
+}  // namespace
+
+void Library::Close::operator()(void* handle) const { dlclose(handle); }
+
+Library::Library(const fs::path& path) : path_(find_library(path)) {
+  // Its own symbols come before those of the libraries that are open already: several versions of
+  // tcc live side by side.
+  handle_.reset(dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND));
+  if (!handle_) fail_input(path_.string(), ": ", dlerror());
+  const auto find = [&]<class F>(F& function, const char* name) {
+    function = reinterpret_cast<F>(dlsym(handle_.get(), name));
+    if (!function)
+      fail_input(path_.string(), ": has no function ", name,
+                 "; it was built before tcc could be tracked");
+  };
+  find(version_, "tcc_version");
+  find(last_error_, "tcc_last_error");
+  find(graph_load, "tcc_graph_load");
+  find(graph_destroy, "tcc_graph_destroy");
+  find(compile, "tcc_compile");
+  find(compiled_destroy, "tcc_compiled_destroy");
+  find(num_inputs, "tcc_compiled_num_inputs");
+  find(num_outputs, "tcc_compiled_num_outputs");
+  find(input, "tcc_compiled_input");
+  find(output, "tcc_compiled_output");
+  find(launches, "tcc_launches");
+  find(arena_bytes, "tcc_arena_bytes");
+  find(constant_bytes, "tcc_constant_bytes");
+  find(context_create, "tcc_context_create");
+  find(context_destroy, "tcc_context_destroy");
+  find(run_host, "tcc_context_run_host");
+  find(time, "tcc_context_time");
+}
+
+Library::~Library() = default;
+
+void Library::check(tcc_status status) const {
+  if (status != TCC_OK) throw Error(kind_of(status), last_error_());
+}
+
+LibraryCopy::LibraryCopy(const fs::path& path) {
+  const fs::path original = find_library(path);
+  std::string pattern = (fs::temp_directory_path() / "tcc-track-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) fail_input(pattern, ": cannot be made");
+  folder_ = pattern;
+  file_ = folder_ / original.filename();
+  // Symbolic links to what stands beside it: it looks for its worker and its configs there.
+  fs::copy_file(original, file_);
+}
+
+LibraryCopy::~LibraryCopy() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support/error.h"
+#include "tcc/track.hpp"
+
+namespace tcc::track {
+namespace {
+
+using Verdict = CaseResult::Verdict;
+
+// Deviations of few blocks are uncertain; plans count with more.
+constexpr double kCaution = 1.25;
+// A change of more than this is no longer "the smallest that is seen".
+constexpr double kLargest = 10;
+
+void check_probability(const char* what, double value) {
+  if (!(value > 0 && value < 1)) fail_input(what, " is ", value, "; it lies between 0 and 1");
+}
+
+// One case under way.
+struct State {
+  std::vector<Block> screening, confirmation;
+  std::size_t planned = 0;  // blocks of the confirmation
+  std::string failure;
+};
+
+class Run {
+ public:
+  Run(const Comparison& comparison, std::span<const std::string> names,
+      const Comparison::Measure& measure, const Comparison::Progress& progress)
+      : comparison_(comparison),
+        options_(comparison.options()),
+        names_(names),
+        measure_(measure),
+        progress_(progress),
+        states_(names.size()) {}
+
+  std::vector<CaseResult> run() {
+    screen();
+    screened_ = !stopped_;
+    const std::vector<std::size_t> suspects = suspicious();
+    if (screened_) confirm(suspects);
+    return results(suspects);
+  }
+
+ private:
+  // In rounds over all cases, so that a slow change of the machine meets all blocks of a case
+  // alike and shows in their deviation.
+  template <class Wanted>
+  void rounds(std::vector<Block> State::*blocks, const Wanted& wanted) {
+    for (bool more = true; more && !stopped_;) {
+      more = false;
+      for (std::size_t i = 0; i < states_.size() && !stopped_; ++i) {
+        State& state = states_[i];
+        if (!state.failure.empty() || (state.*blocks).size() >= wanted(i)) continue;
+        try {
+          (state.*blocks).push_back(measure_(i));
+          paired_effect({&(state.*blocks).back(), 1});  // says what is wrong with it
+        } catch (const std::exception& error) { state.failure = error.what(); }
+        ++done_;
+        more = true;
+        if (progress_ && !progress_(done_, std::max(done_, planned(blocks, wanted))))
+          stopped_ = true;
+      }
+    }
+  }
+
+  template <class Wanted>
+  std::size_t planned(std::vector<Block> State::*blocks, const Wanted& wanted) const {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      if (states_[i].failure.empty() && (states_[i].*blocks).size() < wanted(i))
+        left += wanted(i) - (states_[i].*blocks).size();
+    return done_ + left;
+  }
+
+  void screen() {
+    rounds(&State::screening, [&](std::size_t) { return options_.screening_blocks; });
+    // More of those whose noise hides the smallest change. What the screening does has no
+    // influence on the rate of false alarms.
+    rounds(&State::screening, [&](std::size_t i) {
+      const State& state = states_[i];
+      const std::size_t have = state.screening.size();
+      if (have < 2) return have;
+      const double deviation = paired_effect(state.screening).deviation;
+      const bool sees = power(options_.smallest, deviation, have, options_.screening_level,
+                              options_.ignored) >= std::sqrt(options_.power);
+      return sees || have >= options_.most_blocks ? have : have + 1;
+    });
+  }
+
+  std::vector<std::size_t> suspicious() const {
+    std::vector<std::size_t> suspects;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      const State& state = states_[i];
+      if (!state.failure.empty() || state.screening.size() < 2) continue;
+      if (p_value(paired_effect(state.screening), options_.ignored) <= options_.screening_level)
+        suspects.push_back(i);
+    }
+    return suspects;
+  }
+
+  void confirm(const std::vector<std::size_t>& suspects) {
+    for (const std::size_t i : suspects)
+      states_[i].planned =
+          blocks_for(paired_effect(states_[i].screening).deviation, suspects.size());
+    rounds(&State::confirmation, [&](std::size_t i) { return states_[i].planned; });
+  }
+
+  std::size_t blocks_for(double deviation, std::size_t confirmed) const {
+    const double level = options_.false_alarms / static_cast<double>(confirmed);
+    for (std::size_t n = options_.least_blocks; n < options_.most_blocks; ++n)
+      if (power(options_.smallest, deviation * kCaution, n, level, options_.ignored) >=
+          std::sqrt(options_.power))
+        return n;
+    return options_.most_blocks;
+  }
+
+  std::vector<CaseResult> results(const std::vector<std::size_t>& suspects) const {
+    std::vector<CaseResult> results(names_.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      CaseResult& result = results[i];
+      const State& state = states_[i];
+      result.name = names_[i];
+      if (!state.screening.empty() && state.failure.empty())
+        result.screened = result.effect = paired_effect(state.screening);
+      if (!state.failure.empty()) {
+        result.verdict = Verdict::failed;
+        result.reason = state.failure;
+      } else if (!screened_ || state.confirmation.size() < state.planned) {
+        result.verdict = Verdict::unmeasurable;
+        result.reason = "interrupted";
+      } else {
+        judge(result, state, suspects.size());
+      }
+    }
+    correct(results, suspects);
+    for (std::size_t i = 0; i < results.size(); ++i) conclude(results[i], states_[i]);
+    return results;
+  }
+
+  void judge(CaseResult& result, const State& state, std::size_t confirmed) const {
+    if (!state.confirmation.empty()) {
+      result.effect = paired_effect(state.confirmation);
+      result.p = p_value(result.effect, options_.ignored);
+    }
+    const double deviation = result.effect.deviation;
+    const std::size_t others = std::max<std::size_t>(confirmed, 1);
+    const std::size_t blocks =
+        state.confirmation.empty() ? blocks_for(deviation, others) : state.confirmation.size();
+    result.visible = comparison_.visible(deviation, blocks, others);
+  }
+
+  // Holm (1979): the k-th smallest of m p-values times m - k + 1, never less than the one before.
+  void correct(std::vector<CaseResult>& results, const std::vector<std::size_t>& suspects) const {
+    std::vector<std::size_t> order = suspects;
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return results[a].p < results[b].p; });
+    double least = 0;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      double& p = results[order[k]].p;
+      p = least = std::max(least, std::min(1.0, p * static_cast<double>(order.size() - k)));
+    }
+  }
+
+  void conclude(CaseResult& result, const State& state) const {
+    if (result.verdict != Verdict::same) return;
+    if (!state.confirmation.empty() && result.p <= options_.false_alarms) {
+      result.verdict = result.effect.ratio > 1 ? Verdict::slower : Verdict::faster;
+    } else if (result.visible > options_.smallest) {
+      result.verdict = Verdict::unmeasurable;
+      result.reason = str("noise hides changes below ", std::round(result.visible * 1e4) / 100,
+                          " %, ", options_.smallest * 100, " % was asked for");
+    }
+  }
+
+  const Comparison& comparison_;
+  const CompareOptions& options_;
+  std::span<const std::string> names_;
+  const Comparison::Measure& measure_;
+  const Comparison::Progress& progress_;
+  std::vector<State> states_;
+  std::size_t done_ = 0;
+  bool stopped_ = false, screened_ = false;
+};
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return "same";
+    case Verdict::slower: return "slower";
+    case Verdict::faster: return "faster";
+    case Verdict::unmeasurable: return "unmeasurable";
+    case Verdict::failed: return "failed";
+  }
+  throw InternalError("a verdict of unknown kind");
+}
+
+Comparison::Comparison(const CompareOptions& options) : options_(options) {
+  if (options_.ignored < 0) options_.ignored = options_.smallest / 4;
+  check_probability("the rate of false alarms", options_.false_alarms);
+  check_probability("the power", options_.power);
+  check_probability("the screening's level", options_.screening_level);
+  if (!(options_.smallest > 0 && options_.smallest < kLargest))
+    fail_input("the smallest change is ", options_.smallest, "; it lies between 0 and ", kLargest);
+  if (!(options_.ignored < options_.smallest))
+    fail_input("changes up to ", options_.ignored, " are ignored, and the smallest to be seen is ",
+               options_.smallest);
+  if (options_.screening_blocks < 2 || options_.least_blocks < 2)
+    fail_input("two blocks are the least that have a deviation");
+  options_.most_blocks =
+      std::max({options_.most_blocks, options_.least_blocks, options_.screening_blocks});
+}
+
+std::vector<CaseResult> Comparison::run(std::span<const std::string> names, const Measure& measure,
+                                        const Progress& progress) const {
+  return Run(*this, names, measure, progress).run();
+}
+
+double Comparison::visible(double deviation, std::size_t blocks, std::size_t confirmed) const {
+  const double level =
+      options_.false_alarms / static_cast<double>(std::max<std::size_t>(confirmed, 1));
+  const std::size_t screened =
+      std::max(options_.screening_blocks, std::min(blocks, options_.most_blocks));
+  const auto seen = [&](double change) {
+    return power(change, deviation, screened, options_.screening_level, options_.ignored) *
+           power(change, deviation, blocks, level, options_.ignored);
+  };
+  double low = options_.ignored, high = kLargest;
+  if (seen(high) < options_.power) return high;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = std::sqrt(std::max(low, 1e-7) * high);
+    (seen(middle) >= options_.power ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace tcc::track
