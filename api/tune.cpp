@@ -33,21 +33,24 @@ TunedKernel report_of(const KernelResult& kernel) {
   return report;
 }
 
-// Asks the caller whether to end, beside the tuning.
+// Asks the caller whether to end: beside the tuning, and after each trial.
 class CancelPoll {
  public:
-  explicit CancelPoll(const TuneOptions& options) {
+  explicit CancelPoll(const TuneOptions& options) : options_(options) {
     if (!options.cancelled) return;
-    thread_ = std::jthread([this, &options](const std::stop_token& stop) {
-      while (!stop.stop_requested() && !ended_) {
-        ended_ = options.cancelled() || (options.interrupted && *options.interrupted);
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      for (; !stop.stop_requested() && !ended_; ask())
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
     });
+  }
+  void ask() {
+    if (options_.cancelled && options_.cancelled()) ended_ = true;
+    if (options_.interrupted && *options_.interrupted) ended_ = true;
   }
   const std::atomic<bool>& ended() const { return ended_; }
 
  private:
+  const TuneOptions& options_;
   std::atomic<bool> ended_ = false;
   std::jthread thread_;  // the last member: it ends first
 };
@@ -73,7 +76,8 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
   inner.compile.dtype = parse_dtype_option(options.dtype);
   backends::KernelCache cache(cache_folder(options.use_cache, options.cache_dir));
   inner.compile.cache = &cache;
-  const CancelPoll poll(options);
+  CancelPoll poll(options);
+  poll.ask();
   if (options.cancelled) inner.interrupted = &poll.ended();
   inner.warn = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
   inner.events.finished = [](const KernelResult& kernel) {
@@ -81,16 +85,17 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
               kernel.error.empty() ? kernel.best_config.to_string() : kernel.error, ", ",
               counted(kernel.trials.size(), "trial"));
   };
-  if (options.progress)
-    inner.events.trial = [&](const KernelResult& kernel) { options.progress(report_of(kernel)); };
+  inner.events.trial = [&](const KernelResult& kernel) {
+    if (options.progress) options.progress(report_of(kernel));
+    poll.ask();
+  };
   std::vector<std::filesystem::path> paths = options.tuning;
   if (!options.output.empty()) {
     autotune::prepare_record_folder(options.output);
     paths.push_back(options.output);
   }
-  const auto ignore = [](const std::string&) {};
-  const autotune::RecordStore in_use = autotune::load_records(paths, ignore);
-  const autotune::PlanStore plans = autotune::load_plans(paths, ignore);
+  const autotune::RecordStore in_use = autotune::load_records(paths, inner.warn);
+  const autotune::PlanStore plans = autotune::load_plans(paths, inner.warn);
   inner.in_use = &in_use;
   inner.compile.plan = &plans;
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "backends/compile/code.h"
+#include "backends/compile/cubin.h"
 #include "backends/emit/emit.h"
 #include "ir/layers.h"
 #include "scheduler/memory_plan.h"
@@ -71,6 +72,8 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   if (options.binaries)
     binary.code = compile_source(binary.source, binary.region, target, options.cache,
                                  options.validate || asked_for_log("validate"), origin);
+  // Of what was not compiled nobody knows; it does not run either.
+  if (binary.waits && options.binaries) binary.waits = waits_first(binary.code);
   return lowered;
 }
 
@@ -202,23 +205,24 @@ class Builder {
     if (is_shown("emit", options_)) show("emit", sources, options_);
   }
 
+  // `name` is the user's, for an output, else the value's.
   int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout,
-                 int64_t offset) {
+                 int64_t offset, const std::string& name) {
     BufferInfo info;
     info.kind = kind;
-    info.name = value->name;
+    info.name = name;
     info.dtype = value->dtype();
     info.shape = ir::const_shape(*value);
     info.strides = layout.strides;
     info.bytes = layout.elements * size_bytes(value->dtype());
     info.offset = offset;
-    check_fits(named(value), info.bytes);
+    check_fits(named(name, value), info.bytes);
     executable_.buffers.push_back(info);
     return static_cast<int>(executable_.buffers.size()) - 1;
   }
 
-  static std::string named(const ir::Value* value) {
-    return str("'", value->name, "' (", ir::to_string(value->type), ")");
+  static std::string named(const std::string& name, const ir::Value* value) {
+    return str("'", name, "' (", ir::to_string(value->type), ")");
   }
 
   // Throws Error(device) where `what` is more than the device has in one piece.
@@ -234,15 +238,17 @@ class Builder {
       return sched::Layout::row_major(ir::const_shape(*value));
     };
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-      int buffer = add_buffer(BufferInfo::Kind::input, graph_.inputs[i],
-                              row_major(graph_.inputs[i]), static_cast<int64_t>(i));
+      int buffer =
+          add_buffer(BufferInfo::Kind::input, graph_.inputs[i], row_major(graph_.inputs[i]),
+                     static_cast<int64_t>(i), graph_.inputs[i]->name);
       executable_.inputs.push_back(buffer);
       buffers_[graph_.inputs[i]] = buffer;
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      int buffer = add_buffer(BufferInfo::Kind::output, graph_.outputs[i],
-                              row_major(graph_.outputs[i]), static_cast<int64_t>(i));
-      if (i < graph_.output_names.size()) executable_.buffers.back().name = graph_.output_names[i];
+      int buffer = add_buffer(
+          BufferInfo::Kind::output, graph_.outputs[i], row_major(graph_.outputs[i]),
+          static_cast<int64_t>(i),
+          i < graph_.output_names.size() ? graph_.output_names[i] : graph_.outputs[i]->name);
       executable_.outputs.push_back(buffer);
       buffers_[graph_.outputs[i]] = buffer;
     }
@@ -255,12 +261,12 @@ class Builder {
     const sched::Lifetime* largest = nullptr;
     for (const sched::Lifetime& lifetime : lifetimes) {
       offsets_[lifetime.value] = lifetime.offset;
-      check_fits(named(lifetime.value), lifetime.bytes);
+      check_fits(named(lifetime.value->name, lifetime.value), lifetime.bytes);
       if (!largest || lifetime.bytes > largest->bytes) largest = &lifetime;
     }
     if (largest)
-      check_fits(str("the arena of intermediate values, of which ", named(largest->value),
-                     " is the largest,"),
+      check_fits(str("the arena of intermediate values, of which ",
+                     named(largest->value->name, largest->value), " is the largest,"),
                  executable_.arena_bytes);
   }
 
@@ -270,8 +276,8 @@ class Builder {
       // What has no elements has no producer either, and is nowhere.
       const bool empty = sched::numel(value) == 0;
       TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
-      return buffers_[value] =
-                 add_buffer(BufferInfo::Kind::arena, value, layout, empty ? 0 : offsets_.at(value));
+      return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,
+                                          empty ? 0 : offsets_.at(value), value->name);
     }
     ir::ConstantPtr data = value->data;
     auto make = [data, layout] { return pack(*data->load(), layout); };
@@ -279,7 +285,8 @@ class Builder {
         {value->name, layout.elements * size_bytes(value->dtype()),
          std::make_shared<const std::function<std::vector<std::byte>()>>(make)});
     auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
-    return buffers_[value] = add_buffer(BufferInfo::Kind::constant, value, layout, number);
+    return buffers_[value] =
+               add_buffer(BufferInfo::Kind::constant, value, layout, number, value->name);
   }
 
   std::string plan_text() const {

@@ -1,13 +1,12 @@
 #include "frontend/graph_file.h"
 
-#include <iostream>
-
 #include "support/error.h"
 #include "support/file.h"
+#include "support/log.h"
 
 namespace tcc {
 
-void warn_on_stderr(const std::string& text) { std::cerr << "tcc: warning: " << text << "\n"; }
+void warn_through_log(const std::string& text) { log_warning(LogChannel::compile, text); }
 
 ir::Graph load_graph(const std::filesystem::path& path, const GraphFileOptions& options) {
   const std::string ending = path.extension();

@@ -25,8 +25,8 @@ class GivenInputs {
   virtual TensorPtr load_for(const ir::Value& input) const { return load(input.name); }
 };
 
-// "tcc: warning: ..."
-void warn_on_stderr(const std::string& text);
+// A warning of the channel `compile`: to the log hook, by default on standard error.
+void warn_through_log(const std::string& text);
 
 struct GraphFileOptions {
   uint64_t seed = 0;  // of weights that are drawn; each weight has a stream of its own, by its name
@@ -41,8 +41,8 @@ struct GraphFileOptions {
   // whether the others are looked for in the graph's folder.
   BytesByName files = {};
   bool opens_files = true;
-  // What is to be said of a file that is read all the same; by default on standard error.
-  std::function<void(const std::string&)> warn = warn_on_stderr;
+  // What is to be said of a file that is read all the same; by default to the log.
+  std::function<void(const std::string&)> warn = warn_through_log;
 };
 
 // By extension: .yaml or .yml, .onnx. Throws Error(bad_input) as "FILE:LINE: ..." for whatever is

@@ -142,10 +142,10 @@ Graph with_numbers(const Graph& graph, const Bindings& numbers) {
   return result;
 }
 
-// " (with H = 1, W = 1 by default; --dim H=64 --dim W=64 fits)": dims that nobody gave may be why a
-// graph does not fit. Some sizes are tried.
+// " (with H = 1, W = 1 by default; --dim H=64 --dim W=64 fits)", where dims that nobody gave are
+// why a graph does not fit: some sizes are tried.
 std::string default_dims_text(const Graph& graph, const Bindings& given) {
-  std::string list, fitting;
+  std::string list;
   for (const auto& [symbol, value] : graph.dims)
     if (!given.contains(symbol)) list += str(list.empty() ? "" : ", ", symbol, " = ", value);
   if (list.empty()) return "";
@@ -159,11 +159,10 @@ std::string default_dims_text(const Graph& graph, const Bindings& given) {
     }
     try {
       with_numbers(graph, numbers);
-      fitting = "; " + options + "fits";
-      break;
+      return str(" (with ", list, " by default; ", options, "fits)");
     } catch (const Error&) {}  // the next size
   }
-  return str(" (with ", list, " by default", fitting, ")");
+  return "";
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ enum Op : uint32_t {
   kTypeFloat = 22,
   kTypeVector = 23,
   kDecorate = 71,
+  kFConvert = 115,
   kFNegate = 127,
   kFAdd = 129,
   kFSub = 131,
@@ -67,10 +68,12 @@ bool is_before_annotations(uint32_t op) {
          op == kExecutionModeId;
 }
 
-// Its result is a float, or what two floats compare to.
+// Its result is a float, or what two floats compare to. A conversion is in it: Mesa 25 takes a
+// number that is converted to f32 and back for itself.
 bool is_float_arithmetic(uint32_t op) {
-  return op == kFNegate || op == kFAdd || op == kFSub || op == kFMul || op == kFDiv ||
-         (op >= kFRem && op <= kDot) || (op >= kFOrdEqual && op <= kFUnordGreaterThanEqual);
+  return op == kFConvert || op == kFNegate || op == kFAdd || op == kFSub || op == kFMul ||
+         op == kFDiv || (op >= kFRem && op <= kDot) ||
+         (op >= kFOrdEqual && op <= kFUnordGreaterThanEqual);
 }
 
 std::string_view text_of(std::span<const uint32_t> words) {

@@ -50,8 +50,8 @@ struct TuneOptions {
   // alone. false: this process measures.
   bool isolate = true;
   const std::atomic<bool>* interrupted = nullptr;  // asked between candidates
-  // Asked every few milliseconds, from a thread of its own: true ends the tuning as `interrupted`
-  // does. What is known by then is saved and reported.
+  // Asked after each trial and every few milliseconds, from any thread: true ends the tuning as
+  // `interrupted` does. What is known by then is saved and reported.
   std::function<bool()> cancelled{};
   std::function<void(const TunedKernel&)>
       progress{};                     // after every trial, from any thread, one at a time

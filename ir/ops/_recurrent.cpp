@@ -108,7 +108,10 @@ std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
   }
   if (spec.quantized) {
     for (const size_t k : {kWeightScale, kWeightZero, kRecurrentScale, kRecurrentZero}) {
-      if (context.inputs[k] && context.inputs[k]->shape.size() < 2)
+      const bool given = k < context.inputs.size() && context.inputs[k];
+      context.require(given || k == kWeightZero || k == kRecurrentZero,
+                      "the weights need their scales");
+      if (given && context.inputs[k]->shape.size() < 2)
         require_shape(context, k, {d}, "[directions]");
       else
         require_shape(context, k, {d, gates}, "[directions, gates * hidden]");
@@ -163,6 +166,7 @@ class Group {
   std::vector<Value*> build() {
     const RecurrentCell step = cell();
     projected_ = projection();
+    if (count_ == 2) projected_ = by_step(projected_);
     RecurrentState state = {initial(kHidden)};
     if (spec_.has_cell) state.push_back(initial(kCell));
     std::vector<Value*> out;  // by step
@@ -275,14 +279,23 @@ class Group {
     return wide(b_.op("linear", inputs));
   }
 
-  // The input's part of the gates at step `k`: [D, B, gates * H].
-  Value* projected(int64_t k) {
+  // [T, B, D * gates * H] by step, [T, D, B, gates * H]: of two directions, that of the second is
+  // turned around once, so that each step reads one slice.
+  Value* by_step(Value* projected) {
     std::vector<Value*> sides;
     for (int64_t d = 0; d < count_; ++d) {
-      const int64_t t = time(d, k);
-      sides.push_back(b_.slice(b_.slice(projected_, 0, t, t + 1), 2, d * gates_, (d + 1) * gates_));
+      Value* side = b_.slice(projected, 2, d * gates_, (d + 1) * gates_);
+      if (is_backwards(d)) side = b_.op("flip", {side}, {{"dims", ints({0})}});
+      sides.push_back(side);
     }
-    return sides.size() == 1 ? sides[0] : b_.op("cat", sides, {{"dim", int64_t{0}}});
+    return b_.op("stack", sides, {{"dim", int64_t{1}}});
+  }
+
+  // The input's part of the gates at step `k`: [D, B, gates * H].
+  Value* projected(int64_t k) {
+    const int64_t at = count_ == 1 ? time(0, k) : k;
+    Value* step = b_.slice(projected_, 0, at, at + 1);
+    return b_.reshape(step, {count_, batch_, gates_});
   }
 
   // Behind the end of its sequence, a state stays and the output is 0. Gives the output [D, B, H].
@@ -386,8 +399,8 @@ OpDef recurrent_op(RecurrentOp spec) {
     op.results.push_back("c");
   }
   if (spec.quantized)
-    op.operands.insert(op.operands.end(), {"weight_ih_scale", "weight_ih_zero_point?",
-                                           "weight_hh_scale", "weight_hh_zero_point?"});
+    op.operands.insert(op.operands.end(), {"weight_ih_scale?", "weight_ih_zero_point?",
+                                           "weight_hh_scale?", "weight_hh_zero_point?"});
   op.attrs = {{"direction",
                AttrType::text,
                std::string("forward"),

@@ -124,6 +124,14 @@ std::string outcome_of_program(const Case& test) {
   return str(code, " ", text);
 }
 
+// Names of files are relative to the repository in the cases' expectations, whatever they were
+// made into.
+std::string relative_names(std::string outcome) {
+  const std::string root = testing::source_dir().string() + "/";
+  for (size_t at; (at = outcome.find(root)) != std::string::npos;) outcome.erase(at, root.size());
+  return outcome;
+}
+
 bool matches(const std::string& outcome, const std::string& expect) {
   if (!expect.ends_with("...")) return outcome == expect;
   return outcome.starts_with(expect.substr(0, expect.size() - 3));
@@ -157,7 +165,7 @@ TEST_P(ErrorCase, IsRefused) {
   const Case test = read_case(GetParam());
   if (kSanitized && test.expect.starts_with("4 ")) GTEST_SKIP() << "needs a limit of memory";
   const std::string outcome =
-      runs_in_process(test) ? outcome_in_process(test) : outcome_of_program(test);
+      relative_names(runs_in_process(test) ? outcome_in_process(test) : outcome_of_program(test));
   ASSERT_EQ(std::ranges::count(outcome, '\n'), 0) << "more than one line: " << outcome;
   if (outcome.starts_with("3 ") && test.expect.starts_with("4 ")) GTEST_SKIP() << outcome;
   if (std::getenv("TCC_UPDATE_GOLDENS") && !matches(outcome, test.expect))

@@ -119,7 +119,7 @@ TEST_F(OnnxFiles, OfOtherVersions) {
 
 TEST_F(OnnxFiles, WithCyclesAndNamesOfNothing) {
   refuse(OnnxModel().node("Relu", {"y"}, {"x"}).node("Relu", {"x"}, {"y"}).output("y"),
-         "node 1 (Relu) needs its own result: nodes form a cycle");
+         "node 0 (Relu) needs its own result: nodes form a cycle");
   refuse(OnnxModel().node("Relu", {"y"}, {"y"}).output("y"), "node 0 (Relu) needs its own");
   refuse(OnnxModel().node("Relu", {"w"}, {"y"}).output("y"), "node 0 (Relu): unknown value 'w'");
   refuse(OnnxModel().input("x", {{4}}).output("z"), "output 'z' is computed by no node");

@@ -19,11 +19,20 @@ class CudaCompile : public ::testing::TestWithParam<char> {
   }
 };
 
-void compile_for(const std::string& target, const ir::Graph& graph) {
+// How many kernels there were, and how many of them could overlap the launch before them but do
+// not, since the compiler put an access to memory ahead of the wait.
+struct Overlaps {
+  size_t kernels = 0, late = 0;
+};
+
+void compile_for(const std::string& target, const ir::Graph& graph, Overlaps& overlaps) {
   try {
     const sched::Target arch = sched::target_by_name(target);
-    for (const sched::KernelBinary& kernel : backends::compile(graph, arch).kernels)
-      EXPECT_EQ(kernel.waits, waits_first(kernel.code)) << target << "\n" << kernel.source;
+    for (const sched::KernelBinary& kernel : backends::compile(graph, arch).kernels) {
+      EXPECT_TRUE(!kernel.waits || waits_first(kernel.code)) << target << "\n" << kernel.source;
+      ++overlaps.kernels;
+      overlaps.late += arch.overlapping_launches && !kernel.waits;
+    }
   } catch (const Error& error) {
     ADD_FAILURE() << target << ": " << error.what() << "\n" << ir::print_graph(graph);
   }
@@ -32,14 +41,16 @@ void compile_for(const std::string& target, const ir::Graph& graph) {
 // Every sample for sm_90a, every third for sm_80 too.
 TEST_P(CudaCompile, SamplesOfOps) {
   size_t number = 0;
+  Overlaps overlaps;
   for (const ir::OpDef& op : ir::all_ops()) {
     if (op.name[0] != GetParam()) continue;
     for (const ir::OpSample& sample : op.samples) {
       const ir::Graph graph = sample_graph(op, sample);
-      compile_for("cuda:sm_90a", graph);
-      if (number++ % 3 == 0) compile_for("cuda:sm_80", graph);
+      compile_for("cuda:sm_90a", graph, overlaps);
+      if (number++ % 3 == 0) compile_for("cuda:sm_80", graph, overlaps);
     }
   }
+  EXPECT_LE(overlaps.late, 2 + overlaps.kernels / 20) << "of " << overlaps.kernels;
 }
 
 std::vector<char> initials() {

@@ -51,6 +51,14 @@ inline std::vector<ir::RefTensor> to_refs(const std::vector<Tensor>& tensors) {
   return refs;
 }
 
+inline void flush_all(std::vector<Tensor>& tensors) {
+  for (Tensor& tensor : tensors) {
+    ir::RefTensor numbers = ir::to_ref(tensor);
+    flush(numbers, true);
+    tensor = ir::to_tensor(numbers);
+  }
+}
+
 // What is determined of an op's results. IEEE 754 gives the bits of those that round once at most;
 // of two zeros, minimum and maximum may return either.
 inline Agreement agreement_of(const std::string& op, const ir::Attrs& attrs) {
@@ -98,7 +106,11 @@ TEST_P(FloatOps, MeetSpecialNumbers) {
       const bool extremes = sample->inputs.size() == 1 || expected.back() == Agreement::bits ||
                             expected.back() == Agreement::numbers;
       const ir::Graph graph = sample_graph(op, *sample);
-      batch.add(graph, special_pairs(draw_inputs(graph, {}), dtype, extremes));
+      std::vector<Tensor> inputs = special_pairs(draw_inputs(graph, {}), dtype, extremes);
+      // What compares subnormal numbers as zeros may return either of them.
+      if (expected.back() == Agreement::numbers && !keeps_subnormals(target, dtype))
+        flush_all(inputs);
+      batch.add(graph, std::move(inputs));
       types.push_back(dtype);
     }
   }
@@ -148,8 +160,10 @@ TEST_P(FloatTricks, RoundWhereTheyAreWritten) {
   const sched::Target& target = open_once(device)->target();
   if (!has_type(target, dtype)) GTEST_SKIP() << "no " << name(dtype);
   const ir::Graph graph = graph_of(dtype, dtype);
+  const bool keeps = keeps_subnormals(target, dtype);
   const Tensor blank(dtype, {pair_count(dtype)});
-  const std::vector<Tensor> pair = special_pairs({blank, blank}, dtype);
+  std::vector<Tensor> pair = special_pairs({blank, blank}, dtype);
+  if (!keeps) flush_all(pair);  // one operation may keep what the next takes for zero
   const std::vector<NamedTrick> all = tricks();
   std::vector<Tensor> inputs;
   for (size_t k = 0; k < all.size(); ++k) inputs.insert(inputs.end(), pair.begin(), pair.end());
@@ -163,7 +177,7 @@ TEST_P(FloatTricks, RoundWhereTheyAreWritten) {
   const DType working = stays_wide ? DType::f32 : dtype;
   std::vector<ir::RefTensor> wide = to_refs(inputs);
   for (ir::RefTensor& x : wide) x.dtype = working;
-  auto allowed = allowed_results(graph_of(dtype, working), wide, keeps_subnormals(target, dtype));
+  auto allowed = allowed_results(graph_of(dtype, working), wide, keeps);
   for (auto& results : allowed)
     for (ir::RefTensor& result : results) {
       if (result.is_float()) result.dtype = dtype;

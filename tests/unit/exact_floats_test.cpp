@@ -40,8 +40,8 @@ constexpr size_t kHeaderWords = 5;
 constexpr uint32_t kCapability = 17, kExecutionMode = 16, kDecorate = 71, kNoContraction = 42;
 
 bool is_arithmetic(uint32_t op) {
-  // FNegate, FAdd, FSub, FMul, FDiv, VectorTimesScalar, Dot, FOrdLessThan
-  return std::set<uint32_t>{127, 129, 131, 133, 136, 142, 148, 184}.count(op) > 0;
+  // FConvert, FNegate, FAdd, FSub, FMul, FDiv, VectorTimesScalar, Dot, FOrdLessThan
+  return std::set<uint32_t>{115, 127, 129, 131, 133, 136, 142, 148, 184}.count(op) > 0;
 }
 
 struct Module {

@@ -153,11 +153,5 @@ TEST_F(KnownValuesTest, AnInputThatBecomesAConstantIsLookedAtAgain) {
   EXPECT_EQ(integers(y), "[5]");
 }
 
-TEST_F(KnownValuesTest, ElementsThatAreGiven) {
-  Value* x = graph.add_input("x", {DType::i64, {2}});
-  values.set(x, {dim("B"), 2});
-  EXPECT_EQ(integers(b.mul(x, number(3))), "[B*3, 6]");
-}
-
 }  // namespace
 }  // namespace tcc::ir

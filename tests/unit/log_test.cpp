@@ -179,7 +179,9 @@ std::string why_not(const std::string& nodes, std::int64_t limit) {
       "weights: {w: {dtype: f32, shape: [256, 512], init: {normal: 1.0}}}\nnodes:\n" +
       nodes + "outputs: [z]\n";
   try {
-    backends::compile(parse_yaml_graph(yaml, "g.yaml", "."), target, {.binaries = false});
+    backends::CompileOptions options;
+    options.binaries = false;
+    backends::compile(parse_yaml_graph(yaml, "g.yaml", "."), target, options);
     return "";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::device) << error.what();
@@ -198,8 +200,7 @@ TEST_F(LogTest, ATensorThatNoBufferHoldsFailsAtCompile) {
   EXPECT_NE(why_not(product, 100 * kKiB).find("'z' (f32[64, 512]) needs 128.0 KiB in one buffer"),
             std::string::npos)
       << why_not(product, 100 * kKiB);
-  EXPECT_NE(why_not(product, 500 * kKiB).find("'w' (f32[256, 512]) needs 512.0 KiB"),
-            std::string::npos)
+  EXPECT_NE(why_not(product, 500 * kKiB).find(" needs 512.0 KiB in one buffer"), std::string::npos)
       << why_not(product, 500 * kKiB);
   EXPECT_EQ(why_not(product, 512 * kKiB), "");
 }

@@ -256,17 +256,6 @@ TEST(OnnxControlFlow, IfTakesTheKnownBranchAndSeesOuterNames) {
   EXPECT_EQ(output_type(graph), "f32[B, 4]");
 }
 
-TEST(OnnxControlFlow, AConditionThatIsNotKnownIsRefused) {
-  OnnxModel model;
-  pb::GraphProto branch = subgraph({}, {"r"});
-  add_node(branch, "Relu", {"x"}, {"r"});
-  model.input("x", {{2}}).input("c", {std::vector<OnnxDim>()}, pb::TensorProto::BOOL).output("y");
-  model.node("If", {"c"}, {"y"}, {{"then_branch", branch}, {"else_branch", branch}});
-  EXPECT_ERROR(model.import(),
-               "m.onnx: node 0 (If): input 0 must be known when the graph is "
-               "compiled; it depends on the data of input 'c'");
-}
-
 // s = 1; `turns` times: s = s + s; slices are the turn's number.
 OnnxModel doubling(int64_t turns) {
   OnnxModel model;

@@ -76,7 +76,13 @@ TEST(OnnxDims, ThatDoNotFitByDefaultAreNamedWithSomeThatDo) {
   model.output("y");
   EXPECT_ERROR(model.import().bind({}),
                "(with batch = 1, height = 1 by default; --dim height=128 fits)");
-  EXPECT_ERROR(model.import().bind({{"height", 5}}), "(with batch = 1 by default)");
+  // A dim that was given is not the default's fault.
+  try {
+    model.import().bind({{"height", 5}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string_view(error.what()).find("by default"), std::string_view::npos);
+  }
 }
 
 TEST(OnnxDims, OfMinusOneAreFree) {
@@ -158,7 +164,8 @@ TEST(OnnxBranches, OnDataMustGiveTheSameTypes) {
                "'x' (--input NAME=FILE.npy gives it)");
   pb::GraphProto unknown = subgraph({}, {"r"});
   add_node(unknown, "NonZero", {"x"}, {"r"});
-  EXPECT_ERROR(branches("Abs", unknown).import(), "and the else branch cannot be: m.onnx: ");
+  EXPECT_ERROR(branches("Abs", unknown).import(),
+               "and the else branch cannot be: subgraph 'body': node 0 (NonZero)");
 }
 
 // A condition on dims waits for them.

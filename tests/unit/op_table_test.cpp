@@ -130,7 +130,8 @@ TEST(OpTable, F8IsMovedAndConvertedOnly) {
       for (Type& type : sample.inputs)
         if (is_float(type.dtype)) any = true, type.dtype = DType::f8e4m3;
       const bool promotes = op.name == "cat" && is_integer(sample.inputs[0].dtype);
-      if (!any || promotes) continue;
+      const bool has_width = op.name == "bit_cast";  // of the type that the sample names
+      if (!any || promotes || has_width) continue;
       SCOPED_TRACE(op.name);
       if (op.takes_f8 || op.kind == OpKind::view) {
         if (sample.attrs.contains("out_dtype")) continue;

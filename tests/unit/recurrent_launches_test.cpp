@@ -73,7 +73,6 @@ std::vector<Case> cases() {
     all.push_back({"gru", direction, 3, 32, {}, 2});
     // The range of the state is known when all of it is.
     all.push_back({"dynamic_quantized_lstm", direction, 4, 1, {}, 2 * chains});
-    all.push_back({"dynamic_quantized_lstm", direction, 4, 32, {}, 2 * chains});
   }
   return all;
 }

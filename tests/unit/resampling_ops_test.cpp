@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/builder.h"
+#include "ir/passes/decompose.h"
 #include "tests/expect_error.h"
 #include "tests/unit/op_runner.h"
 
@@ -24,6 +25,24 @@ Numbers resize(int64_t size, Attrs attrs, Numbers x = {1, 2, 4, 8, 16}) {
   attrs["size"] = ints({1, size});
   const auto extent = static_cast<int64_t>(x.size());
   return run("resize", {f32({1, extent}, x)}, std::move(attrs)).f;
+}
+
+// A pass for each dim; what one leaves to the next stays f32.
+TEST(Resize, FiltersSixteenBitsWithOneRounding) {
+  Graph graph;
+  Builder b(graph);
+  Value* x = graph.add_input("x", {DType::f16, {4, 6}});
+  graph.outputs = {b.op("resize", {x}, {{"size", ints({9, 12})}, {"mode", std::string("cubic")}})};
+  graph.output_names = {"y"};
+  decompose(graph);
+  int passes = 0;
+  for (const auto& node : graph.nodes()) {
+    if (node->op_name() != "filter_resample") continue;
+    ++passes;
+    EXPECT_EQ(node->outputs[0]->dtype(), DType::f32);
+  }
+  EXPECT_EQ(passes, 2);
+  EXPECT_EQ(graph.outputs[0]->dtype(), DType::f16);
 }
 
 TEST(Resize, TakesTheNearestByEachRounding) {

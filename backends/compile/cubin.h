@@ -1,0 +1,33 @@
+// What is read in cubins: NVIDIA's machine code, an ELF file.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "support/error.h"
+
+namespace tcc::backends {
+
+// The T at byte `at`. Throws InternalError where the file ends before it.
+template <class T>
+T read_at(std::span<const uint8_t> bytes, size_t at) {
+  T value;
+  TCC_CHECK(at <= bytes.size() && sizeof value <= bytes.size() - at, "a cubin that ends early");
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// The sections that have contents.
+void each_section(
+    std::span<const uint8_t> cubin,
+    const std::function<void(std::string_view name, std::span<const uint8_t>)>& visit);
+
+// Whether the kernels of a cubin of sm_90 wait for the launch before them (ACQBULK) ahead of all
+// their instructions that reach memory, in the order of the text. ptxas may move a load of
+// read-only memory up past the wait; such a kernel must not overlap the launch before it.
+bool waits_first(std::span<const uint8_t> cubin);
+
+}  // namespace tcc::backends
