@@ -200,7 +200,7 @@ std::string_view name(Verdict verdict) {
 }
 
 Comparison::Comparison(const CompareOptions& options) : options_(options) {
-  if (options_.ignored < 0) options_.ignored = options_.smallest / 4;
+  if (options_.ignored < 0) options_.ignored = options_.smallest / 2;
   check_probability("the rate of false alarms", options_.false_alarms);
   check_probability("the power", options_.power);
   check_probability("the screening's level", options_.screening_level);

@@ -51,7 +51,7 @@ struct CompareOptions {
   double smallest = 0.01;      // the relative change that should be seen ...
   double power = 0.95;         // ... with this probability
   // Relative changes up to this are never reported: two builds of one source differ that much by
-  // where their code lies. Negative: a quarter of `smallest`.
+  // where their code lies. Negative: half of `smallest`.
   double ignored = -1;
   std::size_t screening_blocks = 6;                // of every case
   double screening_level = 0.1;                    // two-sided; cases below it are measured again

@@ -72,15 +72,16 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
   if (!plan) return std::nullopt;
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32) return std::nullopt;
+  // Few products, and none at all where a dim is 0.
+  const int64_t k = plan->k.size();
+  if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
+    return std::nullopt;
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
   if (!a || !b) return std::nullopt;
   // Of a product of f8 alone: what is f8 widened has sums like those of any product.
   const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
   if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
   if (!bytes && !f8 && a->dtype != b->dtype) return std::nullopt;
-  const int64_t k = plan->k.size();
-  if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
-    return std::nullopt;
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   if (exact && k > kExactSum) return std::nullopt;

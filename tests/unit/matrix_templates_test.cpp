@@ -250,6 +250,25 @@ class NoCopies : public sched::PlanSource {
   }
 };
 
+// Products of nothing have no kernel, and no template divides by their dims.
+TEST(MatrixTemplates, DimsOfZeroCompile) {
+  for (const char* arch : {"cuda:sm_90a", "cuda:sm_80", "vulkan"})
+    for (const char* dtype : {"f16", "f32", "i32"})
+      for (const char* shapes : {"0, 64, 64", "3, 0, 64", "3, 64, 0", "0, 2, 64, 64"}) {
+        const std::string inputs = str("{dtype: ", dtype, ", shape: [", shapes, "]}");
+        const std::string text = str("tcc: 1\ninputs:\n  a: ", inputs, "\n  b: ", inputs,
+                                     "\nnodes:\n  - {out: t, op: transpose, in: [b], dim0: -1, "
+                                     "dim1: -2}\n  - {out: y, op: matmul, in: [a, t]}\n"
+                                     "outputs: [y]\n");
+        backends::CompileOptions options;
+        options.binaries = false;
+        EXPECT_NO_THROW(backends::compile(parse_yaml_graph(text, "zero.yaml", "."),
+                                          sched::target_by_name(arch), options))
+            << arch << "\n"
+            << text;
+      }
+}
+
 TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
