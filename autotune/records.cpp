@@ -205,16 +205,21 @@ std::vector<fs::path> default_tuning_folders(const std::function<void(const std:
   return paths;
 }
 
-RecordStore load_records(const std::vector<fs::path>& paths,
-                         const std::function<void(const std::string&)>& warn) {
+std::vector<fs::path> tuning_paths(const std::vector<fs::path>& paths,
+                                   const std::function<void(const std::string&)>& warn) {
   std::vector<fs::path> all = default_tuning_folders(warn);
   for (const fs::path& path : paths) {
     std::error_code error;
     if (!fs::exists(path, error)) fail_input(path.string(), ": no such file or folder");
     all.push_back(path);
   }
+  return all;
+}
+
+RecordStore load_records(const std::vector<fs::path>& paths,
+                         const std::function<void(const std::string&)>& warn) {
   RecordStore store;
-  for (const fs::path& path : all) {
+  for (const fs::path& path : tuning_paths(paths, warn)) {
     RecordStore one;
     read_record_path(path, one, warn);
     store.override_with(one);

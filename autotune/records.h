@@ -171,6 +171,12 @@ class RecordStore : public sched::ConfigSource {
 std::vector<std::filesystem::path> default_tuning_folders(
     const std::function<void(const std::string&)>& warn = {});
 
+// The default folders, then `paths`. Throws Error(bad_input) for one of `paths` that does not
+// exist.
+std::vector<std::filesystem::path> tuning_paths(
+    const std::vector<std::filesystem::path>& paths,
+    const std::function<void(const std::string&)>& warn);
+
 // Reads the default folders, then `paths`: files, and all .yaml files in folders. Records of a
 // later path take the place of an earlier one's. Files and records that are damaged or from the
 // future are skipped with a warning that names file and line. Throws Error(bad_input) only for a

@@ -37,7 +37,7 @@ std::string_view named_target(std::string_view text) {
   return end != line.npos && line[end] == '"' ? line.substr(0, end) : "";
 }
 
-// What was read of one tuning file.
+// Holds the content of one tuning file.
 struct Known {
   FileStamp stamp;
   int64_t checked = 0;
@@ -171,14 +171,8 @@ std::vector<fs::path> files_of(const fs::path& path,
 TuningFiles open_tuning_files(const std::vector<fs::path>& paths, sched::Api api,
                               const fs::path& cache,
                               const std::function<void(const std::string&)>& warn) {
-  std::vector<fs::path> all = default_tuning_folders(warn);
-  for (const fs::path& path : paths) {
-    std::error_code error;
-    if (!fs::exists(path, error)) fail_input(path.string(), ": no such file or folder");
-    all.push_back(path);
-  }
   TuningFiles result;
-  for (const fs::path& path : all) {
+  for (const fs::path& path : tuning_paths(paths, warn)) {
     auto& files = result.paths_.emplace_back();
     for (const fs::path& file : files_of(path, warn)) {
       std::string problem;
