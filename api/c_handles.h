@@ -1,4 +1,4 @@
-// What the files of the C ABI share: handles, which cache what they give as strings and arrays, and
+// The files of the C ABI share these handles, which cache what they give as strings and arrays, and
 // how exceptions become statuses.
 #pragma once
 

@@ -30,7 +30,7 @@ struct BenchOutput {
   // A type that values are cast to on their way, or summed about as coarsely as, where that is
   // coarser than `dtype`: it widens the gate's tolerance.
   std::optional<DType> rounded = {};
-  // What rounding as noise makes of its elements, as RMSE: much where sums cancel afterwards.
+  // This is the RMSE that rounding noise gives its elements: large where sums cancel afterwards.
   double noise = 0;
 };
 

@@ -30,7 +30,7 @@ constexpr uint64_t kMostTexts = 1024;  // warnings, environments, a record's ent
 constexpr uint64_t kMostNames = uint64_t{1} << 20;
 constexpr size_t kMostWarnings = 100;
 
-// What reads tuning files may change with the version.
+// The reader of tuning files may change with the version.
 uint64_t version_word() {
   static const uint64_t word = Hasher()
                                    .add("record index")

@@ -19,7 +19,7 @@
 
 namespace tcc::autotune {
 
-// What the file system knows of a file. Times are nanoseconds since 1970.
+// This is the file system's view of a file. Times are nanoseconds since 1970.
 struct FileStamp {
   int64_t bytes = 0, modified = 0, changed = 0;
   uint64_t inode = 0, device = 0;
@@ -33,7 +33,7 @@ struct FileStamp {
 };
 int64_t now_ns();
 
-// What an index was made from.
+// The source names the file an index was made from.
 struct IndexSource {
   Hash128 path;     // of the tuning file's name
   Hash128 content;  // of its text

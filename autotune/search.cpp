@@ -45,7 +45,7 @@ std::unique_ptr<Searcher> make_searcher(SearchKind kind, const SearchProblem& pr
     case SearchKind::evolutionary: return evolutionary_search(problem);
     case SearchKind::automatic: break;
   }
-  // What is known needs no trial.
+  // A known config needs no trial.
   const size_t most = problem.trials + problem.known.size();
   return size_up_to(*problem.space, most) <= most ? exhaustive_search(problem)
                                                   : staged_search(problem);

@@ -42,7 +42,7 @@ class BudgetedSearch : public Searcher {
   bool visited(size_t number) const { return results_.count(number) != 0; }
   bool all_visited() const { return results_.size() == configs_.size(); }
   double spent() const { return spent_; }
-  // Of a full measurement, the known configs' included.
+  // It counts full measurements, those of the known configs included.
   double best_seconds() const { return best_seconds_; }
   // Every number once, in an order of the seed's; `salt` tells orders of one search apart.
   std::vector<size_t> shuffled(uint64_t salt) const;

@@ -231,7 +231,7 @@ class KernelSweep final : public Sweep {
     if (measured.status == Status::measured) {
       result_.today_seconds = measured.seconds;
     } else {
-      // What is in use does not work here: the default is to be beaten, and to be saved.
+      // The config in use does not work here: the default is to be beaten, and to be saved.
       incumbent_ = tunable_.default_config;
     }
     if (today != tunable_.default_config) event(options_.events.trial);
@@ -524,7 +524,7 @@ class KernelSweep final : public Sweep {
                " cache", winner_ || loser_ ? ", interleaved finals" : "");
   }
 
-  // What is to be used from now on, and whether it is to be saved.
+  // Decides which config is used from now on, and whether it is saved.
   void conclude() {
     result_.kept.clear();
     result_.record.reset();

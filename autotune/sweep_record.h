@@ -1,4 +1,4 @@
-// What a sweep measured, as a tuning record.
+// Turns a sweep's measurements into a tuning record.
 #pragma once
 
 #include "autotune/tunable.h"

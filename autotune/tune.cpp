@@ -121,9 +121,9 @@ class Tuning {
 
   // ---- budgets
 
-  // What is in use is measured first, so that it is known where a run of all spends its time; then
-  // the kernels have shares of the rest, those that take the least first: what they leave is for
-  // the others.
+  // The configs in use are measured first, so that it is known where a run of all spends its time;
+  // then the kernels have shares of the rest, those that take the least first: what they leave is
+  // for the others.
   void share_budget(std::vector<size_t> kernels) {
     survey();
     sort_by_weight(kernels);
@@ -137,7 +137,7 @@ class Tuning {
       std::erase_if(kernels, [&](size_t kernel) { return sweeps_[kernel]->is_over(); });
       survey();
       sort_by_weight(kernels);
-      // What is left after the first round goes to those that take most of a run.
+      // The time left after the first round goes to those that take most of a run.
       if (!first) std::reverse(kernels.begin(), kernels.end());
       if (kernels.empty() || stopped() || !play_round(kernels, first)) break;
     }

@@ -46,14 +46,15 @@ struct KernelResult {
   size_t resumed = 0;               // of them, taken from the log
   double flops = 0, bytes = 0;      // of one launch
   sched::ConfigChoice today;        // what programs take from TuneOptions::in_use
-  // What they should take: `today`'s until another has won a duel against it.
+  // Programs should take this one: `today`'s until another has won a duel against it.
   sched::Config best_config;
   // 0: could not be measured. Where there was a duel, today's and the best's are its times.
   double default_seconds = 0, today_seconds = 0, best_seconds = 0;
   // Why today's config stays: "nothing is faster", "no finals" (nobody knows); "": it does not, or
   // the search is not over.
   std::string kept;
-  // Of the best, to be saved; none without finals, so that today's look-up stays as it is.
+  // This record of the best is to be saved; there is none without finals, so that today's look-up
+  // stays as it is.
   std::optional<Record> record;
   double wall_seconds = 0;
   double compile_seconds = 0;  // summed over cores

@@ -38,7 +38,7 @@ class TuningFiles : public sched::ConfigSource, public sched::PlanSource {
   friend TuningFiles open_tuning_files(const std::vector<std::filesystem::path>&, sched::Api,
                                        const std::filesystem::path&,
                                        const std::function<void(const std::string&)>&);
-  // Of one path each, in rising precedence.
+  // Each entry is of one path; precedence rises.
   std::vector<std::vector<std::shared_ptr<const RecordIndex>>> paths_;
 };
 

@@ -72,7 +72,7 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   if (options.binaries)
     binary.code = compile_source(binary.source, binary.region, target, options.cache,
                                  options.validate || asked_for_log("validate"), origin);
-  // Of what was not compiled nobody knows; it does not run either.
+  // A kernel without a binary is not checked; it does not run either.
   if (binary.waits && options.binaries) binary.waits = waits_first(binary.code);
   return lowered;
 }
@@ -115,7 +115,7 @@ std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
   return bytes;
 }
 
-// What the region computes, in the user's words. Views and constants stand in every region that
+// Names the layers that a region computes. Views and constants stand in every region that
 // uses them and tell something only where there is nothing else.
 ir::Layers layers_of(const Region& region) {
   ir::Layers layers, others;
@@ -126,7 +126,7 @@ ir::Layers layers_of(const Region& region) {
   return layers.empty() ? others : layers;
 }
 
-// Of the log that shows the stage.
+// Returns the channel of the log that shows the stage.
 std::optional<LogChannel> channel_of(std::string_view stage) {
   if (stage == "partition") return LogChannel::partition;
   if (stage == "emit") return LogChannel::output_code;

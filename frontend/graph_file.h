@@ -21,7 +21,7 @@ class GivenInputs {
   // Nothing for an input that is not at hand.
   virtual std::optional<TensorInfo> info(const std::string& name) const = 0;
   virtual TensorPtr load(const std::string& name) const = 0;
-  // What `input` of the graph gets: load(), unless the data has no type of its own.
+  // Returns the data of the graph's `input`: load(), unless the data has no type of its own.
   virtual TensorPtr load_for(const ir::Value& input) const { return load(input.name); }
 };
 
@@ -41,7 +41,7 @@ struct GraphFileOptions {
   // whether the others are looked for in the graph's folder.
   BytesByName files = {};
   bool opens_files = true;
-  // What is to be said of a file that is read all the same; by default to the log.
+  // Receives warnings about a file that is read all the same; the default logs them.
   std::function<void(const std::string&)> warn = warn_through_log;
 };
 

@@ -14,7 +14,7 @@ using sched::BufferInfo;
 
 namespace {
 
-// Of the device's whole memory: a program that cannot fit should not begin to load.
+// This checks the device's whole memory: a program that cannot fit should not begin to load.
 void check_memory(const Device& device, const sched::Executable& executable) {
   int64_t constants = 0;
   for (const sched::ConstantBuffer& constant : executable.constants) constants += constant.bytes;

@@ -30,7 +30,7 @@ Sink& sink() {
 
 uint32_t bit_of(LogChannel channel) { return uint32_t{1} << static_cast<int>(channel); }
 
-// Of the channels that TCC_LOGS names.
+// These are the channels that TCC_LOGS names.
 uint32_t asked_channels() {
   static const uint32_t channels = [] {
     uint32_t bits = asked_for_log("fusion") ? bit_of(LogChannel::partition) : 0;
@@ -96,7 +96,7 @@ std::string log_line(std::string_view program, LogLevel level, std::string_view 
 
 void log_text(LogLevel level, LogChannel channel, std::string_view text) {
   const std::lock_guard lock(sink().mutex);
-  if (!log_wanted(level, channel)) return;  // by the hook that is there now
+  if (!log_wanted(level, channel)) return;                  // by the hook that is there now
   const std::shared_ptr<const LogHook> hook = sink().hook;  // it may replace itself
   if (!hook) {
     std::fputs(log_line("tcc", level, name(channel), text).c_str(), stderr);

@@ -1,5 +1,5 @@
-// What --help prints, and its other forms: man pages and completion for shells. All of them are
-// made from the options that a program declares.
+// Makes the text of --help and its other forms: man pages and completion for shells. All of them
+// are made from the options that a program declares.
 #pragma once
 
 #include <initializer_list>

@@ -8,7 +8,7 @@
 namespace tcc::tools {
 namespace {
 
-// What completes an option's value: words, files, or nothing.
+// An option's value is completed by words, by files, or by nothing.
 struct Completion {
   std::vector<std::string> words;
   bool is_file = false, has_value = false;

@@ -1,4 +1,4 @@
-// What a program says of one piece of long work: a bar on a terminal, a line now and then in a log.
+// Shows the progress of one piece of long work: a bar on a terminal, a line now and then in a log.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What every report in JSON says of how it was made: tcc's version, when, by which command, on
+// Every report in JSON says how it was made: tcc's version, when, by which command, on
 // which device.
 #pragma once
 

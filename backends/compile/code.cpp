@@ -32,7 +32,7 @@ std::vector<uint8_t> compile_uncached(const std::string& source, const std::stri
   return {};
 }
 
-// What of the options above the code depends on.
+// The code depends on these of the options above.
 std::string flags_text(TextOrigin origin, const sched::Target& target) {
   if (target.api == sched::Api::cuda) return cuda_options(origin).fmad ? "fmad" : "";
   const GlslOptions options = glsl_options(origin, target);

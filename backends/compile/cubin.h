@@ -1,4 +1,4 @@
-// What is read in cubins: NVIDIA's machine code, an ELF file.
+// Reads cubins: NVIDIA's machine code, an ELF file.
 #pragma once
 
 #include <cstdint>

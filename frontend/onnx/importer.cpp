@@ -29,7 +29,7 @@ std::string place_of(const pb::NodeProto& node, int64_t number) {
   return str("node ", number, name, " (", type.substr(1, type.size() - 2), ")");
 }
 
-// What the user knows the node as.
+// Returns the name by which the user knows the node.
 std::string layer_of(const pb::NodeProto& node) {
   if (!node.name().empty()) return node.name();
   for (const std::string& output : node.output())

@@ -101,7 +101,7 @@ Value* to_power_of_two(OpNode& n, Value* x) {
   return n.b.op("bit_cast", {code}, {{"dtype", DType::f32}});
 }
 
-// What the bits of an element stand for.
+// Returns the value that the bits of an element stand for.
 double value_of(const NarrowType& type, uint32_t code) {
   if (type.code == kE8M0)
     return code == 0xff ? std::numeric_limits<double>::quiet_NaN()

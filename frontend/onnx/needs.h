@@ -1,4 +1,4 @@
-// What a caller must give for a model to be read that could not be: dims and inputs.
+// Lists the dims and inputs that a caller must give before a model can be read.
 #pragma once
 
 #include <filesystem>

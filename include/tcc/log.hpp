@@ -1,4 +1,4 @@
-// What the library says beside errors: one hook gets everything. docs/embedding.md.
+// One hook receives everything that the library reports beside errors. docs/embedding.md.
 #pragma once
 
 #if __cplusplus < 202002L

@@ -20,7 +20,7 @@ struct CompileProgress {
   std::size_t done = 0, total = 0;  // of the stage
 };
 
-// What compile() throws when the caller's `cancelled` said so. Its kind is the number of the C
+// compile() throws this when the caller's `cancelled` said so. Its kind is the number of the C
 // ABI's TCC_CANCELLED, which no other error has.
 class Cancelled : public Error {
  public:

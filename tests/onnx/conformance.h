@@ -29,7 +29,7 @@ struct ConformanceCase {
 std::vector<ConformanceCase> conformance_cases();
 std::string test_name(const ConformanceCase& c);  // "1_12_node_test_add"
 
-// What becomes of a case.
+// A case has one of these outcomes.
 struct Expectation {
   enum class Outcome : uint8_t { passes, refused, differs };
   Outcome outcome = Outcome::passes;

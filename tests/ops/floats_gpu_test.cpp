@@ -1,4 +1,4 @@
-// What floats mean, on the GPUs of this machine.
+// Tests the semantics of floats on the GPUs of this machine.
 #include "backends/pipeline.h"
 #include "frontend/random_init.h"
 #include "ir/reference/interpreter.h"

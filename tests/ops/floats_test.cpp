@@ -1,4 +1,4 @@
-// What floats mean, on the software devices of this machine (lavapipe).
+// Tests the semantics of floats on this machine's software devices (lavapipe).
 #include "backends/pipeline.h"
 #include "frontend/random_init.h"
 #include "ir/reference/interpreter.h"

@@ -1,4 +1,4 @@
-// What the library tells its user: the log hook, progress, cancellation, what cannot fit.
+// Tests how the library informs its user: the log hook, progress, cancellation, what cannot fit.
 #include "tcc/c_api.h"
 
 #include <atomic>

@@ -197,7 +197,7 @@ TEST(OnnxNeeds, AreListedWithACommand) {
   EXPECT_ERROR(model.import(),
                "; it can be read with: tcc-run m.onnx --dim batch=1 --dim time=128 --input "
                "rate=NUMBER");
-  // What is given is asked for no more.
+  // The message does not ask for a dim that is given.
   GraphFileOptions options;
   options.dims = {{"time", 3}};
   EXPECT_ERROR(model.import(options),

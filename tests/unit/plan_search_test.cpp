@@ -428,7 +428,7 @@ TEST_F(PlanSearchTest, WhatLosesToTodaysPlanIsNotSaved) {
     return count == 0 ? 2e-6 : count == 4 ? 10e-6 : count == 2 ? 5e-6 : 40e-6;
   });
   EXPECT_EQ(noisy.plans.choose(split->site, target_), 4);
-  // What is better is saved.
+  // A better alternative is saved.
   confirmed_ = {};
   tuned_.clear();
   const PlanSearchResult better = search([](const sched::Region& region) {

@@ -14,7 +14,7 @@
 
 namespace tcc::autotune {
 
-// What all benches of a test share.
+// All benches of a test share this state.
 struct SimulatedDevice {
   using Seconds = std::function<double(const std::string& config)>;
   Seconds seconds;   // a config's true time, by KernelBinary::config; 0: it does not work

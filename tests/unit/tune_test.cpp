@@ -257,7 +257,7 @@ TEST_F(Budget, WhatOneKernelLeavesOthersUse) {
   EXPECT_LE(result.kernels[1].trials.size(), space);
 }
 
-// What is left is for all devices at once.
+// The remaining budget is for all devices at once.
 TEST_F(Budget, IsForAllDevices) {
   devices_ = {"null", "null"};
   for (int i = 0; i < 4; ++i) add(1e-3, 20);

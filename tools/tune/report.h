@@ -22,7 +22,7 @@ void begin_report(JsonWriter& json, std::string_view kind);
 // {"block_m": 32, ...}
 void write_config(JsonWriter& json, std::string_view key, const sched::Config& config);
 
-// What a report says of a sweep beside its results.
+// Holds the facts that a report states beside a sweep's results.
 struct SweepReport {
   std::string title;                                         // "mlp.yaml"
   const runtime::Device* device = nullptr;                   // null: it is gone

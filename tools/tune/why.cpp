@@ -25,7 +25,7 @@ struct WhyOptions {
   bool json = false;
 };
 
-// What is said of one kernel.
+// Holds the explanation of one kernel.
 struct Answer {
   std::string name, operands;
   autotune::RecordKey key;

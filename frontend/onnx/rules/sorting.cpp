@@ -15,7 +15,7 @@ Results top_k(OpNode& n) {
                          {"sorted", n.flag("sorted", true)}}));
 }
 
-// Of the type of x, where PyTorch widens integers.
+// The result has the type of x, where PyTorch widens integers.
 template <const char* op>
 Results prefix(OpNode& n) {
   Value* x = n.in(0);
