@@ -2,6 +2,7 @@
 #include "tools/help.h"
 #include "tools/program.h"
 #include "tools/track/compare.h"
+#include "tools/track/report_command.h"
 
 int main(int argc, char** argv) {
   using namespace tcc::tools;
@@ -9,7 +10,7 @@ int main(int argc, char** argv) {
       "Tracks performance: builds of tcc against each other, with a stated rate of false "
       "alarms.",
       "tcc-track");
-  const std::vector<Command> commands = {add_compare(app), add_calibrate(app)};
+  const std::vector<Command> commands = {add_compare(app), add_calibrate(app), add_report(app)};
   app.require_subcommand(1);
   add_examples(app, {{"tcc-track calibrate build/release bench/suites/bandwidth.yaml",
                       "what can be seen on this machine"},

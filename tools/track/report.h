@@ -20,9 +20,11 @@ struct Quantity {
     unmeasurable,  // no change was found, and one of the asked size could have been missed
     failed,        // the case did not run, or its result is wrong
   };
-  std::string name;                     // "time", "compile time", "launches", "arena bytes", ...
-  std::string unit;                     // "s", "bytes", "" for counts and ratios
-  std::optional<double> base, head;     // empty: not known
+  std::string name;                  // "time", "compile time", "launches", "arena bytes", ...
+  std::string unit;                  // "s", "bytes", "" for counts and ratios
+  std::optional<double> base, head;  // empty: not known
+  // Medians of blocks, in the order of measuring; empty for what is counted.
+  std::vector<double> base_samples, head_samples;
   std::optional<track::Effect> effect;  // where blocks of pairs were compared
   std::optional<double> p;              // corrected for the number of cases
   std::optional<double> visible;        // the smallest relative change that would have been seen
@@ -33,6 +35,8 @@ struct Quantity {
   std::string reason;  // in words, for people
 };
 std::string_view name(Quantity::Verdict verdict);  // "same", "better", ...
+// Whether this quantity makes the exit code of a gate 1.
+bool is_breach(const Quantity& quantity);
 
 struct TrackedKernel {
   std::string region;  // "linear_gelu"
