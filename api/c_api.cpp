@@ -42,7 +42,7 @@ std::vector<Spec> specs_of(const std::vector<tcc::TensorSpec>& tensors) {
 std::string report_of(const tcc::CompiledGraph& compiled) {
   tcc::JsonWriter json;
   json.begin_array();
-  for (const tcc::KernelReport& kernel : compiled.kernels())
+  for (const tcc::KernelReport& kernel : compiled.kernels()) {
     json.begin_object()
         .member("region", kernel.region)
         .member("template", kernel.kernel_template)
@@ -51,7 +51,14 @@ std::string report_of(const tcc::CompiledGraph& compiled) {
         .member("launches", kernel.launches)
         .member("flops", kernel.flops)
         .member("bytes", kernel.bytes)
-        .end_object();
+        .member("least_seconds", kernel.least_seconds)
+        .member("region_key", kernel.region_key)
+        .member("source_key", kernel.source_key)
+        .key("layers")
+        .begin_array();
+    for (const std::string& layer : kernel.layers) json.value(layer);
+    json.end_array().end_object();
+  }
   json.end_array();
   return json.text();
 }
@@ -334,6 +341,16 @@ tcc_status tcc_context_time(tcc_context* context, int32_t replays, double* secon
   return guard([&] {
     given(seconds, "seconds");
     *seconds = given(context, "context").context.time(replays);
+  });
+}
+
+tcc_status tcc_context_time_kernels(tcc_context* context, double* seconds, size_t size) noexcept {
+  return guard([&] {
+    given(seconds, "seconds");
+    const std::vector<double> times = given(context, "context").context.time_kernels();
+    if (size != times.size())
+      tcc::fail_input("room for ", size, " times of ", times.size(), " kernels");
+    std::copy(times.begin(), times.end(), seconds);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "frontend/yaml/document.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/reference/interpreter.h"
+#include "support/hash.h"
 #include "support/log.h"
 #include "support/watch.h"
 
@@ -142,10 +143,23 @@ std::vector<KernelReport> CompiledGraph::kernels() const {
   const sched::Executable& executable = impl_->program->executable();
   std::vector<KernelReport> reports;
   for (const sched::KernelBinary& kernel : executable.kernels)
-    reports.push_back({kernel.region, kernel.template_name, kernel.config, kernel.tier, 0,
-                       kernel.flops, kernel.bytes});
-  for (const sched::Launch& launch : executable.launches)
-    ++reports[static_cast<size_t>(launch.kernel)].launches;
+    reports.push_back(
+        {kernel.region,
+         kernel.template_name,
+         kernel.config,
+         kernel.tier,
+         0,
+         kernel.flops,
+         kernel.bytes,
+         executable.target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate),
+         {},
+         kernel.region_key,
+         hash_of(kernel.source).hex()});
+  for (const sched::Launch& launch : executable.launches) {
+    KernelReport& report = reports[static_cast<size_t>(launch.kernel)];
+    ++report.launches;
+    report.layers.insert(report.layers.end(), launch.layers.begin(), launch.layers.end());
+  }
   return reports;
 }
 

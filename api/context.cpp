@@ -149,6 +149,21 @@ double Context::time(int replays) {
   return impl_->context.time_replay(replays);
 }
 
+std::vector<double> Context::time_kernels() {
+  const sched::Executable& executable = impl_->program->executable();
+  const std::vector<double> launches = impl_->context.time_launches();
+  std::vector<double> seconds(executable.kernels.size());
+  std::vector<int> counts(executable.kernels.size());
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const auto kernel = static_cast<size_t>(executable.launches[i].kernel);
+    seconds[kernel] += launches[i];
+    ++counts[kernel];
+  }
+  for (size_t i = 0; i < seconds.size(); ++i)
+    if (counts[i] > 0) seconds[i] /= counts[i];
+  return seconds;
+}
+
 void Context::synchronize() { impl_->context.stream().synchronize(); }
 
 }  // namespace tcc

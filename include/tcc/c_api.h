@@ -209,7 +209,8 @@ TCC_API int64_t tcc_launches(const tcc_compiled* compiled) TCC_NOEXCEPT;
 TCC_API int64_t tcc_arena_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 TCC_API int64_t tcc_constant_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 /* A JSON array with an object for each distinct kernel: region, template, config, tier, launches,
- * flops, bytes. */
+ * flops and bytes of a launch and the least_seconds that they take, hashes of what it computes
+ * (region_key) and of its source (source_key), layers. */
 TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT;
 
 /* ---- Running */
@@ -256,6 +257,10 @@ TCC_API tcc_status tcc_context_synchronize(tcc_context* context)
  * the buffers of tcc_context_run_host with what they hold. Waits. */
 TCC_API tcc_status tcc_context_time(tcc_context* context, int32_t replays,
                                     double* seconds) TCC_NOEXCEPT;
+/* Seconds of the device for one launch of each kernel of tcc_kernel_report, in its order; `size` is
+ * their number. Waits. */
+TCC_API tcc_status tcc_context_time_kernels(tcc_context* context, double* seconds,
+                                            size_t size) TCC_NOEXCEPT;
 
 /* ---- Tuning (docs/tuning.md) */
 

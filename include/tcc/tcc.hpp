@@ -144,6 +144,10 @@ struct KernelReport {
   std::string tier;  // where the config came from: exact, stale, nearest, device, default
   int launches = 0;  // per run
   double flops = 0, bytes = 0;  // per launch: operations, and bytes that must move
+  double least_seconds = 0;     // per launch: what the device needs for them at least
+  std::vector<std::string> layers;  // of the user's graph, which its launches compute
+  // Hashes: of what it computes (as in tuning records), and of its source text.
+  std::string region_key, source_key;
 };
 
 class KernelFile;  // tcc/tuned_kernel.hpp
@@ -246,6 +250,9 @@ class Context {
   // Seconds of the device for one run: the mean of `replays` (at least 1) in a row, by its timers,
   // on the buffers of run() and run_host() with what they hold. Waits.
   double time(int replays = 1);
+  // Seconds of the device for one launch of each kernel, in the order of CompiledGraph::kernels():
+  // the mean over its launches in one run, each with a timer around it. Waits.
+  std::vector<double> time_kernels();
 
  private:
   struct Impl;

@@ -53,6 +53,7 @@ struct CompareOptions {
   // Relative changes up to this are never reported: two builds of one source differ that much by
   // where their code lies. Negative: half of `smallest`.
   double ignored = -1;
+  // Numbers of blocks become even: a measure may alternate which of the two comes first.
   std::size_t screening_blocks = 6;                // of every case
   double screening_level = 0.1;                    // two-sided; cases below it are measured again
   std::size_t least_blocks = 8, most_blocks = 48;  // of a case that is measured again
@@ -87,9 +88,11 @@ class Comparison {
   std::vector<CaseResult> run(std::span<const std::string> names, const Measure& measure,
                               const Progress& progress = {}) const;
 
-  // The smallest relative change that is seen with the asked power, by both stages together, in a
-  // run where `confirmed` cases are measured again with `blocks` blocks each.
-  double visible(double deviation, std::size_t blocks, std::size_t confirmed) const;
+  // The smallest relative change that is seen with the asked power, by a screening of `screened`
+  // blocks and a confirmation of `blocks` together, in a run where `confirmed` cases are measured
+  // again.
+  double visible(double deviation, std::size_t screened, std::size_t blocks,
+                 std::size_t confirmed) const;
   const CompareOptions& options() const { return options_; }
 
  private:

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tcc/tcc.hpp"
 #include "tests/unit/public_api_fixture.h"
@@ -69,6 +70,33 @@ TEST(CApi, TellsOfAGraph) {
   EXPECT_GT(tcc_constant_bytes(mlp_on_null.compiled), 0);
   EXPECT_EQ(std::strncmp(tcc_kernel_report(mlp_on_null.compiled), "[{\"region\":", 11), 0)
       << tcc_kernel_report(mlp_on_null.compiled);
+}
+
+TEST(CApi, KernelsHaveKeysLayersAndTimes) {
+  if (!tcc::testing::has_vulkan()) GTEST_SKIP() << "no Vulkan device";
+  Compiled mlp_on_vulkan("vulkan:0");
+  ASSERT_EQ(mlp_on_vulkan.status, TCC_OK) << tcc_last_error();
+  const auto kernels = nlohmann::json::parse(tcc_kernel_report(mlp_on_vulkan.compiled));
+  ASSERT_GT(kernels.size(), 0u);
+  int64_t launches = 0;
+  for (const nlohmann::json& kernel : kernels) {
+    EXPECT_EQ(kernel.at("region_key").get<std::string>().size(), 32u);
+    EXPECT_EQ(kernel.at("source_key").get<std::string>().size(), 32u);
+    EXPECT_GT(kernel.at("least_seconds").get<double>(), 0);
+    EXPECT_FALSE(kernel.at("layers").empty());
+    launches += kernel.at("launches").get<int64_t>();
+  }
+  EXPECT_EQ(launches, tcc_launches(mlp_on_vulkan.compiled));
+  tcc_context* context = nullptr;
+  ASSERT_EQ(tcc_context_create(mlp_on_vulkan.compiled, &context), TCC_OK) << tcc_last_error();
+  std::vector<double> seconds(kernels.size());
+  EXPECT_EQ(tcc_context_time_kernels(context, seconds.data(), seconds.size()), TCC_OK)
+      << tcc_last_error();
+  for (const double one : seconds) EXPECT_GT(one, 0);
+  EXPECT_EQ(tcc_context_time_kernels(context, seconds.data(), seconds.size() + 1), TCC_BAD_INPUT);
+  EXPECT_TRUE(last_error_has("of ")) << tcc_last_error();
+  EXPECT_EQ(tcc_context_time_kernels(context, nullptr, 0), TCC_BAD_INPUT);
+  tcc_context_destroy(context);
 }
 
 TEST(CApi, RunsInTwoThreadsLikeTheReference) {
