@@ -1,14 +1,18 @@
 #include "autotune/worker_serve.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "autotune/worker_protocol.h"
 #include "support/error.h"
@@ -132,6 +136,22 @@ json guarded(const Work& work) {
 }
 
 }  // namespace
+
+int begin_worker() {
+  // What drivers print must not come between the frames.
+  const int socket = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  // Crashes are expected; dumping gigabytes for each is not wanted.
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  // PR_SET_PDEATHSIG would look at the parent's thread that started us, and threads come and go.
+  std::thread([socket] {
+    pollfd polled{socket, POLLRDHUP, 0};
+    while (::poll(&polled, 1, -1) <= 0 || !(polled.revents & (POLLRDHUP | POLLHUP | POLLERR))) {}
+    std::_Exit(EXIT_FAILURE);
+  }).detach();
+  return socket;
+}
 
 int serve_worker(const std::string& device, int input, int output) {
   std::unique_ptr<Worker> worker;

@@ -5,6 +5,11 @@
 
 namespace tcc::autotune {
 
+// What a worker's main() does first. Returns the socket that frames are written to: what drivers
+// print on standard output goes to standard error from now on. The process leaves no core file, and
+// ends when the other end of the socket is gone, even while a kernel hangs.
+int begin_worker();
+
 // Opens `device` and answers requests (autotune/worker_protocol.h) that come from `input` on the
 // socket `output`. Returns the exit code. Leaves by exit code kDeviceLostExit, the reason on
 // standard error, when the device no longer runs the baseline kernel after a candidate.

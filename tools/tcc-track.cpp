@@ -1,11 +1,16 @@
 // tcc-track: whether a change made programs slower, with a stated rate of false alarms.
+#include <string_view>
+
 #include "tools/help.h"
 #include "tools/program.h"
 #include "tools/track/compare.h"
+#include "tools/track/duel_worker.h"
 #include "tools/track/report_command.h"
 
 int main(int argc, char** argv) {
   using namespace tcc::tools;
+  // Started by compare for itself.
+  if (argc == 3 && std::string_view(argv[1]) == "--worker") return serve_duels(argv[2]);
   CLI::App app(
       "Tracks performance: builds of tcc against each other, with a stated rate of false "
       "alarms.",

@@ -11,12 +11,6 @@ namespace {
 // The normal distribution's quartile: a median of absolute deviations over it is a deviation.
 constexpr double kQuartile = 0.674489750196082;
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The noise of single runs, and that of a level over many: larger where neighbours resemble each
 // other, since long waves then look like changes.
 struct Noise {

@@ -12,6 +12,8 @@ using Verdict = CaseResult::Verdict;
 
 // Deviations of few blocks are uncertain; plans count with more.
 constexpr double kCaution = 1.25;
+// Blocks of one case in the screening.
+constexpr std::size_t kMostScreening = 24;
 // A change of more than this is no longer "the smallest that is seen".
 constexpr double kLargest = 10;
 
@@ -78,16 +80,19 @@ class Run {
 
   void screen() {
     rounds(&State::screening, [&](std::size_t) { return options_.screening_blocks; });
-    // More of those whose noise hides the smallest change. What the screening does has no
-    // influence on the rate of false alarms.
+    // More of those whose noise hides the smallest change, unless it hides it for good. What the
+    // screening does has no influence on the rate of false alarms.
+    const std::size_t most = std::min(kMostScreening, options_.most_blocks);
     rounds(&State::screening, [&](std::size_t i) {
       const State& state = states_[i];
       const std::size_t have = state.screening.size();
-      if (have < 2) return have;
+      if (have % 2 == 1) return have + 1;
       const double deviation = paired_effect(state.screening).deviation;
-      const bool sees = power(options_.smallest, deviation, have, options_.screening_level,
-                              options_.ignored) >= std::sqrt(options_.power);
-      return sees || have >= options_.most_blocks ? have : have + 1;
+      const auto sees = [&](std::size_t blocks) {
+        return power(options_.smallest, deviation, blocks, options_.screening_level,
+                     options_.ignored) >= std::sqrt(options_.power);
+      };
+      return have < most && !sees(have) && sees(most) ? have + 2 : have;
     });
   }
 
@@ -111,7 +116,7 @@ class Run {
 
   std::size_t blocks_for(double deviation, std::size_t confirmed) const {
     const double level = options_.false_alarms / static_cast<double>(confirmed);
-    for (std::size_t n = options_.least_blocks; n < options_.most_blocks; ++n)
+    for (std::size_t n = options_.least_blocks; n < options_.most_blocks; n += 2)
       if (power(options_.smallest, deviation * kCaution, n, level, options_.ignored) >=
           std::sqrt(options_.power))
         return n;
@@ -150,7 +155,7 @@ class Run {
     const std::size_t others = std::max<std::size_t>(confirmed, 1);
     const std::size_t blocks =
         state.confirmation.empty() ? blocks_for(deviation, others) : state.confirmation.size();
-    result.visible = comparison_.visible(deviation, blocks, others);
+    result.visible = comparison_.visible(deviation, state.screening.size(), blocks, others);
   }
 
   // Holm (1979): the k-th smallest of m p-values times m - k + 1, never less than the one before.
@@ -211,6 +216,9 @@ Comparison::Comparison(const CompareOptions& options) : options_(options) {
                options_.smallest);
   if (options_.screening_blocks < 2 || options_.least_blocks < 2)
     fail_input("two blocks are the least that have a deviation");
+  for (std::size_t* blocks :
+       {&options_.screening_blocks, &options_.least_blocks, &options_.most_blocks})
+    *blocks += *blocks % 2;
   options_.most_blocks =
       std::max({options_.most_blocks, options_.least_blocks, options_.screening_blocks});
 }
@@ -220,11 +228,10 @@ std::vector<CaseResult> Comparison::run(std::span<const std::string> names, cons
   return Run(*this, names, measure, progress).run();
 }
 
-double Comparison::visible(double deviation, std::size_t blocks, std::size_t confirmed) const {
+double Comparison::visible(double deviation, std::size_t screened, std::size_t blocks,
+                           std::size_t confirmed) const {
   const double level =
       options_.false_alarms / static_cast<double>(std::max<std::size_t>(confirmed, 1));
-  const std::size_t screened =
-      std::max(options_.screening_blocks, std::min(blocks, options_.most_blocks));
   const auto seen = [&](double change) {
     return power(change, deviation, screened, options_.screening_level, options_.ignored) *
            power(change, deviation, blocks, level, options_.ignored);

@@ -9,13 +9,6 @@
 namespace tcc::track {
 namespace {
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
 // The median of log(head / base).
 double log_ratio(const Block& block) {
   if (block.empty()) fail_input("a block has no pairs");
@@ -38,6 +31,14 @@ double standard_error(double deviation, std::size_t blocks) {
 }
 
 }  // namespace
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) fail_input("no values have a median");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
 
 Effect paired_effect(std::span<const Block> blocks) {
   if (blocks.empty()) fail_input("there are no blocks to compare");

@@ -1,8 +1,11 @@
 #include "tools/track/contestant.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "frontend/graph_file.h"
 #include "frontend/random_init.h"
@@ -33,7 +36,7 @@ Named described(const Library& library, decltype(&tcc_compiled_input) ask,
 }
 
 // Floats in [-1, 1), integers as the graph's file says.
-Init drawn(const Named& input, const ir::Graph& graph) {
+Init distribution(const Named& input, const ir::Graph& graph) {
   if (is_float(input.dtype)) return Init::uniform(-1, 1);
   if (input.dtype == DType::boolean) return Init::integers(0, 2);
   for (const ir::Value* value : graph.inputs)
@@ -42,68 +45,95 @@ Init drawn(const Named& input, const ir::Graph& graph) {
   return Init::integers(0, 8);
 }
 
+// Large tensors repeat themselves: a time does not depend on it, and drawing is slow.
+Tensor drawn(const Named& input, const ir::Graph& graph) {
+  constexpr int64_t kPeriod = 1000003;
+  Tensor tensor(input.dtype, input.shape);
+  const Tensor part = random_tensor(input.dtype, {std::min(tensor.numel(), kPeriod)},
+                                    distribution(input, graph), stream_seed(kSeed, input.name));
+  std::byte* to = tensor.data();
+  const size_t size = tensor.bytes(), period = part.bytes();
+  for (size_t at = 0; at < size; at += period)
+    std::memcpy(to + at, part.data(), std::min(period, size - at));
+  return tensor;
+}
+
 }  // namespace
 
 Contestant::Contestant(const Library& library, const TrackCase& one, const TrackCompile& options)
-    : library_(library),
-      case_(one),
-      options_(options),
-      graph_(nullptr, {&library}),
-      compiled_(nullptr, {&library}) {
+    : library_(library), case_(one), graph_(nullptr, {&library}), compiled_(nullptr, {&library}) {
   tcc_graph* graph = nullptr;
   library_.check(library_.graph_load(case_.graph.c_str(), &graph));
   graph_.reset(graph);
-  const auto start = std::chrono::steady_clock::now();
-  reload();
-  facts_ = {library_.launches(compiled_.get()), library_.arena_bytes(compiled_.get()),
-            library_.constant_bytes(compiled_.get()), seconds_since(start)};
-  GraphFileOptions file;
-  file.dims.insert(case_.dims.begin(), case_.dims.end());
-  const ir::Graph read = load_graph(case_.graph, file);
-  for (size_t i = 0; i < library_.num_inputs(compiled_.get()); ++i) {
-    const Named input = described(library_, library_.input, compiled_.get(), i);
-    inputs_.push_back(random_tensor(input.dtype, input.shape, drawn(input, read),
-                                    stream_seed(kSeed, input.name)));
-  }
-}
-
-void Contestant::reload() {
   std::vector<const char*> names, tuning;
   std::vector<int64_t> values;
   for (const auto& [name, value] : case_.dims) {
     names.push_back(name.c_str());
     values.push_back(value);
   }
-  for (const std::string& path : options_.tuning) tuning.push_back(path.c_str());
-  tcc_compile_options options = TCC_COMPILE_OPTIONS_INIT;
-  options.num_dims = names.size();
-  options.dim_names = names.data();
-  options.dim_values = values.data();
-  options.dtype = case_.dtype.empty() ? nullptr : case_.dtype.c_str();
-  options.matmul_precision = case_.matmul_precision.c_str();
-  options.num_tuning = tuning.size();
-  options.tuning = tuning.data();
+  for (const std::string& path : options.tuning) tuning.push_back(path.c_str());
+  tcc_compile_options theirs = TCC_COMPILE_OPTIONS_INIT;
+  theirs.num_dims = names.size();
+  theirs.dim_names = names.data();
+  theirs.dim_values = values.data();
+  theirs.dtype = case_.dtype.empty() ? nullptr : case_.dtype.c_str();
+  theirs.matmul_precision = case_.matmul_precision.c_str();
+  theirs.num_tuning = tuning.size();
+  theirs.tuning = tuning.data();
+  theirs.cache_dir = options.cache_dir.empty() ? nullptr : options.cache_dir.c_str();
+  const auto start = std::chrono::steady_clock::now();
   tcc_compiled* compiled = nullptr;
-  library_.check(library_.compile(graph_.get(), options_.device.c_str(), &options, &compiled));
+  library_.check(library_.compile(graph_.get(), options.device.c_str(), &theirs, &compiled));
   compiled_.reset(compiled);
+  facts_ = {library_.launches(compiled), library_.arena_bytes(compiled),
+            library_.constant_bytes(compiled), seconds_since(start),
+            library_.kernel_report(compiled)};
+  num_kernels_ = nlohmann::json::parse(facts_.kernels).size();
 }
 
-Contestant::Session::Session(const Contestant& contestant)
-    : library_(contestant.library_), context_(nullptr, {&contestant.library_}) {
+std::vector<Tensor> Contestant::draw_inputs() const {
+  GraphFileOptions file;
+  file.dims.insert(case_.dims.begin(), case_.dims.end());
+  const ir::Graph read = load_graph(case_.graph, file);
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < library_.num_inputs(compiled_.get()); ++i) {
+    const Named input = described(library_, library_.input, compiled_.get(), i);
+    inputs.push_back(drawn(input, read));
+  }
+  return inputs;
+}
+
+Contestant::Session::Session(const Contestant& contestant, const std::vector<Tensor>& inputs)
+    : library_(contestant.library_),
+      context_(nullptr, {&contestant.library_}),
+      num_kernels_(contestant.num_kernels_) {
   const tcc_compiled* compiled = contestant.compiled_.get();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Named input = described(library_, library_.input, compiled, i);
+    if (input.dtype != inputs[i].dtype() || input.shape != inputs[i].shape())
+      fail_input("input ", input.name, " has another type or shape in base than in head");
+  }
   tcc_context* context = nullptr;
   library_.check(library_.context_create(compiled, &context));
   context_.reset(context);
-  std::vector<const void*> inputs;
-  for (const Tensor& input : contestant.inputs_) inputs.push_back(input.data());
+  std::vector<const void*> from;
+  for (const Tensor& input : inputs) from.push_back(input.data());
   std::vector<void*> outputs;
   for (size_t i = 0; i < library_.num_outputs(compiled); ++i) {
     const Named output = described(library_, library_.output, compiled, i);
     outputs_.emplace_back(output.dtype, output.shape);
   }
   for (Tensor& output : outputs_) outputs.push_back(output.data());
-  library_.check(library_.run_host(context_.get(), inputs.data(), inputs.size(), outputs.data(),
-                                   outputs.size()));
+  library_.check(
+      library_.run_host(context, from.data(), from.size(), outputs.data(), outputs.size()));
+}
+
+std::vector<double> Contestant::Session::time_kernels() const {
+  if (!library_.time_kernels)
+    fail_input(library_.path().string(), ": is too old to time its kernels one by one");
+  std::vector<double> seconds(num_kernels_);
+  library_.check(library_.time_kernels(context_.get(), seconds.data(), seconds.size()));
+  return seconds;
 }
 
 double Contestant::Session::time(int replays) const {

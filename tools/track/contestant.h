@@ -14,12 +14,14 @@ namespace tcc::tools {
 struct TrackCompile {
   std::string device;               // "cuda:0"
   std::vector<std::string> tuning;  // files and folders of records
+  std::string cache_dir;            // of compiled kernels; "": the library's default
 };
 
-// The counts of a compiled case, which are the same in every run.
 struct CaseFacts {
+  // Counts, which are the same in every run.
   int64_t launches = 0, arena_bytes = 0, constant_bytes = 0;
-  double compile_seconds = 0;  // of the first compilation, kernels from the disk cache if there
+  double compile_seconds = 0;  // with the kernels that the disk cache has
+  std::string kernels;         // tcc_kernel_report
 };
 
 class Contestant {
@@ -28,16 +30,17 @@ class Contestant {
   Contestant(const Library& library, const TrackCase& one, const TrackCompile& options);
 
   const CaseFacts& facts() const { return facts_; }
-  // Compiles again: kernels and constants are loaded to other places.
-  void reload();
+  // Inputs for it, the same for every contestant of a case.
+  std::vector<Tensor> draw_inputs() const;
 
-  // Buffers and a recording of their own, with inputs that are drawn: the same for every
-  // contestant of a case.
+  // Buffers and a recording of their own.
   class Session {
    public:
-    explicit Session(const Contestant& contestant);
+    Session(const Contestant& contestant, const std::vector<Tensor>& inputs);
     // Seconds of the device for one run, over `replays` in a row.
     double time(int replays) const;
+    // Seconds of one launch of each kernel of the facts, in their order.
+    std::vector<double> time_kernels() const;
     const std::vector<Tensor>& outputs() const { return outputs_; }
 
    private:
@@ -48,8 +51,8 @@ class Contestant {
     const Library& library_;
     std::unique_ptr<tcc_context, Destroy> context_;
     std::vector<Tensor> outputs_;
+    size_t num_kernels_ = 0;
   };
-  Session open() const { return Session(*this); }
 
  private:
   struct Destroy {
@@ -59,10 +62,9 @@ class Contestant {
   };
   const Library& library_;
   TrackCase case_;
-  TrackCompile options_;
   std::unique_ptr<tcc_graph, Destroy> graph_;
   std::unique_ptr<tcc_compiled, Destroy> compiled_;
-  std::vector<Tensor> inputs_;
+  size_t num_kernels_ = 0;
   CaseFacts facts_;
 };
 

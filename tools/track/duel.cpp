@@ -1,83 +1,105 @@
 #include "tools/track/duel.h"
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
+#include <nlohmann/json.hpp>
 
 #include "support/error.h"
 
 namespace tcc::tools {
 namespace {
 
-constexpr double kSampleSeconds = 0.4e-3;  // of one measurement at least: timers have steps
-constexpr double kBlockSeconds = 60e-3;    // of all pairs, where a run is short
-constexpr int kLeastPairs = 4, kMostPairs = 24;
-constexpr int kMostReplays = 1000;
+using autotune::WorkerProcess;
+using nlohmann::json;
+
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
+constexpr double kStartSeconds = 120;  // until both libraries are open
+constexpr double kReplySeconds = 600;  // for one block of one case
 
-Duels::Side compiled(const Library& library, const TrackCase& one, const TrackCompile& options) {
-  try {
-    return {std::make_unique<Contestant>(library, one, options), "", 0};
-  } catch (const std::exception& error) { return {nullptr, error.what(), 0}; }
+CaseFacts facts_from(const json& from) {
+  return {.launches = from.at("launches"),
+          .arena_bytes = from.at("arena_bytes"),
+          .constant_bytes = from.at("constant_bytes"),
+          .compile_seconds = from.at("compile_seconds"),
+          .kernels = from.at("kernels").dump()};
 }
 
-double median_of(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
+void check_reply(const json& reply) {
+  if (!reply.contains("error")) return;
+  const json& error = reply.at("error");
+  throw Error(static_cast<ErrorKind>(error.at("kind").get<int>()),
+              error.at("message").get<std::string>());
 }
 
 }  // namespace
 
-Duels::Duels(const Library& base, const Library& head, const std::vector<TrackCase>& cases,
-             const TrackCompile& options, const std::function<void(size_t)>& told) {
-  for (const TrackCase& one : cases) {
-    cases_.push_back({compiled(base, one, options), compiled(head, one, options)});
-    if (told) told(cases_.size());
-  }
+Duels::Duels(std::vector<TrackCase> cases, DuelSetup setup)
+    : setup_(std::move(setup)), seen_(cases.size()), asked_(cases.size()) {
+  for (TrackCase& one : cases) cases_.push_back({.what = std::move(one)});
+}
+
+void Duels::start(bool head_first) {
+  setup_.head_first = head_first;
+  std::fill(seen_.begin(), seen_.end(), false);
+  worker_ = std::make_unique<WorkerProcess>(
+      std::vector<std::string>{"/proc/self/exe", "--worker", to_json(setup_).dump()});
+  json hello;
+  exchange(nullptr, kStartSeconds, hello);
+}
+
+// Throws, and gives the worker up, where no good reply comes.
+void Duels::exchange(const json& request, double limit, json& reply) {
+  const WorkerProcess::Outcome outcome = worker_->exchange(request, limit, reply);
+  if (outcome == WorkerProcess::Outcome::replied) return check_reply(reply);
+  worker_->kill();
+  std::string ending = worker_->ending();
+  if (outcome == WorkerProcess::Outcome::timed_out) ending = str("took more than ", limit, " s");
+  const std::string words = worker_->last_words();
+  worker_.reset();
+  fail_device("the measuring process ", ending, words.empty() ? "" : ": ", words);
+}
+
+json Duels::ask(const char* what, size_t number) {
+  Case& one = cases_[number];
+  const bool head_first = asked_[number]++ % 2 == 1;
+  if (!worker_ || seen_[number] || setup_.head_first != head_first) start(head_first);
+  seen_[number] = true;
+  json reply;
+  exchange({{"do", what}, {"case", to_json(one.what)}}, kReplySeconds, reply);
+  one.base.facts = facts_from(reply.at("base"));
+  one.head.facts = facts_from(reply.at("head"));
+  return reply;
 }
 
 track::Block Duels::block(size_t number) {
+  const json reply = ask("block", number);
   Case& one = cases_[number];
-  for (const auto& [side, name] : {std::pair(&one.base, "base"), std::pair(&one.head, "head")})
-    if (!side->contestant) fail_device(name, ": ", side->failure);
-  // The first block measures what was compiled for the facts.
-  const bool head_first = one.blocks % 2 == 1;
-  if (one.blocks++ > 0) {
-    (head_first ? one.head : one.base).contestant->reload();
-    (head_first ? one.base : one.head).contestant->reload();
-  }
-  std::optional<Contestant::Session> base, head;
-  if (head_first) head.emplace(one.head.contestant->open());
-  base.emplace(one.base.contestant->open());
-  if (!head_first) head.emplace(one.head.contestant->open());
-  if (one.difference < 0) one.difference = relative_difference(base->outputs(), head->outputs());
+  one.difference = reply.at("difference");
   if (!(one.difference <= kDifference))
     fail_device("the results differ by ", one.difference, " of their scale");
-
-  base->time(1), head->time(1);
-  const double once = std::max({base->time(1), head->time(1), 1e-7});
-  const int replays =
-      std::clamp(static_cast<int>(std::ceil(kSampleSeconds / once)), 1, kMostReplays);
-  const double sample = once * replays;
-  const int pairs =
-      std::clamp(static_cast<int>(kBlockSeconds / sample / 2), kLeastPairs, kMostPairs);
   track::Block block;
   std::vector<double> bases, heads;
-  for (int i = 0; i < pairs; ++i) {
-    track::Pair pair;
-    const bool swap = i % 2 == 1;
-    if (swap) pair.head = head->time(replays);
-    pair.base = base->time(replays);
-    if (!swap) pair.head = head->time(replays);
-    block.push_back(pair);
-    bases.push_back(pair.base);
-    heads.push_back(pair.head);
+  for (const json& pair : reply.at("pairs")) {
+    block.push_back({pair.at(0).get<double>(), pair.at(1).get<double>()});
+    bases.push_back(block.back().base);
+    heads.push_back(block.back().head);
   }
-  one.base.seconds = median_of(std::move(bases));
-  one.head.seconds = median_of(std::move(heads));
+  one.base.seconds.push_back(track::median_of(std::move(bases)));
+  one.head.seconds.push_back(track::median_of(std::move(heads)));
+  one.blocks.push_back(block);
   return block;
+}
+
+track::Block Duels::compile_block(size_t number) {
+  ask("compile", number);
+  const Case& one = cases_[number];
+  return {{one.base.facts->compile_seconds, one.head.facts->compile_seconds}};
+}
+
+void Duels::time_kernels(size_t number) {
+  const json reply = ask("kernels", number);
+  cases_[number].base.kernel_seconds = reply.at("base").at("seconds").get<std::vector<double>>();
+  cases_[number].head.kernel_seconds = reply.at("head").at("seconds").get<std::vector<double>>();
 }
 
 }  // namespace tcc::tools

@@ -1,41 +1,57 @@
-// The cases of a suite, base against head: how a block of paired measurements is taken.
+// The cases of a suite, base against head, measured in worker processes.
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "autotune/worker_process.h"
 #include "tcc/track.hpp"
-#include "tools/track/contestant.h"
+#include "tools/track/duel_worker.h"
 
 namespace tcc::tools {
 
 class Duels {
  public:
-  // Compiles every case with both libraries; a case that one of them refuses keeps the reason.
-  // `compiled` is told after each.
-  Duels(const Library& base, const Library& head, const std::vector<TrackCase>& cases,
-        const TrackCompile& options, const std::function<void(size_t)>& compiled = {});
+  // `setup.head_first` is decided here, from block to block.
+  Duels(std::vector<TrackCase> cases, DuelSetup setup);
 
-  // One block: both contexts are made anew, the head's first in every other block; then pairs, in
-  // the order base, head, head, base. Throws the reason of a case that could not be compiled, and
-  // Error(device) where the results differ.
+  // One block, in a process that has measured no block of this case before; pairs in the order
+  // base, head, head, base. In every other block the head's library is opened, compiles and
+  // allocates first. Throws Error(device) where the process dies or takes too long, what a library
+  // refuses, and where the results differ.
   track::Block block(size_t number);
+  // The same of the seconds that compiling takes, nothing runs: a block of one pair.
+  track::Block compile_block(size_t number);
+  // Fills `kernels` of both sides, with their seconds.
+  void time_kernels(size_t number);
 
   struct Side {
-    std::unique_ptr<Contestant> contestant;
-    std::string failure;
-    double seconds = 0;  // median of the last block
+    std::optional<CaseFacts> facts = {};
+    std::vector<double> seconds = {};  // medians of the blocks
+    std::vector<double> kernel_seconds = {};
   };
   struct Case {
-    Side base, head;
+    TrackCase what;
+    Side base = {}, head = {};
     double difference = -1;  // of the results, see relative_difference; -1: never run
-    size_t blocks = 0;
+    std::vector<track::Block> blocks = {};
   };
-  const Case& at(size_t number) const { return cases_[number]; }
+  const std::vector<Case>& cases() const { return cases_; }
 
  private:
+  // A reply with the facts of both sides, which are kept.
+  nlohmann::json ask(const char* what, size_t number);
+  void start(bool head_first);
+  void exchange(const nlohmann::json& request, double limit, nlohmann::json& reply);
+
   std::vector<Case> cases_;
+  DuelSetup setup_;
+  std::unique_ptr<autotune::WorkerProcess> worker_;
+  std::vector<bool> seen_;     // by this worker
+  std::vector<size_t> asked_;  // how often, of each case
 };
 
 }  // namespace tcc::tools

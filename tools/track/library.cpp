@@ -12,6 +12,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+ErrorKind kind_of(tcc_status status) {
+  switch (status) {
+    case TCC_NO_DEVICE: return ErrorKind::no_device;
+    case TCC_DEVICE_FAILED: return ErrorKind::device;
+    case TCC_INTERNAL: return ErrorKind::internal;
+    default: return ErrorKind::bad_input;
+  }
+}
+
+}  // namespace
+
 fs::path find_library(const fs::path& path) {
   if (fs::is_regular_file(path)) return fs::canonical(path);
   const char* const places[] = {"lib/libtcc-core.so", "lib/x86_64-linux-gnu/libtcc-core.so",
@@ -25,17 +36,6 @@ fs::path find_library(const fs::path& path) {
   fail_input(path.string(), fs::exists(path) ? ": no libtcc-core.so there" : ": not there",
              " (a library, a build folder or an installation; looked for ", looked, ")");
 }
-
-ErrorKind kind_of(tcc_status status) {
-  switch (status) {
-    case TCC_NO_DEVICE: return ErrorKind::no_device;
-    case TCC_DEVICE_FAILED: return ErrorKind::device;
-    case TCC_INTERNAL: return ErrorKind::internal;
-    default: return ErrorKind::bad_input;
-  }
-}
-
-}  // namespace
 
 void Library::Close::operator()(void* handle) const { dlclose(handle); }
 
@@ -67,6 +67,9 @@ Library::Library(const fs::path& path) : path_(find_library(path)) {
   find(context_destroy, "tcc_context_destroy");
   find(run_host, "tcc_context_run_host");
   find(time, "tcc_context_time");
+  find(kernel_report, "tcc_kernel_report");
+  time_kernels =
+      reinterpret_cast<decltype(time_kernels)>(dlsym(handle_.get(), "tcc_context_time_kernels"));
 }
 
 Library::~Library() = default;

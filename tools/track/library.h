@@ -35,10 +35,13 @@ class Library {
   decltype(&tcc_launches) launches;
   decltype(&tcc_arena_bytes) arena_bytes;
   decltype(&tcc_constant_bytes) constant_bytes;
+  decltype(&tcc_kernel_report) kernel_report;
   decltype(&tcc_context_create) context_create;
   decltype(&tcc_context_destroy) context_destroy;
   decltype(&tcc_context_run_host) run_host;
   decltype(&tcc_context_time) time;
+  // Null in libraries before 0.2, which cannot time their kernels one by one.
+  decltype(&tcc_context_time_kernels) time_kernels;
 
  private:
   struct Close {
@@ -49,6 +52,9 @@ class Library {
   decltype(&tcc_version) version_;
   decltype(&tcc_last_error) last_error_;
 };
+
+// The file that Library opens for `path`. Throws Error(bad_input) where there is none.
+std::filesystem::path find_library(const std::filesystem::path& path);
 
 // A copy of the library in a folder of its own, removed at the end: opened beside the original, it
 // is another library, whose code and data lie elsewhere.

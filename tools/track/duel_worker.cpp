@@ -1,0 +1,226 @@
+#include "tools/track/duel_worker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "autotune/worker_protocol.h"
+#include "autotune/worker_serve.h"
+#include "support/error.h"
+#include "tcc/track.hpp"
+
+namespace tcc::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSampleSeconds = 0.4e-3;  // of one measurement at least: timers have steps
+constexpr double kBlockSeconds = 50e-3;    // of all pairs, where a run is short
+constexpr int kLeastPairs = 4, kMostPairs = 24;
+constexpr int kMostReplays = 1000;
+constexpr int kKernelRounds = 9;
+
+// A folder for compiled kernels that is empty, removed at the end.
+class EmptyCache {
+ public:
+  EmptyCache() {
+    folder_ = (std::filesystem::temp_directory_path() / "tcc-track-cache-XXXXXX").string();
+    if (!mkdtemp(folder_.data())) fail_device(folder_, ": cannot be made");
+  }
+  ~EmptyCache() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  EmptyCache(const EmptyCache&) = delete;
+  EmptyCache& operator=(const EmptyCache&) = delete;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+json to_json(const CaseFacts& facts) {
+  return {{"launches", facts.launches},
+          {"arena_bytes", facts.arena_bytes},
+          {"constant_bytes", facts.constant_bytes},
+          {"compile_seconds", facts.compile_seconds},
+          {"kernels", json::parse(facts.kernels)}};
+}
+
+TrackCase case_from(const json& from) {
+  TrackCase one;
+  one.name = from.at("name");
+  one.graph = from.at("graph").get<std::string>();
+  one.dims = from.at("dims").get<std::map<std::string, int64_t>>();
+  one.dtype = from.at("dtype");
+  one.matmul_precision = from.at("matmul_precision");
+  return one;
+}
+
+DuelSetup setup_from(const json& from) {
+  return {.base = from.at("base"),
+          .head = from.at("head"),
+          .compile = {from.at("device"), from.at("tuning").get<std::vector<std::string>>(), ""},
+          .head_first = from.at("head_first"),
+          .cold = from.at("cold")};
+}
+
+class Duelist {
+ public:
+  explicit Duelist(const DuelSetup& setup) : setup_(setup) {
+    in_order([&](bool is_head) { open(is_head).emplace(is_head ? setup_.head : setup_.base); });
+  }
+
+  json answer(const json& request) {
+    const TrackCase one = case_from(request.at("case"));
+    const Sides<std::unique_ptr<Contestant>> sides = compile(one);
+    json reply = {{"base", to_json(sides.base->facts())}, {"head", to_json(sides.head->facts())}};
+    const auto what = request.at("do").get<std::string>();
+    if (what == "compile") return reply;
+    const std::vector<Tensor> inputs = sides.head->draw_inputs();
+    Sides<std::optional<Contestant::Session>> sessions;
+    in_order([&](bool is_head) {
+      named(is_head, [&] { sessions.of(is_head).emplace(*sides.of(is_head), inputs); });
+    });
+    if (what == "kernels") {
+      add_kernel_seconds(sessions, reply);
+      return reply;
+    }
+    reply["difference"] = relative_difference(sessions.base->outputs(), sessions.head->outputs());
+    reply["pairs"] = pairs(*sessions.base, *sessions.head);
+    return reply;
+  }
+
+ private:
+  template <class T>
+  struct Sides {
+    T base, head;
+    T& of(bool is_head) { return is_head ? head : base; }
+    const T& of(bool is_head) const { return is_head ? head : base; }
+  };
+
+  std::optional<Library>& open(bool is_head) { return libraries_.of(is_head); }
+
+  template <class Do>
+  void in_order(const Do& work) {
+    work(setup_.head_first);
+    work(!setup_.head_first);
+  }
+
+  // Errors say whose they are.
+  template <class Do>
+  static void named(bool is_head, const Do& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      throw Error(error.kind(), str(is_head ? "head: " : "base: ", error.what()));
+    }
+  }
+
+  Sides<std::unique_ptr<Contestant>> compile(const TrackCase& one) {
+    Sides<std::unique_ptr<Contestant>> sides;
+    in_order([&](bool is_head) {
+      std::optional<EmptyCache> cache;
+      TrackCompile options = setup_.compile;
+      if (setup_.cold) options.cache_dir = cache.emplace().folder();
+      named(is_head, [&] {
+        sides.of(is_head) = std::make_unique<Contestant>(*open(is_head), one, options);
+      });
+    });
+    return sides;
+  }
+
+  // In the order base, head, head, base.
+  static json pairs(const Contestant::Session& base, const Contestant::Session& head) {
+    base.time(1), head.time(1);
+    const double once = std::max({base.time(1), head.time(1), 1e-7});
+    const int replays =
+        std::clamp(static_cast<int>(std::ceil(kSampleSeconds / once)), 1, kMostReplays);
+    const int count =
+        std::clamp(static_cast<int>(kBlockSeconds / (once * replays) / 2), kLeastPairs, kMostPairs);
+    json all = json::array();
+    for (int i = 0; i < count; ++i) {
+      const bool swap = i % 2 == 1;
+      double of_base = 0, of_head = 0;
+      if (swap) of_head = head.time(replays);
+      of_base = base.time(replays);
+      if (!swap) of_head = head.time(replays);
+      all.push_back({of_base, of_head});
+    }
+    return all;
+  }
+
+  static void add_kernel_seconds(const Sides<std::optional<Contestant::Session>>& sessions,
+                                 json& reply) {
+    Sides<std::vector<std::vector<double>>> rounds;
+    for (int i = 0; i < kKernelRounds; ++i)
+      for (const bool is_head : {false, true})
+        rounds.of(is_head).push_back(sessions.of(is_head)->time_kernels());
+    for (const bool is_head : {false, true}) {
+      std::vector<double> medians;
+      for (size_t k = 0; k < rounds.of(is_head)[0].size(); ++k) {
+        std::vector<double> samples;
+        for (const std::vector<double>& round : rounds.of(is_head)) samples.push_back(round[k]);
+        medians.push_back(track::median_of(samples));
+      }
+      reply[is_head ? "head" : "base"]["seconds"] = medians;
+    }
+  }
+
+  DuelSetup setup_;
+  Sides<std::optional<Library>> libraries_;
+};
+
+json error_reply(ErrorKind kind, const char* message) {
+  return {{"error", {{"kind", static_cast<int>(kind)}, {"message", message}}}};
+}
+
+template <class Do>
+json guarded(const Do& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    return error_reply(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    return error_reply(ErrorKind::device, "out of memory");
+  } catch (const json::exception& error) { return error_reply(ErrorKind::internal, error.what()); }
+}
+
+}  // namespace
+
+json to_json(const DuelSetup& setup) {
+  return {{"base", setup.base},
+          {"head", setup.head},
+          {"device", setup.compile.device},
+          {"tuning", setup.compile.tuning},
+          {"head_first", setup.head_first},
+          {"cold", setup.cold}};
+}
+
+json to_json(const TrackCase& one) {
+  return {{"name", one.name},
+          {"graph", one.graph.string()},
+          {"dims", one.dims},
+          {"dtype", one.dtype},
+          {"matmul_precision", one.matmul_precision}};
+}
+
+int serve_duels(const std::string& setup) {
+  const int output = autotune::begin_worker();
+  std::optional<Duelist> duelist;
+  const json hello = guarded([&] {
+    duelist.emplace(setup_from(json::parse(setup)));
+    return json::object();
+  });
+  if (!autotune::write_frame(output, hello) || !duelist) return 1;
+  while (const std::optional<json> request = autotune::read_frame(STDIN_FILENO))
+    if (!autotune::write_frame(output, guarded([&] { return duelist->answer(*request); })))
+      return 1;
+  return 0;
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,36 @@
+// The process that measures for tcc-track: two libraries side by side on one device. It takes one
+// block of each case; the next block is a new process's, so that what stays the same for as long as
+// a process runs (where its code and memory lie) is sampled too.
+//
+// Frames as of autotune/worker_protocol.h. The worker speaks first: {}. Then every request has one
+// reply.
+//   {"do": "block", "case"}    {"pairs": [[base, head]], "difference", "base": FACTS, "head":
+//   FACTS}
+//   {"do": "compile", "case"}  {"base": FACTS, "head": FACTS}
+//   {"do": "kernels", "case"}  {"base": FACTS, "head": FACTS}, each with "seconds" of its kernels
+// or {"error": {"kind", "message"}}. FACTS: {"launches", "arena_bytes", "constant_bytes",
+// "compile_seconds", "kernels"}.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tools/track/contestant.h"
+
+namespace tcc::tools {
+
+struct DuelSetup {
+  std::string base, head;  // libraries
+  TrackCompile compile;
+  // Which library is opened, compiles and takes its memory first.
+  bool head_first = false;
+  // The kernels' cache is empty for each case: compile seconds are those of a first compilation.
+  bool cold = false;
+};
+nlohmann::json to_json(const DuelSetup& setup);
+nlohmann::json to_json(const TrackCase& one);
+
+// What `tcc-track --worker SETUP` does until its parent is gone. Returns the exit code.
+int serve_duels(const std::string& setup);
+
+}  // namespace tcc::tools
