@@ -229,6 +229,13 @@ void Comparing::run() {
   const OnInterrupt on_interrupt;
   const auto start = std::chrono::steady_clock::now();
   if (choices_.judges("time")) {
+    {
+      Told told;
+      duels_.fill_cache([&](size_t done) {
+        told.tell(str("compiled ", done, " of ", duels_.cases().size(), " cases"));
+        return !interrupt_came;
+      });
+    }
     times_ = compare(duels_, "blocks", choices_.smallest_percent,
                      [&](size_t number) { return duels_.block(number); });
   } else if (choices_.judges("counts")) {

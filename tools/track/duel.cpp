@@ -1,7 +1,10 @@
 #include "tools/track/duel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "support/error.h"
 
@@ -14,6 +17,7 @@ using nlohmann::json;
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
 constexpr double kStartSeconds = 120;  // until both libraries are open
+constexpr size_t kMostCompilers = 8;   // processes that compile at a time
 constexpr double kReplySeconds = 600;  // for one block of one case
 
 CaseFacts facts_from(const json& from) {
@@ -69,6 +73,31 @@ json Duels::ask(const char* what, size_t number) {
   one.base.facts = facts_from(reply.at("base"));
   one.head.facts = facts_from(reply.at("head"));
   return reply;
+}
+
+void Duels::fill_cache(const std::function<bool(size_t)>& told) {
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  size_t done = 0;
+  bool goes_on = true;
+  const auto work = [&] {
+    // Whatever is wrong with a case is found, and said, by the process that measures it.
+    Duels part(std::vector<TrackCase>{}, setup_);
+    for (size_t i; (i = next++) < cases_.size();) {
+      part.cases_.assign(1, {.what = cases_[i].what});
+      part.seen_.assign(1, false);
+      part.asked_.assign(1, 0);
+      try {
+        part.ask("compile", 0);
+      } catch (const std::exception&) {}
+      const std::lock_guard lock(mutex);
+      if (!(goes_on = goes_on && told(++done))) return;
+    }
+  };
+  const size_t count = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostCompilers);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::min(count, cases_.size()); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
 }
 
 track::Block Duels::block(size_t number) {

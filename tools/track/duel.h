@@ -1,6 +1,7 @@
 // The cases of a suite, base against head, measured in worker processes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -18,6 +19,9 @@ class Duels {
   // `setup.head_first` is decided here, from block to block.
   Duels(std::vector<TrackCase> cases, DuelSetup setup);
 
+  // Compiles every case once, in several processes at a time, so that the kernels' cache has them.
+  // `told` is called from any thread, one call at a time. Failures show when a case is measured.
+  void fill_cache(const std::function<bool(size_t done)>& told);
   // One block, in a process that has measured no block of this case before; pairs in the order
   // base, head, head, base. In every other block the head's library is opened, compiles and
   // allocates first. Throws Error(device) where the process dies or takes too long, what a library
