@@ -153,7 +153,10 @@ Number ExprEvaluator::load(const Step& step) {
   TCC_CHECK(offset >= 0 && offset < buffer.elements, "the reference loads element ", offset, " of ",
             buffer.elements);
   const auto at = static_cast<size_t>(offset);
-  if (is_float(buffer.dtype)) return {buffer.floats[at % buffer.floats.size()], 0};
+  if (is_float(buffer.dtype)) {
+    const Number number{buffer.floats[at % buffer.floats.size()], 0};
+    return is_float(step.stored) ? number : ir::bit_cast(number, buffer.dtype, step.stored);
+  }
   return {0, buffer.integers[at % buffer.integers.size()]};
 }
 

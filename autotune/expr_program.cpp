@@ -45,6 +45,7 @@ class ExprCompiler {
     ExprProgram::Step step{.kind = e.kind, .dtype = e.dtype, .fn = e.fn, .reduce = e.reduce};
     step.constant = {e.number, e.integer};
     step.buffer = e.buffer;
+    step.stored = e.stored;
     switch (e.kind) {
       case Kind::constant:
       case Kind::call:

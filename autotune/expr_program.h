@@ -60,6 +60,7 @@ class ExprProgram {
     ir::ReduceKind reduce{};
     ir::Number constant = {};
     int buffer = -1, index = -1;
+    DType stored{};                // load: as which the buffer's element is read
     std::vector<int> args = {};    // steps
     std::vector<DType> from = {};  // their dtypes
     std::vector<Loop> loops = {};  // of a reduction

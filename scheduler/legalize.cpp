@@ -5,6 +5,7 @@
 #include "scheduler/index_range.h"
 #include "scheduler/kernel.h"
 #include "scheduler/kernel_names.h"
+#include "scheduler/moved_bits.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -256,6 +257,7 @@ bool needs(const Kernel& kernel, DType dtype) {
 
 Kernel legalize(Kernel kernel, const Target& target) {
   Exchanges(kernel, target).run();
+  move_bits(kernel);
   drop_stored_rounding(kernel);
   // Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are
   // 64 bits wide.

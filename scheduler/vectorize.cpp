@@ -85,6 +85,11 @@ Block share(std::vector<Expr>& values, FreeAxes& free, Inliner& inliner) {
 
 }  // namespace
 
+std::string load_key(const Expr& load) {
+  return std::string(name(load->stored)) + " " + std::to_string(load->buffer) + "@" +
+         load->index.to_string();
+}
+
 Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inliner& inliner,
                        const std::function<Block(const std::vector<Expr>& values)>& body) {
   Block block;
@@ -99,12 +104,11 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inli
   if (lane.is_const()) return shared_body();
   int64_t width = lane.range().hi + 1;
   std::map<std::string, Expr> replaced;  // by the load's text
-  auto key = [](const Expr& e) { return std::to_string(e->buffer) + "@" + e->index.to_string(); };
   for (const Expr& value : values) {
     ir::visit(value, [&](const Expr& e) {
       // Loads of a serial reduction stay in its loop.
       if (e->kind != ExprNode::Kind::load || inside_serial_loop(free.of(e))) return;
-      auto [entry, inserted] = replaced.try_emplace(key(e));
+      auto [entry, inserted] = replaced.try_emplace(load_key(e));
       if (!inserted) return;
       switch (access_along(e->index, lane, free.of(e).count(lane.as_atom()->name) > 0)) {
         case Access::invariant: {
@@ -127,7 +131,7 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inli
   }
   ir::rewrite_all(rewritten, [&](const Expr& e) -> Expr {
     if (e->kind != ExprNode::Kind::load) return nullptr;
-    auto found = replaced.find(key(e));
+    auto found = replaced.find(load_key(e));
     return found == replaced.end() ? nullptr : found->second;
   });
   block.push_back(loop(lane, shared_body(), /*unroll=*/true));

@@ -1,6 +1,7 @@
 // Several neighbouring elements at once: vector loads and stores around an unrolled loop.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "scheduler/inline.h"
@@ -15,6 +16,9 @@ struct Sink {
   SymInt offset;
   Expr value;
 };
+
+// The same for loads of the same elements as the same type.
+std::string load_key(const Expr& load);
 
 // Statements that compute and store every sink for `lane` in [0, its extent): loads that are
 // contiguous in `lane` become load_vector, those that do not depend on it happen once, contiguous

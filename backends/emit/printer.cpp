@@ -11,7 +11,9 @@ using ir::ExprNode;
 using sched::Stmt;
 
 Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent)
-    : kernel_(kernel), dialect_(dialect), kernel_names_(kernel), indent_(indent) {}
+    : kernel_(kernel), dialect_(dialect), kernel_names_(kernel), indent_(indent) {
+  for (const sched::Array& array : kernel.shared) arrays_[array.name] = array.dtype;
+}
 
 std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
 
@@ -82,6 +84,7 @@ void Printer::statement(const Stmt& stmt) {
       return;
     }
     case Stmt::Kind::array:
+      arrays_[stmt.name] = stmt.dtype;
       line(compute_type(stmt.dtype) + " " + stmt.name + "[" + std::to_string(stmt.count) + "];");
       return;
     case Stmt::Kind::set_element: {
@@ -92,10 +95,10 @@ void Printer::statement(const Stmt& stmt) {
     case Stmt::Kind::store: {
       std::string value = expression(stmt.value), element = buffer_element(stmt.buffer, stmt.index);
       DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+      const std::string& storage = dialect_.storage.at(stored);
+      if (!is_float(stmt.value->dtype) && is_float(stored)) stored = stmt.value->dtype;  // its bits
       line(element + " = " +
-           to_storage(stored, stmt.value->dtype, without_parentheses(value),
-                      dialect_.storage.at(stored)) +
-           ";");
+           to_storage(stored, stmt.value->dtype, without_parentheses(value), storage) + ";");
       return;
     }
     case Stmt::Kind::load_vector: load_vector(stmt); return;
@@ -202,8 +205,17 @@ std::string pack(DType stored, const std::vector<std::string>& values) {
 
 }  // namespace
 
+// As which type the elements of a vector access are read or written: an array of integers holds the
+// bits of narrow floats.
+DType Printer::accessed_as(const Stmt& stmt) const {
+  const DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+  const auto found = arrays_.find(stmt.name);
+  const bool holds_bits = found != arrays_.end() && !is_float(found->second);
+  return is_low_precision(stored) && holds_bits ? found->second : stored;
+}
+
 void Printer::load_vector(const Stmt& stmt) {
-  DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+  DType stored = accessed_as(stmt);
   int elements = vector_elements(stmt);
   if (elements == 1) {
     for (int64_t i = 0; i < stmt.count; ++i)
@@ -236,7 +248,7 @@ void Printer::load_vector(const Stmt& stmt) {
 }
 
 void Printer::store_vector(const Stmt& stmt) {
-  DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+  DType stored = accessed_as(stmt);
   DType from = compute_dtype(stored);
   int elements = vector_elements(stmt);
   auto element = [&](int64_t i) { return stmt.name + "[" + std::to_string(i) + "]"; };

@@ -33,6 +33,7 @@ class Printer {
   void load_vector(const sched::Stmt& stmt);
   void store_vector(const sched::Stmt& stmt);
   int vector_elements(const sched::Stmt& stmt) const;
+  DType accessed_as(const sched::Stmt& stmt) const;
 
   // The expression as text; what it needs first (shared parts, serial loops) is printed as
   // statements.
@@ -65,6 +66,7 @@ class Printer {
   sched::KernelNames kernel_names_;
   int indent_;
   std::string text_;
+  std::map<std::string, DType> arrays_;
   std::map<const ir::ExprNode*, int> uses_;
   std::map<const ir::ExprNode*, std::string> names_;  // shared parts of the statement at hand
   std::set<std::string> indirect_;                    // indirect indices declared in this scope

@@ -37,10 +37,6 @@ constexpr int64_t kMaxHeld = 32;
 
 int64_t threads(const Config& config) { return config["tile"] * config["rows"] / config["vector"]; }
 
-std::string load_key(const Expr& e) {
-  return std::to_string(e->buffer) + "@" + e->index.to_string();
-}
-
 std::optional<Plan> plan_transpose(const Region& region) {
   if (region.anchor || region.outputs.empty()) return std::nullopt;
   for (const ir::Node* node : region.nodes)

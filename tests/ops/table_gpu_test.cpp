@@ -1,5 +1,6 @@
-// The op table, and f8, on the GPUs of this machine.
+// The op table, f8, and copies of narrow floats on the GPUs of this machine.
 #include "tests/ops/f8_suite.h"
+#include "tests/ops/moved_bits_suite.h"
 #include "tests/ops/op_suite.h"
 
 namespace tcc::test {
@@ -12,6 +13,10 @@ INSTANTIATE_TEST_SUITE_P(Table, Ops,
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(F8);
 INSTANTIATE_TEST_SUITE_P(Devices, F8, ::testing::ValuesIn(devices_present(Devices::gpu)),
+                         [](const auto& device) { return test_name(device.param); });
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MovedBits);
+INSTANTIATE_TEST_SUITE_P(Devices, MovedBits, ::testing::ValuesIn(devices_present(Devices::gpu)),
                          [](const auto& device) { return test_name(device.param); });
 
 }  // namespace tcc::test

@@ -1,0 +1,159 @@
+#include "scheduler/moved_bits.h"
+
+#include <set>
+
+#include "ir/bit_cast.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::ExprNode;
+
+// One type in one body. First every array and variable of f32 is taken to hold moved elements;
+// those that hold something else, or are used otherwise, are dropped until nothing changes.
+class Mover {
+ public:
+  Mover(const std::vector<Argument>& arguments, DType type)
+      : arguments_(arguments), type_(type), bits_(type) {}
+
+  void run(Block& block, std::vector<Array>* shared) {
+    if (shared)
+      for (const Array& array : *shared)
+        if (array.dtype == DType::f32) names_.insert(array.name);
+    find_names(block);
+    do {
+      changed_ = false;
+      bits_ = ir::MovedBits(type_, [this](const Expr& e) { return bits_of_name(e); });
+      walked_.clear();
+      check(block);
+    } while (changed_);
+    rewrite(block);
+    if (shared)
+      for (Array& array : *shared)
+        if (names_.count(array.name)) array.dtype = ir::bits_type(type_);
+  }
+
+ private:
+  bool is_of_type(int buffer) const {
+    return arguments_[static_cast<size_t>(buffer)].dtype == type_;
+  }
+
+  Expr bits_of_name(const Expr& e) const {
+    if (e->dtype != DType::f32 || !names_.count(e->name)) return nullptr;
+    const DType bits = ir::bits_type(type_);
+    return e->kind == ExprNode::Kind::var ? ir::variable(e->name, bits)
+                                          : ir::element(e->name, bits, e->index);
+  }
+
+  void find_names(const Block& block) {
+    for (const Stmt& stmt : block) {
+      const bool declares = stmt.kind == Stmt::Kind::array || stmt.kind == Stmt::Kind::declare;
+      if (declares && stmt.dtype == DType::f32) names_.insert(stmt.name);
+      find_names(stmt.body);
+      find_names(stmt.otherwise);
+    }
+  }
+
+  void drop(const std::string& name) { changed_ |= names_.erase(name) > 0; }
+
+  // Whether the value of a statement ends as an element of the type, whose bits it then is.
+  bool moves(const Stmt& stmt) {
+    switch (stmt.kind) {
+      case Stmt::Kind::declare:
+      case Stmt::Kind::assign:
+      case Stmt::Kind::set_element: return names_.count(stmt.name) && bits_.of(stmt.value);
+      case Stmt::Kind::store: return is_of_type(stmt.buffer) && bits_.of(stmt.value);
+      default: return false;
+    }
+  }
+
+  void check(const Block& block) {
+    for (const Stmt& stmt : block) {
+      const bool moved = moves(stmt);
+      switch (stmt.kind) {
+        case Stmt::Kind::declare:
+        case Stmt::Kind::assign:
+        case Stmt::Kind::set_element:
+          if (!moved) drop(stmt.name);
+          break;
+        case Stmt::Kind::load_vector:
+        case Stmt::Kind::store_vector:
+          if (!is_of_type(stmt.buffer)) drop(stmt.name);
+          break;
+        case Stmt::Kind::array: break;
+        default:
+          drop(stmt.name);
+          for (const std::string& name : stmt.names) drop(name);
+      }
+      if (stmt.value) walk(stmt.value, moved);
+      drop_within(stmt.index);
+      check(stmt.body);
+      check(stmt.otherwise);
+    }
+  }
+
+  // Drops the names that `e` computes with; `moved` where its bits are all that is wanted.
+  void walk(const Expr& e, bool moved) {
+    if (!walked_.insert({e.get(), moved}).second) return;
+    const bool named = e->kind == ExprNode::Kind::var || e->kind == ExprNode::Kind::element;
+    if (named && !moved) drop(e->name);
+    drop_within(e->index);
+    const bool as_bits = takes_bits(e);
+    for (size_t i = 0; i < e->args.size(); ++i) {
+      const bool condition = e->kind == ExprNode::Kind::call && i == 0;
+      walk(e->args[i], as_bits || (moved && !condition && !ir::keeps_bits(*e)));
+    }
+  }
+
+  // Of moved elements of the type.
+  bool takes_bits(const Expr& e) {
+    return ir::keeps_bits(*e) && e->args[0]->dtype == type_ && bits_.of(e->args[0]);
+  }
+
+  // What an index is computed of.
+  void drop_within(const SymInt& index) {
+    index.visit_atoms([&](const ir::AtomPtr& atom) {
+      if (atom->kind == ir::Atom::Kind::indirect && atom->value) walk(atom->value, false);
+    });
+  }
+
+  Expr rewritten(const Expr& value) {
+    return ir::rewrite(value, [&](const Expr& e) -> Expr {
+      return takes_bits(e) ? ir::bit_cast(bits_.of(e->args[0]), ir::bits_type(type_), e->dtype)
+                           : nullptr;
+    });
+  }
+
+  void rewrite(Block& block) {
+    for (Stmt& stmt : block) {
+      if (stmt.value) stmt.value = rewritten(moves(stmt) ? bits_.of(stmt.value) : stmt.value);
+      const bool is_typed = stmt.kind == Stmt::Kind::array || stmt.kind == Stmt::Kind::declare ||
+                            stmt.kind == Stmt::Kind::assign;
+      if (is_typed && stmt.dtype == DType::f32 && names_.count(stmt.name))
+        stmt.dtype = ir::bits_type(type_);
+      rewrite(stmt.body);
+      rewrite(stmt.otherwise);
+    }
+  }
+
+  const std::vector<Argument>& arguments_;
+  DType type_;
+  ir::MovedBits bits_;
+  std::set<std::string> names_;
+  std::set<std::pair<const ExprNode*, bool>> walked_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+void move_bits(Kernel& kernel) {
+  std::set<DType> types;
+  for (const Argument& argument : kernel.arguments)
+    if (is_low_precision(argument.dtype)) types.insert(argument.dtype);
+  for (const DType type : types) {
+    Mover(kernel.arguments, type).run(kernel.body, &kernel.shared);
+    for (Hook& hook : kernel.hooks) Mover(kernel.arguments, type).run(hook.body, nullptr);
+  }
+}
+
+}  // namespace tcc::sched
