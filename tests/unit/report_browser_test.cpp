@@ -1,67 +1,16 @@
 // The report as a browser shows it: headless Chromium draws the page, and what it drew is counted.
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <regex>
 
-#include <gtest/gtest.h>
-
-#include "support/file.h"
-#include "tests/run_command.h"
+#include "tests/unit/browser_fixture.h"
 #include "tests/unit/sweep_fixture.h"
 #include "tools/tune/report.h"
 
 namespace tcc::tools {
 namespace {
 
-namespace fs = std::filesystem;
+using testing::BrowserTest;
 
-std::string output_of(const std::string& command) { return testing::run_command(command).text; }
-
-std::string find_browser() {
-  std::string path = output_of("command -v chromium chromium-browser google-chrome 2>/dev/null");
-  return path.substr(0, path.find('\n'));
-}
-
-class ReportBrowserTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    browser_ = find_browser();
-    if (browser_.empty()) GTEST_SKIP() << "no Chromium is installed";
-    folder_ = fs::temp_directory_path() / ("tcc-report-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
-  }
-
-  // The document after its script ran.
-  std::string drawn(const std::string& page) const {
-    write_file_atomic(folder_ / "report.html", page);
-    // The page is ours; the sandbox cannot start in most containers.
-    return output_of("timeout 100 '" + browser_ +
-                     "' --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
-                     "--user-data-dir='" +
-                     (folder_ / "profile").string() + "' --dump-dom 'file://" +
-                     (folder_ / "report.html").string() + "' 2>/dev/null");
-  }
-
-  static std::string title(const std::string& document) {
-    const std::regex pattern("<title>([^<]*)</title>");
-    std::smatch match;
-    return std::regex_search(document, match, pattern) ? match[1].str() : "no title";
-  }
-
-  static size_t count(const std::string& document, const std::string& words) {
-    size_t count = 0;
-    for (size_t at = 0; (at = document.find(words, at)) != std::string::npos; ++at) ++count;
-    return count;
-  }
-
-  std::string browser_;
-  fs::path folder_;
-};
+class ReportBrowserTest : public BrowserTest {};
 
 TEST_F(ReportBrowserTest, EveryKernelIsDrawn) {
   const autotune::TuneResult sweep = testing::tuned_sweep();

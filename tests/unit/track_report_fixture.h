@@ -119,11 +119,12 @@ inline Quantity timed(double base, double ratio, double noise, Quantity::Verdict
 }
 
 inline std::vector<TrackedKernel> sample_kernels(double seconds, double ratio, size_t number) {
-  const double shares[] = {0.58, 0.27, 0.15};
+  const size_t count = 1 + (number + 2) % 3;
+  const double shares[3][3] = {{1}, {0.68, 0.32}, {0.58, 0.27, 0.15}};
   const char* regions[] = {"matmul_bias_gelu", "layer_norm", "softmax"};
   const char* templates[] = {"gemm_sm90", "row_norm", "row_norm"};
   std::vector<TrackedKernel> kernels;
-  for (size_t i = 0; i < 1 + number % 3; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     TrackedKernel kernel;
     kernel.region = regions[(number + i) % 3];
     kernel.layers = {"encoder.layer." + std::to_string(i) + ".intermediate"};
@@ -132,14 +133,14 @@ inline std::vector<TrackedKernel> sample_kernels(double seconds, double ratio, s
     kernel.tier = "exact";
     kernel.key = run_name(100 * number + i);
     kernel.source = run_name(7000 + 100 * number + i);
-    kernel.launches = static_cast<int64_t>(1 + 11 * (i == 0 && number % 3 != 0));
-    kernel.seconds = seconds * shares[i] / static_cast<double>(kernel.launches);
+    kernel.launches = i == 0 && count > 1 ? 12 : 1;
+    kernel.seconds = seconds * shares[count - 1][i] / static_cast<double>(kernel.launches);
     kernel.bytes = *kernel.seconds * 2.6e12;
     kernel.flops = i == 0 ? *kernel.seconds * 5.1e14 : *kernel.seconds * 8e11;
     kernel.roofline = 0.86 - 0.07 * static_cast<double>(i);
     if (i == 0 && ratio != 1) {
-      kernel.seconds = *kernel.seconds * (1 + (ratio - 1) / shares[0]);
-      kernel.roofline = *kernel.roofline / (1 + (ratio - 1) / shares[0]);
+      kernel.seconds = *kernel.seconds * (1 + (ratio - 1) / shares[count - 1][0]);
+      kernel.roofline = *kernel.roofline / (1 + (ratio - 1) / shares[count - 1][0]);
       kernel.config = "block_m=64 block_n=128 stages=3";
       kernel.tier = "nearest";
       kernel.source = run_name(8000 + number);
@@ -182,7 +183,7 @@ inline ReportedCase sample_case(size_t number, size_t points) {
   if (number % 12 == 3) {
     one.quantities[0].budget = base * 0.98;
     one.quantities[0].over_budget = true;
-    one.quantities[0].reason = "the budget is 2 % below";
+    one.quantities[0].reason = "2 % more than may be";
   } else if (number % 4 == 0) {
     one.quantities[0].budget = base * 1.1;
   }

@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "tools/program.h"
+#include "tools/track/report_html.h"
 #include "tools/track/report_json.h"
 #include "tools/track/report_markdown.h"
 
@@ -30,6 +31,7 @@ std::string results(Reports reports) {
 // Every form, in the order of --help.
 const Form kForms[] = {
     {"--results", "everything, as JSON", &ReportOptions::results, results},
+    {"--html", "a page of cases, kernels and histories", &ReportOptions::html, track_report_page},
     {"--markdown", "for the comment on a pull or merge request", &ReportOptions::markdown,
      [](Reports reports) { return report_markdown(reports); }},
 };

@@ -12,7 +12,7 @@ namespace tcc::tools {
 
 // Files; "-" is standard output, "" is none.
 struct ReportOptions {
-  std::string results, markdown;
+  std::string results, html, markdown;
 };
 void add_report_options(CLI::App& app, ReportOptions& options);
 

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "support/error.h"
+#include "tools/page/page.h"
 #include "tools/run_info.h"
-#include "tools/tune/report_template.h"
 
 namespace tcc::tools {
 namespace {
@@ -14,8 +14,6 @@ using autotune::KernelResult;
 using autotune::LoggedTrial;
 using autotune::TuneResult;
 using Status = autotune::Measurement::Status;
-
-constexpr std::string_view kPlaceholder = "{{data}}";
 
 bool is_timed(const LoggedTrial& trial) {
   return trial.result.status == Status::measured && trial.result.seconds > 0;
@@ -195,11 +193,7 @@ std::string report_json(const TuneResult& result, const SweepReport& report, boo
 }
 
 std::string report_page(const TuneResult& result, const SweepReport& report) {
-  std::string page(report_template());
-  const size_t at = page.find(kPlaceholder);
-  TCC_CHECK(at != std::string::npos, "the page has no place for its data");
-  page.replace(at, kPlaceholder.size(), report_json(result, report, true));
-  return page;
+  return filled_page(tune_page(), report_json(result, report, true));
 }
 
 }  // namespace tcc::tools
