@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "autotune/statistics.h"
-#include "ir/graph.h"
 #include "support/error.h"
 #include "tools/long_work.h"
 #include "tools/program.h"
@@ -13,31 +12,6 @@
 namespace tcc::tools {
 namespace {
 
-struct Row {
-  const sched::KernelBinary* kernel;
-  int launches = 0;
-  std::vector<double> samples = {};  // seconds of a launch, the mean of all of them, by repetition
-  ir::Layers layers = {};
-  double each() const { return samples.empty() ? 0 : autotune::median(samples); }
-  double total() const { return each() * launches; }
-};
-
-std::vector<Row> rows(const BenchResult& bench, const sched::Executable& executable) {
-  std::vector<Row> rows;
-  for (const sched::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel});
-  for (size_t i = 0; i < executable.launches.size(); ++i) {
-    const sched::Launch& launch = executable.launches[i];
-    Row& row = rows[static_cast<size_t>(launch.kernel)];
-    ++row.launches;
-    row.samples.resize(bench.launches.size());
-    for (size_t n = 0; n < bench.launches.size(); ++n) row.samples[n] += bench.launches[n][i];
-    row.layers.insert(row.layers.end(), launch.layers.begin(), launch.layers.end());
-  }
-  for (Row& row : rows)
-    for (double& sample : row.samples) sample /= row.launches;
-  return rows;
-}
-
 // "encoder/dense (+11)".
 std::string layers_text(const ir::Layers& layers) {
   constexpr size_t kWidth = 32;
@@ -45,12 +19,6 @@ std::string layers_text(const ir::Layers& layers) {
   std::string text = printable(layers.front());
   if (text.size() > kWidth) text = "~" + text.substr(text.size() - kWidth);
   return layers.size() == 1 ? text : str(text, " (+", layers.size() - 1, ")");
-}
-
-// The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
-double roofline_share(const Row& row, const sched::Target& target) {
-  double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate);
-  return row.each() > 0 ? least / row.each() : 0;
 }
 
 std::string number(double value, const char* format) {
@@ -74,6 +42,29 @@ void add_samples(JsonWriter& json, const std::vector<double>& samples) {
 
 }  // namespace
 
+double KernelRow::each() const { return samples.empty() ? 0 : autotune::median(samples); }
+
+std::vector<KernelRow> kernel_rows(const BenchResult& bench, const sched::Executable& executable) {
+  std::vector<KernelRow> rows;
+  for (const sched::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel});
+  for (size_t i = 0; i < executable.launches.size(); ++i) {
+    const sched::Launch& launch = executable.launches[i];
+    KernelRow& row = rows[static_cast<size_t>(launch.kernel)];
+    ++row.launches;
+    row.samples.resize(bench.launches.size());
+    for (size_t n = 0; n < bench.launches.size(); ++n) row.samples[n] += bench.launches[n][i];
+    row.layers.insert(row.layers.end(), launch.layers.begin(), launch.layers.end());
+  }
+  for (KernelRow& row : rows)
+    for (double& sample : row.samples) sample /= row.launches;
+  return rows;
+}
+
+double roofline_share(const KernelRow& row, const sched::Target& target) {
+  double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate);
+  return row.each() > 0 ? least / row.each() : 0;
+}
+
 BenchResult measure(runtime::Context& context, const sched::Executable& executable, int repeat) {
   constexpr int kWarmUps = 3, kMostOfLaunches = 20;
   BenchResult result;
@@ -93,11 +84,11 @@ BenchResult measure(runtime::Context& context, const sched::Executable& executab
 
 std::string bench_table(const BenchResult& bench, const sched::Executable& executable) {
   std::vector<std::vector<std::string>> table;
-  std::vector<Row> all = rows(bench, executable);
+  std::vector<KernelRow> all = kernel_rows(bench, executable);
   std::stable_sort(all.begin(), all.end(),
-                   [](const Row& a, const Row& b) { return a.total() > b.total(); });
+                   [](const KernelRow& a, const KernelRow& b) { return a.total() > b.total(); });
   double total = 0;
-  for (const Row& row : all) {
+  for (const KernelRow& row : all) {
     const double each = row.each();
     total += row.total();
     table.push_back({row.kernel->template_name, row.kernel->region, std::to_string(row.launches),
@@ -119,7 +110,7 @@ void bench_json(JsonWriter& json, const BenchResult& bench, const sched::Executa
   json.member("seconds_replay", autotune::median(bench.replays)).key("replay").begin_object();
   add_samples(json, bench.replays);
   json.end_object().key("bench").begin_array();
-  for (const Row& row : rows(bench, executable)) {
+  for (const KernelRow& row : kernel_rows(bench, executable)) {
     json.begin_object()
         .member("template", row.kernel->template_name)
         .member("template_version", row.kernel->template_version)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/graph.h"
 #include "runtime/program.h"
 #include "support/json_writer.h"
 
@@ -14,6 +15,20 @@ struct BenchResult {
   std::vector<double> replays;                // seconds of the whole graph
   std::vector<std::vector<double>> launches;  // seconds of each launch, by repetition
 };
+
+// The launches of one kernel together.
+struct KernelRow {
+  const sched::KernelBinary* kernel = nullptr;
+  int launches = 0;
+  std::vector<double> samples = {};  // seconds of a launch, the mean of all of them, by repetition
+  ir::Layers layers = {};            // of all of them
+  double each() const;               // the samples' median; 0 without
+  double total() const { return each() * launches; }
+};
+// In the order of the executable's kernels, which it points into.
+std::vector<KernelRow> kernel_rows(const BenchResult& bench, const sched::Executable& executable);
+// The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
+double roofline_share(const KernelRow& row, const sched::Target& target);
 
 BenchResult measure(runtime::Context& context, const sched::Executable& executable, int repeat);
 

@@ -6,6 +6,7 @@
 #include "tools/track/compare.h"
 #include "tools/track/duel_worker.h"
 #include "tools/track/report_command.h"
+#include "tools/track/run.h"
 
 int main(int argc, char** argv) {
   using namespace tcc::tools;
@@ -15,7 +16,8 @@ int main(int argc, char** argv) {
       "Tracks performance: builds of tcc against each other, with a stated rate of false "
       "alarms.",
       "tcc-track");
-  const std::vector<Command> commands = {add_compare(app), add_calibrate(app), add_report(app)};
+  const std::vector<Command> commands = {add_compare(app), add_calibrate(app), add_report(app),
+                                         add_run(app)};
   app.require_subcommand(1);
   add_examples(app, {{"tcc-track calibrate build/release bench/suites/bandwidth.yaml",
                       "what can be seen on this machine"},

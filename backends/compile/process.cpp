@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -21,7 +23,6 @@ namespace tcc::backends {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kMaxOutput = 1 << 20;
 
 std::string errno_text(int code) { return std::generic_category().message(code); }
 
@@ -55,82 +56,146 @@ class Attributes {
   posix_spawnattr_t attributes_;
 };
 
-struct Child {
-  pid_t process;
-  int output;  // the reading end of a pipe
+// Closed at the end of its life.
+struct Descriptor {
+  int number = -1;
+  Descriptor() = default;
+  explicit Descriptor(int given) : number(given) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  void close() {
+    if (number >= 0) ::close(number);
+    number = -1;
+  }
 };
 
-Child start(const std::vector<std::string>& arguments) {
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-
-  int pipe[2];
-  if (::pipe2(pipe, O_CLOEXEC) != 0) fail_device("cannot make a pipe: ", errno_text(errno));
-  FileActions actions;
-  posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(actions.get(), pipe[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(actions.get(), pipe[1], STDERR_FILENO);
-  const Attributes attributes;
-  Child child{-1, pipe[0]};
-  const int code = ::posix_spawnp(&child.process, argv[0], actions.get(), attributes.get(),
-                                  argv.data(), environ);
-  ::close(pipe[1]);
-  if (code == 0) return child;
-  ::close(pipe[0]);
-  fail_device("cannot run ", arguments[0], ": ", errno_text(code));
-}
-
-int remaining_ms(Clock::time_point deadline) {
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
-}
-
-// Reads until the pipe ends; false when the deadline passed first.
-bool read_all(int descriptor, Clock::time_point deadline, std::string& output) {
-  char buffer[4096];
-  for (;;) {
-    pollfd poll_entry{descriptor, POLLIN, 0};
-    const int ready = ::poll(&poll_entry, 1, remaining_ms(deadline));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return true;
-    output.append(buffer, std::min<size_t>(static_cast<size_t>(count), kMaxOutput - output.size()));
+// A file in memory that holds `text`, read from its beginning.
+int file_of(const std::string& text) {
+  const int file = ::memfd_create("tcc-input", MFD_CLOEXEC);
+  if (file < 0) fail_device("cannot make a file in memory: ", errno_text(errno));
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t count = ::write(file, text.data() + at, text.size() - at);
+    if (count < 0 && errno != EINTR) {
+      ::close(file);
+      fail_device("cannot write a file in memory: ", errno_text(errno));
+    }
+    at += static_cast<size_t>(std::max<ssize_t>(count, 0));
   }
+  ::lseek(file, 0, SEEK_SET);
+  return file;
 }
 
-// True when the process has ended before the deadline; a program may close its output and go on.
-bool wait_until(pid_t process, Clock::time_point deadline, int& status) {
-  for (;;) {
-    const pid_t ended = ::waitpid(process, &status, WNOHANG);
-    if (ended == process || (ended < 0 && errno != EINTR)) return true;
-    if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+class Child {
+ public:
+  Child(const std::vector<std::string>& arguments, const ProcessOptions& options)
+      : options_(options), deadline_(Clock::now() + options.timeout) {
+    start(arguments);
   }
-}
+
+  ProcessResult result() {
+    ProcessResult result;
+    int status = 0;
+    if (!(read_all(result) && wait(status))) {
+      ::kill(-process_, SIGKILL);
+      while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
+      result.timed_out = true;
+    }
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return result;
+  }
+
+ private:
+  void start(const std::vector<std::string>& arguments) {
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    Descriptor input, output, errors;
+    make_pipe(output_, output);
+    if (options_.separate_errors) make_pipe(errors_, errors);
+    FileActions actions;
+    if (options_.input.empty()) {
+      posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    } else {
+      input.number = file_of(options_.input);
+      posix_spawn_file_actions_adddup2(actions.get(), input.number, STDIN_FILENO);
+    }
+    posix_spawn_file_actions_adddup2(actions.get(), output.number, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(
+        actions.get(), options_.separate_errors ? errors.number : output.number, STDERR_FILENO);
+    if (!options_.folder.empty())
+      posix_spawn_file_actions_addchdir_np(actions.get(), options_.folder.c_str());
+    const Attributes attributes;
+    const int code =
+        ::posix_spawnp(&process_, argv[0], actions.get(), attributes.get(), argv.data(), environ);
+    if (code != 0) fail_device("cannot run ", arguments[0], ": ", errno_text(code));
+  }
+
+  static void make_pipe(Descriptor& from, Descriptor& to) {
+    int pipe[2];
+    if (::pipe2(pipe, O_CLOEXEC) != 0) fail_device("cannot make a pipe: ", errno_text(errno));
+    from.number = pipe[0];
+    to.number = pipe[1];
+  }
+
+  bool ended() const {
+    return Clock::now() >= deadline_ || (options_.cancelled && options_.cancelled());
+  }
+
+  // Milliseconds until the next look at `cancelled` or the deadline.
+  int pause() const {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+    return static_cast<int>(std::clamp<long long>(left, 0, options_.cancelled ? 100 : 1 << 30));
+  }
+
+  // Reads until the pipes end; false when it took too long.
+  bool read_all(ProcessResult& result) {
+    while (output_.number >= 0 || errors_.number >= 0) {
+      std::array<pollfd, 2> polled{pollfd{output_.number, POLLIN, 0},
+                                   pollfd{errors_.number, POLLIN, 0}};
+      const int ready = ::poll(polled.data(), polled.size(), pause());
+      if (ended()) return false;  // however much it prints
+      if (ready <= 0) continue;
+      if (polled[0].revents) read_some(output_, result.output, result.cut);
+      if (polled[1].revents) read_some(errors_, result.errors, result.cut);
+    }
+    return true;
+  }
+
+  void read_some(Descriptor& from, std::string& to, bool& cut) const {
+    char buffer[1 << 16];
+    const ssize_t count = ::read(from.number, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) return;
+    if (count <= 0) return from.close();
+    const size_t kept = std::min(static_cast<size_t>(count), options_.most_output - to.size());
+    cut |= kept < static_cast<size_t>(count);
+    to.append(buffer, kept);
+  }
+
+  // True when the process has ended in time; a program may close its output and go on.
+  bool wait(int& status) const {
+    for (;;) {
+      const pid_t got = ::waitpid(process_, &status, WNOHANG);
+      if (got == process_ || (got < 0 && errno != EINTR)) return true;
+      if (ended()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  const ProcessOptions& options_;
+  Clock::time_point deadline_;
+  pid_t process_ = -1;
+  Descriptor output_, errors_;  // reading ends of pipes
+};
 
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& arguments,
-                          std::chrono::milliseconds timeout) {
+                          const ProcessOptions& options) {
   TCC_CHECK(!arguments.empty(), "no program");
-  const auto deadline = Clock::now() + timeout;
-  const Child child = start(arguments);
-  ProcessResult result;
-  int status = 0;
-  const bool ended = read_all(child.output, deadline, result.output) &&
-                     wait_until(child.process, deadline, status);
-  ::close(child.output);
-  if (!ended) {
-    ::kill(-child.process, SIGKILL);
-    while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {}
-    result.timed_out = true;
-  }
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
+  return Child(arguments, options).result();
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -199,6 +199,28 @@ TEST(ProcessTest, MuchOutputIsCutAndDoesNotBlock) {
       run_process({"sh", "-c", "head -c 3000000 /dev/zero; exit 5"}, std::chrono::seconds(30));
   EXPECT_EQ(result.exit_code, 5);
   EXPECT_EQ(result.output.size(), size_t{1} << 20);
+  EXPECT_TRUE(result.cut);
+}
+
+TEST(ProcessTest, EndlessOutputEndsWithItsTime) {
+  const ProcessResult result = run_process({"yes"}, std::chrono::milliseconds(200));
+  EXPECT_TRUE(result.timed_out);
+}
+
+TEST(ProcessTest, InputErrorsAndFolderAreItsOwn) {
+  const std::string input(300000, 'x');
+  const ProcessResult result = run_process(
+      {"sh", "-c", "wc -c; pwd >&2"}, {.separate_errors = true, .input = input, .folder = "/"});
+  EXPECT_EQ(result.output, "300000\n");
+  EXPECT_EQ(result.errors, "/\n");
+}
+
+TEST(ProcessTest, ItsCallerEndsIt) {
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult result = run_process(
+      {"sleep", "60"}, {.timeout = std::chrono::minutes(1), .cancelled = [] { return true; }});
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 }  // namespace

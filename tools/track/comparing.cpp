@@ -1,11 +1,8 @@
 #include "tools/track/comparing.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "runtime/device.h"
@@ -15,38 +12,12 @@
 #include "tools/progress.h"
 #include "tools/run_info.h"
 #include "tools/track/report_text.h"
+#include "tools/track/told.h"
 
 namespace tcc::tools {
 namespace {
 
 using track::CaseResult;
-
-std::atomic<bool> interrupt_came{false};
-
-class OnInterrupt {
- public:
-  OnInterrupt() : before_(std::signal(SIGINT, [](int) { interrupt_came = true; })) {}
-  ~OnInterrupt() { std::signal(SIGINT, before_); }
-
- private:
-  void (*before_)(int);
-};
-
-// On a terminal a line that is drawn again, in a log a line every ten seconds.
-class Told {
- public:
-  void tell(const std::string& text) {
-    if (LiveLines::possible()) return lines_.draw({text});
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::seconds(10)) return;
-    last_ = now;
-    std::cerr << text << "\n";
-  }
-
- private:
-  LiveLines lines_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -205,7 +176,7 @@ Comparing::Comparing(const CompareChoices& choices, std::vector<TrackCase> cases
                     setup_of(choices, head_.device, head_.base.label, head_.head.label, true)),
       failures_(cases.size()) {}
 
-bool Comparing::interrupted() const { return interrupt_came; }
+bool Comparing::interrupted() const { return OnInterrupt::came(); }
 
 std::vector<CaseResult> Comparing::compare(Duels& duels, const char* unit, double smallest_percent,
                                            const std::function<track::Block(size_t)>& measure) {
@@ -221,7 +192,7 @@ std::vector<CaseResult> Comparing::compare(Duels& duels, const char* unit, doubl
         (seconds_since(start) / static_cast<double>(done)) * static_cast<double>(planned - done);
     told.tell(str("measured ", done, " of ", planned, " ", unit, ", ", format_clock(left),
                   " left at least"));
-    return !interrupt_came;
+    return !OnInterrupt::came();
   });
 }
 
@@ -233,21 +204,21 @@ void Comparing::run() {
       Told told;
       duels_.fill_cache([&](size_t done) {
         told.tell(str("compiled ", done, " of ", duels_.cases().size(), " cases"));
-        return !interrupt_came;
+        return !OnInterrupt::came();
       });
     }
     times_ = compare(duels_, "blocks", choices_.smallest_percent,
                      [&](size_t number) { return duels_.block(number); });
   } else if (choices_.judges("counts")) {
     Told told;
-    for (size_t i = 0; i < duels_.cases().size() && !interrupt_came; ++i) {
+    for (size_t i = 0; i < duels_.cases().size() && !OnInterrupt::came(); ++i) {
       try {
         duels_.compile_block(i);
       } catch (const std::exception& error) { failures_[i] = error.what(); }
       told.tell(str("compiled ", i + 1, " of ", duels_.cases().size(), " cases"));
     }
   }
-  if (choices_.judges("compile-time") && !interrupt_came)
+  if (choices_.judges("compile-time") && !OnInterrupt::came())
     compile_times_ = compare(compilations_, "compilations", choices_.smallest_compile_percent,
                              [&](size_t number) { return compilations_.compile_block(number); });
   seconds_ = seconds_since(start);
@@ -300,7 +271,7 @@ ReportedCase Comparing::reported(size_t number) {
     reported.quantities.push_back(std::move(time));
   }
   if (choices_.judges("counts")) add_counts(one, reported);
-  if (!times_.empty() && is_changed(reported) && !interrupt_came) {
+  if (!times_.empty() && is_changed(reported) && !OnInterrupt::came()) {
     try {
       duels_.time_kernels(number);
     } catch (const Error& error) {
@@ -316,7 +287,7 @@ TrackReport Comparing::report() {
   TrackReport report = head_;
   for (size_t i = 0; i < duels_.cases().size(); ++i) report.cases.push_back(reported(i));
   report.notes = head_.notes;
-  if (interrupt_came) report.notes.emplace_back("interrupted: cases without a verdict");
+  if (OnInterrupt::came()) report.notes.emplace_back("interrupted: cases without a verdict");
   report.seconds = seconds_;
   return report;
 }

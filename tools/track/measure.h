@@ -1,0 +1,42 @@
+// One case of a suite, measured in this process: its record.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "tools/track/run_record.h"
+#include "tools/track/suite.h"
+
+namespace tcc::tools {
+
+struct MeasureOptions {
+  std::shared_ptr<runtime::Device> device;  // null: kernels are compiled for `target`, nothing runs
+  sched::Target target;
+  std::vector<std::string> tuning;  // files and folders of records
+  size_t blocks = 8;                // fresh contexts
+  double seconds = 20;              // of blocks after the third, at most
+  bool warm = false;                // kernels from the disk cache where they are there
+  bool check = false;               // against the reference
+  double check_limit = 1e9;         // operations and bytes of one run; larger cases are not checked
+  std::function<bool()> cancelled = {};
+};
+
+// The records of a case: one, or one for each benchmark of a command. Throws Error for a case that
+// does not compile or run, Cancelled.
+std::vector<TrackedCase> measure_case(const TrackCase& one, const MeasureOptions& options);
+// Of a command, which needs no device.
+std::vector<TrackedCase> measure_command(const TrackCase& one, const MeasureOptions& options);
+
+// Starts the compiler of kernels, so that the first case does not pay for it.
+void warm_up_compiler(const sched::Target& target);
+
+// What is common to all records of a case.
+TrackedCase record_of(const TrackCase& one);
+// The median of the blocks' medians, and an interval that holds it with 95 % whatever the
+// distribution (with 6 blocks or more; the range of fewer).
+Measured summary_of(const std::vector<std::vector<double>>& blocks);
+
+}  // namespace tcc::tools

@@ -1,0 +1,42 @@
+// Which quantities are tracked, and when one of them became worse: the one table of it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/track/report.h"
+
+namespace tcc::tools {
+
+struct Rule {
+  enum class Kind : uint8_t {
+    noisy,   // by statistics: `ignored` is the largest relative change that does not count
+    exact,   // the same in every run of one program; more is worse, by how little
+    factor,  // more than `factor` times as much is worse
+  };
+  std::string_view quantity;  // "arena bytes"
+  std::string_view key;       // in a suite's budget: "arena"
+  std::string_view unit;      // "s", "bytes", or "" for counts and ratios
+  Kind kind = Kind::noisy;
+  double ignored = -1;  // negative: half of the smallest change that is to be seen
+  double factor = 1;
+  bool more_is_better = false;
+};
+
+// Those that have names of their own; "time" first.
+std::span<const Rule> known_rules();
+// Of a known quantity. Of a counter of a command: `counter` is "more", "less" or "exact", as the
+// suite says. Anything else is noisy, and less is better.
+Rule rule_of(std::string_view quantity, std::string_view counter = {});
+
+// By an exact rule or one of a factor; TCC_CHECKs that it is one.
+Quantity::Verdict judged(const Rule& rule, double base, double head);
+
+// "120us", "2s", "64MiB", "1e-3": in the rule's unit. Nothing for what is none.
+std::optional<double> parse_amount(const Rule& rule, std::string_view text);
+// "120.0 us", "64.0 MiB", "12".
+std::string format_amount(std::string_view unit, double value);
+
+}  // namespace tcc::tools

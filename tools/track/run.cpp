@@ -1,0 +1,197 @@
+#include "tools/track/run.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "autotune/records.h"
+#include "runtime/device.h"
+#include "support/error.h"
+#include "support/plural.h"
+#include "support/version.h"
+#include "tools/program.h"
+#include "tools/run_info.h"
+#include "tools/track/git.h"
+#include "tools/track/measure.h"
+#include "tools/track/rules.h"
+#include "tools/track/runner.h"
+#include "tools/track/told.h"
+
+namespace tcc::tools {
+namespace {
+
+struct Options {
+  std::vector<std::string> suites, filters, tuning, labels;
+  std::string store, device = "auto", target, commit, host;
+  size_t blocks = 8;
+  double seconds = 20;
+  bool warm = false, check = false;
+};
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "unknown";
+}
+
+std::map<std::string, std::string> labels_of(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> labels;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      fail_input("--label ", text, ": is not KEY=VALUE");
+    labels[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return labels;
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options)
+      : options_(options),
+        cases_(read_suites(options.suites, options.filters, SuiteKinds::all)),
+        store_(
+            open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; })) {
+    const bool only_commands = std::all_of(cases_.begin(), cases_.end(), [](const TrackCase& one) {
+      return one.kind == TrackCase::Kind::command;
+    });
+    if (!options.target.empty()) {
+      if (options.check) fail_input("--check: nothing runs with --target");
+      measure_.target = sched::target_by_name(options.target);
+    } else if (!only_commands) {
+      measure_.device = runtime::open_device(options.device);
+      measure_.target = measure_.device->target();
+      warm_up_compiler(measure_.target);
+    }
+    measure_.tuning = options.tuning;
+    measure_.blocks = options.blocks;
+    measure_.seconds = options.seconds;
+    measure_.warm = options.warm;
+    measure_.check = options.check;
+    measure_.cancelled = [] { return OnInterrupt::came(); };
+    make_header(!only_commands || !options.target.empty());
+  }
+
+  int run() {
+    const OnInterrupt on_interrupt;
+    const auto writer = store_->begin(header_.name);
+    Told told;
+    RunSteps steps;
+    steps.measure = [&](const TrackCase& one) { return measure_case(one, measure_); };
+    if (measure_.device) steps.device_works = [&] { return works(*measure_.device); };
+    steps.cancelled = measure_.cancelled;
+    steps.progress = [&](size_t done, size_t all, const std::string& next) {
+      told.tell(str("measured ", done, " of ", counted(all, "case"), "; now ", printable(next)));
+    };
+    const RunResult result = run_cases(header_, cases_, steps, *writer);
+    told.end();
+    print(result);
+    if (result.end == "device lost") return static_cast<int>(ErrorKind::device);
+    return result.failed + result.over_budget > 0 || result.end != "complete" ? 1 : 0;
+  }
+
+ private:
+  void make_header(bool has_target) {
+    header_.date = utc_now();
+    header_.host = options_.host.empty() ? host_name() : options_.host;
+    const GitCommit commit =
+        options_.commit.empty() ? commit_of(".") : commit_named(".", options_.commit);
+    header_.commit = commit.commit;
+    header_.commit_date = commit.date;
+    header_.version = build_version();
+    header_.tcc_commit = build_commit();
+    if (has_target) {
+      const sched::Target& target = measure_.target;
+      if (measure_.device) header_.device = measure_.device->name();
+      header_.description = measure_.device ? target.device : "";
+      header_.vendor = target.vendor;
+      header_.driver = target.driver;
+      header_.target = target.id();
+      if (measure_.device) header_.compiler = autotune::environment_of({}, target).compiler;
+    }
+    header_.command = command_words();
+    header_.suites = options_.suites;
+    header_.labels = labels_of(options_.labels);
+    header_.planned = cases_.size();
+    header_.name = new_run_name(header_);
+  }
+
+  // Whether a device still does anything after an error.
+  static bool works(runtime::Device& device) {
+    try {
+      const auto stream = device.create_stream();
+      const auto buffer = device.allocate(256);
+      stream->fill(*buffer, 0, 256, 1);
+      stream->synchronize();
+      return true;
+    } catch (const std::exception&) { return false; }
+  }
+
+  void print(const RunResult& result) const {
+    std::vector<std::vector<std::string>> rows;
+    for (const TrackedCase& one : result.cases) {
+      const auto amount = [&](const char* quantity) -> std::string {
+        const auto found = one.quantities.find(quantity);
+        if (found == one.quantities.end()) return "-";
+        return format_amount(rule_of(quantity).unit, found->second.value);
+      };
+      std::string standing(name(one.status));
+      if (!one.reason.empty()) standing += ": " + one.reason;
+      for (const std::string& over : over_budget(one)) standing += "; over budget: " + over;
+      rows.push_back({printable(one.name), amount("time"), amount("compile time"),
+                      amount("launches"), amount("arena bytes"), amount("error"),
+                      printable(standing)});
+    }
+    std::cout << format_table({"case", "time", "compile", "launches", "arena", "error", ""}, rows);
+    std::cout << store_->file_of(header_.name) << ": " << result.end << ", "
+              << counted(result.cases.size(), "case") << ", " << result.failed << " failed, "
+              << result.over_budget << " over budget\n";
+  }
+
+  const Options& options_;
+  std::vector<TrackCase> cases_;
+  std::unique_ptr<Store> store_;
+  MeasureOptions measure_;
+  TrackedRun header_;
+};
+
+}  // namespace
+
+Command add_run(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app =
+      program.add_subcommand("run", "Measures the cases of suites, and adds the run to a store.");
+  app->add_option("SUITE", options->suites, "suites of cases, .yaml")
+      ->required()
+      ->check(CLI::ExistingFile);
+  app->add_option("--store", options->store,
+                  "a folder, or a branch: git:BRANCH, git:REPOSITORY#BRANCH")
+      ->required();
+  app->add_option("--device", options->device, "cuda:N, vulkan:N, null or auto")
+      ->capture_default_str();
+  app->add_option("--target", options->target,
+                  "generate kernels for a target (cuda:sm_90a, vulkan) and count: no device, no "
+                  "compiler, no times");
+  app->add_option("--filter", options->filters, "cases whose name holds one of these words")
+      ->allow_extra_args(false);
+  app->add_option("--tuning", options->tuning, "files and folders of tuning records; several")
+      ->allow_extra_args(false);
+  app->add_option("--blocks", options->blocks, "fresh contexts that a case is measured on")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app->add_option("--seconds", options->seconds, "of a case's blocks, from the fourth on")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  app->add_flag("--warm", options->warm,
+                "take kernels from the disk cache: compile times are then no cold ones");
+  app->add_flag("--check", options->check,
+                "hold results against the reference, of cases with up to 1e9 operations and bytes");
+  app->add_option("--commit", options->commit,
+                  "the commit that is measured (default: what this folder stands at)");
+  app->add_option("--host", options->host,
+                  "the machine's name (default: the host's); only runs of one are compared");
+  app->add_option("--label", options->labels, "KEY=VALUE, kept with the run; several")
+      ->allow_extra_args(false);
+  return {app, [options] { return Run(*options).run(); }};
+}
+
+}  // namespace tcc::tools

@@ -1,0 +1,12 @@
+// tcc-track run: the cases of suites, one run added to the store.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/tune/commands.h"
+
+namespace tcc::tools {
+
+Command add_run(CLI::App& program);
+
+}  // namespace tcc::tools

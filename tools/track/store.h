@@ -1,0 +1,54 @@
+// Where runs are kept: a folder, or a branch of a git repository. A run is a file of its own,
+// runs/NAME.jsonl, that nobody changes once it is written: copying and merging stores is a union.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tcc::tools {
+
+// A run that is being written. What was appended stays, whatever becomes of this process.
+class RunWriter {
+ public:
+  virtual ~RunWriter() = default;
+  // Whole lines, in one write. Throws Error(bad_input) naming the file, and leaves no part of them.
+  virtual void append(std::string_view lines) = 0;
+  // After the last line. Throws Error(bad_input); what was appended is kept then, too.
+  virtual void finish() = 0;
+};
+
+struct RunText {
+  std::string text;
+  std::string problem;  // why there is none
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual std::string place() const = 0;  // for messages
+  // "perf/runs/NAME.jsonl", for messages.
+  virtual std::string file_of(const std::string& name) const = 0;
+  // Names of runs, sorted, hence by date. Empty where nothing is there yet; files with other names
+  // are not looked at.
+  virtual std::vector<std::string> names() const = 0;
+  virtual std::vector<RunText> texts(std::span<const std::string> names) const = 0;
+  // A new run. Throws Error(bad_input) where the store cannot be written.
+  virtual std::unique_ptr<RunWriter> begin(const std::string& name) = 0;
+};
+
+// A folder that may be missing yet; "git:BRANCH" of the repository that this process stands in, or
+// "git:REPOSITORY#BRANCH". `say` is told what was done beyond what was asked, as that runs of a
+// killed process were recovered. Throws Error(bad_input).
+std::unique_ptr<Store> open_store(const std::string& where,
+                                  const std::function<void(const std::string&)>& say = {});
+
+// Limits on what is read.
+constexpr int64_t kMostRunBytes = int64_t{64} << 20;
+constexpr size_t kMostRuns = 100000;
+
+}  // namespace tcc::tools
