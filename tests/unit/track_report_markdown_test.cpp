@@ -35,8 +35,8 @@ TEST(TrackReportMarkdownTest, VerdictFirstThenWhatChanged) {
   EXPECT_LT(slower, better);
   EXPECT_LT(better, rest);
   EXPECT_NE(rest, std::string::npos);
-  EXPECT_GT(text.find("unmeasurable: a change of 1 &#37;"), rest);
-  EXPECT_NE(text.find("with a probability of at most 5 &#37;"), std::string::npos) << text;
+  EXPECT_GT(text.find("unmeasurable: a change of 1 %"), rest);
+  EXPECT_NE(text.find("with a probability of at most 5 %"), std::string::npos) << text;
   EXPECT_EQ(count(text, "<details>"), count(text, "</details>"));
 }
 

@@ -1,6 +1,7 @@
 #include "tools/track/report_markdown.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "support/error.h"
@@ -11,13 +12,15 @@ namespace {
 
 constexpr size_t kMaxName = 160, kMaxReason = 240, kMaxCommand = 1000, kMaxNotes = 10;  // bytes
 
-// No character of ASCII but letters, digits and spaces means itself in Markdown; a reference to it
-// by number does, and marks up nothing. A word joiner keeps a sign from becoming a mention or a
-// reference to an issue.
+// A sign that could mark up the text stands as a reference to its number, which marks up nothing. A
+// word joiner keeps a sign before a word from becoming a mention, a link or a reference to an
+// issue.
 std::string escaped(std::string_view text, size_t most) {
-  constexpr std::string_view kPlain = " .,;()/-=+?", kSigns = "@#!$%~&:";
+  constexpr std::string_view kPlain = " .,;()/-=+?%:", kSigns = "@#!$%~&:";
   std::string result;
-  for (const char c : clean_text(text, most)) {
+  const std::string clean = clean_text(text, most);
+  for (size_t i = 0; i < clean.size(); ++i) {
+    const char c = clean[i];
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x80 || std::isalnum(byte) || kPlain.find(c) != std::string_view::npos)
       result += c;
@@ -25,7 +28,8 @@ std::string escaped(std::string_view text, size_t most) {
       result += ' ';
     else
       result += str("&#", int{byte}, ";");
-    if (kSigns.find(c) != std::string_view::npos) result += "&#8288;";
+    const bool before_word = i + 1 < clean.size() && clean[i + 1] != ' ';
+    if (before_word && kSigns.find(c) != std::string_view::npos) result += "&#8288;";
   }
   return result;
 }

@@ -7,9 +7,12 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "tools/program.h"
+#include "tools/track/report_google.h"
 #include "tools/track/report_html.h"
 #include "tools/track/report_json.h"
+#include "tools/track/report_junit.h"
 #include "tools/track/report_markdown.h"
+#include "tools/track/report_sarif.h"
 
 namespace tcc::tools {
 namespace {
@@ -34,6 +37,14 @@ const Form kForms[] = {
     {"--html", "a page of cases, kernels and histories", &ReportOptions::html, track_report_page},
     {"--markdown", "for the comment on a pull or merge request", &ReportOptions::markdown,
      [](Reports reports) { return report_markdown(reports); }},
+    {"--junit", "a test for each case, for the page of a pipeline", &ReportOptions::junit,
+     report_junit},
+    {"--sarif", "what became worse, for code scanning", &ReportOptions::sarif, report_sarif},
+    {"--google-benchmark", "the times of the head, as Google Benchmark's JSON",
+     &ReportOptions::google_benchmark,
+     [](Reports reports) { return report_google_benchmark(reports, ReportSide::head); }},
+    {"--google-benchmark-base", "those of the base", &ReportOptions::google_benchmark_base,
+     [](Reports reports) { return report_google_benchmark(reports, ReportSide::base); }},
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace tcc::tools {
 
 // Files; "-" is standard output, "" is none.
 struct ReportOptions {
-  std::string results, html, markdown;
+  std::string results, html, markdown, junit, sarif;
+  std::string google_benchmark, google_benchmark_base;
 };
 void add_report_options(CLI::App& app, ReportOptions& options);
 
