@@ -246,6 +246,8 @@ ReportedCase Comparing::reported(size_t number) {
   const Duels::Case& one = duels_.cases()[number];
   ReportedCase reported;
   reported.name = one.what.name;
+  reported.file = one.what.file;
+  reported.line = one.what.line;
   if (!times_.empty()) {
     Quantity time = quantity_of("time", times_[number]);
     if (!one.base.seconds.empty()) {

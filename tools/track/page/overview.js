@@ -18,7 +18,7 @@ function headOf(report) {
   const facts = element(head, 'dl', {class: 'facts'});
   const fact = (name, text, attributes = {}) => {
     if (!text) return;
-    element(facts, 'dt', {}, name);
+    element(facts, 'dt', /whole/.test(attributes.class) ? {class: 'whole'} : {}, name);
     element(facts, 'dd', attributes, text);
   };
   fact('device', joined([report.description, report.device, report.target]));
@@ -27,7 +27,7 @@ function headOf(report) {
   fact('head', sideText(report.head));
   fact('date', joined([report.date && date(report.date), report.seconds > 0 && `${trimmed(report.seconds, 3)} s of measuring`]));
   fact('tcc-track', joined([report.version, report.commit.slice(0, 12)]));
-  fact('command', report.command, {class: 'mono'});
+  fact('command', report.command, {class: 'mono whole'});
 }
 
 function tiles(report, counts) {
