@@ -7,6 +7,7 @@
 #include "ir/builder.h"
 #include "ir/passes/graph_rewrite.h"
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/cost.h"
 #include "scheduler/templates/reduction_plan.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -37,7 +38,18 @@ bool is_inner(const ReductionDims& dims, int rank) {
   return !dims.reduced.empty() && dims.reduced.back() == rank - 1;
 }
 
-Parts parts_of(const ReductionDims& dims, int rank, const Target& target) {
+bool is_rounded(ir::ReduceKind kind) {
+  return kind == ir::ReduceKind::sum || kind == ir::ReduceKind::prod;
+}
+
+// A row takes one unit longer than the launch that cutting it adds at least.
+bool pays_for_launches(int64_t cols, DType dtype, const Target& target) {
+  const auto bytes = static_cast<double>(cols * size_bytes(dtype));
+  return bytes > launch_seconds(target) * unit_bandwidth(target);
+}
+
+Parts parts_of(const ir::Node* node, const ReductionDims& dims, const Target& target) {
+  const int rank = node->inputs[0]->rank();
   int64_t rows = dims.rows(), cols = dims.cols();
   if (rows == 0 || cols < kShortest) return {};
   const bool inner = is_inner(dims, rank);
@@ -47,9 +59,12 @@ Parts parts_of(const ReductionDims& dims, int rank, const Target& target) {
   // Neighbouring rows that are not contiguous are read in vectors.
   const int64_t neighbours = inner || dims.kept_extents.empty() ? 1 : dims.kept_extents.back();
   int64_t workgroups = inner ? rows : ceil_div(rows, neighbours % 8 == 0 ? 256 : 32);
-  int64_t least = ceil_div(cols, accumulators * kLongestSum), wanted = least;
+  const int64_t of_short_sums = ceil_div(cols, accumulators * kLongestSum);
+  int64_t least = is_rounded(*node->op->reduction) ? of_short_sums : 1, wanted = least;
+  const bool pays = !inner || pays_for_launches(cols, node->inputs[0]->dtype(), target);
+  if (pays && target.is_cpu) wanted = of_short_sums;
   // A little less than what fills the device, since a larger divisor is taken.
-  if (!target.is_cpu && workgroups * 4 < target.compute_units)
+  if (pays && !target.is_cpu && workgroups * 4 < target.compute_units)
     wanted = std::max(wanted,
                       std::min(6 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
   return {least, wanted <= 1 ? 1 : divisor_at_least(cols, wanted),
@@ -124,7 +139,7 @@ int64_t choose_parts(const ir::Node* node, const Target& target, const Plan& pla
                      const Subgraph& subgraph, const Clustered& clustered) {
   if (node->op->kind != ir::OpKind::reduce || ir::is_arg(*node->op->reduction)) return 1;
   const ReductionDims dims = reduction_dims(node);
-  Parts parts = parts_of(dims, node->inputs[0]->rank(), target);
+  Parts parts = parts_of(node, dims, target);
   if (parts.by_default > 1 && clustered.holds(node)) parts.by_default = 1;
   if (dims.rows() == 0 || dims.cols() < kShortest || parts.fills) return parts.by_default;
   const int64_t some = parts.by_default;

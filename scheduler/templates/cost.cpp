@@ -123,6 +123,15 @@ double predicted_seconds(const LaunchCost& cost, const Target& target) {
   return target.is_cpu ? cpu_seconds(cost, target) : GpuModel(cost, target).seconds();
 }
 
+double launch_seconds(const Target& target) {
+  return target.is_cpu ? kCpuLaunch : kLaunch + kWorkgroupStart;
+}
+
+double unit_bandwidth(const Target& target) {
+  const double share = target.bandwidth / target.compute_units;
+  return target.is_cpu ? share : std::min(target.bandwidth, kUnitShare * share);
+}
+
 ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis) {
   constexpr double kExpensive = 20;  // exp, erf: a polynomial and its argument's reduction
   ElementWork work;

@@ -40,6 +40,11 @@ struct LaunchCost {
 
 double predicted_seconds(const LaunchCost& cost, const Target& target);
 
+// What a launch costs by itself.
+double launch_seconds(const Target& target);
+// Bytes per second that one unit can draw, alone.
+double unit_bandwidth(const Target& target);
+
 // What one element of some expressions takes, when neighbouring threads take neighbouring values of
 // an axis; what the expressions have in common counts once.
 struct ElementWork {
