@@ -85,6 +85,26 @@ TEST(TrackReportMarkdownTest, HostileNamesAreText) {
   EXPECT_EQ(text.find('<'), std::string::npos) << text;
 }
 
+// What GitHub and GitLab would make links and mentions of is broken up; what people copy is not.
+TEST(TrackReportMarkdownTest, NothingRefersToAnything) {
+  TrackReport report;
+  report.command = "tcc-track compare a:b --device cuda:0 100%full #5";
+  report.notes = {
+      "@all see #12, !3, :smile: and https://example.com or www.example.com; 5 % at 12:30"};
+  const std::string text = markdown(report);
+  EXPECT_NE(text.find("<code>tcc-track compare a:b --device cuda:0 100%full &#35;5</code>"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("> \u26a0\ufe0f &#64;&#8288;all see &#35;&#8288;12, &#33;&#8288;3, "
+                      ":&#8288;smile: and https:&#8288;//example.com or www.&#8288;example.com; "
+                      "5 % at 12:&#8288;30"),
+            std::string::npos)
+      << text;
+  report.command = "https://user@example.com";
+  EXPECT_NE(markdown(report).find("<code>https:&#8288;//user&#64;&#8288;example.com</code>"),
+            std::string::npos);
+}
+
 TEST(TrackReportMarkdownTest, ItsLengthHasALimit) {
   TrackReport report = testing::sample_report(3000, 0);
   for (ReportedCase& one : report.cases) one.name += std::string(400, '<');

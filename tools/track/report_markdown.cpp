@@ -12,11 +12,25 @@ namespace {
 
 constexpr size_t kMaxName = 160, kMaxReason = 240, kMaxCommand = 1000, kMaxNotes = 10;  // bytes
 
+enum class Place { prose, code };
+
+// Whether what follows could make of the sign at `at` a link, a mention, a reference to an issue or
+// a picture; in code only links and addresses are made.
+bool could_refer(std::string_view text, size_t at, Place place) {
+  if (at + 1 >= text.size()) return false;
+  const char sign = text[at], next = text[at + 1];
+  if (text.substr(at).starts_with("://")) return true;
+  if (sign == '.' && at >= 3 && (text[at - 1] | 0x20) == 'w') return true;  // www.
+  const std::string_view signs = place == Place::code ? "@" : "@#!$%~&:";
+  return signs.find(sign) != std::string_view::npos &&
+         (std::isalnum(static_cast<unsigned char>(next)) || next == '_' || next == '"' ||
+          static_cast<unsigned char>(next) >= 0x80);
+}
+
 // A sign that could mark up the text stands as a reference to its number, which marks up nothing. A
-// word joiner keeps a sign before a word from becoming a mention, a link or a reference to an
-// issue.
-std::string escaped(std::string_view text, size_t most) {
-  constexpr std::string_view kPlain = " .,;()/-=+?%:", kSigns = "@#!$%~&:";
+// word joiner keeps it from referring to anything.
+std::string escaped(std::string_view text, size_t most, Place place = Place::prose) {
+  constexpr std::string_view kPlain = " .,;()/-=+?%:";
   std::string result;
   const std::string clean = clean_text(text, most);
   for (size_t i = 0; i < clean.size(); ++i) {
@@ -28,14 +42,13 @@ std::string escaped(std::string_view text, size_t most) {
       result += ' ';
     else
       result += str("&#", int{byte}, ";");
-    const bool before_word = i + 1 < clean.size() && clean[i + 1] != ' ';
-    if (before_word && kSigns.find(c) != std::string_view::npos) result += "&#8288;";
+    if (could_refer(clean, i, place)) result += "&#8288;";
   }
   return result;
 }
 
 std::string code(std::string_view text, size_t most = kMaxName) {
-  return text.empty() ? "" : "<code>" + escaped(text, most) + "</code>";
+  return text.empty() ? "" : "<code>" + escaped(text, most, Place::code) + "</code>";
 }
 
 struct Row {

@@ -5,7 +5,7 @@ function linearTicks(low, high, count) {
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find(digit => digit * power >= rough) ?? 10);
   const ticks = [];
-  for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-12); ++i) ticks.push(i * step);
+  for (let i = Math.ceil(low / step); i * step <= high && ticks.length < 20; ++i) ticks.push(i * step);
   return ticks;
 }
 
