@@ -75,6 +75,8 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"by", {"Store", "run|commit"}},
       {"gate", {"Statistics", "N"}},
       {"judge", {"Statistics"}},
+      {"kernels", {"Results"}},
+      {"run", {"Store", "NAME"}},
       {"warm", {"Compilation"}},
       {"results", {"Results", "FILE.json"}},
       {"html", {"Results", "FILE.html"}},

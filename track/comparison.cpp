@@ -4,6 +4,7 @@
 
 #include "support/error.h"
 #include "tcc/track.hpp"
+#include "track/inference.h"
 
 namespace tcc::track {
 namespace {
@@ -14,8 +15,6 @@ using Verdict = CaseResult::Verdict;
 constexpr double kCaution = 1.25;
 // Blocks of one case in the screening.
 constexpr std::size_t kMostScreening = 24;
-// A change of more than this is no longer "the smallest that is seen".
-constexpr double kLargest = 10;
 
 void check_probability(const char* what, double value) {
   if (!(value > 0 && value < 1)) fail_input(what, " is ", value, "; it lies between 0 and 1");
@@ -158,16 +157,11 @@ class Run {
     result.visible = comparison_.visible(deviation, state.screening.size(), blocks, others);
   }
 
-  // Holm (1979): the k-th smallest of m p-values times m - k + 1, never less than the one before.
   void correct(std::vector<CaseResult>& results, const std::vector<std::size_t>& suspects) const {
-    std::vector<std::size_t> order = suspects;
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return results[a].p < results[b].p; });
-    double least = 0;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      double& p = results[order[k]].p;
-      p = least = std::max(least, std::min(1.0, p * static_cast<double>(order.size() - k)));
-    }
+    std::vector<double> p;
+    for (const std::size_t i : suspects) p.push_back(results[i].p);
+    p = holm(p);
+    for (std::size_t k = 0; k < suspects.size(); ++k) results[suspects[k]].p = p[k];
   }
 
   void conclude(CaseResult& result, const State& state) const {
@@ -209,8 +203,9 @@ Comparison::Comparison(const CompareOptions& options) : options_(options) {
   check_probability("the rate of false alarms", options_.false_alarms);
   check_probability("the power", options_.power);
   check_probability("the screening's level", options_.screening_level);
-  if (!(options_.smallest > 0 && options_.smallest < kLargest))
-    fail_input("the smallest change is ", options_.smallest, "; it lies between 0 and ", kLargest);
+  if (!(options_.smallest > 0 && options_.smallest < kLargestChange))
+    fail_input("the smallest change is ", options_.smallest, "; it lies between 0 and ",
+               kLargestChange);
   if (!(options_.ignored < options_.smallest))
     fail_input("changes up to ", options_.ignored, " are ignored, and the smallest to be seen is ",
                options_.smallest);
@@ -232,17 +227,11 @@ double Comparison::visible(double deviation, std::size_t screened, std::size_t b
                            std::size_t confirmed) const {
   const double level =
       options_.false_alarms / static_cast<double>(std::max<std::size_t>(confirmed, 1));
-  const auto seen = [&](double change) {
+  return smallest_seen(options_.ignored, [&](double change) {
     return power(change, deviation, screened, options_.screening_level, options_.ignored) *
-           power(change, deviation, blocks, level, options_.ignored);
-  };
-  double low = options_.ignored, high = kLargest;
-  if (seen(high) < options_.power) return high;
-  for (int i = 0; i < 40; ++i) {
-    const double middle = std::sqrt(std::max(low, 1e-7) * high);
-    (seen(middle) >= options_.power ? high : low) = middle;
-  }
-  return high;
+               power(change, deviation, blocks, level, options_.ignored) >=
+           options_.power;
+  });
 }
 
 }  // namespace tcc::track

@@ -5,6 +5,7 @@
 
 #include "support/error.h"
 #include "tcc/track.hpp"
+#include "track/inference.h"
 
 namespace tcc::track {
 namespace {
@@ -48,15 +49,19 @@ Effect paired_effect(std::span<const Block> blocks) {
   double mean = 0, squares = 0;
   for (const double value : logs) mean += value / n;
   for (const double value : logs) squares += (value - mean) * (value - mean);
+  return effect_around(mean, logs.size() > 1 ? std::sqrt(squares / (n - 1)) : 0, logs.size());
+}
+
+Effect effect_around(double mean, double deviation, std::size_t blocks) {
   Effect effect{.ratio = std::exp(mean),
                 .low = 0,
                 .high = std::numeric_limits<double>::infinity(),
-                .deviation = logs.size() > 1 ? std::sqrt(squares / (n - 1)) : 0,
-                .blocks = logs.size()};
-  if (logs.size() < 2) return effect;
-  const double quantile =
-      boost::math::quantile(boost::math::complement(boost::math::students_t(n - 1), 0.025));
-  const double half = quantile * standard_error(effect.deviation, effect.blocks);
+                .deviation = deviation,
+                .blocks = blocks};
+  if (blocks < 2) return effect;
+  const boost::math::students_t t(static_cast<double>(blocks - 1));
+  const double half =
+      boost::math::quantile(boost::math::complement(t, 0.025)) * standard_error(deviation, blocks);
   effect.low = std::exp(mean - half);
   effect.high = std::exp(mean + half);
   return effect;

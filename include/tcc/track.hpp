@@ -123,5 +123,32 @@ struct HistoryOptions {
 std::vector<Change> find_changes(std::span<const double> values,
                                  const HistoryOptions& options = {});
 
+// A new run, where nothing but stored runs is there to compare it with.
+struct NextRun {
+  std::string name;
+  std::vector<double> history;  // in the order of runs
+  double value = 0;             // of the new one
+  double ignored = -1;          // as of JudgeOptions; negative: those
+};
+
+struct JudgeOptions {
+  double false_alarms = 0.05;  // probability that a run without any change reports one
+  double smallest = 0.01;      // the relative change that should be seen ...
+  double power = 0.95;         // ... with this probability, between 0 and 1; more noise is
+                               // `unmeasurable`
+  double ignored = -1;         // relative changes up to this are never reported; negative: half of
+                               // `smallest`
+  std::size_t least_runs = 6;  // since the last change of the history
+  std::size_t most_runs = 60;  // the newest of them
+  HistoryOptions history = {};
+};
+
+// Judges all values of one run: whether each lies beyond what the runs since its history's last
+// change let expect (Student's prediction interval), and twice as far from their mean as the
+// farthest; corrected by Holm's method for the number of histories. The effect's ratio is the value
+// over what was expected, its interval that of the ratio, its blocks are the history's runs. Throws
+// Error(bad_input) for a value that is not positive and finite.
+std::vector<CaseResult> judge(std::span<const NextRun> runs, const JudgeOptions& options = {});
+
 }  // namespace tcc::track
 #pragma GCC visibility pop

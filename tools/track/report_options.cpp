@@ -70,6 +70,11 @@ bool prints_report(const ReportOptions& options) {
                      [&](const Form& form) { return options.*form.file == "-"; });
 }
 
+bool writes_report(const ReportOptions& options) {
+  return std::any_of(std::begin(kForms), std::end(kForms),
+                     [&](const Form& form) { return !(options.*form.file).empty(); });
+}
+
 void write_reports(const TrackReport& report, const ReportOptions& options) {
   write_reports(std::span(&report, 1), options);
 }

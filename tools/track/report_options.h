@@ -23,6 +23,9 @@ void check_report_options(const ReportOptions& options);
 // Whether a form goes to standard output, which must then hold nothing else.
 bool prints_report(const ReportOptions& options);
 
+// Whether there is any.
+bool writes_report(const ReportOptions& options);
+
 void write_reports(const TrackReport& report, const ReportOptions& options);
 // Of several, which every form but --results can hold: that throws Error(bad_input).
 void write_reports(std::span<const TrackReport> reports, const ReportOptions& options);

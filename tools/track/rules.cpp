@@ -4,10 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "support/error.h"
-#include "tools/program.h"
 
 namespace tcc::tools {
 namespace {
@@ -48,6 +46,10 @@ Rule rule_of(std::string_view quantity, std::string_view counter) {
   for (const Rule& rule : kRules)
     if (rule.quantity == quantity) return rule;
   Rule rule{quantity, quantity, ""};
+  if (quantity.starts_with(kKernelPrefix)) {
+    rule.unit = "s";
+    rule.gates = false;
+  }
   if (counter == "exact") rule.kind = Kind::exact;
   rule.more_is_better = counter == "more";
   return rule;
@@ -75,15 +77,6 @@ std::optional<double> parse_amount(const Rule& rule, std::string_view text) {
   for (const Unit& one : units)
     if (one.name == unit) return value * one.factor;
   return std::nullopt;
-}
-
-std::string format_amount(std::string_view unit, double value) {
-  if (unit == "s") return format_seconds(value);
-  if (unit == "bytes") return format_bytes(value);
-  char text[32];
-  std::snprintf(text, sizeof text, value == std::floor(value) && value < 1e15 ? "%.0f" : "%.4g",
-                value);
-  return text;
 }
 
 }  // namespace tcc::tools

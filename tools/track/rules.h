@@ -23,20 +23,21 @@ struct Rule {
   double ignored = -1;  // negative: half of the smallest change that is to be seen
   double factor = 1;
   bool more_is_better = false;
+  bool gates = true;  // a worse one makes the exit code 1
 };
 
 // Those that have names of their own; "time" first.
 std::span<const Rule> known_rules();
-// Of a known quantity. Of a counter of a command: `counter` is "more", "less" or "exact", as the
-// suite says. Anything else is noisy, and less is better.
+// Of a known quantity, or of the time of a kernel, "kernel NAME", which does not gate. Of a counter
+// of a command: `counter` is "more", "less" or "exact", as the suite says. Anything else is noisy,
+// and less is better. `quantity` must outlive the rule.
 Rule rule_of(std::string_view quantity, std::string_view counter = {});
+inline constexpr std::string_view kKernelPrefix = "kernel ";
 
 // By an exact rule or one of a factor; TCC_CHECKs that it is one.
 Quantity::Verdict judged(const Rule& rule, double base, double head);
 
 // "120us", "2s", "64MiB", "1e-3": in the rule's unit. Nothing for what is none.
 std::optional<double> parse_amount(const Rule& rule, std::string_view text);
-// "120.0 us", "64.0 MiB", "12".
-std::string format_amount(std::string_view unit, double value);
 
 }  // namespace tcc::tools

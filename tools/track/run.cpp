@@ -12,7 +12,10 @@
 #include "tools/program.h"
 #include "tools/run_info.h"
 #include "tools/track/git.h"
+#include "tools/track/judge.h"
 #include "tools/track/measure.h"
+#include "tools/track/report_options.h"
+#include "tools/track/report_text.h"
 #include "tools/track/rules.h"
 #include "tools/track/runner.h"
 #include "tools/track/told.h"
@@ -25,7 +28,9 @@ struct Options {
   std::string store, device = "auto", target, commit, host;
   size_t blocks = 8;
   double seconds = 20;
-  bool warm = false, check = false;
+  bool warm = false, check = false, judge = false;
+  double smallest_percent = 5, false_alarms_percent = 5;
+  ReportOptions reports;
 };
 
 std::string host_name() {
@@ -47,7 +52,7 @@ std::map<std::string, std::string> labels_of(const std::vector<std::string>& tex
 class Run {
  public:
   explicit Run(const Options& options)
-      : options_(options),
+      : options_(checked(options)),
         cases_(read_suites(options.suites, options.filters, SuiteKinds::all)),
         store_(
             open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; })) {
@@ -84,12 +89,18 @@ class Run {
     };
     const RunResult result = run_cases(header_, cases_, steps, *writer);
     told.end();
-    print(result);
+    if (!prints_report(options_.reports)) print(result);
+    const bool passes = report();
     if (result.end == "device lost") return static_cast<int>(ErrorKind::device);
-    return result.failed + result.over_budget > 0 || result.end != "complete" ? 1 : 0;
+    return result.failed + result.over_budget > 0 || result.end != "complete" || !passes ? 1 : 0;
   }
 
  private:
+  static const Options& checked(const Options& options) {
+    check_report_options(options.reports);
+    return options;
+  }
+
   void make_header(bool has_target) {
     header_.date = utc_now();
     header_.host = options_.host.empty() ? host_name() : options_.host;
@@ -126,13 +137,24 @@ class Run {
     } catch (const std::exception&) { return false; }
   }
 
+  // Against the runs before, where that is asked for. A run of which nothing was stored has none.
+  bool report() const {
+    const JudgeChoices choices{options_.smallest_percent / 100, options_.false_alarms_percent / 100,
+                               options_.judge};
+    if (!options_.judge && !writes_report(options_.reports)) return true;
+    const TrackReport report = judge_stored(*store_, header_.name, choices);
+    if (options_.judge && !prints_report(options_.reports)) std::cout << judge_table(report);
+    write_reports(report, options_.reports);
+    return report.passes();
+  }
+
   void print(const RunResult& result) const {
     std::vector<std::vector<std::string>> rows;
     for (const TrackedCase& one : result.cases) {
       const auto amount = [&](const char* quantity) -> std::string {
         const auto found = one.quantities.find(quantity);
         if (found == one.quantities.end()) return "-";
-        return format_amount(rule_of(quantity).unit, found->second.value);
+        return value_text(found->second.value, std::string(rule_of(quantity).unit));
       };
       std::string standing(name(one.status));
       if (!one.reason.empty()) standing += ": " + one.reason;
@@ -191,6 +213,10 @@ Command add_run(CLI::App& program) {
                   "the machine's name (default: the host's); only runs of one are compared");
   app->add_option("--label", options->labels, "KEY=VALUE, kept with the run; several")
       ->allow_extra_args(false);
+  app->add_flag("--judge", options->judge,
+                "judge the run by the runs before it, as tcc-track judge does");
+  add_judge_options(*app, options->smallest_percent, options->false_alarms_percent);
+  add_report_options(*app, options->reports);
   return {app, [options] { return Run(*options).run(); }};
 }
 

@@ -4,6 +4,7 @@
 
 #include "support/error.h"
 #include "tcc/progress.hpp"
+#include "tools/track/report_text.h"
 #include "tools/track/rules.h"
 
 namespace tcc::tools {
@@ -92,9 +93,9 @@ std::vector<std::string> over_budget(const TrackedCase& one) {
   for (const auto& [quantity, most] : one.budget) {
     const auto found = one.quantities.find(quantity);
     if (found == one.quantities.end() || found->second.value <= most) continue;
-    const std::string_view unit = rule_of(quantity).unit;
-    over.push_back(str(quantity, " ", format_amount(unit, found->second.value), " of ",
-                       format_amount(unit, most)));
+    const std::string unit(rule_of(quantity).unit);
+    over.push_back(
+        str(quantity, " ", value_text(found->second.value, unit), " of ", value_text(most, unit)));
   }
   return over;
 }

@@ -1,0 +1,26 @@
+// tcc-track history: stored runs, when they changed, and a gate.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/track/history_data.h"
+#include "tools/tune/commands.h"
+
+namespace tcc::tools {
+
+struct GateOptions {
+  size_t runs = 0;  // a worsening that began within the last of them gates; 0: none does
+  double false_alarms = 0.05;
+};
+
+// One machine's histories with their changes. Its notes say when each change was.
+TrackReport history_report(const MachineHistory& machine, const GateOptions& gate);
+
+Command add_history(CLI::App& program);
+
+// Of the newest run, or of the run's machine: what a report says of how it was made.
+TrackReport report_head(const TrackedRun& run);
+// Sets `over_budget` where the case has a budget for the quantity.
+void add_budget(const TrackedCase& one, Quantity& quantity);
+
+}  // namespace tcc::tools

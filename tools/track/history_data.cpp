@@ -1,0 +1,215 @@
+#include "tools/track/history_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "support/error.h"
+#include "tools/track/report_text.h"
+
+namespace tcc::tools {
+namespace {
+
+using track::Change;
+
+bool holds_one(const std::string& text, const std::vector<std::string>& words) {
+  return words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+           return text.find(word) != std::string::npos;
+         });
+}
+
+void check_date(const std::string& date) {
+  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:ddZ";
+  bool good = date.empty() || date.size() >= 4;
+  for (size_t i = 0; i < date.size() && good; ++i)
+    good = i < kForm.size() &&
+           (kForm[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == kForm[i]);
+  if (!good) fail_input("--since ", date, ": is no date as 2026-11-01");
+}
+
+// The order of runs: by date, then by name.
+using Key = std::tuple<std::string, std::string, std::string>;
+
+class Loader {
+ public:
+  explicit Loader(const HistoryChoices& choices) : choices_(choices) {}
+
+  void add(StoredRun&& stored) {
+    const std::string machine = stored.run.machine();
+    MachineHistory& history = machines_[machine];
+    history.machine = machine;
+    const size_t run = history.runs.size();
+    stored.run.command.clear();
+    history.runs.push_back(std::move(stored.run));
+    for (TrackedCase& one : stored.cases) add(history, run, std::move(one));
+  }
+
+  std::vector<MachineHistory> finish() {
+    std::vector<MachineHistory> all;
+    for (auto& [name, history] : machines_) {
+      order(history);
+      all.push_back(std::move(history));
+    }
+    return all;
+  }
+
+ private:
+  Key key_of(const TrackedRun& run) const {
+    const bool commit = choices_.by_commit && !run.commit_date.empty();
+    return {commit ? run.commit_date : run.date, run.date, run.name};
+  }
+
+  void add(MachineHistory& history, size_t run, TrackedCase&& one) {
+    CaseHistory& to = history.cases[one.name];
+    if (one.status == TrackedCase::Status::ok) {
+      for (const auto& [quantity, measured] : one.quantities) {
+        Series& series = to.quantities[quantity];
+        series.counter = measured.rule;
+        series.points.push_back({run, measured.value, measured.low, measured.high});
+      }
+      if (choices_.kernels) add_kernels(to, run, one.kernels);
+    }
+    // The last record is kept, and the kernels of the one before.
+    const Key key = key_of(history.runs[run]);
+    auto& [last, before] = keys_[&to];
+    if (key >= last) {
+      before = std::exchange(last, key);
+      to.kernels_before = std::move(to.last.kernels);
+      one.samples.clear();
+      to.last = std::move(one);
+      to.last_run = run;
+    } else if (key >= before) {
+      before = key;
+      to.kernels_before = std::move(one.kernels);
+    }
+  }
+
+  static void add_kernels(CaseHistory& to, size_t run, const std::vector<TrackedKernel>& kernels) {
+    const std::vector<std::string> names = kernel_names(kernels);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const TrackedKernel& kernel = kernels[i];
+      if (!kernel.seconds) continue;
+      const double seconds = *kernel.seconds;
+      to.quantities[std::string(kKernelPrefix) + names[i]].points.push_back(
+          {run, seconds, kernel.low.value_or(seconds), kernel.high.value_or(seconds)});
+    }
+  }
+
+  void order(MachineHistory& history) const {
+    std::vector<std::pair<Key, size_t>> order;
+    for (const TrackedRun& run : history.runs) order.emplace_back(key_of(run), order.size());
+    std::sort(order.begin(), order.end());
+    std::vector<size_t> rank(order.size());
+    std::vector<TrackedRun> runs;
+    for (size_t i = 0; i < order.size(); ++i) {
+      rank[order[i].second] = i;
+      runs.push_back(std::move(history.runs[order[i].second]));
+    }
+    history.runs = std::move(runs);
+    for (auto& [name, one] : history.cases) {
+      one.last_run = rank[one.last_run];
+      for (auto& [quantity, series] : one.quantities) {
+        for (Series::Point& point : series.points) point.run = rank[point.run];
+        std::sort(series.points.begin(), series.points.end(),
+                  [](const auto& a, const auto& b) { return a.run < b.run; });
+      }
+    }
+  }
+
+  const HistoryChoices& choices_;
+  std::map<std::string, MachineHistory> machines_;
+  std::map<const CaseHistory*, std::pair<Key, Key>> keys_;  // of the last record, the one before
+};
+
+std::vector<Change> steps_by(const Rule& rule, const std::vector<double>& values) {
+  std::vector<Change> changes;
+  double level = values.empty() ? 0 : values[0];
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (judged(rule, level, values[i]) == Quantity::Verdict::same) continue;
+    const double ratio = values[i] == 0 && level == 0 ? 1
+                         : level == 0                 ? std::numeric_limits<double>::infinity()
+                                                      : values[i] / level;
+    changes.push_back({Change::Kind::step, i, i, ratio});
+    level = values[i];
+  }
+  return changes;
+}
+
+std::string short_commit(const std::string& commit) { return commit.substr(0, 10); }
+
+}  // namespace
+
+std::vector<double> Series::values() const {
+  std::vector<double> values;
+  for (const Point& point : points) values.push_back(point.value);
+  return values;
+}
+
+std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoices& choices,
+                                           Damage& damage) {
+  check_date(choices.since);
+  ReadOptions options;
+  options.details = choices.kernels;
+  if (!choices.until.empty())
+    options.names = [&](const std::string& name) { return name <= choices.until; };
+  options.runs = [&](const TrackedRun& run) {
+    const std::string machine = run.machine();
+    return run.date >= choices.since && holds_one(machine, choices.machines) &&
+           (choices.machine.empty() || machine == choices.machine);
+  };
+  options.cases = [&](const std::string& name) { return holds_one(name, choices.cases); };
+  Loader loader(choices);
+  read_runs(store, options, damage, [&](StoredRun&& run) { loader.add(std::move(run)); });
+  std::vector<MachineHistory> histories = loader.finish();
+  if (histories.empty())
+    fail_input(store.place(), ": has no run", choices.since.empty() ? "" : " since then",
+               choices.machines.empty() ? "" : " of such a machine",
+               damage.any() ? "; " + damage.summary() : "");
+  return histories;
+}
+
+std::vector<Change> changes_of(const Rule& rule, const std::vector<double>& values,
+                               double false_alarms) {
+  if (rule.kind != Rule::Kind::noisy) return steps_by(rule, values);
+  if (std::any_of(values.begin(), values.end(), [](double value) { return !(value > 0); }))
+    return {};
+  std::vector<Change> changes = track::find_changes(values, {.false_alarms = false_alarms});
+  std::erase_if(changes, [&](const Change& change) {
+    return std::abs(std::log(change.ratio)) < std::log1p(std::max(rule.ignored, 0.0));
+  });
+  return changes;
+}
+
+bool is_worse(const Rule& rule, const Change& change) {
+  return rule.more_is_better ? change.ratio < 1 : change.ratio > 1;
+}
+
+std::string describe(const Change& change, const std::vector<Series::Point>& points,
+                     const MachineHistory& machine) {
+  const auto run_of = [&](size_t point) -> const TrackedRun& {
+    return machine.runs[points[point].run];
+  };
+  const bool step = change.kind == Change::Kind::step;
+  const TrackedRun& at = run_of(change.first);
+  const TrackedRun& before = run_of(change.first > 0 ? change.first - 1 : 0);
+  const TrackedRun& end = run_of(change.last);
+  std::string text =
+      str(step ? "step" : "drift", " of ", change_text(change.ratio), " at run ", change.first + 1);
+  if (!step) text += str(" to ", change.last + 1);
+  text += str(" of ", points.size(), ", ", at.date.substr(0, 10));
+  if (!step) text += " to " + end.date.substr(0, 10);
+  if (!at.commit.empty() || !before.commit.empty())
+    text += ", " + short_commit(before.commit) + ".." + short_commit(end.commit);
+  const auto differs = [&](const char* what, const std::string TrackedRun::*member) {
+    if (before.*member != end.*member)
+      text += str(", ", what, " ", before.*member, " -> ", end.*member);
+  };
+  differs("driver", &TrackedRun::driver);
+  differs("compiler", &TrackedRun::compiler);
+  differs("tcc", &TrackedRun::version);
+  return text;
+}
+
+}  // namespace tcc::tools

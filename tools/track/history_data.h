@@ -1,0 +1,64 @@
+// Stored runs as histories: by machine, case and quantity.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/track/read_runs.h"
+#include "tools/track/rules.h"
+
+namespace tcc::tools {
+
+struct HistoryChoices {
+  std::vector<std::string> cases = {},
+                           machines = {};  // those that hold one of these words; empty: all
+  std::string machine = {};                // this one alone; "": all
+  std::string since = {};                  // runs from this date on: "2026-11-01"
+  std::string until = {};                  // runs up to the one of this name; "": all
+  bool by_commit = false;  // in the order of the commits' dates, where runs have them
+  bool kernels = false;    // times of kernels, too
+};
+
+struct Series {
+  struct Point {
+    size_t run = 0;  // of the machine's
+    double value = 0, low = 0, high = 0;
+  };
+  std::vector<Point> points;
+  std::string counter;  // the rule of a counter
+
+  std::vector<double> values() const;
+};
+
+struct CaseHistory {
+  // By quantity; kernels' times as "kernel NAME". Runs in which the case failed or was wrong have
+  // no point.
+  std::map<std::string, Series> quantities;
+  TrackedCase last;                           // without samples
+  size_t last_run = 0;                        // the one that has it
+  std::vector<TrackedKernel> kernels_before;  // of the run before that one
+};
+
+struct MachineHistory {
+  std::string machine;
+  std::vector<TrackedRun> runs;  // in order
+  std::map<std::string, CaseHistory> cases;
+};
+
+// Throws Error(bad_input) where nothing is left.
+std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoices& choices,
+                                           Damage& damage);
+
+// Of a noisy quantity by statistics (values that are not positive have no changes), of an exact one
+// where the value differs from the one before it, of one with a factor where it is beyond that.
+std::vector<track::Change> changes_of(const Rule& rule, const std::vector<double>& values,
+                                      double false_alarms);
+bool is_worse(const Rule& rule, const track::Change& change);
+
+// "step of +5.1 % at run 45 of 60, 2026-11-20, abc1234..def5678, driver 550 -> 580"; nothing that
+// changed but the code is left out.
+std::string describe(const track::Change& change, const std::vector<Series::Point>& points,
+                     const MachineHistory& machine);
+
+}  // namespace tcc::tools

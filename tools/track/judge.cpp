@@ -1,0 +1,256 @@
+#include "tools/track/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "support/error.h"
+#include "support/plural.h"
+#include "tools/program.h"
+#include "tools/progress.h"
+#include "tools/track/history.h"
+#include "tools/track/report_options.h"
+#include "tools/track/report_text.h"
+
+namespace tcc::tools {
+namespace {
+
+using Verdict = Quantity::Verdict;
+
+struct Options {
+  std::string store, run;
+  double smallest_percent = 5, false_alarms_percent = 5;
+  ReportOptions reports;
+};
+
+Verdict verdict_of(track::CaseResult::Verdict verdict, bool more_is_better) {
+  using Result = track::CaseResult::Verdict;
+  switch (verdict) {
+    case Result::slower: return more_is_better ? Verdict::better : Verdict::worse;
+    case Result::faster: return more_is_better ? Verdict::worse : Verdict::better;
+    case Result::unmeasurable: return Verdict::unmeasurable;
+    default: return Verdict::same;
+  }
+}
+
+class Judging {
+ public:
+  Judging(const MachineHistory& machine, size_t run, const JudgeChoices& choices)
+      : machine_(machine), run_(run), choices_(choices), report_(report_head(machine.runs[run])) {
+    report_.false_alarms = choices.false_alarms;
+    report_.smallest = choices.smallest;
+    if (choices.with_history) report_.base.label = counted(run, "run") + " before";
+  }
+
+  TrackReport judge() {
+    for (const auto& [name, one] : machine_.cases)
+      if (one.last_run == run_) add(name, one);
+    if (report_.cases.empty())
+      fail_input(report_.head.label, ": it has no case that could be judged");
+    const auto results = track::judge(
+        noisy_, {.false_alarms = choices_.false_alarms, .smallest = choices_.smallest});
+    for (size_t i = 0; i < results.size(); ++i) conclude(results[i], places_[i]);
+    return std::move(report_);
+  }
+
+ private:
+  // Where the quantity of a noisy history stands in the report.
+  struct Place {
+    size_t one = 0, quantity = 0;
+    bool more_is_better = false;
+  };
+
+  void add(const std::string& name, const CaseHistory& one) {
+    ReportedCase& reported = report_.cases.emplace_back();
+    reported.name = name;
+    reported.file = one.last.file;
+    reported.line = one.last.line;
+    if (one.last.status != TrackedCase::Status::ok) {
+      Quantity result;
+      result.name = "result";
+      result.verdict = Verdict::failed;
+      result.reason = one.last.reason;
+      reported.quantities.push_back(std::move(result));
+      return;
+    }
+    // "time" first.
+    const auto time = one.quantities.find("time");
+    if (time != one.quantities.end()) add(one, time->first, time->second, reported);
+    for (const auto& [quantity, series] : one.quantities)
+      if (quantity != "time" && !quantity.starts_with(kKernelPrefix))
+        add(one, quantity, series, reported);
+  }
+
+  void add(const CaseHistory& one, const std::string& name, const Series& series,
+           ReportedCase& reported) {
+    if (series.points.back().run != run_) return;
+    const Rule rule = rule_of(name, series.counter);
+    Quantity& quantity = reported.quantities.emplace_back();
+    quantity.name = name;
+    quantity.unit = rule.unit;
+    std::vector<double> history = series.values();
+    quantity.head = history.back();
+    history.pop_back();
+    add_budget(one.last, quantity);
+    if (!choices_.with_history) return;
+    if (rule.kind != Rule::Kind::noisy) {
+      if (history.empty()) {
+        quantity.verdict = Verdict::unmeasurable;
+        quantity.reason = "it has no history yet";
+      } else {
+        quantity.base = history.back();
+        quantity.verdict = judged(rule, *quantity.base, *quantity.head);
+      }
+      return;
+    }
+    history.push_back(*quantity.head);
+    if (std::any_of(history.begin(), history.end(), [](double value) { return !(value > 0); })) {
+      quantity.verdict = Verdict::unmeasurable;
+      quantity.reason = "it is not positive in every run";
+      return;
+    }
+    history.pop_back();
+    noisy_.push_back({reported.name, std::move(history), *quantity.head, rule.ignored});
+    places_.push_back(
+        {report_.cases.size() - 1, reported.quantities.size() - 1, rule.more_is_better});
+  }
+
+  void conclude(const track::CaseResult& result, const Place& place) {
+    Quantity& quantity = report_.cases[place.one].quantities[place.quantity];
+    quantity.verdict = verdict_of(result.verdict, place.more_is_better);
+    quantity.reason = result.reason;
+    if (result.effect.blocks == 0) return;
+    quantity.base = *quantity.head / result.effect.ratio;
+    quantity.effect = result.effect;
+    quantity.p = result.p;
+    quantity.visible = result.visible;
+  }
+
+  const MachineHistory& machine_;
+  size_t run_;
+  const JudgeChoices& choices_;
+  TrackReport report_;
+  std::vector<track::NextRun> noisy_;
+  std::vector<Place> places_;
+};
+
+// Empty, with damage, where it cannot be read.
+StoredRun detailed(const Store& store, const std::string& name, Damage& damage) {
+  const RunText text = store.texts(std::span(&name, 1)).front();
+  if (!text.problem.empty()) {
+    damage = {.files = 1, .told = {text.problem}};
+    return {};
+  }
+  return parse_run(text.text, name, store.file_of(name), {.details = true}, damage)
+      .value_or(StoredRun());
+}
+
+std::vector<TrackedKernel> kernels_of(const StoredRun& run, const std::string& name) {
+  for (const TrackedCase& one : run.cases)
+    if (one.name == name) return one.kernels;
+  return {};
+}
+
+int judge_main(const Options& options) {
+  check_report_options(options.reports);
+  const auto store =
+      open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; });
+  const TrackReport report = judge_stored(
+      *store, options.run, {options.smallest_percent / 100, options.false_alarms_percent / 100});
+  if (!prints_report(options.reports)) std::cout << judge_table(report);
+  write_reports(report, options.reports);
+  return report.passes() ? 0 : 1;
+}
+
+}  // namespace
+
+TrackReport judged_report(const MachineHistory& machine, size_t run, const JudgeChoices& choices) {
+  return Judging(machine, run, choices).judge();
+}
+
+TrackReport judge_stored(const Store& store, const std::string& run, const JudgeChoices& choices) {
+  // Runs up to the judged one: those after it are not its history.
+  std::vector<std::string> names = store.names();
+  const std::string name = run.empty() && !names.empty() ? names.back() : run;
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail_input(store.place(), ": has no run ", name.empty() ? "" : "'" + name + "'");
+  Damage damage;
+  const StoredRun stored = detailed(store, name, damage);
+  if (stored.run.date.empty()) fail_input(damage.told.front());
+  HistoryChoices choice;
+  choice.until = name;
+  choice.machine = stored.run.machine();
+  damage = {};
+  const std::vector<MachineHistory> machines = load_histories(store, choice, damage);
+  const MachineHistory& machine = machines.front();
+  const auto found = std::find_if(machine.runs.begin(), machine.runs.end(),
+                                  [&](const TrackedRun& one) { return one.name == name; });
+  const auto number = static_cast<size_t>(found - machine.runs.begin());
+  TrackReport report = judged_report(machine, number, choices);
+  if (damage.any()) report.notes.push_back(damage.summary());
+  // Kernels of two runs alone: those of all are many.
+  Damage told_already;
+  const StoredRun before =
+      number > 0 ? detailed(store, machine.runs[number - 1].name, told_already) : StoredRun();
+  for (ReportedCase& one : report.cases) {
+    one.head_kernels = kernels_of(stored, one.name);
+    one.base_kernels = kernels_of(before, one.name);
+  }
+  return report;
+}
+
+std::string judge_table(const TrackReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  size_t hidden = 0;
+  for (const ReportedCase& one : report.cases)
+    for (const Quantity& quantity : one.quantities) {
+      // Equal counts go without saying.
+      if (quantity.name != "time" && standing(quantity) == Standing::same) {
+        ++hidden;
+        continue;
+      }
+      rows.push_back({printable(one.name), printable(quantity.name),
+                      value_text(quantity.base, quantity.unit),
+                      value_text(quantity.head, quantity.unit),
+                      std::isfinite(ratio(quantity)) ? change_text(ratio(quantity)) : "-",
+                      quantity.effect ? std::to_string(quantity.effect->blocks) : "-",
+                      quantity.visible ? change_text(1 + *quantity.visible).substr(1) : "-",
+                      std::string(name(standing(quantity))) +
+                          (quantity.reason.empty() ? "" : ": " + printable(quantity.reason))});
+    }
+  std::string text = format_table(
+      {"case", "of", "expected", "measured", "change", "runs", "visible", "verdict"}, rows);
+  for (const std::string& note : report.notes) text += printable(note) + "\n";
+  return text + str(report.head.label, " against ", report.base.label,
+                    " on this machine: ", summary(report), "; ",
+                    counted(hidden, "quantity", "quantities"),
+                    " as before are not shown. Without any change, a run reports one with a "
+                    "probability of ",
+                    100 * report.false_alarms, " % at most.\n");
+}
+
+void add_judge_options(CLI::App& app, double& smallest_percent, double& false_alarms_percent) {
+  app.add_option("--smallest", smallest_percent,
+                 "the smallest change of a time that is to be seen, in percent")
+      ->check(CLI::Range(0.01, 900.0))
+      ->capture_default_str();
+  app.add_option("--false-alarms", false_alarms_percent,
+                 "how often a run without any change may report one, in percent")
+      ->check(CLI::Range(0.001, 50.0))
+      ->capture_default_str();
+}
+
+Command add_judge(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand(
+      "judge", "The newest run of a store, against the runs before it on its machine.");
+  app->add_option("STORE", options->store,
+                  "a folder, or a branch: git:BRANCH, git:REPOSITORY#BRANCH")
+      ->required();
+  app->add_option("--run", options->run, "another run, by its name");
+  add_judge_options(*app, options->smallest_percent, options->false_alarms_percent);
+  add_report_options(*app, options->reports);
+  return {app, [options] { return judge_main(*options); }};
+}
+
+}  // namespace tcc::tools

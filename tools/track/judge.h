@@ -1,0 +1,28 @@
+// tcc-track judge: one stored run against the runs before it on its machine.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/track/history_data.h"
+#include "tools/tune/commands.h"
+
+namespace tcc::tools {
+
+struct JudgeChoices {
+  double smallest = 0.05, false_alarms = 0.05;
+  bool with_history = true;  // else budgets and results alone
+};
+// --smallest, --false-alarms.
+void add_judge_options(CLI::App& app, double& smallest_percent, double& false_alarms_percent);
+
+// `run` is a number of the machine's runs. Throws Error(bad_input) where nothing was measured.
+TrackReport judged_report(const MachineHistory& machine, size_t run, const JudgeChoices& choices);
+
+// Judges the run of this name, prints a table, and returns the report. `run` "": the newest one.
+TrackReport judge_stored(const Store& store, const std::string& run, const JudgeChoices& choices);
+// A table of what is not as it was, and a last line.
+std::string judge_table(const TrackReport& report);
+
+Command add_judge(CLI::App& program);
+
+}  // namespace tcc::tools
