@@ -111,6 +111,11 @@ MemoryOptions options_of(const tcc_graph_options* given_options) {
     options.files[name] = {static_cast<const std::byte*>(data[i]), sizes[i]};
   }
   if (theirs.folder) options.folder = theirs.folder;
+  if (theirs.read)
+    options.read = [read = theirs.read, user = theirs.user](
+                       std::string_view name, std::uint64_t offset, std::span<std::byte> to) {
+      return read(user, std::string(name).c_str(), offset, to.data(), to.size()) != 0;
+    };
   return options;
 }
 

@@ -32,6 +32,7 @@ GraphFileOptions options_of(const MemoryOptions& memory) {
   options.dims.insert(memory.dims.begin(), memory.dims.end());
   options.files.insert(memory.files.begin(), memory.files.end());
   options.opens_files = !memory.folder.empty();
+  options.read = memory.read;
   return options;
 }
 

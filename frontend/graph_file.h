@@ -41,6 +41,8 @@ struct GraphFileOptions {
   // whether the others are looked for in the graph's folder.
   BytesByName files = {};
   bool opens_files = true;
+  // ONNX only. Asked for external data that is not in `files`, on first use, from any thread.
+  ReadBytes read = {};
   // Receives warnings about a file that is read all the same; the default logs them.
   std::function<void(const std::string&)> warn = warn_through_log;
 };

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/file.h"
 
@@ -31,17 +34,28 @@ class FileBytes {
   std::span<const std::byte> bytes_;
 };
 
+// Fills `to` with the bytes of a file from `offset` on; false where there are none.
+using ReadBytes =
+    std::function<bool(const std::string& name, uint64_t offset, std::span<std::byte> to)>;
 using BytesByName = std::map<std::string, std::span<const std::byte>, std::less<>>;
 
 // Names come from an untrusted graph: nothing outside of the folder is opened, and without a folder
 // nothing at all. Copies share the bytes, whose owner must keep them.
 class GraphFiles {
  public:
-  explicit GraphFiles(std::filesystem::path folder, BytesByName given = {}, bool opens_files = true)
-      : folder_(std::move(folder)), given_(std::move(given)), opens_files_(opens_files) {}
+  explicit GraphFiles(std::filesystem::path folder, BytesByName given = {}, bool opens_files = true,
+                      ReadBytes read = {})
+      : folder_(std::move(folder)),
+        given_(std::move(given)),
+        opens_files_(opens_files),
+        read_(std::move(read)) {}
 
   // Given bytes come first. Throws Error(bad_input) with the name and the reason.
   FileBytes open(const std::string& name) const;
+  // Whether parts of the file are asked of the caller: it is not given as a whole.
+  bool reads(const std::string& name) const { return read_ && !given_.contains(name); }
+  // Such a part. Throws Error(bad_input) where the caller has none.
+  std::vector<std::byte> read(const std::string& name, uint64_t offset, size_t count) const;
   // The file as its user knows it: for messages.
   std::filesystem::path place(const std::string& name) const;
 
@@ -49,6 +63,7 @@ class GraphFiles {
   std::filesystem::path folder_;
   BytesByName given_;
   bool opens_files_;
+  ReadBytes read_;
 };
 
 }  // namespace tcc

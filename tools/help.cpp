@@ -39,7 +39,7 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"stale", {"Tuning records"}},
       {"families", {"Tuning records"}},
       {"dry-run", {"Tuning records"}},
-      {"check", {"Results"}},
+      {"check", {"Results", "ops"}},
       {"bench", {"Results", "N"}},
       {"outputs", {"Results", "FILE"}},
       {"output", {"Results", "DIR"}},
@@ -125,8 +125,8 @@ class HelpFormatter : public CLI::Formatter {
     return text;
   }
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    std::string left =
-        "  " + make_option_name(option, is_positional) + (is_positional ? "" : value_text(*option));
+    std::string left = "  " + (is_positional ? make_option_name(option, true)
+                                             : option_names(*option) + value_text(*option));
     left += left.size() + 2 > kColumn ? "\n" + std::string(kColumn, ' ')
                                       : std::string(kColumn - left.size(), ' ');
     return left + wrapped(description_text(*option)) + "\n";
@@ -152,12 +152,21 @@ void arrange(CLI::App& app, const std::shared_ptr<HelpFormatter>& formatter) {
     if (found == shown_options().end()) continue;
     option->group(found->second.group);
     TCC_CHECK(!has_value || *found->second.value, "--", name, ": what is its value?");
-    if (has_value) option->type_name(found->second.value);
+    if (*found->second.value) option->type_name(found->second.value);
   }
   for (CLI::App* command : app.get_subcommands({})) arrange(*command, formatter);
 }
 
 }  // namespace
+
+std::string option_names(const CLI::Option& option) {
+  std::string names;
+  for (const std::string& name : option.get_snames()) names += "-" + name + ", ";
+  for (const std::string& name : option.get_lnames()) names += "--" + name + ", ";
+  if (names.empty()) return option.get_name(true);
+  names.resize(names.size() - 2);
+  return names;
+}
 
 std::string value_name(const CLI::Option& option) {
   const std::string name = option.get_type_name();
@@ -166,7 +175,9 @@ std::string value_name(const CLI::Option& option) {
 
 std::string value_text(const CLI::Option& option) {
   const std::string value = value_name(option);
-  if (value.empty() || option.get_items_expected_max() == 0) return "";
+  if (value.empty()) return "";
+  if (option.get_items_expected_max() == 0)
+    return "[=" + value + "]";  // a flag with an alternative
   return option.get_items_expected_min() == 0 ? " [" + value + "]" : " " + value;
 }
 
@@ -183,7 +194,7 @@ void add_examples(CLI::App& app, std::initializer_list<Example> examples) {
     text += str("  ", example.command, "\n      ", example.what, "\n");
   text +=
       "\nExit codes: 0 fine, 1 a check failed, 2 bad usage or bad input, 3 no such device,\n"
-      "4 the device or its toolchain failed, 70 an internal error.";
+      "4 the device or its toolchain failed, 70 an internal error, 130 interrupted.";
   app.footer(text);
 }
 

@@ -14,7 +14,10 @@ std::string fish_completion(const CLI::App& app);
 
 // "N", "f32|f16": what stands for the value.
 std::string value_name(const CLI::Option& option);
-// " N", " [N]" where the value may be left out, "" for flags.
+// "-h, --help".
+std::string option_names(const CLI::Option& option);
+// " N", " [N]" where the value may be left out, "" for flags, "[=ops]" for those that may be
+// another.
 std::string value_text(const CLI::Option& option);
 // The description, with the default, or that there must be a value.
 std::string description_text(const CLI::Option& option);

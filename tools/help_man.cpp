@@ -34,15 +34,6 @@ Options options_of(const CLI::App& app, const std::string& group, bool positiona
   });
 }
 
-std::string all_names(const CLI::Option& option) {
-  std::string names;
-  for (const std::string& name : option.get_snames()) names += "-" + name + ", ";
-  for (const std::string& name : option.get_lnames()) names += "--" + name + ", ";
-  if (names.empty()) return option.get_name(true);
-  names.resize(names.size() - 2);
-  return names;
-}
-
 void man_options(std::ostream& out, const CLI::App& app, const char* heading) {
   for (const std::string& group : app.get_groups())
     for (const bool positional : {true, false}) {
@@ -50,7 +41,7 @@ void man_options(std::ostream& out, const CLI::App& app, const char* heading) {
       if (options.empty()) continue;
       if (!positional) out << heading << " \"" << roff(group) << "\"\n";
       for (const CLI::Option* option : options)
-        out << ".TP\n\\fB" << roff(all_names(*option)) << "\\fR" << roff(value_text(*option))
+        out << ".TP\n\\fB" << roff(option_names(*option)) << "\\fR" << roff(value_text(*option))
             << "\n"
             << roff(description_text(*option)) << "\n";
     }

@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <system_error>
 
 #include "frontend/yaml/document.h"
@@ -76,12 +77,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
     std::cerr << app.get_name() << ": " << error.what() << "; see --help\n";
     return static_cast<int>(ErrorKind::bad_input);
   }
-  const std::string program = app.get_name();
-  set_log_hook(
-      [program](LogLevel level, std::string_view channel, std::string_view text) {
-        std::cerr << log_line(program, level, channel, text);
-      },
-      LogLevel::warning);
+  log_as_lines(app.get_name());
   try {
     if (!format.empty()) {
       std::cout << help_as(app, format);
@@ -101,6 +97,20 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
     std::cerr << app.get_name() << ": internal error: " << error.what() << "\n";
     return static_cast<int>(ErrorKind::internal);
   }
+}
+
+void log_as_lines(const std::string& program, const std::function<void(const std::string&)>& say) {
+  set_log_hook(
+      [program, say](LogLevel level, std::string_view channel, std::string_view text) {
+        const std::string lines = log_line(program, level, channel, text);
+        if (!say) {
+          std::cerr << lines;
+          return;
+        }
+        std::istringstream in(lines);
+        for (std::string line; std::getline(in, line);) say(line);
+      },
+      LogLevel::warning);
 }
 
 std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts) {

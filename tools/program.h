@@ -20,6 +20,11 @@ namespace tcc::tools {
 // to stderr.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
+// What the library logs (warnings, and what TCC_LOGS names), line by line as "PROGRAM: warning:
+// ...": on stderr, or to `say`, without the newline.
+void log_as_lines(const std::string& program,
+                  const std::function<void(const std::string&)>& say = {});
+
 // "B=8" strings as bindings.
 std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts);
 // Fails for a dim that the graph has not, listing those that it has.

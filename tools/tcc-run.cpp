@@ -146,9 +146,7 @@ class Run {
     if (options_.bench > 0) bench_ = measure(context, program->executable(), options_.bench);
   }
 
-  void dump_stages() {
-    compile_.dump = dump_function(options_.dump, options_.json);
-  }
+  void dump_stages() { compile_.dump = dump_function(options_.dump, options_.json); }
 
   void write_sources(const sched::Executable& executable) const {
     std::string ending = backends::dialect_for(executable.target.api).emit_ending;

@@ -89,7 +89,8 @@ Importer::Importer(const pb::ModelProto& model, const std::filesystem::path& pat
     : model_(model),
       file_(path.string()),
       options_(options),
-      tensors_(file_, GraphFiles(path.parent_path(), options.files, options.opens_files)) {}
+      tensors_(file_,
+               GraphFiles(path.parent_path(), options.files, options.opens_files, options.read)) {}
 
 void Importer::fail(const std::string& reason) const { fail_input(file_, ": ", reason); }
 

@@ -188,6 +188,20 @@ ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type
     if (entry.key() == "length") length = natural_number(entry.value(), where);
   }
   if (location.empty()) fail_input(where, ": external data without a location");
+  const std::vector<int64_t> shape = shape_of(type);
+  const int64_t needed = bytes_needed(tensor, type, false);
+  if (length >= 0 && length != needed)
+    fail_input(where, ": ", type_text(type.dtype, shape), " needs ", needed,
+               " bytes, but its external data has ", length);
+  if (source_.reads(location))
+    return ir::make_lazy_constant([=, source = source_, code = tensor.data_type()] {
+      try {
+        const std::vector<std::byte> bytes =
+            source.read(location, static_cast<uint64_t>(offset), static_cast<size_t>(needed));
+        const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        return std::make_shared<const Tensor>(tensor_of(code, type, text, false));
+      } catch (const Error& error) { fail_input(where, ": external data: ", error.what()); }
+    });
   // Opened now, for its size, and again on first use.
   const auto open = [source = source_, location, where] {
     try {
@@ -196,11 +210,6 @@ ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type
   };
   const auto size = static_cast<int64_t>(open().size());
   const std::string place = source_.place(location).string();
-  const std::vector<int64_t> shape = shape_of(type);
-  const int64_t needed = bytes_needed(tensor, type, false);
-  if (length >= 0 && length != needed)
-    fail_input(where, ": ", type_text(type.dtype, shape), " needs ", needed,
-               " bytes, but its external data has ", length);
   if (offset > size || needed > size - offset)
     fail_input(where, ": external data: ", place, " has ", size, " bytes; ", needed,
                " from offset ", offset, " are needed");
@@ -208,8 +217,7 @@ ir::ConstantPtr TensorReader::external(const Proto& tensor, const ir::Type& type
     const FileBytes file = open();
     if (static_cast<uint64_t>(offset + needed) > file.size())
       fail_input(where, ": external data: ", place, " has become shorter");
-    const auto bytes =
-        file.text().substr(static_cast<size_t>(offset), static_cast<size_t>(needed));
+    const auto bytes = file.text().substr(static_cast<size_t>(offset), static_cast<size_t>(needed));
     return std::make_shared<const Tensor>(tensor_of(code, type, bytes, false));
   });
 }

@@ -133,9 +133,14 @@ typedef struct tcc_graph_options {
   const void* const* file_data;  /* not copied: to be kept until the graph is destroyed */
   const size_t* file_sizes;
   const char* folder; /* of the other files that it names; NULL: none is opened */
+  /* For an ONNX model's external data that is not among those files: copies `length` bytes of
+   * `name` from `offset` on to `to`; 0 where it has none. Called on first use, when the graph is
+   * compiled, from several threads at a time. */
+  int32_t (*read)(void* user, const char* name, uint64_t offset, void* to, size_t length);
+  void* user; /* of `read` */
 } tcc_graph_options;
 #define TCC_GRAPH_OPTIONS_INIT \
-  { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL }
+  { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* From memory: the bytes of an .onnx or .yaml file, which are not needed afterwards. `options` may
  * be NULL. */

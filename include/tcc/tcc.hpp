@@ -86,6 +86,10 @@ struct MemoryOptions {
   // The bytes of the files that the graph names (weights, external data), by the names that it
   // gives them. They are not copied: they must live as long as the graph and its copies.
   std::map<std::string, std::span<const std::byte>> files{};
+  // For an ONNX model's external data that is not in `files`: fills `to` with the bytes of `name`
+  // from `offset` on; false where it has none. Called on first use, when the graph is compiled, from
+  // several threads at a time.
+  std::function<bool(std::string_view name, std::uint64_t offset, std::span<std::byte> to)> read{};
   // The folder of the other files that it names; "": none is opened.
   std::filesystem::path folder{};
 };
@@ -143,8 +147,8 @@ struct KernelReport {
   std::string config;           // "block_m=64 ..."
   std::string tier;  // where the config came from: exact, stale, nearest, device, default
   int launches = 0;  // per run
-  double flops = 0, bytes = 0;  // per launch: operations, and bytes that must move
-  double least_seconds = 0;     // per launch: what the device needs for them at least
+  double flops = 0, bytes = 0;      // per launch: operations, and bytes that must move
+  double least_seconds = 0;         // per launch: what the device needs for them at least
   std::vector<std::string> layers;  // of the user's graph, which its launches compute
   // Hashes: of what it computes (as in tuning records), and of its source text.
   std::string region_key, source_key;

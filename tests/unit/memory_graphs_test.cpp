@@ -62,6 +62,55 @@ TEST(MemoryGraphs, OnnxWithItsWeights) {
   EXPECT_EQ(compile(graph, "null").inputs().at(0).name, "x");
 }
 
+// External data that the caller reads piece by piece: exactly what a tensor needs, where it is
+// used.
+TEST(MemoryGraphs, OnnxAsksForItsWeights) {
+  std::vector<std::tuple<std::string, uint64_t, size_t>> asked;
+  const auto read = [&](std::string_view name, uint64_t offset, std::span<std::byte> to) {
+    asked.emplace_back(name, offset, to.size());
+    if (name != "w.bin" || offset + to.size() > sizeof kWeights) return false;
+    std::copy_n(bytes_of(kWeights).begin() + static_cast<std::ptrdiff_t>(offset), to.size(),
+                to.begin());
+    return true;
+  };
+  const Graph graph = Graph::from_onnx(bytes_of(model()), {.read = read});
+  const auto outputs = run_reference(graph, std::vector{HostTensor::of<float>({2}, {10, 20})});
+  EXPECT_EQ(outputs.at(1).as<float>()[1], 22);
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked[0], std::make_tuple(std::string("w.bin"), uint64_t{0}, sizeof kWeights));
+  asked.clear();
+  Graph::from_onnx(bytes_of(model()), {.files = {{"w.bin", bytes_of(kWeights)}}, .read = read});
+  EXPECT_TRUE(asked.empty());
+  EXPECT_TRUE(is_refused(
+      [&] {
+        const auto refuse = [](auto...) { return false; };
+        compile(Graph::from_onnx(bytes_of(model()), {.read = refuse}), "null");
+      },
+      "initialiser 'w': external data: the caller has no 8 bytes of 'w.bin' from offset 0"));
+}
+
+TEST(CMemoryGraphs, OnnxAsksForItsWeights) {
+  const std::string onnx = model();
+  tcc_graph_options options = TCC_GRAPH_OPTIONS_INIT;
+  int calls = 0;
+  options.user = &calls;
+  options.read = [](void* user, const char* name, uint64_t offset, void* to,
+                    size_t length) -> int32_t {
+    ++*static_cast<int*>(user);
+    if (std::string(name) != "w.bin" || offset != 0 || length != sizeof kWeights) return 0;
+    std::memcpy(to, kWeights, length);
+    return 1;
+  };
+  tcc_graph* graph = nullptr;
+  ASSERT_EQ(tcc_graph_from_onnx(onnx.data(), onnx.size(), &options, &graph), TCC_OK)
+      << tcc_last_error();
+  tcc_compiled* compiled = nullptr;
+  ASSERT_EQ(tcc_compile(graph, "null", nullptr, &compiled), TCC_OK) << tcc_last_error();
+  EXPECT_GE(calls, 1);
+  tcc_compiled_destroy(compiled);
+  tcc_graph_destroy(graph);
+}
+
 TEST(MemoryGraphs, NoFileIsOpenedWithoutAFolder) {
   const backends::TemporaryFolder folder;
   std::ofstream(folder.path() / "w.bin", std::ios::binary)

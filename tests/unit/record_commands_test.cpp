@@ -12,6 +12,7 @@
 #include "frontend/graph_file.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/log.h"
 #include "tests/source_dir.h"
 #include "tests/unit/records_fixture.h"
 #include "tools/tune/commands.h"
@@ -49,11 +50,16 @@ class RecordCommands : public autotune::RecordsTest {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     program.parse(arguments);
     std::ostringstream out, errors;
+    logged_.clear();
+    set_log_hook([this](LogLevel, std::string_view channel, std::string_view text) {
+      logged_.push_back(str(channel, ": ", text));
+    });
     {
       Redirected to_out(std::cout, out), to_errors(std::cerr, errors);
       for (const Command& command : commands)
         if (command.app->parsed()) { EXPECT_EQ(command.main(), 0); }
     }
+    set_log_hook({});
     errors_ = errors.str();
     return out.str();
   }
@@ -73,7 +79,8 @@ class RecordCommands : public autotune::RecordsTest {
     return (folder_ / "graph.yaml").string();
   }
 
-  std::string errors_;
+  std::string errors_;               // on stderr
+  std::vector<std::string> logged_;  // through the log hook
 };
 
 bool contains(const std::string& text, const std::string& part) {
@@ -189,7 +196,15 @@ TEST_F(RecordCommands, PruneDropsDamageButNoFileThatItCannotRead) {
   const std::string newer = "tcc_tuning: 3\nrecords: []\n";
   std::ofstream(folder_ / "newer.yaml") << newer;
   EXPECT_TRUE(contains(run({"prune", folder_}), "dropped 1 of 2 records"));
-  EXPECT_TRUE(contains(errors_, "record skipped")) << errors_;
+  const auto is_of = [](const char* part) {
+    return [=](const std::string& line) {
+      return line.starts_with("tuning: ") && contains(line, part);
+    };
+  };
+  EXPECT_EQ(logged_.size(), 2u);  // each once
+  EXPECT_EQ(std::ranges::count_if(logged_, is_of("record skipped")), 1);
+  EXPECT_EQ(std::ranges::count_if(logged_, is_of("newer.yaml")), 1);
+  EXPECT_EQ(errors_, "");
   EXPECT_EQ(read_file(folder_ / "newer.yaml"), newer);
   EXPECT_EQ(load({file}).records().size(), 1u);
   EXPECT_TRUE(warnings_.empty());

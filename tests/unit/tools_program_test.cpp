@@ -26,7 +26,7 @@ struct Outcome {
 
 Outcome run(std::vector<std::string> arguments) {
   CLI::App app("A test.", "tcc-test");
-  std::string graph, dtype, output, search = "auto";
+  std::string graph, dtype, output, check, search = "auto";
   int bench = 0;
   app.add_option("GRAPH", graph, "a file");
   app.add_option("--dtype", dtype, "a type, [one] of 'four'");
@@ -34,6 +34,7 @@ Outcome run(std::vector<std::string> arguments) {
       ->expected(0, 1)
       ->default_str("20")
       ->check(CLI::Range(1, 9));
+  app.add_flag("--check{outputs}", check, "compare");
   CLI::App* sub = app.add_subcommand("sub", "Does .less");
   sub->add_option("--output", output, "a folder: it is made")->required();
   sub->add_option("--search", search, std::string(90, 'x') + " in lines")->capture_default_str();
@@ -61,6 +62,7 @@ TEST(ToolsProgram, HelpSaysWhatValuesMean) {
   EXPECT_NE(help.find("\nCompilation:\n  --dtype f32|f16|bf16|f64"), std::string::npos) << help;
   EXPECT_NE(help.find("  --bench [N]                 how often (default: 20)\n"), std::string::npos)
       << help;
+  EXPECT_NE(help.find("  --check[=ops]               compare\n"), std::string::npos) << help;
   EXPECT_EQ(help.find("TEXT"), std::string::npos) << help;
   EXPECT_NE(help.find("Examples:\n  tcc-test sub\n      does it\n"), std::string::npos) << help;
   const std::string of_command = run({"sub", "--help"}).out;

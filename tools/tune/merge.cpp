@@ -20,7 +20,7 @@ int merge(const MergeOptions& options) {
   autotune::RecordStore store = join_records(options.paths);
   autotune::PlanStore plans;
   for (const std::string& path : options.paths)
-    autotune::read_plan_path(path, plans, print_warning);
+    autotune::read_plan_path(path, plans, log_tuning_warning);
   if (store.records().empty() && plans.records().empty())
     fail_input("no records in what is to be merged");
   auto files = autotune::save_records(store, options.output, autotune::Saving::merge);

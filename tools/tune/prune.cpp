@@ -54,11 +54,11 @@ class Prune {
     for (const std::string& path : options_.paths) {
       std::error_code error;
       if (!fs::exists(path, error)) fail_input(path, ": no such file or folder");
-      for (const fs::path& file : autotune::record_files(path, print_warning)) prune(file);
+      for (const fs::path& file : autotune::record_files(path, log_tuning_warning)) prune(file);
     }
     const size_t of_kernels = dropped_, kernels = records_;
     for (const std::string& path : options_.paths)
-      for (const fs::path& file : autotune::plan_files(path, print_warning)) prune_plans(file);
+      for (const fs::path& file : autotune::plan_files(path, log_tuning_warning)) prune_plans(file);
     std::cout << (options_.dry_run ? "would drop " : "dropped ") << of_kernels << " of "
               << counted(kernels, "record");
     if (records_ != kernels)
@@ -88,7 +88,7 @@ class Prune {
     size_t damaged = 0;
     autotune::read_record_path(file, store, [&](const std::string& text) {
       if (text.ends_with("record skipped")) ++damaged;
-      print_warning(text);
+      log_tuning_warning(text);
     });
     if (store.records().empty()) return;  // no tuning file, or one of another schema
     records_ += store.records().size() + damaged;
@@ -160,7 +160,7 @@ class Prune {
     size_t damaged = 0;
     autotune::read_plan_path(file, store, [&](const std::string& text) {
       if (text.ends_with("plan skipped")) ++damaged;
-      print_warning(text);
+      log_tuning_warning(text);
     });
     if (store.records().empty()) return;  // another schema's, or nothing of it can be read
     records_ += store.records().size() + damaged;

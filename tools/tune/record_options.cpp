@@ -1,10 +1,9 @@
 #include "tools/tune/record_options.h"
 
-#include <iostream>
-
 #include "autotune/record_file.h"
 #include "runtime/device.h"
 #include "support/error.h"
+#include "support/log.h"
 
 namespace tcc::tools {
 
@@ -25,11 +24,11 @@ autotune::RecordStore join_records(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) fail_input(path, ": no such file or folder");
-    autotune::read_record_path(path, store, print_warning);
+    autotune::read_record_path(path, store, log_tuning_warning);
   }
   return store;
 }
 
-void print_warning(const std::string& text) { std::cerr << "tcc-tune: warning: " << text << "\n"; }
+void log_tuning_warning(const std::string& text) { log_warning(LogChannel::tuning, text); }
 
 }  // namespace tcc::tools

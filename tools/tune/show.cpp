@@ -52,9 +52,9 @@ std::vector<autotune::PlanRecord> plans_of(const ShowOptions& options) {
   std::vector<autotune::PlanRecord> all;
   if (!options.kernel_template.empty()) return all;  // kernels were asked for
   autotune::PlanStore plans =
-      options.paths.empty() ? autotune::load_plans({}, print_warning) : autotune::PlanStore();
+      options.paths.empty() ? autotune::load_plans({}, log_tuning_warning) : autotune::PlanStore();
   for (const std::string& path : options.paths)
-    autotune::read_plan_path(path, plans, print_warning);
+    autotune::read_plan_path(path, plans, log_tuning_warning);
   for (const auto& [key, plan] : plans.records())
     if (is_of_device(key.device, plan.measured_on, options.device)) all.push_back(plan);
   return all;
@@ -89,7 +89,7 @@ std::string without_sizes(const std::string& operands) {
 // By template, kernel and its types, sizes, then device.
 std::vector<Record> records_of(const ShowOptions& options) {
   const autotune::RecordStore store = options.paths.empty()
-                                          ? autotune::load_records({}, print_warning)
+                                          ? autotune::load_records({}, log_tuning_warning)
                                           : join_records(options.paths);
   std::vector<Record> records;
   for (const auto& [key, record] : store.records())

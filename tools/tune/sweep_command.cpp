@@ -25,6 +25,7 @@
 #include "tools/tune/live_table.h"
 #include "tools/tune/plain_lines.h"
 #include "tools/tune/plan_table.h"
+#include "tools/tune/record_options.h"
 #include "tools/tune/report.h"
 #include "tools/tune/shards.h"
 #include "tools/tune/summary.h"
@@ -63,15 +64,24 @@ void catch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-std::string warning(const std::string& text) { return "tcc-tune: warning: " + text; }
-void warn(const std::string& text) { std::cerr << warning(text) << "\n"; }
+// While it lives, what the library logs stands above the live table instead of in it.
+class LogAbove {
+ public:
+  explicit LogAbove(LiveView& view) {
+    log_as_lines("tcc-tune", [&view](const std::string& line) { view.say(line); });
+  }
+  ~LogAbove() { log_as_lines("tcc-tune"); }
+  LogAbove(const LogAbove&) = delete;
+  LogAbove& operator=(const LogAbove&) = delete;
+};
 
 int replay_main(const SweepOptions& options) {
   if (!options.graphs.graphs.empty() || !options.graphs.kernels.empty())
     fail_input("--replay takes a log alone: no GRAPH, no --kernel");
   if (!fs::exists(options.replay)) fail_input("--replay ", options.replay, ": no such file");
   const autotune::SearchKind kind = parse_search_kind(options.search);
-  const autotune::TrialHistory history = autotune::read_trial_log(options.replay, warn);
+  const autotune::TrialHistory history =
+      autotune::read_trial_log(options.replay, log_tuning_warning);
   std::cout << autotune::replay_table(autotune::replay(history, kind),
                                       autotune::replay(history, autotune::SearchKind::random));
   return 0;
@@ -95,8 +105,8 @@ class Sweep {
     check_can_write("--report", report);  // in that folder, perhaps
     check_can_write("--log", options_.log);
     tune_.log = options_.log.empty() ? folder / "trials.jsonl" : shard_file(shard_, options_.log);
-    plans_ = autotune::load_plans(paths_in_use(folder), warn);
-    records_ = autotune::load_records(paths_in_use(folder), warn);
+    plans_ = autotune::load_plans(paths_in_use(folder), log_tuning_warning);
+    records_ = autotune::load_records(paths_in_use(folder), log_tuning_warning);
     tune_.compile.plan = &plans_;
     tune_.in_use = &records_;
     tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
@@ -129,7 +139,7 @@ class Sweep {
     try {
       return runtime::open_device(devices_.front());
     } catch (const Error& error) {
-      warn(error.what());
+      log_tuning_warning(error.what());
       return nullptr;
     }
   }
@@ -168,7 +178,7 @@ class Sweep {
   int compare_plans(const fs::path& folder) {
     using Clock = std::chrono::steady_clock;
     catch_signals();
-    tune_.warn = warn;
+    tune_.warn = log_tuning_warning;
     autotune::PlanSearchOptions search;
     search.launch_seconds = autotune::launch_seconds(target_);
     search.known = &records_;
@@ -290,12 +300,11 @@ class Sweep {
     if (LiveLines::possible()) {
       LiveView view(plan);
       tune_.events = view.events();
-      tune_.warn = [&](const std::string& text) { view.say(warning(text)); };
+      const LogAbove above(view);
       return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
     }
     PlainLines lines(out_, kernels_.size());
     tune_.events = lines.events();
-    tune_.warn = warn;
     return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
   }
 

@@ -77,7 +77,7 @@ class Verify {
     const sched::Target target = device->target();
     load_layers();
     const autotune::PlanStore plans =
-        autotune::load_plans({options_.tuning.begin(), options_.tuning.end()}, print_warning);
+        autotune::load_plans({options_.tuning.begin(), options_.tuning.end()}, log_tuning_warning);
     compile_.cache = &cache_;
     compile_.plan = &plans;
     DimLists dims(options_.graphs.dims);
@@ -118,7 +118,7 @@ class Verify {
   };
 
   void load_layers() {
-    std::vector<std::filesystem::path> paths = autotune::default_tuning_folders(print_warning);
+    std::vector<std::filesystem::path> paths = autotune::default_tuning_folders(log_tuning_warning);
     for (const std::string& path : options_.tuning) {
       std::error_code error;
       if (!std::filesystem::exists(path, error)) fail_input(path, ": no such file or folder");
@@ -126,7 +126,7 @@ class Verify {
     }
     for (const std::filesystem::path& path : paths) {
       layers_.push_back({path, {}});
-      autotune::read_record_path(path, layers_.back().records, print_warning);
+      autotune::read_record_path(path, layers_.back().records, log_tuning_warning);
     }
   }
 

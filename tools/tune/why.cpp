@@ -140,9 +140,9 @@ int why(const WhyOptions& options) {
   check_any_named(options.graphs);
   sched::Target target = target_of(options.target);
   autotune::RecordStore store =
-      autotune::load_records({options.tuning.begin(), options.tuning.end()}, print_warning);
+      autotune::load_records({options.tuning.begin(), options.tuning.end()}, log_tuning_warning);
   const autotune::PlanStore plans =
-      autotune::load_plans({options.tuning.begin(), options.tuning.end()}, print_warning);
+      autotune::load_plans({options.tuning.begin(), options.tuning.end()}, log_tuning_warning);
   backends::CompileOptions compile;
   const autotune::SiteRecorder sites(plans);
   compile.plan = &sites;
