@@ -75,6 +75,7 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"by", {"Store", "run|commit"}},
       {"gate", {"Statistics", "N"}},
       {"judge", {"Statistics"}},
+      {"replace", {"Store"}},
       {"kernels", {"Results"}},
       {"run", {"Store", "NAME"}},
       {"warm", {"Compilation"}},

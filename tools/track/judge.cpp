@@ -201,14 +201,15 @@ TrackReport judge_stored(const Store& store, const std::string& run, const Judge
 
 std::string judge_table(const TrackReport& report) {
   std::vector<std::vector<std::string>> rows;
-  size_t hidden = 0;
+  size_t hidden = 0, young = 0;
   for (const ReportedCase& one : report.cases)
     for (const Quantity& quantity : one.quantities) {
       // Equal counts go without saying.
-      if (quantity.name != "time" && standing(quantity) == Standing::same) {
-        ++hidden;
-        continue;
-      }
+      const bool same = standing(quantity) == Standing::same && quantity.name != "time";
+      const bool unknown = standing(quantity) == Standing::unmeasurable && !quantity.base;
+      hidden += same;
+      young += unknown;
+      if (same || unknown) continue;
       rows.push_back({printable(one.name), printable(quantity.name),
                       value_text(quantity.base, quantity.unit),
                       value_text(quantity.head, quantity.unit),
@@ -218,14 +219,17 @@ std::string judge_table(const TrackReport& report) {
                       std::string(name(standing(quantity))) +
                           (quantity.reason.empty() ? "" : ": " + printable(quantity.reason))});
     }
-  std::string text = format_table(
-      {"case", "of", "expected", "measured", "change", "runs", "visible", "verdict"}, rows);
+  std::string text;
+  if (!rows.empty())
+    text = format_table(
+        {"case", "of", "expected", "measured", "change", "runs", "visible", "verdict"}, rows);
   for (const std::string& note : report.notes) text += printable(note) + "\n";
-  return text + str(report.head.label, " against ", report.base.label,
-                    " on this machine: ", summary(report), "; ",
-                    counted(hidden, "quantity", "quantities"),
-                    " as before are not shown. Without any change, a run reports one with a "
-                    "probability of ",
+  text += str(report.head.label, " against ", report.base.label,
+              " on this machine: ", summary(report), ".\n");
+  if (hidden > 0) text += counted(hidden, "quantity", "quantities") + " as before are not shown.\n";
+  if (young > 0)
+    text += counted(young, "quantity has", "quantities have") + " too short a history yet.\n";
+  return text + str("Without any change, a run reports one with a probability of ",
                     100 * report.false_alarms, " % at most.\n");
 }
 

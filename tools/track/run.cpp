@@ -14,6 +14,7 @@
 #include "tools/track/git.h"
 #include "tools/track/judge.h"
 #include "tools/track/measure.h"
+#include "tools/track/read_runs.h"
 #include "tools/track/report_options.h"
 #include "tools/track/report_text.h"
 #include "tools/track/rules.h"
@@ -28,7 +29,7 @@ struct Options {
   std::string store, device = "auto", target, commit, host;
   size_t blocks = 8;
   double seconds = 20;
-  bool warm = false, check = false, judge = false;
+  bool warm = false, check = false, judge = false, replace = false;
   double smallest_percent = 5, false_alarms_percent = 5;
   ReportOptions reports;
 };
@@ -91,6 +92,7 @@ class Run {
     told.end();
     if (!prints_report(options_.reports)) print(result);
     const bool passes = report();
+    if (options_.replace && result.end == "complete" && result.failed == 0) remove_older();
     if (result.end == "device lost") return static_cast<int>(ErrorKind::device);
     return result.failed + result.over_budget > 0 || result.end != "complete" || !passes ? 1 : 0;
   }
@@ -146,6 +148,18 @@ class Run {
     if (options_.judge && !prints_report(options_.reports)) std::cout << judge_table(report);
     write_reports(report, options_.reports);
     return report.passes();
+  }
+
+  // A baseline is one run of each machine.
+  void remove_older() const {
+    Damage damage;
+    std::vector<std::string> older;
+    ReadOptions options;
+    options.runs = [&](const TrackedRun& run) { return run.machine() == header_.machine(); };
+    read_runs(*store_, options, damage, [&](StoredRun&& run) {
+      if (run.run.name != header_.name) older.push_back(run.run.name);
+    });
+    for (const std::string& name : older) store_->remove(name);
   }
 
   void print(const RunResult& result) const {
@@ -213,6 +227,9 @@ Command add_run(CLI::App& program) {
                   "the machine's name (default: the host's); only runs of one are compared");
   app->add_option("--label", options->labels, "KEY=VALUE, kept with the run; several")
       ->allow_extra_args(false);
+  app->add_flag("--replace", options->replace,
+                "a folder's earlier runs on this machine are removed when all cases ran: it keeps "
+                "a baseline");
   app->add_flag("--judge", options->judge,
                 "judge the run by the runs before it, as tcc-track judge does");
   add_judge_options(*app, options->smallest_percent, options->false_alarms_percent);

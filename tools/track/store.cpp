@@ -67,6 +67,11 @@ class FolderStore final : public Store {
   std::unique_ptr<RunWriter> begin(const std::string& name) override {
     return std::make_unique<FolderWriter>(path_of(name));
   }
+  void remove(const std::string& name) override {
+    std::error_code error;
+    if (!fs::remove(path_of(name), error))
+      fail_input(path_of(name).string(), ": cannot be removed: ", error.message());
+  }
 
  private:
   fs::path path_of(const std::string& name) const { return folder_ / "runs" / (name + ".jsonl"); }

@@ -39,6 +39,8 @@ class Store {
   virtual std::vector<RunText> texts(std::span<const std::string> names) const = 0;
   // A new run. Throws Error(bad_input) where the store cannot be written.
   virtual std::unique_ptr<RunWriter> begin(const std::string& name) = 0;
+  // Throws Error(bad_input) where a store keeps all it ever had, as a branch does.
+  virtual void remove(const std::string& name) = 0;
 };
 
 // A folder that may be missing yet; "git:BRANCH" of the repository that this process stands in, or

@@ -184,6 +184,9 @@ class GitStore final : public Store {
     branch_.check_writable();
     return std::make_unique<GitWriter>(branch_, name);
   }
+  void remove(const std::string&) override {
+    fail_input(place(), ": a branch keeps its runs; baselines are folders");
+  }
 
  private:
   struct Blob {

@@ -1,0 +1,69 @@
+// tcc tracks itself: bench/track/self.yaml, counted for targets without a device, against the runs
+// in bench/track/baseline. An intended change is accepted as docs/tracking.md says.
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+
+#include <gtest/gtest.h>
+
+#include "support/error.h"
+#include "support/file.h"
+#include "tests/run_command.h"
+#include "tests/source_dir.h"
+
+namespace tcc::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrackSelf : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / str("tcc-track-self-", ::getpid());
+    fs::copy(testing::source_dir() / "bench/track/baseline", folder_, fs::copy_options::recursive);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string command(const std::string& store) const {
+    return "'" + testing::program("tcc-track").string() + "' run bench/track/self.yaml --target " +
+           GetParam() + " --host any --store '" + store + "'";
+  }
+  testing::Outcome judged() const {
+    return testing::run_command("cd '" + testing::source_dir().string() + "' && " +
+                                command(folder_.string()) + " --judge 2>&1");
+  }
+
+  fs::path folder_;
+};
+
+TEST_P(TrackSelf, NothingGrew) {
+  const testing::Outcome outcome = judged();
+  EXPECT_EQ(outcome.code, 0) << outcome.text << "\nTo accept an intended change:\n  "
+                             << command("bench/track/baseline") << " --replace\n";
+  // All but the compile times of the 14 cases have a baseline.
+  EXPECT_NE(outcome.text.find("14 quantities have too short a history"), std::string::npos)
+      << outcome.text;
+}
+
+TEST_P(TrackSelf, OneLaunchMoreIsFound) {
+  for (const auto& entry : fs::directory_iterator(folder_ / "runs")) {
+    const std::string text = read_file(entry.path());
+    write_file_atomic(entry.path(),
+                      std::regex_replace(text, std::regex(R"("launches":\{"value":9\})"),
+                                         R"("launches":{"value":8})"));
+  }
+  const testing::Outcome outcome = judged();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(std::regex_search(
+      outcome.text, std::regex("transformer-encoder-layer bf16 +launches +8 +9 .*worse")))
+      << outcome.text;
+}
+
+std::string printed(const ::testing::TestParamInfo<std::string>& info) {
+  return std::regex_replace(info.param, std::regex("[^a-z0-9]"), "_");
+}
+INSTANTIATE_TEST_SUITE_P(Targets, TrackSelf, ::testing::Values("cuda:sm_90a", "vulkan"), printed);
+
+}  // namespace
+}  // namespace tcc::tools
