@@ -19,6 +19,12 @@ struct Options {
   ReportOptions reports;
 };
 
+std::vector<std::string> sources_of(const std::vector<TrackedKernel>& kernels) {
+  std::vector<std::string> sources;
+  for (const TrackedKernel& kernel : kernels) sources.push_back(kernel.source);
+  return sources;
+}
+
 int finish(const Options& options, const Comparing& comparing, const TrackReport& report) {
   write_reports(report, options.reports);
   return report.passes() && !comparing.interrupted() ? 0 : 1;
@@ -44,6 +50,10 @@ int calibrate_main(const Options& options) {
   Comparing comparing(options.choices, cases_of(options.choices), options.base,
                       copy.path().string());
   comparing.run();
+  const TrackReport report = comparing.report();
+  for (const ReportedCase& one : report.cases)
+    if (sources_of(one.base_kernels) != sources_of(one.head_kernels))
+      throw InternalError(one.name + ": the copy of the library compiles it to other kernels");
   double visible = 0;
   size_t alarms = 0;
   for (const track::CaseResult& result : comparing.times()) {
@@ -51,7 +61,6 @@ int calibrate_main(const Options& options) {
     alarms += result.verdict == track::CaseResult::Verdict::slower ||
               result.verdict == track::CaseResult::Verdict::faster;
   }
-  const TrackReport report = comparing.report();
   std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
   out << compare_table(report) << "A library against itself: " << alarms << " of "
       << comparing.times().size() << " cases reported a change";

@@ -149,6 +149,8 @@ double relative_difference(const std::vector<Tensor>& base, const std::vector<Te
   for (size_t i = 0; i < base.size(); ++i) {
     const Tensor &a = base[i], &b = head[i];
     if (a.dtype() != b.dtype() || a.shape() != b.shape()) return kDifferent;
+    const bool equal = std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+    if (equal && base.size() == 1) return 0;
     for (int64_t e = 0; e < a.numel(); ++e) {
       const double x = a.get(e), y = b.get(e);
       if (x == y || (std::isnan(x) && std::isnan(y))) {
