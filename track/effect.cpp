@@ -26,9 +26,41 @@ double log_ratio(const Block& block) {
 // What the standard error is at least, relative: timers have steps, and equal samples are no proof
 // of a difference of nothing.
 constexpr double kFinest = 1e-9;
+// Blocks from which on the order's effect is taken out.
+constexpr std::size_t kLeastWithOrder = 4;
+
+// Degrees of freedom: of the mean, and from four blocks on of the order's effect.
+double freedom_of(std::size_t blocks) {
+  return static_cast<double>(blocks) - (blocks >= kLeastWithOrder ? 2 : 1);
+}
 
 double standard_error(double deviation, std::size_t blocks) {
   return std::max(deviation / std::sqrt(static_cast<double>(blocks)), kFinest);
+}
+
+struct Fit {
+  double mean = 0, deviation = 0;
+};
+
+double mean_of(const std::vector<double>& values, std::size_t first, std::size_t step) {
+  double sum = 0, count = 0;
+  for (std::size_t i = first; i < values.size(); i += step) sum += values[i], ++count;
+  return sum / count;
+}
+
+// Every other block may have its two programs set up in the other order, whose effect has the
+// opposite sign then: the mean is that of both orders, the deviation the one around each.
+Fit fit_of(const std::vector<double>& values) {
+  if (values.size() < 2) return {values[0], 0};
+  const bool order = values.size() >= kLeastWithOrder;
+  const std::size_t step = order ? 2 : 1;
+  const double means[] = {mean_of(values, 0, step), mean_of(values, order ? 1 : 0, step)};
+  double squares = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double apart = values[i] - means[i % step];
+    squares += apart * apart;
+  }
+  return {(means[0] + means[1]) / 2, std::sqrt(squares / freedom_of(values.size()))};
 }
 
 }  // namespace
@@ -45,21 +77,19 @@ Effect paired_effect(std::span<const Block> blocks) {
   if (blocks.empty()) fail_input("there are no blocks to compare");
   std::vector<double> logs;
   for (const Block& block : blocks) logs.push_back(log_ratio(block));
-  const auto n = static_cast<double>(logs.size());
-  double mean = 0, squares = 0;
-  for (const double value : logs) mean += value / n;
-  for (const double value : logs) squares += (value - mean) * (value - mean);
-  return effect_around(mean, logs.size() > 1 ? std::sqrt(squares / (n - 1)) : 0, logs.size());
+  const auto [mean, deviation] = fit_of(logs);
+  return effect_around(mean, deviation, logs.size(), freedom_of(logs.size()));
 }
 
-Effect effect_around(double mean, double deviation, std::size_t blocks) {
+Effect effect_around(double mean, double deviation, std::size_t blocks, double freedom) {
   Effect effect{.ratio = std::exp(mean),
                 .low = 0,
                 .high = std::numeric_limits<double>::infinity(),
                 .deviation = deviation,
-                .blocks = blocks};
+                .blocks = blocks,
+                .freedom = freedom};
   if (blocks < 2) return effect;
-  const boost::math::students_t t(static_cast<double>(blocks - 1));
+  const boost::math::students_t t(freedom);
   const double half =
       boost::math::quantile(boost::math::complement(t, 0.025)) * standard_error(deviation, blocks);
   effect.low = std::exp(mean - half);
@@ -71,7 +101,7 @@ double p_value(const Effect& effect, double ignored) {
   if (effect.blocks < 2) return 1;
   const double distance = std::abs(std::log(effect.ratio)) - std::log1p(ignored);
   if (distance <= 0) return 1;
-  const boost::math::students_t t(static_cast<double>(effect.blocks - 1));
+  const boost::math::students_t t(effect.freedom);
   const double statistic = distance / standard_error(effect.deviation, effect.blocks);
   return std::min(1.0, 2 * boost::math::cdf(boost::math::complement(t, statistic)));
 }
@@ -80,7 +110,7 @@ double power(double change, double deviation, std::size_t blocks, double level, 
   if (blocks < 2) return 0;
   const double distance = std::log1p(change) - std::log1p(ignored);
   if (distance <= 0) return 0;
-  const auto freedom = static_cast<double>(blocks - 1);
+  const double freedom = freedom_of(blocks);
   const double critical =
       boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), level / 2));
   const double centre = distance / standard_error(deviation, blocks);

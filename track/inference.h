@@ -9,7 +9,7 @@
 namespace tcc::track {
 
 // An effect of this mean and deviation of logarithms, with its 95 % interval by Student's t.
-Effect effect_around(double mean, double deviation, std::size_t blocks);
+Effect effect_around(double mean, double deviation, std::size_t blocks, double freedom);
 
 // Holm (1979): the k-th smallest of m p-values times m - k + 1, never less than the one before, at
 // most 1; in the given order. Verdicts at p <= level are all right with a probability of 1 - level

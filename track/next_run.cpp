@@ -72,7 +72,7 @@ class Judge {
     for (const double value : level) squares += (value - mean) * (value - mean);
     // One more run and the level's mean differ by s sqrt(1 + 1/n); Effect has s / sqrt(blocks).
     const double deviation = std::sqrt(squares / (n - 1)) * std::sqrt(n + 1);
-    result.effect = effect_around(std::log(run.value) - mean, deviation, level.size());
+    result.effect = effect_around(std::log(run.value) - mean, deviation, level.size(), n - 1);
     result.p = p_value(result.effect, ignored_[i]);
     // Runs have outliers, more of them than the normal distribution: a change is farther from the
     // mean than any of the level's.

@@ -34,11 +34,13 @@ struct Effect {
   double ratio = 1;  // geometric mean of the blocks' median ratios
   double low = 0,
          high = 0;       // its 95 % interval; low is 0 and high infinite with fewer than 2 blocks
-  double deviation = 0;  // standard deviation of the blocks' logarithms
+  double deviation = 0;  // standard deviation of the blocks' logarithms, around their order's mean
   std::size_t blocks = 0;
+  double freedom = 0;  // degrees, of Student's t
 };
-// Student's t over the blocks' medians. Throws Error(bad_input) for no block, an empty block or a
-// value that is not positive and finite.
+// Student's t over the blocks' medians. From four blocks on, the effect of an order that alternates
+// from block to block (which of the two is set up and measured first) is taken out. Throws
+// Error(bad_input) for no block, an empty block or a value that is not positive and finite.
 Effect paired_effect(std::span<const Block> blocks);
 
 // The two-sided p-value of "the ratio lies within 1 / (1 + ignored) .. 1 + ignored". 1 with fewer

@@ -5,6 +5,8 @@
 namespace tcc::runtime::cuda {
 namespace {
 
+constexpr size_t kMostPinned = 8;  // pieces that are kept
+
 // Once a context has failed so, it fails for the rest of the process.
 bool is_sticky(CUresult result) {
   switch (result) {
@@ -37,9 +39,40 @@ Context::Context(int ordinal) : api_(driver()), name_(str("cuda:", ordinal)) {
     throw Error(ErrorKind::no_device, str("no device '", name_, "'; CUDA devices: ", count));
   require(api_.cuDeviceGet(&device_, ordinal), "cuDeviceGet");
   require(api_.cuDevicePrimaryCtxRetain(&handle_, device_), "cuDevicePrimaryCtxRetain");
+  pinned_.reserve(kMostPinned);
 }
 
-Context::~Context() { api_.cuDevicePrimaryCtxRelease_v2(device_); }
+Context::~Context() {
+  if (!pinned_.empty()) {
+    const ContextScope scope(*this, std::nothrow);
+    for (std::byte* memory : pinned_) api_.cuMemFreeHost(memory);
+  }
+  api_.cuDevicePrimaryCtxRelease_v2(device_);
+}
+
+std::byte* Context::take_pinned() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!pinned_.empty()) {
+      std::byte* memory = pinned_.back();
+      pinned_.pop_back();
+      return memory;
+    }
+  }
+  const CaptureTolerantScope tolerant(*this);
+  void* memory = nullptr;
+  TCC_CUDA(*this, cuMemHostAlloc, &memory, kPinnedBytes, 0);
+  return static_cast<std::byte*>(memory);
+}
+
+void Context::give_pinned(std::byte* memory) const noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (pinned_.size() < pinned_.capacity()) return pinned_.push_back(memory);
+  }
+  const CaptureTolerantScope tolerant(*this);
+  api_.cuMemFreeHost(memory);
+}
 
 void Context::check(CUresult result, const char* call) const {
   if (result == CUDA_SUCCESS) return;

@@ -2,9 +2,11 @@
 // else uses that device in this process; and the checking of driver calls.
 #pragma once
 
+#include <cstddef>
 #include <mutex>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "runtime/cuda/driver_api.h"
 
@@ -29,13 +31,20 @@ class Context {
   // the first.
   void check(CUresult result, const char* call) const;
 
+  // Page-locked host memory of kPinnedBytes. Locking pages takes milliseconds, so that a few pieces
+  // that nobody uses any more are kept for the next stream. The context must be current.
+  static constexpr size_t kPinnedBytes = size_t{16} << 20;
+  std::byte* take_pinned() const;
+  void give_pinned(std::byte* memory) const noexcept;
+
  private:
   const DriverApi& api_;
   const std::string name_;
   CUdevice device_ = 0;
   CUcontext handle_ = nullptr;
   mutable std::mutex mutex_;
-  mutable std::string lost_;  // the first message of an error that does not go away
+  mutable std::vector<std::byte*> pinned_;  // free pieces
+  mutable std::string lost_;                // the first message of an error that does not go away
 };
 
 // Calls a driver function of a context and checks it: TCC_CUDA(*context, cuStreamSynchronize,

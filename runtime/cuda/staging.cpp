@@ -10,7 +10,7 @@ namespace tcc::runtime::cuda {
 namespace {
 
 constexpr size_t kSlots = 2;
-constexpr size_t kSlotBytes = size_t{16} << 20;
+constexpr size_t kSlotBytes = Context::kPinnedBytes;
 // The driver copies less than this through buffers of its own, without a page lock of ours.
 constexpr size_t kDirectBytes = size_t{64} << 10;
 
@@ -24,13 +24,8 @@ void copy_on_host(std::byte* to, const std::byte* from, size_t bytes) {
 
 }  // namespace
 
-Staging::Pinned::Pinned(std::shared_ptr<const Context> context, size_t bytes)
-    : context_(std::move(context)) {
-  const CaptureTolerantScope tolerant(*context_);
-  void* data = nullptr;
-  TCC_CUDA(*context_, cuMemHostAlloc, &data, bytes, 0);
-  data_ = static_cast<std::byte*>(data);
-}
+Staging::Pinned::Pinned(std::shared_ptr<const Context> context)
+    : context_(std::move(context)), data_(context_->take_pinned()) {}
 
 Staging::Pinned::Pinned(Pinned&& other) noexcept
     : context_(std::move(other.context_)), data_(std::exchange(other.data_, nullptr)) {}
@@ -38,14 +33,13 @@ Staging::Pinned::Pinned(Pinned&& other) noexcept
 Staging::Pinned::~Pinned() {
   if (!data_) return;
   const ContextScope scope(*context_, std::nothrow);
-  const CaptureTolerantScope tolerant(*context_);
-  context_->api().cuMemFreeHost(data_);
+  context_->give_pinned(data_);
 }
 
 void Staging::make_slots() {
   slots_.reserve(kSlots);
   while (slots_.size() < kSlots)
-    slots_.push_back({Pinned(context_, kSlotBytes), Event(context_, CU_EVENT_DISABLE_TIMING)});
+    slots_.push_back({Pinned(context_), Event(context_, CU_EVENT_DISABLE_TIMING)});
 }
 
 void Staging::copy_to_device(CUdeviceptr to, std::span<const std::byte> from, CUstream stream) {

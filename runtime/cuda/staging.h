@@ -13,7 +13,7 @@
 
 namespace tcc::runtime::cuda {
 
-// Belongs to one stream and is as little thread-safe. Its memory (2 x 16 MiB) is allocated by the
+// Belongs to one stream and is as little thread-safe. Its memory (2 x 16 MiB) is taken by the
 // first transfer that needs it. Both copies wait for all work of the stream; the context must be
 // current.
 class Staging {
@@ -24,10 +24,10 @@ class Staging {
   void copy_to_host(std::span<std::byte> to, CUdeviceptr from, CUstream stream);
 
  private:
-  // Page-locked host memory.
+  // A piece of the context's page-locked memory.
   class Pinned {
    public:
-    Pinned(std::shared_ptr<const Context> context, size_t bytes);
+    explicit Pinned(std::shared_ptr<const Context> context);
     ~Pinned();
     Pinned(Pinned&& other) noexcept;
     Pinned& operator=(Pinned&&) = delete;

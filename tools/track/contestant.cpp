@@ -47,7 +47,7 @@ Init distribution(const Named& input, const ir::Graph& graph) {
 
 // Large tensors repeat themselves: a time does not depend on it, and drawing is slow.
 Tensor drawn(const Named& input, const ir::Graph& graph) {
-  constexpr int64_t kPeriod = 1000003;
+  constexpr int64_t kPeriod = 65537;
   Tensor tensor(input.dtype, input.shape);
   const Tensor part = random_tensor(input.dtype, {std::min(tensor.numel(), kPeriod)},
                                     distribution(input, graph), stream_seed(kSeed, input.name));

@@ -1,5 +1,6 @@
 #include "tools/track/duel_worker.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,23 +80,28 @@ class Duelist {
     const TrackCase one = case_from(request.at("case"));
     // Those of the case before live until here: a device that nobody uses is closed, and opening
     // it takes longer than a block.
-    Sides<std::unique_ptr<Contestant>> now = compile(one);
-    std::swap(now, compiled_);
-    const Sides<std::unique_ptr<Contestant>>& sides = compiled_;
-    json reply = {{"base", to_json(sides.base->facts())}, {"head", to_json(sides.head->facts())}};
+    Sides<std::unique_ptr<Contestant>> before = compile(one);
+    std::swap(before, compiled_);
+    drop(before);
+    json reply = {{"base", to_json(compiled_.base->facts())},
+                  {"head", to_json(compiled_.head->facts())}};
     const auto what = request.at("do").get<std::string>();
     if (what == "compile") return reply;
-    const std::vector<Tensor> inputs = sides.head->draw_inputs();
-    Sides<std::optional<Contestant::Session>> sessions;
+    const std::vector<Tensor> inputs = compiled_.head->draw_inputs();
+    Sides<std::unique_ptr<Contestant::Session>> sessions;
     in_order([&](bool is_head) {
-      named(is_head, [&] { sessions.of(is_head).emplace(*sides.of(is_head), inputs); });
+      named(is_head, [&] {
+        sessions.of(is_head) =
+            std::make_unique<Contestant::Session>(*compiled_.of(is_head), inputs);
+      });
     });
     if (what == "kernels") {
       add_kernel_seconds(sessions, reply);
       return reply;
     }
     reply["difference"] = relative_difference(sessions.base->outputs(), sessions.head->outputs());
-    reply["pairs"] = pairs(*sessions.base, *sessions.head);
+    reply["pairs"] = pairs(sessions);
+    drop(sessions);
     return reply;
   }
 
@@ -138,27 +144,35 @@ class Duelist {
     return sides;
   }
 
-  // In the order base, head, head, base.
-  static json pairs(const Contestant::Session& base, const Contestant::Session& head) {
-    base.time(1), head.time(1);
-    const double once = std::max({base.time(1), head.time(1), 1e-7});
+  // Goes from the last to the first, as a mirror of how they came.
+  template <class T>
+  void drop(Sides<T>& sides) {
+    sides.of(!setup_.head_first).reset();
+    sides.of(setup_.head_first).reset();
+  }
+
+  // In the order first, second, second, first.
+  json pairs(const Sides<std::unique_ptr<Contestant::Session>>& sessions) {
+    const Contestant::Session& first = *sessions.of(setup_.head_first);
+    const Contestant::Session& second = *sessions.of(!setup_.head_first);
+    first.time(1), second.time(1);
+    const double once = std::max({first.time(1), second.time(1), 1e-7});
     const int replays =
         std::clamp(static_cast<int>(std::ceil(kSampleSeconds / once)), 1, kMostReplays);
     const int count =
         std::clamp(static_cast<int>(kBlockSeconds / (once * replays) / 2), kLeastPairs, kMostPairs);
     json all = json::array();
     for (int i = 0; i < count; ++i) {
-      const bool swap = i % 2 == 1;
-      double of_base = 0, of_head = 0;
-      if (swap) of_head = head.time(replays);
-      of_base = base.time(replays);
-      if (!swap) of_head = head.time(replays);
-      all.push_back({of_base, of_head});
+      double of_first = 0, of_second = 0;
+      if (i % 2 == 1) of_second = second.time(replays);
+      of_first = first.time(replays);
+      if (i % 2 == 0) of_second = second.time(replays);
+      all.push_back(setup_.head_first ? json{of_second, of_first} : json{of_first, of_second});
     }
     return all;
   }
 
-  static void add_kernel_seconds(const Sides<std::optional<Contestant::Session>>& sessions,
+  static void add_kernel_seconds(const Sides<std::unique_ptr<Contestant::Session>>& sessions,
                                  json& reply) {
     Sides<std::vector<std::vector<double>>> rounds;
     for (int i = 0; i < kKernelRounds; ++i)
@@ -215,6 +229,9 @@ json to_json(const TrackCase& one) {
 }
 
 int serve_duels(const std::string& setup) {
+  // Tensors come and go with every case: faulting their pages in again takes longer than a block.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const int output = autotune::begin_worker();
   std::optional<Duelist> duelist;
   const json hello = guarded([&] {
