@@ -2,6 +2,9 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace tcc::backends {
 
 void each_section(
@@ -30,13 +33,18 @@ bool waits_first(std::span<const uint8_t> cubin) {
   bool found = false, first = true;
   each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
     if (!name.starts_with(".text.")) return;
-    bool waited = false;
+    // What follows the wait or an access decides nothing more.
     for (size_t at = 0; at + kInstruction <= text.size(); at += kInstruction) {
       const unsigned operation = read_at<uint16_t>(text, at) & kOperation;
-      waited = waited || operation == kWait;
-      for (const unsigned access : kAccesses) first = first && (waited || operation != access);
+      if (operation == kWait) {
+        found = true;
+        return;
+      }
+      if (std::ranges::find(kAccesses, operation) != std::end(kAccesses)) {
+        first = false;
+        return;
+      }
     }
-    found = found || waited;
   });
   return found && first;
 }
