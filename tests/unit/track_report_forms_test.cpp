@@ -246,15 +246,18 @@ TEST_F(TrackReportOptionsTest, SeveralResultsAreOneReport) {
   const testing::Outcome outcome = report("results.json results.json --junit a.xml");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_EQ(count(read_file(folder_ / "a.xml"), "<testsuite "), 2u);
-  const testing::Outcome results = report("results.json results.json --results a.json");
-  EXPECT_EQ(results.code, 2);
-  EXPECT_EQ(count(results.text, "--results: takes one report, not 2"), 1u) << results.text;
+  // Saved as a list, which is read like the single ones.
+  EXPECT_EQ(report("results.json results.json --results a.json").code, 0);
+  EXPECT_EQ(report("a.json results.json --junit b.xml").code, 0);
+  EXPECT_EQ(count(read_file(folder_ / "b.xml"), "<testsuite "), 3u);
 }
 
 TEST_F(TrackReportOptionsTest, WhatCannotBeReadOrWrittenIsSaid) {
   const testing::Outcome folder = report("results.json --html nowhere/a.html");
   EXPECT_EQ(folder.code, 2);
   EXPECT_EQ(count(folder.text, "--html nowhere/a.html: there is no folder nowhere"), 1u);
+  std::ofstream(folder_ / "none.json") << "[]";
+  EXPECT_EQ(count(report("none.json --html a.html").text, "none.json: holds no report"), 1u);
   std::ofstream(folder_ / "bad.json") << "{\n\"tcc_track\": 1,\n";
   const testing::Outcome bad = report("bad.json");
   EXPECT_EQ(bad.code, 2);

@@ -126,8 +126,10 @@ TEST(TrackReportJsonTest, HostileTextsAreRefused) {
   };
   refused("", "a.json:1: is not JSON");
   refused("{\n\"a\":\n?", "a.json:3: is not JSON");
-  refused("[]", "a.json: is no report of tcc-track");
+  refused("[]", "a.json: the document: is no report of tcc-track");
   refused("{}", "it lacks \"tcc_track\"");
+  EXPECT_TRUE(parse_reports("[]", "a.json").empty());
+  EXPECT_ERROR(parse_reports("[3]", "a.json"), "a.json: [0]: is no report of tcc-track");
   refused("{\"a\":\"\xff\"}", "a.json:1: is not JSON");
   refused(std::string(1'000'000, '['), "nested more than 16 deep");
   const std::string good = report_json(testing::sample_report(1, 0), Style::compact);

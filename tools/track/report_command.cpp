@@ -20,7 +20,9 @@ struct Options {
 int report_main(const Options& options) {
   check_report_options(options.reports);
   std::vector<TrackReport> reports;
-  for (const std::string& file : options.files) reports.push_back(read_report(file));
+  for (const std::string& file : options.files)
+    for (TrackReport& report : read_reports(file)) reports.push_back(std::move(report));
+  if (reports.empty()) fail_input(options.files.front(), ": holds no report");
   write_reports(reports, options.reports);
   if (!prints_report(options.reports))
     for (const TrackReport& report : reports)

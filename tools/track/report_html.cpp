@@ -6,12 +6,7 @@
 namespace tcc::tools {
 
 std::string track_report_page(std::span<const TrackReport> reports) {
-  std::string data = "[";
-  for (const TrackReport& report : reports) {
-    if (data.size() > 1) data += ",";
-    data += report_json(report, JsonWriter::Style::compact);
-  }
-  return filled_page(track_page(), data + "]");
+  return filled_page(track_page(), reports_json(reports, JsonWriter::Style::compact));
 }
 
 }  // namespace tcc::tools

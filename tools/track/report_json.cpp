@@ -171,4 +171,11 @@ std::string report_json(const TrackReport& report, JsonWriter::Style style) {
   return without_tags(json.text());
 }
 
+std::string reports_json(std::span<const TrackReport> reports, JsonWriter::Style style) {
+  std::string text = "[";
+  for (const TrackReport& report : reports)
+    text += (text.size() > 1 ? "," : "") + report_json(report, style);
+  return text + "]";
+}
+
 }  // namespace tcc::tools

@@ -27,8 +27,9 @@ struct Form {
 };
 
 std::string results(Reports reports) {
-  if (reports.size() != 1) fail_input("--results: takes one report, not ", reports.size());
-  return report_json(reports[0], JsonWriter::Style::indented) + "\n";
+  constexpr JsonWriter::Style kStyle = JsonWriter::Style::indented;
+  return (reports.size() == 1 ? report_json(reports[0], kStyle) : reports_json(reports, kStyle)) +
+         "\n";
 }
 
 // Every form, in the order of --help.

@@ -44,6 +44,7 @@ class Node {
 
   Node operator[](std::string_view key) const { return {value_.at(key), *this, key, 0}; }
   Node at(size_t index) const { return {value_.at(index), *this, {}, index}; }
+  bool is_object() const { return value_.is_object(); }
   bool has(std::string_view key) const { return value_.contains(key); }
   size_t size() const {
     if (!value_.is_array()) fail("must be a list");
@@ -248,7 +249,8 @@ TrackReport::Side read_side(const Node& node) {
 }
 
 TrackReport read_document(const Node& node) {
-  if (!node.has("tcc_track")) node.fail("is no report of tcc-track: it lacks \"tcc_track\"");
+  if (!node.is_object() || !node.has("tcc_track"))
+    node.fail("is no report of tcc-track: it lacks \"tcc_track\"");
   if (const auto schema = node["tcc_track"].count<int>(); schema != kTrackReportSchema)
     node["tcc_track"].fail("schema ", schema, " is not known, only ", kTrackReportSchema);
   node.check_members({"tcc_track", "kind",   "command",      "date",     "version",
@@ -280,12 +282,9 @@ TrackReport read_document(const Node& node) {
   return report;
 }
 
-}  // namespace
-
-TrackReport parse_report(std::string_view text, const std::string& name) {
-  json document;
+json parse(std::string_view text, const std::string& name) {
   try {
-    document = json::parse(text, [&](int depth, json::parse_event_t, json&) {
+    return json::parse(text, [&](int depth, json::parse_event_t, json&) {
       if (depth > kMaxDepth) fail_input(name, ": is nested more than ", kMaxDepth, " deep");
       return true;
     });
@@ -294,12 +293,24 @@ TrackReport parse_report(std::string_view text, const std::string& name) {
     fail_input(name, ":", 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(end), '\n'),
                ": is not JSON: ", error.what());
   } catch (const json::exception& error) { fail_input(name, ": is not JSON: ", error.what()); }
-  if (!document.is_object()) fail_input(name, ": is no report of tcc-track");
+}
+
+}  // namespace
+
+TrackReport parse_report(std::string_view text, const std::string& name) {
+  const json document = parse(text, name);
   return read_document(Node(document, name));
 }
 
-TrackReport read_report(const std::filesystem::path& file) {
-  return parse_report(read_file(file, kMaxBytes), file.string());
+std::vector<TrackReport> parse_reports(std::string_view text, const std::string& name) {
+  const json document = parse(text, name);
+  const Node node(document, name);
+  if (document.is_array()) return node.list<TrackReport>(read_document);
+  return {read_document(node)};
+}
+
+std::vector<TrackReport> read_reports(const std::filesystem::path& file) {
+  return parse_reports(read_file(file, kMaxBytes), file.string());
 }
 
 }  // namespace tcc::tools
