@@ -49,7 +49,7 @@ TEST(TrackReportMarkdownTest, PassingAndEmptyReports) {
   const std::string text = markdown(report);
   EXPECT_NE(text.find("### \u2705 1 case: 1 same\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("| case |"), std::string::npos) << text;
-  EXPECT_NE(text.find("\n1 counted quantity is as before.\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n1 more quantity is as before.\n"), std::string::npos) << text;
 }
 
 TEST(TrackReportMarkdownTest, WhatDoesNotGateIsSaid) {

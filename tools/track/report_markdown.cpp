@@ -166,7 +166,7 @@ std::string one_report(const TrackReport& report, size_t most) {
   };
   if (!changed.empty()) text += table(changed, left());
   if (counts > 0)
-    text += str("\n", counts, counts == 1 ? " counted quantity is" : " counted quantities are",
+    text += str("\n", counts, counts == 1 ? " more quantity is" : " more quantities are",
                 " as before.\n");
   if (!others.empty())
     text += folded(
