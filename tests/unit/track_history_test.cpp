@@ -93,7 +93,7 @@ class TrackHistory : public ::testing::Test {
   testing::Outcome track(const std::string& command, const std::string& rest = "",
                          const std::string& environment = "") const {
     return testing::run_command(environment + " '" + testing::program("tcc-track").string() + "' " +
-                                command + " '" + folder_.string() + "' " + rest + " 2>&1");
+                                command + " --store '" + folder_.string() + "' " + rest + " 2>&1");
   }
 
   fs::path folder_;
@@ -256,6 +256,7 @@ TEST_F(TrackHistory, TheProgramPrintsDatesAndGates) {
   EXPECT_NE(plain.text.find("at run 51 of 60, 2026-01-03, c49..c50"), std::string::npos)
       << plain.text;
   EXPECT_EQ(track("history", "--gate 12").code, 1);
+  EXPECT_EQ(track("history", "--gate").code, 1) << "of 20 runs";
   EXPECT_EQ(track("history", "--gate 5").code, 0) << "it is older";
   EXPECT_EQ(plain.text, track("history", "", "TZ=Asia/Tokyo").text);
   EXPECT_EQ(track("history", "--gate 5 --case b").code, 0) << "there is none";

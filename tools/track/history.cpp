@@ -176,7 +176,7 @@ Command add_history(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
       "history", "Stored runs: when a case became slower, and a gate on what did lately.");
-  app->add_option("STORE", options->store,
+  app->add_option("--store", options->store,
                   "a folder, or a branch: git:BRANCH, git:REPOSITORY#BRANCH")
       ->required();
   app->add_option("--case", options->choices.cases, "cases whose name holds this; several")
@@ -192,6 +192,8 @@ Command add_history(CLI::App& program) {
   app->add_option("--gate", options->gate.runs,
                   "exit 1 where something became worse within the last N runs, failed in the "
                   "last, or is over its budget")
+      ->expected(0, 1)
+      ->default_str("20")
       ->check(CLI::Range(1, 1000000));
   app->add_option("--false-alarms", options->false_alarms_percent,
                   "how often a history without any change may show one, in percent")

@@ -248,7 +248,7 @@ Command add_judge(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
       "judge", "The newest run of a store, against the runs before it on its machine.");
-  app->add_option("STORE", options->store,
+  app->add_option("--store", options->store,
                   "a folder, or a branch: git:BRANCH, git:REPOSITORY#BRANCH")
       ->required();
   app->add_option("--run", options->run, "another run, by its name");

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
 
 #include "autotune/records.h"
@@ -37,6 +38,12 @@ struct Options {
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "unknown";
+}
+
+std::string share(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text;
 }
 
 std::map<std::string, std::string> labels_of(const std::vector<std::string>& texts) {
@@ -168,7 +175,9 @@ class Run {
       const auto amount = [&](const char* quantity) -> std::string {
         const auto found = one.quantities.find(quantity);
         if (found == one.quantities.end()) return "-";
-        return value_text(found->second.value, std::string(rule_of(quantity).unit));
+        const Rule rule = rule_of(quantity);
+        if (rule.kind == Rule::Kind::factor && rule.unit.empty()) return share(found->second.value);
+        return value_text(found->second.value, std::string(rule.unit));
       };
       std::string standing(name(one.status));
       if (!one.reason.empty()) standing += ": " + one.reason;
