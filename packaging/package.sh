@@ -171,8 +171,21 @@ TEXT
   ls -sh "$package_dir/${deb_name}_${version}_$arch.deb" "$package_dir/$tree.tar.gz"
 }
 
-# A bare system of Debian's $1 (bookworm, trixie, ...) in build/package: uses the newest archive and package there as
-# try_package.sh says.
+# A bare system $2 of the suite $1, of Debian or Ubuntu, whose key Debian lacks.
+bare_system() {
+  local keyring=${UBUNTU_KEYRING:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}
+  case $1 in
+    jammy|noble|oracular|plucky|questing)
+      [ -e "$keyring" ] || die "no $keyring: Ubuntu's package ubuntu-keyring has it, and UBUNTU_KEYRING names a copy"
+      # One script serves all of Ubuntu's suites; older debootstraps do not list the newer ones.
+      debootstrap --variant=minbase --components=main,universe --keyring="$keyring" "$1" "$2" \
+        http://archive.ubuntu.com/ubuntu /usr/share/debootstrap/scripts/gutsy ;;
+    *) debootstrap --variant=minbase "$1" "$2" ;;
+  esac
+}
+
+# A bare system of the suite $1 (bookworm, trixie, noble, ...) in build/package: uses the newest archive and package there
+# as try_package.sh says.
 deb_test() {
   local suite=${1:-bookworm} base deb archive
   [ "$(id -u)" = 0 ] || die "deb-test needs root: it makes a system of its own by debootstrap"
@@ -181,7 +194,7 @@ deb_test() {
   deb=$(ls -t "$package_dir/$deb_name"_*.deb 2>/dev/null | head -1 || true)
   archive=$(ls -t "$package_dir/$deb_name"-*.tar.gz 2>/dev/null | head -1 || true)
   [ -n "$deb" ] && [ -n "$archive" ] || die "no package: ./dev deb makes one"
-  [ -e "$base/etc/debian_version" ] || debootstrap --variant=minbase "$suite" "$base"
+  [ -e "$base/etc/debian_version" ] || bare_system "$suite" "$base"
   rm -rf "$base/tcc" && mkdir "$base/tcc"
   cp "$deb" "$archive" "$base/tcc/"
   cp -r tests/package/consumer packaging/try_package.sh "$base/tcc/"

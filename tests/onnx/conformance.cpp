@@ -29,8 +29,9 @@ std::vector<TensorPtr> read_tensors(const fs::path& folder, const std::string& p
     const bool parsed = proto.ParseFromString(read_file(file));
     try {
       tensors.push_back(
-          parsed ? onnx::TensorReader(file, GraphFiles(folder)).constant(proto, file.string())->load()
-                 : nullptr);
+          parsed
+              ? onnx::TensorReader(file, GraphFiles(folder)).constant(proto, file.string())->load()
+              : nullptr);
     } catch (const Error&) { tensors.push_back(nullptr); }
   }
 }
@@ -103,7 +104,6 @@ const std::vector<ListedCase>& listed_cases() {
       using enum Expectation::Outcome;
       entry.expectation = {group["outcome"].as<std::string>() == "differs" ? differs : refused,
                            group["reason"].as<std::string>()};
-      entry.software_only = static_cast<bool>(group["only"]);
       if (group["release"]) entry.release = group["release"].as<std::string>();
       for (const auto& name : group["cases"]) {
         entry.name = name.as<std::string>();
@@ -115,11 +115,9 @@ const std::vector<ListedCase>& listed_cases() {
   return list;
 }
 
-Expectation expectation(const ConformanceCase& c, bool on_gpus) {
-  for (const ListedCase& listed : listed_cases()) {
-    if (on_gpus && listed.software_only) continue;
+Expectation expectation(const ConformanceCase& c) {
+  for (const ListedCase& listed : listed_cases())
     if (listed.name == c.suite + "/" + c.name && listed.is_of(c.release)) return listed.expectation;
-  }
   return {};
 }
 

@@ -35,14 +35,13 @@ struct Expectation {
   Outcome outcome = Outcome::passes;
   std::string reason;  // why it does not pass
 };
-Expectation expectation(const ConformanceCase& c, bool on_gpus);
+Expectation expectation(const ConformanceCase& c);
 
 // The entries of tests/onnx/unsupported.yaml.
 struct ListedCase {
   std::string name;     // "node/test_add"
   std::string release;  // "": of every release
   Expectation expectation;
-  bool software_only = false;
   bool is_of(const std::string& other) const { return release.empty() || release == other; }
 };
 const std::vector<ListedCase>& listed_cases();

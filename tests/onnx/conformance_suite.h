@@ -46,7 +46,7 @@ void expect_refused(const ConformanceCase& c, const std::filesystem::path& data)
 }
 
 TEST_P(Conformance, Case) {
-  const Expectation expected = expectation(GetParam(), kDevices == Devices::gpu);
+  const Expectation expected = expectation(GetParam());
   SCOPED_TRACE(expected.reason);
   for (const std::filesystem::path& data : data_sets(GetParam())) {
     if (expected.outcome == Expectation::Outcome::refused) {
