@@ -322,6 +322,21 @@ TEST_F(TrackRunProgram, AKilledProcessLosesNothing) {
   EXPECT_EQ(runs[0].run.planned, 2u);
 }
 
+// Budgets stand beside comparisons: nothing grew, and it is too much all the same.
+TEST_F(TrackRunProgram, BudgetsHoldInCompare) {
+  if (test::devices_present(test::Devices::software).empty())
+    GTEST_SKIP() << "there is no software device";
+  suite("  - {graph: " + models() + "/mlp.yaml, dims: {B: 1}, budget: {launches: 2}}\n");
+  const fs::path library = testing::binary_dir() / "lib" / "libtcc-core.so";
+  fs::copy_file(fs::canonical(library), folder_ / "libtcc-core.so");
+  const auto outcome = testing::run_command(
+      "cd '" + folder_.string() + "' && '" + testing::program("tcc-track").string() +
+      "' compare '" + library.string() +
+      "' libtcc-core.so suite.yaml --device vulkan:0 --only counts 2>&1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("1 over budget"), std::string::npos) << outcome.text;
+}
+
 TEST_F(TrackRunProgram, SuitesErrorsNameTheLine) {
   const std::vector<std::pair<std::string, std::string>> errors = {
       {"  - {command: []}", "suite.yaml:3: key 'command': has no program"},

@@ -12,6 +12,7 @@
 #include "tools/progress.h"
 #include "tools/run_info.h"
 #include "tools/track/report_text.h"
+#include "tools/track/rules.h"
 #include "tools/track/told.h"
 
 namespace tcc::tools {
@@ -132,21 +133,7 @@ void add_compare_choices(CLI::App& app, CompareChoices& choices) {
 }
 
 std::vector<TrackCase> cases_of(const CompareChoices& choices) {
-  std::vector<TrackCase> cases;
-  for (const std::string& suite : choices.suites)
-    for (TrackCase& one : read_suite(suite)) {
-      const auto holds = [&](const std::string& word) {
-        return one.name.find(word) != std::string::npos;
-      };
-      if (std::any_of(cases.begin(), cases.end(),
-                      [&](const TrackCase& other) { return other.name == one.name; }))
-        fail_input(suite, ": case '", one.name, "' is in an earlier suite too");
-      if (choices.filters.empty() ||
-          std::any_of(choices.filters.begin(), choices.filters.end(), holds))
-        cases.push_back(std::move(one));
-    }
-  if (cases.empty()) fail_input("--filter leaves no case");
-  return cases;
+  return read_suites(choices.suites, choices.filters);
 }
 
 Comparing::Comparing(const CompareChoices& choices, std::vector<TrackCase> cases,
@@ -227,19 +214,17 @@ void Comparing::run() {
 // Counts are the same in every run, so that any growth is one.
 void Comparing::add_counts(const Duels::Case& one, ReportedCase& reported) const {
   if (!one.base.facts || !one.head.facts) return;
-  const auto add = [&](const char* name, const char* unit, int64_t CaseFacts::*member) {
-    const auto before = static_cast<double>((*one.base.facts).*member);
-    const auto after = static_cast<double>((*one.head.facts).*member);
-    Quantity quantity = named(name, unit);
-    quantity.base = before;
-    quantity.head = after;
-    if (after != before)
-      quantity.verdict = after > before ? Quantity::Verdict::worse : Quantity::Verdict::better;
+  const auto add = [&](const char* name, int64_t CaseFacts::*member) {
+    const Rule rule = rule_of(name);
+    Quantity quantity = named(name, std::string(rule.unit));
+    quantity.base = static_cast<double>((*one.base.facts).*member);
+    quantity.head = static_cast<double>((*one.head.facts).*member);
+    quantity.verdict = judged(rule, *quantity.base, *quantity.head);
     reported.quantities.push_back(std::move(quantity));
   };
-  add("launches", "", &CaseFacts::launches);
-  add("arena bytes", "bytes", &CaseFacts::arena_bytes);
-  add("constant bytes", "bytes", &CaseFacts::constant_bytes);
+  add("launches", &CaseFacts::launches);
+  add("arena bytes", &CaseFacts::arena_bytes);
+  add("constant bytes", &CaseFacts::constant_bytes);
 }
 
 ReportedCase Comparing::reported(size_t number) {
@@ -273,6 +258,7 @@ ReportedCase Comparing::reported(size_t number) {
     reported.quantities.push_back(std::move(time));
   }
   if (choices_.judges("counts")) add_counts(one, reported);
+  for (Quantity& quantity : reported.quantities) hold_to(one.what.budget, quantity);
   if (!times_.empty() && is_changed(reported) && !OnInterrupt::came()) {
     try {
       duels_.time_kernels(number);

@@ -78,9 +78,9 @@ ReportedCase reported(const std::string& name, const CaseHistory& one,
     const Rule rule = rule_of(quantity, series.counter);
     TrackedHistory history = drawn(quantity, rule, series, machine, gate.false_alarms);
     Quantity judged = judged_by(rule, history, series, machine, gate);
-    if (one.last_run == series.points.back().run) add_budget(one.last, judged);
+    if (one.last_run == series.points.back().run) hold_to(one.last.budget, judged);
     for (const Change& change : history.changes)
-      notes.push_back(name + ", " + quantity + ": " + describe(change, series.points, machine));
+      notes.push_back(str(name, ", ", quantity, ": ", describe(change, series.points, machine)));
     const auto at = quantity == "time" ? reported.quantities.begin() : reported.quantities.end();
     reported.quantities.insert(at, std::move(judged));
     const auto place = quantity == "time" ? reported.histories.begin() : reported.histories.end();
@@ -154,13 +154,6 @@ TrackReport report_head(const TrackedRun& run) {
   report.target = run.target;
   report.head = {run.name, run.version, run.commit, run.date};
   return report;
-}
-
-void add_budget(const TrackedCase& one, Quantity& quantity) {
-  const auto budget = one.budget.find(quantity.name);
-  if (budget == one.budget.end() || !quantity.head) return;
-  quantity.budget = budget->second;
-  quantity.over_budget = *quantity.head > budget->second;
 }
 
 TrackReport history_report(const MachineHistory& machine, const GateOptions& gate) {

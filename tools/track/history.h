@@ -20,7 +20,5 @@ Command add_history(CLI::App& program);
 
 // Of the newest run, or of the run's machine: what a report says of how it was made.
 TrackReport report_head(const TrackedRun& run);
-// Sets `over_budget` where the case has a budget for the quantity.
-void add_budget(const TrackedCase& one, Quantity& quantity);
 
 }  // namespace tcc::tools

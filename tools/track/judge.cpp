@@ -91,7 +91,7 @@ class Judging {
     std::vector<double> history = series.values();
     quantity.head = history.back();
     history.pop_back();
-    add_budget(one.last, quantity);
+    hold_to(one.last.budget, quantity);
     if (!choices_.with_history) return;
     if (rule.kind != Rule::Kind::noisy) {
       if (history.empty()) {

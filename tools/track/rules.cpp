@@ -66,6 +66,13 @@ Quantity::Verdict judged(const Rule& rule, double base, double head) {
   return base > rule.factor * head + kRounding ? Verdict::better : Verdict::same;
 }
 
+void hold_to(const std::map<std::string, double>& budget, Quantity& quantity) {
+  const auto most = budget.find(quantity.name);
+  if (most == budget.end() || !quantity.head) return;
+  quantity.budget = most->second;
+  quantity.over_budget = *quantity.head > most->second;
+}
+
 std::optional<double> parse_amount(const Rule& rule, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,6 +1,7 @@
 // Which quantities are tracked, and when one of them became worse: the one table of it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,9 @@ inline constexpr std::string_view kKernelPrefix = "kernel ";
 
 // By an exact rule or one of a factor; TCC_CHECKs that it is one.
 Quantity::Verdict judged(const Rule& rule, double base, double head);
+
+// Sets `budget` and `over_budget` where the budget, by quantity, has the quantity and it is known.
+void hold_to(const std::map<std::string, double>& budget, Quantity& quantity);
 
 // "120us", "2s", "64MiB", "1e-3": in the rule's unit. Nothing for what is none.
 std::optional<double> parse_amount(const Rule& rule, std::string_view text);
