@@ -115,15 +115,19 @@ std::string title(const TrackReport& report) {
 
 std::string method(const TrackReport& report) {
   double visible = 0;
+  bool compares = false;
   for (const ReportedCase& one : report.cases)
-    for (const Quantity& quantity : one.quantities)
+    for (const Quantity& quantity : one.quantities) {
+      compares |= quantity.effect.has_value();
       if (quantity.visible && std::isfinite(*quantity.visible) &&
           quantity.verdict == Quantity::Verdict::same)
         visible = std::max(visible, *quantity.visible);
-  std::string text =
-      str("A run without any change reports one with a probability of at most ",
-          percent(report.false_alarms), ", over all cases together. Asked for: changes of ",
-          percent(report.smallest), " are seen with ", percent(report.power), ".");
+    }
+  std::string text = str("A run without any change reports one with a probability of at most ",
+                         percent(report.false_alarms), ", over all cases together.");
+  if (compares)
+    text += str(" Asked for: changes of ", percent(report.smallest), " are seen with ",
+                percent(report.power), ".");
   if (visible > 0)
     text += str(" Of what is called the same, a change of ", percent(visible),
                 " or more would have been seen.");

@@ -1,8 +1,14 @@
 // ---- one quantity over stored runs, with its intervals and changes
 
-// 1, 2 and 5 times powers of ten: about `count` of them within [low, high].
-function linearTicks(low, high, count) {
-  const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
+// 1, 2 and 5 times powers of ten, of bytes in their unit: about `count` of them within [low, high];
+// whole numbers where only those are meant.
+function linearTicks(low, high, count, unit) {
+  if (unit === 'bytes' && high > 1024) {
+    const scale = 1024 ** Math.min(4, Math.floor(Math.log2(high) / 10));
+    return linearTicks(low / scale, high / scale, count, 's').map(tick => tick * scale);
+  }
+  const least = unit === 'bytes' ? 1 : 0;
+  const rough = Math.max(least, (high - low) / count), power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find(digit => digit * power >= rough) ?? 10);
   const ticks = [];
   for (let i = Math.ceil(low / step); i * step <= high && ticks.length < 20; ++i) ticks.push(i * step);
@@ -43,8 +49,24 @@ function changeText(report, history, one) {
        : `drift of ${change(one.ratio)} from ${at(one.first)} to ${at(one.last)}`;
 }
 
-function historyPlot(parent, report, history, budget) {
-  const box = element(parent, 'div', {class: 'block'});
+const isConstant = history => history.points.length > 0 &&
+  history.points.every(point => point[1] === history.points[0][1] && point[2] === point[1] && point[3] === point[1]);
+
+// Those of a case: what never changed is said, the rest is drawn.
+function historyBlock(parent, report, one) {
+  const plots = element(parent, 'div', {class: 'histories'});
+  const drawn = one.histories.filter(history => !isConstant(history));
+  // All boxes before the first drawing: only then is their width known.
+  const boxes = drawn.map(() => element(plots, 'div', {class: 'block'}));
+  drawn.forEach((history, i) => historyPlot(
+    boxes[i], report, history, one.quantities.find(quantity => quantity.name === history.quantity)?.budget));
+  const constant = one.histories.filter(isConstant);
+  if (constant.length)
+    element(parent, 'p', {class: 'muted constant'}, `The same in all runs: ${constant.map(history =>
+      `${history.quantity} ${figure(history.points[0][1], history.unit)} (${plural(history.points.length, 'run')})`).join(', ')}.`);
+}
+
+function historyPlot(box, report, history, budget) {
   element(box, 'h3', {}, `${history.quantity} over ${plural(history.points.length, 'run')}`);
   const points = history.points.map(([run, value, low, high], index) => ({run, value, low, high, index}));
   const shown = {...history, points};
@@ -58,7 +80,8 @@ function historyPlot(parent, report, history, budget) {
   let low = ends.reduce((a, b) => Math.min(a, b)), high = ends.reduce((a, b) => Math.max(a, b));
   if (isNumber(budget) && budget < high * 1.5 && budget > low / 1.5) low = Math.min(low, budget), high = Math.max(high, budget);
   const room = (high - low) * 0.08 || Math.abs(high) * 0.05 || 1;
-  low -= room, high += room;
+  low = low >= 0 ? Math.max(0, low - room) : low - room;
+  high += room;
   const x = index => left + (index + 0.5) / points.length * (width - left - right);
   const y = value => top + (high - value) / (high - low) * (height - top - bottom);
   const changes = history.changes.map(one => changeText(report, shown, one));
@@ -67,7 +90,7 @@ function historyPlot(parent, report, history, budget) {
       `${figure(known[known.length - 1].value, history.unit)}. ` +
       (changes.length ? changes.join('; ') : 'No change was found') + '. Arrow keys tell each run.'});
 
-  for (const tick of linearTicks(low, high, 4)) {
+  for (const tick of linearTicks(low, high, 4, history.unit)) {
     element(svg, 'line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: 'var(--line)'});
     element(svg, 'text', {x: left - 8, y: y(tick) + 4, 'text-anchor': 'end'}, figure(tick, history.unit));
   }

@@ -43,8 +43,10 @@ function tiles(report, counts) {
   tile(share(report.false_alarms), 'chance of a false alarm in a run without any change');
   const seen = report.cases.flatMap(one => one.quantities)
     .filter(quantity => quantity.verdict === 'same' && isNumber(quantity.visible)).map(quantity => quantity.visible);
-  tile(seen.length ? share(seen.reduce((a, b) => Math.max(a, b))) : share(report.smallest),
-       seen.length ? `or more is seen with ${share(report.power)} where it says same` : 'is the change to be seen');
+  if (seen.length)
+    tile(share(seen.reduce((a, b) => Math.max(a, b))), `or more is seen with ${share(report.power)} where it says same`);
+  else if (report.cases.some(one => one.quantities.some(quantity => quantity.effect)))
+    tile(share(report.smallest), 'is the change to be seen');
 }
 
 function toolsOf(report, counts, redraw) {

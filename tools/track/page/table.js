@@ -97,9 +97,7 @@ function drawDetails(after, report, row, columnCount) {
   quantityTable(box, row.one);
   kernelBlock(box, row.one, Boolean(report.base.label));
   if (!row.one.histories.length) return;
-  const plots = element(box, 'div', {class: 'histories'});
-  for (const history of row.one.histories)
-    historyPlot(plots, report, history, row.one.quantities.find(quantity => quantity.name === history.quantity)?.budget);
+  historyBlock(box, report, row.one);
 }
 
 function drawRow(body, report, row, limit, shown) {
