@@ -60,8 +60,14 @@ TEST(TrackCiExamplesTest, CommandsAndOptionsExist) {
     const std::regex commands("bin/tcc-track ([a-z]+)([^\n]*)"),
         variables("(^|\n)(--(smallest|only)[^\n]*)");  // GitLab's JUDGED
     for (std::sregex_iterator match(texts.begin(), texts.end(), commands), end; match != end;
-         ++match)
+         ++match) {
       check((*match)[1].str(), (*match)[2].str());
+      for (const CLI::Option* option : known[(*match)[1].str()]->get_options())
+        if (option->get_required() && !option->get_lnames().empty()) {
+          EXPECT_TRUE(options_in((*match)[2].str()).contains("--" + option->get_lnames().front()))
+              << entry.path() << ": " << match->str() << " lacks " << option->get_name();
+        }
+    }
     for (std::sregex_iterator match(texts.begin(), texts.end(), variables), end; match != end;
          ++match)
       check("compare", (*match)[2].str());
