@@ -58,7 +58,7 @@ class SortedRuns {
     return given_ ? (*given_)(at) : result;
   }
 
-  // Of this and the elements before; sorting counts as well.
+  // Counts the work of this and the elements before, sorting included.
   int64_t work() const { return keys_.work(); }
 
  private:

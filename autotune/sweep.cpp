@@ -485,7 +485,7 @@ class KernelSweep final : public Sweep {
       configs.insert(configs.begin(), winner_->config);
       if (configs.size() == 1) return;
     }
-    // Whose search was cut off before it had found anything is not known to be the fastest.
+    // A kernel whose search was cut off before it found anything is not known to be the fastest.
     if (configs.empty()) {
       compared_ |= over_ && !interrupted();
       return;

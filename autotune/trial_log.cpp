@@ -186,7 +186,7 @@ class HistoryReader {
     return false;
   }
 
-  // Of equal (config, effort).
+  // Only the last trial of equal (config, effort) stays.
   static void keep_last(std::vector<LoggedTrial>& trials) {
     std::set<std::pair<sched::Config, Effort>> seen;
     std::vector<LoggedTrial> kept;

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kSweepsPerGpu = 3;
 // Kernels that keep their buffers on a device until their next turn.
 constexpr int kMostOpen = 8;
-// Of a budget: what measuring what is in use may take, and what every kernel has the same share of.
+// Parts of a budget: one for measuring what is in use, one that all kernels share equally.
 constexpr double kPreparing = 0.3, kShared = 0.15;
 constexpr double kLuck = 0.1;  // of it: less is not worth a turn that may be too short
 
@@ -163,7 +163,7 @@ class Tuning {
     return turns > 0;
   }
 
-  // Of what is left, for kernels[at] and those behind it.
+  // Gives the share of what is left for kernels[at] and those behind it.
   double share(const std::vector<size_t>& kernels, size_t at) const {
     double sum = 0;
     for (size_t i = at; i < kernels.size(); ++i) sum += weights_.at(kernels[i]);

@@ -86,7 +86,7 @@ class Pool final : public WorkerPool {
   void replace();
   // Gives the worker the job and its baseline. Throws Error.
   void prepare(PooledJob& job);
-  // Of a request without measurements, in kStartSeconds.
+  // Sends a request without measurements, which is answered within kStartSeconds.
   void tell(const json& request);
   std::vector<Measurement> ask(const json& request, size_t count);
   // Throws what the worker's error says.

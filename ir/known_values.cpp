@@ -294,7 +294,7 @@ Elements KnownValues::elements_of(const Node& node) {
 Elements KnownValues::reduced(const Node& node) {
   const Elements x = find_elements(node.inputs[0]);
   const Value &in = *node.inputs[0], &out = *node.outputs[0];
-  // Of whole tensors: the number of elements of a shape.
+  // Only whole tensors are reduced: the number of elements of a shape is such a product.
   if (!x || *small_numel(out) != 1) return std::nullopt;
   const ReduceKind kind = *node.op->reduction;
   if (x->empty())
@@ -346,7 +346,7 @@ Elements KnownValues::composed(const Node& node, int output) {
 TensorPtr KnownValues::tensor(const Value* value) { return value ? find_tensor(value) : nullptr; }
 
 TensorPtr KnownValues::find_tensor(const Value* value) {
-  // Of a value and how many of its operands are known already.
+  // Each entry is a value, and how many of its operands are known already.
   std::vector<std::pair<const Value*, size_t>> stack = {{value, 0}};
   const auto is_unknown = [&](const Value* x) {
     if (x->is_constant()) return x->is_mutable;

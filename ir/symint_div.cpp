@@ -191,7 +191,7 @@ std::optional<SymInt> merge_floordivs(const SymInt& dividend, const SymInt& divi
     if (d.is_const() || rest.is(0)) candidates.push_back({x + d * rest, d});
   }
   for (const Candidate& candidate : candidates) {
-    // Of several, one whose parts come together again.
+    // Among several, one is taken whose parts come together again.
     const bool shorter = candidate.merged.terms().size() < dividend.terms().size();
     if (candidates.size() > 1 && !shorter) continue;
     const auto both = product_if_fits(candidate.inner_divisor, divisor);

@@ -23,7 +23,7 @@ constexpr Prefer kPreferences[] = {Prefer::number, Prefer::symbol};
 // when none is known.
 std::optional<SymInt> upper_bound(const SymInt& value, Prefer prefer);
 
-// Of an atom that is no symbol.
+// The atom is no symbol.
 std::optional<SymInt> upper_bound(const Atom& atom, Prefer prefer) {
   const bool bounded = atom.range.hi < kUnbounded;
   if (bounded && prefer == Prefer::number) return atom.range.hi;

@@ -9,7 +9,7 @@ namespace {
 
 struct Architecture {
   int number;  // 10 x compute capability
-  // Of one GPU: multiprocessors, their threads, and what the chip reaches.
+  // One GPU has so many multiprocessors and threads, and reaches so much.
   int units, threads_per_unit;
   int l2_mib;
   int shared_kib;                    // of a workgroup, at most

@@ -8,7 +8,7 @@
 namespace tcc::sched {
 namespace {
 
-// Of matmul and convolution; of amax and amin.
+// The first is matmul's and convolution's, the second amax's and amin's.
 constexpr std::array<std::string_view, 2> kGained = {"out_dtype", "allow_empty"};
 
 bool is_default(const ir::Node& node, std::string_view key, const ir::Attr& attr) {

@@ -105,12 +105,12 @@ class Mover {
     }
   }
 
-  // Of moved elements of the type.
+  // Whether `e` takes the bits of moved elements of the type.
   bool takes_bits(const Expr& e) {
     return ir::keeps_bits(*e) && e->args[0]->dtype == type_ && bits_.of(e->args[0]);
   }
 
-  // What an index is computed of.
+  // Names that an index is computed of are dropped.
   void drop_within(const SymInt& index) {
     index.visit_atoms([&](const ir::AtomPtr& atom) {
       if (atom->kind == ir::Atom::Kind::indirect && atom->value) walk(atom->value, false);

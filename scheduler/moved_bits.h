@@ -5,8 +5,8 @@
 
 namespace tcc::sched {
 
-// What the kernel loads as a float narrower than f32, moves (through arrays, variables, selections)
-// and stores as the same type becomes the unsigned integer of its bits: nothing is converted, and
+// Elements that a kernel loads as a float narrower than f32, moves (through arrays or selections)
+// and stores as the same type become the unsigned integers of their bits: nothing is converted, and
 // NaN keeps its payload. Arrays and variables that are computed with as well stay as they are. A
 // store of an integer to such a buffer, and a vector access of an array of integers, moves bits.
 void move_bits(Kernel& kernel);

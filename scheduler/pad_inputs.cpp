@@ -23,7 +23,7 @@ double bytes_of(const Region& region, const Value* value) {
   return static_cast<double>(region.layout(value).elements) * size_bytes(value->dtype());
 }
 
-// Of a region with the layouts that it has.
+// Predicts the time of a region with the layouts that it has.
 double product_seconds(const Region& region, const Target& target) {
   const Template& chosen = template_for(region, target);
   return chosen.estimate(region, chosen.default_config(region, target), target);

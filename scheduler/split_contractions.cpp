@@ -27,7 +27,7 @@ struct Extents {
   int64_t tiles() const { return batch * ceil_div(m, kTile) * ceil_div(n, kTile); }
 };
 
-// Of a matmul whose operands may be vectors and batches.
+// The operands of the matmul may be vectors and batches.
 Extents extents_of(const Node& matmul) {
   const std::vector<int64_t> a = ir::const_shape(*matmul.inputs[0]),
                              b = ir::const_shape(*matmul.inputs[1]),

@@ -84,7 +84,7 @@ class Clustered {
       return false;
     bool reduced_before = false;
     if (!follows_memory(reduction, dims.cols(), reduced_before)) return false;
-    // Of a single row that is read once all units take a part, not one cluster's.
+    // A single row that is read once is shared by all units, not by one cluster's.
     return dims.rows() > 1 || reduced_before || is_spread(reduction, dims.cols());
   }
 

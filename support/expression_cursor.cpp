@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-// Of ASCII alone, whatever the locale.
+// These are ASCII's alone, whatever the locale.
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

@@ -27,7 +27,7 @@ namespace tcc::tools {
 
 namespace {
 
-// Of the first word that is no option: what was meant, or "".
+// Says about the first word that is no option what was meant, or "".
 std::string unknown_option(const CLI::App& app) {
   std::vector<std::string> known;
   const auto add = [&](const CLI::App& of) {

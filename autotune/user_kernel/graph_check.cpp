@@ -19,7 +19,7 @@ namespace tcc::autotune {
 namespace {
 
 constexpr int64_t kWholeOutput = 8192;  // elements; of larger ones as many are drawn
-// Of the reference, about a minute and a few GB on two cores.
+// The reference takes about a minute and a few GB for so much on two cores.
 constexpr double kMaxOperations = 2e9;
 constexpr int64_t kMaxElements = int64_t{1} << 26;  // of one value
 
@@ -95,7 +95,7 @@ class GraphCheck {
              "): tune with smaller dims, or check with a simple kernel of your own"));
   }
 
-  // Of the graph's input among the kernel's.
+  // Gives the place of the graph's input among the kernel's.
   size_t place_of(const ir::Value& input) const {
     const auto& arguments = kernel_.inputs();
     const auto found = std::ranges::find_if(arguments, [&](const BoundArgument& argument) {

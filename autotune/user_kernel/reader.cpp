@@ -169,7 +169,7 @@ class Reader {
     for (const auto& [name, value] : entries) define(value, name, !is_real(value.text()));
   }
 
-  // Of type double in both languages where they have it, and the same number.
+  // The text has type double in both languages where they have it, and is the same number.
   static std::string real_text(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", value);
@@ -279,7 +279,7 @@ class Reader {
     check.kind = KernelCheck::Kind::kernel;
     check.file = inside(item.at("kernel"));
     if (!item.has("config")) return;
-    // Of the other kernel's parameters, which are not known yet.
+    // These are the other kernel's parameters, which are not known yet.
     check.config.emplace();
     for (const auto& [name, value] : item.at("config").map())
       check.config->set(name, value.integer());

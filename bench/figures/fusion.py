@@ -7,7 +7,7 @@ from .svg import Drawing
 
 WIDTH, MARGIN, COLUMN, GAP, PILL = 720, 12, 128, 14, 22
 
-# Of each kernel: its name, the template that makes it, and the nodes in it. "~" marks a view, which costs nothing.
+# Each kernel has its name, the template that makes it, and the nodes in it. "~" marks a view, which costs nothing.
 KERNELS = [
     ("matmul_add", "contraction", ["linear q", "linear k", "linear v", "~reshape x3", "~transpose x3"]),
     ("matmul_mul_add", "contraction", ["q \N{MULTIPLICATION SIGN} k", "scale", "+ mask"]),

@@ -192,7 +192,7 @@ SymInt Importer::symbol(const std::string& key, const std::string& name) {
              bound == options_.dims.end() ? SymInt::symbol(clean) : SymInt(bound->second);
 }
 
-// Of an expression of symbols, or one name that need not be an identifier.
+// Reads an expression of symbols, or one name that need not be an identifier.
 SymInt Importer::named_dim(const std::string& name) {
   if (is_hyphenated(name)) return symbol(name, name);
   SymInt expression;

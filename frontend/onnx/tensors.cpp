@@ -21,13 +21,13 @@ struct Packed {
   }
 };
 
-// Of all typed fields: data must stand in the one that is right for the type.
+// Counts all typed fields: data must stand in the one that is right for the type.
 int64_t all_typed(const Proto& tensor) {
   return int64_t{tensor.float_data_size()} + tensor.double_data_size() + tensor.int64_data_size() +
          tensor.uint64_data_size() + tensor.int32_data_size() + tensor.string_data_size();
 }
 
-// Of TensorProto.DataType, which old versions of onnx.proto lack.
+// Values of TensorProto.DataType that old versions of onnx.proto lack.
 constexpr int32_t kFloat8E4M3FN = 17, kFloat8E5M2 = 19;
 
 // The typed fields: which one holds a type's elements is the format's choice.
@@ -78,7 +78,7 @@ int64_t bytes_needed(const Proto& tensor, const ir::Type& type, bool typed) {
   return packed_bytes(count, typed ? typed_stride(*narrow) : narrow->bits);
 }
 
-// Of bytes as `typed_bytes` or the file have them.
+// Reads bytes as `typed_bytes` or the file have them.
 Tensor tensor_of(int32_t data_type, const ir::Type& type, std::string_view bytes, bool typed) {
   Tensor result(type.dtype, shape_of(type));
   if (const NarrowType* narrow = narrow_type(data_type)) {

@@ -246,7 +246,7 @@ class Group {
       };
   }
 
-  // Of quantized weights; the scale and zero point of a whole tensor are scalars.
+  // Reads quantized weights; the scale and zero point of a whole tensor are scalars.
   IntegerWeights integers(size_t k) {
     const auto rows = [&](size_t at) -> Value* {
       Value* x = part(at);

@@ -24,7 +24,7 @@ double combined_values(const Node& node) {
     product *= elements(*input);
     largest = std::max(largest, elements(*input));
   }
-  // Of a product [m, k] x [k, n]: mk kn / mn = k^2. No operand is read more often than whole.
+  // A product [m, k] x [k, n] has mk kn / mn = k^2. No operand is read more often than whole.
   if (node.op->kind == OpKind::contraction)
     return std::max(1.0, std::min(std::sqrt(product / out), largest));
   if (node.op->kind == OpKind::reduce) return std::max(1.0, largest / out);

@@ -98,7 +98,7 @@ double flops_of(const Reader& reader, Capability capability, int units) {
 // CUDA 12.3: captured launches may overlap, too.
 constexpr int kOverlapsInGraphs = 12030;
 
-// Of 16-bit operands, a cycle and unit, dense.
+// Operations on 16-bit operands in a cycle of one unit, dense.
 double matrix_flops_of(Capability capability) {
   if (capability.major == 9) return 4096;
   if (capability.major == 8 && capability.minor == 0) return 2048;

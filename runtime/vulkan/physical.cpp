@@ -76,7 +76,7 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
   vk.GetPhysicalDeviceProperties2(physical.handle, &properties.core);
 }
 
-// Of what the device has, what tcc's kernels or runtime may use.
+// Takes those of the device's features that tcc's kernels or runtime may use.
 void choose_features(const InstanceFunctions& vk, Physical& physical, bool can_control_subgroups) {
   Features have;
   vk.GetPhysicalDeviceFeatures2(physical.handle, have.link(can_control_subgroups));
@@ -207,7 +207,7 @@ int width_set(VkBool32 has16, VkBool32 has32, VkBool32 has64) {
   return (has16 ? 16 : 0) | (has32 ? 32 : 0) | (has64 ? 64 : 0);
 }
 
-// Of `widths`, those whose mode may be set: a device may want the same mode for several.
+// Gives those `widths` whose mode may be set: a device may want the same mode for several.
 int settable(int widths, VkShaderFloatControlsIndependence independence) {
   constexpr int others = 16 | 64;
   switch (independence) {

@@ -10,7 +10,7 @@
 namespace tcc::sched {
 namespace {
 
-// Of a GPU. Clock rates differ by less than a factor of two, so times are in seconds.
+// These are a GPU's. Clock rates differ by less than a factor of two, so times are in seconds.
 constexpr double kMemoryLatency = 700e-9;
 constexpr double kBarrier = 150e-9;  // with the loads and stores of shared memory around it
 constexpr double kWorkgroupStart = 500e-9;
@@ -24,7 +24,7 @@ constexpr double kSharedPerUnit = 4;   // shared memory of a unit, in a workgrou
 constexpr double kMaxRegisters = 255;  // of a thread
 constexpr double kWorkgroupsPerUnit = 32;
 
-// Of a software device: a load is a bounds check, an address and an insertion for each lane.
+// On a software device a load is a bounds check, an address and an insertion for each lane.
 constexpr double kCpuElement = 6;  // operations of one element's access
 constexpr double kCpuWorkgroup = 400e-9;
 constexpr double kCpuBarrier = 40e-9;  // of one subgroup: its state is saved and restored

@@ -78,7 +78,7 @@ std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::s
     return std::nullopt;
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
   if (!a || !b) return std::nullopt;
-  // Of a product of f8 alone: what is f8 widened has sums like those of any product.
+  // Only a product of f8 counts: operands that are f8 widened have sums like any product's.
   const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
   if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
   if (!bytes && !f8 && a->dtype != b->dtype) return std::nullopt;

@@ -34,7 +34,7 @@ struct Shape : GemmShape {
     const int64_t line = swapped ? warp_m() + 4 : warp_n() + 8;
     return std::max(stages * line_bytes * (block_m + block_n), warps_m * warps_n * 64 * line);
   }
-  // Of a thread: accumulators, fragments of two k steps, the tile on its way, addresses.
+  // A thread holds accumulators, fragments of two k steps, the tile on its way, addresses.
   int64_t registers() const {
     const int64_t staged = element == 1
                                ? staged_bytes(side.a, block_m) + staged_bytes(side.b, block_n)

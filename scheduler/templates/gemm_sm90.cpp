@@ -48,7 +48,7 @@ struct Shape : GemmShape {
   int64_t rounds(const Target& target) const {
     return ceil_div(tiles(), target.concurrent_clusters(cluster()));
   }
-  // Of all tiles, and the units that have one.
+  // The workgroups are those of all tiles; busy units have one of them.
   int64_t workgroups() const { return tiles() * cluster(); }
   double busy_units(const Target& target) const {
     return static_cast<double>(std::min<int64_t>(workgroups(), target.compute_units));
@@ -319,7 +319,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     constexpr double kExchange = 500, kPeerBytes = 6;  // cycles, and bytes a cycle, of split sums
     constexpr double kCoupled = 1500;  // cycles of a tile, in which workgroups wait for each other
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
-    // Of one tile of k.
+    // These are the numbers of one tile of k.
     const auto workgroups = static_cast<double>(s.workgroups());
     const auto rounds = static_cast<double>(s.rounds(target));
     // Groups that take turns multiply alone, and have nobody to overlap with on their only tile.

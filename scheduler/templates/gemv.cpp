@@ -162,7 +162,7 @@ class GemvTemplate : public Template {
           static_cast<double>(gemv.plan.batch.size() * ceil_div(gemv.n(), s.block_columns()));
       const auto steps = static_cast<double>(ceil_div(gemv.plan.k.size(), s.block_k()));
       const double threads = cost.workgroups * cost.threads;
-      // Of one thread in one step.
+      // One thread does this in one step.
       const double loads = static_cast<double>(s.unroll * s.loads);
       const double a_loads = static_cast<double>(s.unroll * s.k_unit) * m / 8 + 1;
       const double products = static_cast<double>(s.unroll * s.k_unit) * columns * m;

@@ -11,7 +11,7 @@ namespace {
 std::optional<DType> unit_dtype(const Region& region, const ContractionPlan& plan,
                                 const std::optional<OperandView>& view, const ir::Value* operand) {
   if (is_integer(plan.accumulator)) {
-    // Of either sign; wider integers that are a buffer of bytes, widened, are bytes.
+    // Bytes have either sign; wider integers that are a buffer of bytes, widened, are bytes.
     const DType dtype = view ? view->dtype : operand->dtype();
     return is_byte(dtype) ? std::optional(dtype) : std::nullopt;
   }

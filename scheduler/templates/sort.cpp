@@ -87,7 +87,7 @@ class Sort : public Template {
                                : std::ceil(lines / std::max(1.0, threads / row_threads)));
       const double sorted = cost.workgroups * tile;  // elements, padding included
       const double kept = static_cast<double>(plan.keep) / run;
-      // Of rounds after the first that yields as many as are kept, only a part of the threads runs.
+      // After the first round that yields as many as are kept, only a part of the threads runs.
       const double whole = std::max(0.0, rounds + std::log2(std::max(kept, 1e-9)));
       const double merged = merges ? 1 : std::min(rounds, whole + 2);
       const double bisection = 8 * std::log2(tile) / items;

@@ -60,7 +60,7 @@ TEST(AttentionMask, RefusesANumberThatScoresMayReach) {
 TEST(AttentionMask, RefusesAScaleBehindASum) {
   const std::string c = "%c: f32[] = const 0.75 ";
   expect_no_attention(masked(c + "%a = add(%s, %bias) %m = mul(%a, %c)"));
-  // What is hidden stays so.
+  // Hidden positions stay hidden.
   EXPECT_EQ(recognized(c + "%low: f32[] = const -inf %a = where(%seen, %s, %low) %m = mul(%a, %c)"),
             "%q, %k, %v, %seen) {scale = 0.75}");
   expect_no_attention(

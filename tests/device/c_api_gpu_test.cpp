@@ -88,7 +88,7 @@ class CApiOnCuda : public ::testing::Test {
     CU(cuGraphDestroy(graph));
   }
 
-  // Of what has been enqueued, and nothing before and behind it.
+  // Expects the result of what has been enqueued, and nothing before and behind it.
   void expect_result() {
     OK(tcc_context_synchronize(context_));
     std::vector<float> got(y_.size());
@@ -143,7 +143,7 @@ TEST_F(CApiOnCuda, RunsOnTheCallersStreamAndIsCaptured) {
   expect_result_of_replays(captured);
 }
 
-// Of a slice of a larger tensor, say: by copies, for which nothing is allocated during a capture.
+// Pointers may be into a larger tensor: copies serve them, and a capture allocates nothing.
 TEST_F(CApiOnCuda, PointersNeedBeAlignedToTheirElementsOnly) {
   place(4);
   cuda::CUgraph captured = nullptr;

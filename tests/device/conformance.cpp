@@ -28,7 +28,7 @@ OpenDevices& open_devices() {
 const bool registered = (open_devices(), true);
 
 constexpr int kWorkgroup = 64;
-// Of dependent work per thread. llvmpipe allows few loop iterations.
+// Counts of dependent work per thread. llvmpipe allows few loop iterations.
 constexpr int kLongText = 1500;
 constexpr int kSlowSteps = 60'000, kSlowStepsOfGpu = 60'000'000;
 

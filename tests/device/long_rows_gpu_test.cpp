@@ -48,7 +48,7 @@ class ClusterConfig : public sched::ConfigSource {
   mutable int used_ = 0;
 };
 
-// What the graph computes of the inputs, worked out once.
+// Gives what the graph computes of the inputs, worked out once.
 class Expected {
  public:
   Expected(const ir::Graph& graph, std::span<const Tensor> inputs)

@@ -102,7 +102,7 @@ std::string draw_bytes(std::mt19937_64& random, const std::string& name, const s
              ", range: ", range, "}\n");
 }
 
-// What follows an i32 result "p".
+// Nodes that follow an i32 result "p".
 std::string draw_integer_epilogue(std::mt19937_64& random) {
   switch (pick(random, {0, 1, 2, 3})) {
     case 0: return "outputs: [p]\n";
@@ -172,7 +172,7 @@ Product draw_byte_convolution(std::mt19937_64& random) {
   return product;
 }
 
-// Of f8 or of what is converted to it.
+// The operands are f8 or are converted to it.
 Product draw_f8_product(std::mt19937_64& random) {
   auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
   auto size = [&] { return pick({1, 3, 8, 16, 64, 65, 96, 127, 128, 200, 256, 300, 515, 640}); };

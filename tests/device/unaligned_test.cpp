@@ -34,7 +34,7 @@ class UnalignedTest : public DeviceTest {
     return buffer;
   }
 
-  // That `buffer` holds `tensor` from `offset` on, and nothing was written around it.
+  // Expects `tensor` in `buffer` from `offset` on, and nothing written around it.
   void expect_placed(const Buffer& buffer, int64_t offset, const Tensor& tensor) {
     std::vector<std::byte> bytes(static_cast<size_t>(buffer.bytes()));
     stream->copy_to_host(bytes, buffer, 0);

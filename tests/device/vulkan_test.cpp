@@ -1,4 +1,4 @@
-// What only Vulkan devices do: limits, subgroup sizes, devices that hang.
+// Tests what only Vulkan devices do: limits, subgroup sizes, devices that hang.
 #include <chrono>
 #include <cstdlib>
 #include <thread>

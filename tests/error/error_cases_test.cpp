@@ -72,7 +72,7 @@ std::vector<fs::path> case_files() {
   return files;
 }
 
-// What tcc-run does before it looks for a device; only these options are known here.
+// Does what tcc-run does before it looks for a device; only these options are known here.
 void load(const Case& test) {
   std::vector<std::string> dims;
   std::string dtype;
@@ -112,7 +112,7 @@ std::string outcome_in_process(const Case& test) {
   } catch (const Error& error) { return str(static_cast<int>(error.kind()), " ", error.what()); }
 }
 
-// What tcc-run writes to stderr, and its exit code.
+// Gives what tcc-run writes to stderr, and its exit code.
 std::string outcome_of_program(const Case& test) {
   std::string command =
       str("ulimit -c 0; ", test.env, " ", testing::program("tcc-run").string(), " ", test.graph);

@@ -154,7 +154,7 @@ class KernelFileErrors : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // What reading and binding says of `text`, "" when nothing.
+  // Gives what reading and binding says of `text`, "" when nothing.
   std::string outcome(const std::string& text) const {
     try {
       const UserKernel kernel = parse_user_kernel(text, "k.yaml", folder_);

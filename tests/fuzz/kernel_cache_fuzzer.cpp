@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto code = tcc::backends::decode_cache_file(bytes, key, damage);
   if (code.has_value() != damage.empty()) std::abort();
   if (code && tcc::backends::encode_cache_file(key, *code) != bytes) std::abort();
-  // What is whole reads back.
+  // A whole entry reads back.
   const std::string whole = tcc::backends::encode_cache_file(key, {data, size});
   if (tcc::backends::decode_cache_file(whole, key, damage)->size() != size) std::abort();
   return 0;

@@ -123,7 +123,7 @@ class Mutation {
       set_value(attribute, rank);
     }
     if (below(2) == 0) {
-      // What most operators of images ask for.
+      // Most operators of images ask for this.
       pb::AttributeProto& kernel = *node.add_attribute();
       kernel.set_name("kernel_shape");
       for (size_t d = 2; d < rank; ++d) kernel.add_ints(static_cast<int64_t>(1 + below(3)));

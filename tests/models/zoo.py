@@ -34,7 +34,7 @@ class Case:
     outputs: list  # names
     axes: dict  # input or output -> {dim: symbol}
     lengths: tuple = (None,)  # of sequences, where the model has a symbol for it
-    # What tcc-run's --dim gets: (batch, length) -> {symbol: number}
+    # Arguments of tcc-run's --dim: (batch, length) -> {symbol: number}
     dims: Callable = lambda batch, length: {"batch": batch}
     plain: int | None = None  # after so many parameters, forward takes the other inputs as one tuple
 

@@ -13,7 +13,7 @@
 
 namespace tcc::test {
 
-// What moves elements of two inputs of `type`, which are squares of `side`. `computed` adds an
+// Builds a graph that moves elements of two squares of `side` and `type`. `computed` adds an
 // output that is computed of the first.
 inline ir::Graph graph_of_copies(DType type, int64_t side, bool computed) {
   ir::Graph graph;
@@ -66,7 +66,7 @@ TEST_P(MovedBits, AreThoseThatWereGiven) {
       const ir::Graph graph = graph_of_copies(type, side, computed && !byte);
       const std::vector<Tensor> outputs = run_on_device(graph, GetParam(), inputs, {});
       for (size_t k = 0; k < expected.size(); ++k) {
-        // What is computed beside in one kernel may take the copies along, not the bits.
+        // A kernel that also computes may convert its copies, but not what bit_cast takes.
         if (computed && graph.output_names[k].find("bit_cast") == std::string::npos) continue;
         const Tensor wanted = ir::to_tensor(expected[k]);
         EXPECT_TRUE(std::equal(wanted.data(), wanted.data() + wanted.bytes(), outputs[k].data()))

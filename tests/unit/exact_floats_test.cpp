@@ -1,4 +1,4 @@
-// What exact_floats adds to SPIR-V modules, that SPIRV-Tools' passes leave float arithmetic alone
+// Tests what exact_floats adds to SPIR-V, that SPIRV-Tools' passes leave float arithmetic alone
 // then, and what it refuses.
 #include "backends/compile/exact_floats.h"
 

@@ -203,7 +203,7 @@ TEST(Expr, CastsSimplifyOnlyWhereExact) {
   EXPECT_EQ(cast(cast(m, DType::f64), DType::i32), m);
   EXPECT_EQ(to_string(cast(cast(x, DType::i32), DType::f32)), "f32(i32(x))");
   EXPECT_EQ(cast(cast(p, DType::f32), DType::boolean), p);
-  // What lies in memory as bf16 has been rounded already.
+  // A value that lies in memory as bf16 has been rounded already.
   const Expr loaded = load(0, DType::bf16, SymInt::axis("i", 8));
   EXPECT_EQ(cast(cast(loaded, DType::bf16), DType::f32), loaded);
   EXPECT_EQ(cast(cast(loaded, DType::f16), DType::f32)->kind, Kind::cast);

@@ -1,4 +1,4 @@
-// What the tools take of --input and --inputs: files and numbers, for inputs that there are.
+// Tests what the tools take of --input and --inputs: files and numbers, for inputs that there are.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What the values of a graph are known to be: numbers, expressions of dims, or nothing.
+// Tests what the values of a graph are known to be: numbers, expressions of dims, or nothing.
 #include "ir/known_values.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_F(KnownValuesTest, ElementwiseArithmetic) {
   EXPECT_EQ(integers(b.op("div", {x, number(2)}, {{"rounding_mode", std::string("trunc")}})),
             "[(B//2), S*2]");
   EXPECT_EQ(integers(b.op("neg", {x})), "[-B, -S*4]");
-  // Of what may be negative, the sign decides how it is rounded.
+  // The sign of a number that may be negative decides how it is rounded.
   Value* difference = b.sub(x, number(1));
   EXPECT_EQ(
       integers(b.op("div", {difference, number(2)}, {{"rounding_mode", std::string("trunc")}})),

@@ -27,7 +27,7 @@ class LookUpTest : public RecordsTest {
 
   const sched::Region& region() const { return scheduled_.regions[0]; }
   const sched::Template& kernel_template() const { return sched::template_for(region(), target_); }
-  // Of this region, measured here; of another config than the default.
+  // The record is of this region, measured here, and has another config than the default.
   Record fitting() const {
     Record r = example_record("", 1e-6);
     sched::ConfigSpace space = kernel_template().space(region(), target_);
@@ -165,7 +165,7 @@ TEST_F(LookUpTest, SizesThatDivideAsWellAreNearer) {
   EXPECT_EQ(explain({even, odd}).record->key, odd.key);
 }
 
-// What was best for other sizes may be bad for these: the model, which knows them, is asked.
+// A config that was best for other sizes may be bad for these: the model is asked.
 TEST_F(LookUpTest, RelativesThatTheModelDoubtsDoNotServe) {
   schedule(1 << 23);
   Record r = fitting();

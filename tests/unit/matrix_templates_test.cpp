@@ -25,7 +25,7 @@ std::string linear(int64_t m, int64_t n, int64_t k, bool gelu) {
   return text + (gelu ? "outputs: [z]\n" : "outputs: [y]\n");
 }
 
-// Of 8-bit types; "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
+// 8-bit types: "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
 std::string byte_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
                          const char* a = "i8", const char* b = "i8", const char* out = "i32") {
   std::string text = str("tcc: 1\nname: bytes\ninputs:\n  a: {dtype: ", a, ", shape: [",
@@ -142,7 +142,7 @@ TEST(MatrixTemplates, TakeBytesOfEitherSign) {
           EXPECT_EQ(template_of(byte_product(512, 512, 512, turned & 1, turned & 2, a, b), target),
                     wanted)
               << a << " " << b << " " << turned;
-    // Of any length, since the sums are exact.
+    // Products may have any length, since the sums are exact.
     EXPECT_EQ(template_of(byte_product(64, 64, 100000, false, true), target), wanted);
     EXPECT_EQ(template_of(byte_product(512, 512, 512, false, true, "i16", "i8"), target),
               "contraction");

@@ -150,7 +150,7 @@ TEST_F(LocalBenchTest, WrongKernelsAreFound) {
   EXPECT_NE(reason(test::kernel(Behaviour::wrong), Status::wrong).find("element 77"),
             std::string::npos);
   EXPECT_EQ(reason(test::kernel(Behaviour::outside), Status::wrong), "wrote outside output 0");
-  // What is not written is poison, not what an earlier kernel left.
+  // Elements that are not written are poison, not what an earlier kernel left.
   EXPECT_NE(reason(test::kernel(Behaviour::nothing), Status::wrong).find("element 0 is"),
             std::string::npos);
   sched::KernelBinary other = test::kernel(Behaviour::good);

@@ -1,4 +1,4 @@
-// What fusion makes of the models: launches of one forward pass, whatever the floating-point type.
+// Counts launches of one forward pass of the models, whatever the floating-point type.
 #include <gtest/gtest.h>
 
 #include <algorithm>

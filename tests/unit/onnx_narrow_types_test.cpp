@@ -11,7 +11,7 @@
 namespace tcc::testing {
 namespace {
 
-// Of TensorProto.DataType, which old versions of onnx.proto lack.
+// Values of TensorProto.DataType that old versions of onnx.proto lack.
 constexpr int kE4M3Fnuz = 18, kE5M2Fnuz = 20, kUint4 = 21, kInt4 = 22, kFloat4 = 23, kE8M0 = 24,
               kUint2 = 25, kInt2 = 26, kFloat6E2M3 = 27, kFloat6E3M2 = 28;
 

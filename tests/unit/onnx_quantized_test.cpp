@@ -37,7 +37,7 @@ pb::TensorProto f32(const std::vector<int64_t>& shape, const Numbers& values) {
 pb::TensorProto scale(double value) { return f32({}, {value}); }
 pb::TensorProto zero(double value) { return u8({}, {value}); }
 
-// Of a node of ONNX Runtime; an operand of no type is omitted.
+// Imports a node of ONNX Runtime; an operand of no type is omitted.
 std::vector<ir::RefTensor> results(std::string_view op,
                                    const std::vector<pb::TensorProto>& operands,
                                    const OnnxAttributes& attributes = {}, int count = 1) {

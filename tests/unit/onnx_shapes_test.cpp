@@ -190,7 +190,7 @@ TEST(OnnxShapes, RangeAndConstantOfShape) {
 }
 
 TEST(OnnxShapes, ExpandToWhereOfEqualDims) {
-  // What PyTorch writes for expand(-1, S, 12): where(target == -1, 1, target).
+  // PyTorch writes this for expand(-1, S, 12): where(target == -1, 1, target).
   const ir::Graph graph = shaped()
                               .number("one", 1)
                               .ints("axes", {0})

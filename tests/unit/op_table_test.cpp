@@ -1,4 +1,4 @@
-// What every op must keep to, whatever it computes. Results are compared in tests/ops.
+// Every op must keep to these rules, whatever it computes. Results are compared in tests/ops.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,4 @@
-// What tcc-run and tcc-compile leave in files.
+// Tests what tcc-run and tcc-compile leave in files.
 #include <unistd.h>
 
 #include <filesystem>

@@ -251,7 +251,7 @@ TEST(PadRows, BytesAreTurnedToLieAlongK) {
     EXPECT_EQ(large.asked[0].alternatives, (std::vector<int64_t>{0, 2}));
     EXPECT_EQ(schedule_for(inputs(128), target, &small).regions.size(), 1u);
   }
-  // What is turned has padded rows, too.
+  // A turned tensor has padded rows, too.
   const auto padded = schedule_for(
       graph_of("inputs: {x: {dtype: i8, shape: [200, 333]}}\n"
                "weights: {w: {dtype: i8, shape: [333, 203], init: {integers: [-9, 9]}}}\n",

@@ -420,7 +420,7 @@ TEST_F(PlanSearchTest, WhatLosesToTodaysPlanIsNotSaved) {
   EXPECT_EQ(again.today_seconds, again.best_seconds);
   EXPECT_NE(tools::comparison_text(*split).find("-> 4 (as today)"), std::string::npos)
       << tools::comparison_text(*split);
-  // What only seems faster, until it is measured beside what is in use.
+  // It only seems faster, until it is measured beside what is in use.
   confirmed_ = [](const sched::Region& region) { return parts(region) == 2 ? 11e-6 : 10e-6; };
   tuned_.clear();
   const PlanSearchResult noisy = search([](const sched::Region& region) {

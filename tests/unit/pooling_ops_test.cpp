@@ -58,7 +58,7 @@ TEST(AvgPool, CountsThePaddingOrNot) {
   Attrs excluded = padded;
   excluded["count_include_pad"] = false;
   EXPECT_EQ(run("avg_pool1d", {x}, excluded).f, (Numbers{4.5, 6, 7.5}));
-  // What ceil_mode hangs over the end counts neither way.
+  // Elements that ceil_mode hangs over the end count neither way.
   EXPECT_EQ(run("avg_pool1d", {x}, {{"kernel_size", 2}, {"ceil_mode", true}}).f, (Numbers{4.5, 9}));
   EXPECT_EQ(run("avg_pool1d", {x}, {{"kernel_size", 2}, {"divisor_override", 1}}).f, Numbers{9});
 }
@@ -182,7 +182,7 @@ TEST(MaxUnpool, WritesWhereTheMaximumLay) {
 TEST(LpPool, TakesTheNormOfEachWindow) {
   const RefTensor x = f32({1, 1, 4}, {3, -4, -1, 2});
   expect_near(run("lp_pool1d", {x}, {{"kernel_size", 2}, {"norm_type", 2.0}}).f, {5, 2.23607});
-  // Of x itself, odd powers cancel, and a negative sum counts as none.
+  // Odd powers of x itself cancel, and a negative sum counts as none.
   const Attrs cubes = {{"kernel_size", 2}, {"norm_type", 3.0}};
   expect_near(run("lp_pool1d", {x}, cubes).f, {0, std::cbrt(7)});
   Attrs absolute = cubes;

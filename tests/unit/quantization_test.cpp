@@ -75,7 +75,7 @@ TEST(DynamicQuantize, TakesScaleAndZeroPointFromTheRange) {
   expect({0, 2, -3, -2.6, 1.34, 0.6}, {153, 255, 0, 20, 221, 184}, 5.0 / 255, 153);
   expect({-1, -2.1, -1.3, -2.5, -3.34, -4}, {191, 121, 172, 96, 42, 0}, 4.0 / 255, 255);
   expect({1, 2.1, 1.3, 2.5, 3.34, 1.5}, {76, 160, 99, 191, 255, 115}, 3.34 / 255, 0);
-  // Of a symmetric range, f32 decides the tie: 1 / (2 / 255) is just below 127.5.
+  // f32 decides the tie of a symmetric range: 1 / (2 / 255) is just below 127.5.
   expect({-1, 1, 0, 0.5, -0.5, 0}, {0, 254, 127, 191, 63, 127}, 2.0 / 255, 127);
   expect({0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, 1.0 / 255, 0);
 }

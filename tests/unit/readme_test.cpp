@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What stands between "```LANGUAGE" and "```", of every such block.
+// Gives what stands between "```LANGUAGE" and "```", of every such block.
 std::vector<std::string> fenced_blocks(const std::string& text, const std::string& language) {
   std::vector<std::string> blocks;
   std::istringstream lines(text);
@@ -58,7 +58,7 @@ TEST(Readme, ShowsTheTextOfTheGoldenKernel) {
   }
 }
 
-// What stands in the <text> elements of a drawing, in order.
+// Gives what stands in the <text> elements of a drawing, in order.
 std::vector<std::string> texts_of(const std::string& svg) {
   std::vector<std::string> texts;
   for (size_t at = 0; (at = svg.find("<text", at)) != std::string::npos;) {

@@ -26,7 +26,7 @@ using autotune::Record;
 using autotune::save_records;
 using autotune::store_of;
 
-// What is written to `stream` goes elsewhere for a while.
+// Sends what is written to `stream` elsewhere for a while.
 class Redirected {
  public:
   Redirected(std::ostream& stream, const std::ostringstream& to)
@@ -42,7 +42,7 @@ class Redirected {
 
 class RecordCommands : public autotune::RecordsTest {
  protected:
-  // What `tcc-tune ARGUMENTS` prints. It must end with 0; errors are thrown.
+  // Gives what `tcc-tune ARGUMENTS` prints. It must end with 0; errors are thrown.
   std::string run(std::vector<std::string> arguments) {
     CLI::App program("", "tcc-tune");
     const Command commands[] = {add_merge(program), add_show(program), add_why(program),

@@ -215,7 +215,7 @@ KnownConfig known(const sched::Config& config, double (*seconds)(const sched::Co
   return {config, seconds(config)};
 }
 
-// What is in use is where the search goes on, though the default is far away from it.
+// The search goes on from what is in use, though the default is far away from it.
 TEST(StagedSearchTest, WhatIsInUseIsABeginning) {
   const sched::ConfigSpace space = large_space(3);
   const sched::Config in_use = {{"a", 7}, {"b", 7}, {"c", 3}};

@@ -64,7 +64,7 @@ TEST(SortRuns, SortsAndMergesPartsOfARow) {
   EXPECT_ERROR(run("sort_runs", {x}, {{"run", 3}, {"sorted", 2}}), "two sorted runs become one");
 }
 
-// What long rows are split into gives what the whole gives.
+// The parts that long rows are split into give what the whole gives.
 TEST(SortRuns, SplitRowsGiveTheSame) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   for (const int64_t keep : {0, 1, 50, 3000, 19999})

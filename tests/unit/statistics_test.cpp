@@ -51,7 +51,7 @@ TEST(StatisticsTest, MoreSamplesGiveNarrowerIntervals) {
   EXPECT_LT(many, few / 3);
 }
 
-// Of 400 experiments with 30 samples, 95 % hold the true median, give or take 4 sigma.
+// 95 % of 400 experiments with 30 samples hold the true median, give or take 4 sigma.
 TEST(StatisticsTest, IntervalsCoverTheTrueMedian) {
   int covered = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {

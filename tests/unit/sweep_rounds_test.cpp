@@ -71,7 +71,7 @@ class SweepTest : public testing::Test {
     sweep->run(turn(deadline));
     return sweep->result();
   }
-  // What programs run after the result was saved over what is in use.
+  // Programs run this after the result was saved over what is in use.
   sched::Config after(const KernelResult& result) {
     RecordStore store = in_use_;
     const std::vector<const KernelResult*> results = {&result};

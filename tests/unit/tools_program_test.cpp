@@ -1,4 +1,4 @@
-// What all tools share: --version, --help, options that are misspelt, numbers in tables.
+// Tests what all tools share: --version, --help, options that are misspelt, numbers in tables.
 #include "tools/program.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace tcc::tools {
 namespace {
 
-// What a program of these options prints, and its exit code.
+// Gives what a program of these options prints, and its exit code.
 struct Outcome {
   int code = -1;
   std::string out, error;
@@ -98,7 +98,7 @@ TEST(ToolsProgram, HelpHasFormsForManAndShells) {
   EXPECT_EQ(other.error, "tcc-test: --help-as html: must be man, bash, zsh or fish\n");
 }
 
-// What bash offers after `words`, the last of which is being typed.
+// Gives what bash offers after `words`, the last of which is being typed.
 std::string completed(const std::vector<std::string>& words) {
   std::string script = run({"--help-as", "bash"}).out + "COMP_WORDS=(";
   for (const std::string& word : words) script += " '" + word + "'";

@@ -1,4 +1,4 @@
-// What tcc-tune's --json prints is as docs/tune-report.schema.json says.
+// The --json of tcc-tune prints what docs/tune-report.schema.json says.
 #include <unistd.h>
 
 #include <filesystem>

@@ -120,7 +120,7 @@ TEST_F(TuneProgramTest, KernelsWithoutARightConfigMakeItFail) {
   EXPECT_NE(wrong.text.find("no config gave a right result: "), std::string::npos) << wrong.text;
 }
 
-// What is tuned is what the other programs compile with the same options.
+// Kernels that are tuned are those that the other programs compile with the same options.
 TEST_F(TuneProgramTest, CompileOptionsNameTheSameKernelsInEveryProgram) {
   const auto tcc = [&](const std::string& variables, const char* program, const std::string& rest) {
     const Outcome outcome =

@@ -47,7 +47,7 @@ class TuningFilesTest : public RecordsTest {
     return files;
   }
 
-  // Of the kernel with the digits; 0: there is none.
+  // Gives the threads of the kernel with the digits; 0: there is none.
   static int64_t threads(const TuningFiles& files, const std::string& digits) {
     const RecordKey key = example_record(digits, 1e-6).key;
     const RecordStore store = files.records(key, "");

@@ -16,7 +16,7 @@ Measurement timed(double seconds, double half_interval) {
   return result;
 }
 
-// Whose challenger takes so many times as long as the record's config, give or take.
+// The challenger takes so many times as long as the record's config, give or take.
 autotune::DuelResult duel(double ratio, double half_interval) {
   autotune::DuelResult result;
   result.ratio = ratio;

@@ -38,7 +38,7 @@ class VersionScript : public ::testing::Test {
                              "' && git -c user.name=t -c user.email=t@t " + command + " 2>&1");
     EXPECT_EQ(outcome.code, 0) << command << ": " << outcome.text;
   }
-  // What build_commit() returns in the source written for the folder `below` the test's.
+  // Gives what build_commit() returns in the source written for the folder `below` the test's.
   std::string commit(const std::string& below = "") const {
     const fs::path output = folder_ / "version.cpp";
     const std::string script = (testing::source_dir() / "cmake/write_version.cmake").string();

@@ -81,7 +81,7 @@ TEST_F(WorkerTest, GrowingWorkersAreReplaced) {
   if (::tcc::test::kSanitized) GTEST_SKIP() << "a sanitizer's own memory grows";
   WorkerOptions options;
   options.growth_bytes = int64_t{2} << 20;
-  // What Mesa finds in its cache needs no compiler.
+  // Shaders that Mesa finds in its cache need no compiler.
   ::setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
   const auto workers = pool(options);
   ::unsetenv("MESA_SHADER_CACHE_DISABLE");

@@ -130,7 +130,7 @@ class Verify {
     }
   }
 
-  // Whose record of the kernel is used; layers_.size(): there is none.
+  // Gives the layer whose record of the kernel is used; layers_.size(): there is none.
   size_t layer_of(const autotune::RecordKey& key) const {
     for (size_t i = layers_.size(); i-- > 0;)
       if (layers_[i].records.records().count(key)) return i;

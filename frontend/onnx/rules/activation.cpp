@@ -37,7 +37,7 @@ Results hard_sigmoid(OpNode& n) {
   return {n.b.cast(result, n.in(0)->dtype())};
 }
 
-// Of opset 20; com.microsoft's is the exact form.
+// The attribute is opset 20's; com.microsoft's operator is the exact form.
 Results gelu(OpNode& n) {
   const std::string approximate = n.text("approximate", "none");
   n.require(approximate == "none" || approximate == "tanh", "approximate must be none or tanh");

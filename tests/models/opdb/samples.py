@@ -27,7 +27,7 @@ NAMES = {
     torch.int8: "i8",
     torch.int16: "i16",
 }
-# Of one op, variant and dtype, so many samples at most, evenly spaced: some ops have over a thousand.
+# So many samples of one op, variant and dtype at most, evenly spaced: some ops have over a thousand.
 MOST = {"f32": 10}
 MOST_OTHERS = 3
 MOST_EXTREMAL = 2
