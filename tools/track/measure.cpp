@@ -91,6 +91,7 @@ class GraphSubject final : public Subject {
   void check(const sched::Executable&, const std::vector<Tensor>& inputs,
              const std::vector<Tensor>& outputs, TrackedCase& record) override {
     std::vector<ir::RefTensor> given;
+    given.reserve(inputs.size());
     for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));
     const auto ideal = ir::interpret(bound_, given, ir::RefMode::ideal);
     const auto stepwise = ir::interpret(bound_, given, ir::RefMode::stepwise);
@@ -256,6 +257,7 @@ std::vector<double> measure_block(runtime::Context& context, BenchResult& bench)
   const int count =
       std::clamp(static_cast<int>(kBlockSeconds / (once * replays)), kLeastSamples, kMostSamples);
   std::vector<double> samples;
+  samples.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) samples.push_back(context.time_replay(replays));
   for (int i = 0; i < kLaunchRepetitions; ++i) bench.launches.push_back(context.time_launches());
   return samples;
@@ -348,6 +350,7 @@ TrackedCase record_of(const TrackCase& one) {
 
 Measured summary_of(const std::vector<std::vector<double>>& blocks) {
   std::vector<double> medians;
+  medians.reserve(blocks.size());
   for (const std::vector<double>& block : blocks) medians.push_back(autotune::median(block));
   const autotune::Interval interval = autotune::order_interval(medians);
   return {autotune::median(medians), interval.low, interval.high};

@@ -4,6 +4,7 @@
 
 #include "support/error.h"
 #include "tcc/progress.hpp"
+#include "tools/track/measure.h"
 #include "tools/track/report_text.h"
 #include "tools/track/rules.h"
 
@@ -11,12 +12,7 @@ namespace tcc::tools {
 namespace {
 
 TrackedCase failed_case(const TrackCase& one, const std::string& reason) {
-  TrackedCase record;
-  record.name = one.name;
-  record.kind = name(one.kind);
-  record.file = one.file;
-  record.line = one.line;
-  record.budget = one.budget;
+  TrackedCase record = record_of(one);
   record.status = TrackedCase::Status::failed;
   constexpr size_t kMostReason = 1000;  // a compiler's complaint can be long
   record.reason = reason.substr(0, kMostReason);
