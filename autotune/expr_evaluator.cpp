@@ -48,7 +48,7 @@ bool is_better(ReduceKind kind, DType dtype, Number value, Number best) {
   return ir::evaluate_call(test, dtype, pair)->integer != 0;
 }
 
-// What evaluate_call leaves to its callers.
+// Computes what evaluate_call leaves to its callers.
 Number call_more(Fn fn, DType dtype, std::span<const Number> x) {
   switch (fn) {
     case Fn::pow: return {0, ir::ops::integer_power(dtype, x[0].integer, x[1].integer)};

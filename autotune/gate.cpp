@@ -127,7 +127,7 @@ GateResult compare_with_reference(const BenchJob& job, size_t number,
     double value = 0;
     convert(&got[element * size], dtype, &value, DType::f64, 1);
     if (is_float(dtype)) {
-      // What overflows in the output's type is an infinity there.
+      // A number that overflows in the output's type is an infinity there.
       const double rounded = round_to(dtype, sample.value);
       if (!comparison.add(element, std::isinf(rounded) ? rounded : sample.value, value)) break;
     } else if (value != sample.value) {

@@ -21,7 +21,7 @@ constexpr double kOtherVendor = 2;  // octaves that another vendor's device coun
 constexpr double kTrusted = 1.15;
 constexpr size_t kMostTried = 64;  // relatives whose configs are checked, the nearest first
 
-// What is unknown is no difference: a target without a device names no driver.
+// An unknown value is no difference: a target without a device names no driver.
 bool differ(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
 }

@@ -40,7 +40,7 @@ class ChosenPlan : public sched::PlanSource {
   const PlanSearchOptions& options_;
 };
 
-// What a plan makes of the graphs.
+// A plan makes this of the graphs.
 struct Program {
   std::shared_ptr<const std::vector<backends::Scheduled>> graphs;
   std::vector<TuningTask> tasks;  // they point into the graphs

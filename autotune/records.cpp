@@ -80,7 +80,7 @@ std::string compiler_of(sched::Api api) {
   return api == sched::Api::cuda ? backends::nvrtc_id() : backends::glsl_compiler_id();
 }
 
-// What the templates' spaces and default configs look at.
+// The templates' spaces and default configs look at these.
 std::map<std::string, int64_t> capabilities_of(const sched::Target& target) {
   std::map<std::string, int64_t> all = {{"compute_units", target.compute_units},
                                         {"l2_bytes", target.l2_bytes},

@@ -113,7 +113,7 @@ std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuf
   return samples;
 }
 
-// What the region's values are rounded to on the way to an output.
+// The region's values are rounded to these types on the way to an output.
 std::optional<DType> coarsest_rounding(const sched::Region& region, const Expr& expr) {
   std::optional<DType> coarsest;
   // tf32 has as many bits of mantissa as f16, and matrix units keep 14 bits of sums of f8.

@@ -21,7 +21,7 @@ double median(std::vector<double> values) {
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-// What the log says of one config.
+// The log says this of one config.
 struct Logged {
   std::vector<double> samples;  // none: it failed; one: it is far slower than the best
   double estimate = 0;

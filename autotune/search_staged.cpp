@@ -61,7 +61,7 @@ class StagedSearch : public BudgetedSearch {
     double log_estimate = 0;
     if (problem().estimate) {
       const double seconds = problem().estimate(config);
-      // What the model takes for impossible comes last; nothing else depends on how bad it is.
+      // Configs that the model takes for impossible come last; how bad they are does not matter.
       log_estimate = std::isfinite(seconds) && seconds > 0 ? std::log(seconds) : 50;
     }
     place_[number] = ranked_.size();
@@ -165,7 +165,7 @@ class StagedSearch : public BudgetedSearch {
           {c.positions, residual, results().at(number).full ? kFullNoise : kQuickNoise});
     }
     if (samples.empty()) return ResidualModel({});
-    // What failed is likely to fail nearby.
+    // A config near one that failed is likely to fail.
     for (const auto& [number, result] : results())
       if (result.failed && samples.size() < kMaxSamples)
         samples.push_back({candidate(number).positions, worst + std::log(2.0), kQuickNoise});
@@ -237,7 +237,7 @@ class StagedSearch : public BudgetedSearch {
     if (measured < kLeastMeasured || static_cast<size_t>(drawn) < kLeastDrawn ||
         high - low > kLargestSpread)
       return false;
-    // What was not seen may be off by half the spread more than what was.
+    // The time of an unseen config may be off by half the spread more than that of a seen one.
     const double floor = low - (high - low) / 2 - kQuickNoise;
     const double best = std::log(best_seconds());
     return std::all_of(ranked_.begin(), ranked_.end(), [&](const Candidate& c) {

@@ -54,7 +54,7 @@ std::string find_program(const std::string& wanted) {
               " nor in ../bin or ../libexec/tcc from there; TCC_WORKER may name it");
 }
 
-// What a bench tells the pool of its job.
+// A bench tells the pool this of its job.
 struct PooledJob {
   int number = 0;
   json job;

@@ -138,7 +138,7 @@ json guarded(const Work& work) {
 }  // namespace
 
 int begin_worker() {
-  // What drivers print must not come between the frames.
+  // Lines that drivers print must not come between the frames.
   const int socket = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   // Crashes are expected; dumping gigabytes for each is not wanted.

@@ -139,7 +139,7 @@ class Builder {
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
       : graph_(*scheduled.graph), target_(target), options_(options) {
     for (const Region& region : scheduled.regions)
-      // What has no elements needs no kernel.
+      // A value without elements needs no kernel.
       if (std::any_of(region.outputs.begin(), region.outputs.end(),
                       [](const ir::Value* v) { return sched::numel(v) > 0; }))
         regions_.push_back(&region);
@@ -273,7 +273,7 @@ class Builder {
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {
     if (auto found = buffers_.find(value); found != buffers_.end()) return found->second;
     if (!value->is_constant()) {
-      // What has no elements has no producer either, and is nowhere.
+      // A value without elements has no producer either, and is nowhere.
       const bool empty = sched::numel(value) == 0;
       TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
       return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,

@@ -262,7 +262,7 @@ Expr skip_cast(const ExprNode& inner, DType dtype) {
   // Wrapping twice is wrapping to the narrower one.
   const bool integers = is_integer(source->dtype) && is_integer(inner.dtype) && is_integer(dtype);
   if (integers && size_bytes(dtype) <= size_bytes(inner.dtype)) return source;
-  // What was loaded as bf16 is a bf16 already.
+  // A value that was loaded as bf16 is a bf16 already.
   const bool rounded = source->kind == Kind::load && source->stored == inner.dtype;
   return rounded && dtype == source->dtype ? source : nullptr;
 }

@@ -93,7 +93,7 @@ Monomial common_factor(const SymInt& value) {
   return result;
 }
 
-// What factors of the divisor the dividend's terms share, the largest first.
+// Gives the factors of the divisor that the dividend's terms share, the largest first.
 std::vector<Monomial> shared_factors(const SymInt& dividend, const SymInt& divisor) {
   constexpr size_t kMaxFactors = 24;
   const Monomial content = common_factor(divisor);

@@ -20,7 +20,7 @@ struct ModTerm {
   SymInt factor() const { return from_term(term.coefficient, others); }
 };
 
-// What factor*(x % c) + factor*c*other is as factor*result, or nothing.
+// Gives factor*(x % c) + factor*c*other as factor*result, or nothing.
 std::optional<SymInt> join(const ModTerm& term, const AtomPtr& other) {
   const SymInt &x = term.dividend(), &c = term.modulus();
   const SymInt &y = other->args[0], &d = other->args[1];

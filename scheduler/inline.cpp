@@ -9,7 +9,7 @@ namespace tcc::sched {
 using ir::OpKind;
 using ir::ReduceKind;
 
-// What an op's element function sees while its node is inlined.
+// An op's element function sees this while its node is inlined.
 class NodeContext : public ir::ElementContext {
  public:
   NodeContext(Inliner& inliner, const ir::Node& node) : inliner_(inliner), node_(node) {}

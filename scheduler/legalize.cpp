@@ -26,7 +26,7 @@ class Exchanges {
     kernel_.body = rewrite(kernel_.body);
     if (expected_.empty()) return;
     kernel_.shared.push_back({"exchanges", DType::u64, static_cast<int64_t>(expected_.size())});
-    // What is sent early would be lost: all say what they expect, and wait for it before they send.
+    // Bytes sent early would be lost: all say what they expect, and wait for it before they send.
     Block& body = kernel_.body;
     body.insert(body.begin() + before_sends_, cluster_wait());
     expected_.push_back(cluster_arrive());

@@ -16,7 +16,7 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-// What copies must gain to be made without a measurement: a tenth, and more than launches vary.
+// Copies are made without a measurement if they gain a tenth, and more than launches vary.
 constexpr double kClearGain = 0.9, kLeastGain = 2e-6;
 
 double bytes_of(const Region& region, const Value* value) {

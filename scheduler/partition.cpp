@@ -261,7 +261,7 @@ class Partitioner {
     return std::all_of(nodes.begin(), nodes.end(), FusionGroups::is_copy);
   }
 
-  // What a matrix kernel does to its operands in any case.
+  // A matrix kernel does this to its operands in any case.
   static bool only_casts(const std::vector<const Node*>& nodes) {
     return std::all_of(nodes.begin(), nodes.end(), [](const Node* node) {
       return node->op_name() == "cast" || node->op->kind == OpKind::view;

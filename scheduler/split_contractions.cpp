@@ -19,7 +19,7 @@ using ir::Value;
 
 constexpr int64_t kTile = 64;           // of a usual contraction kernel, rows and columns
 constexpr int64_t kShortestPart = 128;  // products of one part
-// What is split by default: what every tuned device gains from.
+// Products are split by default where every tuned device gains from it.
 constexpr int64_t kClearlyLong = 2048, kShortestDefaultPart = 512;
 
 struct Extents {

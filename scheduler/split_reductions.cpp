@@ -27,7 +27,7 @@ int64_t divisor_at_least(int64_t cols, int64_t wanted) {
   return 1;
 }
 
-// What is known of cutting one reduction into parts.
+// Ways of cutting one reduction into parts.
 struct Parts {
   int64_t least = 1;       // that keeps sums short
   int64_t by_default = 1;  // fills the device, too; 1: not cut

@@ -21,7 +21,7 @@ constexpr uint32_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpConstant = 43,
 constexpr uint32_t kGlCompute = 5, kLocalSize = 17, kLocalSizeId = 38;
 constexpr uint32_t kBuiltIn = 11, kWorkgroupSize = 25;
 
-// What the instructions before the first function say.
+// Reads what the instructions before the first function say.
 class Module {
  public:
   explicit Module(Words words) {

@@ -48,7 +48,7 @@ BoundKernel checking_kernel(const BoundKernel& kernel) {
   return bound;
 }
 
-// What gives the expected outputs, when that is not the default config.
+// This gives the expected outputs, when that is not the default config.
 std::function<sched::KernelBinary()> expected_of(const BoundKernel& kernel,
                                                  const backends::CompileOptions& options) {
   const KernelCheck& check = kernel.kernel().check;

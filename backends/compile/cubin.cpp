@@ -33,7 +33,7 @@ bool waits_first(std::span<const uint8_t> cubin) {
   bool found = false, first = true;
   each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
     if (!name.starts_with(".text.")) return;
-    // What follows the wait or an access decides nothing more.
+    // Instructions after the wait or an access decide nothing more.
     for (size_t at = 0; at + kInstruction <= text.size(); at += kInstruction) {
       const unsigned operation = read_at<uint16_t>(text, at) & kOperation;
       if (operation == kWait) {

@@ -61,7 +61,7 @@ void append(std::vector<uint32_t>& words, uint32_t op, std::initializer_list<uin
   words.insert(words.end(), operands);
 }
 
-// What stands before the annotations, in SPIR-V's order of sections.
+// These stand before the annotations, in SPIR-V's order of sections.
 bool is_before_annotations(uint32_t op) {
   return (op >= kSourceContinued && op <= kString) || (op >= kExtension && op <= kExtInstImport) ||
          (op >= kMemoryModel && op <= kCapability) || op == kModuleProcessed ||

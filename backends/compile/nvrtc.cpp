@@ -14,7 +14,7 @@
 namespace tcc::backends {
 namespace {
 
-// What --gpu-architecture gets: a real architecture gives a cubin, a virtual one gives PTX.
+// The value of --gpu-architecture: a real architecture gives a cubin, a virtual one gives PTX.
 struct Architecture {
   std::string name;
   bool is_virtual = false;

@@ -85,7 +85,7 @@ Nvrtc open_first() {
   fail_device(reason);
 }
 
-// What opening gave, kept for all calls.
+// Keeps what opening gave, for all calls.
 struct Opened {
   std::unique_ptr<Nvrtc> api;
   std::string reason;

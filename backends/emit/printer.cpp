@@ -37,7 +37,7 @@ void Printer::line(const std::string& text) {
 
 void Printer::block(const sched::Block& block) {
   for (const Stmt& stmt : block) {
-    // What one statement shared, the next computes again: variables may have changed in between.
+    // The next statement computes anew what one shared: variables may have changed in between.
     uses_.clear();
     names_.clear();
     statement(stmt);

@@ -37,7 +37,7 @@ std::string layer_of(const pb::NodeProto& node) {
   return node.op_type();
 }
 
-// What a graph input of no tensor type is, for messages.
+// Names the type of a graph input that is no tensor, for messages.
 std::string kind_of(const pb::TypeProto& type) {
   switch (type.value_case()) {
     case pb::TypeProto::kSequenceType: return "a sequence";
@@ -67,7 +67,7 @@ bool is_hyphenated(std::string_view name) {
   return false;
 }
 
-// What importing a node costs at least, in nodes: a bound on time and memory, whatever it is.
+// Importing a node costs so many nodes at least: a bound on time and memory, whatever it is.
 int64_t cost_of(const pb::NodeProto& node) {
   constexpr int64_t kPerNode = 16;  // entries of attributes
   int64_t entries = 0;
@@ -409,7 +409,7 @@ Results Importer::import_node(const pb::NodeProto& node, const Scope& scope,
       for (Operand& result : results) result.narrow = narrow;
     return results;
   } catch (const Error& error) {
-    // What arithmetic on dims says (a size that overflows) has no place yet.
+    // An error of arithmetic on dims (a size that overflows) has no place yet.
     if (error.kind() != ErrorKind::bad_input ||
         std::string_view(error.what()).starts_with(file_ + ": "))
       throw;

@@ -26,7 +26,7 @@ constexpr std::array kTypes = {
     NarrowType{28, "FLOAT6E3M2", 6, DType::f8e4m3, 0, 0, 2, -2, 28},
 };
 
-// What onnx.defs lets such elements through, as they are.
+// These operators let such elements through, as they are (onnx.defs).
 constexpr std::string_view kMoving[] = {"Flatten", "Identity",      "Pad",       "Reshape",
                                         "Squeeze", "TensorScatter", "Transpose", "Unsqueeze"};
 constexpr std::string_view kConverting[] = {"Cast", "CastLike", "DequantizeLinear",

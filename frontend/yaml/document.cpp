@@ -84,7 +84,7 @@ class Limits : public YAML::EventHandler {
   std::map<YAML::anchor_t, int64_t> sizes_;
 };
 
-// What a message may quote of an untrusted file.
+// Gives what a message may quote of an untrusted file.
 std::string masked(std::string text) {
   std::replace_if(text.begin(), text.end(), is_control, '?');
   if (text.size() > kMaxMessage) text = text.substr(0, kMaxMessage) + "...";

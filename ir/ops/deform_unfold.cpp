@@ -72,7 +72,7 @@ Expr blend(ElementContext& context, const std::vector<std::vector<Side>>& dims,
   for (const Side& side : dims[d]) {
     at[d + 2] = side.index;
     const Expr value = blend(context, dims, at, d + 1);
-    // What does not exist adds nothing, even beside an infinite element.
+    // An element that does not exist adds nothing, even beside an infinite one.
     const Expr none = constant(value->dtype, 0);
     const Expr part = select(call(Fn::eq, {side.weight, none}), none, mul(side.weight, value));
     sum = sum ? add(sum, part) : part;

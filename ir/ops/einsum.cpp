@@ -142,7 +142,7 @@ std::vector<Value*> compose_einsum(Builder& b, const Node& node) {
       total = term;
       continue;
     }
-    // What the last operand was the only other one to want is contracted here; the rest goes on.
+    // Dims that only the last operand also wants are contracted here; the rest goes on.
     total =
         contract(b, einsum,
                  keep_labels(b, total,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What stands for an infinity: the attribute, or the largest number where it was left out.
+// Gives what stands for an infinity: the attribute, or the largest number where it was left out.
 double replacement(const Node& node, const char* key, double infinity, DType dtype) {
   const double given = number_attr(node, key);
   if (given != infinity) return given;

@@ -72,7 +72,7 @@ Value* visible_keys(Builder& b, std::span<const ScoreStep> steps) {
   return visible;
 }
 
-// What all steps add to the scores.
+// Gives what all steps add to the scores.
 Value* addend(Builder& b, std::span<const ScoreStep> steps, DType wide) {
   if (steps.size() == 1 && steps[0].kind == ScoreStep::Kind::add) return steps[0].operand;
   Value* sum = nullptr;

@@ -137,7 +137,7 @@ class ScoreMatcher {
     return false;
   }
 
-  // What is added as where(visible, 0, -inf) is a fill.
+  // A term that is where(visible, 0, -inf) is a fill.
   std::optional<ScoreStep> fill_of_sum(Value* mask) const {
     const Node* where = producer_of(mask, "where");
     if (!where || where->inputs[0]->shape() != mask->shape()) return std::nullopt;
@@ -289,7 +289,7 @@ TensorPtr spelled_out(const Value* value, KnownValues& known) {
 
 std::optional<double> uniform_value(const Value* value, KnownValues& known) {
   if (const auto splat = known_splat(value)) return splat;
-  // What is expanded is not computed.
+  // An expanded value is not computed.
   while (value->producer &&
          (keeps_order(*value->producer) || is_one_of(*value->producer, {"expand", "broadcast_to"})))
     value = value->producer->inputs[0];

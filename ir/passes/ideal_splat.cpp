@@ -85,7 +85,7 @@ Alone stand_alone(const Folding& folding, bool as_scalars) {
   return alone;
 }
 
-// What the op makes of scalars, if it takes them.
+// Gives what the op makes of scalars, if it takes them.
 std::optional<double> of_scalars(const Folding& folding) {
   try {
     Alone alone = stand_alone(folding, true);

@@ -74,7 +74,7 @@ Value* expand_of_expand(Builder& b, const Node& node) {
   return inner && expands(*inner) ? b.expand(inner->inputs[0], result(node)->shape()) : nullptr;
 }
 
-// What a `slice` with constant bounds reads: `count` elements from `start` on, `step` apart.
+// A `slice` with constant bounds reads `count` elements from `start` on, `step` apart.
 struct Piece {
   size_t dim;
   int64_t start, count, step;

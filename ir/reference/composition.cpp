@@ -10,7 +10,7 @@ Graph composition_graph(const Node& node) {
   TCC_CHECK(node.op->compose, node.op_name(), " has no composition");
   Graph graph;
   graph.name = node.op_name();
-  // What the op sees in the node's place: the same types, in this graph.
+  // The op sees these in the node's place: the same types, in this graph.
   Node proxy;
   proxy.op = node.op;
   proxy.attrs = node.attrs;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a few deep
 
-// What one run shares between the graph and the compositions inside it.
+// One run shares this between the graph and the compositions inside it.
 struct Session {
   RefMode mode;
   bool tf32 = false;

@@ -77,7 +77,7 @@ int f32_lanes_of(Capability capability) {
   return half ? 64 : 128;
 }
 
-// What a copy reaches of what the pins could move.
+// A copy reaches this share of what the pins could move.
 constexpr double kSustained = 0.85;
 
 double bandwidth_of(const Reader& reader, Capability capability) {

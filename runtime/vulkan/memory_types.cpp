@@ -14,7 +14,7 @@ constexpr VkMemoryPropertyFlags kNever =
     VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
 
-// What is needed, best first; the last one must do.
+// Lists what is needed, best first; the last one must do.
 using Wishes = std::array<VkMemoryPropertyFlags, 3>;
 
 Wishes wishes(MemoryUse use, bool unified) {

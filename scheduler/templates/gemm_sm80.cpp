@@ -11,7 +11,7 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-// What the launch needs, all that the device source derives from its defines included.
+// The needs of a launch, with all that the device source derives from its defines.
 struct Shape : GemmShape {
   Shape(const Gemm& gemm, const Config& c)
       : GemmShape(gemm, c),

@@ -16,7 +16,7 @@ constexpr int64_t kLineBytes = 128;  // of k in a tile: a row of the swizzle
 constexpr int64_t kMostStages = 12;
 constexpr int64_t kThreads = 128;  // of a warpgroup
 
-// What the launch needs, all that the device source derives from its defines included.
+// The needs of a launch, with all that the device source derives from its defines.
 struct Shape : GemmShape {
   Shape(const Gemm& gemm, const Config& c)
       : GemmShape(gemm, c),
@@ -225,7 +225,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
  protected:
   std::string_view unit() const override { return "wgmma"; }
 
-  // What this source can load as it is; the rest is computed.
+  // This source can load these as they are; the rest is computed.
   void restrict_loads(MatrixOperand& operand) const override {
     // wgmma transposes 16-bit elements only.
     const bool transposes = size_bytes(operand.dtype) == 2;

@@ -7,7 +7,7 @@
 namespace tcc::sched {
 namespace {
 
-// What a matrix unit reads the operand as, if it does.
+// Gives the type that a matrix unit reads the operand as, if it does.
 std::optional<DType> unit_dtype(const Region& region, const ContractionPlan& plan,
                                 const std::optional<OperandView>& view, const ir::Value* operand) {
   if (is_integer(plan.accumulator)) {

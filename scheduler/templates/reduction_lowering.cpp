@@ -137,7 +137,7 @@ class Lowering {
     return result;
   }
 
-  // What a stage computes per element and a later one wants again, topmost first.
+  // Finds what a stage computes per element and a later one wants again, topmost first.
   void choose_cached() {
     std::set<const ExprNode*> seen;
     for (size_t stage = 0; stage <= stage_values_.size(); ++stage) {
@@ -194,7 +194,7 @@ class Lowering {
     });
   }
 
-  // What a thread does with its `iteration`-th vector of columns.
+  // Gives what a thread does with its `iteration`-th vector of columns.
   Block vector_of_row(const SymInt& iteration, Block columns, Block otherwise = {}) const {
     const SymInt at = iteration * row_threads_ + lane_;
     Block inner;
@@ -343,7 +343,7 @@ class Lowering {
       body_->push_back(gather_cluster(of_ranks(name), name, cluster_));
   }
 
-  // What all workgroups of the cluster have found: combined by rank, so that all get the same bits.
+  // Combines what all workgroups of the cluster have found, by rank: all get the same bits.
   void over_ranks(ReduceKind kind, const std::vector<std::string>& names,
                   const std::vector<DType>& dtypes) {
     auto found = [&](const SymInt& rank) {

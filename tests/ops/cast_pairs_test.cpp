@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// What the type holds of these, and its own ends.
+// Gives those of these numbers that the type holds, and its own ends.
 Tensor edges(DType dtype) {
   if (is_float(dtype)) {
     // 65504 is the largest f16, 65520 rounds to infinity; 3e38 is one in f16 alone.

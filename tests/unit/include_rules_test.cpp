@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Folders = std::set<std::string>;
 
-// What each library may include besides itself; folders that are not listed see everything.
+// Each library may include these besides itself; folders that are not listed see everything.
 const std::map<std::string, Folders> allowed = {
     {"support", {}},
     {"ir", {"support"}},

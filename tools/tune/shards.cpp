@@ -69,7 +69,7 @@ std::string text(const Shard& shard) {
   return str(shard.source, " started process ", shard.index, " of ", shard.count);
 }
 
-// What the launchers say, the innermost first; a size of 1 is no news, except for its local rank.
+// Launchers say this, the innermost first; a size of 1 is no news, except for its local rank.
 std::optional<Shard> find_launcher(const Environment& environment) {
   std::optional<Shard> found;
   for (const Launcher& launcher : kLaunchers) {

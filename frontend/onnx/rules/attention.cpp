@@ -22,7 +22,7 @@ Value* part_of(OpNode& n, Value* x, const Shape& sizes, size_t k) {
 
 Value* more_than(OpNode& n, Value* x, double limit) { return n.b.op("gt", {x, like(n, x, limit)}); }
 
-// What mask_index or key_padding_mask adds to scores [B, N, S, T], in all its forms.
+// Gives what mask_index or key_padding_mask adds to scores [B, N, S, T], in all its forms.
 Value* padding_mask(OpNode& n, Value* mask, const Shape& query, const SymInt& keys, double hidden) {
   const SymInt &batch = query[0], &rows = query[2];
   n.require(!is_float(mask->dtype()), "the mask must be of integers");

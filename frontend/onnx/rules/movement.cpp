@@ -116,7 +116,7 @@ Results split(OpNode& n) {
 Value* slice_dim(OpNode& n, Value* x, int64_t dim, SymInt start, SymInt end, int64_t step) {
   const SymInt& extent = x->shape()[static_cast<size_t>(dim)];
   const auto from_end = [&](const SymInt& at) {
-    // What is surely negative counts from the end.
+    // An index that is surely negative counts from the end.
     return at.range().hi < 0 ? at + extent : at;
   };
   // Numbers beyond any dim mean "to the end".
