@@ -9,6 +9,7 @@
 #include "support/error.h"
 #include "tests/source_dir.h"
 #include "tools/track/contestant.h"
+#include "tools/track/rules.h"
 #include "tools/track/suite.h"
 
 namespace tcc::tools {
@@ -68,6 +69,50 @@ TEST_F(TrackSuite, SaysWhatIsWrongAndWhere) {
             std::string::npos);
   EXPECT_NE(message("cases:\n  - {grph: g.yaml}\n").find("suite.yaml:2"), std::string::npos);
   EXPECT_NE(message("cases: []\n").find("no case"), std::string::npos);
+}
+
+TEST_F(TrackSuite, BudgetsAreOfTheSuiteAndOfItsCases) {
+  std::ofstream(folder_ / "suite.yaml")
+      << "budget: {launches: 9, compile_time: 2 s}\ncases:\n"
+         "  - {graph: g.yaml, budget: {time: 120us, launches: 3, arena: 1.5KiB, error: 1e-3}}\n"
+         "  - {command: [x], name: c, budget: {top1: 1}, counters: {top1: less}}\n";
+  const auto cases = read_suite(folder_ / "suite.yaml", SuiteKinds::all);
+  ASSERT_EQ(cases.size(), 2u);
+  using Budget = std::map<std::string, double>;
+  EXPECT_EQ(cases[0].budget, (Budget{{"arena bytes", 1536},
+                                     {"compile time", 2},
+                                     {"error", 1e-3},
+                                     {"launches", 3},
+                                     {"time", 120 * 1e-6}}));
+  EXPECT_EQ(cases[1].budget, (Budget{{"compile time", 2}, {"launches", 9}, {"top1", 1}}));
+  EXPECT_EQ(cases[1].kind, TrackCase::Kind::command);
+  EXPECT_EQ(cases[1].line, 4);
+  EXPECT_EQ(read_suite(folder_ / "suite.yaml").size(), 1u) << "graphs alone";
+}
+
+TEST(TrackRules, AmountsHaveTheirUnits) {
+  const Rule time = rule_of("time"), bytes = rule_of("arena bytes"), count = rule_of("launches");
+  EXPECT_DOUBLE_EQ(*parse_amount(time, "3.5ms"), 3.5e-3);
+  EXPECT_DOUBLE_EQ(*parse_amount(time, "5min"), 300);
+  EXPECT_DOUBLE_EQ(*parse_amount(bytes, "2 GiB"), 2147483648.0);
+  EXPECT_DOUBLE_EQ(*parse_amount(count, "12"), 12);
+  for (const char* text : {"", "3", "us", "-1s", "1e999s", "nan", "1 sec", "0x10s"})
+    EXPECT_FALSE(parse_amount(time, text)) << text;
+  EXPECT_FALSE(parse_amount(bytes, "3s"));
+}
+
+TEST(TrackRules, EachQuantityHasItsOwn) {
+  using Verdict = Quantity::Verdict;
+  EXPECT_EQ(judged(rule_of("launches"), 3, 4), Verdict::worse);
+  EXPECT_EQ(judged(rule_of("launches"), 3, 2), Verdict::better);
+  EXPECT_EQ(judged(rule_of("error"), 1e-4, 1.9e-4), Verdict::same);
+  EXPECT_EQ(judged(rule_of("error"), 1e-4, 2.2e-4), Verdict::worse);
+  EXPECT_EQ(judged(rule_of("error"), 0, 1e-8), Verdict::same) << "rounding";
+  EXPECT_EQ(judged(rule_of("source bytes"), 1000, 1050), Verdict::same);
+  EXPECT_EQ(judged(rule_of("top1", "exact"), 1, 2), Verdict::worse);
+  EXPECT_TRUE(rule_of("top1", "more").more_is_better);
+  EXPECT_FALSE(rule_of("kernel fc1").gates);
+  EXPECT_EQ(rule_of("compile time").ignored, 0.1);
 }
 
 TEST_F(TrackSuite, ThoseOfTheRepositoryAreRead) {
