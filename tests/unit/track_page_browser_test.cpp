@@ -33,6 +33,7 @@ TEST_F(TrackPageBrowserTest, EveryCaseHasARow) {
   EXPECT_EQ(count(document, "data-drawn=\"24\""), 1u);
   const std::string text = body(document);
   EXPECT_EQ(count(text, "class=\"case\""), 24u);
+  EXPECT_EQ(count(text, "role=\"row\""), 25u);  // and the head
   EXPECT_EQ(count(text, "Fails: something that gates"), 1u);
   // The worst first: budgets, then what became worse, the largest change first.
   const size_t budget = text.find("over-budget\"><span"), worse = text.find("+8.73 %");

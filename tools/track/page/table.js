@@ -157,6 +157,11 @@ function drawTable(place, report) {
   }
   const body = element(table, 'tbody');
   for (const row of rows) drawRow(body, report, row, limit, shown);
+  // On a phone the rows are no rows to CSS; to a screen reader they stay a table.
+  for (const line of table.rows) {
+    line.setAttribute('role', 'row');
+    for (const cell of line.cells) cell.setAttribute('role', cell.tagName === 'TH' ? 'columnheader' : 'cell');
+  }
   if (!rows.length) element(place, 'p', {class: 'none muted'}, all.length ? 'No case is left by the filter.' : 'There is no case.');
   place.dataset.rows = rows.length;
 }
