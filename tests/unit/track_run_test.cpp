@@ -337,6 +337,21 @@ TEST_F(TrackRunProgram, BudgetsHoldInCompare) {
   EXPECT_NE(outcome.text.find("1 over budget"), std::string::npos) << outcome.text;
 }
 
+// Ctrl-C in the middle of a command: what was measured is stored, with an end that says so.
+TEST_F(TrackRunProgram, AnInterruptedProcessSaysSo) {
+  suite("  - {graph: " + models() +
+        "/mlp.yaml, dims: {B: 1}}\n"
+        "  - {command: [sleep, '60'], name: long}\n");
+  const auto outcome = testing::run_command("cd '" + folder_.string() + "' && timeout -s INT 3 '" +
+                                            testing::program("tcc-track").string() +
+                                            "' run suite.yaml --target vulkan --store store 2>&1");
+  EXPECT_EQ(outcome.code, 124) << "of timeout, since it ended by itself";
+  const auto runs = stored();
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].end.how, "interrupted");
+  EXPECT_EQ(runs[0].cases.size(), 1u);
+}
+
 TEST_F(TrackRunProgram, SuitesErrorsNameTheLine) {
   const std::vector<std::pair<std::string, std::string>> errors = {
       {"  - {command: []}", "suite.yaml:3: key 'command': has no program"},

@@ -9,7 +9,11 @@ namespace {
 
 std::atomic<bool> interrupt_came{false};
 
-void note_interrupt(int) { interrupt_came = true; }
+// The second one ends the process.
+void note_interrupt(int number) {
+  interrupt_came = true;
+  std::signal(number, SIG_DFL);
+}
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 namespace tcc::tools {
 
-// While it lives, Ctrl-C and SIGTERM ask for an end in place of making one.
+// While it lives, a first Ctrl-C or SIGTERM asks for an end in place of making one.
 class OnInterrupt {
  public:
   OnInterrupt();
