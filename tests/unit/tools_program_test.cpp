@@ -37,6 +37,8 @@ Outcome run(std::vector<std::string> arguments) {
   app.add_flag("--check{outputs}", check, "compare");
   CLI::App* sub = app.add_subcommand("sub", "Does .less");
   sub->add_option("--output", output, "a folder: it is made")->required();
+  bool plain = false;
+  sub->add_flag("--check", plain, "compares");
   sub->add_option("--search", search, std::string(90, 'x') + " in lines")->capture_default_str();
   add_examples(app, {{"tcc-test sub", "does it"}});
   arguments.insert(arguments.begin(), "tcc-test");
@@ -68,6 +70,8 @@ TEST(ToolsProgram, HelpSaysWhatValuesMean) {
   const std::string of_command = run({"sub", "--help"}).out;
   EXPECT_NE(of_command.find("--output DIR"), std::string::npos) << of_command;
   EXPECT_NE(of_command.find("it is made (required)"), std::string::npos) << of_command;
+  EXPECT_NE(of_command.find("  --check                     compares\n"), std::string::npos)
+      << of_command;
   EXPECT_NE(of_command.find("x\n" + std::string(30, ' ') + "in lines (default: auto)\n"),
             std::string::npos)
       << of_command;
