@@ -292,34 +292,55 @@ TEST_F(TrackRunProgram, CountsForATarget) {
   EXPECT_FALSE(runs[0].cases[0].quantities.contains("time"));
 }
 
-// A real process, killed in its second case.
-TEST_F(TrackRunProgram, AKilledProcessLosesNothing) {
-  suite("  - {graph: " + models() +
-        "/mlp.yaml, dims: {B: 1}}\n"
-        "  - {command: [sleep, '60'], name: long}\n");
-  const std::string program = testing::program("tcc-track").string();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::chdir(folder_.c_str()) != 0) ::_exit(1);
-    ::execl(program.c_str(), program.c_str(), "run", "suite.yaml", "--target", "vulkan", "--store",
-            "store", nullptr);
-    ::_exit(1);
+// A real process, ended in its second case; what becomes of its run.
+class TrackRunEnded : public TrackRunProgram {
+ protected:
+  std::vector<StoredRun> runs_after(int signal) const {
+    suite("  - {graph: " + models() +
+          "/mlp.yaml, dims: {B: 1}}\n"
+          "  - {command: [sleep, '60'], name: long}\n");
+    const std::string program = testing::program("tcc-track").string();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::chdir(folder_.c_str()) != 0) ::_exit(1);
+      ::execl(program.c_str(), program.c_str(), "run", "suite.yaml", "--target", "vulkan",
+              "--store", "store", nullptr);
+      ::_exit(1);
+    }
+    for (int i = 0; i < 600 && !has_case(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ::kill(child, signal);
+    ::waitpid(child, nullptr, 0);
+    return stored();
   }
-  const auto has_case = [&] {
+
+ private:
+  bool has_case() const {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder_ / "store" / "runs", error))
-      if (read_file(entry.path()).find("\"case\"") != std::string::npos) return true;
+      if (!entry.path().filename().string().starts_with(".") &&
+          read_file(entry.path()).find("\"case\"") != std::string::npos)
+        return true;
     return false;
-  };
-  for (int i = 0; i < 600 && !has_case(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  const auto runs = stored();
+  }
+};
+
+TEST_F(TrackRunEnded, AKilledProcessLosesNothing) {
+  const auto runs = runs_after(SIGKILL);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].end.how, "") << "cut off";
   ASSERT_EQ(runs[0].cases.size(), 1u);
   EXPECT_EQ(runs[0].run.planned, 2u);
+}
+
+TEST_F(TrackRunEnded, AnInterruptedProcessSaysSo) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    fs::remove_all(folder_ / "store");
+    const auto runs = runs_after(signal);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].end.how, "interrupted");
+    EXPECT_EQ(runs[0].cases.size(), 1u);
+  }
 }
 
 // Budgets stand beside comparisons: nothing grew, and it is too much all the same.
@@ -335,21 +356,6 @@ TEST_F(TrackRunProgram, BudgetsHoldInCompare) {
       "' libtcc-core.so suite.yaml --device vulkan:0 --only counts 2>&1");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.text.find("1 over budget"), std::string::npos) << outcome.text;
-}
-
-// Ctrl-C in the middle of a command: what was measured is stored, with an end that says so.
-TEST_F(TrackRunProgram, AnInterruptedProcessSaysSo) {
-  suite("  - {graph: " + models() +
-        "/mlp.yaml, dims: {B: 1}}\n"
-        "  - {command: [sleep, '60'], name: long}\n");
-  const auto outcome = testing::run_command("cd '" + folder_.string() + "' && timeout -s INT 3 '" +
-                                            testing::program("tcc-track").string() +
-                                            "' run suite.yaml --target vulkan --store store 2>&1");
-  EXPECT_EQ(outcome.code, 124) << "of timeout, since it ended by itself";
-  const auto runs = stored();
-  ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].end.how, "interrupted");
-  EXPECT_EQ(runs[0].cases.size(), 1u);
 }
 
 TEST_F(TrackRunProgram, SuitesErrorsNameTheLine) {
