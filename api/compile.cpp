@@ -163,4 +163,10 @@ std::vector<KernelReport> CompiledGraph::kernels() const {
   return reports;
 }
 
+const std::string& CompiledGraph::kernel_source(std::size_t kernel) const {
+  const auto& kernels = impl_->program->executable().kernels;
+  if (kernel >= kernels.size()) fail_input("kernel ", kernel, " of ", kernels.size());
+  return kernels[kernel].source;
+}
+
 }  // namespace tcc

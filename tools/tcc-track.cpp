@@ -3,8 +3,10 @@
 
 #include "tools/help.h"
 #include "tools/program.h"
+#include "tools/track/bisect.h"
 #include "tools/track/compare.h"
 #include "tools/track/duel_worker.h"
+#include "tools/track/explain.h"
 #include "tools/track/history.h"
 #include "tools/track/judge.h"
 #include "tools/track/report_command.h"
@@ -19,7 +21,8 @@ int main(int argc, char** argv) {
       "alarms.",
       "tcc-track");
   const std::vector<Command> commands = {add_compare(app), add_calibrate(app), add_report(app),
-                                         add_run(app),     add_history(app),   add_judge(app)};
+                                         add_run(app),     add_history(app),   add_judge(app),
+                                         add_bisect(app),  add_explain(app)};
   app.require_subcommand(1);
   add_examples(app, {{"tcc-track calibrate build/release bench/suites/bandwidth.yaml",
                       "what can be seen on this machine"},

@@ -217,6 +217,9 @@ TCC_API int64_t tcc_constant_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
  * flops and bytes of a launch and the least_seconds that they take, hashes of what it computes
  * (region_key) and of its source (source_key), layers. */
 TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT;
+/* The source of a kernel of the report, by its place there: CUDA C++ or GLSL. NULL beyond its end;
+ * lives as long as `compiled`. */
+TCC_API const char* tcc_kernel_source(const tcc_compiled* compiled, size_t index) TCC_NOEXCEPT;
 
 /* ---- Running */
 

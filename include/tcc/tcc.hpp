@@ -190,6 +190,9 @@ class CompiledGraph {
       const;  // device memory that each Context takes for intermediate values
   std::int64_t constant_bytes() const;  // device memory of the weights, shared by all
   std::vector<KernelReport> kernels() const;
+  // The source of one of them, CUDA C++ or GLSL; lives as long as this. Throws Error(bad_input)
+  // where there is none of this number.
+  const std::string& kernel_source(std::size_t kernel) const;
 
   struct Impl;
   const Impl& impl() const { return *impl_; }

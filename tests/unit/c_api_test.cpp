@@ -96,6 +96,8 @@ TEST(CApi, KernelsHaveKeysLayersAndTimes) {
   EXPECT_EQ(tcc_context_time_kernels(context, seconds.data(), seconds.size() + 1), TCC_BAD_INPUT);
   EXPECT_TRUE(last_error_has("of ")) << tcc_last_error();
   EXPECT_EQ(tcc_context_time_kernels(context, nullptr, 0), TCC_BAD_INPUT);
+  EXPECT_NE(std::strstr(tcc_kernel_source(mlp_on_vulkan.compiled, 0), "#version"), nullptr);
+  EXPECT_EQ(tcc_kernel_source(mlp_on_vulkan.compiled, kernels.size()), nullptr);
   tcc_context_destroy(context);
 }
 

@@ -54,6 +54,20 @@ Quantity quantity_of(const std::string& name, const CaseResult& result) {
   return quantity;
 }
 
+bool is_changed(const ReportedCase& one) {
+  return std::any_of(one.quantities.begin(), one.quantities.end(), [](const Quantity& quantity) {
+    return quantity.verdict == Quantity::Verdict::worse ||
+           quantity.verdict == Quantity::Verdict::better;
+  });
+}
+
+DuelSetup setup_of(const CompareChoices& choices, const std::string& device,
+                   const std::string& base, const std::string& head, bool cold) {
+  return {base, head, {device, choices.tuning, ""}, false, cold};
+}
+
+}  // namespace
+
 std::vector<TrackedKernel> kernels_of(const Duels::Side& side) {
   std::vector<TrackedKernel> kernels;
   if (!side.facts) return kernels;
@@ -84,20 +98,6 @@ std::vector<TrackedKernel> kernels_of(const Duels::Side& side) {
   }
   return kernels;
 }
-
-bool is_changed(const ReportedCase& one) {
-  return std::any_of(one.quantities.begin(), one.quantities.end(), [](const Quantity& quantity) {
-    return quantity.verdict == Quantity::Verdict::worse ||
-           quantity.verdict == Quantity::Verdict::better;
-  });
-}
-
-DuelSetup setup_of(const CompareChoices& choices, const std::string& device,
-                   const std::string& base, const std::string& head, bool cold) {
-  return {base, head, {device, choices.tuning, ""}, false, cold};
-}
-
-}  // namespace
 
 bool CompareChoices::judges(const std::string& what) const {
   if (judged.empty()) return what == "time" || what == "counts";

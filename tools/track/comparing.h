@@ -43,6 +43,8 @@ class Comparing {
   // Of the times; empty where they are not judged.
   const std::vector<track::CaseResult>& times() const { return times_; }
   const Duels& duels() const { return duels_; }
+  // Of a case that the report may call the same, too.
+  void time_kernels(size_t number) { duels_.time_kernels(number); }
   // The kernels of changed cases have their times.
   TrackReport report();
 
@@ -59,6 +61,8 @@ class Comparing {
   std::vector<std::string> failures_;  // by case, where nothing is measured
   double seconds_ = 0;
 };
+
+std::vector<TrackedKernel> kernels_of(const Duels::Side& side);
 
 // A table of the report's cases, and its last line.
 std::string compare_table(const TrackReport& report);

@@ -91,6 +91,14 @@ Contestant::Contestant(const Library& library, const TrackCase& one, const Track
   num_kernels_ = nlohmann::json::parse(facts_.kernels).size();
 }
 
+std::vector<std::string> Contestant::sources() const {
+  std::vector<std::string> sources;
+  if (!library_.kernel_source) return sources;
+  for (size_t i = 0; i < num_kernels_; ++i)
+    sources.emplace_back(library_.kernel_source(compiled_.get(), i));
+  return sources;
+}
+
 std::vector<Tensor> Contestant::draw_inputs() const {
   GraphFileOptions file;
   file.dims.insert(case_.dims.begin(), case_.dims.end());

@@ -127,8 +127,11 @@ track::Block Duels::compile_block(size_t number) {
 
 void Duels::time_kernels(size_t number) {
   const json reply = ask("kernels", number);
-  cases_[number].base.kernel_seconds = reply.at("base").at("seconds").get<std::vector<double>>();
-  cases_[number].head.kernel_seconds = reply.at("head").at("seconds").get<std::vector<double>>();
+  Case& one = cases_[number];
+  for (const auto& [side, name] : {std::pair(&one.base, "base"), std::pair(&one.head, "head")}) {
+    side->kernel_seconds = reply.at(name).at("seconds").get<std::vector<double>>();
+    side->sources = reply.at(name).at("sources").get<std::vector<std::string>>();
+  }
 }
 
 }  // namespace tcc::tools

@@ -36,6 +36,7 @@ class Duels {
     std::optional<CaseFacts> facts = {};
     std::vector<double> seconds = {};  // medians of the blocks
     std::vector<double> kernel_seconds = {};
+    std::vector<std::string> sources = {};  // of its kernels
   };
   struct Case {
     TrackCase what;

@@ -97,6 +97,8 @@ class Duelist {
     });
     if (what == "kernels") {
       add_kernel_seconds(sessions, reply);
+      reply["base"]["sources"] = compiled_.base->sources();
+      reply["head"]["sources"] = compiled_.head->sources();
       return reply;
     }
     reply["difference"] = relative_difference(sessions.base->outputs(), sessions.head->outputs());

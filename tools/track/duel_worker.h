@@ -7,7 +7,9 @@
 //   {"do": "block", "case"}    {"pairs": [[base, head]], "difference", "base": FACTS, "head":
 //   FACTS}
 //   {"do": "compile", "case"}  {"base": FACTS, "head": FACTS}
-//   {"do": "kernels", "case"}  {"base": FACTS, "head": FACTS}, each with "seconds" of its kernels
+//   {"do": "kernels", "case"}  {"base": FACTS, "head": FACTS}, each with "seconds" and "sources" of
+//   its
+//                            kernels
 // or {"error": {"kind", "message"}}. FACTS: {"launches", "arena_bytes", "constant_bytes",
 // "compile_seconds", "kernels"}.
 #pragma once

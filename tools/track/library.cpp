@@ -68,14 +68,34 @@ Library::Library(const fs::path& path) : path_(find_library(path)) {
   find(run_host, "tcc_context_run_host");
   find(time, "tcc_context_time");
   find(kernel_report, "tcc_kernel_report");
-  time_kernels =
-      reinterpret_cast<decltype(time_kernels)>(dlsym(handle_.get(), "tcc_context_time_kernels"));
+  const auto find_if_there = [&]<class F>(F& function, const char* name) {
+    function = reinterpret_cast<F>(dlsym(handle_.get(), name));
+  };
+  find_if_there(time_kernels, "tcc_context_time_kernels");
+  find_if_there(kernel_source, "tcc_kernel_source");
 }
 
 Library::~Library() = default;
 
 void Library::check(tcc_status status) const {
   if (status != TCC_OK) throw Error(kind_of(status), last_error_());
+}
+
+void copy_installation(const fs::path& path, const fs::path& to) {
+  const fs::path original = find_library(path), beside = original.parent_path();
+  fs::create_directories(to / "lib");
+  fs::copy_file(original, to / "lib" / "libtcc-core.so");
+  for (const auto& entry : fs::directory_iterator(beside))
+    if (entry.is_regular_file() && entry.path().filename() != original.filename() &&
+        entry.path().filename().string().find(".so") != std::string::npos)
+      fs::copy_file(entry.path(), to / "lib" / entry.path().filename(),
+                    fs::copy_options::skip_existing);
+  // A build folder's library uses the configs of the tree that it was built from.
+  for (const fs::path& configs :
+       {beside / "../configs", beside / "../share/tcc/configs", beside / "../../share/tcc/configs",
+        beside / "../../configs", beside / "../../../configs"})
+    if (fs::is_directory(configs / "targets"))
+      return fs::copy(configs, to / "configs", fs::copy_options::recursive);
 }
 
 LibraryCopy::LibraryCopy(const fs::path& path) {

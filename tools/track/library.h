@@ -42,6 +42,7 @@ class Library {
   decltype(&tcc_context_time) time;
   // Null in libraries before 0.2, which cannot time their kernels one by one.
   decltype(&tcc_context_time_kernels) time_kernels;
+  decltype(&tcc_kernel_source) kernel_source;  // null there, too
 
  private:
   struct Close {
@@ -55,6 +56,10 @@ class Library {
 
 // The file that Library opens for `path`. Throws Error(bad_input) where there is none.
 std::filesystem::path find_library(const std::filesystem::path& path);
+
+// Copies the library that is found at `path`, what lies beside it and its configs into a new folder
+// `to`, which then stands for an installation.
+void copy_installation(const std::filesystem::path& path, const std::filesystem::path& to);
 
 // A copy of the library in a folder of its own, removed at the end: opened beside the original, it
 // is another library, whose code and data lie elsewhere.

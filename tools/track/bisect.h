@@ -1,0 +1,24 @@
+// tcc-track bisect: which commit made a case slower.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "tools/tune/commands.h"
+
+namespace tcc::tools {
+
+// Number `count` - 1 of the commits is bad, and the one before number 0 is good. Halves what is
+// between; a commit that cannot be judged is passed over for the nearest one that can.
+struct Narrowed {
+  size_t first = 0, last = 0;  // the first bad commit is one of these
+};
+// `is_bad` says nothing of a commit that cannot be judged. Number `count` - 1 is not asked for.
+Narrowed narrow(size_t count, const std::function<std::optional<bool>(size_t)>& is_bad);
+
+Command add_bisect(CLI::App& app);
+
+}  // namespace tcc::tools

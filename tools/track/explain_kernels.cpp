@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tools/program.h"
+#include "tools/progress.h"
+#include "tools/track/explain.h"
+#include "tools/track/report_text.h"
+#include "tools/track/run_record.h"
+
+namespace tcc::tools {
+namespace {
+
+double total(const TrackedKernel* kernel) {
+  if (!kernel || !kernel->seconds) return 0;
+  return *kernel->seconds * static_cast<double>(kernel->launches);
+}
+
+std::string time_text(const TrackedKernel* kernel) {
+  return kernel && kernel->seconds ? format_seconds(total(kernel)) : "-";
+}
+
+std::string roofline_text(const TrackedKernel* kernel) {
+  if (!kernel || !kernel->roofline) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f%%", 100 * *kernel->roofline);
+  return text;
+}
+
+std::string launches_text(const KernelPair& pair) {
+  const int64_t base = pair.base ? pair.base->launches : 0;
+  const int64_t head = pair.head ? pair.head->launches : 0;
+  return base == head ? std::to_string(head) : std::to_string(base) + " -> " + std::to_string(head);
+}
+
+}  // namespace
+
+std::vector<KernelPair> paired(const std::vector<TrackedKernel>& base,
+                               const std::vector<TrackedKernel>& head) {
+  const std::vector<std::string> base_names = kernel_names(base), head_names = kernel_names(head);
+  std::vector<KernelPair> pairs(head.size());
+  std::vector<bool> taken(base.size());
+  for (size_t i = 0; i < head.size(); ++i) pairs[i].head = &head[i];
+  const auto match = [&](const auto& equal) {
+    for (size_t i = 0; i < head.size(); ++i)
+      for (size_t k = 0; k < base.size() && !pairs[i].base; ++k)
+        if (!taken[k] && equal(k, i)) {
+          pairs[i].base = &base[k];
+          taken[k] = true;
+        }
+  };
+  match([&](size_t k, size_t i) { return !base[k].key.empty() && base[k].key == head[i].key; });
+  match([&](size_t k, size_t i) { return base_names[k] == head_names[i]; });
+  for (size_t k = 0; k < base.size(); ++k)
+    if (!taken[k]) pairs.push_back({&base[k], nullptr});
+  return pairs;
+}
+
+std::string change_of(const KernelPair& pair) {
+  if (!pair.base) return "only in head";
+  if (!pair.head) return "only in base";
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
+  const auto compare = [&](const char* what, const std::string& base, const std::string& head) {
+    if (base != head) add(std::string(what) + " " + printable(base) + " -> " + printable(head));
+  };
+  compare("template", pair.base->kernel_template, pair.head->kernel_template);
+  compare("region", pair.base->region, pair.head->region);
+  compare("config", pair.base->config, pair.head->config);
+  compare("config from", pair.base->tier, pair.head->tier);
+  if (pair.base->source != pair.head->source) add("source");
+  return text;
+}
+
+std::string kernel_table(const std::vector<TrackedKernel>& base,
+                         const std::vector<TrackedKernel>& head) {
+  std::vector<KernelPair> pairs = paired(base, head);
+  const auto difference = [](const KernelPair& pair) {
+    return std::abs(total(pair.head) - total(pair.base));
+  };
+  std::stable_sort(pairs.begin(), pairs.end(), [&](const KernelPair& a, const KernelPair& b) {
+    return difference(a) > difference(b);
+  });
+  std::vector<std::vector<std::string>> rows;
+  for (const KernelPair& pair : pairs) {
+    const TrackedKernel& one = pair.head ? *pair.head : *pair.base;
+    std::string layers;
+    if (!one.layers.empty()) layers = printable(one.layers.front());
+    if (one.layers.size() > 1) layers += " (+" + std::to_string(one.layers.size() - 1) + ")";
+    const bool both = total(pair.base) > 0 && total(pair.head) > 0;
+    const std::string changed = change_of(pair);
+    rows.push_back(
+        {printable(one.region), layers, launches_text(pair), time_text(pair.base),
+         time_text(pair.head), both ? change_text(total(pair.head) / total(pair.base)) : "-",
+         roofline_text(pair.base), roofline_text(pair.head), changed.empty() ? "-" : changed});
+  }
+  return format_table({"kernel", "layers", "launches", "base", "head", "change", "roofline base",
+                       "head", "what changed"},
+                      rows);
+}
+
+}  // namespace tcc::tools
