@@ -14,7 +14,7 @@ using Verdict = CaseResult::Verdict;
 // Deviations of few blocks are uncertain; plans count with more.
 constexpr double kCaution = 1.25;
 // Blocks of one case in the screening.
-constexpr std::size_t kMostScreening = 24;
+constexpr std::size_t kMostScreening = 24, kUnsure = 14;
 
 void check_probability(const char* what, double value) {
   if (!(value > 0 && value < 1)) fail_input(what, " is ", value, "; it lies between 0 and 1");
@@ -86,12 +86,17 @@ class Run {
       const State& state = states_[i];
       const std::size_t have = state.screening.size();
       if (have % 2 == 1) return have + 1;
-      const double deviation = paired_effect(state.screening).deviation;
+      const Effect effect = paired_effect(state.screening);
+      const double deviation = effect.deviation;
       const auto sees = [&](std::size_t blocks) {
         return power(options_.smallest, deviation, blocks, options_.screening_level,
                      options_.ignored) >= std::sqrt(options_.power);
       };
-      return have < most && !sees(have) && sees(most) ? have + 2 : have;
+      if (have >= most || sees(have)) return have;
+      // One bad block can make a deviation of few look hopeless.
+      const bool looks_changed =
+          std::abs(std::log(effect.ratio)) > std::log1p(options_.ignored) && have < kUnsure;
+      return sees(most) || looks_changed ? have + 2 : have;
     });
   }
 

@@ -52,7 +52,10 @@ void print_diffs(const Duels::Case& one, const ReportedCase& reported, size_t mo
     if (!pair.base || !pair.head || pair.base->source == pair.head->source) continue;
     const auto k = static_cast<size_t>(pair.base - reported.base_kernels.data());
     const auto i = static_cast<size_t>(pair.head - reported.head_kernels.data());
-    if (k >= one.base.sources.size() || i >= one.head.sources.size()) continue;
+    if (k >= one.base.sources.size() || i >= one.head.sources.size()) {
+      std::cout << "\na library is too old to give its kernels' sources\n";
+      return;
+    }
     std::cout << "\nsource of " << printable(pair.head->region) << ":\n"
               << diff_of(one.base.sources[k], one.head.sources[i], most_lines);
   }
