@@ -73,6 +73,8 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"repository", {"Builds", "FOLDER"}},
       {"build-minutes", {"Builds", "N"}},
       {"lines", {"Results", "N"}},
+      {"runs", {"Statistics", "N"}},
+      {"change", {"Statistics", "PERCENT"}},
       {"commit", {"Store", "COMMIT"}},
       {"host", {"Store", "NAME"}},
       {"label", {"Store", "KEY=VALUE"}},

@@ -10,6 +10,7 @@
 #include "tools/track/history.h"
 #include "tools/track/judge.h"
 #include "tools/track/report_command.h"
+#include "tools/track/resample.h"
 #include "tools/track/run.h"
 
 int main(int argc, char** argv) {
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
       "tcc-track");
   const std::vector<Command> commands = {add_compare(app), add_calibrate(app), add_report(app),
                                          add_run(app),     add_history(app),   add_judge(app),
-                                         add_bisect(app),  add_explain(app)};
+                                         add_bisect(app),  add_explain(app),   add_resample(app)};
   app.require_subcommand(1);
   add_examples(app, {{"tcc-track calibrate build/release bench/suites/bandwidth.yaml",
                       "what can be seen on this machine"},
