@@ -160,11 +160,12 @@ int WorkerProcess::exit_code() const {
   return WIFEXITED(wait_status_) ? WEXITSTATUS(wait_status_) : -1;
 }
 
+int WorkerProcess::signal() const { return WIFSIGNALED(wait_status_) ? WTERMSIG(wait_status_) : 0; }
+
 std::string WorkerProcess::ending() const {
-  if (!WIFSIGNALED(wait_status_)) return str("exited with code ", exit_code());
-  const char* signal = ::sigabbrev_np(WTERMSIG(wait_status_));
-  return signal ? str("was killed by SIG", signal)
-                : str("was killed by signal ", WTERMSIG(wait_status_));
+  if (signal() == 0) return str("exited with code ", exit_code());
+  const char* name = ::sigabbrev_np(signal());
+  return name ? str("was killed by SIG", name) : str("was killed by signal ", signal());
 }
 
 std::string WorkerProcess::last_words() const {

@@ -42,9 +42,11 @@ class WorkerProcess {
 
   // Kills the process, if it is alive, and collects it.
   void kill();
-  // Once it has been: its exit code, -1 after a signal; "was killed by SIGSEGV", "exited with code
-  // 4"; and the last line that it wrote to its standard error, "" if none.
+  // Once it has been: its exit code, -1 after a signal; the signal that ended it, 0 if none; "was
+  // killed by SIGSEGV", "exited with code 4"; and the last line that it wrote to its standard
+  // error, "" if none.
   int exit_code() const;
+  int signal() const;
   std::string ending() const;
   std::string last_words() const;
 

@@ -101,6 +101,12 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
     if (!ignored) path_ = target;
   }
   if (fs::is_directory(path_, ignored)) fail_input(path.string(), ": cannot write: it is a folder");
+  // A device or a pipe has no other name that could be moved to its place.
+  if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (descriptor_ < 0) fail_errno(path.string(), "cannot write");
+    return;
+  }
   // A name that no other process or thread uses; O_EXCL settles what remains (a file left by a
   // crash).
   static std::atomic<unsigned> counter{0};
@@ -119,7 +125,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(const void* data, size_t size) {
@@ -138,11 +144,13 @@ void AtomicFile::commit() {
   TCC_CHECK(descriptor_ >= 0, "second commit to ", path_.string());
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_errno(path_.string(), "cannot write");
   const int close_result = ::close(std::exchange(descriptor_, -1));
-  if (close_result != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  const bool is_moved = !temporary_.empty();
+  if (close_result != 0 || (is_moved && ::rename(temporary_.c_str(), path_.c_str()) != 0)) {
     const int code = errno;
-    ::unlink(temporary_.c_str());
+    if (is_moved) ::unlink(temporary_.c_str());
     fail_errno(path_.string(), "cannot write", code);
   }
+  if (!is_moved) return;
   sync_folder(folder_of(path_));
 }
 

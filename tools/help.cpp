@@ -63,6 +63,7 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"smallest-compile", {"Statistics", "PERCENT"}},
       {"false-alarms", {"Statistics", "PERCENT"}},
       {"most-blocks", {"Statistics", "N"}},
+      {"limit", {"Statistics", "SECONDS"}},
       {"blocks", {"Statistics", "N"}},
       {"seconds", {"Statistics", "N"}},
       {"store", {"Store", "STORE"}},

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "support/error.h"
+#include "tcc/progress.hpp"
 #include "tcc/track.hpp"
 #include "track/inference.h"
 
@@ -59,6 +60,9 @@ class Run {
         try {
           (state.*blocks).push_back(measure_(i));
           paired_effect({&(state.*blocks).back(), 1});  // says what is wrong with it
+        } catch (const Cancelled&) {
+          stopped_ = true;
+          return;
         } catch (const std::exception& error) { state.failure = error.what(); }
         ++done_;
         more = true;

@@ -85,10 +85,11 @@ class Comparison {
   // Throws Error(bad_input) for probabilities outside (0, 1) and too few blocks.
   explicit Comparison(const CompareOptions& options = {});
 
-  // Measures one block of a case. What it throws makes the case `failed`.
+  // Measures one block of a case. What it throws makes the case `failed`; tcc::Cancelled ends the
+  // run.
   using Measure = std::function<Block(std::size_t number)>;
-  // Called after each block; returning false ends the run: cases without a verdict are
-  // `unmeasurable`, "interrupted".
+  // Called after each block; returning false ends the run. Where a run was ended, cases without a
+  // verdict are `unmeasurable`, "interrupted".
   using Progress = std::function<bool(std::size_t blocks_done, std::size_t blocks_planned)>;
   std::vector<CaseResult> run(std::span<const std::string> names, const Measure& measure,
                               const Progress& progress = {}) const;

@@ -1,7 +1,9 @@
 #include "support/file.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -80,6 +82,20 @@ TEST_F(SupportFile, KeepsLinksAndModes) {
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
   EXPECT_EQ(content_of(folder / "target"), "new");
   EXPECT_EQ(fs::status(folder / "target").permissions(), fs::perms{0640});
+}
+
+TEST_F(SupportFile, WritesIntoDevicesAndPipes) {
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file_atomic(pipe, "text");
+  char read[8] = {};
+  EXPECT_EQ(::read(reader, read, sizeof read), 4);
+  EXPECT_STREQ(read, "text");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(files_in_folder(), 1u);
 }
 
 TEST_F(SupportFile, ConcurrentWritersLeaveOneWholeFile) {

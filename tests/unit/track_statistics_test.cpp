@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "tcc/progress.hpp"
 #include "tcc/track.hpp"
 
 namespace tcc::track {
@@ -209,6 +210,20 @@ TEST(TrackComparison, CanBeInterrupted) {
   EXPECT_EQ(calls, 7u);
   for (const CaseResult& result : results) {
     EXPECT_EQ(result.verdict, Verdict::unmeasurable);
+    EXPECT_EQ(result.reason, "interrupted");
+  }
+}
+
+TEST(TrackComparison, EndsWhereMeasuringIsCancelled) {
+  const std::vector<std::string> names = {"a", "b"};
+  size_t asked = 0;
+  const auto results = Comparison().run(names, [&](size_t) -> Block {
+    if (++asked == 6) throw Cancelled();
+    return {{1, 1}};
+  });
+  EXPECT_EQ(asked, 6u);
+  for (const CaseResult& result : results) {
+    EXPECT_EQ(result.verdict, CaseResult::Verdict::unmeasurable);
     EXPECT_EQ(result.reason, "interrupted");
   }
 }

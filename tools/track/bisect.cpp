@@ -182,9 +182,11 @@ class Bisection {
     const fs::path before = narrowed.first == 0 ? good : tree_.beside(commits_[narrowed.first - 1]);
     const fs::path after = tree_.beside(commits_[narrowed.last]);
     if (!fs::exists(before) || !fs::exists(after)) return;
-    Duels duels(cases_, {.base = before.string(),
-                         .head = after.string(),
-                         .compile = {options_.choices.device, options_.choices.tuning, ""}});
+    Duels duels(cases_,
+                {.base = before.string(),
+                 .head = after.string(),
+                 .compile = {options_.choices.device, options_.choices.tuning, ""}},
+                options_.choices.limit);
     duels.time_kernels(0);
     std::cout << kernel_table(kernels_of(duels.cases()[0].base), kernels_of(duels.cases()[0].head));
   }

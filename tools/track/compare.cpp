@@ -78,7 +78,7 @@ int calibrate_main(const Options& options) {
 Command add_compare(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
-      "compare", "Two builds of tcc against each other, on one device in one process.");
+      "compare", "Two builds of tcc against each other, side by side on one device.");
   app->add_option("BASE", options->base, "libtcc-core.so, a build folder or an installation")
       ->required();
   app->add_option("HEAD", options->head, "the same, of what is to be judged")->required();

@@ -8,6 +8,7 @@
 #include "runtime/device.h"
 #include "support/error.h"
 #include "support/version.h"
+#include "tcc/progress.hpp"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/run_info.h"
@@ -130,6 +131,10 @@ void add_compare_choices(CLI::App& app, CompareChoices& choices) {
   app.add_option("--most-blocks", choices.most_blocks, "measured of one case at most")
       ->check(CLI::Range(8, 1000))
       ->capture_default_str();
+  app.add_option("--limit", choices.limit,
+                 "seconds that one block of one case may take; a case that takes longer fails")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
 }
 
 std::vector<TrackCase> cases_of(const CompareChoices& choices) {
@@ -158,9 +163,11 @@ Comparing::Comparing(const CompareChoices& choices, std::vector<TrackCase> cases
         report.smallest = choices.smallest_percent / 100;
         return report;
       }()),
-      duels_(cases, setup_of(choices, head_.device, head_.base.label, head_.head.label, false)),
+      duels_(cases, setup_of(choices, head_.device, head_.base.label, head_.head.label, false),
+             choices.limit),
       compilations_(cases,
-                    setup_of(choices, head_.device, head_.base.label, head_.head.label, true)),
+                    setup_of(choices, head_.device, head_.base.label, head_.head.label, true),
+                    choices.limit),
       failures_(cases.size()) {}
 
 bool Comparing::interrupted() const { return OnInterrupt::came(); }
@@ -201,7 +208,9 @@ void Comparing::run() {
     for (size_t i = 0; i < duels_.cases().size() && !OnInterrupt::came(); ++i) {
       try {
         duels_.compile_block(i);
-      } catch (const std::exception& error) { failures_[i] = error.what(); }
+      } catch (const Cancelled&) { break; } catch (const std::exception& error) {
+        failures_[i] = error.what();
+      }
       told.tell(str("compiled ", i + 1, " of ", duels_.cases().size(), " cases"));
     }
   }
@@ -262,7 +271,7 @@ ReportedCase Comparing::reported(size_t number) {
   if (!times_.empty() && is_changed(reported) && !OnInterrupt::came()) {
     try {
       duels_.time_kernels(number);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       head_.notes.push_back(str(one.what.name, ": its kernels were not timed: ", error.what()));
     }
   }
@@ -275,6 +284,8 @@ TrackReport Comparing::report() {
   TrackReport report = head_;
   for (size_t i = 0; i < duels_.cases().size(); ++i) report.cases.push_back(reported(i));
   report.notes = head_.notes;
+  for (const Duels* duels : {&duels_, &compilations_})
+    report.notes.insert(report.notes.end(), duels->notes().begin(), duels->notes().end());
   if (OnInterrupt::came()) report.notes.emplace_back("interrupted: cases without a verdict");
   report.seconds = seconds_;
   return report;

@@ -19,11 +19,13 @@ struct CompareChoices {
   std::vector<std::string> judged;  // "time", "counts", "compile-time"; empty: the first two
   double smallest_percent = 1, smallest_compile_percent = 10, false_alarms_percent = 5;
   size_t most_blocks = 48;
+  double limit = 600;  // seconds, of one block
 
   bool judges(const std::string& what) const;
 };
 
-// SUITE..., --device, --filter, --tuning, --only, --smallest, --false-alarms, --most-blocks.
+// SUITE..., --device, --filter, --tuning, --only, --smallest, --false-alarms, --most-blocks,
+// --limit.
 void add_compare_choices(CLI::App& app, CompareChoices& choices);
 
 // Those of all suites that a filter leaves. Throws Error(bad_input) where none is left or two have

@@ -147,6 +147,8 @@ std::vector<double> Contestant::Session::time_kernels() const {
 double Contestant::Session::time(int replays) const {
   double seconds = 0;
   library_.check(library_.time(context_.get(), replays, &seconds));
+  if (!std::isfinite(seconds) || seconds < 0)
+    fail_device("it took ", seconds, " s, by the device's timer");
   return seconds;
 }
 

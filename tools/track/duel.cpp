@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "support/error.h"
+#include "tcc/progress.hpp"
+#include "tools/track/told.h"
 
 namespace tcc::tools {
 namespace {
@@ -16,9 +20,9 @@ using nlohmann::json;
 
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
-constexpr double kStartSeconds = 120;  // until both libraries are open
-constexpr size_t kMostCompilers = 8;   // processes that compile at a time
-constexpr double kReplySeconds = 600;  // for one block of one case
+constexpr double kStartSeconds = 120;   // until both libraries are open
+constexpr size_t kMostCompilers = 8;    // processes that compile at a time
+constexpr double kListenSeconds = 0.1;  // between looks for an interrupt
 
 CaseFacts facts_from(const json& from) {
   return {.launches = from.at("launches"),
@@ -28,17 +32,15 @@ CaseFacts facts_from(const json& from) {
           .kernels = from.at("kernels").dump()};
 }
 
-void check_reply(const json& reply) {
-  if (!reply.contains("error")) return;
-  const json& error = reply.at("error");
-  throw Error(static_cast<ErrorKind>(error.at("kind").get<int>()),
-              error.at("message").get<std::string>());
-}
+// Somebody ended the process: the kernel, for want of memory, or a user.
+struct KilledFromOutside : Error {
+  using Error::Error;
+};
 
 }  // namespace
 
-Duels::Duels(std::vector<TrackCase> cases, DuelSetup setup)
-    : setup_(std::move(setup)), seen_(cases.size()), asked_(cases.size()) {
+Duels::Duels(std::vector<TrackCase> cases, DuelSetup setup, double limit)
+    : setup_(std::move(setup)), limit_(limit), seen_(cases.size()), asked_(cases.size()) {
   for (TrackCase& one : cases) cases_.push_back({.what = std::move(one)});
 }
 
@@ -47,29 +49,55 @@ void Duels::start(bool head_first) {
   std::fill(seen_.begin(), seen_.end(), false);
   worker_ = std::make_unique<WorkerProcess>(
       std::vector<std::string>{"/proc/self/exe", "--worker", to_json(setup_).dump()});
-  json hello;
-  exchange(nullptr, kStartSeconds, hello);
+  exchange(nullptr, kStartSeconds);
 }
 
-// Throws, and gives the worker up, where no good reply comes.
-void Duels::exchange(const json& request, double limit, json& reply) {
-  const WorkerProcess::Outcome outcome = worker_->exchange(request, limit, reply);
-  if (outcome == WorkerProcess::Outcome::replied) return check_reply(reply);
-  worker_->kill();
-  std::string ending = worker_->ending();
-  if (outcome == WorkerProcess::Outcome::timed_out) ending = str("took more than ", limit, " s");
-  const std::string words = worker_->last_words();
-  worker_.reset();
-  fail_device("the measuring process ", ending, words.empty() ? "" : ": ", words);
+// Throws, and gives the worker up, where no good reply comes: after an error, what it still has of
+// the device may be unusable for the cases that follow.
+json Duels::exchange(const json& request, double limit) {
+  using Clock = std::chrono::steady_clock;
+  std::unique_ptr<WorkerProcess> worker = std::move(worker_);
+  const auto deadline = Clock::now() + std::chrono::duration<double>(limit);
+  const auto left = [&] { return std::chrono::duration<double>(deadline - Clock::now()).count(); };
+  json reply;
+  auto outcome = worker->exchange(request, std::min(limit, kListenSeconds), reply);
+  while (outcome == WorkerProcess::Outcome::timed_out && left() > 0) {
+    if (OnInterrupt::came()) throw Cancelled();
+    outcome = worker->exchange(nullptr, std::min(left(), kListenSeconds), reply);
+  }
+  if (outcome == WorkerProcess::Outcome::replied) {
+    if (reply.contains("error")) {
+      const json& error = reply.at("error");
+      throw Error(static_cast<ErrorKind>(error.at("kind").get<int>()),
+                  error.at("message").get<std::string>());
+    }
+    worker_ = std::move(worker);
+    return reply;
+  }
+  worker->kill();
+  const bool late = outcome == WorkerProcess::Outcome::timed_out;
+  std::string message = "the measuring process ";
+  message += late ? str("took more than ", limit, " s") : worker->ending();
+  if (const std::string words = worker->last_words(); !words.empty()) message += ": " + words;
+  if (!late && worker->signal() == SIGKILL) throw KilledFromOutside(ErrorKind::device, message);
+  throw Error(ErrorKind::device, message);
 }
 
 json Duels::ask(const char* what, size_t number) {
   Case& one = cases_[number];
   const bool head_first = asked_[number]++ % 2 == 1;
-  if (!worker_ || seen_[number] || setup_.head_first != head_first) start(head_first);
-  seen_[number] = true;
+  const auto attempt = [&] {
+    if (!worker_ || seen_[number] || setup_.head_first != head_first) start(head_first);
+    seen_[number] = true;
+    return exchange({{"do", what}, {"case", to_json(one.what)}}, limit_);
+  };
   json reply;
-  exchange({{"do", what}, {"case", to_json(one.what)}}, kReplySeconds, reply);
+  try {
+    reply = attempt();
+  } catch (const KilledFromOutside& error) {
+    notes_.push_back(str(one.what.name, ": ", error.what(), "; another took its place"));
+    reply = attempt();
+  }
   one.base.facts = facts_from(reply.at("base"));
   one.head.facts = facts_from(reply.at("head"));
   return reply;
@@ -82,7 +110,7 @@ void Duels::fill_cache(const std::function<bool(size_t)>& told) {
   bool goes_on = true;
   const auto work = [&] {
     // Whatever is wrong with a case is found, and said, by the process that measures it.
-    Duels part(std::vector<TrackCase>{}, setup_);
+    Duels part(std::vector<TrackCase>{}, setup_, limit_);
     for (size_t i; (i = next++) < cases_.size();) {
       part.cases_.assign(1, {.what = cases_[i].what});
       part.seen_.assign(1, false);

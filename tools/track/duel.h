@@ -16,8 +16,9 @@ namespace tcc::tools {
 
 class Duels {
  public:
-  // `setup.head_first` is decided here, from block to block.
-  Duels(std::vector<TrackCase> cases, DuelSetup setup);
+  // `setup.head_first` is decided here, from block to block. One block of one case may take
+  // `limit` seconds.
+  Duels(std::vector<TrackCase> cases, DuelSetup setup, double limit);
 
   // Compiles every case once, in several processes at a time, so that the kernels' cache has them.
   // `told` is called from any thread, one call at a time. Failures show when a case is measured.
@@ -25,7 +26,8 @@ class Duels {
   // One block, in a process that has measured no block of this case before; pairs in the order
   // base, head, head, base. In every other block the head's library is opened, compiles and
   // allocates first. Throws Error(device) where the process dies or takes too long, what a library
-  // refuses, and where the results differ.
+  // refuses, and where the results differ; Cancelled after an interrupt. A process that was killed
+  // by SIGKILL, which no library does to itself, is replaced once by another.
   track::Block block(size_t number);
   // The same of the seconds that compiling takes, nothing runs: a block of one pair.
   track::Block compile_block(size_t number);
@@ -45,15 +47,19 @@ class Duels {
     std::vector<track::Block> blocks = {};
   };
   const std::vector<Case>& cases() const { return cases_; }
+  // Processes that were replaced, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   // A reply with the facts of both sides, which are kept.
   nlohmann::json ask(const char* what, size_t number);
   void start(bool head_first);
-  void exchange(const nlohmann::json& request, double limit, nlohmann::json& reply);
+  nlohmann::json exchange(const nlohmann::json& request, double limit);
 
   std::vector<Case> cases_;
   DuelSetup setup_;
+  double limit_;
+  std::vector<std::string> notes_;
   std::unique_ptr<autotune::WorkerProcess> worker_;
   std::vector<bool> seen_;     // by this worker
   std::vector<size_t> asked_;  // how often, of each case
