@@ -30,6 +30,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <new>
 #include <random>
 #include <sstream>
 #include <string>
@@ -162,7 +163,7 @@ const char* tcc_last_error() noexcept { return last_error.c_str(); }
 
 tcc_status tcc_graph_load(const char* path, tcc_graph** graph) noexcept {
   if (guarded() != TCC_OK) return TCC_DEVICE_FAILED;
-  *graph = new tcc_graph{std::filesystem::path(path).stem()};
+  *graph = new (std::nothrow) tcc_graph{std::filesystem::path(path).stem()};
   return TCC_OK;
 }
 void tcc_graph_destroy(tcc_graph* graph) noexcept { delete graph; }
@@ -173,7 +174,7 @@ tcc_status tcc_compile(const tcc_graph* graph, const char*, const tcc_compile_op
   if (const std::string* message = behaviour().find("refuse", graph->name))
     return failed(TCC_BAD_INPUT, *message);
   ::usleep(static_cast<useconds_t>(behaviour().number("compile_seconds", graph->name, 0) * 1e6));
-  *compiled = new tcc_compiled{graph->name};
+  *compiled = new (std::nothrow) tcc_compiled{graph->name};
   return TCC_OK;
 }
 void tcc_compiled_destroy(tcc_compiled* compiled) noexcept { delete compiled; }
@@ -202,7 +203,7 @@ const char* tcc_kernel_report(const tcc_compiled*) noexcept {
 tcc_status tcc_context_create(const tcc_compiled* compiled, tcc_context** context) noexcept {
   if (guarded() != TCC_OK) return TCC_DEVICE_FAILED;
   behaviour().place();
-  *context = new tcc_context{compiled->name};
+  *context = new (std::nothrow) tcc_context{compiled->name};
   return TCC_OK;
 }
 void tcc_context_destroy(tcc_context* context) noexcept { delete context; }
