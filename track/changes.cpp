@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 
@@ -25,7 +26,13 @@ Noise noise_of(const std::vector<double>& values) {
     std::vector<double> differences;
     for (std::size_t i = apart; i < values.size(); ++i)
       differences.push_back(std::abs(values[i] - values[i - apart]));
-    return median_of(std::move(differences)) / kQuartile;
+    std::sort(differences.begin(), differences.end());
+    double squares = 0;
+    const std::size_t most = differences.size() - (differences.size() + 4) / 5;
+    for (std::size_t i = 0; i < most; ++i) squares += differences[i] * differences[i];
+    // Where runs have two levels, most differences are small, and the median knows nothing of it.
+    return std::max(median_of(differences) / kQuartile,
+                    std::sqrt(squares / static_cast<double>(std::max<std::size_t>(most, 1))));
   };
   // Timers have steps: a history of equal values has noise all the same.
   const double near = std::max(spread(1), 1e-6), far = std::max(spread(2), 1e-6);
@@ -34,17 +41,23 @@ Noise noise_of(const std::vector<double>& values) {
   return {single, single * std::sqrt((1 + r) / (1 - r))};
 }
 
-// Hampel's filter: what lies more than three deviations from the median of the seven around it
-// becomes that median, so that a single bad run is no change.
+// Hampel's filter: what lies more than three deviations from the median of the seven around it, and
+// from those of the four up to it and from it on, becomes the first of them. A single bad run is no
+// change; the first runs at a new level are no bad ones.
 std::vector<double> without_outliers(const std::vector<double>& values, double deviation) {
   constexpr std::size_t kAround = 3;
   std::vector<double> result = values;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t from = i < kAround ? 0 : i - kAround;
     const std::size_t to = std::min(values.size(), i + kAround + 1);
-    const double middle = median_of({values.begin() + static_cast<std::ptrdiff_t>(from),
-                                     values.begin() + static_cast<std::ptrdiff_t>(to)});
-    if (std::abs(values[i] - middle) > 3 * deviation) result[i] = middle;
+    const auto median = [&](std::size_t first, std::size_t end) {
+      return median_of({values.begin() + static_cast<std::ptrdiff_t>(first),
+                        values.begin() + static_cast<std::ptrdiff_t>(end)});
+    };
+    const auto is_far = [&](std::size_t first, std::size_t end) {
+      return end - first < kAround || std::abs(values[i] - median(first, end)) > 3 * deviation;
+    };
+    if (is_far(from, to) && is_far(from, i + 1) && is_far(i, to)) result[i] = median(from, to);
   }
   return result;
 }
@@ -86,11 +99,51 @@ class Fits {
   std::vector<Sums> sums_;
 };
 
+// Whether a step near one of the ends, where a piece of its own would be too short, explains a
+// stretch better than its line does.
+bool is_short_step(const Fits& fits, std::size_t from, std::size_t end, std::size_t least,
+                   double linear) {
+  const auto explains = [&](std::size_t at) {
+    return fits.of(from, at).constant + fits.of(at, end).constant < linear;
+  };
+  for (std::size_t length = 1; length < least; ++length)
+    if (explains(from + length) || explains(end - length)) return true;
+  return false;
+}
+
 struct Piece {
   std::size_t first = 0, end = 0;
   bool linear = false;
   double begin_level = 0, end_level = 0;
 };
+
+// Two-sided, that the means of two neighbouring stretches are one: Student's t over the effective
+// number of runs, which the residuals' first-order correlation makes smaller.
+double step_p_value(std::span<const double> before, std::span<const double> after) {
+  const auto mean_of = [](std::span<const double> side) {
+    double sum = 0;
+    for (const double value : side) sum += value;
+    return sum / static_cast<double>(side.size());
+  };
+  const double means[] = {mean_of(before), mean_of(after)};
+  double squares = 0, products = 0;
+  for (const auto& [side, mean] : {std::pair(before, means[0]), std::pair(after, means[1])})
+    for (std::size_t i = 0; i < side.size(); ++i) {
+      squares += (side[i] - mean) * (side[i] - mean);
+      if (i > 0) products += (side[i] - mean) * (side[i - 1] - mean);
+    }
+  const auto a = static_cast<double>(before.size()), b = static_cast<double>(after.size());
+  const double n = a + b;
+  // Residuals around two means resemble each other less than the noise does.
+  const double seen = squares > 0 ? products / squares : 0;
+  const double r = std::clamp(seen + (1 + 3 * std::max(seen, 0.0)) / n, 0.0, 0.7);
+  const double fewer = (1 + r) / (1 - r);
+  const double freedom = std::max(1.0, (n - 2) / fewer);
+  // Timers have steps: equal values have noise all the same.
+  const double variance = std::max(squares / (n - 2), 1e-12) * fewer * (1 / a + 1 / b);
+  const double t = std::abs(means[1] - means[0]) / std::sqrt(variance);
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(freedom), t));
+}
 
 // Optimal partitioning (Jackson et al., 2005): the pieces of least squares, in units of the noise,
 // plus a penalty for each.
@@ -115,7 +168,8 @@ std::vector<Piece> partition(const std::vector<double>& values, double deviation
       if (end - from < 2 * least) continue;
       // A slope is one more number, and most stretches could take a little of one.
       const double line = best[from].cost + 2 * penalty + fit.linear / unit;
-      if (line < best[end].cost) best[end] = {line, from, true};
+      if (line < best[end].cost && !is_short_step(fits, from, end, least, fit.linear))
+        best[end] = {line, from, true};
     }
   std::vector<Piece> pieces;
   for (std::size_t end = n; end > 0; end = best[end].from) {
@@ -126,6 +180,71 @@ std::vector<Piece> partition(const std::vector<double>& values, double deviation
   }
   std::reverse(pieces.begin(), pieces.end());
   return pieces;
+}
+
+// The fewest runs that a step is seen by, and the share of false alarms that clear steps have.
+constexpr std::size_t kLeastSide = 3;
+constexpr double kClearShare = 0.3;
+
+// Differences of runs overestimate the noise of a short history with two levels or a wave, and a
+// piece needs `least` runs. A step that is large beside the noise on both of its sides is seen all
+// the same: no value of one side lies within the other, and Student's t, with fewer degrees where
+// neighbours resemble each other, gives it `level` over all places. Nothing: 0.
+std::size_t clear_step(const std::vector<double>& values, const Piece& piece, double level) {
+  const std::size_t count = piece.end - piece.first;
+  if (piece.linear || count < 2 * kLeastSide + 2) return 0;
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(piece.first);
+  const auto finish = values.begin() + static_cast<std::ptrdiff_t>(piece.end);
+  std::size_t found = 0;
+  double best = level / static_cast<double>(count - 2 * kLeastSide + 1);
+  for (std::size_t side = kLeastSide; side + kLeastSide <= count; ++side) {
+    const auto middle = begin + static_cast<std::ptrdiff_t>(side);
+    const auto [low_before, high_before] = std::minmax_element(begin, middle);
+    const auto [low_after, high_after] = std::minmax_element(middle, finish);
+    if (*high_before >= *low_after && *high_after >= *low_before) continue;
+    const double p = step_p_value({begin, middle}, {middle, finish});
+    if (p < best) best = p, found = piece.first + side;
+  }
+  return found;
+}
+
+std::vector<Piece> with_clear_steps(const std::vector<double>& values,
+                                    const std::vector<Piece>& pieces, double level) {
+  const Fits fits(values);
+  std::vector<Piece> result, left(pieces.rbegin(), pieces.rend());
+  while (!left.empty()) {
+    const Piece piece = left.back();
+    left.pop_back();
+    const std::size_t at = clear_step(values, piece, level);
+    if (at == 0) {
+      result.push_back(piece);
+      continue;
+    }
+    const auto constant = [&](std::size_t first, std::size_t end) {
+      const double mean = fits.of(first, end).level;
+      return Piece{first, end, false, mean, mean};
+    };
+    left.push_back(constant(at, piece.end));
+    left.push_back(constant(piece.first, at));
+  }
+  return result;
+}
+
+// A piece has `least` runs, so that a younger step was dated too early: between two levels, it goes
+// where it fits best.
+void date_steps(const std::vector<double>& values, std::vector<Piece>& pieces) {
+  const Fits fits(values);
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    Piece &before = pieces[i - 1], &after = pieces[i];
+    if (before.linear || after.linear) continue;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t at = before.first + kLeastSide; at + kLeastSide <= after.end; ++at) {
+      const double cost = fits.of(before.first, at).constant + fits.of(at, after.end).constant;
+      if (cost < least) least = cost, before.end = after.first = at;
+    }
+    before.begin_level = before.end_level = fits.of(before.first, before.end).level;
+    after.begin_level = after.end_level = fits.of(after.first, after.end).level;
+  }
 }
 
 std::vector<Change> changes_between(const std::vector<Piece>& pieces, double deviation) {
@@ -160,14 +279,17 @@ std::vector<Change> find_changes(std::span<const double> values, const HistoryOp
     logs.push_back(std::log(value));
   }
   const std::size_t least = std::max<std::size_t>(options.least_runs, 2);
-  if (logs.size() < 2 * least) return {};
+  if (logs.size() < least + kLeastSide) return {};
   const Noise noise = noise_of(logs);
   logs = without_outliers(logs, noise.single);
   // The largest of n nearly independent squares exceeds 2 log n + 2 log(1 / alpha) with a
   // probability below alpha; a change has two ends to choose.
   const double n = static_cast<double>(logs.size());
   const double penalty = 2 * std::log(n) + 2 * std::log(1 / options.false_alarms);
-  return changes_between(partition(logs, noise.level, penalty, least), noise.single);
+  std::vector<Piece> pieces = partition(logs, noise.level, penalty, least);
+  pieces = with_clear_steps(logs, pieces, kClearShare * options.false_alarms);
+  date_steps(logs, pieces);
+  return changes_between(pieces, noise.single);
 }
 
 }  // namespace tcc::track

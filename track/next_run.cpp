@@ -17,10 +17,51 @@ constexpr double kBeyond = 2;
 
 double percent(double share) { return std::round(share * 1e4) / 100; }
 
-// Where the level began that the history ends with: behind the last change.
-std::size_t level_start(const std::vector<double>& history, const HistoryOptions& options) {
-  const std::vector<Change> changes = find_changes(history, options);
-  return changes.empty() ? 0 : changes.back().last;
+// What a new run is held to: the runs from `first` up to `end`.
+struct Level {
+  std::size_t first = 0, end = 0;
+};
+
+// The newest level with enough runs. A younger one is not yet what is expected: a change stays
+// reported until its level is known.
+Level settled_level(const std::vector<double>& history, const JudgeOptions& options) {
+  Level level{0, history.size()};
+  const std::vector<Change> changes = find_changes(history, options.history);
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    if (level.end - change->last >= options.least_runs) {
+      level.first = change->last;
+      break;
+    }
+    level.end = change->first;
+  }
+  return level;
+}
+
+// One value against runs before it.
+struct Standing {
+  Effect effect;
+  double p = 1;
+  double farthest = 0;  // logarithms up to this are no change
+};
+
+Standing standing_of(std::span<const double> level, double value, double ignored) {
+  const auto n = static_cast<double>(level.size());
+  double mean = 0, squares = 0;
+  for (const double run : level) mean += std::log(run) / n;
+  Standing result;
+  // Runs have outliers, more of them than the normal distribution: a change is farther from the
+  // mean than any of the level's.
+  for (const double run : level) {
+    const double distance = std::log(run) - mean;
+    squares += distance * distance;
+    result.farthest = std::max(result.farthest, kBeyond * std::abs(distance));
+  }
+  // One more run and the level's mean differ by s sqrt(1 + 1/n); Effect has s / sqrt(blocks).
+  const double deviation = std::sqrt(squares / (n - 1)) * std::sqrt(n + 1);
+  result.effect = effect_around(std::log(value) - mean, deviation, level.size(), n - 1);
+  if (std::abs(std::log(result.effect.ratio)) > result.farthest)
+    result.p = p_value(result.effect, ignored);
+  return result;
 }
 
 class Judge {
@@ -52,34 +93,36 @@ class Judge {
                                           : options_.smallest / 2;
     if (!(run.value > 0 && std::isfinite(run.value)))
       fail_input(run.name, ": its value is ", run.value, "; positive, finite ones can be judged");
-    const std::size_t start = level_start(run.history, options_.history);
-    std::vector<double> level;
-    const std::size_t end = run.history.size();
-    const std::size_t newest = end - std::min(end, options_.most_runs);
-    for (std::size_t k = std::max(start, newest); k < end; ++k)
-      level.push_back(std::log(run.history[k]));
-    const auto n = static_cast<double>(level.size());
-    if (level.size() < std::max<std::size_t>(options_.least_runs, 3)) {
+    const std::span<const double> level = expected(run, ignored_[i]);
+    if (level.size() < least_runs()) {
       result.verdict = Verdict::unmeasurable;
-      result.reason = start > 0 ? str(level.size(), " runs since its last change, ",
-                                      options_.least_runs, " are needed")
-                                : str(level.size(), " runs in its history, ", options_.least_runs,
-                                      " are needed");
+      result.reason =
+          str(level.size(), " runs in its history, ", options_.least_runs, " are needed");
       return;
     }
-    double mean = 0, squares = 0;
-    for (const double value : level) mean += value / n;
-    for (const double value : level) squares += (value - mean) * (value - mean);
-    // One more run and the level's mean differ by s sqrt(1 + 1/n); Effect has s / sqrt(blocks).
-    const double deviation = std::sqrt(squares / (n - 1)) * std::sqrt(n + 1);
-    result.effect = effect_around(std::log(run.value) - mean, deviation, level.size(), n - 1);
-    result.p = p_value(result.effect, ignored_[i]);
-    // Runs have outliers, more of them than the normal distribution: a change is farther from the
-    // mean than any of the level's.
-    for (const double value : level)
-      farthest_[i] = std::max(farthest_[i], kBeyond * std::abs(value - mean));
-    if (std::abs(std::log(result.effect.ratio)) <= farthest_[i]) result.p = 1;
+    const Standing standing = standing_of(level, run.value, ignored_[i]);
+    result.effect = standing.effect;
+    result.p = standing.p;
+    farthest_[i] = standing.farthest;
     judged_.push_back(i);
+  }
+
+  std::size_t least_runs() const { return std::max<std::size_t>(options_.least_runs, 3); }
+
+  // The runs of the settled level, without the newest ones that all lie beyond what those before
+  // them let expect: what was reported once is reported again, whoever runs it again.
+  std::span<const double> expected(const NextRun& run, double ignored) const {
+    const Level level = settled_level(run.history, options_);
+    const std::span<const double> all(run.history);
+    const auto newest = [&](std::size_t end) {
+      const std::size_t count = std::min(end - level.first, options_.most_runs);
+      return all.subspan(end - count, count);
+    };
+    const double reported = options_.false_alarms / static_cast<double>(runs_.size());
+    std::size_t end = std::min(level.end, level.first + least_runs());
+    for (std::size_t k = end; k < level.end; ++k)
+      if (standing_of(newest(end), all[k], ignored).p > reported) end = k + 1;
+    return newest(end);
   }
 
   void correct() {

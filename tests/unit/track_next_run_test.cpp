@@ -115,6 +115,41 @@ TEST(TrackJudge, TakesTheLevelAfterTheLastChange) {
   EXPECT_EQ(judge(one, {.smallest = 0.04}).front().verdict, Verdict::faster);
 }
 
+// Whoever runs a changed program again gets the same answer, until its level has six runs.
+TEST(TrackJudge, AChangeStaysReportedUntilItsLevelIsKnown) {
+  Machine machine(8, 0.01);
+  for (const double change : {0.2, -0.2}) {
+    for (size_t after = 0; after < 10; ++after) {
+      std::vector<NextRun> one = {machine.run(20, change)};
+      for (size_t i = 0; i < after; ++i) one[0].history.push_back(machine.value(change));
+      const CaseResult result = judge(one, {.smallest = 0.1}).front();
+      if (after < 6) {
+        EXPECT_EQ(result.verdict, change > 0 ? Verdict::slower : Verdict::faster) << after;
+        EXPECT_EQ(result.effect.blocks, 20u) << after;
+      } else {
+        EXPECT_EQ(result.effect.blocks, after);
+        EXPECT_NEAR(result.effect.ratio, 1, 0.05) << after;
+      }
+      one[0].value = machine.value();
+      if (after < 6) { EXPECT_EQ(judge(one).front().effect.blocks, 20u) << after; }
+    }
+  }
+}
+
+// Runs with two levels of noise, measured on a busy machine, and a program that became 4 to 8 times
+// as slow.
+TEST(TrackJudge, AChangeStaysReportedInTwoLevelsOfNoise) {
+  NextRun run;
+  run.name = "norm";
+  run.history = {.981, .988, 1.743, 1.777, 1.117, .957, 1.768, 1.777};
+  for (const double value : {10.952, 10.959, 10.928, 6.884, 5.859, 6.641}) {
+    run.value = value;
+    EXPECT_EQ(judge(std::span(&run, 1), {.smallest = 0.05}).front().verdict, Verdict::slower)
+        << run.history.size();
+    run.history.push_back(value);
+  }
+}
+
 TEST(TrackJudge, KnowsWhatItCannotMeasure) {
   Machine machine(7, 0.2);
   std::vector<NextRun> all = {machine.run(3), machine.run(30), {}};

@@ -272,6 +272,49 @@ TEST(TrackHistory, StepsAreFoundAndDated) {
   EXPECT_GE(dated, 37);
 }
 
+// Noise of two levels, measured on a busy machine, and a program that became 4 to 8 times as slow.
+TEST(TrackHistory, AStepIsSeenInTwoLevelsOfNoise) {
+  const std::vector<double> all = {.981,   .988,   1.743,  1.777,  1.117, .957,  1.768,
+                                   1.777,  10.952, 10.959, 10.928, 6.884, 5.859, 6.641,
+                                   10.960, 6.318,  5.786,  5.662,  5.664};
+  for (size_t count = 11; count <= all.size(); ++count) {
+    const auto changes = find_changes(std::span(all).first(count));
+    ASSERT_EQ(changes.size(), 1u) << count;
+    EXPECT_EQ(changes[0].kind, Change::Kind::step);
+    EXPECT_EQ(changes[0].first, 8u) << count;
+    EXPECT_GT(changes[0].ratio, 4);
+  }
+}
+
+TEST(TrackHistory, TwoLevelsOfNoiseAreNoChange) {
+  Machine machine(14, 0, 0);
+  int wrong = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::vector<double> values;
+    for (int run = 0; run < 10 + i % 60; ++run)
+      values.push_back(std::exp((machine.normal() > 0 ? 0.3 : 0) + 0.01 * machine.normal()));
+    wrong += !find_changes(values).empty();
+  }
+  EXPECT_LE(wrong, 24);
+}
+
+// A step is no drift, and it is where it is.
+TEST(TrackHistory, AYoungStepIsDated) {
+  Machine machine(15, 0, 0);
+  for (size_t behind = 1; behind < 12; ++behind)
+    for (int i = 0; i < 20; ++i) {
+      std::vector<double> values;
+      for (size_t run = 0; run < 8 + behind; ++run)
+        values.push_back((run < 8 ? 1 : 4) * std::exp(0.02 * machine.normal()));
+      const auto changes = find_changes(values);
+      for (const Change& change : changes) EXPECT_EQ(change.kind, Change::Kind::step) << behind;
+      if (behind < 3) continue;
+      ASSERT_EQ(changes.size(), 1u) << behind;
+      EXPECT_EQ(changes[0].first, 8u) << behind;
+      EXPECT_NEAR(changes[0].ratio, 4, 0.2);
+    }
+}
+
 TEST(TrackHistory, SlowDriftsAreFound) {
   Machine machine(12, 0, 0);
   int found = 0;

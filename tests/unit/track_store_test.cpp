@@ -178,6 +178,29 @@ TEST_F(TrackStore, NamesThatAreNoBranchAreRefused) {
   EXPECT_THROW(open_store(""), Error);
 }
 
+// A fresh clone has the branch of its origin alone: a run is added to that history.
+TEST_F(TrackStore, AFreshCloneGoesOnFromItsOrigin) {
+  make_repository();
+  write(git_store(), header("2026-11-22T12:31:05Z"));
+  write(git_store(), header("2026-11-23T12:31:05Z"));
+  ASSERT_EQ(testing::run_command("git clone -q '" + (folder_ / "repo").string() + "' '" +
+                                 (folder_ / "clone").string() + "' 2>&1")
+                .code,
+            0);
+  const std::string where = "git:" + (folder_ / "clone").string() + "#perf";
+  std::string said;
+  EXPECT_EQ(open_store(where, [&](const std::string& text) { said = text; })->names().size(), 2u);
+  EXPECT_EQ(said, "git:perf: there is no such local branch; it begins at origin/perf");
+  write(where, header("2026-11-24T12:31:05Z"));
+  said.clear();
+  EXPECT_EQ(open_store(where, [&](const std::string& text) { said = text; })->names().size(), 3u);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(open_store("git:" + (folder_ / "clone").string() + "#origin/perf")->names().size(), 2u);
+  const auto count =
+      testing::run_command("git -C '" + (folder_ / "clone").string() + "' rev-list --count perf");
+  EXPECT_EQ(count.text, "3\n");
+}
+
 // Eight processes append to one store at once.
 void append_at_once(const std::string& where) {
   constexpr int kProcesses = 8;

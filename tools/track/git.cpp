@@ -2,6 +2,7 @@
 
 #include "backends/compile/process.h"
 #include "support/error.h"
+#include "tools/track/run_record.h"
 
 namespace tcc::tools {
 namespace {
@@ -58,7 +59,7 @@ GitCommit commit_of(const std::filesystem::path& folder) {
     result.date = date_of(git, result.commit);
     const Git::Result changed =
         git.run({"status", "--porcelain", "--untracked-files=no", "--ignore-submodules"});
-    if (changed.code == 0 && !changed.output.empty()) result.commit += "-dirty";
+    if (changed.code == 0 && !changed.output.empty()) result.commit += kDirty;
     return result;
   } catch (const Error&) { return {}; }  // without git there is no commit to name
 }

@@ -137,8 +137,6 @@ std::vector<Change> steps_by(const Rule& rule, const std::vector<double>& values
   return changes;
 }
 
-std::string short_commit(const std::string& commit) { return commit.substr(0, 10); }
-
 }  // namespace
 
 std::vector<double> Series::values() const {

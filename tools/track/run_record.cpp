@@ -77,6 +77,14 @@ std::string_view name(TrackedCase::Status status) {
   return "";
 }
 
+bool is_dirty(const std::string& commit) { return commit.ends_with(kDirty); }
+
+std::string short_commit(const std::string& commit) {
+  constexpr size_t kDigits = 10;
+  if (!is_dirty(commit)) return commit.substr(0, kDigits);
+  return commit.substr(0, std::min(kDigits, commit.size() - kDirty.size())) + std::string(kDirty);
+}
+
 std::string TrackedRun::machine() const {
   std::string text = host;
   for (const std::string& more : {description, target})
@@ -92,7 +100,8 @@ std::string new_run_name(const TrackedRun& run) {
   std::random_device random;
   std::string end;
   for (int i = 0; i < 8; ++i) end += kDigits[random() % 16];
-  const std::string commit = run.commit.empty() ? "none" : part(run.commit.substr(0, 7), 7);
+  std::string commit = run.commit.empty() ? "none" : part(run.commit.substr(0, 7), 7);
+  if (is_dirty(run.commit)) commit += kDirty;
   return date + "-" + commit + "-" + part(run.host, 64) + "-" + end;
 }
 

@@ -63,7 +63,14 @@ struct RunEnd {
   double seconds = 0;
 };
 
-// "20261122T123105Z-abc1234-host-5f3a9c21": sorts by date; the end is random.
+// A commit whose tracked files were changed ends in this.
+inline constexpr std::string_view kDirty = "-dirty";
+bool is_dirty(const std::string& commit);
+// Its first ten digits; it stays dirty.
+std::string short_commit(const std::string& commit);
+
+// "20261122T123105Z-abc1234-host-5f3a9c21", "20261122T123105Z-abc1234-dirty-host-5f3a9c21": sorts
+// by date; the end is random.
 std::string new_run_name(const TrackedRun& run);
 // Whether it may be a file's name in a store: letters, digits, "-", "_", "."; at most 200.
 bool is_run_name(std::string_view name);

@@ -37,19 +37,24 @@ class Branch {
     fs::path folder = git_.ask({"rev-parse", "--git-common-dir"});
     if (folder.is_relative()) folder = repository / folder;
     spool_ = fs::absolute(folder) / "tcc-track" / "spool" / name;
-    if (git_.run({"rev-parse", "--verify", "--quiet", reference_}).code != 0 &&
-        git_.run({"rev-parse", "--verify", "--quiet", "refs/remotes/" + name}).code == 0)
+    if (!found(reference_).empty()) return;
+    if (!found("refs/remotes/" + name).empty())
       reference_ = "refs/remotes/" + name;  // read, as after a fetch
+    else
+      origin_ = found("refs/remotes/origin/" + name);
   }
 
   const Git& git() const { return git_; }
   const fs::path& spool() const { return spool_; }
   std::string name() const { return reference_.substr(reference_.find('/', 5) + 1); }
 
-  // "" where the branch is not there yet.
+  // The branch is not there yet, and begins where origin's is, as in a fresh clone.
+  bool begins_at_origin() const { return !origin_.empty(); }
+
+  // "" where the branch has no commit yet.
   std::string tip() const {
-    const Git::Result found = git_.run({"rev-parse", "--verify", "--quiet", reference_});
-    return found.code == 0 ? found.output.substr(0, found.output.find('\n')) : "";
+    const std::string local = found(reference_);
+    return local.empty() ? origin_ : local;
   }
 
   void check_writable() const {
@@ -73,10 +78,10 @@ class Branch {
     std::minstd_rand random(std::random_device{}());
     Git::Result moved;
     for (int i = 0; i < kMostTries; ++i) {
-      const std::string parent = tip();
-      const std::string made = made_commit(entries, parent, message);
+      const std::string local = found(reference_);
+      const std::string made = made_commit(entries, local.empty() ? origin_ : local, message);
       moved = git_.run({"update-ref", "-m", message, reference_, made,
-                        parent.empty() ? std::string(made.size(), '0') : parent});
+                        local.empty() ? std::string(made.size(), '0') : local});
       if (moved.code == 0) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % (20 * (i + 1))));
     }
@@ -85,6 +90,12 @@ class Branch {
   }
 
  private:
+  // The commit that a reference names, or "".
+  std::string found(const std::string& reference) const {
+    const Git::Result result = git_.run({"rev-parse", "--verify", "--quiet", reference});
+    return result.code == 0 ? result.output.substr(0, result.output.find('\n')) : "";
+  }
+
   std::string made_commit(const std::string& entries, const std::string& parent,
                           const std::string& message) const {
     const backends::TemporaryFolder folder;
@@ -105,6 +116,7 @@ class Branch {
 
   Git git_;
   std::string reference_;
+  std::string origin_;  // the commit of origin's branch, where there is no local one
   fs::path spool_;
 };
 
@@ -143,6 +155,8 @@ class GitStore final : public Store {
   GitStore(const fs::path& repository, const std::string& branch,
            const std::function<void(const std::string&)>& say)
       : branch_(repository, branch) {
+    if (say && branch_.begins_at_origin())
+      say(str("git:", branch, ": there is no such local branch; it begins at origin/", branch));
     recover(say);
   }
 
