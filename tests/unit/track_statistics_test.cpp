@@ -248,7 +248,7 @@ std::vector<double> history(Machine& machine, double correlation,
   return values;
 }
 
-TEST(TrackHistory, WithoutAChangeShowsNone) {
+TEST(TrackChanges, WithoutAChangeShowsNone) {
   Machine machine(10, 0, 0);
   for (const double correlation : {0.0, 0.4}) {
     int wrong = 0;
@@ -258,7 +258,7 @@ TEST(TrackHistory, WithoutAChangeShowsNone) {
   }
 }
 
-TEST(TrackHistory, StepsAreFoundAndDated) {
+TEST(TrackChanges, StepsAreFoundAndDated) {
   Machine machine(11, 0, 0);
   int dated = 0;
   for (int i = 0; i < 40; ++i) {
@@ -272,7 +272,7 @@ TEST(TrackHistory, StepsAreFoundAndDated) {
   EXPECT_GE(dated, 37);
 }
 
-TEST(TrackHistory, SlowDriftsAreFound) {
+TEST(TrackChanges, SlowDriftsAreFound) {
   Machine machine(12, 0, 0);
   int found = 0;
   for (int i = 0; i < 20; ++i) {
@@ -290,7 +290,7 @@ TEST(TrackHistory, SlowDriftsAreFound) {
   EXPECT_GE(found, 18);
 }
 
-TEST(TrackHistory, OneBadRunIsNoChange) {
+TEST(TrackChanges, OneBadRunIsNoChange) {
   Machine machine(13, 0, 0);
   auto values = history(machine, 0, [](size_t) { return 0.0; });
   values[100] *= 2;
@@ -298,14 +298,14 @@ TEST(TrackHistory, OneBadRunIsNoChange) {
   EXPECT_TRUE(find_changes(values).empty());
 }
 
-TEST(TrackHistory, ShortAndConstantOnesHaveNoChange) {
+TEST(TrackChanges, ShortAndConstantOnesHaveNoChange) {
   EXPECT_TRUE(find_changes({}).empty());
   EXPECT_TRUE(find_changes(std::vector<double>{1, 2, 1, 2}).empty());
   EXPECT_TRUE(find_changes(std::vector<double>(100, 2e-6)).empty());
   EXPECT_NE(message_of([] { find_changes(std::vector<double>{1, 0, 1}); }), "");
 }
 
-TEST(TrackHistory, TheSmallestStepsOfATimerAreSeen) {
+TEST(TrackChanges, TheSmallestStepsOfATimerAreSeen) {
   std::vector<double> values(100, 2e-6);
   for (size_t i = 60; i < values.size(); ++i) values[i] = 2.1e-6;
   const auto changes = find_changes(values);
