@@ -201,6 +201,23 @@ TEST_F(TrackCompareTest, MoreLaunchesOrBytesAreWorse) {
   }
 }
 
+TEST_F(TrackCompareTest, EqualCountsAndWhatIsLeftOutAreSaid) {
+  library("head", "");
+  std::string suite = read_file(folder_ / "suite.yaml");
+  suite += "  - {command: [\"true\"], name: command}\n";
+  write_file_atomic(folder_ / "suite.yaml", suite);
+  const Outcome outcome = run("compare base head suite.yaml --device null --only counts");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("12 counts are equal in both libraries, of 4 cases."),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(outcome.text.find("95 % interval"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("0 kernels and 1 command of the suites are left out"),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(compare("--only counts", 0).at("base").at("label"), "base");
+}
+
 TEST_F(TrackCompareTest, OnlyCountsSaysWhichCaseIsRefused) {
   library("head", "refuse c1 too large\n");
   const json failure = quantity(compare("--only counts", 1), "c1", "compiling");

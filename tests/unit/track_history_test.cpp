@@ -269,7 +269,64 @@ TEST_F(TrackHistory, TheProgramPrintsDatesAndGates) {
   EXPECT_NE(gated.text.find("gate: a, launches: over budget"), std::string::npos) << gated.text;
 }
 
+TEST_F(TrackHistory, WithoutAGateNothingIsJudged) {
+  for (int r = 0; r < 12; ++r) {
+    TrackedCase one = one_case("a", 1e-4);
+    const double arena = r < 6 ? 0 : 524288;
+    one.quantities["arena bytes"] = {arena, arena, arena, ""};
+    store(run(r), {one});
+  }
+  const MachineHistory machine = load().at(0);
+  for (const size_t gate : {0, 12}) {
+    const TrackReport report = history_report(machine, {.runs = gate});
+    for (const Quantity& quantity : report.cases.at(0).quantities) {
+      const bool rose = quantity.name == "arena bytes";
+      EXPECT_EQ(quantity.verdict, gate == 0 ? Quantity::Verdict::not_judged
+                                  : rose    ? Quantity::Verdict::worse
+                                            : Quantity::Verdict::same);
+      EXPECT_EQ(quantity.base.has_value(), gate > 0);
+      if (rose) {
+        EXPECT_EQ(quantity.reason.find("step from 0 B to 512.0 KiB at run 7 of 12"), 0u)
+            << quantity.reason;
+      }
+    }
+    EXPECT_EQ(report.passes(), gate == 0);
+  }
+  EXPECT_NE(track("history").text.find("0 B to 512.0 KiB 2026-01-01"), std::string::npos);
+}
+
 // ---- One run against those before it.
+
+// What became worse stands first; what cannot be measured is a count.
+TEST(TrackJudgeTable, FindingsFirst) {
+  TrackReport report;
+  report.smallest = 0.05;
+  const auto add = [&](const char* name, Quantity::Verdict verdict, std::optional<double> visible) {
+    Quantity quantity;
+    quantity.name = "time";
+    quantity.unit = "s";
+    quantity.base = quantity.head = 1e-3;
+    quantity.effect = track::Effect{1, 0.9, 1.1, 0.1, 8};
+    quantity.visible = visible;
+    quantity.verdict = verdict;
+    report.cases.emplace_back().name = name;
+    report.cases.back().quantities = {quantity};
+  };
+  add("same", Quantity::Verdict::same, 0.04);
+  add("noisy", Quantity::Verdict::unmeasurable, 0.2);
+  add("noisier", Quantity::Verdict::unmeasurable, 1.5);
+  add("better", Quantity::Verdict::better, 0.04);
+  add("slow", Quantity::Verdict::worse, 0.04);
+  const std::string text = judge_table(report);
+  EXPECT_LT(text.find("\nslow "), text.find("\nbetter ")) << text;
+  EXPECT_LT(text.find("\nbetter "), text.find("\nsame ")) << text;
+  EXPECT_EQ(text.find("nois"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 quantities are not measurable: runs differ too much for +5.00 %; a change "
+                      "of up to +150.0 % could have been missed."),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("probability of 5 %"), std::string::npos) << text;
+}
 
 TEST_F(TrackHistory, JudgesTheNewestRun) {
   std::vector<Noise> noise;

@@ -73,6 +73,31 @@ TEST_F(TrackPageBrowserTest, DriftsAreDrawnAndDated) {
   EXPECT_EQ(count(body(document), "<li>drift of \u22125.69 % from nightly-1000"), 1u);
 }
 
+// A history that is shown and not judged: no tick, nothing "same", and a rise from 0 is a rise.
+TEST_F(TrackPageBrowserTest, AHistoryWithoutAGateIsNeutral) {
+  TrackReport report;
+  report.head.label = "9 runs";
+  ReportedCase& one = report.cases.emplace_back();
+  one.name = "a";
+  TrackedHistory history = testing::sample_history("arena bytes", "bytes", 0, 0, 9, {}, 1);
+  for (size_t i = 6; i < 9; ++i)
+    history.points[i].value = history.points[i].low = history.points[i].high = 524288;
+  history.changes = {{track::Change::Kind::step, 6, 6, std::numeric_limits<double>::infinity()}};
+  one.histories = {history};
+  Quantity& arena = one.quantities.emplace_back();
+  arena.name = "arena bytes";
+  arena.unit = "bytes";
+  arena.head = 524288;
+  arena.gates = false;
+  arena.verdict = Quantity::Verdict::not_judged;
+  const std::string text = body(drawn(page_of(report), "document.querySelector('.open').click();"));
+  EXPECT_EQ(count(text, "Nothing was to be judged"), 1u) << text;
+  EXPECT_EQ(count(text, "Passes"), 0u);
+  EXPECT_EQ(count(text, "does not gate"), 0u);
+  EXPECT_GE(count(text, "<li>step from 0 B to 512 KiB at "), 1u) << text;
+  EXPECT_EQ(count(between(text, "class=\"step\"", ">"), "var(--fail)"), 1u);
+}
+
 TEST_F(TrackPageBrowserTest, TheTableFiltersAndSorts) {
   const std::string page = page_of(testing::sample_report());
   const auto rows = [&](const std::string& script) {

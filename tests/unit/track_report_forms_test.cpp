@@ -87,6 +87,17 @@ TEST(TrackReportJunitTest, ACaseIsATest) {
   EXPECT_EQ(count(text, "suites/a.yaml:7"), 1u);
 }
 
+TEST(TrackReportJunitTest, WhatIsNotJudgedIsSkipped) {
+  TrackReport report = small_report();
+  report.cases.resize(1);
+  report.cases[0].quantities = {testing::counted("launches", "", 3, 3)};
+  report.cases[0].quantities[0].base.reset();
+  report.cases[0].quantities[0].verdict = Quantity::Verdict::not_judged;
+  const std::string text = report_junit(only(report));
+  EXPECT_EQ(count(text, "<skipped message=\"not judged\"/>"), 1u) << text;
+  EXPECT_EQ(count(text, "&#10;launches: not judged, 3</system-out>"), 1u) << text;
+}
+
 // Well-formed, and valid by the schema that Jenkins publishes, as far as that is short to say.
 TEST(TrackReportJunitTest, HostileNamesAreText) {
   const std::string text = report_junit(only(testing::hostile_report()));
@@ -115,6 +126,10 @@ TEST(TrackReportSarifTest, WhatGatesIsAResult) {
   for (const json& rule : run["tool"]["driver"]["rules"]) rules.push_back(rule["id"]);
   EXPECT_EQ(rules, (std::vector<std::string>{"failed", "more-compile-time", "more-launches",
                                              "over-budget", "slower"}));
+  EXPECT_EQ(
+      run["tool"]["driver"]["rules"][0]["help"]["text"],
+      "Which kernels of the case changed: tcc-track explain CASE --base BASE --head HEAD SUITE. "
+      "This report is of: tcc-track compare build/base build/head bench/suites/bandwidth.yaml");
   ASSERT_EQ(run["results"].size(), 5u);
   const json& slower = run["results"][1];
   EXPECT_EQ(slower["ruleId"], "slower");

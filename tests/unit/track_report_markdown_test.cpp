@@ -42,7 +42,7 @@ TEST(TrackReportMarkdownTest, VerdictFirstThenWhatChanged) {
 
 TEST(TrackReportMarkdownTest, PassingAndEmptyReports) {
   TrackReport report;
-  EXPECT_EQ(markdown(report).find("<!-- tcc-track -->\n### \u2705 no case was measured\n"), 0u);
+  EXPECT_EQ(markdown(report).find("<!-- tcc-track -->\n### \u26aa no case was measured\n"), 0u);
   report.cases.resize(1);
   report.cases[0].name = "softmax";
   report.cases[0].quantities = {testing::counted("launches", "", 3, 3)};
@@ -50,6 +50,37 @@ TEST(TrackReportMarkdownTest, PassingAndEmptyReports) {
   EXPECT_NE(text.find("### \u2705 1 case: 1 same\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("| case |"), std::string::npos) << text;
   EXPECT_NE(text.find("\n1 more quantity is as before.\n"), std::string::npos) << text;
+}
+
+// No tick where nothing was held against anything, and no words about false alarms.
+TEST(TrackReportMarkdownTest, NothingJudgedIsNeutral) {
+  TrackReport report;
+  report.cases.resize(1);
+  report.cases[0].quantities = {testing::counted("launches", "", 3, 3)};
+  Quantity& launches = report.cases[0].quantities[0];
+  launches.base.reset();
+  launches.verdict = Quantity::Verdict::not_judged;
+  std::string text = markdown(report);
+  EXPECT_NE(text.find("### \u26aa 1 case: 1 not judged\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 quantity was not judged"), std::string::npos) << text;
+  EXPECT_NE(text.find("| launches | - | 3 | - | - | not judged |"), std::string::npos) << text;
+  EXPECT_EQ(text.find("probability"), std::string::npos) << text;
+  EXPECT_EQ(text.find("as before"), std::string::npos) << text;
+  launches.budget = 4;
+  text = markdown(report);
+  EXPECT_NE(text.find("### \u2705 "), std::string::npos) << "it is within its budget\n" << text;
+  launches.budget.reset();
+  launches.verdict = Quantity::Verdict::unmeasurable;
+  text = markdown(report);
+  EXPECT_NE(text.find("### \u26aa 1 case: 1 not measurable\n"), std::string::npos) << text;
+}
+
+TEST(TrackReportMarkdownTest, RatiosOfPairsAreExplained) {
+  const std::string words = "A change is the median ratio of pairs";
+  TrackReport report = testing::sample_report(1);
+  EXPECT_EQ(count(markdown(report), words), 1u);
+  for (Quantity& quantity : report.cases[0].quantities) quantity.base_samples.clear();
+  EXPECT_EQ(count(markdown(report), words), 0u) << "a run against its history has no pairs";
 }
 
 TEST(TrackReportMarkdownTest, WhatDoesNotGateIsSaid) {
@@ -146,6 +177,11 @@ TEST(TrackReportTextTest, TheStandingOfACaseIsOfWhatGates) {
   EXPECT_EQ(standing(one), Standing::worse);
   one.quantities[0].over_budget = true;
   EXPECT_EQ(standing(one), Standing::over_budget);
+  one.quantities = {testing::counted("a", "", 3, 3), testing::counted("b", "", 3, 3)};
+  one.quantities[0].verdict = Quantity::Verdict::not_judged;
+  EXPECT_EQ(standing(one), Standing::same);
+  one.quantities[1].verdict = Quantity::Verdict::not_judged;
+  EXPECT_EQ(standing(one), Standing::not_judged);
 }
 
 }  // namespace

@@ -248,7 +248,7 @@ std::vector<double> history(Machine& machine, double correlation,
   return values;
 }
 
-TEST(TrackHistory, WithoutAChangeShowsNone) {
+TEST(TrackChanges, WithoutAChangeShowsNone) {
   Machine machine(10, 0, 0);
   for (const double correlation : {0.0, 0.4}) {
     int wrong = 0;
@@ -258,7 +258,7 @@ TEST(TrackHistory, WithoutAChangeShowsNone) {
   }
 }
 
-TEST(TrackHistory, StepsAreFoundAndDated) {
+TEST(TrackChanges, StepsAreFoundAndDated) {
   Machine machine(11, 0, 0);
   int dated = 0;
   for (int i = 0; i < 40; ++i) {
@@ -273,7 +273,7 @@ TEST(TrackHistory, StepsAreFoundAndDated) {
 }
 
 // Noise of two levels, measured on a busy machine, and a program that became 4 to 8 times as slow.
-TEST(TrackHistory, AStepIsSeenInTwoLevelsOfNoise) {
+TEST(TrackChanges, AStepIsSeenInTwoLevelsOfNoise) {
   const std::vector<double> all = {.981,   .988,   1.743,  1.777,  1.117, .957,  1.768,
                                    1.777,  10.952, 10.959, 10.928, 6.884, 5.859, 6.641,
                                    10.960, 6.318,  5.786,  5.662,  5.664};
@@ -286,7 +286,7 @@ TEST(TrackHistory, AStepIsSeenInTwoLevelsOfNoise) {
   }
 }
 
-TEST(TrackHistory, TwoLevelsOfNoiseAreNoChange) {
+TEST(TrackChanges, TwoLevelsOfNoiseAreNoChange) {
   Machine machine(14, 0, 0);
   int wrong = 0;
   for (int i = 0; i < 300; ++i) {
@@ -299,7 +299,7 @@ TEST(TrackHistory, TwoLevelsOfNoiseAreNoChange) {
 }
 
 // A step is no drift, and it is where it is.
-TEST(TrackHistory, AYoungStepIsDated) {
+TEST(TrackChanges, AYoungStepIsDated) {
   Machine machine(15, 0, 0);
   for (size_t behind = 1; behind < 12; ++behind)
     for (int i = 0; i < 20; ++i) {
@@ -315,7 +315,7 @@ TEST(TrackHistory, AYoungStepIsDated) {
     }
 }
 
-TEST(TrackHistory, SlowDriftsAreFound) {
+TEST(TrackChanges, SlowDriftsAreFound) {
   Machine machine(12, 0, 0);
   int found = 0;
   for (int i = 0; i < 20; ++i) {
@@ -333,7 +333,7 @@ TEST(TrackHistory, SlowDriftsAreFound) {
   EXPECT_GE(found, 18);
 }
 
-TEST(TrackHistory, OneBadRunIsNoChange) {
+TEST(TrackChanges, OneBadRunIsNoChange) {
   Machine machine(13, 0, 0);
   auto values = history(machine, 0, [](size_t) { return 0.0; });
   values[100] *= 2;
@@ -341,14 +341,14 @@ TEST(TrackHistory, OneBadRunIsNoChange) {
   EXPECT_TRUE(find_changes(values).empty());
 }
 
-TEST(TrackHistory, ShortAndConstantOnesHaveNoChange) {
+TEST(TrackChanges, ShortAndConstantOnesHaveNoChange) {
   EXPECT_TRUE(find_changes({}).empty());
   EXPECT_TRUE(find_changes(std::vector<double>{1, 2, 1, 2}).empty());
   EXPECT_TRUE(find_changes(std::vector<double>(100, 2e-6)).empty());
   EXPECT_NE(message_of([] { find_changes(std::vector<double>{1, 0, 1}); }), "");
 }
 
-TEST(TrackHistory, TheSmallestStepsOfATimerAreSeen) {
+TEST(TrackChanges, TheSmallestStepsOfATimerAreSeen) {
   std::vector<double> values(100, 2e-6);
   for (size_t i = 60; i < values.size(); ++i) values[i] = 2.1e-6;
   const auto changes = find_changes(values);

@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 #include "support/error.h"
+#include "support/plural.h"
 #include "support/version.h"
 #include "tcc/progress.hpp"
 #include "tools/program.h"
@@ -62,9 +63,22 @@ bool is_changed(const ReportedCase& one) {
   });
 }
 
+// Names how many cases of the suites two libraries cannot be compared on.
+void note_left_out(const CompareChoices& choices, std::vector<std::string>& notes) {
+  if (choices.suites.empty()) return;
+  size_t kernels = 0, commands = 0;
+  for (const TrackCase& one : read_suites(choices.suites, choices.filters, SuiteKinds::all)) {
+    kernels += one.kind == TrackCase::Kind::kernel;
+    commands += one.kind == TrackCase::Kind::command;
+  }
+  if (kernels + commands > 0)
+    notes.push_back(str("Libraries are compared on graphs: ", counted(kernels, "kernel"), " and ",
+                        counted(commands, "command"), " of the suites are left out."));
+}
+
 DuelSetup setup_of(const CompareChoices& choices, const std::string& device,
                    const std::string& base, const std::string& head, bool cold) {
-  return {base, head, {device, choices.tuning, ""}, false, cold};
+  return {find_library(base), find_library(head), {device, choices.tuning, ""}, false, cold};
 }
 
 }  // namespace
@@ -157,17 +171,15 @@ Comparing::Comparing(const CompareChoices& choices, std::vector<TrackCase> cases
         report.version = build_version();
         report.commit = build_commit();
         const Library opened_base(base), opened_head(head);
-        report.base = {opened_base.path().string(), opened_base.version(), "", ""};
-        report.head = {opened_head.path().string(), opened_head.version(), "", ""};
+        report.base = {base, opened_base.version(), "", ""};
+        report.head = {head, opened_head.version(), "", ""};
+        note_left_out(choices, report.notes);
         report.false_alarms = choices.false_alarms_percent / 100;
         report.smallest = choices.smallest_percent / 100;
         return report;
       }()),
-      duels_(cases, setup_of(choices, head_.device, head_.base.label, head_.head.label, false),
-             choices.limit),
-      compilations_(cases,
-                    setup_of(choices, head_.device, head_.base.label, head_.head.label, true),
-                    choices.limit),
+      duels_(cases, setup_of(choices, head_.device, base, head, false), choices.limit),
+      compilations_(cases, setup_of(choices, head_.device, base, head, true), choices.limit),
       failures_(cases.size()) {}
 
 bool Comparing::interrupted() const { return OnInterrupt::came(); }
@@ -292,13 +304,16 @@ TrackReport Comparing::report() {
 }
 
 std::string compare_table(const TrackReport& report) {
+  size_t equal = 0;
   std::vector<std::vector<std::string>> rows;
   for (const ReportedCase& one : report.cases)
     for (const Quantity& quantity : one.quantities) {
       const bool is_time = quantity.unit == "s";
       // Equal counts go without saying.
-      if (!is_time && quantity.verdict == Quantity::Verdict::same && !quantity.over_budget)
+      if (!is_time && quantity.verdict == Quantity::Verdict::same && !quantity.over_budget) {
+        ++equal;
         continue;
+      }
       rows.push_back({printable(one.name), quantity.name, value_text(quantity.base, quantity.unit),
                       value_text(quantity.head, quantity.unit),
                       std::isfinite(ratio(quantity)) ? change_text(ratio(quantity)) : "-",
@@ -308,9 +323,15 @@ std::string compare_table(const TrackReport& report) {
                       std::string(name(standing(quantity))) +
                           (quantity.reason.empty() ? "" : ": " + printable(quantity.reason))});
     }
-  return format_table(
-      {"case", "of", "base", "head", "change", "95 % interval", "visible", "blocks", "verdict"},
-      rows);
+  std::string text;
+  if (!rows.empty())
+    text = format_table(
+        {"case", "of", "base", "head", "change", "95 % interval", "visible", "blocks", "verdict"},
+        rows);
+  if (equal > 0)
+    text += str(equal, equal == 1 ? " count is" : " counts are", " equal in both libraries, of ",
+                counted(report.cases.size(), "case"), ".\n");
+  return text;
 }
 
 }  // namespace tcc::tools

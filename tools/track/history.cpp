@@ -46,13 +46,21 @@ Quantity judged_by(const Rule& rule, const TrackedHistory& history, const Series
   quantity.unit = history.unit;
   quantity.gates = rule.gates && gate.runs > 0;
   const size_t count = history.points.size();
-  quantity.base = quantity.head = history.points.back().value;
+  quantity.head = history.points.back().value;
+  if (gate.runs == 0) {
+    // Nothing is judged, but the newest change is told.
+    quantity.verdict = Quantity::Verdict::not_judged;
+    if (!history.changes.empty())
+      quantity.reason = describe(history.changes.back(), history, series, machine);
+    return quantity;
+  }
+  quantity.base = quantity.head;
   for (const Change& change : history.changes) {
     if (change.last + gate.runs < count) continue;
     quantity.verdict =
         is_worse(rule, change) ? Quantity::Verdict::worse : Quantity::Verdict::better;
     quantity.base = history.points[change.first > 0 ? change.first - 1 : 0].value;
-    quantity.reason = describe(change, series.points, machine);
+    quantity.reason = describe(change, history, series, machine);
   }
   return quantity;
 }
@@ -80,7 +88,7 @@ ReportedCase reported(const std::string& name, const CaseHistory& one,
     Quantity judged = judged_by(rule, history, series, machine, gate);
     if (one.last_run == series.points.back().run) hold_to(one.last.budget, judged);
     for (const Change& change : history.changes)
-      notes.push_back(str(name, ", ", quantity, ": ", describe(change, series.points, machine)));
+      notes.push_back(str(name, ", ", quantity, ": ", describe(change, history, series, machine)));
     const auto at = quantity == "time" ? reported.quantities.begin() : reported.quantities.end();
     reported.quantities.insert(at, std::move(judged));
     const auto place = quantity == "time" ? reported.histories.begin() : reported.histories.end();
@@ -98,7 +106,7 @@ std::string history_table(const TrackReport& report) {
       const TrackedHistory::Point& last = history.points.back();
       std::string changes;
       for (const Change& change : history.changes)
-        changes += str(changes.empty() ? "" : "; ", change_text(change.ratio),
+        changes += str(changes.empty() ? "" : "; ", size_text(history, change),
                        change.kind == Change::Kind::drift ? " drift" : "", " ",
                        history.points[change.first].date.substr(0, 10));
       rows.push_back({printable(one.name), printable(history.quantity),

@@ -184,8 +184,9 @@ bool is_worse(const Rule& rule, const Change& change) {
   return rule.more_is_better ? change.ratio < 1 : change.ratio > 1;
 }
 
-std::string describe(const Change& change, const std::vector<Series::Point>& points,
+std::string describe(const Change& change, const TrackedHistory& history, const Series& series,
                      const MachineHistory& machine) {
+  const std::vector<Series::Point>& points = series.points;
   const auto run_of = [&](size_t point) -> const TrackedRun& {
     return machine.runs[points[point].run];
   };
@@ -193,8 +194,8 @@ std::string describe(const Change& change, const std::vector<Series::Point>& poi
   const TrackedRun& at = run_of(change.first);
   const TrackedRun& before = run_of(change.first > 0 ? change.first - 1 : 0);
   const TrackedRun& end = run_of(change.last);
-  std::string text =
-      str(step ? "step" : "drift", " of ", change_text(change.ratio), " at run ", change.first + 1);
+  std::string text = str(step ? "step" : "drift", std::isfinite(change.ratio) ? " of " : " from ",
+                         size_text(history, change), " at run ", change.first + 1);
   if (!step) text += str(" to ", change.last + 1);
   text += str(" of ", points.size(), ", ", at.date.substr(0, 10));
   if (!step) text += " to " + end.date.substr(0, 10);

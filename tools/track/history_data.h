@@ -58,7 +58,7 @@ bool is_worse(const Rule& rule, const track::Change& change);
 
 // "step of +5.1 % at run 45 of 60, 2026-11-20, abc1234..def5678, driver 550 -> 580"; nothing that
 // changed but the code is left out.
-std::string describe(const track::Change& change, const std::vector<Series::Point>& points,
-                     const MachineHistory& machine);
+std::string describe(const track::Change& change, const TrackedHistory& history,
+                     const Series& series, const MachineHistory& machine);
 
 }  // namespace tcc::tools

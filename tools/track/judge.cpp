@@ -92,10 +92,13 @@ class Judging {
     quantity.head = history.back();
     history.pop_back();
     hold_to(one.last.budget, quantity);
-    if (!choices_.with_history) return;
+    if (!choices_.with_history) {
+      quantity.verdict = Verdict::not_judged;
+      return;
+    }
     if (rule.kind != Rule::Kind::noisy) {
       if (history.empty()) {
-        quantity.verdict = Verdict::unmeasurable;
+        quantity.verdict = Verdict::not_judged;
         quantity.reason = "it has no history yet";
       } else {
         quantity.base = history.back();
@@ -105,7 +108,7 @@ class Judging {
     }
     history.push_back(*quantity.head);
     if (std::any_of(history.begin(), history.end(), [](double value) { return !(value > 0); })) {
-      quantity.verdict = Verdict::unmeasurable;
+      quantity.verdict = Verdict::not_judged;
       quantity.reason = "it is not positive in every run";
       return;
     }
@@ -119,7 +122,11 @@ class Judging {
     Quantity& quantity = report_.cases[place.one].quantities[place.quantity];
     quantity.verdict = verdict_of(result.verdict, place.more_is_better);
     quantity.reason = result.reason;
-    if (result.effect.blocks == 0) return;
+    if (result.effect.blocks == 0) {
+      // Too few runs: there is nothing to expect.
+      if (quantity.verdict == Verdict::unmeasurable) quantity.verdict = Verdict::not_judged;
+      return;
+    }
     quantity.base = *quantity.head / result.effect.ratio;
     quantity.effect = result.effect;
     quantity.p = result.p;
@@ -200,35 +207,52 @@ TrackReport judge_stored(const Store& store, const std::string& run, const Judge
 }
 
 std::string judge_table(const TrackReport& report) {
-  std::vector<std::vector<std::string>> rows;
-  size_t hidden = 0, young = 0;
+  std::vector<std::pair<Standing, std::vector<std::string>>> rows;
+  size_t same = 0, not_judged = 0, unmeasurable = 0;
+  double most_visible = 0;
   for (const ReportedCase& one : report.cases)
     for (const Quantity& quantity : one.quantities) {
-      // Equal counts go without saying.
-      const bool same = standing(quantity) == Standing::same && quantity.name != "time";
-      const bool unknown = standing(quantity) == Standing::unmeasurable && !quantity.base;
-      hidden += same;
-      young += unknown;
-      if (same || unknown) continue;
-      rows.push_back({printable(one.name), printable(quantity.name),
-                      value_text(quantity.base, quantity.unit),
-                      value_text(quantity.head, quantity.unit),
-                      std::isfinite(ratio(quantity)) ? change_text(ratio(quantity)) : "-",
-                      quantity.effect ? std::to_string(quantity.effect->blocks) : "-",
-                      quantity.visible ? change_text(1 + *quantity.visible).substr(1) : "-",
-                      std::string(name(standing(quantity))) +
-                          (quantity.reason.empty() ? "" : ": " + printable(quantity.reason))});
+      const Standing found = standing(quantity);
+      // Equal counts go without saying; what could not be judged is counted.
+      if (found == Standing::same && quantity.name != "time") {
+        ++same;
+      } else if (found == Standing::not_judged) {
+        ++not_judged;
+      } else if (found == Standing::unmeasurable) {
+        ++unmeasurable;
+        most_visible = std::max(most_visible, quantity.visible.value_or(0));
+      } else {
+        rows.push_back({found,
+                        {printable(one.name), printable(quantity.name),
+                         value_text(quantity.base, quantity.unit),
+                         value_text(quantity.head, quantity.unit), change_text(ratio(quantity)),
+                         quantity.effect ? std::to_string(quantity.effect->blocks) : "-",
+                         quantity.visible ? change_text(1 + *quantity.visible).substr(1) : "-",
+                         std::string(name(found)) +
+                             (quantity.reason.empty() ? "" : ": " + printable(quantity.reason))}});
+      }
     }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::vector<std::string>> cells;
+  for (auto& row : rows) cells.push_back(std::move(row.second));
   std::string text;
-  if (!rows.empty())
+  if (!cells.empty())
     text = format_table(
-        {"case", "of", "expected", "measured", "change", "runs", "visible", "verdict"}, rows);
+        {"case", "of", "expected", "measured", "change", "runs", "visible", "verdict"}, cells);
   for (const std::string& note : report.notes) text += printable(note) + "\n";
   text += str(report.head.label, " against ", report.base.label,
               " on this machine: ", summary(report), ".\n");
-  if (hidden > 0) text += counted(hidden, "quantity", "quantities") + " as before are not shown.\n";
-  if (young > 0)
-    text += counted(young, "quantity has", "quantities have") + " too short a history yet.\n";
+  if (same > 0) text += counted(same, "quantity", "quantities") + " as before are not shown.\n";
+  if (unmeasurable > 0)
+    text += str(counted(unmeasurable, "quantity is", "quantities are"),
+                " not measurable: runs differ too much for ", change_text(1 + report.smallest),
+                "; a change of up to ", change_text(1 + most_visible),
+                " could have been missed. Reports (--markdown, --html) show each.\n");
+  if (not_judged > 0)
+    text += counted(not_judged, "quantity has", "quantities have") +
+            " too short a history to be judged.\n";
+  if (same + unmeasurable + rows.size() == 0) return text + method(report) + "\n";
   return text + str("Without any change, a run reports one with a probability of ",
                     100 * report.false_alarms, " % at most.\n");
 }

@@ -11,6 +11,7 @@ std::string_view name(Quantity::Verdict verdict) {
     case Quantity::Verdict::worse: return "worse";
     case Quantity::Verdict::unmeasurable: return "unmeasurable";
     case Quantity::Verdict::failed: return "failed";
+    case Quantity::Verdict::not_judged: return "not judged";
   }
   return "failed";
 }

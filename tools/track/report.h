@@ -19,6 +19,7 @@ struct Quantity {
     worse,
     unmeasurable,  // no change was found, and one of the asked size could have been missed
     failed,        // the case did not run, or its result is wrong
+    not_judged,    // there was nothing to hold it against
   };
   std::string name;                  // "time", "compile time", "launches", "arena bytes", ...
   std::string unit;                  // "s", "bytes", "" for counts and ratios

@@ -54,9 +54,11 @@ bool is_unmeasurable(const Quantity& quantity) {
 // "time: worse, 12.33 us -> 12.59 us, +2.14 % (+2.03 % .. +2.25 %)"
 std::string line(const Quantity& quantity) {
   std::string text = str(quantity.name, ": ", name(standing(quantity)));
-  if (quantity.base || quantity.head)
+  if (quantity.base)
     text += str(", ", value_text(quantity.base, quantity.unit), " -> ",
                 value_text(quantity.head, quantity.unit));
+  else if (quantity.head)
+    text += ", " + value_text(quantity.head, quantity.unit);
   if (std::isfinite(ratio(quantity))) text += ", " + change_text(ratio(quantity));
   if (quantity.effect) text += " (" + interval_text(*quantity.effect) + ")";
   if (quantity.budget) text += ", budget " + value_text(quantity.budget, quantity.unit);
@@ -86,6 +88,9 @@ std::string test(const ReportedCase& one, Counts& counts) {
   } else if (!unmeasurable.empty()) {
     ++counts.skipped;
     text += str("      <skipped", attribute("message", unmeasurable), "/>\n");
+  } else if (standing(one) == Standing::not_judged) {
+    ++counts.skipped;
+    text += str("      <skipped", attribute("message", "not judged"), "/>\n");
   }
   const std::string all = lines(one, [](const Quantity&) { return true; });
   std::string place = one.file;

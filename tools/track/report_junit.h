@@ -10,7 +10,7 @@
 namespace tcc::tools {
 
 // A case fails where a quantity that gates is worse, failed or over its budget. It is skipped where
-// one that gates is unmeasurable and none fails. Every figure stands in the test's output.
+// one that gates is unmeasurable, or all are not judged, and none fails. Every figure stands in the test's output.
 std::string report_junit(std::span<const TrackReport> reports);
 
 }  // namespace tcc::tools

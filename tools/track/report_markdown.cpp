@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "support/error.h"
+#include "support/plural.h"
 #include "tools/track/report_text.h"
 
 namespace tcc::tools {
@@ -139,9 +140,14 @@ std::string how_it_was_made(const TrackReport& report) {
   return text;
 }
 
+const char* verdict_sign(const TrackReport& report) {
+  if (!report.passes()) return "❌";
+  return judges(report) ? "✅" : "⚪";
+}
+
 std::string one_report(const TrackReport& report, size_t most) {
-  std::string text = str("### ", report.passes() ? "✅" : "❌", " ", summary(report), "\n\n",
-                         code(title(report)), "\n\n");
+  std::string text =
+      str("### ", verdict_sign(report), " ", summary(report), "\n\n", code(title(report)), "\n\n");
   const size_t notes = std::min(report.notes.size(), kMaxNotes);
   for (size_t i = 0; i < notes; ++i)
     text += "> ⚠️ " + escaped(report.notes[i], kMaxReason) + "  \n";
@@ -149,13 +155,15 @@ std::string one_report(const TrackReport& report, size_t most) {
     text += str("> and ", report.notes.size() - notes, " more notes  \n");
   if (notes > 0) text += "\n";
 
-  std::vector<Row> changed, others;
+  std::vector<Row> changed, others, not_judged;
   size_t counts = 0;
   for (const Row& row : rows_of(report)) {
     if (has_changed(row))
       changed.push_back(row);
     else if (row.quantity->effect || row.standing == Standing::unmeasurable)
       others.push_back(row);
+    else if (row.standing == Standing::not_judged)
+      not_judged.push_back(row);
     else
       ++counts;
   }
@@ -173,6 +181,9 @@ std::string one_report(const TrackReport& report, size_t most) {
         str(others.size(), others.size() == 1 ? " measured quantity" : " measured quantities",
             " without a change"),
         table(others, left()));
+  if (!not_judged.empty())
+    text += folded(counted(not_judged.size(), "quantity was", "quantities were") + " not judged",
+                   table(not_judged, left()));
   return text + tail;
 }
 

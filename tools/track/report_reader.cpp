@@ -128,10 +128,10 @@ track::Effect read_effect(const Node& node) {
 Quantity::Verdict read_verdict(const Node& node) {
   using Verdict = Quantity::Verdict;
   const std::string word = node.text();
-  for (const Verdict verdict :
-       {Verdict::same, Verdict::better, Verdict::worse, Verdict::unmeasurable, Verdict::failed})
+  for (const Verdict verdict : {Verdict::same, Verdict::better, Verdict::worse,
+                                Verdict::unmeasurable, Verdict::failed, Verdict::not_judged})
     if (word == name(verdict)) return verdict;
-  node.fail("must be same, better, worse, unmeasurable or failed");
+  node.fail("must be same, better, worse, unmeasurable, failed or not judged");
 }
 
 Quantity read_quantity(const Node& node) {

@@ -87,13 +87,22 @@ void write_text(JsonWriter& json, std::string_view key, const std::string& text)
   json.key(key).begin_object().member("text", text).end_object();
 }
 
-void write_rules(JsonWriter& json, const std::map<std::string, size_t>& rules) {
+// The command line that tells more, as far as the report knows it.
+std::string help(const TrackReport& report) {
+  const bool compared = report.command.find("compare ") != std::string::npos;
+  return str("Which kernels of the case changed: tcc-track explain CASE ",
+             compared ? "--base BASE --head HEAD SUITE" : "--store STORE",
+             ". This report is of: ", without_links(clean_text(report.command, kMaxText)));
+}
+
+void write_rules(JsonWriter& json, const std::map<std::string, size_t>& rules,
+                 const TrackReport& report) {
   json.key("rules").begin_array();
   for (const auto& [id, ignored] : rules) {
     json.begin_object().member("id", id).member("name", id);
     write_text(json, "shortDescription", words_of(id));
     write_text(json, "fullDescription", words_of(id) + " than before, or than it may be.");
-    write_text(json, "help", "tcc-track explain tells which kernels of the case changed.");
+    write_text(json, "help", help(report));
     json.key("defaultConfiguration").begin_object().member("level", "error").end_object();
     json.end_object();
   }
@@ -142,7 +151,7 @@ void write_run(JsonWriter& json, const TrackReport& report) {
   json.begin_object().key("tool").begin_object().key("driver").begin_object();
   json.member("name", "tcc-track");
   if (!report.version.empty()) json.member("version", report.version);
-  write_rules(json, rules);
+  write_rules(json, rules, report);
   json.end_object().end_object();
   // One category for each device, so that runs on several do not close each other's results.
   json.key("automationDetails")

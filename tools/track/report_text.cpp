@@ -32,6 +32,7 @@ std::string_view name(Standing standing) {
     case Standing::better: return "better";
     case Standing::unmeasurable: return "unmeasurable";
     case Standing::same: return "same";
+    case Standing::not_judged: return "not judged";
   }
   return "failed";
 }
@@ -44,6 +45,7 @@ Standing standing(const Quantity& quantity) {
     case Verdict::worse: return Standing::worse;
     case Verdict::better: return Standing::better;
     case Verdict::unmeasurable: return Standing::unmeasurable;
+    case Verdict::not_judged: return Standing::not_judged;
     default: return Standing::same;
   }
 }
@@ -51,10 +53,21 @@ Standing standing(const Quantity& quantity) {
 Standing standing(const ReportedCase& one) {
   const bool any_gates = std::any_of(one.quantities.begin(), one.quantities.end(),
                                      [](const Quantity& quantity) { return quantity.gates; });
-  Standing first = Standing::same;
+  Standing first = one.quantities.empty() ? Standing::same : Standing::not_judged;
   for (const Quantity& quantity : one.quantities)
     if (quantity.gates || !any_gates) first = std::min(first, standing(quantity));
   return first;
+}
+
+bool judges(const TrackReport& report) {
+  const auto is_judged = [](const Quantity& quantity) {
+    const Standing found = standing(quantity);
+    return quantity.gates &&
+           (quantity.budget || (found != Standing::not_judged && found != Standing::unmeasurable));
+  };
+  return std::any_of(report.cases.begin(), report.cases.end(), [&](const ReportedCase& one) {
+    return std::any_of(one.quantities.begin(), one.quantities.end(), is_judged);
+  });
 }
 
 std::string value_text(std::optional<double> value, const std::string& unit) {
@@ -83,6 +96,13 @@ double ratio(const Quantity& quantity) {
   return *quantity.base == *quantity.head ? 1 : *quantity.head / *quantity.base;
 }
 
+std::string size_text(const TrackedHistory& history, const track::Change& change) {
+  if (std::isfinite(change.ratio)) return change_text(change.ratio);
+  const double before = history.points.at(change.first > 0 ? change.first - 1 : 0).value;
+  return value_text(before, history.unit) + " to " +
+         value_text(history.points.at(change.last).value, history.unit);
+}
+
 std::string summary(const TrackReport& report) {
   const auto count = [&](Standing wanted) {
     return std::count_if(report.cases.begin(), report.cases.end(),
@@ -100,6 +120,7 @@ std::string summary(const TrackReport& report) {
   add(count(Standing::better), "better");
   add(count(Standing::unmeasurable), "not measurable");
   add(count(Standing::same), "same");
+  add(count(Standing::not_judged), "not judged");
   return all + ": " + text;
 }
 
@@ -115,14 +136,17 @@ std::string title(const TrackReport& report) {
 
 std::string method(const TrackReport& report) {
   double visible = 0;
-  bool compares = false;
+  bool compares = false, pairs = false, judged = false;
   for (const ReportedCase& one : report.cases)
     for (const Quantity& quantity : one.quantities) {
       compares |= quantity.effect.has_value();
+      pairs |= !quantity.base_samples.empty();
+      judged |= quantity.verdict != Quantity::Verdict::not_judged;
       if (quantity.visible && std::isfinite(*quantity.visible) &&
           quantity.verdict == Quantity::Verdict::same)
         visible = std::max(visible, *quantity.visible);
     }
+  if (!judged) return "No quantity was compared with anything.";
   std::string text = str("A run without any change reports one with a probability of at most ",
                          percent(report.false_alarms), ", over all cases together.");
   if (compares)
@@ -131,6 +155,10 @@ std::string method(const TrackReport& report) {
   if (visible > 0)
     text += str(" Of what is called the same, a change of ", percent(visible),
                 " or more would have been seen.");
+  if (pairs)
+    text +=
+        " A change is the median ratio of pairs; base and head are medians of their own, whose "
+        "ratio may differ from it.";
   return text;
 }
 

@@ -9,19 +9,25 @@
 namespace tcc::tools {
 
 // The first of these that holds.
-enum class Standing { failed, over_budget, worse, better, unmeasurable, same };
-inline constexpr std::array kStandings = {Standing::failed, Standing::over_budget,  Standing::worse,
-                                          Standing::better, Standing::unmeasurable, Standing::same};
+enum class Standing { failed, over_budget, worse, better, unmeasurable, same, not_judged };
+inline constexpr std::array kStandings = {
+    Standing::failed,       Standing::over_budget, Standing::worse,     Standing::better,
+    Standing::unmeasurable, Standing::same,        Standing::not_judged};
 std::string_view name(Standing standing);  // "failed", "over budget", ...
 Standing standing(const Quantity& quantity);
 // The first over the quantities that gate; over all of them where none does.
 Standing standing(const ReportedCase& one);
+// Whether anything that gates was found to be as it was, or not, or within its budget. Where
+// nothing was, a report that passes says little.
+bool judges(const TrackReport& report);
 
 std::string value_text(std::optional<double> value, const std::string& unit);  // "12.3 us", "-"
 std::string change_text(double ratio);                                         // "+1.23 %"
 std::string interval_text(const track::Effect& effect);                        // "+1.1 .. +1.4 %"
 // Head over base, by the effect where there is one; NaN where it is not known.
 double ratio(const Quantity& quantity);
+// How large a change of a history is: "+1.23 %"; from 0, "0 B to 512.0 KiB".
+std::string size_text(const TrackedHistory& history, const track::Change& change);
 
 // "24 cases: 1 over budget, 2 worse, 21 same".
 std::string summary(const TrackReport& report);

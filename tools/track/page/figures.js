@@ -42,14 +42,18 @@ function ratioOf(quantity) {
 }
 
 // The first that holds, as in report_text.h.
-const standings = ['failed', 'over budget', 'worse', 'better', 'unmeasurable', 'same'];
-const marks = {'failed': '✕', 'over budget': '▲', 'worse': '▲', 'better': '▼', 'unmeasurable': '?', 'same': '='};
+const standings = ['failed', 'over budget', 'worse', 'better', 'unmeasurable', 'same', 'not judged'];
+const marks = {'failed': '✕', 'over budget': '▲', 'worse': '▲', 'better': '▼', 'unmeasurable': '?', 'same': '=', 'not judged': '·'};
 const standingOf = quantity => quantity.verdict !== 'failed' && quantity.over_budget ? 'over budget' : quantity.verdict;
 function worst(quantities) {
   const gating = quantities.filter(quantity => quantity.gates);
   const ranks = (gating.length ? gating : quantities).map(quantity => standings.indexOf(standingOf(quantity)));
-  return standings[Math.min(standings.length - 1, ...ranks)];
+  return ranks.length ? standings[Math.min(...ranks)] : 'same';
 }
+// Whether anything that gates was found to be as it was, or not, or within its budget.
+const judges = report => report.cases.some(one => one.quantities.some(quantity => quantity.gates &&
+  (isNumber(quantity.budget) || !['unmeasurable', 'not judged'].includes(standingOf(quantity)))));
+const anyGates = report => report.cases.some(one => one.quantities.some(quantity => quantity.gates));
 const classOf = standing => standing.replace(' ', '-');
 const colorOf = standing => ['failed', 'over budget', 'worse'].includes(standing) ? 'var(--fail)'
   : standing === 'better' ? 'var(--best)' : standing === 'unmeasurable' ? 'var(--default)' : 'var(--muted)';

@@ -43,10 +43,17 @@ const runText = (report, point) => {
   return joined([run.run, run.commit.slice(0, 12), date(run.date)]);
 };
 
+// From 0 a change has no ratio.
+const valueBefore = (history, one) => history.points[Math.max(0, one.first - 1)].value;
+const valueAfter = (history, one) => history.points[one.last].value;
+const rises = (history, one) => isNumber(one.ratio) ? one.ratio > 1 : valueAfter(history, one) > valueBefore(history, one);
+const sizeText = (history, one) => isNumber(one.ratio) ? change(one.ratio)
+  : `${figure(valueBefore(history, one), history.unit)} to ${figure(valueAfter(history, one), history.unit)}`;
+
 function changeText(report, history, one) {
   const at = index => runText(report, history.points[index]);
-  return one.kind === 'step' ? `step of ${change(one.ratio)} at ${at(one.first)}`
-       : `drift of ${change(one.ratio)} from ${at(one.first)} to ${at(one.last)}`;
+  const size = (isNumber(one.ratio) ? 'of ' : 'from ') + sizeText(history, one);
+  return one.kind === 'step' ? `step ${size} at ${at(one.first)}` : `drift ${size} from ${at(one.first)} to ${at(one.last)}`;
 }
 
 const isConstant = history => history.points.length > 0 &&
@@ -104,7 +111,7 @@ function historyPlot(box, report, history, budget) {
     element(svg, 'text', {x: width - right, y: y(budget) - 4, 'text-anchor': 'end'}, 'budget');
   }
   for (const one of history.changes) {
-    const color = one.ratio > 1 ? 'var(--fail)' : 'var(--best)';
+    const color = rises(shown, one) ? 'var(--fail)' : 'var(--best)';
     const drift = one.kind === 'drift';
     const from = x(one.first) - (drift ? 0 : 0.5 * (x(1) - x(0))), to = x(one.last);
     if (drift)
@@ -115,7 +122,7 @@ function historyPlot(box, report, history, budget) {
                             'stroke-width': 1.5, 'stroke-dasharray': '5 3'});
     const middle = drift ? (from + to) / 2 : from;
     element(svg, 'text', {x: Math.max(left + 34, Math.min(width - right - 34, middle)), y: top - 8, 'text-anchor': 'middle',
-                          style: `fill: ${color}; font-weight: 600`}, `${drift ? 'drift ' : ''}${change(one.ratio)}`);
+                          style: `fill: ${color}; font-weight: 600`}, `${drift ? 'drift ' : ''}${sizeText(shown, one)}`);
   }
   // One path for all intervals, and one for all points: there may be thousands.
   const at = value => value.toFixed(1);

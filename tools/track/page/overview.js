@@ -11,10 +11,13 @@ function titleOf(report) {
 function headOf(report) {
   const head = element(page, 'header');
   element(head, 'h1', {}, titleOf(report));
-  const verdict = element(head, 'p', {class: `verdict ${report.passes ? 'passes' : 'fails'}`});
-  element(verdict, 'span', {class: 'mark', 'aria-hidden': true}, report.passes ? '✓' : '✕');
-  verdict.append(report.passes ? 'Passes: nothing that gates is worse, failed or over its budget'
-                               : 'Fails: something that gates is worse, failed or over its budget');
+  const [kind, mark, words] =
+    !report.passes ? ['fails', '✕', 'Fails: something that gates is worse, failed or over its budget']
+    : judges(report) ? ['passes', '✓', 'Passes: nothing that gates is worse, failed or over its budget']
+    : ['neutral', '·', anyGates(report) ? 'Nothing could be judged' : 'Nothing was to be judged'];
+  const verdict = element(head, 'p', {class: `verdict ${kind}`});
+  element(verdict, 'span', {class: 'mark', 'aria-hidden': true}, mark);
+  verdict.append(words);
   const facts = element(head, 'dl', {class: 'facts'});
   const fact = (name, text, attributes = {}) => {
     if (!text) return;
@@ -39,7 +42,7 @@ function tiles(report, counts) {
   };
   tile(report.cases.length, report.cases.length === 1 ? 'case' : 'cases');
   for (const standing of ['failed', 'over budget', 'worse', 'better', 'unmeasurable'])
-    if (counts[standing] || standing === 'worse') tile(counts[standing], standing, standing);
+    if (counts[standing] || (standing === 'worse' && judges(report))) tile(counts[standing], standing, standing);
   tile(share(report.false_alarms), 'chance of a false alarm in a run without any change');
   const seen = report.cases.flatMap(one => one.quantities)
     .filter(quantity => quantity.verdict === 'same' && isNumber(quantity.visible)).map(quantity => quantity.visible);
@@ -102,7 +105,9 @@ function draw(number) {
   if (asked) view.open.add(Number(asked[1]));
   redraw();
   if (asked) document.getElementById(`case-${asked[1]}`)?.scrollIntoView();
-  element(page, 'footer', {}, 'Change is head over base; less is better for every quantity. The bar shows the ratio and its 95 % ' +
+  element(page, 'footer', {}, 'Change is head over base; less is better for every quantity. ' +
+    (report.cases.some(one => one.quantities.some(quantity => quantity.base_samples?.length))
+      ? 'Of times it is the median ratio of pairs: base and head are medians of their own, whose ratio may differ from it. ' : '') + 'The bar shows the ratio and its 95 % ' +
     'interval, all rows on one scale; an arrow lies beyond it. "Would see" is the smallest change that would have been found in this case. ' +
     'A case is as good as the worst of its quantities that gate. In a history, lines are levels, dashes are steps and shaded stretches drifts.');
   // On paper nothing can be opened: what changed is, for as long as it is printed.

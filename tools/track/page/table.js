@@ -68,7 +68,8 @@ function verdictText(parent, standing, tag = 'span', attributes = {}) {
   return made;
 }
 
-function quantityTable(parent, one) {
+function quantityTable(parent, report, one) {
+  const gating = anyGates(report);
   const box = element(parent, 'div', {class: 'block'});
   element(box, 'h3', {}, joined(['Quantities', one.file && `${one.file}${one.line > 0 ? `:${one.line}` : ''}`]));
   const table = element(element(box, 'div', {class: 'scroll'}), 'table', {class: 'quantities'});
@@ -80,7 +81,7 @@ function quantityTable(parent, one) {
   const body = element(table, 'tbody');
   for (const quantity of one.quantities) {
     const line = element(body, 'tr');
-    element(line, 'td', {}, quantity.name + (quantity.gates ? '' : ' (does not gate)'));
+    element(line, 'td', {}, quantity.name + (quantity.gates || !gating ? '' : ' (does not gate)'));
     verdictText(line, standingOf(quantity), 'td');
     for (const text of [figure(quantity.base, quantity.unit), figure(quantity.head, quantity.unit), change(ratioOf(quantity)),
                         interval(quantity.effect), isNumber(quantity.p) ? trimmed(quantity.p, 2) : '–', share(quantity.visible),
@@ -94,7 +95,7 @@ function drawDetails(after, report, row, columnCount) {
   const line = element(after.parentNode, 'tr', {class: 'details', id: `details-${row.index}`});
   after.after(line);
   const box = element(element(line, 'td', {colspan: columnCount}), 'div');
-  quantityTable(box, row.one);
+  quantityTable(box, report, row.one);
   kernelBlock(box, row.one, Boolean(report.base.label));
   if (!row.one.histories.length) return;
   historyBlock(box, report, row.one);
