@@ -88,6 +88,8 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"replace", {"Store"}},
       {"kernels", {"Results"}},
       {"run", {"Store", "NAME"}},
+      {"quantity", {"Store", "NAME"}},
+      {"note", {"Store", "TEXT"}},
       {"warm", {"Compilation"}},
       {"results", {"Results", "FILE.json"}},
       {"html", {"Results", "FILE.html"}},

@@ -3,6 +3,7 @@
 
 #include "tools/help.h"
 #include "tools/program.h"
+#include "tools/track/accept.h"
 #include "tools/track/bisect.h"
 #include "tools/track/compare.h"
 #include "tools/track/duel_worker.h"
@@ -21,9 +22,9 @@ int main(int argc, char** argv) {
       "Tracks performance: builds of tcc against each other, with a stated rate of false "
       "alarms.",
       "tcc-track");
-  const std::vector<Command> commands = {add_compare(app), add_calibrate(app), add_report(app),
-                                         add_run(app),     add_history(app),   add_judge(app),
-                                         add_bisect(app),  add_explain(app),   add_resample(app)};
+  const std::vector<Command> commands = {
+      add_compare(app), add_calibrate(app), add_report(app), add_run(app),     add_history(app),
+      add_judge(app),   add_accept(app),    add_bisect(app), add_explain(app), add_resample(app)};
   app.require_subcommand(1);
   add_examples(app, {{"tcc-track calibrate build/release bench/suites/bandwidth.yaml",
                       "what can be seen on this machine"},

@@ -116,7 +116,7 @@ struct Change {
 
 struct HistoryOptions {
   double false_alarms = 0.05;  // probability that a history without change shows one
-  std::size_t least_runs = 5;  // between two changes
+  std::size_t least_runs = 5;  // between two changes; 3 where a step is clear
 };
 
 // The changes in a history of one positive value per run, in the order of runs: the piecewise
@@ -141,15 +141,15 @@ struct JudgeOptions {
                                // `unmeasurable`
   double ignored = -1;         // relative changes up to this are never reported; negative: half of
                                // `smallest`
-  std::size_t least_runs = 6;  // since the last change of the history
+  std::size_t least_runs = 6;  // of a level that a run is held to
   std::size_t most_runs = 60;  // the newest of them
   HistoryOptions history = {};
 };
 
-// Judges all values of one run: whether each lies beyond what the runs since its history's last
-// change let expect (Student's prediction interval), and twice as far from their mean as the
-// farthest; corrected by Holm's method for the number of histories. The effect's ratio is the value
-// over what was expected, its interval that of the ratio, its blocks are the history's runs. Throws
+// Judges all values of one run: whether each lies beyond what its history's newest level of
+// `least_runs` lets expect (Student's prediction interval), and twice as far from the mean as any
+// of it; corrected by Holm's method. Runs that were reported do not count until they are a level.
+// The effect is the value over what was expected; its blocks are the level's runs. Throws
 // Error(bad_input) for a value that is not positive and finite.
 std::vector<CaseResult> judge(std::span<const NextRun> runs, const JudgeOptions& options = {});
 

@@ -259,7 +259,10 @@ TEST_F(TrackHistory, TheProgramPrintsDatesAndGates) {
   EXPECT_EQ(track("history", "--gate").code, 1) << "of 20 runs";
   EXPECT_EQ(track("history", "--gate 5").code, 0) << "it is older";
   EXPECT_EQ(plain.text, track("history", "", "TZ=Asia/Tokyo").text);
-  EXPECT_EQ(track("history", "--gate 5 --case b").code, 0) << "there is none";
+  const auto nothing = track("history", "--gate 5 --case b");
+  EXPECT_EQ(nothing.code, 2) << "such a gate would never fail";
+  EXPECT_NE(nothing.text.find("no case's name holds 'b'; there are 'a'"), std::string::npos)
+      << nothing.text;
   // A budget.
   TrackedCase over = one_case("a", 1.2e-4, 4);
   over.budget["launches"] = 3;
@@ -348,6 +351,67 @@ TEST_F(TrackHistory, JudgesTheNewestRun) {
   const std::vector<std::string> names = open_store(folder_.string())->names();
   EXPECT_EQ(track("judge", "--smallest 15 --run " + names[29]).code, 0);
   EXPECT_EQ(track("judge", "--run nothing").code, 2);
+}
+
+// An intended change is accepted once: the gate and judge count from there.
+TEST_F(TrackHistory, AcceptsAnIntendedChange) {
+  Noise noise(6, 0.003);
+  for (int r = 0; r < 40; ++r) {
+    const bool changed = r >= 36;
+    store(run(r), {one_case("a", 1e-4 * noise.next() * (changed ? 1.5 : 1), changed ? 4 : 3),
+                   one_case("b", 1e-4 * noise.next())});
+    if (r < 33) continue;
+    EXPECT_EQ(track("judge", "--smallest 15").code, changed ? 1 : 0)
+        << r << ": a run again passes no more than the first";
+  }
+  EXPECT_EQ(track("history", "--gate").code, 1);
+  const std::string first = open_store(folder_.string())->names()[36];
+  EXPECT_EQ(track("accept", "--case a --note why --run nothing").code, 2);
+  EXPECT_EQ(track("accept", "--case a --quantity tim --note why").code, 2);
+  const auto misspelt = track("accept", "--case aa --note why");
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_NE(misspelt.text.find("has no case 'aa'; did you mean 'a'?"), std::string::npos)
+      << misspelt.text;
+  ASSERT_EQ(track("accept", "--case a --quantity time --note why --run " + first).code, 0);
+  EXPECT_EQ(track("judge", "--smallest 15").code, 1) << "launches were not accepted";
+  ASSERT_EQ(track("accept", "--case a --note 'a larger model' --run " + first).code, 0);
+  const auto judged = track("judge", "--smallest 15");
+  EXPECT_EQ(judged.code, 0) << judged.text;
+  const auto gated = track("history", "--gate");
+  EXPECT_EQ(gated.code, 0) << gated.text;
+  EXPECT_NE(gated.text.find("a, launches: accepted from run 37 of 40 on: a larger model"),
+            std::string::npos)
+      << gated.text;
+  EXPECT_EQ(load()[0].runs.size(), 40u) << "what accepts is no run";
+  // What comes after it is judged.
+  TrackedRun next = run(40);
+  next.date = "2999-01-01T00:00:00Z";
+  next.name = new_run_name(next);
+  store(next, {one_case("a", 1.5e-4, 5), one_case("b", 1e-4)});
+  EXPECT_EQ(track("judge", "--smallest 15").code, 1);
+  EXPECT_EQ(track("history", "--gate").code, 1);
+  ASSERT_EQ(track("accept", "--case a --note again").code, 0);
+  EXPECT_EQ(track("judge", "--smallest 15").code, 0) << "the accepted run itself";
+}
+
+TEST_F(TrackHistory, DirtyCommitsStayDirty) {
+  for (int r = 0; r < 3; ++r) {
+    TrackedRun one = run(r);
+    one.commit = r == 0 ? "0000000000000001" : "bec1e95f90123456";
+    if (r == 2) one.commit += "-dirty";
+    one.name = new_run_name(one);
+    EXPECT_EQ(one.name.find("-dirty-") != std::string::npos, r == 2) << one.name;
+    store(one, {one_case("a", 1, r == 2 ? 4 : 3)});
+  }
+  const auto history = track("history");
+  EXPECT_NE(history.text.find("bec1e95f90..bec1e95f90-dirty"), std::string::npos) << history.text;
+  const auto clean = track("explain a", "--head bec1e95");
+  EXPECT_NE(clean.text.find("head " + open_store(folder_.string())->names()[1]), std::string::npos)
+      << clean.text;
+  const auto dirty = track("explain a", "--head bec1e95f90123456-dirty");
+  EXPECT_NE(dirty.text.find("head " + open_store(folder_.string())->names()[2]), std::string::npos)
+      << dirty.text;
+  EXPECT_NE(track("explain aa").text.find("did you mean 'a'?"), std::string::npos);
 }
 
 TEST_F(TrackHistory, MoreIsBetterForSomeCounters) {

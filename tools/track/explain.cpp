@@ -10,6 +10,8 @@
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/track/comparing.h"
+#include "tools/track/git.h"
+#include "tools/track/history_data.h"
 #include "tools/track/read_runs.h"
 #include "tools/track/report_text.h"
 #include "tools/track/rules.h"
@@ -63,8 +65,11 @@ void print_diffs(const Duels::Case& one, const ReportedCase& reported, size_t mo
 
 int explain_libraries(const Options& options) {
   std::vector<TrackCase> cases = cases_of(options.choices);
+  std::set<std::string> names;
+  for (const TrackCase& one : cases) names.insert(one.name);
   std::erase_if(cases, [&](const TrackCase& one) { return one.name != options.name; });
-  if (cases.empty()) fail_input("no suite has a case '", options.name, "'");
+  if (cases.empty())
+    fail_input("no suite has a case '", options.name, "'; ", known_names(options.name, names));
   Comparing comparing(options.choices, std::move(cases), options.base, options.head);
   comparing.run();
   comparing.time_kernels(0);
@@ -76,25 +81,33 @@ int explain_libraries(const Options& options) {
   return 0;
 }
 
-// The run of this name or commit; the newest of several.
+// The run of this name, or the newest of a commit: of the commit itself before its work tree with
+// changes. Revisions are those of the repository that this process stands in.
 size_t find_run(const std::vector<StoredRun>& runs, const std::string& wanted,
                 const std::string& store) {
-  for (size_t i = runs.size(); i-- > 0;)
-    if (runs[i].run.name == wanted || runs[i].run.commit.starts_with(wanted)) return i;
-  fail_input(store, ": no run '", wanted, "' with the case; a name or a commit's first digits");
+  for (const std::string& commit : {wanted, commit_named(".", wanted).commit})
+    for (const bool dirty : {false, true})
+      for (size_t i = runs.size(); i-- > 0;) {
+        const TrackedRun& run = runs[i].run;
+        if (run.name == wanted || (run.commit.starts_with(commit) && is_dirty(run.commit) == dirty))
+          return i;
+      }
+  fail_input(store, ": no run '", wanted,
+             "' with the case; a run's name, a commit's first digits or a revision of git");
 }
 
 int explain_runs(const Options& options) {
   const auto store = open_store(options.store);
   std::vector<StoredRun> runs;
   Damage damage;
-  read_runs(
-      *store,
-      {.details = true, .cases = [&](const std::string& name) { return name == options.name; }},
-      damage, [&](StoredRun&& run) {
-        if (!run.cases.empty()) runs.push_back(std::move(run));
-      });
+  const auto is_asked_for = [&](const std::string& name) { return name == options.name; };
+  read_runs(*store, {.details = true, .cases = is_asked_for}, damage, [&](StoredRun&& run) {
+    if (!run.cases.empty()) runs.push_back(std::move(run));
+  });
   if (damage.any()) std::cerr << damage.summary() << "\n";
+  if (runs.empty())
+    fail_input(options.store, ": has no case '", options.name, "'; ",
+               known_names(options.name, case_names(*store)));
   if (runs.size() < 2)
     fail_input(options.store, ": ", runs.size(), " runs have a case '", options.name,
                "'; two are compared");

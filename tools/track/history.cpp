@@ -38,6 +38,20 @@ TrackedHistory drawn(const std::string& quantity, const Rule& rule, const Series
   return history;
 }
 
+// Those since something was accepted.
+std::vector<Change> open_changes(const Rule& rule, const TrackedHistory& history,
+                                 const Series& series, double false_alarms) {
+  if (series.accepted == 0) return history.changes;
+  std::vector<double> values = series.values();
+  values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(series.accepted));
+  std::vector<Change> changes = changes_of(rule, values, false_alarms);
+  for (Change& change : changes) {
+    change.first += series.accepted;
+    change.last += series.accepted;
+  }
+  return changes;
+}
+
 // The newest change that began, or went on, within the last runs.
 Quantity judged_by(const Rule& rule, const TrackedHistory& history, const Series& series,
                    const MachineHistory& machine, const GateOptions& gate) {
@@ -55,7 +69,7 @@ Quantity judged_by(const Rule& rule, const TrackedHistory& history, const Series
     return quantity;
   }
   quantity.base = quantity.head;
-  for (const Change& change : history.changes) {
+  for (const Change& change : open_changes(rule, history, series, gate.false_alarms)) {
     if (change.last + gate.runs < count) continue;
     quantity.verdict =
         is_worse(rule, change) ? Quantity::Verdict::worse : Quantity::Verdict::better;
@@ -89,6 +103,9 @@ ReportedCase reported(const std::string& name, const CaseHistory& one,
     if (one.last_run == series.points.back().run) hold_to(one.last.budget, judged);
     for (const Change& change : history.changes)
       notes.push_back(str(name, ", ", quantity, ": ", describe(change, history, series, machine)));
+    if (series.accepted > 0)
+      notes.push_back(str(name, ", ", quantity, ": accepted from run ", series.accepted + 1, " of ",
+                          series.points.size(), " on: ", series.note));
     const auto at = quantity == "time" ? reported.quantities.begin() : reported.quantities.end();
     reported.quantities.insert(at, std::move(judged));
     const auto place = quantity == "time" ? reported.histories.begin() : reported.histories.end();

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/suggest.h"
 #include "support/error.h"
 #include "tools/track/report_text.h"
 
@@ -38,6 +39,10 @@ class Loader {
 
   void add(StoredRun&& stored) {
     const std::string machine = stored.run.machine();
+    if (!stored.accepted.empty()) {
+      for (Acceptance& one : stored.accepted) accepted_[machine].push_back(std::move(one));
+      return;
+    }
     MachineHistory& history = machines_[machine];
     history.machine = machine;
     const size_t run = history.runs.size();
@@ -50,6 +55,7 @@ class Loader {
     std::vector<MachineHistory> all;
     for (auto& [name, history] : machines_) {
       order(history);
+      for (const Acceptance& one : accepted_[name]) accept(history, one);
       all.push_back(std::move(history));
     }
     return all;
@@ -118,9 +124,28 @@ class Loader {
     }
   }
 
+  // What names runs or cases that are not here says nothing.
+  static void accept(MachineHistory& history, const Acceptance& accepted) {
+    const auto run = std::find_if(history.runs.begin(), history.runs.end(),
+                                  [&](const TrackedRun& one) { return one.name == accepted.from; });
+    const auto one = history.cases.find(accepted.name);
+    if (run == history.runs.end() || one == history.cases.end()) return;
+    const auto number = static_cast<size_t>(run - history.runs.begin());
+    for (auto& [quantity, series] : one->second.quantities) {
+      if (!accepted.quantity.empty() && quantity != accepted.quantity) continue;
+      const auto point = std::find_if(series.points.begin(), series.points.end(),
+                                      [&](const auto& each) { return each.run >= number; });
+      const auto at = static_cast<size_t>(point - series.points.begin());
+      if (point == series.points.end() || at < series.accepted) continue;
+      series.accepted = at;
+      series.note = accepted.note;
+    }
+  }
+
   const HistoryChoices& choices_;
   std::map<std::string, MachineHistory> machines_;
-  std::map<const CaseHistory*, std::pair<Key, Key>> keys_;  // of the last record, the one before
+  std::map<std::string, std::vector<Acceptance>> accepted_;  // by machine
+  std::map<const CaseHistory*, std::pair<Key, Key>> keys_;   // of the last record, the one before
 };
 
 std::vector<Change> steps_by(const Rule& rule, const std::vector<double>& values) {
@@ -137,7 +162,38 @@ std::vector<Change> steps_by(const Rule& rule, const std::vector<double>& values
   return changes;
 }
 
+// A gate on cases that are not there would never fail.
+void check_case(const Store& store, const std::string& word,
+                const std::vector<MachineHistory>& histories) {
+  for (const MachineHistory& machine : histories)
+    for (const auto& [name, one] : machine.cases)
+      if (name.find(word) != std::string::npos) return;
+  fail_input(store.place(), ": no case's name holds '", word, "'; ",
+             known_names(word, case_names(store)));
+}
+
 }  // namespace
+
+std::set<std::string> case_names(const Store& store) {
+  std::set<std::string> names;
+  Damage told_already;
+  read_runs(store, {}, told_already, [&](StoredRun&& run) {
+    for (const TrackedCase& one : run.cases) names.insert(one.name);
+  });
+  return names;
+}
+
+std::string known_names(const std::string& wanted, const std::set<std::string>& names) {
+  constexpr size_t kMostNames = 20;
+  if (names.empty()) return "there is none";
+  const std::vector<std::string> all(names.begin(), names.end());
+  const std::string close = ir::closest_name(wanted, all);
+  if (!close.empty()) return "did you mean '" + close + "'?";
+  std::string text = "there are ";
+  for (size_t i = 0; i < all.size() && i < kMostNames; ++i)
+    text += (i > 0 ? ", '" : "'") + all[i] + "'";
+  return text + (all.size() > kMostNames ? str(" and ", all.size() - kMostNames, " more") : "");
+}
 
 std::vector<double> Series::values() const {
   std::vector<double> values;
@@ -150,8 +206,6 @@ std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoi
   check_date(choices.since);
   ReadOptions options;
   options.details = choices.kernels;
-  if (!choices.until.empty())
-    options.names = [&](const std::string& name) { return name <= choices.until; };
   options.runs = [&](const TrackedRun& run) {
     const std::string machine = run.machine();
     return run.date >= choices.since && holds_one(machine, choices.machines) &&
@@ -159,12 +213,17 @@ std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoi
   };
   options.cases = [&](const std::string& name) { return holds_one(name, choices.cases); };
   Loader loader(choices);
-  read_runs(store, options, damage, [&](StoredRun&& run) { loader.add(std::move(run)); });
+  read_runs(store, options, damage, [&](StoredRun&& run) {
+    // What was accepted later counts for older runs, too.
+    if (choices.until.empty() || run.run.name <= choices.until || !run.accepted.empty())
+      loader.add(std::move(run));
+  });
   std::vector<MachineHistory> histories = loader.finish();
   if (histories.empty())
     fail_input(store.place(), ": has no run", choices.since.empty() ? "" : " since then",
                choices.machines.empty() ? "" : " of such a machine",
                damage.any() ? "; " + damage.summary() : "");
+  for (const std::string& word : choices.cases) check_case(store, word, histories);
   return histories;
 }
 

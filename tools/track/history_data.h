@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Series {
   };
   std::vector<Point> points;
   std::string counter;  // the rule of a counter
+  size_t accepted = 0;  // the point that judge and a gate count from
+  std::string note;     // why, where something was accepted
 
   std::vector<double> values() const;
 };
@@ -49,6 +52,11 @@ struct MachineHistory {
 // Throws Error(bad_input) where nothing is left.
 std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoices& choices,
                                            Damage& damage);
+
+// Of all runs.
+std::set<std::string> case_names(const Store& store);
+// "did you mean 'x'?" or "there are 'x', 'y'".
+std::string known_names(const std::string& wanted, const std::set<std::string>& names);
 
 // Of a noisy quantity by statistics (values that are not positive have no changes), of an exact one
 // where the value differs from the one before it, of one with a factor where it is beyond that.

@@ -33,6 +33,18 @@ Verdict verdict_of(track::CaseResult::Verdict verdict, bool more_is_better) {
   }
 }
 
+// What an exact quantity is held to. A worse value is expected only once as many runs had it as a
+// level of times needs: until then it is reported, whoever runs it again.
+double expected(const Rule& rule, const std::vector<double>& history) {
+  double level = history.front();
+  size_t worse = 0;
+  for (const double value : history) {
+    worse = judged(rule, level, value) == Verdict::worse ? worse + 1 : 0;
+    if (worse == 0 || worse == track::JudgeOptions().least_runs) level = value, worse = 0;
+  }
+  return level;
+}
+
 class Judging {
  public:
   Judging(const MachineHistory& machine, size_t run, const JudgeChoices& choices)
@@ -96,12 +108,19 @@ class Judging {
       quantity.verdict = Verdict::not_judged;
       return;
     }
+    if (series.accepted == history.size() && series.accepted > 0) {
+      quantity.base = history.back();
+      quantity.verdict = Verdict::not_judged;
+      quantity.reason = "accepted: " + series.note;
+      return;
+    }
+    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(series.accepted));
     if (rule.kind != Rule::Kind::noisy) {
       if (history.empty()) {
         quantity.verdict = Verdict::not_judged;
         quantity.reason = "it has no history yet";
       } else {
-        quantity.base = history.back();
+        quantity.base = expected(rule, history);
         quantity.verdict = judged(rule, *quantity.base, *quantity.head);
       }
       return;
@@ -178,12 +197,18 @@ TrackReport judged_report(const MachineHistory& machine, size_t run, const Judge
 TrackReport judge_stored(const Store& store, const std::string& run, const JudgeChoices& choices) {
   // Runs up to the judged one: those after it are not its history.
   std::vector<std::string> names = store.names();
+  Damage damage;
+  // A record that accepts a change is no run.
+  while (run.empty() && !names.empty() && !detailed(store, names.back(), damage).accepted.empty())
+    names.pop_back();
   const std::string name = run.empty() && !names.empty() ? names.back() : run;
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail_input(store.place(), ": has no run ", name.empty() ? "" : "'" + name + "'");
-  Damage damage;
+  damage = {};
   const StoredRun stored = detailed(store, name, damage);
   if (stored.run.date.empty()) fail_input(damage.told.front());
+  if (!stored.accepted.empty())
+    fail_input(store.file_of(name), ": accepts a change, and is no run");
   HistoryChoices choice;
   choice.until = name;
   choice.machine = stored.run.machine();
@@ -254,7 +279,7 @@ std::string judge_table(const TrackReport& report) {
             " too short a history to be judged.\n";
   if (same + unmeasurable + rows.size() == 0) return text + method(report) + "\n";
   return text + str("Without any change, a run reports one with a probability of ",
-                    100 * report.false_alarms, " % at most.\n");
+                    100 * report.false_alarms, " % at most, if runs differ independently.\n");
 }
 
 void add_judge_options(CLI::App& app, double& smallest_percent, double& false_alarms_percent) {

@@ -228,6 +228,11 @@ TrackedKernel kernel_of(const json& object) {
   return kernel;
 }
 
+Acceptance acceptance_of(const json& line) {
+  return {text(line, "accept"), optional_text(line, "quantity"), text(line, "from"),
+          text(line, "note")};
+}
+
 class RunParser {
  public:
   RunParser(const std::string& name, const std::string& place, const ReadOptions& options,
@@ -274,6 +279,8 @@ class RunParser {
     const json object = parsed(line);
     if (object.contains("case"))
       add(case_of(object));
+    else if (object.contains("accept"))
+      add(acceptance_of(object));
     else if (object.contains("end"))
       result_.end = {text(object, "end"), number(object, "seconds")};
     else if (object.contains("samples"))
@@ -284,7 +291,7 @@ class RunParser {
         for (const json& kernel : list(object, "list")) one.kernels.push_back(kernel_of(kernel));
       });
     else
-      fail_input("neither a case nor an end");
+      fail_input("neither a case, nor accepted, nor an end");
     return true;
   }
 
@@ -293,6 +300,13 @@ class RunParser {
     if (!names_.insert(one.name).second) fail_input("a second '", one.name.substr(0, 100), "'");
     if (result_.cases.size() == kMostCases) fail_input("more than ", kMostCases, " cases");
     result_.cases.push_back(std::move(one));
+  }
+
+  void add(Acceptance accepted) {
+    if (options_.cases && !options_.cases(accepted.name)) return;
+    if (result_.accepted.size() == kMostEntries)
+      fail_input("more than ", kMostEntries, " accepted");
+    result_.accepted.push_back(std::move(accepted));
   }
 
   // They stand behind their case.

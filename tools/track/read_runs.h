@@ -15,6 +15,7 @@ namespace tcc::tools {
 struct StoredRun {
   TrackedRun run;
   std::vector<TrackedCase> cases;
+  std::vector<Acceptance> accepted;  // a record that accepts has no cases
   RunEnd end;  // `how` is "" where the run was cut off: its cases count all the same
 };
 

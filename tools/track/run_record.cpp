@@ -179,6 +179,14 @@ std::string case_lines(const TrackedCase& one) {
   return lines;
 }
 
+std::string acceptance_line(const Acceptance& accepted) {
+  JsonWriter json;
+  json.begin_object().member("accept", accepted.name);
+  text_or_null(json, "quantity", accepted.quantity);
+  json.member("from", accepted.from).member("note", accepted.note).end_object();
+  return json.text() + "\n";
+}
+
 std::string end_line(const RunEnd& end) {
   JsonWriter json;
   json.begin_object().member("end", end.how).member("seconds", end.seconds).end_object();

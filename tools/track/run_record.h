@@ -58,6 +58,14 @@ struct TrackedCase {
 };
 std::string_view name(TrackedCase::Status status);  // "ok", "failed", "wrong"
 
+// An intended change, in a record of its own: what came before `from` no longer counts.
+struct Acceptance {
+  std::string name = {};      // the case
+  std::string quantity = {};  // "": all of them
+  std::string from = {};      // the first run of the new level, by its name
+  std::string note = {};
+};
+
 struct RunEnd {
   std::string how = {};  // "complete", "interrupted", "device lost"
   double seconds = 0;
@@ -78,6 +86,7 @@ bool is_run_name(std::string_view name);
 // Lines with their ends.
 std::string header_line(const TrackedRun& run);
 std::string case_lines(const TrackedCase& one);
+std::string acceptance_line(const Acceptance& accepted);
 std::string end_line(const RunEnd& end);
 
 // A kernel's history is kept under its layers, whatever computes them: "encoder/dense, gelu". Of a
