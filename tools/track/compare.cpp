@@ -6,6 +6,7 @@
 
 #include "support/error.h"
 #include "tools/program.h"
+#include "tools/progress.h"
 #include "tools/track/comparing.h"
 #include "tools/track/report_options.h"
 #include "tools/track/report_text.h"
@@ -26,6 +27,8 @@ std::vector<std::string> sources_of(const std::vector<TrackedKernel>& kernels) {
 }
 
 int finish(const Options& options, const Comparing& comparing, const TrackReport& report) {
+  std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
+  for (const std::string& note : report.notes) out << printable(note) << "\n";
   write_reports(report, options.reports);
   return report.passes() && !comparing.interrupted() ? 0 : 1;
 }
@@ -40,7 +43,6 @@ int compare_main(const Options& options) {
   const TrackReport report = comparing.report();
   std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
   out << compare_table(report) << summary(report) << "\n" << method(report) << "\n";
-  for (const std::string& note : report.notes) out << note << "\n";
   return finish(options, comparing, report);
 }
 
