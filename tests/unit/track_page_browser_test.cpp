@@ -76,7 +76,12 @@ TEST_F(TrackPageBrowserTest, DriftsAreDrawnAndDated) {
 // A history that is shown and not judged: no tick, nothing "same", and a rise from 0 is a rise.
 TEST_F(TrackPageBrowserTest, AHistoryWithoutAGateIsNeutral) {
   TrackReport report;
-  report.head.label = "9 runs";
+  report.head = {"9 runs", "", "5f76e6a91c3d1234567890123456789012345678-dirty", ""};
+  ReportedCase& quiet = report.cases.emplace_back();
+  quiet.name = "quiet";
+  quiet.quantities.resize(1);
+  quiet.quantities[0].gates = false;
+  quiet.quantities[0].verdict = Quantity::Verdict::not_judged;
   ReportedCase& one = report.cases.emplace_back();
   one.name = "a";
   TrackedHistory history = testing::sample_history("arena bytes", "bytes", 0, 0, 9, {}, 1);
@@ -90,8 +95,11 @@ TEST_F(TrackPageBrowserTest, AHistoryWithoutAGateIsNeutral) {
   arena.head = 524288;
   arena.gates = false;
   arena.verdict = Quantity::Verdict::not_judged;
+  arena.reason = "step from 0 B";
   const std::string text = body(drawn(page_of(report), "document.querySelector('.open').click();"));
   EXPECT_EQ(count(text, "Nothing was to be judged"), 1u) << text;
+  EXPECT_EQ(count(text, "5f76e6a91c3d-dirty"), 1u);
+  EXPECT_LT(text.find("id=\"case-1\""), text.find("id=\"case-0\"")) << "what changed is first";
   EXPECT_EQ(count(text, "Passes"), 0u);
   EXPECT_EQ(count(text, "does not gate"), 0u);
   EXPECT_GE(count(text, "<li>step from 0 B to 512 KiB at "), 1u) << text;

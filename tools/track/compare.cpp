@@ -6,6 +6,7 @@
 
 #include "support/error.h"
 #include "tools/program.h"
+#include "tools/progress.h"
 #include "tools/track/comparing.h"
 #include "tools/track/report_options.h"
 #include "tools/track/report_text.h"
@@ -26,6 +27,8 @@ std::vector<std::string> sources_of(const std::vector<TrackedKernel>& kernels) {
 }
 
 int finish(const Options& options, const Comparing& comparing, const TrackReport& report) {
+  std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
+  for (const std::string& note : report.notes) out << printable(note) << "\n";
   write_reports(report, options.reports);
   return report.passes() && !comparing.interrupted() ? 0 : 1;
 }
@@ -40,8 +43,24 @@ int compare_main(const Options& options) {
   const TrackReport report = comparing.report();
   std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
   out << compare_table(report) << summary(report) << "\n" << method(report) << "\n";
-  for (const std::string& note : report.notes) out << note << "\n";
   return finish(options, comparing, report);
+}
+
+// What can be seen of how many cases: an estimate, from the blocks of this run.
+std::string visible_text(const std::vector<track::CaseResult>& results) {
+  std::vector<std::pair<double, std::string>> visible;
+  for (const track::CaseResult& result : results)
+    if (result.visible > 0) visible.emplace_back(result.visible, result.name);
+  if (visible.empty()) return "";
+  std::sort(visible.begin(), visible.end());
+  const auto percent_at = [&](double share) {
+    const auto place = static_cast<size_t>(std::ceil(share * static_cast<double>(visible.size())));
+    return change_text(1 + visible[place - 1].first).substr(1);
+  };
+  return str("By the noise of these blocks, compare would see with 95 %: a change of ",
+             percent_at(0.5), " in half of the cases, of ", percent_at(0.9), " in nine tenths, of ",
+             percent_at(1), " in all (", printable(visible.back().second),
+             " is the noisiest). --smallest says which of them ", "is asked for.\n");
 }
 
 int calibrate_main(const Options& options) {
@@ -54,22 +73,14 @@ int calibrate_main(const Options& options) {
   for (const ReportedCase& one : report.cases)
     if (sources_of(one.base_kernels) != sources_of(one.head_kernels))
       throw InternalError(one.name + ": the copy of the library compiles it to other kernels");
-  double visible = 0;
   size_t alarms = 0;
-  for (const track::CaseResult& result : comparing.times()) {
-    visible = std::max(visible, result.visible);
+  for (const track::CaseResult& result : comparing.times())
     alarms += result.verdict == track::CaseResult::Verdict::slower ||
               result.verdict == track::CaseResult::Verdict::faster;
-  }
   std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
   out << compare_table(report) << "A library against itself: " << alarms << " of "
-      << comparing.times().size() << " cases reported a change";
-  if (visible > 0)
-    out << ". With up to " << options.choices.most_blocks
-        << " blocks of a case, every case of the suite sees a change of "
-        << change_text(1 + visible).substr(1) << " with 95 %; --smallest "
-        << std::ceil(visible * 1000) / 10 << " asks for that";
-  out << ".\n";
+      << comparing.times().size() << " cases reported a change.\n"
+      << visible_text(comparing.times());
   return finish(options, comparing, report);
 }
 

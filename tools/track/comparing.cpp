@@ -71,9 +71,12 @@ void note_left_out(const CompareChoices& choices, std::vector<std::string>& note
     kernels += one.kind == TrackCase::Kind::kernel;
     commands += one.kind == TrackCase::Kind::command;
   }
-  if (kernels + commands > 0)
-    notes.push_back(str("Libraries are compared on graphs: ", counted(kernels, "kernel"), " and ",
-                        counted(commands, "command"), " of the suites are left out."));
+  std::string others;
+  if (kernels > 0) others = counted(kernels, "kernel");
+  if (commands > 0) others += (others.empty() ? "" : " and ") + counted(commands, "command");
+  if (!others.empty())
+    notes.push_back("Libraries are compared on graphs; of the suites, this is left out: " + others +
+                    ".");
 }
 
 DuelSetup setup_of(const CompareChoices& choices, const std::string& device,

@@ -235,6 +235,7 @@ std::string judge_table(const TrackReport& report) {
   std::vector<std::pair<Standing, std::vector<std::string>>> rows;
   size_t same = 0, not_judged = 0, unmeasurable = 0;
   double most_visible = 0;
+  std::string noisiest;
   for (const ReportedCase& one : report.cases)
     for (const Quantity& quantity : one.quantities) {
       const Standing found = standing(quantity);
@@ -245,7 +246,10 @@ std::string judge_table(const TrackReport& report) {
         ++not_judged;
       } else if (found == Standing::unmeasurable) {
         ++unmeasurable;
-        most_visible = std::max(most_visible, quantity.visible.value_or(0));
+        if (quantity.visible.value_or(0) > most_visible) {
+          most_visible = *quantity.visible;
+          noisiest = printable(one.name) + ", " + printable(quantity.name);
+        }
       } else {
         rows.push_back({found,
                         {printable(one.name), printable(quantity.name),
@@ -271,9 +275,9 @@ std::string judge_table(const TrackReport& report) {
   if (same > 0) text += counted(same, "quantity", "quantities") + " as before are not shown.\n";
   if (unmeasurable > 0)
     text += str(counted(unmeasurable, "quantity is", "quantities are"),
-                " not measurable: runs differ too much for ", change_text(1 + report.smallest),
-                "; a change of up to ", change_text(1 + most_visible),
-                " could have been missed. Reports (--markdown, --html) show each.\n");
+                " not measurable, since runs differ too much: a change of up to ",
+                change_text(1 + most_visible), " (", noisiest,
+                ") could have been missed. Reports (--markdown, --html) show each.\n");
   if (not_judged > 0)
     text += counted(not_judged, "quantity has", "quantities have") +
             " too short a history to be judged.\n";

@@ -32,6 +32,8 @@ const hasInterval = effect => effect && effect.blocks > 1 && isNumber(effect.low
 const interval = effect => hasInterval(effect) ? `${change(effect.low).replace(' %', '')} to ${change(effect.high)}` : '–';
 const date = text => text.replace('T', ' ').replace('Z', ' UTC');
 const day = text => text.slice(0, 10);
+// "5f76e6a91c3d", "5f76e6a91c3d-dirty".
+const shortCommit = commit => commit.replace(/^([0-9a-f]{12})[0-9a-f]*/, '$1').slice(0, 20);
 const joined = words => words.filter(Boolean).join(' · ');
 const plural = (count, noun, many = `${noun}s`) => `${count} ${count === 1 ? noun : many}`;
 

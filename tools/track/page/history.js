@@ -40,7 +40,7 @@ function levels(points, changes) {
 
 const runText = (report, point) => {
   const run = report.runs[point.run];
-  return joined([run.run, run.commit.slice(0, 12), date(run.date)]);
+  return joined([run.run, shortCommit(run.commit), date(run.date)]);
 };
 
 // From 0 a change has no ratio.

@@ -1,7 +1,7 @@
 // ---- the page
 
 function sideText(side) {
-  return joined([side.label, side.version, side.commit.slice(0, 12), side.date && date(side.date)]);
+  return joined([side.label, side.version, shortCommit(side.commit), side.date && date(side.date)]);
 }
 
 function titleOf(report) {
@@ -14,7 +14,7 @@ function headOf(report) {
   const [kind, mark, words] =
     !report.passes ? ['fails', '✕', 'Fails: something that gates is worse, failed or over its budget']
     : judges(report) ? ['passes', '✓', 'Passes: nothing that gates is worse, failed or over its budget']
-    : ['neutral', '·', anyGates(report) ? 'Nothing could be judged' : 'Nothing was to be judged'];
+    : ['neutral', '·', anyGates(report) ? 'Nothing could be judged' : 'Nothing was to be judged: a history is judged with --gate'];
   const verdict = element(head, 'p', {class: `verdict ${kind}`});
   element(verdict, 'span', {class: 'mark', 'aria-hidden': true}, mark);
   verdict.append(words);
@@ -29,7 +29,7 @@ function headOf(report) {
   fact('base', sideText(report.base));
   fact('head', sideText(report.head));
   fact('date', joined([report.date && date(report.date), report.seconds > 0 && `${trimmed(report.seconds, 3)} s of measuring`]));
-  fact('tcc-track', joined([report.version, report.commit.slice(0, 12)]));
+  fact('tcc-track', joined([report.version, shortCommit(report.commit)]));
   fact('command', report.command, {class: 'mono whole'});
 }
 

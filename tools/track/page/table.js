@@ -7,7 +7,8 @@ const view = {text: '', hidden: new Set(), quantity: '', sort: 'verdict', descen
 function shownQuantity(one) {
   if (view.quantity) return one.quantities.find(quantity => quantity.name === view.quantity);
   const standing = worst(one.quantities);
-  return one.quantities.find(quantity => standingOf(quantity) === standing && quantity.gates) ?? one.quantities[0];
+  return one.quantities.find(quantity => standingOf(quantity) === standing && quantity.gates)
+    ?? one.quantities.find(quantity => quantity.reason) ?? one.quantities[0];
 }
 
 const distance = ratio => isNumber(ratio) && ratio > 0 ? Math.abs(Math.log(ratio)) : 0;
@@ -24,7 +25,7 @@ function rowsOf(report) {
 const columns = {
   case: row => row.one.name,
   quantity: row => row.quantity?.name ?? '',
-  verdict: row => [standings.indexOf(row.standing), -distance(row.ratio)],
+  verdict: row => [standings.indexOf(row.standing), -distance(row.ratio), row.quantity?.reason ? 0 : 1],
   change: row => row.ratio ?? -Infinity,
   base: row => row.quantity?.base ?? -Infinity,
   head: row => row.quantity?.head ?? -Infinity,
@@ -35,7 +36,7 @@ const titles = {case: 'case', quantity: 'quantity', verdict: 'verdict', change: 
 const numeric = ['base', 'head', 'would see'];
 
 function compared(a, b) {
-  if (Array.isArray(a)) return compared(a[0], b[0]) || compared(a[1], b[1]);
+  if (Array.isArray(a)) return a.reduce((found, value, i) => found || compared(value, b[i]), 0);
   if (typeof a === 'string') return a.localeCompare(b, 'en', {numeric: true});
   return a < b ? -1 : a > b ? 1 : 0;
 }
