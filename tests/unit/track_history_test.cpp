@@ -358,8 +358,11 @@ TEST_F(TrackHistory, AcceptsAnIntendedChange) {
   Noise noise(6, 0.003);
   for (int r = 0; r < 40; ++r) {
     const bool changed = r >= 36;
-    store(run(r), {one_case("a", 1e-4 * noise.next() * (changed ? 1.5 : 1), changed ? 4 : 3),
-                   one_case("b", 1e-4 * noise.next())});
+    TrackedCase one = one_case("a", 1e-4 * noise.next() * (changed ? 1.5 : 1), changed ? 4 : 3);
+    // A quantity that later runs have no more.
+    const double words = r < 29 ? 5 : 6;
+    if (r < 31) one.quantities["words"] = {words, words, words, "exact"};
+    store(run(r), {one, one_case("b", 1e-4 * noise.next())});
     if (r < 33) continue;
     EXPECT_EQ(track("judge", "--smallest 15").code, changed ? 1 : 0)
         << r << ": a run again passes no more than the first";

@@ -103,7 +103,7 @@ ReportedCase reported(const std::string& name, const CaseHistory& one,
     if (one.last_run == series.points.back().run) hold_to(one.last.budget, judged);
     for (const Change& change : history.changes)
       notes.push_back(str(name, ", ", quantity, ": ", describe(change, history, series, machine)));
-    if (series.accepted > 0)
+    if (series.accepted > 0 && series.accepted < series.points.size())
       notes.push_back(str(name, ", ", quantity, ": accepted from run ", series.accepted + 1, " of ",
                           series.points.size(), " on: ", series.note));
     const auto at = quantity == "time" ? reported.quantities.begin() : reported.quantities.end();

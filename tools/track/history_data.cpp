@@ -136,7 +136,7 @@ class Loader {
       const auto point = std::find_if(series.points.begin(), series.points.end(),
                                       [&](const auto& each) { return each.run >= number; });
       const auto at = static_cast<size_t>(point - series.points.begin());
-      if (point == series.points.end() || at < series.accepted) continue;
+      if (at < series.accepted) continue;
       series.accepted = at;
       series.note = accepted.note;
     }

@@ -28,7 +28,7 @@ struct Series {
   };
   std::vector<Point> points;
   std::string counter;  // the rule of a counter
-  size_t accepted = 0;  // the point that judge and a gate count from
+  size_t accepted = 0;  // the point that judge and a gate count from, or the end
   std::string note;     // why, where something was accepted
 
   std::vector<double> values() const;

@@ -108,13 +108,14 @@ class Judging {
       quantity.verdict = Verdict::not_judged;
       return;
     }
-    if (series.accepted == history.size() && series.accepted > 0) {
+    const size_t accepted = std::min(series.accepted, history.size());
+    if (accepted > 0 && accepted == history.size()) {
       quantity.base = history.back();
       quantity.verdict = Verdict::not_judged;
       quantity.reason = "accepted: " + series.note;
       return;
     }
-    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(series.accepted));
+    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(accepted));
     if (rule.kind != Rule::Kind::noisy) {
       if (history.empty()) {
         quantity.verdict = Verdict::not_judged;
