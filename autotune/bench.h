@@ -65,7 +65,8 @@ BenchJob bench_job(const sched::Region& region, uint64_t seed);
 // Clocks at the end of a measurement, where the driver tells; 0: unknown.
 struct Clocks {
   double sm_mhz = 0, memory_mhz = 0;
-  std::string throttle;  // "" or the driver's reasons, "power cap"
+  std::string throttle;    // "" or the driver's reasons, "power cap"
+  double power_watts = 0;  // of the whole board
 };
 
 struct Measurement {

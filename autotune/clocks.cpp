@@ -18,6 +18,7 @@ struct Nvml {
   int (*clock)(Handle device, int type, unsigned* mhz) = nullptr;
   int (*highest_clock)(Handle device, int type, unsigned* mhz) = nullptr;
   int (*throttle_reasons)(Handle device, unsigned long long* reasons) = nullptr;
+  int (*power)(Handle device, unsigned* milliwatts) = nullptr;  // may be missing
   bool usable = false;
 
   Nvml() {
@@ -32,6 +33,7 @@ struct Nvml {
              load(clock, "nvmlDeviceGetClockInfo") &&
              load(highest_clock, "nvmlDeviceGetMaxClockInfo") &&
              load(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons") && init() == 0;
+    load(power, "nvmlDeviceGetPowerUsage");
   }
 };
 
@@ -81,6 +83,8 @@ Clocks read_clocks(const std::string& pci_address) {
   unsigned mhz = 0;
   if (nvml.clock(device, Nvml::kSmClock, &mhz) == 0) clocks.sm_mhz = mhz;
   if (nvml.clock(device, Nvml::kMemoryClock, &mhz) == 0) clocks.memory_mhz = mhz;
+  unsigned milliwatts = 0;
+  if (nvml.power && nvml.power(device, &milliwatts) == 0) clocks.power_watts = milliwatts * 1e-3;
   unsigned long long reasons = 0;
   if (nvml.throttle_reasons(device, &reasons) != 0) return clocks;
   for (const Reason& reason : kReasons) {

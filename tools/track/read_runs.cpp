@@ -161,7 +161,8 @@ std::optional<autotune::Clocks> clocks_of(const json& object, const char* key) {
   if (!object.contains(key)) return std::nullopt;
   const json& clocks = object_of(object, key);
   return autotune::Clocks{number(clocks, "sm_mhz"), number(clocks, "memory_mhz"),
-                          text(clocks, "throttle")};
+                          text(clocks, "throttle"),
+                          clocks.contains("power_watts") ? number(clocks, "power_watts") : 0};
 }
 
 TrackedCase case_of(const json& line) {

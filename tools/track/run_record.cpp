@@ -29,7 +29,8 @@ void text_or_null(JsonWriter& json, const char* key, const std::string& text) {
 void clocks(JsonWriter& json, const char* key, const std::optional<autotune::Clocks>& clocks) {
   if (!clocks) return;
   json.key(key).begin_object().member("sm_mhz", clocks->sm_mhz);
-  json.member("memory_mhz", clocks->memory_mhz).member("throttle", clocks->throttle).end_object();
+  json.member("memory_mhz", clocks->memory_mhz).member("throttle", clocks->throttle);
+  json.member("power_watts", clocks->power_watts).end_object();
 }
 
 void measured(JsonWriter& json, const Measured& value) {
