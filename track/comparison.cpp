@@ -15,6 +15,7 @@ using Verdict = CaseResult::Verdict;
 // Deviations of few blocks are uncertain; plans count with more.
 constexpr double kCaution = 1.25;
 // Blocks of one case in the screening.
+constexpr int kReplans = 2;  // of the confirmation
 constexpr std::size_t kMostScreening = 24, kUnsure = 14;
 
 void check_probability(const char* what, double value) {
@@ -119,7 +120,19 @@ class Run {
     for (const std::size_t i : suspects)
       states_[i].planned =
           blocks_for(paired_effect(states_[i].screening).deviation, suspects.size());
-    rounds(&State::confirmation, [&](std::size_t i) { return states_[i].planned; });
+    const auto planned = [&](std::size_t i) { return states_[i].planned; };
+    rounds(&State::confirmation, planned);
+    // The screening may have met less noise. How many blocks there are depends on the noise alone,
+    // never on the effect, so that the level of the test stays what it is (Stein, 1945).
+    for (int again = 0; again < kReplans && !stopped_; ++again) {
+      for (const std::size_t i : suspects) {
+        State& state = states_[i];
+        if (!state.failure.empty() || state.confirmation.size() < 2) continue;
+        const double deviation = paired_effect(state.confirmation).deviation;
+        state.planned = std::max(state.planned, blocks_for(deviation, suspects.size()));
+      }
+      rounds(&State::confirmation, planned);
+    }
   }
 
   std::size_t blocks_for(double deviation, std::size_t confirmed) const {
