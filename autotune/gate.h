@@ -26,8 +26,8 @@ double combined_values(const sched::Region& region);
 // or with `output.rounded` instead of dtype where that is coarser. Two right results are each
 // within the rule of ir/reference/compare.h; missing one of `combined` values exceeds this by far.
 double gate_tolerance(const BenchOutput& output, double combined);
-// What the RMSE of an output of this RMS may be: the above, or a share of its noise where that is
-// more (sums that cancel afterwards), as in ir/reference/compare.h.
+// The largest RMSE that passes for an output of this RMS: the above, or a share of its noise where
+// that is more (sums that cancel afterwards), as in ir/reference/compare.h.
 double gate_limit(const BenchOutput& output, double combined, double rms);
 
 // Both NaN, or equal.

@@ -45,7 +45,7 @@ struct PlanSearchOptions {
   // Several processes may share the sites (in_shard() of autotune/plan_sites.h): those that are
   // this one's; empty: all. Then only kernels in which their alternatives differ are tuned.
   std::function<bool(const sched::PlanSite&)> is_part;
-  // What programs are compiled with today: the search begins with its choices, and those of the
+  // Programs are compiled with these today: the search begins with its choices, and those of the
   // sites that are not this process's stay. Null: the defaults.
   const sched::PlanSource* in_use = nullptr;
   const std::atomic<bool>* interrupted = nullptr;

@@ -54,7 +54,8 @@ class Sweep {
   virtual bool is_prepared() const = 0;
   // Nothing is left to do, or something went wrong.
   virtual bool is_over() const = 0;
-  // What a few trials and a duel take: a shorter turn finds out nothing. Of a prepared one.
+  // The seconds that a few trials and a duel of a prepared kernel take: a shorter turn finds
+  // nothing.
   virtual double least_seconds() const = 0;
   virtual const KernelResult& result() const = 0;
 };

@@ -82,7 +82,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   backends::CompileOptions compile;  // precision, cache
   bool workers = true;               // false: measure in this process (tests)
-  // What measures on a device, in the place of both: a simulation.
+  // A simulation that measures in the place of the device and of the workers.
   std::function<std::unique_ptr<Bench>(const std::string& device, BenchJob job)> open_bench;
   WorkerOptions worker;
   std::filesystem::path log;  // appended to; "": no log

@@ -5,7 +5,7 @@
 
 namespace tcc::autotune {
 
-// What a worker's main() does first. Returns the socket that frames are written to: what drivers
+// A worker's main() calls this first. Returns the socket that frames are written to: what drivers
 // print on standard output goes to standard error from now on. The process leaves no core file, and
 // ends when the other end of the socket is gone, even while a kernel hangs.
 int begin_worker();

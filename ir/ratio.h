@@ -21,11 +21,11 @@ struct Ratio {
 
 // Each is nothing where the result would have no short denominator.
 //
-// Of a double that is a multiple of 2^-20.
+// Takes a double that is a multiple of 2^-20.
 std::optional<Ratio> ratio_of(double number);
 std::optional<Ratio> ratio_sum(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_product(const Ratio& a, const Ratio& b);
-// Of a divisor that is a number.
+// The divisor must be a number.
 std::optional<Ratio> ratio_quotient(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_min(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_max(const Ratio& a, const Ratio& b);

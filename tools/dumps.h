@@ -15,8 +15,8 @@ struct DumpOptions {
 };
 void add_dump_options(CLI::App& app, DumpOptions& options);
 
-// What backends::CompileOptions::dump is to do; null without --dump-after. Without a folder dumps
-// go to standard output, or to standard error where `json` is printed there. Throws
+// The function for backends::CompileOptions::dump; null without --dump-after. Without a folder
+// dumps go to standard output, or to standard error where `json` is printed there. Throws
 // Error(bad_input) for a stage that there is not, and a folder that cannot be made.
 using DumpFunction = std::function<void(std::string_view stage, const std::string& text)>;
 DumpFunction dump_function(const DumpOptions& options, bool json);

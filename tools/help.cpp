@@ -165,7 +165,7 @@ void arrange(CLI::App& app, const std::shared_ptr<HelpFormatter>& formatter) {
     if (found == shown_options().end()) continue;
     option->group(found->second.group);
     TCC_CHECK(!has_value || *found->second.value, "--", name, ": what is its value?");
-    // Of flags only those that may have a value, "--check{outputs}".
+    // Only those flags are shown so that may have a value, "--check{outputs}".
     if (*found->second.value && (has_value || !option->get_fnames().empty()))
       option->type_name(found->second.value);
   }

@@ -20,7 +20,7 @@ namespace tcc::tools {
 // to stderr.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
-// What the library logs (warnings, and what TCC_LOGS names), line by line as "PROGRAM: warning:
+// Prints what the library logs (warnings, and what TCC_LOGS names), a line as "PROGRAM: warning:
 // ...": on stderr, or to `say`, without the newline.
 void log_as_lines(const std::string& program,
                   const std::function<void(const std::string&)>& say = {});

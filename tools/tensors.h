@@ -24,7 +24,7 @@ struct InputOptions {
 // --input and --inputs.
 void add_input_options(CLI::App& app, InputOptions& options);
 
-// What the user gives of a graph's inputs: files, and numbers. A graph is loaded with it, and run
+// The user gives a graph's inputs by these: files, and numbers. A graph is loaded with it, and run
 // on it.
 class InputFiles : public GivenInputs {
  public:

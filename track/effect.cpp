@@ -23,7 +23,7 @@ double log_ratio(const Block& block) {
   return median_of(std::move(logs));
 }
 
-// What the standard error is at least, relative: timers have steps, and equal samples are no proof
+// The least standard error, relative: timers have steps, and equal samples are no proof
 // of a difference of nothing.
 constexpr double kFinest = 1e-9;
 // Blocks from which on the order's effect is taken out.

@@ -1,4 +1,4 @@
-// What the parts of the statistics share.
+// The parts of the statistics share these.
 #pragma once
 
 #include <cmath>

@@ -17,7 +17,7 @@ constexpr double kBeyond = 2;
 
 double percent(double share) { return std::round(share * 1e4) / 100; }
 
-// What a new run is held to: the runs from `first` up to `end`.
+// A new run is held to these: the runs from `first` up to `end`.
 struct Level {
   std::size_t first = 0, end = 0;
 };

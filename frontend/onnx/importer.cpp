@@ -134,8 +134,8 @@ OpsetImports Importer::opsets_of(
   return imports;
 }
 
-// What such an operator has that its newest known version has not is refused, like everything that
-// a rule does not know; what changed without a trace in the node cannot be seen.
+// An attribute or input that its newest known version lacks is refused, like everything that a rule
+// does not know; what changed without a trace in the node cannot be seen.
 void Importer::warn_of_newer(const std::string& what, int64_t opset) {
   if (std::exchange(warned_, true) || !options_.warn) return;
   options_.warn(str(file_, ": ", what, " is of opset ", opset,

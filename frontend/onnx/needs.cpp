@@ -12,8 +12,8 @@ namespace {
 
 using Dims = std::map<std::string, int64_t, std::less<>>;
 
-// What is likely to be the number of examples: by its name, or the first dim of all where its name
-// says nothing else.
+// The dim that is likely to be the number of examples: by its name, or the first dim of all where
+// its name says nothing else.
 bool is_batch(std::string name, bool is_first) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   if (name.find("batch") != std::string::npos || name == "n" || name == "b") return true;

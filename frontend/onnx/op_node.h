@@ -33,7 +33,7 @@ using List = std::shared_ptr<const std::vector<Value*>>;
 struct Operand {
   Value* value = nullptr;
   List list;
-  // Of TensorProto.DataType, where `value` holds elements of a type that tcc has not
+  // A TensorProto.DataType, where `value` holds elements of a type that tcc has not
   // (narrow_types.h).
   int32_t narrow = 0;
   Operand() = default;

@@ -321,7 +321,7 @@ typedef struct tcc_tune_options {
         NULL, NULL, NULL                                                                        \
   }
 
-/* What came out: TCC_OK also where it was cancelled, and where single kernels failed. */
+/* The outcome is TCC_OK also where it was cancelled, and where single kernels failed. */
 typedef struct tcc_tune_report tcc_tune_report;
 TCC_API tcc_status tcc_tune(const tcc_graph* graph, const char* device,
                             const tcc_tune_options* options, tcc_tune_report** report) TCC_NOEXCEPT;

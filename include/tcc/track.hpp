@@ -27,7 +27,8 @@ struct Pair {
 // the next block. Placement alone can change a kernel's time by a percent, for as long as it stays.
 using Block = std::vector<Pair>;
 
-// Of an even number the mean of the two in the middle. Throws Error(bad_input) for no value.
+// An even number of values has the mean of the two in the middle. Throws Error(bad_input) for no
+// value.
 double median_of(std::vector<double> values);
 
 struct Effect {

@@ -19,7 +19,7 @@ struct Replaced {
   std::vector<Node*> made;
 };
 
-// What a replaced node's operands computed for it alone is done by the nodes in its place now: they
+// The nodes in the place of a replaced one also do what its operands computed for it alone: they
 // get those layers, too.
 void pass_on_layers(const Graph& graph, std::span<const Replaced> all) {
   if (all.empty()) return;

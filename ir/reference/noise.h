@@ -18,7 +18,7 @@ inline constexpr uint64_t kNoiseDraws = 4;
 // How many values are combined into one element of the node's results, at most.
 double combined_values(const Node& node);
 
-// What one rounding, and a sum of `combined` values in any order, may change a result by: parts of
+// One rounding, and a sum of `combined` values in any order, may change a result by this: parts of
 // an ulp of the result's type and of the type that sums are made in.
 double stored_noise(DType dtype);
 double sum_noise(DType dtype, double combined);

@@ -40,7 +40,7 @@ struct LaunchCost {
 
 double predicted_seconds(const LaunchCost& cost, const Target& target);
 
-// What a launch costs by itself.
+// A launch costs this by itself.
 double launch_seconds(const Target& target);
 // Bytes per second that one unit can draw, alone.
 double unit_bandwidth(const Target& target);

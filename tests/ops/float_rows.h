@@ -59,7 +59,7 @@ struct NamedRowOp {
   std::function<ir::Value*(ir::Builder&, ir::Value* x)> build;
 };
 
-// What is done to x[rows, columns].
+// The operation on x[rows, columns].
 inline std::vector<NamedRowOp> row_ops(int64_t columns) {
   using B = ir::Builder&;
   using V = ir::Value*;

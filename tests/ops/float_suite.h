@@ -59,8 +59,8 @@ inline void flush_all(std::vector<Tensor>& tensors) {
   }
 }
 
-// What is determined of an op's results. IEEE 754 gives the bits of those that round once at most;
-// of two zeros, minimum and maximum may return either.
+// The part of an op's results that is determined. IEEE 754 gives the bits of those that round once
+// at most; of two zeros, minimum and maximum may return either.
 inline Agreement agreement_of(const std::string& op, const ir::Attrs& attrs) {
   static const std::set<std::string> exact = {
       "abs",      "add",         "cast",        "ceil",        "copysign",   "div",
@@ -107,7 +107,7 @@ TEST_P(FloatOps, MeetSpecialNumbers) {
                             expected.back() == Agreement::numbers;
       const ir::Graph graph = sample_graph(op, *sample);
       std::vector<Tensor> inputs = special_pairs(draw_inputs(graph, {}), dtype, extremes);
-      // What compares subnormal numbers as zeros may return either of them.
+      // A comparison that takes subnormal numbers for zeros may return either of them.
       if (expected.back() == Agreement::numbers && !keeps_subnormals(target, dtype))
         flush_all(inputs);
       batch.add(graph, std::move(inputs));
@@ -120,7 +120,7 @@ TEST_P(FloatOps, MeetSpecialNumbers) {
     const Batch::Case& each = batch.cases()[k];
     const std::vector<ir::RefTensor> inputs = to_refs(each.inputs);
     auto allowed = allowed_results(each.graph, inputs, keeps_subnormals(target, types[k]));
-    // What is not rounded tells signs of what is too small.
+    // A result that is not rounded tells signs of what is too small.
     if (expected[k] == Agreement::kinds)
       allowed.push_back(ir::interpret(each.graph, inputs, ir::RefMode::ideal));
     EXPECT_EQ(disagreement(ir::to_ref(outputs[k]), allowed, 0, expected[k], inputs), "")

@@ -11,7 +11,7 @@
 
 namespace tcc::test {
 
-// What tricks are made of: operands, whose type may be wider than `type`, and constants of `type`.
+// Tricks are made of these: operands, whose type may be wider than `type`, and constants of `type`.
 struct Trick {
   ir::Builder& b;
   DType type;

@@ -75,7 +75,7 @@ inline void flush(ir::RefTensor& tensor, bool rounded = false) {
     if (std::fabs(x) < least || (rounded && std::fabs(x) == least)) x = std::copysign(0.0, x);
 }
 
-// What a graph may give: its values rounded step by step, and, where the device need not keep
+// A graph may give these: its values rounded step by step, and, where the device need not keep
 // subnormals, the same with all of them read and written as zeros.
 inline std::vector<std::vector<ir::RefTensor>> allowed_results(
     const ir::Graph& graph, const std::vector<ir::RefTensor>& inputs, bool keeps) {

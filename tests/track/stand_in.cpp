@@ -91,7 +91,7 @@ class Behaviour {
     const std::string* value = find(fault, name);
     return value ? std::strtod(value->c_str(), nullptr) : otherwise;
   }
-  // Of a rule without a case.
+  // The value of a rule without a case.
   double setting(const char* what) const {
     const auto rule = rules_.find(what);
     return rule == rules_.end() ? 0 : std::stod(rule->second.begin()->first);
@@ -109,7 +109,7 @@ class Behaviour {
            std::exp(setting("noise") * normal_(random_));
   }
 
-  // What happens before the case runs.
+  // This happens before the case runs.
   void happen(const std::string& name) {
     place();
     if (find("interrupt", name) && count_up(folder_ / "interrupts") == number("interrupt", name, 0))

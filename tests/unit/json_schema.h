@@ -45,7 +45,7 @@ class Schema {
                  ? ""
                  : fail();
     if (keyword == "const") return node.as<double>(NAN) == rule.get<double>() ? "" : fail();
-    // Of what is no number, `type` speaks: NaN is in every range.
+    // `type` speaks of values that are no numbers: NaN is in every range.
     if (keyword == "minimum") return node.as<double>(NAN) < rule.get<double>() ? fail() : "";
     if (keyword == "maximum") return node.as<double>(NAN) > rule.get<double>() ? fail() : "";
     if (keyword == "maxLength") return node.Scalar().size() <= rule ? "" : fail();

@@ -1,4 +1,4 @@
-// What models that packages ship have in common: nodes out of order, dims of -1, branches on data,
+// Models that packages ship have these in common: nodes out of order, dims of -1, branches on data,
 // shapes computed in floats, and clear words about what is missing.
 #include <gtest/gtest.h>
 

@@ -140,7 +140,7 @@ TEST_F(TrackCompareTest, ASlowerAndAFasterCaseAreNamed) {
   const json effect = quantity(results, "c7", "time").at("effect");
   EXPECT_LT(effect.at("low"), 1.03);
   EXPECT_GT(effect.at("high"), 1.03);
-  // What changed shows its kernels' times.
+  // A case that changed shows its kernels' times.
   EXPECT_NEAR(results.at("cases")[7].at("head_kernels")[0].at("seconds"), 20.6e-6, 1e-6);
   EXPECT_EQ(results.at("notes"), json::array());
 }

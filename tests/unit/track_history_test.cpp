@@ -30,7 +30,7 @@ std::string date(int hours) {
   return text;
 }
 
-// What a machine's runs look like: run-to-run noise with slow waves and, now and then, a run that
+// A machine's runs look like this: run-to-run noise with slow waves and, now and then, a run that
 // something else disturbed.
 class Noise {
  public:
@@ -300,7 +300,7 @@ TEST_F(TrackHistory, WithoutAGateNothingIsJudged) {
 
 // ---- One run against those before it.
 
-// What became worse stands first; what cannot be measured is a count.
+// Quantities that became worse stand first; what cannot be measured is a count.
 TEST(TrackJudgeTable, FindingsFirst) {
   TrackReport report;
   report.smallest = 0.05;
@@ -386,7 +386,7 @@ TEST_F(TrackHistory, AcceptsAnIntendedChange) {
             std::string::npos)
       << gated.text;
   EXPECT_EQ(load()[0].runs.size(), 40u) << "what accepts is no run";
-  // What comes after it is judged.
+  // Runs after it are judged.
   TrackedRun next = run(40);
   next.date = "2999-01-01T00:00:00Z";
   next.name = new_run_name(next);

@@ -37,7 +37,7 @@ class Machine {
   double deviation_, tail_, memory_, last_ = 0;
 };
 
-// Of `times` runs with 40 histories each, how many report anything.
+// The number of runs that report anything, among `times` with 40 histories each.
 int alarms(Machine machine, int times, size_t runs) {
   int count = 0;
   for (int i = 0; i < times; ++i) {

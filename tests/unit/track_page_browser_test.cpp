@@ -13,7 +13,7 @@ std::string page_of(const TrackReport& report) { return track_report_page(std::s
 
 class TrackPageBrowserTest : public testing::BrowserTest {
  protected:
-  // What stands between `from` and the next `to`.
+  // The text between `from` and the next `to`.
   static std::string between(const std::string& text, const std::string& from,
                              const std::string& to) {
     const size_t start = text.find(from);

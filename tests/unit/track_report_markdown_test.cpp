@@ -116,7 +116,8 @@ TEST(TrackReportMarkdownTest, HostileNamesAreText) {
   EXPECT_EQ(text.find('<'), std::string::npos) << text;
 }
 
-// What GitHub and GitLab would make links and mentions of is broken up; what people copy is not.
+// Text that GitHub and GitLab would make links and mentions of is broken up; what people copy
+// stays.
 TEST(TrackReportMarkdownTest, NothingRefersToAnything) {
   TrackReport report;
   report.command = "tcc-track compare a:b --device cuda:0 100%full #5";

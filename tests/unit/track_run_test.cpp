@@ -268,7 +268,7 @@ TEST_F(TrackRunProgram, WritesOneRunOfAllKinds) {
   }
   EXPECT_EQ(runs[0].cases[0].kernels[0].layers, (std::vector<std::string>{"h", "a"}));
   EXPECT_EQ(runs[0].cases[2].name, "gb/a");
-  // What it wrote follows the schema.
+  // Its file follows the schema.
   const testing::Schema schema(
       nlohmann::json::parse(read_file(testing::source_dir() / "docs" / "track-run.schema.json")));
   std::istringstream lines(read_file(folder_ / "store" / "runs" / (runs[0].run.name + ".jsonl")));

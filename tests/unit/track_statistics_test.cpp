@@ -57,7 +57,7 @@ TEST(TrackEffect, IsTheGeometricMeanOfTheBlocksMedians) {
   EXPECT_EQ(p_value(effect, 0.2), 1) << "the change is within what is ignored";
 }
 
-// What comes first is slower by 5 %, and a change of 0.3 % is seen all the same.
+// The one that comes first is slower by 5 %, and a change of 0.3 % is seen all the same.
 TEST(TrackEffect, TheOrdersEffectIsTakenOut) {
   Machine machine(4, 0.0005, 0);
   std::vector<Block> blocks;

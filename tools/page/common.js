@@ -1,4 +1,4 @@
-// What the pages of reports share: their data, elements, times and the tip.
+// The pages of reports share these: their data, elements, times and the tip.
 'use strict';
 // A fault shows where a program that opened the page can see it.
 window.onerror = (message, source, line) => {

@@ -42,10 +42,10 @@ class Comparing {
   // at Ctrl-C.
   void run();
   bool interrupted() const;
-  // Of the times; empty where they are not judged.
+  // The results of the times; empty where they are not judged.
   const std::vector<track::CaseResult>& times() const { return times_; }
   const Duels& duels() const { return duels_; }
-  // Of a case that the report may call the same, too.
+  // Times the kernels of a case, even of one that the report calls the same.
   void time_kernels(size_t number) { duels_.time_kernels(number); }
   // The kernels of changed cases have their times.
   TrackReport report();

@@ -30,7 +30,7 @@ class Contestant {
   Contestant(const Library& library, const TrackCase& one, const TrackCompile& options);
 
   const CaseFacts& facts() const { return facts_; }
-  // Of the kernels, in their order; empty where the library does not tell.
+  // The sources of the kernels, in their order; empty where the library does not tell.
   std::vector<std::string> sources() const;
   // Inputs for it, the same for every contestant of a case.
   std::vector<Tensor> draw_inputs() const;

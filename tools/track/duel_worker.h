@@ -32,7 +32,7 @@ struct DuelSetup {
 nlohmann::json to_json(const DuelSetup& setup);
 nlohmann::json to_json(const TrackCase& one);
 
-// What `tcc-track --worker SETUP` does until its parent is gone. Returns the exit code.
+// Runs `tcc-track --worker SETUP` until its parent is gone. Returns the exit code.
 int serve_duels(const std::string& setup);
 
 }  // namespace tcc::tools

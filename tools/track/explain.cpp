@@ -48,7 +48,7 @@ std::string diff_of(const std::string& base, const std::string& head, size_t mos
   return text;
 }
 
-// Of those kernels that do the same work in both, from another source.
+// Prints the sources of kernels that do the same work in both from different text.
 void print_diffs(const Duels::Case& one, const ReportedCase& reported, size_t most_lines) {
   for (const KernelPair& pair : paired(reported.base_kernels, reported.head_kernels)) {
     if (!pair.base || !pair.head || pair.base->source == pair.head->source) continue;

@@ -20,8 +20,8 @@ std::vector<KernelPair> paired(const std::vector<TrackedKernel>& base,
                                const std::vector<TrackedKernel>& head);
 // "config block_m=64 -> block_m=128; source", or "" where nothing but times differ.
 std::string change_of(const KernelPair& pair);
-// What all launches of each took in base and in head, their share of the roofline, and what
-// changed; the largest difference first.
+// A table of the time that all launches of each took in base and in head, their share of the
+// roofline, and what changed; the largest difference first.
 std::string kernel_table(const std::vector<TrackedKernel>& base,
                          const std::vector<TrackedKernel>& head);
 

@@ -38,7 +38,7 @@ class Git {
   std::filesystem::path repository_;
 };
 
-// What a work tree stands at. Empty where the folder is in none, or has no commit.
+// The commit that a work tree stands at. Empty where the folder is in none, or has no commit.
 struct GitCommit {
   std::string commit;  // 40 digits, and "-dirty" where tracked files were changed
   std::string date;    // when it was committed, UTC

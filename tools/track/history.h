@@ -18,7 +18,7 @@ TrackReport history_report(const MachineHistory& machine, const GateOptions& gat
 
 Command add_history(CLI::App& program);
 
-// Of the newest run, or of the run's machine: what a report says of how it was made.
+// How a report was made: by the newest run, or by the run's machine.
 TrackReport report_head(const TrackedRun& run);
 
 }  // namespace tcc::tools

@@ -124,7 +124,7 @@ class Loader {
     }
   }
 
-  // What names runs or cases that are not here says nothing.
+  // An acceptance of runs or cases that are not here says nothing.
   static void accept(MachineHistory& history, const Acceptance& accepted) {
     const auto run = std::find_if(history.runs.begin(), history.runs.end(),
                                   [&](const TrackedRun& one) { return one.name == accepted.from; });
@@ -214,7 +214,7 @@ std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoi
   options.cases = [&](const std::string& name) { return holds_one(name, choices.cases); };
   Loader loader(choices);
   read_runs(store, options, damage, [&](StoredRun&& run) {
-    // What was accepted later counts for older runs, too.
+    // A later acceptance counts for older runs, too.
     if (choices.until.empty() || run.run.name <= choices.until || !run.accepted.empty())
       loader.add(std::move(run));
   });

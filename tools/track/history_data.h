@@ -53,13 +53,14 @@ struct MachineHistory {
 std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoices& choices,
                                            Damage& damage);
 
-// Of all runs.
+// Covers all runs.
 std::set<std::string> case_names(const Store& store);
 // "did you mean 'x'?" or "there are 'x', 'y'".
 std::string known_names(const std::string& wanted, const std::set<std::string>& names);
 
-// Of a noisy quantity by statistics (values that are not positive have no changes), of an exact one
-// where the value differs from the one before it, of one with a factor where it is beyond that.
+// Finds changes: of a noisy quantity by statistics (none of values that are not positive), of an
+// exact one where the value differs from the one before it, of one with a factor where it is beyond
+// that.
 std::vector<track::Change> changes_of(const Rule& rule, const std::vector<double>& values,
                                       double false_alarms);
 bool is_worse(const Rule& rule, const track::Change& change);

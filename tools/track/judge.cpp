@@ -33,8 +33,8 @@ Verdict verdict_of(track::CaseResult::Verdict verdict, bool more_is_better) {
   }
 }
 
-// What an exact quantity is held to. A worse value is expected only once as many runs had it as a
-// level of times needs: until then it is reported, whoever runs it again.
+// The value that an exact quantity is held to. A worse value is expected only once as many runs had
+// it as a level of times needs: until then it is reported, whoever runs it again.
 double expected(const Rule& rule, const std::vector<double>& history) {
   double level = history.front();
   size_t worse = 0;

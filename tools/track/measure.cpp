@@ -212,7 +212,7 @@ void add_count(TrackedCase& record, const char* quantity, double value) {
   record.quantities[quantity] = {value, value, value};
 }
 
-// What a program is, whatever runs it.
+// The facts of a program, whatever runs it.
 void add_counts(TrackedCase& record, const sched::Executable& executable) {
   int64_t source = 0, constants = 0;
   for (const sched::KernelBinary& kernel : executable.kernels)

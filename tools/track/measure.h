@@ -27,13 +27,13 @@ struct MeasureOptions {
 // The records of a case: one, or one for each benchmark of a command. Throws Error for a case that
 // does not compile or run, Cancelled.
 std::vector<TrackedCase> measure_case(const TrackCase& one, const MeasureOptions& options);
-// Of a command, which needs no device.
+// Measures a command, which needs no device.
 std::vector<TrackedCase> measure_command(const TrackCase& one, const MeasureOptions& options);
 
 // Starts the compiler of kernels, so that the first case does not pay for it.
 void warm_up_compiler(const sched::Target& target);
 
-// What is common to all records of a case.
+// The fields that all records of a case have in common.
 TrackedCase record_of(const TrackCase& one);
 // The median of the blocks' medians, and an interval that holds it with 95 % whatever the
 // distribution (with 6 blocks or more; the range of fewer).

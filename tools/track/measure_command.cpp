@@ -52,7 +52,7 @@ class Reader {
   explicit Reader(const TrackCase& one) : case_(one) {}
 
   void add_execution(const std::string& output) {
-    // What a program prints before its JSON is no part of it.
+    // A program may print other text before its JSON.
     const size_t begin = output.find('{');
     const json root = begin == std::string::npos
                           ? json(json::value_t::discarded)

@@ -1,5 +1,5 @@
-// What tcc-track found, in the form that every report is written from: a comparison of two builds,
-// a run against its history, or a history alone.
+// The findings of tcc-track, in the form that every report is written from: a comparison of two
+// builds, a run against its history, or a history alone.
 #pragma once
 
 #include <cstdint>

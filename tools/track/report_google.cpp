@@ -52,7 +52,7 @@ void write_counters(JsonWriter& json, const ReportedCase& one, ReportSide side) 
         json.member(quantity.name, *count);
 }
 
-// Of a device there is one time, which stands for both.
+// A device has one time, which stands for both.
 void write_benchmark(JsonWriter& json, const std::string& name, const Quantity& quantity,
                      ReportSide side) {
   const double nanoseconds = *value(quantity, side) * 1e9;

@@ -12,7 +12,7 @@ namespace tcc::tools {
 enum class ReportSide { base, head };
 
 // A benchmark for each quantity in seconds: the case's name for "time", NAME/QUANTITY for another.
-// What is counted stands as counters beside the first. A case without a time is left out.
+// Counts stand as counters beside the first. A case without a time is left out.
 std::string report_google_benchmark(std::span<const TrackReport> reports, ReportSide side);
 
 }  // namespace tcc::tools

@@ -18,7 +18,7 @@ inline constexpr int kTrackReportSchema = 1;
 // No "<" stands in the text, so that it may stand in a script element. NaN and infinities, which
 // JSON lacks, are null.
 std::string report_json(const TrackReport& report, JsonWriter::Style style);
-// Of several, a list of them.
+// Several reports become a list.
 std::string reports_json(std::span<const TrackReport> reports, JsonWriter::Style style);
 
 // Throws Error(bad_input) as "NAME: cases[3].name: must be a text" for whatever is not such a

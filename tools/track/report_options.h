@@ -27,7 +27,7 @@ bool prints_report(const ReportOptions& options);
 bool writes_report(const ReportOptions& options);
 
 void write_reports(const TrackReport& report, const ReportOptions& options);
-// Of several, which every form holds as one.
+// Writes several, which every form holds as one.
 void write_reports(std::span<const TrackReport> reports, const ReportOptions& options);
 
 }  // namespace tcc::tools

@@ -1,4 +1,5 @@
-// What gates and did not pass, as SARIF 2.1.0: for code scanning on GitHub, and for editors.
+// Quantities that gate and did not pass, as SARIF 2.1.0: for code scanning on GitHub, and for
+// editors.
 #pragma once
 
 #include <filesystem>

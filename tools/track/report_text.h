@@ -36,7 +36,8 @@ std::string title(const TrackReport& report);
 // How the verdicts were made: the rate of false alarms, and what could be seen.
 std::string method(const TrackReport& report);
 
-// Of UTF-8 at most `most` bytes, with "..." where it was longer; what is not valid becomes U+FFFD.
+// Keeps at most `most` bytes of UTF-8, with "..." where it was longer; what is not valid becomes
+// U+FFFD.
 std::string clean_text(std::string_view text, size_t most);
 
 }  // namespace tcc::tools

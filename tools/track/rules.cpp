@@ -23,7 +23,7 @@ constexpr std::array kRules = {
     Rule{"kernels", "kernels", "", Kind::exact},
     Rule{"arena bytes", "arena", "bytes", Kind::exact},
     Rule{"constant bytes", "constants", "bytes", Kind::exact},
-    // Of all kernels' text: any change of a generator changes it.
+    // The bytes of all kernels' text: any change of a generator changes it.
     Rule{"source bytes", "source", "bytes", Kind::factor, 0, 1.1},
     Rule{"error", "error", "", Kind::factor, 0, 2},
 };

@@ -29,9 +29,9 @@ struct Rule {
 
 // Those that have names of their own; "time" first.
 std::span<const Rule> known_rules();
-// Of a known quantity, or of the time of a kernel, "kernel NAME", which does not gate. Of a counter
-// of a command: `counter` is "more", "less" or "exact", as the suite says. Anything else is noisy,
-// and less is better. `quantity` must outlive the rule.
+// The rule of a known quantity, or of a kernel's time, "kernel NAME", which does not gate. For a
+// counter of a command, `counter` is "more", "less" or "exact", as the suite says. Anything else is
+// noisy, and less is better. `quantity` must outlive the rule.
 Rule rule_of(std::string_view quantity, std::string_view counter = {});
 inline constexpr std::string_view kKernelPrefix = "kernel ";
 

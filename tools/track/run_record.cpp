@@ -58,7 +58,7 @@ void kernel(JsonWriter& json, const TrackedKernel& one) {
   json.end_object();
 }
 
-// What may stand in a file's name and is no separator of its parts.
+// Characters that may stand in a file's name and are no separator of its parts.
 std::string part(const std::string& text, size_t most) {
   std::string result;
   for (const char c : text)

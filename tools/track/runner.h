@@ -26,7 +26,7 @@ struct RunResult {
   double seconds = 0;
 };
 
-// What a case throws becomes its record; when the device is lost, so do the rest, except commands.
+// An error of a case becomes its record; when the device is lost, so do the rest, except commands.
 // Throws Error(bad_input) where the store cannot be written.
 RunResult run_cases(const TrackedRun& header, const std::vector<TrackCase>& cases,
                     const RunSteps& steps, RunWriter& writer);

@@ -41,7 +41,7 @@ enum class SuiteKinds : uint8_t { graphs, all };
 std::vector<TrackCase> read_suite(const std::filesystem::path& file,
                                   SuiteKinds kinds = SuiteKinds::graphs);
 
-// Of several suites, as --filter leaves them: names that hold one of the words. Throws
+// The cases of several suites that --filter leaves: names that hold one of the words. Throws
 // Error(bad_input) for a name that two suites have, and where no case is left.
 std::vector<TrackCase> read_suites(const std::vector<std::string>& files,
                                    const std::vector<std::string>& filters,

@@ -13,8 +13,8 @@ namespace tcc::tools {
 double gain(const autotune::KernelResult& kernel);
 // The roofline bound over the best's time: 1 cannot be bettered; 0: unknown.
 double roofline_share(const autotune::KernelResult& kernel);
-// What is run at once, a graph with its dims bound or a user's kernel: times of different ones are
-// not added up.
+// One program, a graph with its dims bound or a user's kernel, is run at once: times of different
+// ones are not added up.
 struct Batch {
   std::string label;                            // "mlp.yaml B=8"
   std::map<autotune::RecordKey, int> launches;  // of the kernels that are tuned

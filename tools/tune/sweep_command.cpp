@@ -165,8 +165,8 @@ class Sweep {
     if (options_.json) fail_input("--plan-search: has no --json");
   }
 
-  // What programs use beside the default folders, as they will once this sweep is saved: of all
-  // shards, once they were merged, then of this one.
+  // The records beside the default folders as programs will use them once this sweep is saved: of
+  // all shards, once they were merged, then of this one.
   std::vector<fs::path> paths_in_use(const fs::path& folder) const {
     std::vector<fs::path> paths(options_.tuning.begin(), options_.tuning.end());
     if (!shard_.alone()) paths.emplace_back(options_.output);

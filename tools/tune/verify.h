@@ -8,10 +8,10 @@
 
 namespace tcc::tools {
 
-// What was measured anew of one record: each rival is its challenger in a duel.
+// The new measurements of one record: each rival is its challenger in a duel.
 struct Verified {
   autotune::Measurement incumbent;  // by itself: whether it runs and is right
-  // What look-up would take without the record's file and those that take precedence over it; none
+  // The config of look-up without the record's file and those that take precedence over it; none
   // where that is the record's config, or the default.
   std::optional<autotune::DuelResult> against_shadowed;
   std::optional<autotune::DuelResult> against_default, against_runner_up;

@@ -46,8 +46,8 @@ void add_mask(OpNode& n, Attention& a, Value* mask) {
   (truth ? a.visible : a.added) = truth ? n.b.cast(mask, DType::boolean) : mask;
 }
 
-// What positions hide: is_causal, the window, and padding behind the keys of each sequence. Query i
-// stands behind `offset` keys.
+// Positions hide keys by three rules: is_causal, the window, and padding behind the keys of each
+// sequence. Query i stands behind `offset` keys.
 void add_positions(OpNode& n, Attention& a, Value* past, Value* lengths) {
   const bool causal = n.flag("is_causal", false);
   const int64_t left = n.integer("left_window_size", -1),

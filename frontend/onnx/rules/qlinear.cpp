@@ -94,8 +94,8 @@ Results global_average_pool(OpNode& n) {
 
 // ---- products
 
-// What a product of integers stands for: its sums times the scales of both operands, of which that
-// of b may be one per column.
+// A product of integers stands for real numbers: its sums times the scales of both operands, of
+// which that of b may be one per column.
 Value* scaled_sum(OpNode& n, Value* sum, Value* scale_a, Value* scale_b, Value* bias) {
   Value* real = n.b.mul(n.b.cast(sum, scale_a->dtype()), n.b.mul(scale_a, scale_b));
   return bias ? n.b.add(real, bias) : real;

@@ -1,4 +1,4 @@
-// What carries a state from one call to the next: TensorScatter, LinearAttention and
+// These operators carry a state from one call to the next: TensorScatter, LinearAttention and
 // CausalConvWithState.
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // ---- the table of cases
 
-// What is shown: set by the tools above the table.
+// The rows that are shown: set by the tools above the table.
 const view = {text: '', hidden: new Set(), quantity: '', sort: 'verdict', descending: false, open: new Set()};
 
 // The quantity of a case that the table shows: the chosen one, or what matters most.
