@@ -264,11 +264,14 @@ const char* tcc_device(const tcc_compiled* compiled) noexcept {
   return compiled ? compiled->device.c_str() : "";
 }
 const char* tcc_kernel_report(const tcc_compiled* compiled) noexcept {
-  return compiled ? compiled->report.c_str() : "[]";
+  try {
+    return compiled ? compiled->report().c_str() : "[]";
+  } catch (const std::bad_alloc&) { return "[]"; }
 }
 const char* tcc_kernel_source(const tcc_compiled* compiled, size_t index) noexcept {
-  if (!compiled || index >= compiled->compiled.kernels().size()) return nullptr;
-  return compiled->compiled.kernel_source(index).c_str();
+  try {
+    return compiled ? compiled->compiled.kernel_source(index).c_str() : nullptr;
+  } catch (const std::exception&) { return nullptr; }
 }
 int64_t tcc_launches(const tcc_compiled* compiled) noexcept {
   return compiled ? compiled->compiled.launches() : 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -108,11 +109,17 @@ struct tcc_compiled {
       : compiled(std::move(c)),
         inputs(tcc::c::specs_of(compiled.inputs())),
         outputs(tcc::c::specs_of(compiled.outputs())),
-        device(compiled.device()),
-        report(tcc::c::report_of(compiled)) {}
+        device(compiled.device()) {}
+  // Made when it is first asked for: it has the hash of every kernel's source.
+  const std::string& report() const {
+    std::call_once(report_made, [this] { report_text = tcc::c::report_of(compiled); });
+    return report_text;
+  }
   const tcc::CompiledGraph compiled;
   const std::vector<tcc::c::Spec> inputs, outputs;
-  const std::string device, report;
+  const std::string device;
+  mutable std::once_flag report_made;
+  mutable std::string report_text;
 };
 
 struct tcc_context {

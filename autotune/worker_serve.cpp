@@ -120,22 +120,22 @@ json error_reply(ErrorKind kind, const char* message) {
   return {{"error", {{"kind", static_cast<int>(kind)}, {"message", message}}}};
 }
 
-// `work`'s reply, or its error as one.
-template <class Work>
-json guarded(const Work& work) {
-  json reply;
-  try {
-    reply = work();
-  } catch (const Error& error) {
-    reply = error_reply(error.kind(), error.what());
-  } catch (const std::bad_alloc&) {
-    reply = error_reply(ErrorKind::device, "worker: out of memory");
-  } catch (const json::exception& error) { reply = error_reply(ErrorKind::internal, error.what()); }
+json with_memory(json reply) {
   reply["resident"] = resident_bytes();
   return reply;
 }
 
 }  // namespace
+
+json reply_or_error(const std::function<json()>& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    return error_reply(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    return error_reply(ErrorKind::device, "worker: out of memory");
+  } catch (const json::exception& error) { return error_reply(ErrorKind::internal, error.what()); }
+}
 
 int begin_worker() {
   // Lines that drivers print must not come between the frames.
@@ -155,16 +155,17 @@ int begin_worker() {
 
 int serve_worker(const std::string& device, int input, int output) {
   std::unique_ptr<Worker> worker;
-  const json hello = guarded([&] {
+  const json hello = with_memory(reply_or_error([&] {
     worker = std::make_unique<Worker>(device);
     return json{{"tcc", TCC_VERSION}};
-  });
+  }));
   if (!write_frame(output, hello) || !worker) return static_cast<int>(ErrorKind::no_device);
   for (;;) {
     wait_for_request(input, *worker);
     const auto request = read_frame(input);
-    if (!request || !write_frame(output, guarded([&] { return worker->answer(*request); })))
-      return 0;
+    if (!request) return 0;
+    const json reply = with_memory(reply_or_error([&] { return worker->answer(*request); }));
+    if (!write_frame(output, reply)) return 0;
   }
 }
 

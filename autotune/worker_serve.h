@@ -1,6 +1,8 @@
 // The worker's side: what tcc-worker does until its parent is gone.
 #pragma once
 
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace tcc::autotune {
@@ -9,6 +11,9 @@ namespace tcc::autotune {
 // print on standard output goes to standard error from now on. The process leaves no core file, and
 // ends when the other end of the socket is gone, even while a kernel hangs.
 int begin_worker();
+
+// `work`'s reply, or {"error": {"kind", "message"}} where it throws.
+nlohmann::json reply_or_error(const std::function<nlohmann::json()>& work);
 
 // Opens `device` and answers requests (autotune/worker_protocol.h) that come from `input` on the
 // socket `output`. Returns the exit code. Leaves by exit code kDeviceLostExit, the reason on

@@ -70,6 +70,10 @@ std::string progress_bar(double share, size_t width) {
   return "[" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 std::string format_clock(double seconds) {
   const auto whole = static_cast<long>(std::clamp(seconds, 0.0, 360000.0 * 24));
   char text[40];

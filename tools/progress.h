@@ -1,6 +1,7 @@
 // What is drawn on a terminal while a program works.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ std::string rewind(const std::vector<std::string>& drawn, size_t columns);
 // "[#####.....]" of `width` cells; `share` is clamped to [0, 1].
 std::string progress_bar(double share, size_t width);
 
+double seconds_since(std::chrono::steady_clock::time_point start);
 // "0:42", "12:05", "1:02:03".
 std::string format_clock(double seconds);
 

@@ -29,6 +29,7 @@
 #include "tools/long_work.h"
 #include "tools/ops_check.h"
 #include "tools/program.h"
+#include "tools/progress.h"
 #include "tools/run_info.h"
 #include "tools/tensors.h"
 
@@ -45,10 +46,6 @@ struct Options {
   bool json = false, no_cache = false;
   int bench = 0;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 class Run {
  public:

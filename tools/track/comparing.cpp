@@ -22,10 +22,6 @@ namespace {
 
 using track::CaseResult;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 Quantity::Verdict verdict_of(CaseResult::Verdict verdict) {
   switch (verdict) {
     case CaseResult::Verdict::same: return Quantity::Verdict::same;

@@ -29,7 +29,7 @@ CaseFacts facts_from(const json& from) {
           .arena_bytes = from.at("arena_bytes"),
           .constant_bytes = from.at("constant_bytes"),
           .compile_seconds = from.at("compile_seconds"),
-          .kernels = from.at("kernels").dump()};
+          .kernels = from.at("kernels")};
 }
 
 // Somebody ended the process: the kernel, for want of memory, or a user.

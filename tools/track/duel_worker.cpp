@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autotune/worker_protocol.h"
 #include "autotune/worker_serve.h"
+#include "backends/compile/process.h"
 #include "support/error.h"
 #include "tcc/track.hpp"
 
@@ -25,31 +25,12 @@ constexpr int kLeastPairs = 4, kMostPairs = 24;
 constexpr int kMostReplays = 1000;
 constexpr int kKernelRounds = 9;
 
-// A folder for compiled kernels that is empty, removed at the end.
-class EmptyCache {
- public:
-  EmptyCache() {
-    folder_ = (std::filesystem::temp_directory_path() / "tcc-track-cache-XXXXXX").string();
-    if (!mkdtemp(folder_.data())) fail_device(folder_, ": cannot be made");
-  }
-  ~EmptyCache() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  EmptyCache(const EmptyCache&) = delete;
-  EmptyCache& operator=(const EmptyCache&) = delete;
-  const std::string& folder() const { return folder_; }
-
- private:
-  std::string folder_;
-};
-
 json to_json(const CaseFacts& facts) {
   return {{"launches", facts.launches},
           {"arena_bytes", facts.arena_bytes},
           {"constant_bytes", facts.constant_bytes},
           {"compile_seconds", facts.compile_seconds},
-          {"kernels", json::parse(facts.kernels)}};
+          {"kernels", facts.kernels}};
 }
 
 TrackCase case_from(const json& from) {
@@ -136,9 +117,9 @@ class Duelist {
   Sides<std::unique_ptr<Contestant>> compile(const TrackCase& one) {
     Sides<std::unique_ptr<Contestant>> sides;
     in_order([&](bool is_head) {
-      std::optional<EmptyCache> cache;
+      std::optional<backends::TemporaryFolder> cache;
       TrackCompile options = setup_.compile;
-      if (setup_.cold) options.cache_dir = cache.emplace().folder();
+      if (setup_.cold) options.cache_dir = cache.emplace().path().string();
       named(is_head, [&] {
         sides.of(is_head) = std::make_unique<Contestant>(*open(is_head), one, options);
       });
@@ -196,21 +177,6 @@ class Duelist {
   Sides<std::unique_ptr<Contestant>> compiled_;  // for the last request
 };
 
-json error_reply(ErrorKind kind, const char* message) {
-  return {{"error", {{"kind", static_cast<int>(kind)}, {"message", message}}}};
-}
-
-template <class Do>
-json guarded(const Do& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    return error_reply(error.kind(), error.what());
-  } catch (const std::bad_alloc&) {
-    return error_reply(ErrorKind::device, "out of memory");
-  } catch (const json::exception& error) { return error_reply(ErrorKind::internal, error.what()); }
-}
-
 }  // namespace
 
 json to_json(const DuelSetup& setup) {
@@ -236,13 +202,14 @@ int serve_duels(const std::string& setup) {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const int output = autotune::begin_worker();
   std::optional<Duelist> duelist;
-  const json hello = guarded([&] {
+  const json hello = autotune::reply_or_error([&] {
     duelist.emplace(setup_from(json::parse(setup)));
     return json::object();
   });
   if (!autotune::write_frame(output, hello) || !duelist) return 1;
   while (const std::optional<json> request = autotune::read_frame(STDIN_FILENO))
-    if (!autotune::write_frame(output, guarded([&] { return duelist->answer(*request); })))
+    if (!autotune::write_frame(output,
+                               autotune::reply_or_error([&] { return duelist->answer(*request); })))
       return 1;
   return 0;
 }

@@ -100,27 +100,20 @@ void copy_installation(const fs::path& path, const fs::path& to) {
 
 LibraryCopy::LibraryCopy(const fs::path& path) {
   const fs::path original = find_library(path), beside = original.parent_path();
-  std::string pattern = (fs::temp_directory_path() / "tcc-track-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) fail_input(pattern, ": cannot be made");
-  folder_ = pattern;
   // The library looks for its configs, its worker and other libraries in places that are relative
   // to its own: the copy finds the original's there.
-  const fs::path above = beside.parent_path(), own = folder_ / "above" / "beside";
+  const fs::path above = beside.parent_path(), root = folder_.path(),
+                 own = root / "above" / "beside";
   fs::create_directories(own);
   for (const auto& entry : fs::directory_iterator(beside))
     if (entry.path().filename() != original.filename())
       fs::create_symlink(entry.path(), own / entry.path().filename());
   for (const auto& [from, to] :
-       {std::pair(above, folder_ / "above"), std::pair(above.parent_path(), folder_)})
+       {std::pair(above, root / "above"), std::pair(above.parent_path(), root)})
     for (const char* name : {"configs", "share"})
       if (fs::is_directory(from / name)) fs::create_symlink(from / name, to / name);
   file_ = own / original.filename();
   fs::copy_file(original, file_);
-}
-
-LibraryCopy::~LibraryCopy() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 }  // namespace tcc::tools

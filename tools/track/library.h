@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "backends/compile/process.h"
 #include "tcc/c_api.h"
 
 namespace tcc::tools {
@@ -66,13 +67,11 @@ void copy_installation(const std::filesystem::path& path, const std::filesystem:
 class LibraryCopy {
  public:
   explicit LibraryCopy(const std::filesystem::path& path);
-  ~LibraryCopy();
-  LibraryCopy(const LibraryCopy&) = delete;
-  LibraryCopy& operator=(const LibraryCopy&) = delete;
   const std::filesystem::path& path() const { return file_; }
 
  private:
-  std::filesystem::path folder_, file_;
+  backends::TemporaryFolder folder_;
+  std::filesystem::path file_;
 };
 
 }  // namespace tcc::tools

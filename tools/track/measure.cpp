@@ -1,4 +1,5 @@
 #include "tools/track/measure.h"
+#include "tools/progress.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,10 +38,6 @@ constexpr int kLaunchRepetitions = 3;  // of a block
 constexpr size_t kLeastBlocks = 3;
 // Constants up to this are uploaded anew for each block, to another place.
 constexpr int64_t kReloadedBytes = 64 << 20;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 autotune::TuningFiles tuning_of(const MeasureOptions& options) {
   return autotune::open_tuning_files(
