@@ -13,6 +13,7 @@ enum class ErrorKind : int {
   bad_input = 2,     // usage, or a file that the user gave
   no_device = 3,     // no such device
   device = 4,        // the device or its toolchain failed: out of memory, lost, compiler error
+  cancelled = 5,     // the caller's `cancelled` ended it
   internal = 70,     // a bug in tcc
 };
 

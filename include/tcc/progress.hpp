@@ -20,12 +20,10 @@ struct CompileProgress {
   std::size_t done = 0, total = 0;  // of the stage
 };
 
-// compile() throws this when the caller's `cancelled` said so. Its kind is the number of the C
-// ABI's TCC_CANCELLED, which no other error has.
+// compile() throws this when the caller's `cancelled` said so.
 class Cancelled : public Error {
  public:
-  static constexpr ErrorKind number{5};
-  Cancelled() : Error(number, "cancelled by the caller") {}
+  Cancelled() : Error(ErrorKind::cancelled, "cancelled by the caller") {}
 };
 
 }  // namespace tcc

@@ -42,7 +42,7 @@ TEST(CApi, StatusesAreTheErrorKinds) {
   EXPECT_EQ(TCC_BAD_INPUT, static_cast<int>(tcc::ErrorKind::bad_input));
   EXPECT_EQ(TCC_NO_DEVICE, static_cast<int>(tcc::ErrorKind::no_device));
   EXPECT_EQ(TCC_DEVICE_FAILED, static_cast<int>(tcc::ErrorKind::device));
-  EXPECT_EQ(TCC_CANCELLED, static_cast<int>(tcc::Cancelled::number));
+  EXPECT_EQ(TCC_CANCELLED, static_cast<int>(tcc::ErrorKind::cancelled));
   EXPECT_EQ(TCC_INTERNAL, static_cast<int>(tcc::ErrorKind::internal));
   EXPECT_EQ(tcc::version(), tcc_version());
 }
