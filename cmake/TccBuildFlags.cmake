@@ -3,7 +3,6 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LINK_DEPENDS_NO_SHARED ON)  # an executable is not linked again because libtcc-core.so changed
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
@@ -15,6 +14,8 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
+# Programs too, so that one precompiled header serves them and the libraries.
+add_compile_options(-fPIC)
 add_compile_options(-Wall -Wextra -Wshadow -Wno-unused-parameter)
 if(TCC_WERROR)
   add_compile_options(-Werror)
@@ -34,8 +35,10 @@ endif()
 
 find_program(TCC_CCACHE ccache)
 if(TCC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # ccache needs this sloppiness to serve sources that include a precompiled header.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,locale ${TCC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TCC_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TCC_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=mold TCC_HAVE_MOLD)
@@ -47,6 +50,29 @@ endif()
 # Vector instruction sets beyond the baseline are chosen in the code, with target_clones.
 function(tcc_hot_source)
   if(NOT TCC_SANITIZE)
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O3)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+option(TCC_PRECOMPILE "Compile the headers of cmake/precompiled.h once" ON)
+
+# tcc_precompile(TARGET [OWNER]): the target's sources begin with cmake/precompiled.h, compiled once for tcc_support; with an
+# OWNER of tests, with cmake/precompiled_test.h.
+function(tcc_precompile target)
+  if(NOT TCC_PRECOMPILE)
+    return()
+  endif()
+  set(owner tcc_support)
+  set(header cmake/precompiled.h)
+  if(ARGC GREATER 1)
+    set(owner ${ARGV1})
+    set(header cmake/precompiled_test.h)
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # ccache needs it
+  if(target STREQUAL owner)
+    # The name in brackets is found in the include folders: the text is the same in every checkout.
+    target_precompile_headers(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
 endfunction()

@@ -10,6 +10,7 @@ function(tcc_folder name)
   add_library(tcc_${name} STATIC ${sources})
   target_include_directories(tcc_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(tcc_${name} PUBLIC ${arg_DEPENDS})
+  tcc_precompile(tcc_${name})
   set_property(GLOBAL APPEND PROPERTY TCC_FOLDER_LIBRARIES tcc_${name})
 endfunction()
 
