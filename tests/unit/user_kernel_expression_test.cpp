@@ -96,8 +96,11 @@ TEST(UserKernelExpressionTest, Messages) {
 
 TEST(UserKernelExpressionTest, Limits) {
   EXPECT_ERROR(value(std::string(2000, '1')), "2000 characters; the limit is 1024");
-  EXPECT_ERROR(value(std::string(500, '(') + "1" + std::string(500, ')')), "nested more than 64");
-  EXPECT_ERROR(value(std::string(500, '-') + "1"), "nested more than 64");
+  std::string brackets(500, '('), signs(500, '-');
+  brackets.append("1").append(500, ')');
+  signs.append("1");
+  EXPECT_ERROR(value(brackets), "nested more than 64");
+  EXPECT_ERROR(value(signs), "nested more than 64");
   std::string sum = "1";
   while (sum.size() < 1020) sum += "+1";
   EXPECT_EQ(value(sum), static_cast<int64_t>(sum.size() / 2 + 1));
