@@ -159,7 +159,9 @@ TEST_F(OnnxFiles, WithImpossibleDims) {
     refuse(OnnxModel().constant("w", tensor).output("w"), "initialiser 'w': ");
     refuse_node("Constant", {}, {{"value", tensor}}, "node 0 (Constant): ");
   }
-  refuse(OnnxModel().input("x", {{std::string(100000, '(') + "n"}}).output("y"), "");
+  std::string brackets(100000, '(');
+  brackets.append("n");
+  refuse(OnnxModel().input("x", {{brackets}}).output("y"), "");
 }
 
 TEST_F(OnnxFiles, WithUnsupportedData) {
