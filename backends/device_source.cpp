@@ -1,6 +1,7 @@
 #include "backends/device_source.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -18,6 +19,29 @@ std::string read_override(const std::string& folder, std::string_view path) {
   return text;
 }
 
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/') + 1); }
+
+void append_resolved(std::string_view text, std::string_view folder,
+                     std::set<std::string>& included, std::string& result) {
+  constexpr std::string_view kInclude = "#include \"", kRoot = "backends/device/";
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line == "#pragma once") continue;
+    if (!line.starts_with(kInclude)) {
+      result += line + "\n";
+      continue;
+    }
+    const std::string name = line.substr(kInclude.size(), line.rfind('"') - kInclude.size());
+    const std::string path =
+        name.starts_with(kRoot)
+            ? name.substr(kRoot.size())
+            : std::filesystem::path(std::string(folder) + name).lexically_normal().generic_string();
+    if (included.insert(path).second)
+      append_resolved(device_source(path), folder_of(path), included, result);
+  }
+}
+
 }  // namespace
 
 std::string device_source(std::string_view path) {
@@ -29,21 +53,14 @@ std::string device_source(std::string_view path) {
 }
 
 std::string device_source_with_includes(std::string_view path) {
-  constexpr std::string_view kInclude = "#include \"";
-  const std::string folder(path.substr(0, path.rfind('/') + 1));
-  std::istringstream lines(device_source(path));
+  return resolve_device_includes(device_source(path), folder_of(path));
+}
+
+std::string resolve_device_includes(std::string_view text, std::string_view folder) {
   std::set<std::string> included;
-  std::string text, line;
-  while (std::getline(lines, line)) {
-    if (!line.starts_with(kInclude)) {
-      text += line + "\n";
-      continue;
-    }
-    const size_t end = line.find('"', kInclude.size());
-    const std::string name = folder + line.substr(kInclude.size(), end - kInclude.size());
-    if (included.insert(name).second) text += device_source(name);
-  }
-  return text;
+  std::string result;
+  append_resolved(text, folder, included, result);
+  return result;
 }
 
 std::vector<std::string_view> device_source_paths() {

@@ -14,9 +14,14 @@ namespace tcc::backends {
 // the file, InternalError when no such file was embedded.
 std::string device_source(std::string_view path);
 
-// The same with its lines `#include "NAME"` replaced by the files of its folder that they name, each
-// once.
+// The same with its includes resolved.
 std::string device_source_with_includes(std::string_view path);
+
+// `text`, of a file in `folder` ("cuda/"), with its lines `#include "PATH"` replaced by the device
+// source files that they name, each once, and so on in those. Paths are relative to the file's
+// folder, or, in headers that the host includes too, begin with "backends/device/". Throws
+// InternalError where there is no such file.
+std::string resolve_device_includes(std::string_view text, std::string_view folder);
 
 // The paths of all embedded files, sorted.
 std::vector<std::string_view> device_source_paths();

@@ -134,6 +134,14 @@ struct Hook {
   Block body;
 };
 
+// The constants of a device source, where it shares a struct of them with its template.
+struct Parameters {
+  std::string header;  // that declares the struct, below backends/device; empty: there are none
+  std::string type;    // the struct: "GemmSm90", of namespace tcc::kernels
+  // Paths of members and their values as C++: {"product.a.load", "Load::tiles"}.
+  std::vector<std::pair<std::string, std::string>> fields;
+};
+
 struct Kernel {
   std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
   std::string comment;  // the region, for the reader of the generated text
@@ -142,9 +150,10 @@ struct Kernel {
   int workgroup = 1;  // threads
   std::vector<Array> shared;
   Block body;
-  // A device source file below backends/device/<dialect>/, without its ending, with its defines and
-  // hooks.
+  // A device source file below backends/device/<dialect>/, without its ending, with its parameters,
+  // what its preprocessor must know, and its hooks.
   std::string source;
+  Parameters parameters;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<Hook> hooks;
   std::vector<TensorMap> maps;  // of a device source: parameters after the buffers

@@ -204,6 +204,8 @@ std::string to_string(const Kernel& kernel) {
     out << "  shared " << a.name << ": " << tcc::name(a.dtype) << "[" << a.elements << "]\n";
   if (!kernel.source.empty()) {
     out << "  source " << kernel.source << "\n";
+    for (const auto& [name, value] : kernel.parameters.fields)
+      out << "  " << name << " = " << value << "\n";
     for (const auto& [name, value] : kernel.defines) out << "  " << name << " = " << value << "\n";
   }
   Writer writer(out);

@@ -220,8 +220,21 @@ class Unit {
     }
   }
 
+  // The header of the parameters' struct, and a constant of it.
+  std::string parameters_text() const {
+    const sched::Parameters& parameters = kernel_.parameters;
+    if (parameters.header.empty()) return "";
+    const std::string type = "tcc::kernels::" + parameters.type;
+    std::string text = "#include \"backends/device/" + parameters.header + "\"\n" + "constexpr " +
+                       type + " tcc_parameters() {\n  using namespace tcc::kernels;\n  " +
+                       parameters.type + " p;\n";
+    for (const auto& [name, value] : parameters.fields)
+      text += "  p." + name + " = " + value + ";\n";
+    return text + "  return p;\n}\nconstexpr " + type + " params = tcc_parameters();\n";
+  }
+
   std::string from_device_source() {
-    std::string text;
+    std::string text = parameters_text();
     for (const auto& [name, value] : kernel_.defines)
       text += "#define " + name + " " + value + "\n";
     text += "#define WORKGROUP " + std::to_string(kernel_.workgroup) + "\n";
@@ -240,10 +253,16 @@ class Unit {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)
         buffers += buffer_name(static_cast<int>(i)) + ", ";
     text += "#define TCC_BUFFERS " + buffers + "\n";
+    if (!kernel_.parameters.header.empty()) {
+      text += "#define TCC_MAPS";
+      for (const sched::TensorMap& map : kernel_.maps) text += " &" + map.name + ",";
+      text += "\n";
+    }
     text += argument_block() + entry_prefix();
     for (const Hook& h : kernel_.hooks) text += "\n" + hook(h);
-    return text + "\n" +
-           device_source_with_includes(d_.name + "/" + kernel_.source + d_.source_ending);
+    return resolve_device_includes(
+        text + "\n" + device_source(d_.name + "/" + kernel_.source + d_.source_ending),
+        d_.name + "/");
   }
 
   const Kernel& kernel_;

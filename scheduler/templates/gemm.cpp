@@ -5,6 +5,7 @@
 
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
+#include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -31,25 +32,23 @@ ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   return {tile.block_n, tile.block_m, tile.block_k, tile.segment};
 }
 
-// As the device sources count the types of operands.
-int64_t operands_of(DType dtype) {
-  switch (dtype) {
-    case DType::bf16: return 0;
-    case DType::f16: return 1;
-    case DType::f32: return 2;
-    case DType::f8e4m3:
-    case DType::f8e5m2: return 4;
-    default: TCC_CHECK(is_byte(dtype), "no matrix unit reads ", name(dtype)); return 3;
+// An operand as its device source reads it; `of_plan` is what the load hook reads.
+kernels::Operand kernel_operand(const MatrixOperand& operand,
+                                const ContractionPlan::Operand& of_plan) {
+  kernels::Operand result;
+  result.load = operand.load;
+  result.element = element_of(operand.dtype);
+  result.major_k = operand.major_k;
+  if (operand.load == Load::computed) {
+    result.vector = of_plan.vector;
+    result.vector_along_k = of_plan.along_k;
+  } else {
+    result.vector = operand.alignment / size_bytes(operand.dtype);
+    result.vector_along_k = operand.major_k;
+    result.buffer = operand.view.buffer;
+    result.rank = 2 + static_cast<int64_t>(operand.view.batch.size());
   }
-}
-
-// As PTX names elements of 8 bits.
-std::string_view ptx_type(DType dtype) {
-  switch (dtype) {
-    case DType::f8e4m3: return "e4m3";
-    case DType::f8e5m2: return "e5m2";
-    default: return info(dtype).is_signed ? "s8" : "u8";
-  }
+  return result;
 }
 
 // f8 as what the other operand is, f16 with f8: exact, since f8 is part of every wider type.
@@ -64,6 +63,21 @@ void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
 Gemm::Sides Gemm::sides(bool swapped) const {
   const int64_t m = plan.m.size(), n = plan.n.size();
   return swapped ? Sides{b, a, n, m} : Sides{a, b, m, n};
+}
+
+kernels::Product Gemm::product(bool swapped) const {
+  const Sides side = sides(swapped);
+  kernels::Product product;
+  product.m = side.m;
+  product.n = side.n;
+  product.k = plan.k.size();
+  product.batches = plan.batch.size();
+  product.a = kernel_operand(side.a, swapped ? plan.b : plan.a);
+  product.b = kernel_operand(side.b, swapped ? plan.a : plan.b);
+  product.sum = sum_of(plan.accumulator);
+  product.swapped = swapped;
+  product.segment = std::gcd(kMostColumns, plan.n.size());
+  return product;
 }
 
 std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
@@ -96,7 +110,7 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
       computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
       batches(gemm.plan.batch.size()),
       k(gemm.plan.k.size()),
-      segment(std::gcd(kMostColumns, gemm.plan.n.size())) {}
+      product(gemm.product(swapped)) {}
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
@@ -177,49 +191,25 @@ GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& targe
       sides_(gemm.sides(swapped)),
       hooks_(region_, gemm_.plan, tile_) {}
 
-void GemmWriter::define(std::string name, int64_t value) {
-  kernel_.defines.push_back({std::move(name), std::to_string(value)});
-}
-
 void GemmWriter::product() {
   kernel_.flops = gemm_.plan.flops();
   kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
-  define("OPERANDS", operands_of(gemm_.dtype));
-  kernel_.defines.push_back({"ACC", std::string(info(gemm_.plan.accumulator).name)});
-  define("SIZE_M", sides_.m);
-  define("SIZE_N", sides_.n);
-  define("SIZE_K", gemm_.plan.k.size());
-  define("BATCHES", gemm_.plan.batch.size());
-  define("SWAPPED", swapped_);
-  define("SEGMENT", tile_.segment);
   kernel_.hooks.push_back(hooks_.epilogue());
 }
 
 void GemmWriter::operand(bool first, bool vectors) {
   const bool of_a = first != swapped_;
   const MatrixOperand& operand = first ? sides_.a : sides_.b;
-  const std::string side = first ? "A" : "B", lower = first ? "a" : "b";
-  define(side + "_LOAD", static_cast<int64_t>(operand.load));
-  define(side + "_MAJOR_K", operand.major_k);
-  if (size_bytes(operand.dtype) == 1)
-    kernel_.defines.push_back({side + "_TYPE", str('"', ptx_type(operand.dtype), '"')});
-  if (operand.load == Load::computed) {
-    const ContractionPlan::Operand& of_plan = of_a ? gemm_.plan.a : gemm_.plan.b;
-    define(side + "_VECTOR", of_plan.vector);
-    define(side + "_VECTOR_ALONG_K", of_plan.along_k);
-    kernel_.hooks.push_back(hooks_.load(of_a, "load_" + lower));
-    return;
-  }
-  kernel_.defines.push_back({side + "_BUFFER", "b" + std::to_string(operand.view.buffer)});
+  const std::string side = first ? "a" : "b";
   need_alignment(kernel_, operand);
-  if (operand.load == Load::rows) {
-    kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + lower));
-  } else if (vectors) {
-    define(side + "_VECTOR", operand.alignment / size_bytes(operand.dtype));
-    kernel_.hooks.push_back(vector_hook(operand, gemm_.plan, "vector_" + lower));
-  } else if (!operand.view.batch.empty()) {
-    kernel_.hooks.push_back(batch_hook(operand, gemm_.plan, "batch_" + lower));
-  }
+  if (operand.load == Load::computed)
+    kernel_.hooks.push_back(hooks_.load(of_a, "load_" + side));
+  else if (operand.load == Load::rows)
+    kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + side));
+  else if (vectors)
+    kernel_.hooks.push_back(vector_hook(operand, gemm_.plan, "vector_" + side));
+  else if (!operand.view.batch.empty())
+    kernel_.hooks.push_back(batch_hook(operand, gemm_.plan, "batch_" + side));
 }
 
 }  // namespace tcc::sched

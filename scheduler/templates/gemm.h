@@ -1,5 +1,5 @@
 // What the matrix-unit templates share: a contraction as a matrix product of operands that matrix
-// units read, and the defines and hooks that bring an operand to a device source.
+// units read, and the hooks that bring an operand to a device source.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "backends/device/common/matrix.h"
 #include "scheduler/template.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/matrix_operand.h"
@@ -26,6 +27,8 @@ struct Gemm {
     int64_t m, n;
   };
   Sides sides(bool swapped) const;
+  // As the device sources see it.
+  kernels::Product product(bool swapped) const;
 };
 
 // Nothing where the region is no product of matrices that the target's `unit` multiplies, where
@@ -42,7 +45,7 @@ struct GemmShape {
   Gemm::Sides side;  // of the gemm, which must outlive this
   bool computed;     // threads load an operand, through registers
   int64_t batches, k;
-  int64_t segment;  // columns of the result that the epilogue gets at once, as its rows are aligned
+  kernels::Product product;
 };
 
 // What a launch takes, for the cost model.
@@ -87,11 +90,10 @@ class GemmWriter {
   GemmWriter(Kernel& kernel, const Region& region, const Target& target, const Gemm& gemm,
              bool swapped, const ContractionTile& tile);
 
-  void define(std::string name, int64_t value);
-  // OPERANDS, ACC, SIZE_M, SIZE_N, SIZE_K, BATCHES, SWAPPED, the epilogue, and flops.
+  // The epilogue, and flops.
   void product();
-  // x_LOAD, x_MAJOR_K, x_TYPE, x_BUFFER or x_VECTOR, and the hooks for them; `vectors`:
-  // asynchronous copies are made by threads (vector_x), not by the copy engine.
+  // The hooks that bring A (`first`) or B. `vectors`: asynchronous copies are made by threads
+  // (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);
 
  private:

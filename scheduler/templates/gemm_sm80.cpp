@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/device/common/gemm_sm80_shape.h"
 #include "scheduler/templates/gemm_template.h"
+#include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -11,43 +13,45 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-// The needs of a launch, with all that the device source derives from its defines.
+using kernels::GemmSm80;
+namespace sm80 = kernels::sm80;
+
+GemmSm80 parameters_of_config(const kernels::Product& product, const Config& c) {
+  GemmSm80 g;
+  g.product = product;
+  g.block_m = c["block_m"];
+  g.block_n = c["block_n"];
+  g.line_bytes = c["line_bytes"];
+  g.warps_m = c["warps_m"];
+  g.warps_n = c["warps_n"];
+  g.stages = c["stages"];
+  g.band = c["band"];
+  return g;
+}
+
+// A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
+// is for the cost model.
 struct Shape : GemmShape {
   Shape(const Gemm& gemm, const Config& c)
       : GemmShape(gemm, c),
-        line_bytes(c["line_bytes"]),
-        warps_m(c["warps_m"]),
-        warps_n(c["warps_n"]),
-        stages(c["stages"]),
+        kernel(parameters_of_config(product, c)),
+        line_bytes(kernel.line_bytes),
+        warps_m(kernel.warps_m),
+        warps_n(kernel.warps_n),
         resident(c["resident"]),
-        element(size_bytes(gemm.dtype)),
-        block_k(line_bytes / element),
-        tiles_m(ceil_div(side.m, block_m)),
-        tiles_n(ceil_div(side.n, block_n)),
-        tiles(batches * tiles_m * tiles_n) {}
+        element(sm80::element_bytes(kernel)),
+        block_k(sm80::block_k(kernel)),
+        tiles_m(sm80::tiles_m(kernel)),
+        tiles_n(sm80::tiles_n(kernel)),
+        tiles(sm80::tiles(kernel)) {}
 
-  ContractionTile tile() const { return {block_m, block_n, block_k, segment}; }
-  int64_t warp_m() const { return block_m / warps_m; }
-  int64_t warp_n() const { return block_n / warps_n; }
-  int64_t threads() const { return 32 * warps_m * warps_n; }
-  int64_t shared_bytes() const {
-    const int64_t line = swapped ? warp_m() + 4 : warp_n() + 8;
-    return std::max(stages * line_bytes * (block_m + block_n), warps_m * warps_n * 64 * line);
-  }
-  // A thread holds accumulators, fragments of two k steps, the tile on its way, addresses.
-  int64_t registers() const {
-    const int64_t staged = element == 1
-                               ? staged_bytes(side.a, block_m) + staged_bytes(side.b, block_n)
-                           : computed ? (block_m + block_n) * line_bytes / 8
-                                      : 0;
-    return warp_m() * warp_n() / 32 + (warp_m() + warp_n()) / 2 + staged / threads() + 48;
-  }
-  // Registers of all threads for rows of bytes: computed ones have one each, and addresses.
-  static int64_t staged_bytes(const MatrixOperand& operand, int64_t rows) {
-    return operand.load == Load::tiles ? 0 : operand.load == Load::rows ? rows * 32 : rows * 96;
-  }
+  ContractionTile tile() const { return {block_m, block_n, block_k, product.segment}; }
+  int64_t warp_m() const { return sm80::warp_m(kernel); }
+  int64_t warp_n() const { return sm80::warp_n(kernel); }
+  int64_t threads() const { return sm80::threads(kernel); }
 
-  int64_t line_bytes, warps_m, warps_n, stages, resident;
+  GemmSm80 kernel;
+  int64_t line_bytes, warps_m, warps_n, resident;
   int64_t element, block_k, tiles_m, tiles_n, tiles;
 };
 
@@ -58,12 +62,6 @@ double turning_rows(const MatrixOperand& operand, int64_t rows) {
                         : operand.vector < 4         ? 0.5
                                                      : 0.18;
   return static_cast<double>(rows) * cycles;
-}
-
-bool legal_warps(const Shape& s) {
-  return s.block_m % (16 * s.warps_m) == 0 && s.block_n % (16 * s.warps_n) == 0 &&
-         s.warp_m() <= 64 && s.warp_n() <= 64 && s.threads() >= 64 && s.threads() <= 256 &&
-         (!s.computed || s.warp_m() * s.warp_n() <= 64 * 32);
 }
 
 class GemmSm80Template : public GemmTemplate<Shape> {
@@ -99,17 +97,19 @@ class GemmSm80Template : public GemmTemplate<Shape> {
 
   std::vector<Constraint> constraints(const Target& target) const override {
     return {
-        {"warps have 16 x 16 to 64 x 64 elements, workgroups 64 to 256 threads", legal_warps},
+        {"warps have 16 x 16 to 64 x 64 elements, workgroups 64 to 256 threads",
+         [](const Shape& s) { return sm80::legal_warps(s.kernel); }},
         {"tiles fit into shared memory of all workgroups that share a unit",
          [bytes = target.shared_bytes](const Shape& s) {
-           return s.resident * (s.shared_bytes() + 1024) <= bytes + 1024;
+           return s.resident * (sm80::shared_bytes(s.kernel) + 1024) <= bytes + 1024;
          }},
         {"accumulators and fragments fit into registers",
          [registers = target.registers_per_unit](const Shape& s) {
-           return s.registers() <= std::min<int64_t>(255, registers / (s.resident * s.threads()));
+           return sm80::registers(s.kernel) <=
+                  std::min<int64_t>(255, registers / (s.resident * s.threads()));
          }},
         {"what passes through registers needs three stages",
-         [](const Shape& s) { return !s.computed || s.stages >= 3; }},
+         [](const Shape& s) { return sm80::legal_stages(s.kernel); }},
     };
   }
 
@@ -176,20 +176,13 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     return cycles;
   }
 
-  void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config& config,
+  void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
              const Target&) const override {
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.resident = static_cast<int>(s.resident);
     kernel.grid = s.tiles;
-    kernel.shared_bytes = s.shared_bytes();
-    for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
-                             {"BLOCK_N", "block_n"},
-                             {"WARPS_M", "warps_m"},
-                             {"WARPS_N", "warps_n"},
-                             {"STAGES", "stages"},
-                             {"BAND", "band"}})
-      writer.define(name, config[key]);
-    writer.define("BLOCK_K", s.block_k);
+    kernel.shared_bytes = sm80::shared_bytes(s.kernel);
+    kernel.parameters = parameters_of(s.kernel, "GemmSm80", "common/gemm_sm80_shape.h");
     writer.operand(true, true);
     writer.operand(false, true);
   }

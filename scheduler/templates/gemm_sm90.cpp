@@ -2,9 +2,10 @@
 // backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "backends/device/common/gemm_sm90_shape.h"
 #include "scheduler/templates/gemm_template.h"
+#include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -12,39 +13,61 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-constexpr int64_t kLineBytes = 128;  // of k in a tile: a row of the swizzle
-constexpr int64_t kMostStages = 12;
-constexpr int64_t kThreads = 128;  // of a warpgroup
+using kernels::GemmSm90;
+namespace sm90 = kernels::sm90;
 
-// The needs of a launch, with all that the device source derives from its defines.
+constexpr int64_t kLineBytes = sm90::kLineBytes;
+
+GemmSm90 parameters_of_config(const Gemm& gemm, const kernels::Product& product, const Config& c) {
+  GemmSm90 g;
+  g.product = product;
+  g.block_m = c["block_m"];
+  g.block_n = c["block_n"];
+  g.groups = c["groups"];
+  g.pingpong = c["pingpong"] != 0;
+  g.cluster_m = c["cluster_m"];
+  g.cluster_n = c["cluster_n"];
+  g.split_k = c["split_k"];
+  g.band = c["band"];
+  g.promoted = gemm.promoted;
+  return g;
+}
+
+// A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
+// is for the cost model.
 struct Shape : GemmShape {
   Shape(const Gemm& gemm, const Config& c)
       : GemmShape(gemm, c),
-        groups(c["groups"]),
-        pingpong(c["pingpong"]),
-        cluster_m(c["cluster_m"]),
-        cluster_n(c["cluster_n"]),
-        split_k(c["split_k"]),
+        kernel(parameters_of_config(gemm, product, c)),
+        groups(kernel.groups),
+        pingpong(kernel.pingpong),
+        cluster_m(kernel.cluster_m),
+        cluster_n(kernel.cluster_n),
+        split_k(kernel.split_k),
         bytes(size_bytes(gemm.dtype) == 1),
         f8(is_f8(gemm.dtype)),
         promoted(gemm.promoted),
-        line(kLineBytes / size_bytes(gemm.dtype)),
-        k_tiles(ceil_div(k, line)),
-        tiles_m(ceil_div(side.m, block_m * cluster_m)),
-        tiles_n(ceil_div(side.n, block_n * cluster_n)) {
-    const int64_t columns = side.b.major_k ? block_n : round_up(block_n, 64);
-    stage_bytes = (block_m + columns) * kLineBytes;
-  }
+        line(sm90::block_k(kernel)),
+        k_tiles(sm90::k_tiles(kernel)),
+        tiles_m(sm90::tiles_m(kernel)),
+        tiles_n(sm90::tiles_n(kernel)) {}
 
-  ContractionTile tile() const { return {block_m * cluster_m, block_n * cluster_n, line, segment}; }
-  int64_t cluster() const { return cluster_m * cluster_n * split_k; }
-  // 64-row products of one group, and accumulators of one thread.
-  int64_t slabs() const { return block_m / 64 / (pingpong ? 1 : groups); }
-  int64_t accumulators() const { return slabs() * block_n / 2; }
-  // With those that are promoted, of 64 rows at a time.
-  int64_t sums() const { return accumulators() + (promoted ? block_n / 2 : 0); }
+  // What the target decides is filled in: how many clusters run at once, and how many stages fit.
+  GemmSm90 on(const Target& target) const {
+    GemmSm90 g = kernel;
+    g.clusters = std::min<int64_t>(target.concurrent_clusters(cluster()), tiles());
+    g.stages = sm90::stages_within(g, target.shared_bytes);
+    return g;
+  }
+  int64_t stages(const Target& target) const { return on(target).stages; }
+
+  ContractionTile tile() const {
+    return {block_m * cluster_m, block_n * cluster_n, line, product.segment};
+  }
+  int64_t cluster() const { return sm90::cluster(kernel); }
+  int64_t slabs() const { return sm90::slabs(kernel); }
   // Clusters' worth of tiles, and how many rounds of them there are.
-  int64_t tiles() const { return batches * tiles_m * tiles_n; }
+  int64_t tiles() const { return sm90::tiles(kernel); }
   int64_t rounds(const Target& target) const {
     return ceil_div(tiles(), target.concurrent_clusters(cluster()));
   }
@@ -53,24 +76,9 @@ struct Shape : GemmShape {
   double busy_units(const Target& target) const {
     return static_cast<double>(std::min<int64_t>(workgroups(), target.compute_units));
   }
-  // Eights of columns that one of the workgroups which share k adds up and stores.
-  int64_t owned() const { return ceil_div(block_n / 8, split_k); }
-  // Shared memory without the stages: what the epilogue stages, and the sums of the other ranks.
-  int64_t fixed_bytes(const Target& target) const {
-    const int64_t staging = 16 * 8 * 4 * std::gcd(8, std::gcd(block_n / 8, owned()));
-    const int64_t inbox = (split_k - 1) * slabs() * owned() * 512 + 8;
-    const int64_t inboxes = split_k == 1 ? 0 : rounds(target) > 1 ? 2 : 1;
-    return 1024 + 16 * kMostStages + groups * 4 * (staging + inboxes * inbox);
-  }
-  int64_t stages(const Target& target) const {
-    return std::min(kMostStages, (target.shared_bytes - fixed_bytes(target)) / stage_bytes);
-  }
-  int64_t shared_bytes(const Target& target) const {
-    return fixed_bytes(target) + stages(target) * stage_bytes;
-  }
-  // Rows of the operands' tiles that copies bring: not those far outside of the only tile.
-  int64_t rows_a() const { return rows_loaded(side.a, side.m, block_m, cluster_n); }
-  int64_t rows_b() const { return rows_loaded(side.b, side.n, block_n, cluster_m); }
+  // Rows of the operands' tiles that copies bring.
+  int64_t rows_a() const { return sm90::rows_a(kernel); }
+  int64_t rows_b() const { return sm90::rows_b(kernel); }
   // Those that one of the workgroups which share them copies.
   double rows_copied_a() const {
     return static_cast<double>(rows_a()) / static_cast<double>(cluster_n);
@@ -79,40 +87,12 @@ struct Shape : GemmShape {
     return static_cast<double>(rows_b()) / static_cast<double>(cluster_m);
   }
 
+  GemmSm90 kernel;
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
   bool bytes, f8, promoted;
   int64_t line;  // a row of a tile in shared memory, in elements along k
   int64_t k_tiles, tiles_m, tiles_n;
-  int64_t stage_bytes = 0;
-
- private:
-  static int64_t rows_loaded(const MatrixOperand& operand, int64_t size, int64_t block,
-                             int64_t share) {
-    if (!operand.major_k) return round_up(std::min(size, block), 64);
-    return size < block ? round_up(ceil_div(size, share), 8) * share : block;
-  }
 };
-
-bool legal_groups(const Shape& s) {
-  if (s.pingpong) return s.groups == 2 && s.split_k == 1 && s.block_m <= 128 && s.block_m % 64 == 0;
-  return s.block_m % (64 * s.groups) == 0 && s.slabs() <= 2;
-}
-
-// Registers that are left of a thread's share for accumulators.
-bool fits_registers(const Shape& s) {
-  if (s.groups == 3) return !s.computed && s.accumulators() <= 80 && s.sums() <= 128;
-  return s.sums() <= (s.groups == 1 || s.computed ? 128 : 192);
-}
-
-bool legal_cluster(const Shape& s) {
-  const bool multicast = s.cluster_m * s.cluster_n > 1;
-  if (multicast && (s.split_k > 1 || s.cluster() > 4)) return false;
-  if (s.cluster_n > 1 && (s.side.a.load != Load::tiles || s.block_m / s.cluster_n % 8 != 0))
-    return false;
-  if (s.cluster_m > 1 && (s.side.b.load != Load::tiles || s.block_n / s.cluster_m % 8 != 0))
-    return false;
-  return s.split_k <= s.k_tiles;
-}
 
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
 double load_cycles(const Shape& s) {
@@ -251,16 +231,15 @@ class GemmSm90Template : public GemmTemplate<Shape> {
 
   std::vector<Constraint> constraints(const Target& target) const override {
     return {
-        {"groups have 64 or 128 rows", legal_groups},
-        {"accumulators fit into registers", fits_registers},
+        {"groups have 64 or 128 rows", [](const Shape& s) { return sm90::legal_groups(s.kernel); }},
+        {"accumulators fit into registers",
+         [](const Shape& s) { return sm90::fits_registers(s.kernel); }},
         {"two stages or more fit into shared memory",
          [target](const Shape& s) { return s.stages(target) >= 2; }},
-        {"clusters share copied tiles, or split k", legal_cluster},
-        // One that adds up nothing would wait for nobody, and send the sums of its next tiles.
+        {"clusters share copied tiles, or split k",
+         [](const Shape& s) { return sm90::legal_cluster(s.kernel); }},
         {"all that share k add up columns, if there is more than one round",
-         [target](const Shape& s) {
-           return s.owned() * (s.split_k - 1) < s.block_n / 8 || s.rounds(target) == 1;
-         }},
+         [target](const Shape& s) { return sm90::all_own_columns(s.on(target)); }},
     };
   }
 
@@ -355,30 +334,23 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     return cycles;
   }
 
-  void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config& config,
+  void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
              const Target& target) const override {
-    kernel.workgroup = static_cast<int>(kThreads * (1 + s.groups));
+    const GemmSm90 parameters = s.on(target);
+    kernel.workgroup = static_cast<int>(sm90::threads(parameters));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
-    kernel.grid = std::min(target.concurrent_clusters(s.cluster()), s.tiles()) * s.cluster();
+    kernel.grid = parameters.clusters * s.cluster();
     // Tiles that share rows or columns through the cache want neighbouring units, which is worth
     // more than the microsecond of an early beginning once a launch takes some.
     constexpr double kLong = 20e-6;
     kernel.begins_alone =
         s.cluster_m * s.cluster_n == 1 && s.tiles_m > 1 && s.tiles_n > 1 &&
         target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate) > kLong;
-    kernel.shared_bytes = s.shared_bytes(target);
-    for (auto [name, key] : {std::pair{"BLOCK_M", "block_m"},
-                             {"BLOCK_N", "block_n"},
-                             {"GROUPS", "groups"},
-                             {"PINGPONG", "pingpong"},
-                             {"CLUSTER_M", "cluster_m"},
-                             {"CLUSTER_N", "cluster_n"},
-                             {"SPLIT_K", "split_k"},
-                             {"BAND", "band"}})
-      writer.define(name, config[key]);
-    writer.define("STAGES", s.stages(target));
-    writer.define("PROMOTE", s.promoted);
+    kernel.shared_bytes = sm90::shared_bytes(parameters);
+    kernel.parameters = parameters_of(parameters, "GemmSm90", "common/gemm_sm90_shape.h");
+    // The preprocessor makes the instruction's text of it.
+    kernel.defines.push_back({"WGMMA_N", std::to_string(s.block_n)});
     for (const bool first : {true, false}) {
       writer.operand(first, false);
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
@@ -386,8 +358,6 @@ class GemmSm90Template : public GemmTemplate<Shape> {
       kernel.maps.push_back(
           first ? tensor_map(s, operand, s.side.m, s.rows_a(), s.cluster_n, "map_a")
                 : tensor_map(s, operand, s.side.n, s.rows_b(), s.cluster_m, "map_b"));
-      writer.define(first ? "A_RANK" : "B_RANK",
-                    static_cast<int64_t>(kernel.maps.back().dims.size()));
     }
   }
 };

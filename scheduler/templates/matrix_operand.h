@@ -1,16 +1,13 @@
 // How the matrix-unit device sources (gemm_sm90, gemm_sm80) read an operand, and the hooks for it.
 #pragma once
 
+#include "backends/device/common/matrix.h"
 #include "scheduler/templates/operand_view.h"
 
 namespace tcc::sched {
 
 struct MatrixOperand {
-  enum class Load : uint8_t {
-    tiles = 0,     // copied asynchronously, in whole vectors of `alignment` bytes
-    computed = 1,  // by threads, through the load hook: prologues, convolutions
-    rows = 2,      // lines of any alignment: aligned words are read and shifted
-  };
+  using Load = kernels::Load;  // tiles: in whole vectors of `alignment` bytes
   Load load = Load::computed;
   bool major_k = true;    // neighbours in memory are neighbours along k; else along the own axis
   int64_t alignment = 2;  // bytes that every line's start is a multiple of; at most 16

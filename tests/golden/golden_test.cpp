@@ -36,16 +36,28 @@ struct Compiled {
   std::vector<std::string> names, sources;  // of every kernel; sources: whole
 };
 
-// A device source file is the same in every kernel: its name stands for it.
+void replace(std::string& text, const std::string& part, const std::string& name) {
+  const size_t at = text.find(part);
+  TCC_CHECK(at != std::string::npos, name, " is not in its kernel's text");
+  text.replace(at, part.size(), "// ... backends/device/" + name + " follows\n");
+}
+
+// A device source file is the same in every kernel, and so is the header of its parameters: names
+// stand for them.
 std::string without_device_source(std::string text, const sched::Kernel& kernel,
                                   const sched::Target& target) {
   if (kernel.is_generated()) return text;
   const bool cuda = target.api == sched::Api::cuda;
   const std::string file = (cuda ? "cuda/" : "glsl/") + kernel.source + (cuda ? ".cu" : ".comp");
-  const std::string source = device_source_with_includes(file);
-  const size_t at = text.find(source);
-  TCC_CHECK(at != std::string::npos, file, " is not in its kernel's text");
-  return text.replace(at, source.size(), "// ... backends/device/" + file + " follows\n");
+  const std::string folder = file.substr(0, file.find('/') + 1);
+  const std::string& header = kernel.parameters.header;
+  const std::string include = header.empty() ? "" : "#include \"backends/device/" + header + "\"\n";
+  // What the header includes is not included again.
+  const std::string before = resolve_device_includes(include, folder);
+  const std::string all = resolve_device_includes(include + device_source(file), folder);
+  if (!header.empty()) replace(text, before, header);
+  replace(text, all.substr(before.size()), file);
+  return text;
 }
 
 Compiled compile_for(const std::string& name, const std::string& target_name) {

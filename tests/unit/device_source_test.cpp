@@ -40,13 +40,28 @@ TEST(DeviceSource, UnknownPathIsAnInternalError) {
   EXPECT_THROW(device_source("cuda/no_such_file.cu"), InternalError);
 }
 
-TEST(DeviceSource, IncludesFilesOfItsFolderOnce) {
+TEST(DeviceSource, IncludesEveryFileOnce) {
   const fs::path folder = fs::path(::testing::TempDir()) / "tcc_device_include_test";
   fs::create_directories(folder / "cuda");
   std::ofstream(folder / "cuda/part.cuh") << "part\n";
   std::ofstream(folder / "cuda/whole.cu") << "#include \"part.cuh\"\n#include \"part.cuh\"\nrest\n";
   ::setenv("TCC_DEVICE_DIR", folder.c_str(), 1);
   EXPECT_EQ(device_source_with_includes("cuda/whole.cu"), "part\nrest\n");
+
+  // Headers that the host includes too are named from the repository's root.
+  fs::create_directories(folder / "common");
+  std::ofstream(folder / "common/base.h") << "#pragma once\nbase\n";
+  std::ofstream(folder / "common/shape.h")
+      << "#pragma once\n#include \"backends/device/common/base.h\"\nshape\n";
+  std::ofstream(folder / "cuda/deep.cuh") << "#include \"../common/base.h\"\ndeep\n";
+  std::ofstream(folder / "cuda/kernel.cu")
+      << "#include \"deep.cuh\"\n#include \"../common/shape.h\"\nkernel\n";
+  EXPECT_EQ(device_source_with_includes("cuda/kernel.cu"), "base\ndeep\nshape\nkernel\n");
+  EXPECT_EQ(resolve_device_includes("#include \"backends/device/common/shape.h\"\n"
+                                    "#include \"kernel.cu\"\n",
+                                    "cuda/"),
+            "base\nshape\ndeep\nkernel\n");
+  EXPECT_THROW(resolve_device_includes("#include \"no_such.cuh\"\n", "cuda/"), Error);
   ::unsetenv("TCC_DEVICE_DIR");
   fs::remove_all(folder);
 }

@@ -178,7 +178,8 @@ TEST(MatrixTemplates, SumsOfF8ArePromotedWherePrecisionIsHighest) {
     if (!highest) options.matmul_precision = backends::MatmulPrecision::high;
     const auto graph = parse_yaml_graph(f8_product(512, 512, 4096, false, true), "f8.yaml", ".");
     const std::string source = backends::compile(graph, target, options).kernels.back().source;
-    EXPECT_NE(source.find(highest ? "PROMOTE 1\n" : "PROMOTE 0\n"), std::string::npos);
+    EXPECT_NE(source.find(highest ? "p.promoted = true;" : "p.promoted = false;"),
+              std::string::npos);
   }
 }
 
@@ -337,6 +338,48 @@ TEST(MatrixTemplates, RandomConfigsOfF8CompileWithoutSpills) {
   }
 }
 
+// The most accumulators that the rule of registers allows, and what it refuses.
+TEST(MatrixTemplates, ConfigsAtTheLimitOfRegistersCompileWithoutSpills) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const std::string tiles = linear(4096, 4096, 4096, true), rows = linear(512, 512, 1023, true),
+                    promoted = f8_product(512, 2048, 4096, false, true);
+  struct Limit {
+    const std::string& text;
+    int64_t block_m, block_n, groups;
+    bool legal;
+  };
+  const Limit limits[] = {
+      {tiles, 128, 128, 1, true},    {tiles, 64, 256, 1, true},     {tiles, 128, 160, 1, false},
+      {tiles, 256, 192, 2, true},    {tiles, 256, 224, 2, false},   {tiles, 192, 160, 3, true},
+      {tiles, 192, 192, 3, false},   {rows, 128, 128, 1, true},     {rows, 256, 128, 2, true},
+      {rows, 256, 160, 2, false},    {rows, 192, 64, 3, false},     {promoted, 64, 128, 1, true},
+      {promoted, 128, 192, 2, true}, {promoted, 128, 256, 2, false}};
+  const NoCopies plan;
+  for (const Limit& limit : limits) {
+    const sched::Config config{{"block_m", limit.block_m},
+                               {"block_n", limit.block_n},
+                               {"groups", limit.groups},
+                               {"pingpong", 0},
+                               {"cluster_m", 1},
+                               {"cluster_n", 1},
+                               {"split_k", 1},
+                               {"band", 1},
+                               {"swapped", 0}};
+    const sched::FixedConfig configs(config);
+    backends::CompileOptions options;
+    options.plan = &plan;
+    options.configs = &configs;
+    options.binaries = limit.legal;
+    const sched::KernelBinary kernel =
+        backends::compile(parse_yaml_graph(limit.text, "g.yaml", "."), target, options)
+            .kernels.back();
+    EXPECT_EQ(kernel.config == config.to_string(), limit.legal) << config.to_string();
+    if (limit.legal) {
+      EXPECT_EQ(test::frame_bytes(kernel.code), 0) << config.to_string();
+    }
+  }
+}
+
 TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
@@ -363,15 +406,15 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
       "w: {dtype: f8e4m3, shape: [128, 64, 3, 3]}}\n"
       "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1, out_dtype: bf16}]\noutputs: [y]\n";
   const std::pair<std::string, std::string> cases[] = {
-      {linear(33, 64, 1023, true), "_LOAD 2\n"},
-      {convolution, "_LOAD 1\n"},
-      {byte_product(64, 96, 1023, false, true), "_LOAD 2\n"},
-      {byte_product(64, 96, 1024, false, false), "_LOAD 1\n"},
-      {byte_product(64, 99, 1023, true, false), "_LOAD 1\n"},
-      {byte_convolution, "_LOAD 1\n"},
-      {f8_convolution, "_LOAD 1\n"},
-      {f8_product(64, 96, 1024, false, false, "f8e5m2", "f8e4m3"), "_LOAD 1\n"},
-      {f8_product(64, 99, 1023, true, false), "_LOAD 1\n"}};
+      {linear(33, 64, 1023, true), ".load = Load::rows;"},
+      {convolution, ".load = Load::computed;"},
+      {byte_product(64, 96, 1023, false, true), ".load = Load::rows;"},
+      {byte_product(64, 96, 1024, false, false), ".load = Load::computed;"},
+      {byte_product(64, 99, 1023, true, false), ".load = Load::computed;"},
+      {byte_convolution, ".load = Load::computed;"},
+      {f8_convolution, ".load = Load::computed;"},
+      {f8_product(64, 96, 1024, false, false, "f8e5m2", "f8e4m3"), ".load = Load::computed;"},
+      {f8_product(64, 99, 1023, true, false), ".load = Load::computed;"}};
   const NoCopies plan;
   backends::CompileOptions options;
   options.plan = &plan;

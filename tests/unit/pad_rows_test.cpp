@@ -203,9 +203,8 @@ TEST(PadRows, ProductsOfCopiesLoadTiles) {
       const Executable executable =
           backends::compile(linear_of(513, 511, 509, true), target_by_name(name), options);
       const std::string& source = executable.kernels.back().source;
-      EXPECT_EQ(count(source, "#define A_LOAD 0\n"), choice ? 2u : 1u)
-          << name;  // one in the source
-      EXPECT_EQ(count(source, "#define B_LOAD 0\n"), choice ? 2u : 1u) << name;
+      EXPECT_EQ(count(source, "p.product.a.load = Load::tiles;"), choice ? 1u : 0u) << name;
+      EXPECT_EQ(count(source, "p.product.b.load = Load::tiles;"), choice ? 1u : 0u) << name;
       EXPECT_EQ(executable.arena_bytes, choice ? (513 + 511) * 512 * 2 : 0);
     }
 }

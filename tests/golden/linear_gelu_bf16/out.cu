@@ -3,32 +3,46 @@
 // matmul.3 = matmul(x, transpose.2) : bf16[128, 512]
 // h = add(matmul.3, b) : bf16[128, 512]
 // y = gelu(h) : bf16[128, 512]
-#define OPERANDS 0
-#define ACC f32
-#define SIZE_M 128
-#define SIZE_N 512
-#define SIZE_K 256
-#define BATCHES 1
-#define SWAPPED 0
-#define SEGMENT 8
-#define BLOCK_M 64
-#define BLOCK_N 8
-#define GROUPS 1
-#define PINGPONG 0
-#define CLUSTER_M 1
-#define CLUSTER_N 1
-#define SPLIT_K 1
-#define BAND 1
-#define STAGES 12
-#define PROMOTE 0
-#define A_LOAD 0
-#define A_MAJOR_K 1
-#define A_BUFFER b1
-#define A_RANK 2
-#define B_LOAD 0
-#define B_MAJOR_K 1
-#define B_BUFFER b0
-#define B_RANK 2
+// ... backends/device/common/gemm_sm90_shape.h follows
+constexpr tcc::kernels::GemmSm90 tcc_parameters() {
+  using namespace tcc::kernels;
+  GemmSm90 p;
+  p.product.m = 128;
+  p.product.n = 512;
+  p.product.k = 256;
+  p.product.batches = 1;
+  p.product.a.load = Load::tiles;
+  p.product.a.element = Element::bf16;
+  p.product.a.major_k = true;
+  p.product.a.vector = 8;
+  p.product.a.vector_along_k = true;
+  p.product.a.buffer = 1;
+  p.product.a.rank = 2;
+  p.product.b.load = Load::tiles;
+  p.product.b.element = Element::bf16;
+  p.product.b.major_k = true;
+  p.product.b.vector = 8;
+  p.product.b.vector_along_k = true;
+  p.product.b.buffer = 0;
+  p.product.b.rank = 2;
+  p.product.sum = Sum::f32;
+  p.product.swapped = false;
+  p.product.segment = 8;
+  p.block_m = 64;
+  p.block_n = 8;
+  p.groups = 1;
+  p.pingpong = false;
+  p.cluster_m = 1;
+  p.cluster_n = 1;
+  p.split_k = 1;
+  p.band = 1;
+  p.stages = 12;
+  p.clusters = 128;
+  p.promoted = false;
+  return p;
+}
+constexpr tcc::kernels::GemmSm90 params = tcc_parameters();
+#define WGMMA_N 8
 #define WORKGROUP 256
 #define GRID 128
 #define INDEX i32
@@ -37,6 +51,7 @@
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
 #define TCC_BUFFERS b0, b1, b2, b3, 
+#define TCC_MAPS &map_a, &map_b,
 
 static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
   i32 m = row;

@@ -1,0 +1,190 @@
+// The arithmetic of gemm_sm90: what a config needs and how it divides a product. The template and
+// the device source share this file (see matrix.h).
+#pragma once
+
+#include "backends/device/common/matrix.h"
+
+namespace tcc::kernels {
+
+// Parameters of the kernel. Tiles of block_m x block_n are multiplied by `groups` warpgroups. A
+// cluster has cluster_m x cluster_n neighbouring tiles and loads their common rows and columns
+// once, or its split_k workgroups share the k of one tile.
+struct GemmSm90 {
+  Product product;
+  Int block_m = 128, block_n = 128;
+  Int groups = 2;
+  bool pingpong = false;  // each of two groups has tiles of its own
+  Int cluster_m = 1, cluster_n = 1, split_k = 1;
+  Int band = 1;           // rows of clusters that are walked together
+  Int stages = 2;         // tiles of k in shared memory
+  Int clusters = 1;       // that the launch has
+  bool promoted = false;  // f32 registers add up the unit's sums of f8, one k tile at a time
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("product", product);
+    visit("block_m", block_m);
+    visit("block_n", block_n);
+    visit("groups", groups);
+    visit("pingpong", pingpong);
+    visit("cluster_m", cluster_m);
+    visit("cluster_n", cluster_n);
+    visit("split_k", split_k);
+    visit("band", band);
+    visit("stages", stages);
+    visit("clusters", clusters);
+    visit("promoted", promoted);
+  }
+};
+
+namespace sm90 {
+
+constexpr Int kLineBytes = 128;     // of k in a tile: a row of the swizzle
+constexpr Int kGroupThreads = 128;  // of a warpgroup
+constexpr Int kMostStages = 12;
+constexpr Int kBarrierBytes = 8;
+constexpr Int kTileAlignment = 1024;  // of the swizzle
+// One warpgroup's accumulators of 64 rows and 8 columns: 16 bytes of each lane of a warp.
+constexpr Int kFragmentBytes = 512;
+
+constexpr bool by_threads(const GemmSm90& g) {
+  return g.product.a.load != Load::tiles || g.product.b.load != Load::tiles;
+}
+constexpr Int threads(const GemmSm90& g) { return kGroupThreads * (1 + g.groups); }
+constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.split_k; }
+
+// ---- tiles
+
+constexpr Int block_k(const GemmSm90& g) { return kLineBytes / bytes_of(g.product.a.element); }
+constexpr Int k_tiles(const GemmSm90& g) { return ceil_div(g.product.k, block_k(g)); }
+// Rows, columns and number of clusters' worth of tiles.
+constexpr Int tiles_m(const GemmSm90& g) { return ceil_div(g.product.m, g.block_m * g.cluster_m); }
+constexpr Int tiles_n(const GemmSm90& g) { return ceil_div(g.product.n, g.block_n * g.cluster_n); }
+constexpr Int tiles(const GemmSm90& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
+
+constexpr Int a_bytes(const GemmSm90& g) { return g.block_m * kLineBytes; }
+constexpr Int b_bytes(const GemmSm90& g) {
+  return (g.product.b.major_k ? g.block_n : round_up(g.block_n, 64)) * kLineBytes;
+}
+constexpr Int stage_bytes(const GemmSm90& g) { return a_bytes(g) + b_bytes(g); }
+
+// Rows of a tile that TMA loads, of which each of `share` workgroups loads a slice. Rows far
+// outside of the only tile are not loaded: TMA takes longer to fill them with zeros than to load
+// elements, and what shared memory has there reaches no result.
+constexpr Int rows_loaded(bool major_k, Int size, Int block, Int share) {
+  return !major_k       ? round_up(least(size, block), 64)
+         : size < block ? round_up(ceil_div(size, share), 8) * share
+                        : block;
+}
+constexpr Int rows_a(const GemmSm90& g) {
+  return rows_loaded(g.product.a.major_k, g.product.m, g.block_m, g.cluster_n);
+}
+constexpr Int rows_b(const GemmSm90& g) {
+  return rows_loaded(g.product.b.major_k, g.product.n, g.block_n, g.cluster_m);
+}
+
+// ---- accumulators
+
+// Products of 64 rows of one group.
+constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1 : g.groups); }
+// Registers of a thread for the sums of a tile, and with those that are promoted, of 64 rows at a
+// time.
+constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
+constexpr Int sums(const GemmSm90& g) { return accumulators(g) + (g.promoted ? g.block_n / 2 : 0); }
+// A lane of each of the four schedulers has 512 registers, which the groups share. Threads that
+// load keep their loads in registers.
+constexpr Int consumer_registers(const GemmSm90& g) {
+  if (g.groups == 1) return 248;
+  if (g.groups == 2) return !by_threads(g) ? 240 : sums(g) <= 128 ? 176 : 200;
+  return !by_threads(g) ? 160 : sums(g) <= 64 ? 136 : 144;
+}
+constexpr Int producer_registers(const GemmSm90& g) {
+  if (g.groups == 2) return by_threads(g) ? 504 - 2 * consumer_registers(g) : 24;
+  return 512 - 3 * consumer_registers(g);
+}
+// Registers of a loading thread for loads in flight, and those of them for each computed operand.
+constexpr Int in_flight(const GemmSm90& g) {
+  return (g.groups == 1 ? 136 : producer_registers(g)) - 48;
+}
+constexpr Int computed_in_flight(const GemmSm90& g) {
+  const bool both = g.product.a.load == Load::computed && g.product.b.load == Load::computed;
+  return least(in_flight(g), 64) / (both ? 2 : 1);
+}
+
+// ---- sums that workgroups exchange, and the epilogue
+
+// Eights of columns of a tile, and those that one of the workgroups which share k adds up and
+// stores: rank 0 has the first of them.
+constexpr Int eights(const GemmSm90& g) { return g.block_n / 8; }
+constexpr Int owned(const GemmSm90& g) { return ceil_div(eights(g), g.split_k); }
+// Eights that a warp stages at once for the epilogue.
+constexpr Int segments(const GemmSm90& g) {
+  Int n = 8;
+  while (eights(g) % n != 0 || owned(g) % n != 0) n /= 2;
+  return n;
+}
+// 16 rows of them for each warp.
+constexpr Int staging_bytes(const GemmSm90& g) { return 16 * segments(g) * 8 * 4; }
+// A warp's inbox holds the other ranks' sums of a tile. There are two where there are more tiles.
+constexpr Int inboxes(const GemmSm90& g) {
+  return g.split_k == 1 ? 0 : tiles(g) > g.clusters ? 2 : 1;
+}
+constexpr Int inbox_bytes(const GemmSm90& g) {
+  return (g.split_k - 1) * slabs(g) * owned(g) * kFragmentBytes;
+}
+
+// ---- shared memory
+
+constexpr Int warps(const GemmSm90& g) { return g.groups * 4; }  // that multiply
+// All but the stages.
+constexpr Int fixed_bytes(const GemmSm90& g) {
+  return kTileAlignment +
+         warps(g) * (staging_bytes(g) + inboxes(g) * (inbox_bytes(g) + kBarrierBytes));
+}
+// The most that fit. Barriers of kMostStages have room.
+constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
+  return least(kMostStages,
+               (shared_bytes - fixed_bytes(g) - kMostStages * 2 * kBarrierBytes) / stage_bytes(g));
+}
+constexpr Int shared_bytes(const GemmSm90& g) {
+  return fixed_bytes(g) + g.stages * (stage_bytes(g) + 2 * kBarrierBytes);
+}
+
+// ---- what is legal
+
+constexpr bool legal_groups(const GemmSm90& g) {
+  if (g.groups < 1 || g.groups > 3 || g.block_m % 64 != 0) return false;
+  if (g.pingpong) return g.groups == 2 && g.split_k == 1 && g.block_m <= 128;
+  return g.block_m % (64 * g.groups) == 0 && slabs(g) <= 2;
+}
+// What compiles without spills, measured by ptxas 13.0. One group has 248 registers and two groups
+// have 240, of which wgmma takes up to 192 accumulators, where TMA loads both operands. Where
+// threads load, 160 accumulators leave tf32 too few registers, and at 192 the products are
+// serialised. Three groups have 128 when the kernel starts: 112 accumulators do not compile. Some
+// configs beyond the rule would compile (192 of one group, 96 of three groups); the models were not
+// fitted with them.
+constexpr bool fits_registers(const GemmSm90& g) {
+  if (g.groups == 3) return !by_threads(g) && accumulators(g) <= 80 && sums(g) <= 128;
+  return sums(g) <= (g.groups == 1 || by_threads(g) ? 128 : 192);
+}
+// Clusters share tiles that TMA copies, or k.
+constexpr bool legal_cluster(const GemmSm90& g) {
+  const bool shares_tiles = g.cluster_m * g.cluster_n > 1;
+  if (shares_tiles && (g.split_k > 1 || cluster(g) > 4)) return false;
+  if (g.cluster_n > 1 && (g.product.a.load != Load::tiles || g.block_m / g.cluster_n % 8 != 0))
+    return false;
+  if (g.cluster_m > 1 && (g.product.b.load != Load::tiles || g.block_n / g.cluster_m % 8 != 0))
+    return false;
+  return g.split_k <= 8 && g.split_k <= k_tiles(g);
+}
+// A workgroup that owns no columns waits for nobody and would send the sums of its next tile.
+constexpr bool all_own_columns(const GemmSm90& g) {
+  return owned(g) * (g.split_k - 1) < eights(g) || tiles(g) <= g.clusters;
+}
+// Threads load rows along k, and wgmma transposes 16-bit elements alone.
+constexpr bool legal_operand(const Operand& x) {
+  return x.major_k || (x.load != Load::rows && bytes_of(x.element) == 2);
+}
+
+}  // namespace sm90
+}  // namespace tcc::kernels

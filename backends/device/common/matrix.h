@@ -1,0 +1,84 @@
+// The vocabulary that templates of matrix kernels and their device sources share. Templates include
+// this file, and the compiler of a kernel gets it before the kernel: plain C++17 without a header.
+#pragma once
+
+namespace tcc::kernels {
+
+// Sizes and indices. The host compares configs of products of any size. A kernel counts the rows
+// and columns of one product in 32 bits.
+#ifdef TCC_CUDA
+using Int = int;
+#else
+using Int = long long;
+#endif
+
+constexpr Int ceil_div(Int a, Int b) { return (a + b - 1) / b; }
+constexpr Int round_up(Int a, Int b) { return ceil_div(a, b) * b; }
+constexpr Int least(Int a, Int b) { return a < b ? a : b; }
+constexpr Int most(Int a, Int b) { return a < b ? b : a; }
+
+// What a matrix unit reads. tf32 is f32 in memory, of which the unit takes the upper 19 bits.
+enum class Element { bf16, f16, tf32, i8, u8, e4m3, e5m2 };
+
+constexpr bool is_integer(Element e) { return e == Element::i8 || e == Element::u8; }
+constexpr bool is_f8(Element e) { return e == Element::e4m3 || e == Element::e5m2; }
+constexpr Int bytes_of(Element e) {
+  return is_integer(e) || is_f8(e) ? 1 : e == Element::tf32 ? 4 : 2;
+}
+
+// The type of sums. Sums of integers wrap.
+enum class Sum { f32, i32, u32 };
+
+// How an operand comes from memory.
+enum class Load {
+  tiles,     // asynchronous copies of aligned vectors or boxes
+  computed,  // threads call the load hook, which may do arithmetic
+  rows,      // threads read aligned words of lines of any alignment and shift them
+};
+
+// One side of a product, as its kernel reads it.
+struct Operand {
+  Load load = Load::tiles;
+  Element element = Element::bf16;
+  bool major_k = true;         // neighbours in memory are neighbours along k
+  Int vector = 1;              // elements of one copy (tiles) or of one call of the load hook
+  bool vector_along_k = true;  // of the load hook: whether they are neighbours along k
+  Int buffer = 0;              // unless computed: the kernel's argument that holds the operand
+  Int rank = 2;                // of the tensor map
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("load", load);
+    visit("element", element);
+    visit("major_k", major_k);
+    visit("vector", vector);
+    visit("vector_along_k", vector_along_k);
+    visit("buffer", buffer);
+    visit("rank", rank);
+  }
+};
+
+// A product and its epilogue, on the kernel's sides: with `swapped` the kernel's rows are the
+// result's columns.
+struct Product {
+  Int m = 1, n = 1, k = 1, batches = 1;
+  Operand a, b;
+  Sum sum = Sum::f32;
+  bool swapped = false;
+  Int segment = 1;  // neighbours of the result's rows that the epilogue gets at once: 8, 4, 2 or 1
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("m", m);
+    visit("n", n);
+    visit("k", k);
+    visit("batches", batches);
+    visit("a", a);
+    visit("b", b);
+    visit("sum", sum);
+    visit("swapped", swapped);
+    visit("segment", segment);
+  }
+};
+
+}  // namespace tcc::kernels

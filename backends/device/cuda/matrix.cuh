@@ -1,0 +1,54 @@
+// Types for the vocabulary of common/matrix.h, and how a kernel's entry hands the hooks of its operands to parts.
+#include "../common/matrix.h"
+
+using namespace tcc::kernels;
+
+template <bool CONDITION, class Then, class Else> struct EitherOf {
+  using type = Then;
+};
+template <class Then, class Else> struct EitherOf<false, Then, Else> {
+  using type = Else;
+};
+template <bool CONDITION, class Then, class Else> using Either = typename EitherOf<CONDITION, Then, Else>::type;
+
+// The type of accumulators, and of what load hooks compute.
+template <Sum SUM> using SumType = Either<SUM == Sum::f32, f32, Either<SUM == Sum::i32, i32, u32>>;
+// An element as memory holds it.
+template <Element E> using Stored = Either<bytes_of(E) == 1, u8, Either<bytes_of(E) == 2, u16, f32>>;
+
+// Two elements of 16 bits as one word.
+template <Element E> TCC_FN u32 pack_elements(f32 low, f32 high) {
+  static_assert(bytes_of(E) == 2, "elements of 16 bits");
+  return E == Element::bf16 ? TCC_PACK_BF16(low, high) : TCC_PACK_F16(low, high);
+}
+
+// The hooks of one operand, with the kernel's buffers filled in. Those that a region has no use for do not exist: their
+// calls compile because nobody instantiates them.
+template <class LoadHook, class LineHook, class VectorHook, class BatchHook> struct OperandHooks {
+  LoadHook load;      // load(batch, at, k, v): computes neighbouring elements
+  LineHook line;      // line(batch, number): the offset of a line's first element
+  VectorHook vector;  // vector(batch, at, k): the offset of an aligned vector
+  BatchHook batch;    // batch(number, c): the batch's coordinates in the tensor map
+  const void* buffer;
+};
+template <class LoadHook, class LineHook, class VectorHook, class BatchHook>
+OperandHooks(LoadHook, LineHook, VectorHook, BatchHook, const void*)
+    -> OperandHooks<LoadHook, LineHook, VectorHook, BatchHook>;
+
+// Those of operand `x`, a or b, whose buffer is argument `number`. The lambdas are generic, so that a hook is looked up
+// when it is called.
+#define OPERAND_HOOKS(x, number)                                                                                  \
+  OperandHooks {                                                                                                  \
+    [&](i32 batch, auto at, auto k, auto& v) { load_##x(TCC_BUFFERS batch, at, k, v); },                            \
+        [&](i32 batch, auto line) { return row_##x(TCC_BUFFERS batch, line); },                                   \
+        [&](i32 batch, auto at, auto k) { return vector_##x(TCC_BUFFERS batch, at, k); },                         \
+        [&](i32 batch, auto& c) { batch_##x(TCC_BUFFERS batch, c); }, buffer_at<number>(TCC_BUFFERS nullptr)       \
+  }
+// The address of a kernel's argument; null beyond them.
+template <i32 NUMBER, class First, class... Others>
+TCC_FN const void* buffer_at(First first, Others... others) {
+  if constexpr (NUMBER == 0 || sizeof...(Others) == 0)
+    return first;
+  else
+    return buffer_at<NUMBER - 1>(others...);
+}

@@ -1,0 +1,80 @@
+// The sums of a workgroup's tile over all tiles of k: each warp multiplies fragments from shared memory while the
+// operands' next tiles are on their way.
+#include "sm80_operand.cuh"
+
+// acc += A B over K_TILES tiles, each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles pass through
+// STAGES slots of shared memory at `memory`, B's behind A's, STAGES - 1 tiles of k ahead of their use. Fragments are read
+// one k step ahead.
+template <Element A, Element B, i32 STAGES, i32 K_TILES, i32 K_STEPS, class OperandA, class OperandB, i32 FRAGMENTS_M,
+          i32 FRAGMENTS_N, class Acc>
+TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_a, OperandB& operand_b,
+                     unsigned char* memory, i32 warp_m, i32 warp_n, i32 lane) {
+  using TileA = typename OperandA::Tile;
+  using TileB = typename OperandB::Tile;
+  constexpr u32 STAGE_BYTES = TileA::BYTES + TileB::BYTES;
+  const u32 shared = u32(__cvta_generic_to_shared(memory));
+  const FragmentsOfA<TileA> fragments_a(warp_m, lane);
+  const FragmentsOfB<TileB> fragments_b(warp_n, lane);
+  auto fetch = [&](i32 tile, u32 slot, i32 piece) {
+    operand_a.fetch(tile, shared + slot, piece);
+    operand_b.fetch(tile, shared + slot + TileA::BYTES, piece);
+  };
+  auto store = [&](i32 tile, u32 slot, i32 piece) {
+    operand_a.store(tile, memory + slot, piece);
+    operand_b.store(tile, memory + slot + TileA::BYTES, piece);
+  };
+  auto read_a = [&](u32 slot, i32 step, u32(&a)[FRAGMENTS_M][4]) { fragments_a.read(shared + slot, step, a); };
+  auto read_b = [&](u32 slot, i32 step, i32 j, u32(&b0)[2], u32(&b1)[2]) {
+    fragments_b.read(shared + slot + TileA::BYTES, step, j, b0, b1);
+  };
+
+#pragma unroll 1
+  for (i32 tile = 0; tile < STAGES - 1; ++tile) {
+#pragma unroll 1
+    for (i32 piece = 0; piece < K_STEPS && tile < K_TILES; ++piece) {
+      fetch(tile, tile * STAGE_BYTES, piece);
+      store(tile, tile * STAGE_BYTES, piece);
+    }
+    commit_copies();
+  }
+  wait_for_copies<STAGES - 2>();
+  constexpr u32 LAST_SLOT = (STAGES - 1) * STAGE_BYTES;
+  u32 slot = 0;
+  u32 a[2][FRAGMENTS_M][4];
+  u32 b[FRAGMENTS_N][2];
+  read_a(slot, 0, a[0]);
+#pragma unroll
+  for (i32 j = 0; j < FRAGMENTS_N; j += 2) read_b(slot, 0, j, b[j], b[j + 1]);
+
+#pragma unroll 1
+  for (i32 tile = 0; tile < K_TILES; ++tile) {
+    const bool more = tile + STAGES - 1 < K_TILES;
+    const u32 next_slot = slot == LAST_SLOT ? 0 : slot + STAGE_BYTES;
+    const u32 free_slot = slot == 0 ? LAST_SLOT : slot - STAGE_BYTES;
+#pragma unroll
+    for (i32 step = 0; step < K_STEPS; ++step) {
+      // The free slot held the tile before this one; its last fragments were read before the latest barrier.
+      if (more) fetch(tile + STAGES - 1, free_slot, step);
+      if (step == K_STEPS - 1) {
+        commit_copies();
+        wait_for_copies<STAGES - 2>();
+      }
+      // The next step's fragments: A's go to other registers, B's take the place of those that are done with. After the
+      // last tile this reads a slot of no meaning, and nobody uses it.
+      const u32 from = step == K_STEPS - 1 ? next_slot : slot;
+      const i32 next_step = (step + 1) % K_STEPS;
+      read_a(from, next_step, a[(step + 1) % 2]);
+#pragma unroll
+      for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
+#pragma unroll
+        for (i32 i = 0; i < FRAGMENTS_M; ++i) {
+          mma<A, B>(acc[i][j], a[step % 2][i], b[j]);
+          mma<A, B>(acc[i][j + 1], a[step % 2][i], b[j + 1]);
+        }
+        read_b(from, next_step, j, b[j], b[j + 1]);
+      }
+      if (more) store(tile + STAGES - 1, free_slot, step);
+    }
+    slot = next_slot;
+  }
+}

@@ -1,0 +1,244 @@
+// How a workgroup brings the tiles of an operand to a slot of shared memory. A tile moves in PIECES, one during each k
+// step of the tile that is multiplied meanwhile: loads are spread over time, and those that pass through registers need
+// few of them. An operand is one of four classes; its kernel calls, for every piece of a tile of k,
+//   fetch(tile, slot, piece)   at the start of a k step: asynchronous copies, or loads into registers
+//   store(tile, slot, piece)   at its end: from registers to shared memory
+#include "sm80_tile.cuh"
+#include "unaligned.cuh"
+
+// The vectors of a piece, per thread.
+template <class Tile, i32 VECTOR, i32 THREADS, i32 PIECES>
+constexpr i32 VECTORS = (Tile::BYTES / i32(sizeof(typename Tile::Value)) / VECTOR + THREADS * PIECES - 1) /
+                        (THREADS * PIECES);
+// Calls f(i, row, column) for each of them.
+template <class Tile, i32 VECTOR, i32 THREADS, i32 PIECES, class F>
+TCC_FN void each_vector(u32 thread, i32 piece, F f) {
+  constexpr u32 per_row = Tile::COLUMNS / VECTOR, all = Tile::ROWS * per_row;
+  constexpr i32 count = VECTORS<Tile, VECTOR, THREADS, PIECES>;
+#pragma unroll
+  for (i32 i = 0; i < count; ++i) {
+    const u32 first = u32(piece * count + i) * THREADS;
+    if (all % (THREADS * PIECES) != 0 && thread + first >= all) continue;
+    if (THREADS % per_row == 0)  // the same column in all steps
+      f(i, i32(thread / per_row + first / per_row), i32(thread % per_row * VECTOR));
+    else
+      f(i, i32((thread + first) / per_row), i32((thread + first) % per_row * VECTOR));
+  }
+}
+
+// Where an element of a tile is in the operand. Side says what is known when the kernel is compiled: `operand`, `sum`,
+// `size` (its rows or columns), `size_k`, `block`, `block_k`, `threads`, `pieces`.
+template <class Side> struct Place {
+  static constexpr bool MAJOR_K = Side::operand.major_k;
+  using Tile = SharedTile<Side::operand.element, MAJOR_K, Side::block, Side::block_k>;
+  using Value = typename Tile::Value;
+  i32 thread, first;  // `first`: row or column of the operand that the workgroup's tile begins at
+  i32 batch;
+
+  __device__ __forceinline__ i32 free(i32 row, i32 column) const { return first + (MAJOR_K ? row : column); }
+  __device__ __forceinline__ static i32 k(i32 tile, i32 row, i32 column) {
+    return tile * Side::block_k + (MAJOR_K ? column : row);
+  }
+  // The hooks' coordinates: vectors are counted along the contiguous axis.
+  template <i32 VECTOR> __device__ __forceinline__ u32 free_vector(i32 row, i32 column) const {
+    return free(row, column) / (MAJOR_K ? 1u : u32(VECTOR));
+  }
+  template <i32 VECTOR> __device__ __forceinline__ static u32 k_vector(i32 tile, i32 row, i32 column) {
+    return k(tile, row, column) / (MAJOR_K ? u32(VECTOR) : 1u);
+  }
+};
+
+// cp.async of vectors; what lies beyond the matrix is never read and counts as zeros.
+template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
+  using P = Place<Side>;
+  using typename P::Tile;
+  using typename P::Value;
+  static constexpr i32 VECTOR = Side::operand.vector;
+  const Hooks& hooks;
+
+  // How many of VECTOR elements from (free, k) on are inside the matrix.
+  __device__ __forceinline__ static i32 elements_inside(i32 free, i32 k) {
+    const bool row_inside = P::MAJOR_K ? Side::size % Side::block == 0 || free < Side::size
+                                       : Side::size_k % Side::block_k == 0 || k < Side::size_k;
+    i32 count = VECTOR;
+    if (P::MAJOR_K ? Side::size_k % Side::block_k != 0 : Side::size % Side::block != 0) {
+      const i32 left = P::MAJOR_K ? Side::size_k - k : Side::size - free;
+      count = left < 0 ? 0 : left < VECTOR ? left : VECTOR;
+    }
+    return row_inside ? count : 0;
+  }
+  __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) {
+    each_vector<Tile, VECTOR, Side::threads, Side::pieces>(this->thread, piece, [&](i32, i32 r, i32 c) {
+      const i32 inside = elements_inside(this->free(r, c), P::k(tile, r, c));
+      const Value* const from =
+          (const Value*)hooks.buffer +
+          hooks.vector(this->batch, this->template free_vector<VECTOR>(r, c), P::template k_vector<VECTOR>(tile, r, c));
+      copy_async<VECTOR * sizeof(Value)>(slot + Tile::offset(r, c), from, inside * i32(sizeof(Value)));
+    });
+  }
+  __device__ __forceinline__ void store(i32, unsigned char*, i32) const {}
+};
+
+// Lines of any alignment: aligned 16-byte words are read and shifted, and none that holds nothing of the line.
+template <class Side, class Hooks> struct ShiftedOperand : Place<Side> {
+  using P = Place<Side>;
+  using typename P::Tile;
+  using typename P::Value;
+  static constexpr i32 CHUNK = Tile::CHUNK;
+  const Hooks& hooks;
+  Unaligned next[VECTORS<Tile, CHUNK, Side::threads, Side::pieces>];
+
+  __device__ __forceinline__ void fetch(i32 tile, u32, i32 piece) {
+    each_vector<Tile, CHUNK, Side::threads, Side::pieces>(this->thread, piece, [&](i32 s, i32 r, i32 c) {
+      const i32 free = this->free(r, c), k = P::k(tile, r, c);
+      const i32 line = P::MAJOR_K ? free : k, column = P::MAJOR_K ? k : free;
+      constexpr i32 lines = P::MAJOR_K ? Side::size : Side::size_k, columns = P::MAJOR_K ? Side::size_k : Side::size;
+      next[s] = fetch_unaligned((const Value*)hooks.buffer + hooks.line(this->batch, line), column, columns, line < lines);
+    });
+  }
+  __device__ __forceinline__ void store(i32 tile, unsigned char* slot, i32 piece) const {
+    each_vector<Tile, CHUNK, Side::threads, Side::pieces>(this->thread, piece, [&](i32 s, i32 r, i32 c) {
+      const i32 left = P::MAJOR_K ? Side::size_k - P::k(tile, r, c) : Side::size - this->free(r, c);
+      u32 w[4];
+      shift_unaligned<Value>(next[s], left, w);
+      *(uint4*)(slot + Tile::offset(r, c)) = make_uint4(w[0], w[1], w[2], w[3]);
+    });
+  }
+};
+
+// Stores computed elements, rounded to the operands' type, as words as wide as they come; chunks lie apart.
+template <Element E, class Tile, i32 VECTOR>
+TCC_FN void put(unsigned char* slot, i32 row, i32 column, const f32 (&v)[VECTOR]) {
+#pragma unroll
+  for (i32 i = 0; i < VECTOR; i += Tile::CHUNK) {
+    unsigned char* const at = slot + Tile::offset(row, column + i);
+    if constexpr (E == Element::tf32) {
+      if constexpr (VECTOR >= 4) {
+        *(float4*)at = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+      } else {
+#pragma unroll
+        for (i32 j = 0; j < VECTOR; ++j) ((f32*)at)[j] = v[j];
+      }
+    } else if constexpr (VECTOR >= 8) {
+      *(uint4*)at = make_uint4(pack_elements<E>(v[i], v[i + 1]), pack_elements<E>(v[i + 2], v[i + 3]),
+                               pack_elements<E>(v[i + 4], v[i + 5]), pack_elements<E>(v[i + 6], v[i + 7]));
+    } else if constexpr (VECTOR == 4) {
+      *(uint2*)at = make_uint2(pack_elements<E>(v[0], v[1]), pack_elements<E>(v[2], v[3]));
+    } else if constexpr (VECTOR == 2) {
+      *(u32*)at = pack_elements<E>(v[0], v[1]);
+    } else {
+      *(u16*)at = u16(pack_elements<E>(v[0], 0.0f));
+    }
+  }
+}
+
+// Elements that the load hook computes: index maps, prologues. The hook guards itself.
+template <class Side, class Hooks> struct ComputedOperand : Place<Side> {
+  using P = Place<Side>;
+  using typename P::Tile;
+  static constexpr i32 VECTOR = Side::operand.vector;
+  const Hooks& hooks;
+  f32 next[VECTORS<Tile, VECTOR, Side::threads, Side::pieces>][VECTOR];
+
+  __device__ __forceinline__ void fetch(i32 tile, u32, i32 piece) {
+    each_vector<Tile, VECTOR, Side::threads, Side::pieces>(this->thread, piece, [&](i32 s, i32 r, i32 c) {
+      hooks.load(this->batch, this->template free_vector<VECTOR>(r, c), P::template k_vector<VECTOR>(tile, r, c), next[s]);
+    });
+  }
+  __device__ __forceinline__ void store(i32, unsigned char* slot, i32 piece) const {
+    each_vector<Tile, VECTOR, Side::threads, Side::pieces>(
+        this->thread, piece, [&](i32 s, i32 r, i32 c) { put<Side::operand.element, Tile>(slot, r, c, next[s]); });
+  }
+};
+
+// Pieces of a computed tile: DEPTH neighbours along k of HEIGHT rows, by several loads. Those whose vectors run across
+// k become words along k as they are stored. Neighbouring lanes have pieces along k and along the rows, between the
+// needs of loads (whole sectors) and of stores (different banks).
+template <class Tile, class Acc, i32 VECTOR, bool ALONG_K, i32 THREADS, i32 PIECES>
+struct BytePieces {
+  static constexpr i32 HEIGHT = ALONG_K ? 1 : VECTOR;
+  static constexpr i32 DEPTH = ALONG_K ? (VECTOR < 4 ? 4 : VECTOR) : VECTOR < 4 ? 8 : 4;
+  static constexpr i32 LOADS = ALONG_K ? DEPTH / VECTOR : DEPTH;
+  static constexpr i32 ACROSS = Tile::ROWS / HEIGHT, ALONG = Tile::COLUMNS / DEPTH;
+  static constexpr i32 LOW = ALONG_K ? ALONG : VECTOR == 1 ? 1 : VECTOR == 2 ? 4 : 8;
+  static constexpr i32 COUNT = (ACROSS * ALONG + THREADS * PIECES - 1) / (THREADS * PIECES);
+  Acc values[COUNT][DEPTH][HEIGHT];
+
+  // Calls f(i, row, column) for each of this thread's in a piece of the tile.
+  template <class F>
+  static __device__ __forceinline__ void each(i32 thread, i32 piece, F f) {
+#pragma unroll
+    for (i32 i = 0; i < COUNT; ++i) {
+      const i32 n = (piece * COUNT + i) * THREADS + thread;
+      if (ACROSS * ALONG % (THREADS * PIECES) != 0 && n >= ACROSS * ALONG) continue;
+      f(i, n / LOW % ACROSS * HEIGHT, (n / (LOW * ACROSS) * LOW + n % LOW) * DEPTH);
+    }
+  }
+
+  // `load`(at, k, v), as the hooks count; the tile begins at (row0, k0).
+  template <class LoadHook>
+  __device__ __forceinline__ void fetch(i32 thread, i32 piece, i32 row0, i32 k0, LoadHook load) {
+    each(thread, piece, [&](i32 i, i32 r, i32 c) {
+#pragma unroll
+      for (i32 n = 0; n < LOADS; ++n) {
+        Acc v[VECTOR];
+        if (ALONG_K)
+          load(row0 + r, (k0 + c) / VECTOR + n, v);
+        else
+          load((row0 + r) / VECTOR, k0 + c + n, v);
+#pragma unroll
+        for (i32 j = 0; j < VECTOR; ++j) (ALONG_K ? values[i][n * VECTOR + j][0] : values[i][n][j]) = v[j];
+      }
+    });
+  }
+
+  __device__ __forceinline__ void store(i32 thread, i32 piece, unsigned char* tile) const {
+    each(thread, piece, [&](i32 i, i32 r, i32 c) {
+      const Acc(&v)[DEPTH][HEIGHT] = values[i];
+      auto word = [&](i32 row, i32 k) {
+        return u32(u8(v[k][row])) | u32(u8(v[k + 1][row])) << 8 | u32(u8(v[k + 2][row])) << 16 |
+               u32(u8(v[k + 3][row])) << 24;
+      };
+#pragma unroll
+      for (i32 j = 0; j < HEIGHT; ++j) {
+        unsigned char* const at = tile + Tile::offset(r + j, c);
+        if constexpr (DEPTH == 4)
+          *(u32*)at = word(j, 0);
+        else if constexpr (DEPTH == 8)
+          *(uint2*)at = make_uint2(word(j, 0), word(j, 4));
+        else
+          *(uint4*)at = make_uint4(word(j, 0), word(j, 4), word(j, 8), word(j, 12));
+      }
+    });
+  }
+};
+
+// Bytes that the load hook computes, whose vectors may run across k.
+template <class Side, class Hooks> struct ComputedBytes : Place<Side> {
+  static constexpr i32 VECTOR = Side::operand.vector;
+  using Acc = SumType<Side::sum>;
+  const Hooks& hooks;
+  BytePieces<typename Place<Side>::Tile, Acc, VECTOR, Side::operand.vector_along_k, Side::threads, Side::pieces> next;
+
+  __device__ __forceinline__ void fetch(i32 tile, u32, i32 piece) {
+    next.fetch(this->thread, piece, this->first, tile * Side::block_k,
+               [&](i32 at, i32 k, Acc(&v)[VECTOR]) { hooks.load(this->batch, at, k, v); });
+  }
+  __device__ __forceinline__ void store(i32, unsigned char* slot, i32 piece) const {
+    next.store(this->thread, piece, slot);
+  }
+};
+
+template <class Side, class Hooks>
+TCC_FN auto operand_at(const Hooks& hooks, i32 thread, i32 first, i32 batch) {
+  constexpr Operand X = Side::operand;
+  const Place<Side> place{thread, first, batch};
+  if constexpr (X.load == Load::tiles)
+    return CopiedOperand<Side, Hooks>{place, hooks};
+  else if constexpr (X.load == Load::rows)
+    return ShiftedOperand<Side, Hooks>{place, hooks};
+  else if constexpr (bytes_of(X.element) == 1)
+    return ComputedBytes<Side, Hooks>{place, hooks};
+  else
+    return ComputedOperand<Side, Hooks>{place, hooks};
+}

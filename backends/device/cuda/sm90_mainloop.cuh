@@ -1,0 +1,75 @@
+// The warpgroups that multiply: the sums of a tile over the k tiles of a pipeline.
+#include "sm90_pipeline.cuh"
+#include "wgmma.cuh"
+
+// acc = the sum over k tiles [k_begin, k_end) of A B, for SLABS times 64 rows of one warpgroup. Unit is a Wgmma. A's rows
+// of this group begin at `offset_a` of a stage, B's columns at `offset_b`. Calls `issued` when all products are on their
+// way, and `release` of each stage that has been read.
+template <class Unit, i32 SLABS, class Stages, class ReleaseStage, class Issued>
+TCC_FN void multiply(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stages& stages, u32 offset_a, u32 offset_b,
+                     i32 k_begin, i32 k_end, const ReleaseStage& release, const Issued& issued) {
+  u32 last = 0;  // the stage that the pending products read
+#pragma unroll 1
+  for (i32 k = k_begin; k < k_end; ++k) {
+    const u32 a = wgmma_tile(stages.tile() + offset_a, Unit::a_major_k);
+    const u32 b = wgmma_tile(stages.tile() + offset_b, Unit::b_major_k);
+    stages.wait_until_full();
+    wgmma_fence();
+#pragma unroll
+    for (i32 step = 0; step < 4; ++step)
+#pragma unroll
+      for (i32 m = 0; m < SLABS; ++m)
+        Unit::multiply(acc[m], a + step * wgmma_step(Unit::a_major_k) + (m * 8192 >> 4),
+                       b + step * wgmma_step(Unit::b_major_k), step != 0 || k != k_begin);
+    wgmma_commit();
+    if (k != k_begin) {
+      wgmma_wait<1>();
+      release(last);
+    }
+    last = stages.stage;
+    stages.advance(1);
+  }
+  issued();
+  wgmma_wait<0>();
+#pragma unroll
+  for (i32 m = 0; m < SLABS; ++m)
+#pragma unroll
+    for (i32 i = 0; i < Unit::SUMS; ++i) Unit::settle(acc[m][i]);
+  release(last);
+}
+
+// The same for K-major operands whose sums the unit keeps in few bits: it adds up one k tile, f32 registers the tiles.
+// The other groups' products run under these additions.
+template <class Unit, i32 SLABS, class Stages, class ReleaseStage, class Issued>
+TCC_FN void multiply_promoted(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stages& stages, u32 offset_a, u32 offset_b,
+                              i32 k_begin, i32 k_end, const ReleaseStage& release, const Issued& issued) {
+  static_assert(Unit::a_major_k && Unit::b_major_k, "operands of 8 bits are K-major");
+  typename Unit::Acc part[Unit::SUMS];
+#pragma unroll
+  for (i32 m = 0; m < SLABS; ++m)
+#pragma unroll
+    for (i32 i = 0; i < Unit::SUMS; ++i) acc[m][i] = 0;
+#pragma unroll 1
+  for (i32 k = k_begin; k < k_end; ++k) {
+    const u32 a = wgmma_tile(stages.tile() + offset_a, true);
+    const u32 b = wgmma_tile(stages.tile() + offset_b, true);
+    stages.wait_until_full();
+#pragma unroll
+    for (i32 m = 0; m < SLABS; ++m) {
+      wgmma_fence();
+#pragma unroll
+      for (i32 step = 0; step < 4; ++step)
+        Unit::multiply(part, a + step * wgmma_step(true) + (m * 8192 >> 4), b + step * wgmma_step(true), step != 0);
+      wgmma_commit();
+      if (m == SLABS - 1 && k == k_end - 1) issued();
+      wgmma_wait<0>();
+      if (m == SLABS - 1) release(stages.stage);
+#pragma unroll
+      for (i32 i = 0; i < Unit::SUMS; ++i) {
+        Unit::settle(part[i]);
+        acc[m][i] += part[i];
+      }
+    }
+    stages.advance(1);
+  }
+}

@@ -1,0 +1,47 @@
+// How a warpgroup brings the tiles of an operand to a stage: what the kinds of operands have in common, and the kind
+// that TMA copies. An operand is made for each tile of the result. Its producer (sm90_producer.cuh) calls, of each k tile,
+//   fetch(values, round, k)   computed: a round of values into registers; the first one before the stage is free
+//   copy(to, full, k)         tiles: one lane starts copies whose bytes count for the stage's barrier
+//   store(values, round, to)  computed: a round of values to shared memory
+//   load, store, ..._tails    rows: units of rows from memory to registers, and from there to shared memory
+#include "matrix.cuh"
+#include "sm90_pipeline.cuh"
+
+// What an operand does not do.
+template <Load LOAD> struct Sm90Operand {
+  static constexpr Load kind = LOAD;
+  static constexpr i32 copied_bytes = 0;                // by TMA, of a stage
+  static constexpr i32 rounds = 0, words_in_flight = 0;  // computed
+  static constexpr i32 units = 0;                       // rows
+  struct Values {};                                     // computed: what is in flight, in registers
+};
+
+// An operand's tiles of ROWS rows (or columns), copied by TMA. SHARE workgroups of a cluster need the same tile: each
+// copies a slice for all.
+template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOperand : Sm90Operand<Load::tiles> {
+  static constexpr i32 copied_bytes = ROWS * 128;
+  const TensorMap& map;
+  i32 slice, at;
+  u16 mask;  // the workgroups of the cluster that need the tile
+  i32 batch[3];
+
+  template <class BatchHook>
+  __device__ __forceinline__ TiledOperand(const TensorMap& map, i32 slice, u16 mask, i32 number, i32 at, BatchHook hook)
+      : map(map), slice(slice), at(at), mask(mask), batch{0, 0, 0} {
+    if constexpr (RANK > 2) hook(number, batch);
+  }
+
+  __device__ __forceinline__ void copy(u32 to, u32 full, i32 k) const {
+    if constexpr (MAJOR_K) {
+      constexpr i32 rows = ROWS / SHARE;
+      static_assert(rows % 8 == 0 && rows <= 256, "swizzled rows come in eights");
+      tma_load<RANK, (SHARE > 1)>(to + slice * rows * 128, map, full, mask, k, at + slice * rows, batch);
+    } else {
+      constexpr i32 depth = 64 / SHARE;
+#pragma unroll
+      for (i32 box = 0; box < ROWS / 64; ++box)
+        tma_load<RANK, (SHARE > 1)>(to + box * 8192 + slice * depth * 128, map, full, mask, at + box * 64,
+                                    k + slice * depth, batch);
+    }
+  }
+};

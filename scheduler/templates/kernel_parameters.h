@@ -1,0 +1,50 @@
+// Structs that templates share with device sources (backends/device/common), as the text of a
+// kernel's parameters.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "backends/device/common/matrix.h"
+#include "ir/dtype.h"
+#include "scheduler/kernel.h"
+
+namespace tcc::sched {
+
+// As C++ spells them: "Load::tiles".
+std::string spelling(kernels::Load load);
+std::string spelling(kernels::Element element);
+std::string spelling(kernels::Sum sum);
+
+// How a matrix unit reads a type: f32 as tf32. Throws InternalError where none does.
+kernels::Element element_of(DType dtype);
+// The type of sums of an accumulator: f32, i32 or u32.
+kernels::Sum sum_of(DType accumulator);
+
+namespace detail {
+
+template <class Value>
+void add_fields(Parameters& parameters, const std::string& name, const Value& value) {
+  if constexpr (std::is_enum_v<Value>)
+    parameters.fields.emplace_back(name, spelling(value));
+  else if constexpr (std::is_same_v<Value, bool>)
+    parameters.fields.emplace_back(name, value ? "true" : "false");
+  else if constexpr (std::is_integral_v<Value>)
+    parameters.fields.emplace_back(name, std::to_string(value));
+  else
+    value.each_field([&](const char* field, const auto& member) {
+      add_fields(parameters, name.empty() ? field : name + "." + field, member);
+    });
+}
+
+}  // namespace detail
+
+// The parameters of a kernel whose struct `type` is declared in `header`.
+template <class Struct>
+Parameters parameters_of(const Struct& value, std::string type, std::string header) {
+  Parameters parameters{std::move(header), std::move(type), {}};
+  detail::add_fields(parameters, "", value);
+  return parameters;
+}
+
+}  // namespace tcc::sched
