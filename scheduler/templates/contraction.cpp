@@ -229,15 +229,15 @@ class ContractionTemplate : public Template {
     define("B_VECTOR", plan.b.vector);
     define("B_ALONG_K", plan.b.along_k);
     define("SEGMENT", tile.segment);
+    define("TILE_BYTES", shared_bytes_of(config, size_bytes(plan.accumulator)));
     // 0: never. Else the number of k tiles after which partial sums join the total.
     define("FOLD_TILES", plan.fold && k > kFold ? kFold / config["block_k"] : 0);
     define("FLOAT_ACC", is_float(plan.accumulator));
     if (pack > 1) {
       define("PACK", pack);
-      for (auto [name, operand] : {std::pair{"A_BYTES", &plan.a}, {"B_BYTES", &plan.b}}) {
-        const DType dtype = region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype();
-        kernel.defines.push_back({name, info(dtype).is_signed ? "\"s32\"" : "\"u32\""});
-      }
+      for (auto [name, operand] : {std::pair{"A_SIGNED", &plan.a}, {"B_SIGNED", &plan.b}})
+        define(name,
+               info(region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype()).is_signed);
     }
     kernel.hooks = {hooks.load(true, "load_a"), hooks.load(false, "load_b"), hooks.epilogue()};
     return kernel;

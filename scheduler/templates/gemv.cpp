@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/device/common/gemv_shape.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/cost.h"
+#include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -63,19 +65,53 @@ std::optional<Gemv> plan_gemv(const Region& region, const Target& target) {
   return gemv;
 }
 
+// How B is read: in memory it has its own type, and threads multiply f32.
+kernels::Element element_in_memory(DType dtype) {
+  return dtype == DType::f32 ? kernels::Element::f32 : element_of(dtype);
+}
+
+// The parameters of the device source; `small` is the operand of few rows.
+kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Operand& small,
+                                   const Config& c) {
+  kernels::Gemv g;
+  kernels::Product& product = g.product;
+  product.m = gemv.m();
+  product.n = gemv.n();
+  product.k = gemv.plan.k.size();
+  product.batches = gemv.plan.batch.size();
+  product.swapped = gemv.swapped;
+  product.a.load = Load::computed;
+  product.a.element = kernels::Element::f32;
+  product.a.vector = small.vector;
+  product.a.vector_along_k = product.a.major_k = small.along_k;
+  product.b.load = gemv.b.load;
+  product.b.element = element_in_memory(gemv.b.dtype);
+  product.b.major_k = product.b.vector_along_k = gemv.b.major_k;
+  product.b.vector = gemv.vector;
+  if (gemv.b.load != Load::computed) product.b.buffer = gemv.b.view.buffer;
+  g.columns = c["columns"];
+  g.lanes_n = c["lanes_n"];
+  g.warps_n = c["warps_n"];
+  g.warps_k = c["warps_k"];
+  g.k_unit = c["k_unit"];
+  g.unroll = c["unroll"];
+  product.segment = gemv.swapped ? 1 : std::min<int64_t>(8, kernels::gemv::block_columns(g));
+  return g;
+}
+
 struct Shape {
   Shape(const Gemv& gemv, const Config& c)
-      : columns(c["columns"]),
-        lanes_n(c["lanes_n"]),
-        warps_n(c["warps_n"]),
-        warps_k(c["warps_k"]),
-        k_unit(c["k_unit"]),
-        unroll(c["unroll"]),
-        loads(gemv.b.major_k ? columns : k_unit) {}
-  int64_t block_columns() const { return warps_n * lanes_n * columns; }
-  int64_t threads() const { return 32 * warps_n * warps_k; }
-  int64_t block_k() const { return k_unit * (32 / lanes_n) * warps_k * unroll; }
-  int64_t columns, lanes_n, warps_n, warps_k, k_unit, unroll, loads;
+      : kernel(parameters_of_config(gemv, gemv.small_operand(), c)),
+        columns(kernel.columns),
+        warps_k(kernel.warps_k),
+        k_unit(kernel.k_unit),
+        unroll(kernel.unroll),
+        loads(kernels::gemv::loads(kernel)) {}
+  int64_t block_columns() const { return kernels::gemv::block_columns(kernel); }
+  int64_t threads() const { return kernels::gemv::threads(kernel); }
+  int64_t block_k() const { return kernels::gemv::block_k(kernel); }
+  kernels::Gemv kernel;
+  int64_t columns, warps_k, k_unit, unroll, loads;
 };
 
 class GemvTemplate : public Template {
@@ -102,9 +138,7 @@ class GemvTemplate : public Template {
     };
     space.constraints = {
         {"units are vectors where k is contiguous, else columns are",
-         [vector = gemv.vector, major_k = gemv.b.major_k](const Config& c) {
-           return major_k ? c["k_unit"] == vector : c["columns"] == vector;
-         }},
+         [gemv](const Config& c) { return kernels::gemv::legal_units(Shape(gemv, c).kernel); }},
         {"workgroups of 64 to 512 threads",
          [gemv](const Config& c) {
            const int64_t threads = Shape(gemv, c).threads();
@@ -112,8 +146,7 @@ class GemvTemplate : public Template {
          }},
         {"sums and loaded elements fit into registers",
          [gemv](const Config& c) {
-           const Shape s(gemv, c);
-           return gemv.m() * s.columns + s.unroll * s.loads * gemv.vector <= kMostRegisters;
+           return kernels::gemv::registers(Shape(gemv, c).kernel) <= kMostRegisters;
          }},
         {"no more threads along k than units",
          [gemv](const Config& c) {
@@ -195,49 +228,22 @@ class GemvTemplate : public Template {
 
   Kernel lower(const Region& region, const Config& config, const Target& target) const override {
     Gemv gemv = *plan_gemv(region, target);
-    const Shape s(gemv, config);
     ContractionPlan::Operand& small = gemv.swapped ? gemv.plan.b : gemv.plan.a;
-    if (small.along_k) small.vector = std::gcd(small.vector, s.k_unit);
+    if (small.along_k) small.vector = std::gcd(small.vector, config["k_unit"]);
+    const Shape s(gemv, config);
     Kernel kernel = start_kernel(region);
     kernel.source = "gemv";
+    kernel.parameters = parameters_of(s.kernel, "Gemv", "common/gemv_shape.h");
     kernel.workgroup = static_cast<int>(s.threads());
-    kernel.grid = gemv.plan.batch.size() * ceil_div(gemv.n(), s.block_columns());
+    kernel.grid = gemv.plan.batch.size() * kernels::gemv::blocks_n(s.kernel);
     kernel.flops = gemv.plan.flops();
-    auto define = [&](std::string name, int64_t value) {
-      kernel.defines.push_back({std::move(name), std::to_string(value)});
-    };
-    define("BLOCK_M", gemv.m());
-    define("OPERANDS", gemv.b.dtype == DType::bf16 ? 0 : gemv.b.dtype == DType::f16 ? 1 : 2);
-    define("SIZE_M", gemv.m());
-    define("SIZE_N", gemv.n());
-    define("SIZE_K", gemv.plan.k.size());
-    define("BATCHES", gemv.plan.batch.size());
-    define("SWAPPED", gemv.swapped);
-    for (auto [name, key] : {std::pair{"COLUMNS", "columns"},
-                             {"LANES_N", "lanes_n"},
-                             {"WARPS_N", "warps_n"},
-                             {"WARPS_K", "warps_k"},
-                             {"K_UNIT", "k_unit"},
-                             {"UNROLL", "unroll"}})
-      define(name, config[key]);
-    ContractionTile tile{gemv.m(), s.block_columns(), s.block_k(),
-                         std::min<int64_t>(8, s.block_columns())};
-    if (gemv.swapped) {
-      std::swap(tile.block_m, tile.block_n);
-      tile.segment = 1;
-    }
-    define("SEGMENT", tile.segment);
-    define("A_MAJOR_K", small.along_k);
-    define("A_VECTOR", small.vector);
-    define("B_LOAD", static_cast<int64_t>(gemv.b.load));
-    define("B_MAJOR_K", gemv.b.major_k);
-    define("B_VECTOR", gemv.vector);
+    ContractionTile tile{gemv.m(), s.block_columns(), s.block_k(), s.kernel.product.segment};
+    if (gemv.swapped) std::swap(tile.block_m, tile.block_n);
     const ContractionHooks hooks(region, gemv.plan, tile);
     kernel.hooks.push_back(hooks.load(!gemv.swapped, "load_a"));
     if (gemv.b.load == Load::computed) {
       kernel.hooks.push_back(hooks.load(gemv.swapped, "load_b"));
     } else {
-      kernel.defines.push_back({"B_BUFFER", "b" + std::to_string(gemv.b.view.buffer)});
       need_alignment(kernel, gemv.b);
       kernel.hooks.push_back(gemv.b.load == Load::tiles ? vector_hook(gemv.b, gemv.plan, "vector_b")
                                                         : line_hook(gemv.b, gemv.plan, "row_b"));

@@ -22,6 +22,7 @@ std::string spelling(Element element) {
     case Element::bf16: return "Element::bf16";
     case Element::f16: return "Element::f16";
     case Element::tf32: return "Element::tf32";
+    case Element::f32: return "Element::f32";
     case Element::i8: return "Element::i8";
     case Element::u8: return "Element::u8";
     case Element::e4m3: return "Element::e4m3";

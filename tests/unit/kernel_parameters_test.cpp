@@ -7,6 +7,7 @@
 
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "backends/device/common/gemm_sm90_shape.h"
+#include "backends/device/common/gemv_shape.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -41,6 +42,7 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::Product>(), members<kernels::Product>());
   EXPECT_EQ(visited<GemmSm80>(), members<GemmSm80>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
+  EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());
 }
 
 TEST(KernelParameters, ValuesAreSpelledAsCpp) {

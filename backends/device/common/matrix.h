@@ -17,13 +17,14 @@ constexpr Int round_up(Int a, Int b) { return ceil_div(a, b) * b; }
 constexpr Int least(Int a, Int b) { return a < b ? a : b; }
 constexpr Int most(Int a, Int b) { return a < b ? b : a; }
 
-// What a matrix unit reads. tf32 is f32 in memory, of which the unit takes the upper 19 bits.
-enum class Element { bf16, f16, tf32, i8, u8, e4m3, e5m2 };
+// The elements that a kernel multiplies. tf32 is f32 in memory, of which a matrix unit takes the
+// upper 19 bits.
+enum class Element { bf16, f16, tf32, f32, i8, u8, e4m3, e5m2 };
 
 constexpr bool is_integer(Element e) { return e == Element::i8 || e == Element::u8; }
 constexpr bool is_f8(Element e) { return e == Element::e4m3 || e == Element::e5m2; }
 constexpr Int bytes_of(Element e) {
-  return is_integer(e) || is_f8(e) ? 1 : e == Element::tf32 ? 4 : 2;
+  return is_integer(e) || is_f8(e) ? 1 : e == Element::tf32 || e == Element::f32 ? 4 : 2;
 }
 
 // The type of sums. Sums of integers wrap.

@@ -23,6 +23,7 @@
 #define B_ALONG_K 0
 #define SEGMENT 4
 #define FOLD_TILES 8
+#define TILE_BYTES 17408
 #define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 256
@@ -68,10 +69,18 @@ static __device__ __forceinline__ f64 fused_multiply_add(f64 a, f64 b, f64 c) { 
 #define A_WORDS (A_ALONG_K == 0 ? A_VECTOR : A_VECTOR < PACK ? 1 : A_VECTOR / PACK)
 #define B_WORDS (B_ALONG_K == 0 ? B_VECTOR : B_VECTOR < PACK ? 1 : B_VECTOR / PACK)
 #define MULTIPLY_ADD(a, b, c) dot4(a, b, c)
-// A_BYTES and B_BYTES: "s32" or "u32", as the bytes are signed.
+// A_SIGNED and B_SIGNED: whether the bytes are signed.
 static __device__ __forceinline__ ACC dot4(u32 a, u32 b, ACC c) {
   ACC sum;
-  asm("dp4a." A_BYTES "." B_BYTES " %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+#define DP4A(types) asm("dp4a." types " %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c))
+  if (A_SIGNED && B_SIGNED)
+    DP4A("s32.s32");
+  else if (A_SIGNED)
+    DP4A("s32.u32");
+  else if (B_SIGNED)
+    DP4A("u32.s32");
+  else
+    DP4A("u32.u32");
   return sum;
 }
 #endif
@@ -86,6 +95,7 @@ static __device__ __forceinline__ ACC dot4(u32 a, u32 b, ACC c) {
 
 __shared__ __align__(16) WORD tile_a[2][BLOCK_K * STRIDE_A];
 __shared__ __align__(16) WORD tile_b[2][BLOCK_K * STRIDE_B];
+static_assert(sizeof(tile_a) + sizeof(tile_b) == TILE_BYTES, "the template counts the tiles' bytes as they are");
 
 TCC_ENTRY {
   TCC_BEGIN

@@ -1,52 +1,42 @@
-// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, SIZE_M 1 to 8.
+// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, m of 1 to 8.
 // Bound by reading B, which streams past once in vectors; A stays in caches. f32 products and sums on ordinary cores.
 //
-// A lane computes COLUMNS neighbouring columns of all rows over its share of k. LANES_N lanes of a warp lie along n,
-// the others along k; WARPS_N and WARPS_K warps of a workgroup likewise. Shares of k are summed in a fixed order: by
-// shuffles within a warp, through shared memory across warps. COLUMNS, LANES_N and SEGMENT are powers of two.
+// A lane computes `columns` neighbouring columns of all rows over its share of k. lanes_n lanes of a warp lie along n,
+// the others along k; warps_n and warps_k warps of a workgroup likewise. Shares of k are summed in a fixed order: by
+// shuffles within a warp, through shared memory across warps. columns, lanes_n and segment are powers of two.
 //
-// OPERANDS is B's type in memory: 0 bf16, 1 f16, 2 f32. B_LOAD says how it is read:
-//   0  vector_b(buffers, batch, at, k) is the offset in B_BUFFER, in elements, of B_VECTOR elements (2 to 16 bytes, so
-//      aligned); B_VECTOR divides the contiguous extent.
-//   1  load_b(buffers, batch, at, k, v) computes B_VECTOR elements. Guards itself.
-//   2  row_b(buffers, batch, line) is the offset in B_BUFFER of a line's first element, of any alignment; B_VECTOR is
-//      16 bytes.
-// B_MAJOR_K 1: memory is contiguous along k; `at` is a column, `k` counts vectors, a line is a column.
-// B_MAJOR_K 0: contiguous along n; `at` counts vectors, `k` is an element of k, a line is one k; COLUMNS = B_VECTOR.
-// A lane takes K_UNIT neighbouring k at a time (B_MAJOR_K: K_UNIT = B_VECTOR), UNROLL such units in flight.
-// load_a(buffers, batch, at, k, v) computes A_VECTOR elements, along k (A_MAJOR_K 1; divides K_UNIT) or along m
-// (divides SIZE_M); zeros beyond SIZE_K, to which k comes as far as a multiple of K_UNIT * LANES_K * WARPS_K * UNROLL.
-// epilogue(buffers, batch, row, part, acc) gets SEGMENT neighbouring columns from SEGMENT * part on, and guards itself;
-// where SWAPPED, SEGMENT neighbouring m of column `row`.
-//
-// GRID = BATCHES * ceil(SIZE_N / (WARPS_N * LANES_N * COLUMNS)), WORKGROUP = 32 * WARPS_N * WARPS_K.
+// The constant `params` is a Gemv (gemv_shape.h). B is bf16, f16 or f32 in memory. Its load says how it is read:
+//   tiles     vector_b(buffers, batch, at, k): the offset in its buffer, in elements, of a vector (2 to 16 bytes, so
+//             aligned), which divides the contiguous extent
+//   computed  load_b(buffers, batch, at, k, v): computes a vector of elements. Guards itself.
+//   rows      row_b(buffers, batch, line): the offset of a line's first element, of any alignment; vectors are 16 bytes
+// major_k: B's memory is contiguous along k; `at` is a column, `k` counts vectors, a line is a column. Otherwise it is
+// contiguous along n; `at` counts vectors, `k` is an element of k, a line is one k; columns are a vector.
+// A lane takes k_unit neighbouring k at a time (major_k: a vector), `unroll` such units in flight.
+// load_a(buffers, batch, at, k, v) computes a vector of A, along k (it divides k_unit) or along m (it divides the rows);
+// zeros beyond k, which comes as far as a multiple of block_k.
+// epilogue(buffers, batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself;
+// where swapped, `segment` neighbouring m of column `row`.
+#include "../common/gemv_shape.h"
+#include "matrix.cuh"
 #include "unaligned.cuh"
 
-#ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
-#define BLOCK_M 1
+#ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
 #define INDEX i32
-#define OPERANDS 0
-#define SIZE_M 1
-#define SIZE_N 4096
-#define SIZE_K 4096
-#define BATCHES 1
-#define COLUMNS 4
-#define LANES_N 1
-#define WARPS_N 2
-#define WARPS_K 2
-#define K_UNIT 8
-#define UNROLL 2
-#define SEGMENT 4
-#define SWAPPED 0
-#define A_MAJOR_K 1
-#define A_VECTOR 8
-#define B_LOAD 0
-#define B_MAJOR_K 1
-#define B_VECTOR 8
-#define B_BUFFER b1
 #define WORKGROUP 128
 #define GRID 512
-#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) gemv(const f32* b0, const u16* b1, f32* b2)
+constexpr Gemv example() {
+  Gemv p;
+  p.product.n = p.product.k = 4096;
+  p.product.a.load = Load::computed;
+  p.product.a.vector = p.product.b.vector = p.k_unit = 8;
+  p.product.b.buffer = 1;
+  p.product.segment = p.columns = 4;
+  p.warps_n = p.warps_k = p.unroll = 2;
+  return p;
+}
+constexpr Gemv params = example();
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) gemv_kernel(const f32* b0, const u16* b1, f32* b2)
 #define TCC_BEGIN
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
@@ -56,7 +46,7 @@ static __device__ __forceinline__ void load_a(const f32* b0, const u16* b1, f32*
   for (i32 i = 0; i < 8; ++i) v[i] = b0[k * 8 + i];
 }
 static __device__ __forceinline__ i64 vector_b(const f32* b0, const u16* b1, f32* b2, i32 batch, i32 at, i32 k) {
-  return at * SIZE_K + k * 8;
+  return at * 4096 + k * 8;
 }
 static __device__ __forceinline__ void epilogue(const f32* b0, const u16* b1, f32* b2, i32 batch, i32 row, i32 part,
                                                 const f32 (&acc)[4]) {
@@ -64,49 +54,45 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const u16* b1, f3
 }
 #endif
 
-#if OPERANDS == 2
-typedef f32 Element;
-#else
-typedef u16 Element;
-#endif
-
-constexpr i32 LANES_K = 32 / LANES_N;
-constexpr i32 LANE_STRIDE = B_MAJOR_K ? 1 : LANES_N;  // from a lane to the next along k
-constexpr i32 WARP_COLUMNS = LANES_N * COLUMNS, BLOCK_COLUMNS = WARPS_N * WARP_COLUMNS;
-constexpr i32 BLOCKS_N = (SIZE_N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-constexpr i32 LOADS = B_MAJOR_K ? COLUMNS : K_UNIT;  // vectors of B of one unit
-constexpr i32 UNITS = (SIZE_K + K_UNIT - 1) / K_UNIT, UNIT_STEP = LANES_K * WARPS_K;
-constexpr bool RAGGED_K = SIZE_K % (K_UNIT * UNIT_STEP * UNROLL) != 0, RAGGED_N = SIZE_N % BLOCK_COLUMNS != 0;
-static_assert(SIZE_M >= 1 && SIZE_M <= 8, "one to eight rows");
+constexpr Product product = params.product;
+constexpr Operand A = product.a, B = product.b;
+using Element_B = Stored<B.element>;  // in memory
+constexpr i32 SIZE_M = product.m, SIZE_N = product.n, SIZE_K = product.k;
+constexpr i32 COLUMNS = params.columns, LANES_N = params.lanes_n, WARPS_N = params.warps_n, WARPS_K = params.warps_k;
+constexpr i32 K_UNIT = params.k_unit, UNROLL = params.unroll, SEGMENT = product.segment;
+constexpr bool SWAPPED = product.swapped;
+constexpr i32 LANES_K = gemv::lanes_k(params);
+constexpr i32 LANE_STRIDE = B.major_k ? 1 : LANES_N;  // from a lane to the next along k
+constexpr i32 BLOCK_COLUMNS = gemv::block_columns(params), BLOCKS_N = gemv::blocks_n(params);
+constexpr i32 LOADS = gemv::loads(params);
+constexpr i32 UNITS = (SIZE_K + K_UNIT - 1) / K_UNIT, UNIT_STEP = gemv::units_k(params);
+constexpr bool RAGGED_K = SIZE_K % gemv::block_k(params) != 0, RAGGED_N = SIZE_N % BLOCK_COLUMNS != 0;
+static_assert(WORKGROUP == gemv::threads(params) && GRID == product.batches * BLOCKS_N, "the launch is that of the params");
+static_assert(SIZE_M >= 1 && SIZE_M <= gemv::kMostRows, "one to eight rows");
 static_assert(SWAPPED || BLOCK_COLUMNS % SEGMENT == 0, "a workgroup's columns are whole segments");
-static_assert(B_MAJOR_K ? K_UNIT == B_VECTOR : COLUMNS == B_VECTOR, "a unit is a vector along its contiguous axis");
+static_assert(gemv::legal_units(params), "a unit is a vector along its contiguous axis");
+static_assert(B.load != Load::rows || B.vector * bytes_of(B.element) == 16,
+              "lines of any alignment are read in chunks of 16 bytes");
 
-#if B_LOAD == 2
-static_assert(B_VECTOR * sizeof(Element) == 16, "lines of any alignment are read in chunks of 16 bytes");
-#endif
-
-#if B_LOAD != 1
-constexpr i32 WORDS = (B_VECTOR * sizeof(Element) + 3) / 4;
+constexpr i32 WORDS = (B.vector * bytes_of(B.element) + 3) / 4;
 
 TCC_FN f32 widen(u32 word, bool upper) {
-#if OPERANDS == 0
-  return __uint_as_float(upper ? word & 0xffff0000u : word << 16);
-#elif OPERANDS == 1
-  return TCC_F16_TO_F32(upper ? word >> 16 : word & 0xffffu);
-#else
-  return __uint_as_float(word);
-#endif
+  if constexpr (B.element == Element::bf16)
+    return __uint_as_float(upper ? word & 0xffff0000u : word << 16);
+  else if constexpr (B.element == Element::f16)
+    return TCC_F16_TO_F32(upper ? word >> 16 : word & 0xffffu);
+  else
+    return __uint_as_float(word);
 }
 
-TCC_FN void widen_vector(const u32 (&w)[WORDS], f32 (&v)[B_VECTOR]) {
+TCC_FN void widen_vector(const u32 (&w)[WORDS], f32 (&v)[B.vector]) {
+  constexpr bool wide = bytes_of(B.element) == 4;
 #pragma unroll
-  for (i32 i = 0; i < B_VECTOR; ++i) v[i] = OPERANDS == 2 ? widen(w[i], false) : widen(w[i / 2], i % 2 == 1);
+  for (i32 i = 0; i < B.vector; ++i) v[i] = wide ? widen(w[i], false) : widen(w[i / 2], i % 2 == 1);
 }
-#endif
 
-#if B_LOAD == 0
 // Loads a vector that is read once, zeros unless `inside`. Neighbours come along into the L2, nothing into the L1.
-TCC_FN void load_once(const Element* from, bool inside, u32 (&w)[WORDS]) {
+TCC_FN void load_once(const Element_B* from, bool inside, u32 (&w)[WORDS]) {
   const u64 at = __cvta_generic_to_global(from);
 #pragma unroll
   for (i32 i = 0; i < WORDS; ++i) w[i] = 0;
@@ -117,12 +103,30 @@ TCC_FN void load_once(const Element* from, bool inside, u32 (&w)[WORDS]) {
         : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]) : "l"(at), "r"(u32(inside)));
   else if constexpr (WORDS == 2)
     asm(LOAD_ONCE "%3" LOAD_HOW "v2.u32 {%0, %1}, [%2];}" : "+r"(w[0]), "+r"(w[1]) : "l"(at), "r"(u32(inside)));
-  else if constexpr (B_VECTOR * sizeof(Element) == 4)
+  else if constexpr (B.vector * bytes_of(B.element) == 4)
     asm(LOAD_ONCE "%2" LOAD_HOW "u32 %0, [%1];}" : "+r"(w[0]) : "l"(at), "r"(u32(inside)));
   else if (inside)
     w[0] = *from;
 }
-#endif
+
+// The vector of B that column `column` and element `k` begin at, as f32; zeros unless `inside`.
+template <class Hooks> TCC_FN void load_vector(const Hooks& hooks, i32 batch, i32 column, i32 k, bool inside, f32 (&v)[B.vector]) {
+  const i32 at_vector = B.major_k ? column : u32(column) / u32(B.vector);
+  const i32 k_vector = B.major_k ? u32(k) / u32(B.vector) : k;
+  if constexpr (B.load == Load::computed) {
+    hooks.load(batch, at_vector, k_vector, v);
+  } else if constexpr (B.load == Load::tiles) {
+    u32 w[WORDS];
+    load_once((const Element_B*)hooks.buffer + hooks.vector(batch, at_vector, k_vector), inside, w);
+    widen_vector(w, v);
+  } else {
+    const Element_B* const line = (const Element_B*)hooks.buffer + hooks.line(batch, B.major_k ? column : k);
+    const i32 at = B.major_k ? k : column, size = B.major_k ? SIZE_K : SIZE_N;
+    u32 w[WORDS];
+    shift_unaligned<Element_B>(fetch_unaligned(line, at, size, inside), size - at, w);
+    widen_vector(w, v);
+  }
+}
 
 // Sums x over the lanes along k. While there are several columns, each half of the lanes goes on with half of them; at
 // last a lane holds the returned number of columns, from `first` on, and `owner` tells one of the lanes that hold the
@@ -152,6 +156,7 @@ TCC_FN constexpr i32 sum_lanes(f32 (&x)[SIZE_M][COLUMNS], i32 lane_k, i32& first
 }
 
 __shared__ f32 partial[WARPS_K][SIZE_M][BLOCK_COLUMNS];
+static_assert(sizeof(partial) == gemv::shared_bytes(params), "the host knows the storage");
 
 TCC_ENTRY {
   TCC_BEGIN
@@ -160,9 +165,11 @@ TCC_ENTRY {
   if (block >= GRID) return;
   const i32 batch = i32(block / BLOCKS_N), col0 = i32(block % BLOCKS_N) * BLOCK_COLUMNS;
   const i32 warp_n = warp % WARPS_N, warp_k = warp / WARPS_N;
-  const i32 lane_k = lane / LANE_STRIDE % LANES_K, lane_n = B_MAJOR_K ? lane / LANES_K : lane % LANES_N;
+  const i32 lane_k = lane / LANE_STRIDE % LANES_K, lane_n = B.major_k ? lane / LANES_K : lane % LANES_N;
   const i32 lane_column = (warp_n * LANES_N + lane_n) * COLUMNS;
 
+  const auto hooks_a = OPERAND_HOOKS(a, A.buffer);
+  const auto hooks_b = OPERAND_HOOKS(b, B.buffer);
   f32 acc[SIZE_M][COLUMNS];
 #pragma unroll
   for (i32 m = 0; m < SIZE_M; ++m)
@@ -171,61 +178,47 @@ TCC_ENTRY {
 
 #pragma unroll 1
   for (i32 first = warp_k * LANES_K + lane_k; first < UNITS; first += UNIT_STEP * UNROLL) {
-    f32 b[UNROLL][LOADS][B_VECTOR];
+    f32 b[UNROLL][LOADS][B.vector];
 #pragma unroll
     for (i32 u = 0; u < UNROLL; ++u)
 #pragma unroll
       for (i32 i = 0; i < LOADS; ++i) {
-        const i32 column = col0 + lane_column + (B_MAJOR_K ? i : 0);
-        const i32 k = (first + u * UNIT_STEP) * K_UNIT + (B_MAJOR_K ? 0 : i);
+        const i32 column = col0 + lane_column + (B.major_k ? i : 0);
+        const i32 k = (first + u * UNIT_STEP) * K_UNIT + (B.major_k ? 0 : i);
         const bool inside = (!RAGGED_K || k < SIZE_K) && (!RAGGED_N || column < SIZE_N);
-        const i32 at_vector = B_MAJOR_K ? column : u32(column) / B_VECTOR;
-        const i32 k_vector = B_MAJOR_K ? u32(k) / B_VECTOR : k;
-#if B_LOAD == 1
-        load_b(TCC_BUFFERS batch, at_vector, k_vector, b[u][i]);
-#elif B_LOAD == 0
-        u32 w[WORDS];
-        load_once((const Element*)(B_BUFFER) + vector_b(TCC_BUFFERS batch, at_vector, k_vector), inside, w);
-        widen_vector(w, b[u][i]);
-#else
-        const Element* const line = (const Element*)(B_BUFFER) + row_b(TCC_BUFFERS batch, B_MAJOR_K ? column : k);
-        const i32 at = B_MAJOR_K ? k : column, size = B_MAJOR_K ? SIZE_K : SIZE_N;
-        u32 w[WORDS];
-        shift_unaligned<Element>(fetch_unaligned(line, at, size, inside), size - at, w);
-        widen_vector(w, b[u][i]);
-#endif
+        load_vector(hooks_b, batch, column, k, inside, b[u][i]);
       }
-#define B_AT(u, i, c) b[u][B_MAJOR_K ? (c) : (i)][B_MAJOR_K ? (i) : (c)]
+    auto b_at = [&](i32 u, i32 i, i32 c) { return B.major_k ? b[u][c][i] : b[u][i][c]; };
 #pragma unroll
     for (i32 u = 0; u < UNROLL; ++u) {
       const i32 unit = first + u * UNIT_STEP;
-#if A_MAJOR_K
+      if constexpr (A.vector_along_k) {
 #pragma unroll
-      for (i32 m = 0; m < SIZE_M; ++m)
+        for (i32 m = 0; m < SIZE_M; ++m)
 #pragma unroll
-        for (i32 p = 0; p < K_UNIT / A_VECTOR; ++p) {
-          f32 a[A_VECTOR];
-          load_a(TCC_BUFFERS batch, m, unit * (K_UNIT / A_VECTOR) + p, a);
+          for (i32 p = 0; p < K_UNIT / A.vector; ++p) {
+            f32 a[A.vector];
+            hooks_a.load(batch, m, unit * (K_UNIT / A.vector) + p, a);
 #pragma unroll
-          for (i32 v = 0; v < A_VECTOR; ++v)
+            for (i32 v = 0; v < A.vector; ++v)
 #pragma unroll
-            for (i32 c = 0; c < COLUMNS; ++c)
-              acc[m][c] = tcc_fma_f32(a[v], B_AT(u, p * A_VECTOR + v, c), acc[m][c]);
-        }
-#else
+              for (i32 c = 0; c < COLUMNS; ++c)
+                acc[m][c] = tcc_fma_f32(a[v], b_at(u, p * A.vector + v, c), acc[m][c]);
+          }
+      } else {
 #pragma unroll
-      for (i32 i = 0; i < K_UNIT; ++i)
+        for (i32 i = 0; i < K_UNIT; ++i)
 #pragma unroll
-        for (i32 p = 0; p < SIZE_M / A_VECTOR; ++p) {
-          f32 a[A_VECTOR];
-          load_a(TCC_BUFFERS batch, p, unit * K_UNIT + i, a);
+          for (i32 p = 0; p < SIZE_M / A.vector; ++p) {
+            f32 a[A.vector];
+            hooks_a.load(batch, p, unit * K_UNIT + i, a);
 #pragma unroll
-          for (i32 v = 0; v < A_VECTOR; ++v)
+            for (i32 v = 0; v < A.vector; ++v)
 #pragma unroll
-            for (i32 c = 0; c < COLUMNS; ++c)
-              acc[p * A_VECTOR + v][c] = tcc_fma_f32(a[v], B_AT(u, i, c), acc[p * A_VECTOR + v][c]);
-        }
-#endif
+              for (i32 c = 0; c < COLUMNS; ++c)
+                acc[p * A.vector + v][c] = tcc_fma_f32(a[v], b_at(u, i, c), acc[p * A.vector + v][c]);
+          }
+      }
     }
   }
 

@@ -32,6 +32,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define B_VECTOR 1
 #define B_ALONG_K 1
 #define SEGMENT 2
+#define TILE_BYTES 7168
 #define FOLD_TILES 8
 #define FLOAT_ACC 1
 #define WORKGROUP 128

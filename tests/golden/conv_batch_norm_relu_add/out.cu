@@ -17,6 +17,7 @@
 #define B_VECTOR 1
 #define B_ALONG_K 1
 #define SEGMENT 2
+#define TILE_BYTES 10240
 #define FOLD_TILES 4
 #define FLOAT_ACC 1
 #define WORKGROUP 64

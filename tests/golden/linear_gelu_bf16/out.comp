@@ -34,6 +34,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define B_VECTOR 8
 #define B_ALONG_K 1
 #define SEGMENT 4
+#define TILE_BYTES 13312
 #define FOLD_TILES 0
 #define FLOAT_ACC 1
 #define WORKGROUP 128

@@ -17,6 +17,7 @@
 #define B_VECTOR 4
 #define B_ALONG_K 1
 #define SEGMENT 2
+#define TILE_BYTES 7168
 #define FOLD_TILES 8
 #define FLOAT_ACC 1
 #define WORKGROUP 128

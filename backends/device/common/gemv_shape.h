@@ -1,0 +1,57 @@
+// The arithmetic of gemv: what a config needs and how it divides a product. The template and the
+// device source share this file (see matrix.h).
+#pragma once
+
+#include "backends/device/common/matrix.h"
+
+namespace tcc::kernels {
+
+// Parameters of the kernel: a product of few rows. A lane computes `columns` neighbouring columns
+// of all rows over its share of k.
+struct Gemv {
+  Product product;
+  Int columns = 1;
+  Int lanes_n = 1;               // lanes of a warp along n; the others are along k
+  Int warps_n = 1, warps_k = 1;  // warps of a workgroup
+  Int k_unit = 1;                // neighbouring k that a lane takes at once
+  Int unroll = 1;                // such units in flight
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("product", product);
+    visit("columns", columns);
+    visit("lanes_n", lanes_n);
+    visit("warps_n", warps_n);
+    visit("warps_k", warps_k);
+    visit("k_unit", k_unit);
+    visit("unroll", unroll);
+  }
+};
+
+namespace gemv {
+
+constexpr Int kMostRows = 8;
+
+constexpr Int threads(const Gemv& g) { return 32 * g.warps_n * g.warps_k; }
+constexpr Int lanes_k(const Gemv& g) { return 32 / g.lanes_n; }
+constexpr Int block_columns(const Gemv& g) { return g.warps_n * g.lanes_n * g.columns; }
+constexpr Int blocks_n(const Gemv& g) { return ceil_div(g.product.n, block_columns(g)); }
+// Vectors of B of one unit.
+constexpr Int loads(const Gemv& g) { return g.product.b.major_k ? g.columns : g.k_unit; }
+// What the lanes of a workgroup take of k at once: a unit each, and all units in flight.
+constexpr Int units_k(const Gemv& g) { return lanes_k(g) * g.warps_k; }
+constexpr Int block_k(const Gemv& g) { return g.k_unit * units_k(g) * g.unroll; }
+// Registers of a thread for sums and for loaded elements.
+constexpr Int registers(const Gemv& g) {
+  return g.product.m * g.columns + g.unroll * loads(g) * g.product.b.vector;
+}
+// Sums that the warps along k add up, in f32.
+constexpr Int shared_bytes(const Gemv& g) { return g.warps_k * g.product.m * block_columns(g) * 4; }
+
+// A unit is a vector along the axis that is contiguous in memory.
+constexpr bool legal_units(const Gemv& g) {
+  return (g.product.b.major_k ? g.k_unit : g.columns) == g.product.b.vector;
+}
+
+}  // namespace gemv
+}  // namespace tcc::kernels
