@@ -11,7 +11,7 @@ namespace tcc::kernels {
 struct GemmSm80 {
   Product product;
   Int block_m = 128, block_n = 128;
-  Int line_bytes = 64;  // of k in a tile
+  Int line_bytes = 64;  // a tile has so many bytes of k
   Int warps_m = 2, warps_n = 2;
   Int stages = 4;  // tiles of k in shared memory
   Int band = 1;    // rows of tiles that are walked together

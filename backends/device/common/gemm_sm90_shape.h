@@ -17,7 +17,7 @@ struct GemmSm90 {
   Int cluster_m = 1, cluster_n = 1, split_k = 1;
   Int band = 1;           // rows of clusters that are walked together
   Int stages = 2;         // tiles of k in shared memory
-  Int clusters = 1;       // that the launch has
+  Int clusters = 1;       // clusters of the launch
   bool promoted = false;  // f32 registers add up the unit's sums of f8, one k tile at a time
 
   template <class Visitor>
@@ -39,11 +39,11 @@ struct GemmSm90 {
 
 namespace sm90 {
 
-constexpr Int kLineBytes = 128;     // of k in a tile: a row of the swizzle
-constexpr Int kGroupThreads = 128;  // of a warpgroup
+constexpr Int kLineBytes = 128;     // a tile has so many bytes of k: a row of the swizzle
+constexpr Int kGroupThreads = 128;  // a warpgroup
 constexpr Int kMostStages = 12;
 constexpr Int kBarrierBytes = 8;
-constexpr Int kTileAlignment = 1024;  // of the swizzle
+constexpr Int kTileAlignment = 1024;  // the swizzle repeats after so many bytes
 // One warpgroup's accumulators of 64 rows and 8 columns: 16 bytes of each lane of a warp.
 constexpr Int kFragmentBytes = 512;
 
@@ -135,13 +135,13 @@ constexpr Int inbox_bytes(const GemmSm90& g) {
 
 // ---- shared memory
 
-constexpr Int warps(const GemmSm90& g) { return g.groups * 4; }  // that multiply
-// All but the stages.
+constexpr Int warps(const GemmSm90& g) { return g.groups * 4; }  // the multiplying ones
+// Shared memory without the stages.
 constexpr Int fixed_bytes(const GemmSm90& g) {
   return kTileAlignment +
          warps(g) * (staging_bytes(g) + inboxes(g) * (inbox_bytes(g) + kBarrierBytes));
 }
-// The most that fit. Barriers of kMostStages have room.
+// The most stages that fit; there is room for the barriers of kMostStages.
 constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
   return least(kMostStages,
                (shared_bytes - fixed_bytes(g) - kMostStages * 2 * kBarrierBytes) / stage_bytes(g));
@@ -157,9 +157,9 @@ constexpr bool legal_groups(const GemmSm90& g) {
   if (g.pingpong) return g.groups == 2 && g.split_k == 1 && g.block_m <= 128;
   return g.block_m % (64 * g.groups) == 0 && slabs(g) <= 2;
 }
-// What compiles without spills, measured by ptxas 13.0. One group has 248 registers and two groups
-// have 240, of which wgmma takes up to 192 accumulators, where TMA loads both operands. Where
-// threads load, 160 accumulators leave tf32 too few registers, and at 192 the products are
+// The rule admits what ptxas 13.0 compiles without spills. One group has 248 registers and two
+// groups have 240, of which wgmma takes up to 192 accumulators, where TMA loads both operands.
+// Where threads load, 160 accumulators leave tf32 too few registers, and at 192 the products are
 // serialised. Three groups have 128 when the kernel starts: 112 accumulators do not compile. Some
 // configs beyond the rule would compile (192 of one group, 96 of three groups); the models were not
 // fitted with them.

@@ -38,7 +38,7 @@ constexpr Int block_columns(const Gemv& g) { return g.warps_n * g.lanes_n * g.co
 constexpr Int blocks_n(const Gemv& g) { return ceil_div(g.product.n, block_columns(g)); }
 // Vectors of B of one unit.
 constexpr Int loads(const Gemv& g) { return g.product.b.major_k ? g.columns : g.k_unit; }
-// What the lanes of a workgroup take of k at once: a unit each, and all units in flight.
+// The lanes of a workgroup along k take a unit each at once, and block_k with all units in flight.
 constexpr Int units_k(const Gemv& g) { return lanes_k(g) * g.warps_k; }
 constexpr Int block_k(const Gemv& g) { return g.k_unit * units_k(g) * g.unroll; }
 // Registers of a thread for sums and for loaded elements.

@@ -43,9 +43,9 @@ struct Operand {
   Element element = Element::bf16;
   bool major_k = true;         // neighbours in memory are neighbours along k
   Int vector = 1;              // elements of one copy (tiles) or of one call of the load hook
-  bool vector_along_k = true;  // of the load hook: whether they are neighbours along k
+  bool vector_along_k = true;  // whether the load hook gets neighbours along k
   Int buffer = 0;              // unless computed: the kernel's argument that holds the operand
-  Int rank = 2;                // of the tensor map
+  Int rank = 2;                // dimensions of the tensor map
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {

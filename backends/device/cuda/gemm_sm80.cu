@@ -52,7 +52,7 @@ static __device__ __forceinline__ void epilogue(const u16* b0, const u16* b1, f3
 constexpr Product product = params.product;
 constexpr i32 WARP_M = sm80::warp_m(params), WARP_N = sm80::warp_n(params);
 constexpr i32 FRAGMENTS_M = WARP_M / 16, FRAGMENTS_N = WARP_N / 8;
-constexpr i32 K_STEPS = params.line_bytes / 32;  // of a tile: an mma takes 32 bytes of k
+constexpr i32 K_STEPS = params.line_bytes / 32;  // an mma takes 32 bytes of a tile's k
 
 static_assert(WORKGROUP == sm80::threads(params) && GRID == sm80::tiles(params), "the launch is that of the params");
 static_assert(sm80::legal_warps(params), "warp tiles are multiples of 16 x 16");
@@ -60,7 +60,7 @@ static_assert(sm80::legal_stages(params), "tiles that come through registers nee
 static_assert(sm80::legal_operand(product.a) && sm80::legal_operand(product.b), "bytes are K-major");
 static_assert(K_STEPS == 2 || K_STEPS == 4, "a tile has 64 or 128 bytes of k");
 
-// What is known of an operand when the kernel is compiled.
+// The facts of an operand that are known when the kernel is compiled.
 struct SideA {
   static constexpr Operand operand = product.a;
   static constexpr Sum sum = product.sum;

@@ -8,7 +8,8 @@
 // (multicast). Alternatively split_k workgroups of a cluster share the k of one tile: each adds up and stores a part of
 // its columns, whose sums the others send it, in a fixed order.
 //
-// The constant `params` is a GemmSm90 (gemm_sm90_shape.h), and the macro WGMMA_N is its block_n. Hooks, where operands need them:
+// The constant `params` is a GemmSm90 (gemm_sm90_shape.h), and the macro WGMMA_N is its block_n. Hooks, where operands
+// need them:
 //   load_x(buffers, batch, at, k, v)   computes elements of operand x
 //   row_x(buffers, batch, line)        the offset of a row's first element; rows are equally spaced
 //   batch_x(buffers, batch, c)         coordinates of a batch in the tensor map
@@ -64,9 +65,9 @@ constexpr bool PINGPONG = params.pingpong;
 constexpr i32 CLUSTER_M = params.cluster_m, CLUSTER_N = params.cluster_n, SPLIT_K = params.split_k;
 constexpr i32 CLUSTER_SIZE = sm90::cluster(params), CLUSTERS = params.clusters, TILES = sm90::tiles(params);
 constexpr i32 K_TILES = sm90::k_tiles(params), SLABS = sm90::slabs(params);
-constexpr i32 WARPS = sm90::warps(params);  // that multiply
+constexpr i32 WARPS = sm90::warps(params);  // the multiplying ones
 constexpr bool BY_THREADS = sm90::by_threads(params);
-// Workgroups whose loads end in this one's shared memory.
+// The number of workgroups whose loads end in this one's shared memory.
 constexpr i32 PEERS = CLUSTER_M + CLUSTER_N - 1;
 
 static_assert(WORKGROUP == sm90::threads(params) && GRID == CLUSTERS * CLUSTER_SIZE, "the launch is that of the params");
@@ -76,7 +77,7 @@ static_assert(sm90::legal_cluster(params), "clusters share copied tiles, or spli
 static_assert(sm90::all_own_columns(params), "all that share k own columns, if there is more than one round");
 static_assert(sm90::legal_operand(product.a) && sm90::legal_operand(product.b), "wgmma reads the operands");
 
-// What is known of an operand when the kernel is compiled.
+// The facts of an operand that are known when the kernel is compiled.
 struct SideA {
   static constexpr Operand operand = product.a;
   static constexpr Sum sum = product.sum;
@@ -167,7 +168,7 @@ TCC_ENTRY {
     const i32 group = warp_of_all / 4 - 1;
     const i32 warp = warp_of_all - 4;
     const i32 lane = thread % 32;
-    // Whose empty barriers wait for this workgroup: those of its row of tiles, then those of its column.
+    // The empty barriers of these peers wait for this workgroup: its row of tiles, then its column.
     const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
     const Release<PEERS> release(stages.empty, lane, lane < PEERS ? peer : rank);

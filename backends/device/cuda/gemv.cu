@@ -110,7 +110,8 @@ TCC_FN void load_once(const Element_B* from, bool inside, u32 (&w)[WORDS]) {
 }
 
 // The vector of B that column `column` and element `k` begin at, as f32; zeros unless `inside`.
-template <class Hooks> TCC_FN void load_vector(const Hooks& hooks, i32 batch, i32 column, i32 k, bool inside, f32 (&v)[B.vector]) {
+template <class Hooks>
+TCC_FN void load_vector(const Hooks& hooks, i32 batch, i32 column, i32 k, bool inside, f32 (&v)[B.vector]) {
   const i32 at_vector = B.major_k ? column : u32(column) / u32(B.vector);
   const i32 k_vector = B.major_k ? u32(k) / u32(B.vector) : k;
   if constexpr (B.load == Load::computed) {

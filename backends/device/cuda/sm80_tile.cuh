@@ -15,7 +15,7 @@ struct SharedTile {
   static constexpr i32 PERMUTED = CHUNKS % 8 == 0 ? 8 : CHUNKS % 4 == 0 ? 4 : 2;
   static constexpr bool WORDS = !MAJOR_K && E == Element::tf32;  // read word by word: ldmatrix transposes only 16 bits
 
-  // What is added (exclusive or) to the chunk numbers of a row.
+  // The chunk numbers of a row are xored with this.
   TCC_FN u32 swizzle(u32 row) { return (WORDS ? 2 * row : row / (8 / PERMUTED)) & (PERMUTED - 1); }
   // Byte offset of an element.
   TCC_FN u32 offset(u32 row, u32 column) {

@@ -6,8 +6,8 @@ TCC_FN f32 add_sums(f32 a, f32 b) { return a + b; }
 TCC_FN i32 add_sums(i32 a, i32 b) { return i32(u32(a) + u32(b)); }
 TCC_FN u32 add_sums(u32 a, u32 b) { return a + b; }
 
-// Of SLABS times 64 rows and EIGHTS times 8 columns of a warpgroup, the workgroup of rank r adds up and stores OWNED
-// eights from r * OWNED on. Lanes send their sums to the same lanes of the workgroup that owns them, where each warp has
+// A warpgroup has SLABS times 64 rows and EIGHTS times 8 columns of sums. The workgroup of rank r adds up and stores
+// OWNED eights of columns from r * OWNED on. Lanes send their sums to the same lanes of the workgroup that owns them, where each warp has
 // INBOXES inboxes. With two, tiles may follow each other: a sender has the sums of its last tile, which the others sent
 // after they had read those of the tile before it.
 template <i32 RANKS, i32 SLABS, i32 EIGHTS, i32 OWNED, i32 INBOXES, i32 WARPS> struct Exchange {
@@ -19,10 +19,10 @@ template <i32 RANKS, i32 SLABS, i32 EIGHTS, i32 OWNED, i32 INBOXES, i32 WARPS> s
     u64 arrived[WARPS * INBOXES];  // an inbox has all other ranks' sums
   };
 
-  u32 inboxes, barriers;  // of this warp
+  u32 inboxes, barriers;  // this warp's
   i32 rank, lane;
-  u32 number = 0;  // of the next exchange; inboxes take turns
-  u32 inbox = 0;   // of the latest
+  u32 number = 0;  // the next exchange's; inboxes take turns
+  u32 inbox = 0;   // the latest exchange's
 
   __device__ __forceinline__ static void init(u32 barriers) {
     for (i32 i = 0; i < INBOXES * WARPS; ++i) barrier_init(barriers + 8 * i, 1);
@@ -62,7 +62,7 @@ template <i32 RANKS, i32 SLABS, i32 EIGHTS, i32 OWNED, i32 INBOXES, i32 WARPS> s
   }
 };
 
-// Of a workgroup that has all of k.
+// A workgroup that has all of k exchanges nothing.
 template <i32 SLABS, i32 EIGHTS, i32 OWNED, i32 INBOXES, i32 WARPS>
 struct Exchange<1, SLABS, EIGHTS, OWNED, INBOXES, WARPS> {
   struct Inboxes {};

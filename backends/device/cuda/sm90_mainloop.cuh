@@ -2,7 +2,26 @@
 #include "sm90_pipeline.cuh"
 #include "wgmma.cuh"
 
-// acc = the sum over k tiles [k_begin, k_end) of A B, for SLABS times 64 rows of one warpgroup. Unit is a Wgmma. A's rows
+// Issues acc += A B (or acc = A B) over one k tile, for SLABS times 64 rows of one warpgroup. Unit is a Wgmma. A's rows
+// begin at the tile that `a` describes (Unit::describe_a), B's columns at `b`.
+template <class Unit, i32 SLABS>
+TCC_FN void multiply_tile(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], u32 a, u32 b, bool accumulate) {
+#pragma unroll
+  for (i32 step = 0; step < 4; ++step)
+#pragma unroll
+    for (i32 m = 0; m < SLABS; ++m)
+      Unit::multiply(acc[m], a + step * wgmma_step(Unit::a_major_k) + (m * 8192 >> 4),
+                     b + step * wgmma_step(Unit::b_major_k), step != 0 || accumulate);
+}
+// Products write their accumulators behind the compiler's back. After wgmma_wait: these may be read.
+template <class Unit, i32 SLABS> TCC_FN void settle(typename Unit::Acc (&acc)[SLABS][Unit::SUMS]) {
+#pragma unroll
+  for (i32 m = 0; m < SLABS; ++m)
+#pragma unroll
+    for (i32 i = 0; i < Unit::SUMS; ++i) Unit::settle(acc[m][i]);
+}
+
+// acc = the sum over k tiles [k_begin, k_end) of A B, for SLABS times 64 rows of one warpgroup. A's rows
 // of this group begin at `offset_a` of a stage, B's columns at `offset_b`. Calls `issued` when all products are on their
 // way, and `release` of each stage that has been read.
 template <class Unit, i32 SLABS, class Stages, class ReleaseStage, class Issued>
@@ -11,16 +30,10 @@ TCC_FN void multiply(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stages& stage
   u32 last = 0;  // the stage that the pending products read
 #pragma unroll 1
   for (i32 k = k_begin; k < k_end; ++k) {
-    const u32 a = wgmma_tile(stages.tile() + offset_a, Unit::a_major_k);
-    const u32 b = wgmma_tile(stages.tile() + offset_b, Unit::b_major_k);
+    const u32 a = Unit::describe_a(stages.tile() + offset_a), b = Unit::describe_b(stages.tile() + offset_b);
     stages.wait_until_full();
     wgmma_fence();
-#pragma unroll
-    for (i32 step = 0; step < 4; ++step)
-#pragma unroll
-      for (i32 m = 0; m < SLABS; ++m)
-        Unit::multiply(acc[m], a + step * wgmma_step(Unit::a_major_k) + (m * 8192 >> 4),
-                       b + step * wgmma_step(Unit::b_major_k), step != 0 || k != k_begin);
+    multiply_tile<Unit>(acc, a, b, k != k_begin);
     wgmma_commit();
     if (k != k_begin) {
       wgmma_wait<1>();
@@ -31,10 +44,7 @@ TCC_FN void multiply(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stages& stage
   }
   issued();
   wgmma_wait<0>();
-#pragma unroll
-  for (i32 m = 0; m < SLABS; ++m)
-#pragma unroll
-    for (i32 i = 0; i < Unit::SUMS; ++i) Unit::settle(acc[m][i]);
+  settle<Unit>(acc);
   release(last);
 }
 
@@ -51,8 +61,7 @@ TCC_FN void multiply_promoted(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stag
     for (i32 i = 0; i < Unit::SUMS; ++i) acc[m][i] = 0;
 #pragma unroll 1
   for (i32 k = k_begin; k < k_end; ++k) {
-    const u32 a = wgmma_tile(stages.tile() + offset_a, true);
-    const u32 b = wgmma_tile(stages.tile() + offset_b, true);
+    const u32 a = Unit::describe_a(stages.tile() + offset_a), b = Unit::describe_b(stages.tile() + offset_b);
     stages.wait_until_full();
 #pragma unroll
     for (i32 m = 0; m < SLABS; ++m) {

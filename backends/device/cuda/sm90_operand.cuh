@@ -7,7 +7,7 @@
 #include "matrix.cuh"
 #include "sm90_pipeline.cuh"
 
-// What an operand does not do.
+// Defaults for what a kind of operand does not do.
 template <Load LOAD> struct Sm90Operand {
   static constexpr Load kind = LOAD;
   static constexpr i32 copied_bytes = 0;                // by TMA, of a stage

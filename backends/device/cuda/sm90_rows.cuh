@@ -9,9 +9,9 @@ TCC_FN void load_word(u32& value, u64 address, bool wanted) {
 }
 
 // Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
-// the rows' SIZE_K elements of BYTES; zeros after them. A lane has a word of a row; rows that begin in the middle of a word are
-// stored by halves, and take half a word more (tails); words of bytes are shifted into place between lanes. Four warps
-// have 8 rows each of 32 (a unit). The places of rows n and n + PLACES in their words are the same.
+// the rows' SIZE_K elements of BYTES; zeros follow them. A lane has a word of a row. Rows that begin in the middle of a
+// word are stored by halves, and take half a word more (tails); words of bytes are shifted into place between lanes. Four
+// warps have 8 rows each of 32 (a unit). The places of rows n and n + PLACES in their words are the same.
 template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load::rows> {
   static constexpr i32 BLOCK_K = 128 / BYTES, units = (ROWS + 31) / 32, PLACES = BYTES == 1 ? 4 : 2;
   u64 words[PLACES];  // this lane's of the warp's first rows, at k = 0
@@ -21,7 +21,7 @@ template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load
   i32 rows;  // left from the warp's first on
   i32 stride, lane, warp;
   u32 tails[(units + 3) / 4] = {};
-  u32 next_tails[(units + 3) / 4] = {};  // of bytes, which are shifted in as the tile's units are stored
+  u32 next_tails[(units + 3) / 4] = {};  // tails of bytes are shifted in as the tile's units are stored
 
   // `first`: where the tile begins; `left` rows of the operand, `row_bytes` apart, are left from there on.
   __device__ __forceinline__ void start(const u8* first, i32 row_bytes, i32 left, i32 thread) {

@@ -63,9 +63,10 @@ TCC_FN constexpr u32 wgmma_step(bool k_major) { return (k_major ? 32 : 2048) >> 
 #define COLUMNS_248(FIRST, NEXT, LAST) COLUMNS_240(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(120, 121, 122, 123) LAST(124, 125, 126, 127, 128)
 #define COLUMNS_256(FIRST, NEXT, LAST) COLUMNS_248(FIRST, NEXT, WGMMA_NO_INPUTS) NEXT(124, 125, 126, 127) LAST(128, 129, 130, 131, 132)
 
-// A kernel expands WGMMA_COLUMNS(n) for each number of columns that it multiplies at once, since reading the text of all
-// takes the compiler long:
-// WgmmaColumns<n>::multiply(d, a, b, accumulate): d += a b (or d = a b) for 64 rows and COLUMNS columns, where a and b describe tiles.
+// A kernel expands WGMMA_COLUMNS(n) for each number of columns that it multiplies at once, since the compiler takes long
+// to read the text of all. Then
+// WgmmaColumns<n>::multiply(d, a, b, accumulate): d += a b (or d = a b) for 64 rows and n columns, where a and b
+// describe tiles.
 // A and B are of one kind: bf16, f16, tf32, any two of 8-bit integers, or any two of f8. Only 16-bit operands may be
 // MN-major.
 template <i32 COLUMNS> struct WgmmaColumns;
@@ -101,10 +102,13 @@ template <Element A, Element B, bool A_MAJOR_K, bool B_MAJOR_K, Sum SUM, i32 COL
   using Acc = SumType<SUM>;
   static constexpr i32 COLUMNS = COLUMNS_, SUMS = COLUMNS / 2;  // accumulators of a thread
   static constexpr bool a_major_k = A_MAJOR_K, b_major_k = B_MAJOR_K;
+  // Describe the tiles at addresses of shared memory.
+  __device__ __forceinline__ static u32 describe_a(u32 address) { return wgmma_tile(address, A_MAJOR_K); }
+  __device__ __forceinline__ static u32 describe_b(u32 address) { return wgmma_tile(address, B_MAJOR_K); }
   __device__ __forceinline__ static void multiply(Acc (&d)[SUMS], u32 a, u32 b, i32 accumulate) {
     WgmmaColumns<COLUMNS>::template multiply<A, B, !A_MAJOR_K, !B_MAJOR_K>(d, a, b, accumulate);
   }
-  // Products write their accumulators behind the compiler's back: they are read after this.
+  // After it the compiler knows that a product has written the accumulator.
   __device__ __forceinline__ static void settle(Acc& sum) {
     if constexpr (SUM == Sum::f32)
       asm volatile("" : "+f"(sum)::"memory");
