@@ -249,7 +249,7 @@ Query query_of(const sched::Template& kernel_template, const sched::Region& regi
                const sched::Target& target, const sched::ConfigSpace& space) {
   sched::Family family = sched::family_of(region);
   return {.key = key_of(kernel_template, region, target),
-          .family = family_digits(family),
+          .family = family.key,
           .extents = std::move(family.extents),
           .environment = environment_of(space, target),
           .tcc = tcc_version(),

@@ -70,6 +70,8 @@ void read_plan_text(std::string_view text, const std::string& file, PlanStore& s
     const yaml::Item document = yaml::parse_document(text, file);
     if (!document.is_map() || !document.has("tcc_plan")) document.fail("is no plan file");
     const yaml::Item schema = document.at("tcc_plan");
+    if (schema.integer() == 1)
+      schema.fail("schema 1 is an earlier tcc's; search again: tcc-tune --plan-search");
     if (schema.integer() != kPlanSchema)
       schema.fail(str("only schema ", kPlanSchema, " can be read"));
     document.allow_keys({"tcc_plan", "target", "plans"});

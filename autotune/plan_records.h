@@ -14,7 +14,7 @@
 
 namespace tcc::autotune {
 
-inline constexpr int kPlanSchema = 1;
+inline constexpr int kPlanSchema = 2;
 
 // What a record is for. A mismatch in any of these makes it unusable.
 struct PlanKey {

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "autotune/migration.h"
 #include "autotune/plan_records.h"
 #include "autotune/record_fields.h"
 #include "frontend/yaml/document.h"
@@ -90,13 +91,13 @@ Surroundings read_environment(const yaml::Item& item) {
 
 class Reader {
  public:
-  Reader(RecordStore& store, const Warn& warn) : store_(store), warn_(warn) {}
+  Reader(RecordStore& store, const Warn& warn, int schema)
+      : store_(store), warn_(warn), schema_(schema) {}
 
   void read(const yaml::Item& document) {
     if (!document.is_map() || !document.has("tcc_tuning")) document.fail("is no tuning file");
     yaml::Item schema = document.at("tcc_tuning");
-    if (schema.integer() != kRecordSchema)
-      schema.fail(str("only schema ", kRecordSchema, " can be read"));
+    check_schema(schema);
     document.allow_keys({"tcc_tuning", "target", "template", "environments", "records"});
     device_ = name_text(document.at("target"));
     template_ = name_text(document.at("template"));
@@ -112,6 +113,15 @@ class Reader {
   }
 
  private:
+  void check_schema(const yaml::Item& schema) const {
+    if (schema.integer() == schema_) return;
+    if (schema.integer() == kMigratedSchema)
+      schema.fail(str("schema ", kMigratedSchema,
+                      " is an earlier tcc's; to carry the records over: ", "tcc-tune migrate ",
+                      *schema.location().file));
+    schema.fail(str("only schema ", schema_, " can be read"));
+  }
+
   void read_environments(const yaml::Item& document) {
     if (!document.has("environments")) return;
     yaml::Item all = document.at("environments");
@@ -177,6 +187,7 @@ class Reader {
 
   RecordStore& store_;
   const Warn& warn_;
+  const int schema_;
   std::string device_, template_;
   std::map<std::string, Surroundings> environments_;
   std::set<RecordKey> seen_;  // of this file
@@ -185,9 +196,9 @@ class Reader {
 }  // namespace
 
 void read_record_text(std::string_view text, const std::string& file, RecordStore& store,
-                      const Warn& warn) {
+                      const Warn& warn, int schema) {
   try {
-    Reader(store, warn).read(yaml::parse_document(text, file));
+    Reader(store, warn, schema).read(yaml::parse_document(text, file));
   } catch (const Error& error) { warn(str(error.what(), "; file skipped")); }
 }
 

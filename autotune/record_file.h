@@ -14,7 +14,7 @@
 
 namespace tcc::autotune {
 
-inline constexpr int kRecordSchema = 2;
+inline constexpr int kRecordSchema = 3;
 inline constexpr int64_t kMaxRecordFileBytes = int64_t{16} << 20;
 inline constexpr size_t kMaxRecordText = 1024;  // of a name, an operand list, a version
 inline constexpr size_t kMaxRunnersUp = 4;
@@ -24,9 +24,10 @@ std::string record_file_text(std::span<const Record* const> records);
 
 // Adds the records of a tuning file's text to `store`; `file` is for messages. The text is not
 // trusted: what is damaged, of another schema or beyond a limit is skipped with a warning
-// "FILE:LINE: ...".
+// "FILE:LINE: ...". `schema` is another one's for migration alone.
 void read_record_text(std::string_view text, const std::string& file, RecordStore& store,
-                      const std::function<void(const std::string&)>& warn);
+                      const std::function<void(const std::string&)>& warn,
+                      int schema = kRecordSchema);
 
 // The .yaml files of a folder in the order of their names, or the file itself. Hidden files are
 // left out: another process may be writing one.

@@ -103,15 +103,13 @@ std::string hash_text(uint64_t hash) {
 RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
                  const sched::Target& target) {
   return {std::string(kernel_template.name()), kernel_template.version(),
-          hash_of(sched::signature(region)).hex(), target.id()};
+          sched::signature(region), target.id()};
 }
 
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target) {
   return {target.device,           target.driver, compiler_of(target.api),
           hash_text(space.hash()), target.vendor, capabilities_of(target)};
 }
-
-std::string family_digits(const sched::Family& family) { return hash_of(family.text).hex(); }
 
 std::string tcc_version() { return TCC_VERSION; }
 

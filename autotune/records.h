@@ -19,7 +19,7 @@ namespace tcc::autotune {
 struct RecordKey {
   std::string kernel_template;
   int version = 0;
-  std::string region;  // 32 digits: the hash of sched::signature (ops, dtypes, layouts, shapes)
+  std::string region;  // 32 digits: sched::signature (ops, dtypes, layouts, shapes)
   std::string device;  // Target::id(): "cuda:sm_90a"
   friend auto operator<=>(const RecordKey&, const RecordKey&) = default;
 };
@@ -70,8 +70,6 @@ struct Record {
 RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
                  const sched::Target& target);
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target);
-// The hash of sched::family_of(region).text: 32 digits.
-std::string family_digits(const sched::Family& family);
 // This tcc's, as records keep it.
 std::string tcc_version();
 // The types of the region's inputs and outputs; strides follow where they are not row-major.

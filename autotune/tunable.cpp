@@ -17,7 +17,7 @@ Tunable tunable_of(const TuningTask& task, const sched::Target& target,
   tunable.operands = operands_text(region);
   tunable.output = ir::to_string(region.outputs.at(0)->type);
   const sched::Family family = sched::family_of(region);
-  tunable.family = family_digits(family);
+  tunable.family = family.key;
   tunable.extents = family.extents;
   tunable.space = kernel_template.space(region, target);
   tunable.environment = environment_of(tunable.space, target);

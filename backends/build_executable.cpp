@@ -48,6 +48,7 @@ Lowered lower_region(const Region& region, const sched::Template& kernel_templat
   lowered.region = &region;
   sched::KernelBinary& binary = lowered.binary;
   binary.entry = target.api == sched::Api::vulkan ? "main" : kernel.name;
+  binary.comment = emitted.comment;
   binary.source = emitted.source;
   binary.workgroup = kernel.workgroup;
   binary.grid = split_grid(kernel.grid, target);
@@ -173,7 +174,7 @@ class Builder {
       auto [entry, inserted] = distinct.try_emplace(signature(*regions_[i]), first.size());
       if (inserted) {
         first.push_back(i);
-        keys.push_back(hash_of(entry->first).hex());
+        keys.push_back(entry->first);
       }
       executable_.launches[i].kernel = static_cast<int>(entry->second);
     }
@@ -198,7 +199,7 @@ class Builder {
       log_parts(LogLevel::info, LogChannel::tuning, kernel.binary.region, " [",
                 kernel.binary.template_name, "] ", kernel.binary.tier, " ", kernel.binary.config);
       kernels += kernel.kernel_text + "\n";
-      sources += kernel.binary.source + "\n";
+      sources += kernel.binary.comment + kernel.binary.source + "\n";
       executable_.kernels.push_back(std::move(kernel.binary));
     }
     if (is_shown("lower", options_)) show("lower", kernels, options_);

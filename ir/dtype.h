@@ -9,8 +9,7 @@
 
 namespace tcc {
 
-// New ones come last: keys of tuning records count on the numbers. f8e4m3 is torch.float8_e4m3fn:
-// no infinities, one NaN. f8e5m2 is the upper half of an f16.
+// f8e4m3 is torch.float8_e4m3fn: no infinities, one NaN. f8e5m2 is the upper half of an f16.
 enum class DType : uint8_t {
   f64,
   f32,

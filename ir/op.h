@@ -27,7 +27,16 @@ struct AttrDef {
   std::optional<Attr> default_value;      // required when absent
   std::vector<std::string> choices = {};  // text only: what it may be
   bool scalar_to_list = false;            // ints: a single int n stands for {n} (the op widens it)
+  // It says how large or where, not what: kernels that differ in it, and in sizes that follow from
+  // it, are of one family (scheduler/family.h).
+  bool is_size = false;
 };
+
+// The same attribute, marked as a size.
+inline AttrDef size_attr(AttrDef attr) {
+  attr.is_size = true;
+  return attr;
+}
 
 // ---- shape rule
 

@@ -35,7 +35,8 @@ struct KernelBinary {
   // vulkan: the push constants hold the address of a table of the arguments' addresses, instead of
   // them.
   bool argument_table = false;
-  // For reports.
+  // For people.
+  std::string comment;  // lines that may stand before the source: the region, by its values' names
   std::string template_name, region, config;
   int template_version = 0;
   std::string region_key;  // 32 digits: the hash of the region's signature, as in tuning records

@@ -6,6 +6,7 @@
 
 #include "scheduler/fusion_groups.h"
 #include "scheduler/region.h"
+#include "scheduler/region_text.h"
 #include "scheduler/templates/common.h"
 #include "support/error.h"
 #include "support/hash.h"
@@ -167,7 +168,7 @@ class Partitioner {
     both.insert(both.end(), after.begin(), after.end());
     PlanSite site;
     site.kind = "fuse";
-    site.key = Hasher().add(subgraph_.key(both)).add(before.size()).hex();
+    site.key = subgraph_.key(both, before.size());
     site.alternatives = {0, 1};
     site.default_choice = 1;
     site.description = str(groups_.region(before).name(), " with ", groups_.region(after).name(),
@@ -313,6 +314,7 @@ std::vector<Region> partition(const ir::Graph& graph, const PartitionOptions& op
   std::vector<Region> regions = Partitioner(graph, options).run();
   order_regions(graph, regions);
   assign_layouts(graph, regions, options);
+  for (Region& region : regions) sort_inputs(region);
   return regions;
 }
 

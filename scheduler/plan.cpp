@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "ir/op.h"
-#include "scheduler/key_attributes.h"
+#include "scheduler/region_text.h"
 #include "support/error.h"
 #include "support/hash.h"
 
@@ -22,26 +21,55 @@ bool is_alternative(const PlanSite& site, int64_t choice) {
   return std::binary_search(site.alternatives.begin(), site.alternatives.end(), choice);
 }
 
-void write_op(std::ostream& out, const ir::Node& node) {
-  out << node.op_name() << "(";
-  for (const auto& [key, attr] : key_attributes(node))
-    out << key << "=" << ir::to_string(*attr) << " ";
-  out << ")";
+// Where an operand from outside comes from: its views decide how it lies in memory.
+std::string origin_text(const NodeText& writer, const ir::Value* value) {
+  constexpr int kMostViews = 8;
+  std::string text;
+  for (int i = 0; i <= kMostViews; ++i) {
+    text += writer.type(*value);
+    if (value->is_constant()) text += value->is_mutable ? " weight" : " constant";
+    if (!value->producer) return text;
+    text += " <- ";
+    const ir::Node& producer = *value->producer;
+    if (producer.op->kind != ir::OpKind::view) break;
+    text += str(producer.op_name(), "(", writer.attributes(producer), ") ");
+    value = producer.inputs[0];
+  }
+  return text + std::string(value->producer ? value->producer->op_name() : "");
 }
 
-// Where an operand from outside comes from: its views decide how it lies in memory.
-void write_origin(std::ostream& out, const ir::Value* value) {
-  constexpr int kMostViews = 8;
-  for (int i = 0; i <= kMostViews; ++i) {
-    out << ir::to_string(value->type);
-    if (value->is_constant()) out << (value->is_mutable ? " weight" : " constant");
-    if (!value->producer) return;
-    out << "<-";
-    if (value->producer->op->kind != ir::OpKind::view) break;
-    write_op(out, *value->producer);
-    value = value->producer->inputs[0];
+// A hash of what each of the nodes' results is computed from; of operands from outside, their
+// types.
+std::map<const ir::Value*, Hash128> structure_of(std::span<const ir::Node* const> nodes) {
+  const NodeText writer(Sizes::kept);
+  std::map<const ir::Value*, Hash128> hashes;
+  for (const ir::Node* node : nodes) {
+    Hasher hasher;
+    hasher.add(node->op_name()).add(writer.attributes(*node));
+    for (const ir::Value* input : node->inputs) {
+      const auto found = hashes.find(input);
+      if (found != hashes.end())
+        hasher.add(found->second);
+      else
+        hasher.add(input ? writer.type(*input) : "-");
+    }
+    for (size_t i = 0; i < node->outputs.size(); ++i)
+      hashes[node->outputs[i]] = Hasher().add(hasher.digest()).add(i).digest();
   }
-  if (value->producer) out << value->producer->op_name();
+  return hashes;
+}
+
+// The results that none of the nodes reads, in an order that follows from what they are.
+std::vector<const ir::Value*> results_of(std::span<const ir::Node* const> nodes) {
+  std::set<const ir::Value*> read;
+  for (const ir::Node* node : nodes) read.insert(node->inputs.begin(), node->inputs.end());
+  std::vector<const ir::Value*> results;
+  for (const ir::Node* node : nodes)
+    for (const ir::Value* output : node->outputs)
+      if (!read.contains(output)) results.push_back(output);
+  const auto structure = structure_of(nodes);
+  std::ranges::stable_sort(results, {}, [&](const ir::Value* v) { return structure.at(v); });
+  return results;
 }
 
 }  // namespace
@@ -59,35 +87,35 @@ int64_t Plan::choose(const PlanSite& site) const {
   return choice;
 }
 
-std::string Subgraph::key(std::span<const ir::Node* const> nodes) const {
-  std::ostringstream out;
-  std::map<const ir::Value*, size_t> numbers;
+std::string Subgraph::key(std::span<const ir::Node* const> nodes, size_t part) const {
   const std::set<const ir::Node*> inside(nodes.begin(), nodes.end());
-  for (const ir::Node* node : nodes) {
-    write_op(out, *node);
+  const std::set<const ir::Node*> first(nodes.begin(), nodes.begin() + static_cast<long>(part));
+  NodeText writer(Sizes::kept);
+  std::string text = str("subgraph ", kRegionTextVersion, "\n");
+  size_t operands = 0;
+  for (const ir::Node* node : canonical_order(nodes, results_of(nodes))) {
     for (const ir::Value* input : node->inputs) {
-      if (!input) {
-        out << "-;";
-        continue;
-      }
-      const auto [entry, first] = numbers.try_emplace(input, numbers.size());
-      out << "%" << entry->second << ";";
-      if (first) write_origin(out, input);
+      if (!input || writer.has_mark(input)) continue;
+      writer.set_mark(input, str("x", operands++));
+      text += str(writer.mark(input), " ", origin_text(writer, input), "\n");
     }
-    for (const ir::Value* output : node->outputs) {
-      numbers.try_emplace(output, numbers.size());
-      out << "->%" << numbers.at(output) << ":" << ir::to_string(output->type);
-      const auto uses = uses_.find(output);
-      if (uses == uses_.end()) continue;
-      std::multiset<std::string_view> readers;
-      for (const ir::Node* user : uses->second.nodes)
-        if (!inside.count(user)) readers.insert(user->op_name());
-      for (std::string_view reader : readers) out << " " << reader;
-      if (uses->second.outputs > 0) out << " output";
-    }
-    out << "\n";
+    text += str(first.contains(node) ? "first " : "", writer.node(*node), "\n");
+    for (const ir::Value* output : node->outputs)
+      text += str(writer.mark(output), " read by", readers(output, inside), "\n");
   }
-  return hash_of(out.str()).hex();
+  return hash_of(text).hex();
+}
+
+std::string Subgraph::readers(const ir::Value* value,
+                              const std::set<const ir::Node*>& inside) const {
+  const auto uses = uses_.find(value);
+  if (uses == uses_.end()) return "";
+  std::multiset<std::string_view> names;
+  for (const ir::Node* user : uses->second.nodes)
+    if (!inside.contains(user)) names.insert(user->op_name());
+  std::string text;
+  for (const std::string_view name : names) text += str(" ", name);
+  return uses->second.outputs > 0 ? text + " output" : text;
 }
 
 std::vector<int64_t> divisors_among(std::vector<int64_t> candidates, int64_t total, int64_t low,

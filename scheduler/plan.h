@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,10 +54,12 @@ class Plan {
 class Subgraph {
  public:
   explicit Subgraph(const ir::Graph& graph) : uses_(graph.uses()) {}
-  // 32 digits. `nodes` in topological order.
-  std::string key(std::span<const ir::Node* const> nodes) const;
+  // 32 digits. The first `part` of the nodes are told from the others: a decision whether the two
+  // become one.
+  std::string key(std::span<const ir::Node* const> nodes, size_t part = 0) const;
 
  private:
+  std::string readers(const ir::Value* value, const std::set<const ir::Node*>& inside) const;
   std::map<const ir::Value*, ir::Graph::Uses> uses_;
 };
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <sstream>
 #include <utility>
 
-#include "scheduler/key_attributes.h"
+#include "scheduler/region_text.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 namespace tcc::sched {
 
@@ -88,50 +88,6 @@ std::string Region::name() const {
   return name.empty() ? "copy" : name;
 }
 
-std::string signature(const Region& region) {
-  std::ostringstream out;
-  std::map<const ir::Value*, int> numbers;
-  auto number = [&](const ir::Value* value) {
-    return numbers.try_emplace(value, static_cast<int>(numbers.size())).first->second;
-  };
-  auto describe = [&](const ir::Value* value) {
-    out << "%" << number(value) << ":" << ir::to_string(value->type);
-    auto layout = region.layouts.find(value);
-    if (layout == region.layouts.end()) return;
-    out << "{";
-    for (int64_t stride : layout->second.strides) out << stride << ",";
-    out << "}";
-  };
-  if (region.strict_rounding) out << "strict;";
-  if (region.tf32) out << "tf32;";
-  if (region.unit_sums) out << "unit_sums;";
-  for (const ir::Value* input : region.inputs) {
-    describe(input);
-    out << ";";
-  }
-  for (const ir::Node* node : region.nodes) {
-    for (const ir::Value* output : node->outputs) out << "%" << number(output) << ",";
-    out << "=" << node->op_name() << "(";
-    for (const ir::Value* input : node->inputs) {
-      if (!input) {
-        out << "-,";
-      } else if (input->is_constant() && region.slot_of_input(input) < 0) {
-        out.precision(17);
-        out << ir::to_string(input->type) << "=" << input->data->splat().value_or(0) << ",";
-      } else {
-        out << "%" << number(input) << ",";
-      }
-    }
-    out << ")";
-    for (const auto& [key, attr] : key_attributes(*node))
-      out << key << "=" << ir::to_string(*attr) << " ";
-    out << ";";
-  }
-  for (const ir::Value* output : region.outputs) {
-    out << "->";
-    describe(output);
-  }
-  return out.str();
-}
+std::string signature(const Region& region) { return hash_of(region_text(region).text).hex(); }
 
 }  // namespace tcc::sched

@@ -52,9 +52,8 @@ struct Region {
   std::string name() const;  // "linear_add_gelu"
 };
 
-// Text that is equal for regions that may share a kernel: ops, attributes, types, layouts, wiring.
-// Scalars and other constants inlined into the kernel are part of it. Also the region part of a
-// tuning key.
+// 32 digits that are equal for regions that may share a kernel: the hash of the region's canonical
+// text (scheduler/region_text.h). Also the region part of a tuning key.
 std::string signature(const Region& region);
 
 struct PartitionOptions {

@@ -39,6 +39,8 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"stale", {"Tuning records"}},
       {"families", {"Tuning records"}},
       {"dry-run", {"Tuning records"}},
+      {"model", {"Graph and inputs", "FILE"}},
+      {"write-table", {"Results", "FILE"}},
       {"check", {"Results", "ops"}},
       {"bench", {"Results", "N"}},
       {"outputs", {"Results", "FILE"}},

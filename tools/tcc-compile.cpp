@@ -156,7 +156,7 @@ class Compile {
       sources_.push_back(stem + source_ending);
       binaries_.push_back(stem + binary_ending(kernel.code, api));
       show("writing " + stem);
-      write_file_atomic(folder / sources_[i], kernel.source);
+      write_file_atomic(folder / sources_[i], kernel.comment + kernel.source);
       write_file_atomic(folder / binaries_[i], text_of(kernel.code));
     }
     write_file_atomic(folder / "manifest.json", manifest() + "\n");

@@ -152,7 +152,7 @@ class Run {
       std::snprintf(number, sizeof number, "%03zu", i);
       write_file_atomic(std::filesystem::path(options_.emit) /
                             (std::string(number) + "_" + executable.kernels[i].region + ending),
-                        executable.kernels[i].source);
+                        executable.kernels[i].comment + executable.kernels[i].source);
     }
   }
 

@@ -13,8 +13,8 @@ int main(int argc, char** argv) {
                "tcc-tune");
   SweepOptions options;
   add_sweep_options(app, options);
-  const std::vector<Command> commands = {add_merge(app), add_show(app), add_why(app),
-                                         add_prune(app), add_verify(app)};
+  const std::vector<Command> commands = {add_merge(app), add_show(app),   add_why(app),
+                                         add_prune(app), add_verify(app), add_migrate(app)};
   app.require_subcommand(0, 1);
   add_examples(app,
                {{"tcc-tune mlp.yaml --budget 60 --output tuned",

@@ -38,12 +38,11 @@ class Unit {
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
     text += types;
     text += code;
-    return {comment() + text, table_, waits(), alignments_};
+    return {comment(), text, table_, waits(), alignments_};
   }
 
  private:
   std::string comment() const {
-    // GLSL wants #version first, after nothing but comments: so does everybody get it.
     std::istringstream lines(kernel_.comment);
     std::string text, line;
     while (std::getline(lines, line)) text += "// " + line + "\n";

@@ -11,6 +11,9 @@
 namespace tcc::backends {
 
 struct EmittedKernel {
+  // The region, for people: comment lines to stand before the source. They hold names that a user
+  // gave to values, so that no key may depend on them.
+  std::string comment;
   std::string source;  // a whole translation unit
   bool argument_table =
       false;  // more arguments than push constants hold: they come through a table in memory

@@ -20,9 +20,9 @@ OpDef random_op(std::string name, Fn fn, double (*reference)(const RandomStream&
                 std::string doc) {
   OpDef op;
   op.name = std::move(name);
-  op.attrs = {{"size", AttrType::ints, std::nullopt, {}, true},
-              {"seed", AttrType::integer, int64_t{0}},
-              {"offset", AttrType::integer, int64_t{0}},
+  op.attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true}),
+              size_attr({"seed", AttrType::integer, int64_t{0}}),
+              size_attr({"offset", AttrType::integer, int64_t{0}}),
               {"dtype", AttrType::dtype, DType::f32}};
   op.doc = std::move(doc);
   op.expensive = true;

@@ -8,7 +8,8 @@ OpDef make_causal_mask() {
   OpDef op;
   op.name = "causal_mask";
   op.kind = OpKind::pointwise;
-  op.attrs = {{"size", AttrType::ints, std::nullopt}, {"diagonal", AttrType::integer, int64_t{0}}};
+  op.attrs = {size_attr({"size", AttrType::ints, std::nullopt}),
+              {"diagonal", AttrType::integer, int64_t{0}}};
   op.doc =
       "bool [rows, columns], true where column <= row + diagonal: the keys that a query sees; "
       "torch.ones(rows, columns, dtype=torch.bool).tril(diagonal)";

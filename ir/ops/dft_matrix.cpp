@@ -84,7 +84,7 @@ OpDef make_dft_matrix() {
   op.name = "dft_matrix";
   op.attrs = {{"inputs", AttrType::integer, std::nullopt},
               {"outputs", AttrType::integer, std::nullopt},
-              {"length", AttrType::integer, std::nullopt},
+              size_attr({"length", AttrType::integer, std::nullopt}),
               {"inverse", AttrType::boolean, false},
               {"is_complex", AttrType::boolean, false},
               {"is_half", AttrType::boolean, false},

@@ -79,7 +79,7 @@ OpDef make_diagonal() {
   OpDef op = view({.name = "diagonal",
                    .doc = "The diagonal of dims dim1 and dim2, `offset` above the main one, as the "
                           "last dim; torch.diagonal",
-                   .attrs = {{"offset", AttrType::integer, int64_t{0}},
+                   .attrs = {size_attr({"offset", AttrType::integer, int64_t{0}}),
                              {"dim1", AttrType::integer, int64_t{0}},
                              {"dim2", AttrType::integer, int64_t{1}}},
                    .shape = shape,

@@ -43,7 +43,7 @@ OpDef make_expand() {
       view({.name = "expand",
             .doc = "x with its dims of extent 1 repeated to fill `size`, new dims in front; -1 "
                    "keeps a dim; torch.Tensor.expand",
-            .attrs = {{"size", AttrType::ints, std::nullopt, {}, true}},
+            .attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true})},
             .shape = expanded,
             .source =
                 [](const Node& node, std::span<const SymInt> index) {

@@ -35,7 +35,7 @@ void reference(EvalContext& context) {
 OpDef make_full() {
   OpDef op;
   op.name = "full";
-  op.attrs = {{"size", AttrType::ints, std::nullopt, {}, true},
+  op.attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true}),
               {"fill_value", AttrType::number, std::nullopt},
               {"dtype", AttrType::dtype, DType::f32}};
   op.doc = "A tensor of one value; torch.full";

@@ -34,7 +34,7 @@ void reference(EvalContext& context) {
 OpDef make_iota() {
   OpDef op;
   op.name = "iota";
-  op.attrs = {{"size", AttrType::ints, std::nullopt, {}, true},
+  op.attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true}),
               {"dim", AttrType::integer, int64_t{0}},
               {"dtype", AttrType::dtype, DType::i64}};
   op.doc =

@@ -120,7 +120,7 @@ OpDef make_pad() {
   op.name = "pad";
   op.operands = {"x"};
   op.attrs = {
-      {"pad", AttrType::ints, std::nullopt},
+      size_attr({"pad", AttrType::ints, std::nullopt}),
       {"mode", AttrType::text, "constant", {"constant", "reflect", "replicate", "circular"}},
       {"value", AttrType::number, 0.0}};
   op.doc =

@@ -23,10 +23,12 @@ OpDef make_randint() {
   OpDef op = random_op("randint", Fn::rand_uniform, random_uniform,
                        "Whole numbers in [low, high): low + floor(u (high - low)) with the u of "
                        "`rand`; torch.randint");
-  op.attrs = {
-      {"low", AttrType::integer, int64_t{0}},           {"high", AttrType::integer, std::nullopt},
-      {"size", AttrType::ints, std::nullopt, {}, true}, {"seed", AttrType::integer, int64_t{0}},
-      {"offset", AttrType::integer, int64_t{0}},        {"dtype", AttrType::dtype, DType::i64}};
+  op.attrs = {{"low", AttrType::integer, int64_t{0}},
+              {"high", AttrType::integer, std::nullopt},
+              size_attr({"size", AttrType::ints, std::nullopt, {}, true}),
+              size_attr({"seed", AttrType::integer, int64_t{0}}),
+              size_attr({"offset", AttrType::integer, int64_t{0}}),
+              {"dtype", AttrType::dtype, DType::i64}};
   op.infer = [](const InferContext& context) -> std::vector<Type> {
     const DType dtype = context.node.attr<DType>("dtype");
     context.require(is_integer(dtype), str("dtype must be an integer type, not ", name(dtype)));

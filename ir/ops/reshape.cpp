@@ -6,14 +6,15 @@
 namespace tcc::ir::ops {
 
 OpDef make_reshape() {
-  OpDef op = regrouping(
-      "reshape",
-      "The same elements, in row-major order, in another shape; one dim may be -1; "
-      "torch.reshape",
-      {{"shape", AttrType::ints, std::nullopt, {}, true}}, [](const InferContext& context) {
-        return resolved_reshape(context, context.inputs[0]->shape,
-                                symint_list(context.node, "shape"));
-      });
+  OpDef op =
+      regrouping("reshape",
+                 "The same elements, in row-major order, in another shape; one dim may be -1; "
+                 "torch.reshape",
+                 {size_attr({"shape", AttrType::ints, std::nullopt, {}, true})},
+                 [](const InferContext& context) {
+                   return resolved_reshape(context, context.inputs[0]->shape,
+                                           symint_list(context.node, "shape"));
+                 });
   using enum DType;
   op.samples = {{.inputs = {{f32, {2, 3, 4}}}, .attrs = {{"shape", ints({6, 4})}}},
                 {.inputs = {{f32, {2, 3, 4}}}, .attrs = {{"shape", ints({4, -1})}}},

@@ -49,7 +49,7 @@ OpDef make_select() {
   OpDef op = view({.name = "select",
                    .doc = "Element `index` of dim `dim`, which goes; torch.select",
                    .attrs = {{"dim", AttrType::integer, std::nullopt},
-                             {"index", AttrType::ints, std::nullopt, {}, true}},
+                             size_attr({"index", AttrType::ints, std::nullopt, {}, true})},
                    .shape = shape,
                    .source = source,
                    .reference = reference});

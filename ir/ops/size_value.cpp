@@ -6,7 +6,7 @@ OpDef make_size_value() {
   OpDef op;
   op.name = "size_value";
   op.kind = OpKind::pointwise;
-  op.attrs = {{"size", AttrType::ints, std::nullopt, {}, true}};
+  op.attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true})};
   op.doc =
       "A dim expression as an i64 scalar: what compositions divide by when a size is symbolic; "
       "torch.sym_int";

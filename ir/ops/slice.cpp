@@ -42,8 +42,8 @@ OpDef make_slice() {
        .doc = "x[start:end:step] of dim `dim`, as Python slices; step > 0; bounds may be "
               "symbolic; torch.ops.aten.slice",
        .attrs = {{"dim", AttrType::integer, int64_t{0}},
-                 {"start", AttrType::ints, ints({0}), {}, true},
-                 {"end", AttrType::ints, ints({to_the_end}), {}, true},
+                 size_attr({"start", AttrType::ints, ints({0}), {}, true}),
+                 size_attr({"end", AttrType::ints, ints({to_the_end}), {}, true}),
                  {"step", AttrType::integer, int64_t{1}}},
        .shape = shape,
        .source = [](const Node& node,

@@ -60,6 +60,8 @@ std::string without_device_source(std::string text, const sched::Kernel& kernel,
   return text;
 }
 
+std::string readable(const EmittedKernel& emitted) { return emitted.comment + emitted.source; }
+
 Compiled compile_for(const std::string& name, const std::string& target_name) {
   const fs::path folder = testing::source_dir() / "tests/golden" / name;
   const ir::Graph graph = load_graph(folder / "graph.yaml");
@@ -75,7 +77,7 @@ Compiled compile_for(const std::string& name, const std::string& target_name) {
     const std::string title = str("// ==== ", region.name(), " [", kernel_template.name(), "] ",
                                   config.to_string(), "\n");
     result.kernel_ir += title + sched::to_string(kernel) + "\n";
-    const std::string text = emit(kernel, target, {.library = false}).source;
+    const std::string text = readable(emit(kernel, target, {.library = false}));
     result.text += title + without_device_source(text, kernel, target) + "\n";
     result.names.push_back(region.name());
     result.sources.push_back(emit(kernel, target).source);

@@ -34,7 +34,7 @@ Scheduled unary(const std::string& shape, const std::string& node, const char* d
 TEST(FamilyTest, SizesAreLeftOutOfTheText) {
   const std::string relu = "{out: y, op: relu, in: [x]}";
   Family small = unary("[4, 6]", relu).family(), large = unary("[128, 1]", relu).family();
-  EXPECT_EQ(small.text, large.text);
+  EXPECT_EQ(small.key, large.key);
   EXPECT_EQ(small.extents, (std::vector<int64_t>{4, 6, 4, 6}));
   EXPECT_EQ(large.extents, (std::vector<int64_t>{128, 1, 128, 1}));
   EXPECT_NE(signature(unary("[4, 6]", relu).region()), signature(unary("[4, 7]", relu).region()));
@@ -42,18 +42,18 @@ TEST(FamilyTest, SizesAreLeftOutOfTheText) {
 
 TEST(FamilyTest, OpsTypesRanksAndAttributesSeparate) {
   const std::string relu = "{out: y, op: relu, in: [x]}";
-  const std::string text = unary("[4, 6]", relu).family().text;
-  EXPECT_NE(text, unary("[4, 6]", "{out: y, op: exp, in: [x]}").family().text);
-  EXPECT_NE(text, unary("[4, 6]", relu, "f16").family().text);
-  EXPECT_NE(text, unary("[24]", relu).family().text);
-  EXPECT_NE(unary("[4, 6]", "{out: y, op: sum, in: [x], dim: 0}").family().text,
-            unary("[4, 6]", "{out: y, op: sum, in: [x], dim: 1}").family().text);
+  const std::string key = unary("[4, 6]", relu).family().key;
+  EXPECT_NE(key, unary("[4, 6]", "{out: y, op: exp, in: [x]}").family().key);
+  EXPECT_NE(key, unary("[4, 6]", relu, "f16").family().key);
+  EXPECT_NE(key, unary("[24]", relu).family().key);
+  EXPECT_NE(unary("[4, 6]", "{out: y, op: sum, in: [x], dim: 0}").family().key,
+            unary("[4, 6]", "{out: y, op: sum, in: [x], dim: 1}").family().key);
 }
 
 TEST(FamilyTest, ConstantsThatFollowFromSizesDoNotSeparate) {
   const std::string mean = "{out: y, op: mean, in: [x], dim: 1}";
   Family a = unary("[8, 48]", mean).family(), b = unary("[16, 96]", mean).family();
-  EXPECT_EQ(a.text, b.text);
+  EXPECT_EQ(a.key, b.key);
   EXPECT_EQ(a.extents.size(), b.extents.size());
 }
 
@@ -63,7 +63,7 @@ TEST(FamilyTest, SizeAttributesBecomeExtents) {
                                  "}, {out: y, op: exp, in: [a]}"))
         .family();
   };
-  EXPECT_EQ(sliced(34).text, sliced(50).text);
+  EXPECT_EQ(sliced(34).key, sliced(50).key);
   EXPECT_EQ(sliced(34).extents.size(), sliced(50).extents.size());
   EXPECT_NE(sliced(34).extents, sliced(50).extents);
 }
@@ -75,15 +75,15 @@ TEST(FamilyTest, ContractionsAndConvolutions) {
                     "{out: h, op: linear, in: [x, w]}, {out: y, op: gelu, in: [h]}")
         .family();
   };
-  EXPECT_EQ(linear(32, 784, 512).text, linear(8, 64, 64).text);
+  EXPECT_EQ(linear(32, 784, 512).key, linear(8, 64, 64).key);
   auto conv = [](int size, int padding) {
     return schedule(str("x: {dtype: f32, shape: [2, 8, ", size, ", ", size,
                         "]}, w: {dtype: f32, shape: [16, 8, 3, 3]}"),
                     str("{out: y, op: conv2d, in: [x, w], padding: ", padding, "}"))
         .family();
   };
-  EXPECT_EQ(conv(14, 1).text, conv(28, 1).text);
-  EXPECT_NE(conv(14, 1).text, conv(14, 0).text);
+  EXPECT_EQ(conv(14, 1).key, conv(28, 1).key);
+  EXPECT_NE(conv(14, 1).key, conv(14, 0).key);
 }
 
 TEST(FamilyTest, TheOrderInMemorySeparatesItsStridesDoNot) {
@@ -92,14 +92,14 @@ TEST(FamilyTest, TheOrderInMemorySeparatesItsStridesDoNot) {
   auto with_order = [](const Scheduled& scheduled, std::vector<int> order) {
     Region region = scheduled.region();
     region.layouts[region.inputs[0]] = Layout::ordered(ir::const_shape(*region.inputs[0]), order);
-    return family_of(region).text;
+    return family_of(region).key;
   };
   EXPECT_EQ(with_order(a, {1, 0}), with_order(b, {1, 0}));
-  EXPECT_EQ(with_order(a, {0, 1}), a.family().text);
-  EXPECT_NE(with_order(a, {1, 0}), a.family().text);
+  EXPECT_EQ(with_order(a, {0, 1}), a.family().key);
+  EXPECT_NE(with_order(a, {1, 0}), a.family().key);
   Region padded = a.region();
   padded.layouts[padded.inputs[0]].strides = {8, 1};
-  EXPECT_NE(family_of(padded).text, a.family().text);
+  EXPECT_NE(family_of(padded).key, a.family().key);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kGood = R"(tcc_tuning: 2
+constexpr const char* kGood = R"(tcc_tuning: 3
 target: "cuda:sm_90a"
 template: pointwise
 environments:
@@ -93,14 +93,14 @@ std::vector<HostileFile> hostile_files() {
       {"list", "[1, 2]", 0, "is no tuning file"},
       {"null", "~", 0, "is no tuning file"},
       {"other_yaml", "tcc: 1\nname: g\n", 0, "is no tuning file"},
-      {"zero_bytes", std::string("tcc_tuning: 2\0\0", 15), 0, "not a text file"},
+      {"zero_bytes", std::string("tcc_tuning: 3\0\0", 15), 0, "not a text file"},
       {"binary", "\x7f\x45\x4c\x46\x02\x01\x01\xff\xfe\x80", 0, "file skipped"},
       {"gzip", "\x1f\x8b\x08\x03\x80\xff", 0, "file skipped"},
       {"invalid_utf8", with("first", "\"\xc3\x28\xff\""), 1, ""},
       {"two_documents", good + "---\n" + good, 0, "more than one document"},
       {"open_brace", "{", 0, "file skipped"},
-      {"open_quote", "tcc_tuning: \"2", 0, "file skipped"},
-      {"tabs", "tcc_tuning:\t2\n\ttarget: x\n", 0, "file skipped"},
+      {"open_quote", "tcc_tuning: \"3", 0, "file skipped"},
+      {"tabs", "tcc_tuning:\t3\n\ttarget: x\n", 0, "file skipped"},
       {"bad_indentation", with("  - name: first", " - name: first\n   x"), 0, "file skipped"},
       {"conflict_markers", "<<<<<<< HEAD\n" + good, 0, "file skipped"},
       {"deep_lists", "tcc_tuning: " + std::string(100000, '['), 0, "file skipped"},
@@ -110,13 +110,16 @@ std::vector<HostileFile> hostile_files() {
       {"unknown_alias", "tcc_tuning: *x", 0, "file skipped"},
       {"too_large", std::string((16 << 20) + 1, '#'), 0, "larger than 16 MiB"},
       // Heads.
-      {"schema_1", with("tcc_tuning: 2", "tcc_tuning: 1"), 0,
-       "a.yaml:1: key 'tcc_tuning': only schema 2 can be read; file skipped"},
-      {"schema_3", with("tcc_tuning: 2", "tcc_tuning: 3"), 0, "only schema 2"},
-      {"schema_text", with("tcc_tuning: 2", "tcc_tuning: two"), 0, "must be an integer"},
-      {"schema_huge", with("tcc_tuning: 2", "tcc_tuning: 99999999999999999999"), 0, "integer"},
-      {"schema_map", with("tcc_tuning: 2", "tcc_tuning: {a: 1}"), 0, "must be an integer"},
-      {"schema_twice", with("tcc_tuning: 2", "tcc_tuning: 2\ntcc_tuning: 2"), 0, "duplicate key"},
+      {"schema_1", with("tcc_tuning: 3", "tcc_tuning: 1"), 0,
+       "a.yaml:1: key 'tcc_tuning': only schema 3 can be read; file skipped"},
+      {"schema_2", with("tcc_tuning: 3", "tcc_tuning: 2"), 0,
+       "a.yaml:1: key 'tcc_tuning': schema 2 is an earlier tcc's; to carry the records over: "
+       "tcc-tune migrate a.yaml; file skipped"},
+      {"schema_4", with("tcc_tuning: 3", "tcc_tuning: 4"), 0, "only schema 3"},
+      {"schema_text", with("tcc_tuning: 3", "tcc_tuning: two"), 0, "must be an integer"},
+      {"schema_huge", with("tcc_tuning: 3", "tcc_tuning: 99999999999999999999"), 0, "integer"},
+      {"schema_map", with("tcc_tuning: 3", "tcc_tuning: {a: 1}"), 0, "must be an integer"},
+      {"schema_twice", with("tcc_tuning: 3", "tcc_tuning: 3\ntcc_tuning: 3"), 0, "duplicate key"},
       {"no_target", with("target: \"cuda:sm_90a\"\n", ""), 0, "missing key 'target'"},
       {"target_path", with("cuda:sm_90a", "../../etc"), 0, "a.yaml:2: key 'target': must be"},
       {"target_empty", with("cuda:sm_90a", ""), 0, "must be 1 to 128"},
@@ -124,11 +127,11 @@ std::vector<HostileFile> hostile_files() {
       {"template_path", with("template: pointwise", "template: a/b"), 0, "key 'template'"},
       {"template_list", with("template: pointwise", "template: [a]"), 0, "must be text"},
       {"unknown_head_key", with("template:", "colour: red\ntemplate:"), 0, "unknown key 'colour'"},
-      {"no_records", "tcc_tuning: 2\ntarget: d\ntemplate: t\n", 0, "missing key 'records'"},
-      {"records_map", "tcc_tuning: 2\ntarget: d\ntemplate: t\nrecords: {a: 1}\n", 0,
+      {"no_records", "tcc_tuning: 3\ntarget: d\ntemplate: t\n", 0, "missing key 'records'"},
+      {"records_map", "tcc_tuning: 3\ntarget: d\ntemplate: t\nrecords: {a: 1}\n", 0,
        "must be a list"},
       {"too_many_records",
-       "tcc_tuning: 2\ntarget: d\ntemplate: t\nrecords: [" + numbers(20001) + "]\n", 0,
+       "tcc_tuning: 3\ntarget: d\ntemplate: t\nrecords: [" + numbers(20001) + "]\n", 0,
        "has more than 20000 records"},
       // Environments.
       {"environments_list", with("  \"0123456789abcdef\":\n", "  - x\n  - "), 0, "file skipped"},

@@ -33,7 +33,7 @@ class LookUpTest : public RecordsTest {
     sched::ConfigSpace space = kernel_template().space(region(), target_);
     sched::Family family = sched::family_of(region());
     r.key = key_of(kernel_template(), region(), target_);
-    r.family = family_digits(family);
+    r.family = family.key;
     r.extents = family.extents;
     r.operands = operands_text(region());
     r.environment = environment_of(space, target_);

@@ -1,15 +1,19 @@
-// tcc-tune merge, show, why and prune, from the command line on.
+// tcc-tune merge, show, why, prune and migrate, from the command line on.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
+#include "autotune/migration.h"
 #include "autotune/plan_records.h"
 #include "autotune/plan_sites.h"
 #include "autotune/record_file.h"
 #include "autotune/records.h"
+#include "autotune/schema2_keys.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "scheduler/region_text.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -46,7 +50,7 @@ class RecordCommands : public autotune::RecordsTest {
   std::string run(std::vector<std::string> arguments) {
     CLI::App program("", "tcc-tune");
     const Command commands[] = {add_merge(program), add_show(program), add_why(program),
-                                add_prune(program)};
+                                add_prune(program), add_migrate(program)};
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     program.parse(arguments);
     std::ostringstream out, errors;
@@ -193,7 +197,7 @@ TEST_F(RecordCommands, PruneDropsDamageButNoFileThatItCannotRead) {
   std::string text = read_file(file);
   text.replace(text.find("samples: 50"), 11, "samples: -1");
   std::ofstream(file) << text;
-  const std::string newer = "tcc_tuning: 3\nrecords: []\n";
+  const std::string newer = "tcc_tuning: 4\nrecords: []\n";
   std::ofstream(folder_ / "newer.yaml") << newer;
   EXPECT_TRUE(contains(run({"prune", folder_}), "dropped 1 of 2 records"));
   const auto is_of = [](const char* part) {
@@ -231,6 +235,100 @@ TEST_F(RecordCommands, PruneFamilies) {
   std::string text = run({"prune", folder_ / "a", "--families"});
   EXPECT_TRUE(contains(text, "dropped 1 of 3 records")) << text;
   EXPECT_EQ(load({folder_ / "a"}).records().count(other.key), 1u);
+}
+
+// A tuning file as the tcc before wrote it: a record of graph_file()'s relu of N = 32, one of a
+// user's own kernel and one that nobody knows.
+class MigrateCommand : public RecordCommands {
+ protected:
+  void SetUp() override {
+    RecordCommands::SetUp();
+    compile_.dims["N"] = 32;
+    scheduled_ = backends::schedule(load_graph(graph_file()), target_, compile_);
+    Record known = of_template("1", 1), own = of_template("2", 1), unknown = of_template("3", 1);
+    known.key.region = autotune::schema2_key(region());
+    known.best = sched::template_for(region(), target_).default_config(region(), target_);
+    own.key.kernel_template = "user:stencil";
+    unknown.name = "lost_kernel";
+    for (const fs::path& file : save_records(store_of({known, own, unknown}), folder_ / "old")) {
+      std::string text = read_file(file);
+      text.replace(text.find("tcc_tuning: 3"), 13, "tcc_tuning: 2");
+      write_file_atomic(file, text);
+      files_.push_back(file);
+    }
+  }
+
+  const sched::Region& region() const { return scheduled_.regions.at(0); }
+
+  sched::Target target_ = sched::target_by_name("cuda:sm_90a");
+  backends::CompileOptions compile_;
+  backends::Scheduled scheduled_;
+  std::vector<fs::path> files_;
+};
+
+TEST_F(MigrateCommand, LookUpNamesTheCommand) {
+  EXPECT_TRUE(load({folder_ / "old"}).records().empty());
+  ASSERT_EQ(warnings_.size(), files_.size());
+  for (size_t i = 0; i < files_.size(); ++i)
+    EXPECT_TRUE(contains(warnings_[i], "tcc-tune migrate " + files_[i].string())) << warnings_[i];
+}
+
+TEST_F(MigrateCommand, CarriesOverWhatTheModelHas) {
+  const std::string before = read_file(files_[0]);
+  const std::string text =
+      run({"migrate", folder_ / "old", "--model", graph_file(), "--dim", "N=32"});
+  EXPECT_TRUE(contains(text, "not carried over: lost_kernel f32[8] -> f32[8]")) << text;
+  EXPECT_TRUE(contains(text, files_[0].string() + ": 1 record carried over")) << text;
+  EXPECT_TRUE(contains(text, "1 record left: ")) << text;
+  EXPECT_EQ(read_file(files_[0].string() + ".schema2"), before);
+  const autotune::RecordStore store = load({folder_ / "old"});
+  EXPECT_TRUE(warnings_.empty());
+  EXPECT_EQ(store.records().size(), 2u);
+  const sched::Template& chosen = sched::template_for(region(), target_);
+  EXPECT_EQ(store.choose(chosen, region(), target_).tier, sched::Tier::stale);
+  const Record& record = store.records().at(autotune::key_of(chosen, region(), target_));
+  EXPECT_EQ(record.extents, (std::vector<int64_t>{32, 32}));
+  EXPECT_EQ(record.family, sched::family_of(region()).key);
+  EXPECT_EQ(record.seconds, 1e-6);
+  EXPECT_TRUE(contains(run({"migrate", folder_ / "old"}), "nothing to carry over"));
+}
+
+TEST_F(MigrateCommand, FilesOfWhichNothingIsKnownStayAsTheyAre) {
+  const std::string before = read_file(files_[0]);
+  EXPECT_TRUE(contains(run({"migrate", files_[0]}), "no record is carried over")) << files_[0];
+  EXPECT_EQ(read_file(files_[0]), before);
+  EXPECT_THROW(run({"migrate", folder_ / "nowhere"}), Error);
+}
+
+TEST_F(MigrateCommand, ATableIsEnough) {
+  autotune::KeyTable table, again;
+  table.add(region());
+  again.read(table.to_yaml(), "table.yaml");
+  EXPECT_EQ(again.to_yaml(), table.to_yaml());
+  const auto* keys = again.find(autotune::schema2_key(region()));
+  ASSERT_NE(keys, nullptr);
+  EXPECT_EQ(keys->text, sched::region_text(region()).text);
+  fs::create_directories(folder_ / "configs/migrations");
+  write_file_atomic(folder_ / "configs/migrations/schema2.yaml", table.to_yaml());
+  EXPECT_TRUE(contains(run({"migrate", folder_ / "old"}), "1 record carried over"));
+}
+
+TEST_F(MigrateCommand, TablesAreNotTrusted) {
+  autotune::KeyTable table;
+  table.add(region());
+  const std::string good = table.to_yaml();
+  const auto error = [&](const std::string& from, const std::string& to) -> std::string {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    try {
+      autotune::KeyTable().read(text, "t.yaml");
+    } catch (const Error& reason) { return reason.what(); }
+    return "";
+  };
+  EXPECT_TRUE(contains(error("tcc_keys: 2", "tcc_keys: 1"), "t.yaml:2: ")) << good;
+  EXPECT_TRUE(contains(error("old: \"", "old: \"x"), "32"));
+  EXPECT_TRUE(contains(error("extents: [", "extents: [-1, "), "t.yaml:6: "));
+  EXPECT_TRUE(contains(error("    text:", "    more: 1\n    text:"), "more"));
 }
 
 // A matmul of which K may be split, and the plan that an invented search made of it.

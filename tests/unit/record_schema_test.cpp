@@ -46,7 +46,7 @@ TEST(RecordSchemaTest, WhatTheReaderRefusesIsNot) {
   const Record* records[] = {&record};
   const std::string good = record_file_text(records);
   const std::pair<std::string, std::string> changes[] = {
-      {"tcc_tuning: 2", "tcc_tuning: 1"},
+      {"tcc_tuning: 3", "tcc_tuning: 2"},
       {"version: 1", "version: -1"},
       {"version: 1", "speed: 1"},
       {"region: \"0", "region: \"x"},
@@ -87,7 +87,7 @@ TEST(PlanSchemaTest, WhatIsWrittenIsValid) {
 
 TEST(PlanSchemaTest, WhatTheReaderRefusesIsNot) {
   const std::pair<std::string, std::string> changes[] = {
-      {"tcc_plan: 1", "tcc_plan: 2"},     {"site: split_k", "site: split k"},
+      {"tcc_plan: 2", "tcc_plan: 1"},     {"site: split_k", "site: split k"},
       {"site: split_k", "kind: split_k"}, {"key: \"a", "key: \"x"},
       {"choice: 4", "choice: -4"},        {"choice: 4", "choice: 4.5"},
       {"{1: 2.0e-05", "{x: 2.0e-05"},     {"{1: 2.0e-05", "{-1: 2.0e-05"},

@@ -21,6 +21,8 @@ Command add_show(CLI::App& program);
 Command add_why(CLI::App& program);
 // tcc-tune prune PATH...: drops records that nothing can use any more.
 Command add_prune(CLI::App& program);
+// tcc-tune migrate PATH...: carries records of an earlier schema over.
+Command add_migrate(CLI::App& program);
 // tcc-tune verify GRAPH...: whether the records are still right on this machine.
 Command add_verify(CLI::App& program);
 
