@@ -7,53 +7,17 @@
 // and a part of it that still fails.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
-#include "ir/reference/check.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "scheduler/plan.h"
 #include "support/hash.h"
+#include "tests/fuzz/check_graph.h"
 #include "tests/fuzz/random_graphs.h"
-#include "tests/random_configs.h"
-#include "tests/run_graph.h"
 
 namespace tcc::test {
 namespace {
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-std::string device() {
-  if (const char* name = std::getenv("TCC_FUZZ_DEVICE")) return name;
-  const std::vector<std::string> devices = devices_present(Devices::software);
-  return devices.empty() ? "" : devices.front();
-}
-
-// Which outputs are wrong, and why; "" for none.
-std::string wrong_outputs(const ir::Graph& graph, std::span<const Tensor> inputs,
-                          std::span<const Tensor> outputs) {
-  std::string text;
-  const std::vector<ir::Comparison> all = ir::check_outputs(graph, inputs, outputs);
-  for (size_t i = 0; i < all.size(); ++i)
-    if (!all[i].pass)
-      text += str("output ", graph.output_names[i], ": ", all[i].reason, " (noise makes ",
-                  all[i].noise, ")\n");
-  return text;
-}
-
-std::string difference_of(const ir::Graph& graph, uint64_t seed,
-                          const backends::CompileOptions& options) {
-  DrawOptions draw;
-  draw.seed = seed;
-  const std::vector<Tensor> inputs = draw_inputs(graph, draw);
-  try {
-    return wrong_outputs(graph, inputs, run_on_device(graph, device(), inputs, options));
-  } catch (const std::exception& error) { return str("throws: ", error.what()); }
-}
 
 void check(uint64_t count, const backends::CompileOptions& options,
            const RandomGraphOptions& shape = {}) {
@@ -99,20 +63,6 @@ TEST(RandomGraphs, AgreeWithRandomPlans) {
   backends::CompileOptions options;
   options.plan = &plan;
   check(8, options);
-}
-
-// Small graphs of small tensors, each with several legal configs that nobody would choose.
-TEST(RandomGraphs, AgreeWithRandomConfigs) {
-  RandomGraphOptions small;
-  small.min_nodes = 2;
-  small.max_nodes = 8;
-  small.max_elements = 512;
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
-    const RandomConfigs configs(seed);
-    backends::CompileOptions options;
-    options.configs = &configs;
-    check(5, options, small);
-  }
 }
 
 TEST(RandomGraphs, AreValidAndPrintAndParseBack) {
