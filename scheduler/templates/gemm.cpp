@@ -6,6 +6,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/cost.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/templates/unit_facts.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -22,10 +23,6 @@ constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
 constexpr int64_t kMostColumns = 8;  // of a segment
-
-double clock_of(const Target& target) {
-  return target.flops_f32 / (2 * 128 * static_cast<double>(target.compute_units));
-}
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;
@@ -131,9 +128,10 @@ EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target&
 }
 
 int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target) {
-  constexpr int64_t kPair = 2, kGroup = 16;
+  std::vector<int64_t> groups = unit_facts(target).groups;
+  groups.push_back(target.compute_units);
   int64_t read = 0;
-  for (const int64_t units : {kPair, kGroup, int64_t{target.compute_units}}) {
+  for (const int64_t units : groups) {
     const int64_t tiles = std::max<int64_t>(1, units / grid.workgroups);
     int64_t rows = std::min({tiles, band, grid.tiles_m}), columns = ceil_div(tiles, rows);
     if (columns > grid.tiles_n) {
