@@ -1,5 +1,5 @@
-// The hooks of the contraction device sources: what a region adds to their loops. Index maps,
-// prologues, bounds and the epilogue are kernel IR, printed by the emitter of any target.
+// The hooks of the contraction device sources hold what a region adds to their loops. Index maps,
+// prologues, bounds and the epilogue are kernel IR, which the emitter of any target prints.
 #pragma once
 
 #include "scheduler/kernel.h"
@@ -7,7 +7,7 @@
 
 namespace tcc::sched {
 
-// What a device source asks its hooks for.
+// The extents that a device source asks its hooks for.
 struct ContractionTile {
   int64_t block_m = 1, block_n = 1, block_k = 1;  // indices reach up to the next multiple of these
   int64_t segment = 1;                            // neighbouring columns that the epilogue gets

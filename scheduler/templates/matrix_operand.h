@@ -15,19 +15,19 @@ struct MatrixOperand {
   OperandView view;       // unless computed
   DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16, f32 (as tf32), f8, i8 or u8
 
-  // How far apart lines (of k elements, or of the own axis's) are, in elements.
+  // The distance of lines in elements; a line runs along k, or along the operand's own axis.
   int64_t line_stride() const { return major_k ? view.free_stride : view.k_stride; }
 };
 
-// Nothing where matrix units cannot read it: other types, f32 where that must stay exact. `of_a`:
-// the plan's A or B.
+// Gives nothing where matrix units cannot read the operand: other types, and f32 that must stay
+// exact. `of_a` says whether it is the plan's A or B.
 std::optional<MatrixOperand> matrix_operand(const Region& region, const ContractionPlan& plan,
                                             bool of_a);
 
-// The operand in a type that threads convert its values to.
+// Describes the operand as one whose values threads convert to `dtype`.
 MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dtype);
 
-// An operand that is a view of elements of any type, as its lines lie in memory.
+// Describes an operand that is a view of elements of any type, as its lines lie in memory.
 MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
 
 // Whether matrix units read elements of the type along k alone.

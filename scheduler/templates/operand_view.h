@@ -1,5 +1,5 @@
-// A contraction's operand as it lies in memory, where that is an affine view of one buffer: what
-// the copy engine and asynchronous copies need to load tiles of it without a thread's help.
+// A contraction's operand as it lies in memory, where that is an affine view of one buffer. Bulk
+// and asynchronous copies need no more to load tiles of it without a thread's help.
 #pragma once
 
 #include <optional>
