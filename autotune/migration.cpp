@@ -40,6 +40,7 @@ KeyTable::Keys keys_of(const yaml::Item& item) {
   const auto sizes = extents.list(), lines = text.list();
   if (sizes.size() > kMaxExtents) extents.fail(str("has more than ", kMaxExtents, " entries"));
   if (lines.size() > kMaxLines) text.fail(str("has more than ", kMaxLines, " lines"));
+  if (lines.empty()) text.fail("has no lines");
   for (const yaml::Item& size : sizes) keys.extents.push_back(integer_in(size, 0, kMaxFieldValue));
   for (const yaml::Item& line : lines) keys.text += line.text() + "\n";
   return keys;

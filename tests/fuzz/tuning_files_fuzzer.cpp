@@ -1,10 +1,12 @@
-// libFuzzer target for tuning files and trial logs. Whatever the bytes are: no crash, one-line
-// warnings, and records that are read are written as a file that reads back without a warning.
+// libFuzzer target for tuning files, tables of keys and trial logs. Whatever the bytes are: no
+// crash, one-line warnings, and records that are read are written as a file that reads back without
+// a warning.
 #include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "autotune/migration.h"
 #include "autotune/record_file.h"
 #include "autotune/trial_log_json.h"
 #include "support/error.h"
@@ -47,6 +49,18 @@ void read_records(const std::string& text) {
   require(joined.records().size() == list.size());
 }
 
+void read_table(const std::string& text) {
+  tcc::autotune::KeyTable table, again;
+  try {
+    table.read(text, "f.yaml");
+  } catch (const tcc::Error& error) {
+    require(error.kind() == tcc::ErrorKind::bad_input);
+    return;
+  }
+  again.read(table.to_yaml(), "f.yaml");
+  require(again.to_yaml() == table.to_yaml());
+}
+
 void read_log_line(const std::string& text) {
   try {
     tcc::autotune::LoggedLine line = tcc::autotune::parse_log_line(text);
@@ -61,6 +75,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (text.starts_with("{\"t"))
     read_log_line(text);
+  else if (text.starts_with("tcc_keys"))
+    read_table(text);
   else
     read_records(text);
   return 0;

@@ -328,6 +328,7 @@ TEST_F(MigrateCommand, TablesAreNotTrusted) {
   EXPECT_TRUE(contains(error("tcc_keys: 2", "tcc_keys: 1"), "t.yaml:2: ")) << good;
   EXPECT_TRUE(contains(error("old: \"", "old: \"x"), "32"));
   EXPECT_TRUE(contains(error("extents: [", "extents: [-1, "), "t.yaml:6: "));
+  EXPECT_TRUE(contains(error("    text:", "    text: []\n    rest:"), "t.yaml:"));
   EXPECT_TRUE(contains(error("    text:", "    more: 1\n    text:"), "more"));
 }
 
