@@ -15,8 +15,8 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-// Partial sums of 16-bit products are exact enough for f32 results only over this much of k: the
-// matrix units' sums are truncated, not rounded.
+// NVIDIA's matrix units (wgmma, mma) truncate their sums. Partial sums of 16-bit products are exact
+// enough for f32 results only over this much of k.
 constexpr int64_t kExactSum = 256;
 // Elements of a vector along k that a hook may load: 16 bytes.
 constexpr int64_t kWidest = 16;

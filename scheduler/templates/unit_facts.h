@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "scheduler/target.h"
@@ -19,9 +18,5 @@ UnitFacts unit_facts(const Target& target);
 
 // The target's clock in Hz, by its rate of f32.
 double clock_of(const Target& target);
-
-// The number of products that a matrix unit sums exactly enough for f32 results: its sums are
-// truncated, not rounded.
-int64_t exact_sum(std::string_view matrix_unit);
 
 }  // namespace tcc::sched
