@@ -75,28 +75,6 @@ void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* inf
        "tcc_tensor_info");
 }
 
-tcc::CompileOptions options_of(const tcc_compile_options* given_options) {
-  tcc::CompileOptions options;
-  if (!given_options) return options;
-  const tcc_compile_options theirs = sized(*given_options, "tcc_compile_options");
-  options.dims = dims_of(theirs);
-  if (theirs.num_tuning > 0) given(theirs.tuning, "tuning");
-  for (size_t i = 0; i < theirs.num_tuning; ++i)
-    options.tuning.emplace_back(&given(theirs.tuning[i], "a path in tuning"));
-  if (theirs.dtype) options.dtype = theirs.dtype;
-  if (theirs.matmul_precision) options.matmul_precision = theirs.matmul_precision;
-  if (theirs.cache_dir) options.cache_dir = theirs.cache_dir;
-  options.use_cache = !theirs.no_cache;
-  options.strict_rounding = theirs.strict_rounding != 0;
-  if (theirs.progress)
-    options.progress = [tell = theirs.progress, user = theirs.user](const CompileProgress& now) {
-      tell(user, std::string(now.stage).c_str(), now.done, now.total);
-    };
-  if (theirs.cancelled)
-    options.cancelled = [ask = theirs.cancelled, user = theirs.user] { return ask(user) != 0; };
-  return options;
-}
-
 MemoryOptions options_of(const tcc_graph_options* given_options) {
   MemoryOptions options;
   if (!given_options) return options;
@@ -158,6 +136,30 @@ std::vector<void*> outputs_of(const tcc_context& context, const char* const* nam
 }
 
 }  // namespace
+
+CompileOptions options_of(const tcc_compile_options* given_options) {
+  CompileOptions options;
+  if (!given_options) return options;
+  const tcc_compile_options theirs = sized(*given_options, "tcc_compile_options");
+  options.dims = dims_of(theirs);
+  if (theirs.num_tuning > 0) given(theirs.tuning, "tuning");
+  for (size_t i = 0; i < theirs.num_tuning; ++i)
+    options.tuning.emplace_back(&given(theirs.tuning[i], "a path in tuning"));
+  if (theirs.dtype) options.dtype = theirs.dtype;
+  if (theirs.matmul_precision) options.matmul_precision = theirs.matmul_precision;
+  if (theirs.cache_dir) options.cache_dir = theirs.cache_dir;
+  options.use_cache = !theirs.no_cache;
+  options.strict_rounding = theirs.strict_rounding != 0;
+  options.fuse = theirs.no_fuse == 0;
+  if (theirs.progress)
+    options.progress = [tell = theirs.progress, user = theirs.user](const CompileProgress& now) {
+      tell(user, std::string(now.stage).c_str(), now.done, now.total);
+    };
+  if (theirs.cancelled)
+    options.cancelled = [ask = theirs.cancelled, user = theirs.user] { return ask(user) != 0; };
+  return options;
+}
+
 }  // namespace tcc::c
 
 using namespace tcc::c;  // NOLINT: what follows is the ABI

@@ -93,6 +93,9 @@ std::map<std::string, std::int64_t> dims_of(const Options& options) {
   return dims;
 }
 
+// The defaults where `given_options` is NULL.
+CompileOptions options_of(const tcc_compile_options* given_options);
+
 }  // namespace tcc::c
 
 struct tcc_graph {

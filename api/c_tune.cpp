@@ -30,8 +30,7 @@ tcc::TuneOptions options_of(const tcc_tune_options* given_options) {
   tcc::TuneOptions options;
   if (!given_options) return options;
   const tcc_tune_options theirs = sized(*given_options, "tcc_tune_options");
-  options.dims = dims_of(theirs);
-  if (theirs.dtype) options.dtype = theirs.dtype;
+  options.compile = tcc::c::options_of(theirs.compile);
   if (theirs.search) options.search = theirs.search;
   if (theirs.trials > 0) options.trials = theirs.trials;
   options.budget_seconds = theirs.budget_seconds;
@@ -41,15 +40,11 @@ tcc::TuneOptions options_of(const tcc_tune_options* given_options) {
   if (theirs.output) options.output = theirs.output;
   if (theirs.log) options.log = theirs.log;
   options.resume = theirs.resume != 0;
-  options.use_cache = theirs.no_cache == 0;
-  if (theirs.cache_dir) options.cache_dir = theirs.cache_dir;
   if (theirs.progress)
     options.progress = [tell = theirs.progress, user = theirs.user](const tcc::TunedKernel& now) {
       const tcc_tuned_kernel kernel = kernel_of(now);
       tell(user, &kernel);
     };
-  if (theirs.cancelled)
-    options.cancelled = [ask = theirs.cancelled, user = theirs.user] { return ask(user) != 0; };
   return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include "api/impl.h"
 #include "api/names.h"
+#include "api/options.h"
 #include "autotune/tuning_files.h"
 #include "backends/pipeline.h"
 #include "frontend/yaml/document.h"
@@ -15,40 +16,22 @@
 namespace tcc {
 namespace {
 
-backends::MatmulPrecision parse_precision(const std::string& text) {
-  if (const auto precision = backends::parse_matmul_precision(text)) return *precision;
-  fail_input("matmul_precision '", text, "': must be highest, high or medium");
-}
-
-std::map<std::string, int64_t, std::less<>> bindings(const CompileOptions& options) {
-  return {options.dims.begin(), options.dims.end()};
-}
-
-std::vector<TensorSpec> specs_of(const sched::Executable& executable,
+std::vector<TensorSpec> specs_of(const exec::Executable& executable,
                                  const std::vector<int>& buffers) {
   std::vector<TensorSpec> specs;
   for (const int number : buffers) {
-    const sched::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
-    specs.push_back({buffer.name, std::string(name(buffer.dtype)), buffer.shape,
-                     *tensor_bytes(buffer.dtype, buffer.shape),
-                     sched::assumed_alignment(executable, number)});
+    const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+    specs.push_back({buffer.name, std::string(name(buffer.dtype)), exec::fixed(buffer.shape),
+                     buffer.bytes.value(), exec::assumed_alignment(executable, number)});
   }
   return specs;
 }
 
 }  // namespace
 
-std::filesystem::path cache_folder(bool use_cache, const std::filesystem::path& folder) {
-  if (!use_cache) return {};
-  return folder.empty() ? backends::default_cache_folder() : folder;
-}
-
-std::optional<DType> parse_dtype_option(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto dtype = parse_dtype(text);
-  if (!dtype || !ir::is_precision(*dtype))
-    fail_input("dtype '", text, "': must be f32, f16, bf16 or f64");
-  return dtype;
+std::filesystem::path cache_folder(const CompileOptions& options) {
+  if (!options.use_cache) return {};
+  return options.cache_dir.empty() ? backends::default_cache_folder() : options.cache_dir;
 }
 
 namespace {
@@ -76,10 +59,7 @@ autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api)
 CompiledGraph compile(const Graph& graph, std::string_view device_name,
                       const CompileOptions& options) {
   backends::CompileOptions inner;
-  inner.dims = bindings(options);
-  inner.dtype = parse_dtype_option(options.dtype);
-  inner.matmul_precision = parse_precision(options.matmul_precision);
-  inner.strict_rounding = options.strict_rounding;
+  set_kernel_options(options, inner);
   check_log_names();
   const Watch watch(options.progress, options.cancelled);
   watch.check();
@@ -90,16 +70,17 @@ CompiledGraph compile(const Graph& graph, std::string_view device_name,
   inner.plan = &tuning;
   backends::KernelCache cache(cache_folder(options));
   inner.cache = &cache;
-  sched::Executable executable = backends::compile(graph.impl().graph, device->target(), inner);
+  exec::Executable executable = backends::compile(graph.impl().graph, device->target(), inner);
   return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(CompiledGraph::Impl{
       std::make_shared<const runtime::Program>(device, std::move(executable), &watch)}));
 }
 
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options) {
-  ir::Graph bound = graph.impl().graph.bind(bindings(options));
-  if (const auto dtype = parse_dtype_option(options.dtype))
-    bound = ir::convert_precision(bound, *dtype);
+  backends::CompileOptions inner;
+  set_kernel_options(options, inner);
+  ir::Graph bound = graph.impl().graph.bind(inner.dims);
+  if (inner.dtype) bound = ir::convert_precision(bound, *inner.dtype);
   std::vector<ir::RefTensor> given;
   for (size_t i = 0; i < inputs.size(); ++i)
     given.push_back(ir::to_ref(to_tensor(inputs[i], str("input ", i))));
@@ -112,37 +93,39 @@ std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTe
 std::string CompiledGraph::device() const { return impl_->program->device().name(); }
 
 std::vector<TensorSpec> CompiledGraph::inputs() const {
-  const sched::Executable& executable = impl_->program->executable();
+  const exec::Executable& executable = impl_->program->executable();
   return specs_of(executable, executable.inputs);
 }
 
 std::vector<TensorSpec> CompiledGraph::outputs() const {
-  const sched::Executable& executable = impl_->program->executable();
+  const exec::Executable& executable = impl_->program->executable();
   return specs_of(executable, executable.outputs);
 }
 
 std::size_t CompiledGraph::input_index(std::string_view name) const {
-  const sched::Executable& executable = impl_->program->executable();
+  const exec::Executable& executable = impl_->program->executable();
   return index_of(executable, executable.inputs, "input", name);
 }
 
 std::size_t CompiledGraph::output_index(std::string_view name) const {
-  const sched::Executable& executable = impl_->program->executable();
+  const exec::Executable& executable = impl_->program->executable();
   return index_of(executable, executable.outputs, "output", name);
 }
 
 std::int64_t CompiledGraph::launches() const {
-  return static_cast<std::int64_t>(impl_->program->executable().launches.size());
+  return std::ssize(exec::launches(impl_->program->executable()));
 }
 
-std::int64_t CompiledGraph::arena_bytes() const { return impl_->program->executable().arena_bytes; }
+std::int64_t CompiledGraph::arena_bytes() const {
+  return impl_->program->executable().arena_bytes.value();
+}
 
 std::int64_t CompiledGraph::constant_bytes() const { return impl_->program->constant_bytes(); }
 
 std::vector<KernelReport> CompiledGraph::kernels() const {
-  const sched::Executable& executable = impl_->program->executable();
+  const exec::Executable& executable = impl_->program->executable();
   std::vector<KernelReport> reports;
-  for (const sched::KernelBinary& kernel : executable.kernels)
+  for (const exec::KernelBinary& kernel : executable.kernels)
     reports.push_back(
         {kernel.region,
          kernel.template_name,
@@ -155,10 +138,10 @@ std::vector<KernelReport> CompiledGraph::kernels() const {
          {},
          kernel.region_key,
          hash_of(kernel.source).hex()});
-  for (const sched::Launch& launch : executable.launches) {
-    KernelReport& report = reports[static_cast<size_t>(launch.kernel)];
+  for (const exec::KernelLaunch* launch : exec::launches(executable)) {
+    KernelReport& report = reports[static_cast<size_t>(launch->kernel)];
     ++report.launches;
-    report.layers.insert(report.layers.end(), launch.layers.begin(), launch.layers.end());
+    report.layers.insert(report.layers.end(), launch->layers.begin(), launch->layers.end());
   }
   return reports;
 }

@@ -7,12 +7,12 @@
 namespace tcc {
 namespace {
 
-const sched::BufferInfo& buffer_of(const sched::Executable& executable,
-                                   const std::vector<int>& numbers, size_t i) {
+const exec::BufferInfo& buffer_of(const exec::Executable& executable,
+                                  const std::vector<int>& numbers, size_t i) {
   return executable.buffers[static_cast<size_t>(numbers[i])];
 }
 
-void check_counts(const sched::Executable& executable, size_t inputs, size_t outputs) {
+void check_counts(const exec::Executable& executable, size_t inputs, size_t outputs) {
   if (inputs != executable.inputs.size() || outputs != executable.outputs.size())
     fail_input("the graph has ", counted(executable.inputs.size(), "input"), " and ",
                counted(executable.outputs.size(), "output"), ", not ", inputs, " and ", outputs);
@@ -24,11 +24,9 @@ std::string type_of(const HostTensor& tensor) {
   return tensor.dtype + "[" + text + "]";
 }
 
-bool is_empty(const sched::BufferInfo& buffer) {
-  return *tensor_bytes(buffer.dtype, buffer.shape) == 0;
-}
+bool is_empty(const exec::BufferInfo& buffer) { return buffer.bytes.is(0); }
 
-runtime::DeviceAddress address_of(const void* pointer, const sched::BufferInfo& buffer) {
+runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& buffer) {
   const auto address = reinterpret_cast<runtime::DeviceAddress>(pointer);
   if (!pointer && !is_empty(buffer)) fail_input("'", buffer.name, "': a null pointer");
   return address;
@@ -41,7 +39,7 @@ struct Context::Impl {
   runtime::Context context;
   std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
 
-  const sched::Executable& executable() const { return program->executable(); }
+  const exec::Executable& executable() const { return program->executable(); }
   void take(std::span<const void* const> in, std::span<void* const> out);
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
@@ -83,10 +81,10 @@ std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>&
   check_counts(executable(), given.size(), executable().outputs.size());
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < given.size(); ++i) {
-    const sched::BufferInfo& buffer = buffer_of(executable(), executable().inputs, i);
-    if (given[i]->dtype != name(buffer.dtype) || given[i]->shape != buffer.shape)
-      fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, buffer.shape), ", not ",
-                 type_of(*given[i]));
+    const exec::BufferInfo& buffer = buffer_of(executable(), executable().inputs, i);
+    if (given[i]->dtype != name(buffer.dtype) || given[i]->shape != exec::fixed(buffer.shape))
+      fail_input("input '", buffer.name, "' is ",
+                 type_text(buffer.dtype, exec::fixed(buffer.shape)), ", not ", type_of(*given[i]));
     tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
   std::vector<HostTensor> results;
@@ -96,7 +94,7 @@ std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>&
 
 std::map<std::string, HostTensor> Context::run_named(
     const std::map<std::string, HostTensor>& inputs) {
-  const sched::Executable& executable = impl_->executable();
+  const exec::Executable& executable = impl_->executable();
   std::map<std::string, const HostTensor*> pointers;
   for (const auto& [name, tensor] : inputs) pointers[name] = &tensor;
   std::vector<HostTensor> results =
@@ -108,16 +106,16 @@ std::map<std::string, HostTensor> Context::run_named(
 }
 
 void Context::run_host(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  const sched::Executable& executable = impl_->executable();
+  const exec::Executable& executable = impl_->executable();
   check_counts(executable, inputs.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const sched::BufferInfo& buffer = buffer_of(executable, executable.outputs, i);
+    const exec::BufferInfo& buffer = buffer_of(executable, executable.outputs, i);
     if (!outputs[i] && !is_empty(buffer)) fail_input("'", buffer.name, "': a null pointer");
   }
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const sched::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
-    Tensor& tensor = tensors.emplace_back(buffer.dtype, buffer.shape);
+    const exec::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
+    Tensor& tensor = tensors.emplace_back(buffer.dtype, exec::fixed(buffer.shape));
     if (tensor.bytes() == 0) continue;
     if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
     std::memcpy(tensor.data(), inputs[i], tensor.bytes());
@@ -134,7 +132,7 @@ void Context::run_device(std::span<const void* const> inputs, std::span<void* co
 
 void Context::run_device_named(const std::map<std::string, const void*>& inputs,
                                const std::map<std::string, void*>& outputs) {
-  const sched::Executable& executable = impl_->executable();
+  const exec::Executable& executable = impl_->executable();
   run_device(in_order(executable, executable.inputs, "input", inputs),
              in_order(executable, executable.outputs, "output", outputs));
 }
@@ -150,13 +148,15 @@ double Context::time(int replays) {
 }
 
 std::vector<double> Context::time_kernels() {
-  const sched::Executable& executable = impl_->program->executable();
-  const std::vector<double> launches = impl_->context.time_launches();
+  const exec::Executable& executable = impl_->program->executable();
+  const std::vector<double> steps = impl_->context.time_steps();
   std::vector<double> seconds(executable.kernels.size());
   std::vector<int> counts(executable.kernels.size());
-  for (size_t i = 0; i < launches.size(); ++i) {
-    const auto kernel = static_cast<size_t>(executable.launches[i].kernel);
-    seconds[kernel] += launches[i];
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto* launch = std::get_if<exec::KernelLaunch>(&executable.steps[i]);
+    if (!launch) continue;
+    const auto kernel = static_cast<size_t>(launch->kernel);
+    seconds[kernel] += steps[i];
     ++counts[kernel];
   }
   for (size_t i = 0; i < seconds.size(); ++i)

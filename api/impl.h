@@ -30,12 +30,7 @@ struct CompiledGraph::Impl {
 };
 
 // The folder of compiled kernels; "": none.
-std::filesystem::path cache_folder(bool use_cache, const std::filesystem::path& folder);
-inline std::filesystem::path cache_folder(const CompileOptions& options) {
-  return cache_folder(options.use_cache, options.cache_dir);
-}
-// Nothing for "". Throws Error(bad_input) for what is no float type.
-std::optional<DType> parse_dtype_option(const std::string& text);
+std::filesystem::path cache_folder(const CompileOptions& options);
 // The tuning files that the options and the environment name. Throws Error(bad_input) for a path of
 // the options that is not there.
 autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api);

@@ -46,7 +46,7 @@ CompiledGraph compile(const KernelFile& kernel, std::string_view device_name,
   backends::CompileOptions inner;
   inner.cache = &cache;
   const autotune::RecordStore records = tuning.records(autotune::key_of(bound), bound.family());
-  sched::Executable executable =
+  exec::Executable executable =
       autotune::executable_of(bound, autotune::choose(records, bound), inner);
   return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(CompiledGraph::Impl{
       std::make_shared<const runtime::Program>(device, std::move(executable), &watch)}));

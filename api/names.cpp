@@ -5,7 +5,7 @@
 
 namespace tcc {
 
-size_t index_of(const sched::Executable& executable, const std::vector<int>& numbers,
+size_t index_of(const exec::Executable& executable, const std::vector<int>& numbers,
                 std::string_view kind, std::string_view name) {
   std::vector<std::string> names;
   for (const int number : numbers) {

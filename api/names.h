@@ -6,25 +6,25 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/executable.h"
+#include "executable/executable.h"
 
 namespace tcc {
 
 // The place of `name` among the buffers `numbers`. Throws Error(bad_input) as "the graph has no
 // input 'x'; did you mean 'y'?", `kind` being "input" or "output".
-size_t index_of(const sched::Executable& executable, const std::vector<int>& numbers,
+size_t index_of(const exec::Executable& executable, const std::vector<int>& numbers,
                 std::string_view kind, std::string_view name);
 
 // The values of `named` in the order of `numbers`. Throws Error(bad_input) for a name that is
 // missing or is none.
 template <class T>
-std::vector<T> in_order(const sched::Executable& executable, const std::vector<int>& numbers,
+std::vector<T> in_order(const exec::Executable& executable, const std::vector<int>& numbers,
                         std::string_view kind, const std::map<std::string, T>& named);
 
 [[noreturn]] void fail_not_given(std::string_view kind, const std::string& name);
 
 template <class T>
-std::vector<T> in_order(const sched::Executable& executable, const std::vector<int>& numbers,
+std::vector<T> in_order(const exec::Executable& executable, const std::vector<int>& numbers,
                         std::string_view kind, const std::map<std::string, T>& named) {
   for (const auto& [name, value] : named) index_of(executable, numbers, kind, name);
   std::vector<T> values;

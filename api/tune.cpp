@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "api/impl.h"
+#include "api/options.h"
 #include "autotune/tune.h"
 #include "support/log.h"
 #include "support/plural.h"
@@ -37,14 +38,14 @@ TunedKernel report_of(const KernelResult& kernel) {
 class CancelPoll {
  public:
   explicit CancelPoll(const TuneOptions& options) : options_(options) {
-    if (!options.cancelled) return;
+    if (!options.compile.cancelled) return;
     thread_ = std::jthread([this](const std::stop_token& stop) {
       for (; !stop.stop_requested() && !ended_; ask())
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     });
   }
   void ask() {
-    if (options_.cancelled && options_.cancelled()) ended_ = true;
+    if (options_.compile.cancelled && options_.compile.cancelled()) ended_ = true;
     if (options_.interrupted && *options_.interrupted) ended_ = true;
   }
   const std::atomic<bool>& ended() const { return ended_; }
@@ -72,14 +73,15 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
   inner.log = options.log;
   inner.resume = options.resume;
   inner.interrupted = options.interrupted;
-  inner.compile.dims = {options.dims.begin(), options.dims.end()};
-  inner.compile.dtype = parse_dtype_option(options.dtype);
-  backends::KernelCache cache(cache_folder(options.use_cache, options.cache_dir));
+  set_kernel_options(options.compile, inner.compile);
+  backends::KernelCache cache(cache_folder(options.compile));
   inner.compile.cache = &cache;
   CancelPoll poll(options);
   poll.ask();
-  if (options.cancelled) inner.interrupted = &poll.ended();
-  inner.warn = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
+  if (options.compile.cancelled) inner.interrupted = &poll.ended();
+  inner.warn = options.compile.warn;
+  if (!inner.warn)
+    inner.warn = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
   inner.events.finished = [](const KernelResult& kernel) {
     log_parts(LogLevel::info, LogChannel::tuning, kernel.task.name, " ", kernel.output, ": ",
               kernel.error.empty() ? kernel.best_config.to_string() : kernel.error, ", ",
@@ -89,7 +91,7 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
     if (options.progress) options.progress(report_of(kernel));
     poll.ask();
   };
-  std::vector<std::filesystem::path> paths = options.tuning;
+  std::vector<std::filesystem::path> paths = options.compile.tuning;
   if (!options.output.empty()) {
     autotune::prepare_record_folder(options.output);
     paths.push_back(options.output);

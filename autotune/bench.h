@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "autotune/search.h"
+#include "executable/executable.h"
 #include "ir/dtype.h"
 #include "runtime/device.h"
-#include "scheduler/executable.h"
 #include "scheduler/region.h"
 
 namespace tcc::autotune {
@@ -94,15 +94,15 @@ class Bench {
   virtual ~Bench() = default;
   // Runs the default kernel, holds its outputs against the reference, keeps them as what every
   // candidate is compared with, and times it at full effort.
-  virtual Measurement baseline(const sched::KernelBinary& kernel) = 0;
+  virtual Measurement baseline(const exec::StandaloneKernel& kernel) = 0;
   // Runs `kernel` on poisoned outputs with guard bytes around them, compares, and times it unless
   // it is more than 10 times slower than `best_seconds` (infinity: none is known).
-  virtual Measurement measure(const sched::KernelBinary& kernel, Effort effort,
+  virtual Measurement measure(const exec::StandaloneKernel& kernel, Effort effort,
                               double best_seconds) = 0;
   // Times two kernels that passed before, interleaved, so that drift hits both. They are not
   // compared again: `error` is 0.
-  virtual std::pair<Measurement, Measurement> duel(const sched::KernelBinary& incumbent,
-                                                   const sched::KernelBinary& challenger) = 0;
+  virtual std::pair<Measurement, Measurement> duel(const exec::StandaloneKernel& incumbent,
+                                                   const exec::StandaloneKernel& challenger) = 0;
   // A few milliseconds of work, between measurements, for a device that lowers its clocks while it
   // waits and would take tenths of a second to raise them; nothing for others.
   virtual void keep_awake() {}

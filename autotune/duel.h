@@ -28,7 +28,7 @@ struct DuelResult {
 // Rounds of Bench::duel() until the challenger has won twice, has lost, or nothing can be said
 // after four of them. `hurry` is asked after each round: the first one that says something is then
 // the last.
-DuelResult duel(Bench& bench, const sched::KernelBinary& incumbent,
-                const sched::KernelBinary& challenger, const std::function<bool()>& hurry = {});
+DuelResult duel(Bench& bench, const exec::StandaloneKernel& incumbent,
+                const exec::StandaloneKernel& challenger, const std::function<bool()>& hurry = {});
 
 }  // namespace tcc::autotune

@@ -18,7 +18,7 @@ class ExprCompiler {
   explicit ExprCompiler(ExprProgram& program) : program_(program) {}
 
   int axis(const ir::Atom& atom) {
-    return numbers_.try_emplace(atom.name, static_cast<int>(numbers_.size())).first->second;
+    return numbers_.try_emplace(atom.id, static_cast<int>(numbers_.size())).first->second;
   }
   int num_axes() const { return static_cast<int>(numbers_.size()); }
 
@@ -56,7 +56,7 @@ class ExprCompiler {
         step.index = index(e.index);
         step.axes = program_.indices_[static_cast<size_t>(step.index)].axes;
         break;
-      default: throw InternalError(str("the reference cannot evaluate ", e.name));
+      default: throw InternalError(str("the reference cannot evaluate ", e.variable.name));
     }
     for (const SymInt& a : e.axes)
       step.loops.push_back({axis(*a.as_atom()), a.as_atom()->args[0].value()});
@@ -86,7 +86,7 @@ class ExprCompiler {
   }
 
   int atom(const AtomPtr& source) {
-    if (const auto found = atoms_.find(source->key); found != atoms_.end()) return found->second;
+    if (const auto found = atoms_.find(source); found != atoms_.end()) return found->second;
     ExprProgram::Atom made{.kind = source->kind, .range = source->range};
     switch (source->kind) {
       case ir::Atom::Kind::axis:
@@ -108,13 +108,13 @@ class ExprCompiler {
           join(made.axes, program_.indices_[static_cast<size_t>(part)].axes);
     }
     program_.atoms_.push_back(std::move(made));
-    return atoms_[source->key] = static_cast<int>(program_.atoms_.size()) - 1;
+    return atoms_[source] = static_cast<int>(program_.atoms_.size()) - 1;
   }
 
   ExprProgram& program_;
-  std::unordered_map<std::string, int> numbers_;  // of axes, by name
+  std::unordered_map<uint64_t, int> numbers_;  // of axes, by id
   std::unordered_map<const ExprNode*, int> steps_;
-  std::unordered_map<std::string, int> atoms_;  // by key
+  std::unordered_map<AtomPtr, int, ir::AtomHash, ir::AtomEqual> atoms_;
 };
 
 ExprProgram::ExprProgram(const Expr& expr, std::span<const SymInt> axes) {

@@ -30,7 +30,7 @@ struct FinalResult {
 // the incumbent at once. Errors: what `bench` and `compile` throw.
 FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
                         const sched::Config& incumbent,
-                        const std::function<sched::KernelBinary(const sched::Config&)>& compile,
+                        const std::function<exec::StandaloneKernel(const sched::Config&)>& compile,
                         const std::function<bool()>& hurry = {});
 
 // The four fastest other configs, for the record.

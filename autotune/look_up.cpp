@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 #include <set>
 
 #include "autotune/records.h"
@@ -220,50 +219,35 @@ Found RecordStore::find(const Query& query, std::vector<std::string>* refused) c
 
 namespace {
 
-// Models are made at the first question.
-std::function<std::string(const sched::Config&, double)> doubt_of(
-    const sched::Template& kernel_template, const sched::Region& region,
-    const sched::Target& target) {
-  struct Model {
-    sched::CostModel cost;
-    double default_seconds = 0;
-  };
-  return [&, model = std::make_shared<Model>()](const sched::Config& config,
-                                                double allowed) -> std::string {
-    if (!model->cost) {
-      model->cost = kernel_template.cost_model(region, target);
-      model->default_seconds = model->cost(kernel_template.default_config(region, target));
-    }
-    const double ratio = model->cost(config) / model->default_seconds;
-    if (!(ratio > allowed)) return "";
-    char text[96];
-    std::snprintf(text, sizeof text, "it should take %.2f times the default's time, %.2f allowed",
-                  ratio, allowed);
-    return text;
-  };
+std::string doubt(const sched::Candidate& candidate, const sched::Config& config, double allowed) {
+  const double ratio = candidate.estimate(config) / candidate.estimate(candidate.default_config());
+  if (!(ratio > allowed)) return "";
+  char text[96];
+  std::snprintf(text, sizeof text, "it should take %.2f times the default's time, %.2f allowed",
+                ratio, allowed);
+  return text;
 }
 
 }  // namespace
 
-Query query_of(const sched::Template& kernel_template, const sched::Region& region,
-               const sched::Target& target, const sched::ConfigSpace& space) {
-  sched::Family family = sched::family_of(region);
-  return {.key = key_of(kernel_template, region, target),
+Query query_of(const sched::Candidate& candidate) {
+  sched::Family family = sched::family_of(candidate.region());
+  return {.key = key_of(candidate),
           .family = family.key,
           .extents = std::move(family.extents),
-          .environment = environment_of(space, target),
+          .environment = environment_of(candidate.space(), candidate.target()),
           .tcc = tcc_version(),
-          .space = &space,
-          .doubt = doubt_of(kernel_template, region, target)};
+          .space = &candidate.space(),
+          .doubt = [&candidate](const sched::Config& config, double allowed) {
+            return doubt(candidate, config, allowed);
+          }};
 }
 
-Explanation RecordStore::explain(const sched::Template& kernel_template,
-                                 const sched::Region& region, const sched::Target& target) const {
-  sched::ConfigSpace space = kernel_template.space(region, target);
+Explanation RecordStore::explain(const sched::Candidate& candidate) const {
   Explanation result;
-  Found found = find(query_of(kernel_template, region, target, space), &result.refused);
+  Found found = find(query_of(candidate), &result.refused);
   if (!found.record) {
-    result.choice = sched::analytic_configs().choose(kernel_template, region, target);
+    result.choice = sched::analytic_configs().choose(candidate);
     return result;
   }
   result.choice = {found.record->best, found.tier};
@@ -271,15 +255,11 @@ Explanation RecordStore::explain(const sched::Template& kernel_template,
   return result;
 }
 
-sched::ConfigChoice RecordStore::choose(const sched::Template& kernel_template,
-                                        const sched::Region& region,
-                                        const sched::Target& target) const {
-  if (!records_.empty()) {
-    sched::ConfigSpace space = kernel_template.space(region, target);
-    Found found = find(query_of(kernel_template, region, target, space));
-    if (found.record) return {found.record->best, found.tier};
-  }
-  return sched::analytic_configs().choose(kernel_template, region, target);
+sched::ConfigChoice RecordStore::choose(const sched::Candidate& candidate) const {
+  if (!records_.empty())
+    if (const Found found = find(query_of(candidate)); found.record)
+      return {found.record->best, found.tier};
+  return sched::analytic_configs().choose(candidate);
 }
 
 }  // namespace tcc::autotune

@@ -16,9 +16,10 @@
 namespace tcc::autotune {
 namespace {
 
+using exec::StandaloneKernel;
 using runtime::BoundLaunch;
+using runtime::BoundStep;
 using runtime::LoadedKernel;
-using sched::KernelBinary;
 
 constexpr double kAwake = 0.85;  // of the highest clock
 constexpr double kWakeSeconds = 0.3, kWakeStep = 0.005;
@@ -53,10 +54,10 @@ class LocalBench final : public Bench {
  public:
   LocalBench(std::shared_ptr<runtime::Device> device, BenchJob job);
 
-  Measurement baseline(const KernelBinary& kernel) override;
-  Measurement measure(const KernelBinary& kernel, Effort effort, double best_seconds) override;
-  std::pair<Measurement, Measurement> duel(const KernelBinary& incumbent,
-                                           const KernelBinary& challenger) override;
+  Measurement baseline(const StandaloneKernel& kernel) override;
+  Measurement measure(const StandaloneKernel& kernel, Effort effort, double best_seconds) override;
+  std::pair<Measurement, Measurement> duel(const StandaloneKernel& incumbent,
+                                           const StandaloneKernel& challenger) override;
 
  private:
   // The expected bytes and those of the last run, guards included.
@@ -70,21 +71,24 @@ class LocalBench final : public Bench {
 
   void allocate();
   void fill_inputs();
-  using Loaded = std::unique_ptr<LoadedKernel>;
-  Loaded load(const KernelBinary& kernel) const;
+  struct Loaded {
+    std::unique_ptr<LoadedKernel> kernel;
+    BoundLaunch launch;  // all but the buffers' addresses
+  };
+  Loaded load(const StandaloneKernel& kernel) const;
   // One that stays loaded for the next duels: a software device translates a kernel, for seconds,
   // whenever it is loaded anew.
-  const LoadedKernel& duelist(const KernelBinary& kernel);
-  BoundLaunch launch(const LoadedKernel& kernel, size_t set) const;
-  double time_once(const LoadedKernel& kernel);
-  double time_awake(const LoadedKernel& kernel);
+  const Loaded& duelist(const StandaloneKernel& kernel);
+  BoundStep launch(const Loaded& kernel, size_t set) const;
+  double time_once(const Loaded& kernel);
+  double time_awake(const Loaded& kernel);
   void keep_awake() override;
   // Runs the kernel once on poisoned outputs and reads them. Its time says little: a software
   // device translates a kernel at its first launch.
-  void run_poisoned(const LoadedKernel& kernel);
+  void run_poisoned(const Loaded& kernel);
   // Guards, the expected outputs and the reference: into status, error and reason.
   bool check(Measurement& result) const;
-  void time(Measurement& result, const LoadedKernel& kernel, Effort effort, double about_seconds);
+  void time(Measurement& result, const Loaded& kernel, Effort effort, double about_seconds);
 
   const std::shared_ptr<runtime::Device> device_;
   const BenchJob job_;
@@ -95,7 +99,7 @@ class LocalBench final : public Bench {
   size_t sets_ = 1, per_set_ = 0, next_set_ = 0;
   bool has_expected_ = false;
   std::vector<std::pair<uint64_t, Loaded>> duelists_;  // by a hash; the last used ones come last
-  std::unique_ptr<LoadedKernel> baseline_;             // to keep a device awake that dozes off
+  std::optional<Loaded> baseline_;                     // to keep a device awake that dozes off
   double baseline_seconds_ = 0;
 };
 
@@ -149,15 +153,20 @@ void LocalBench::fill_inputs() {
   }
 }
 
-std::unique_ptr<LoadedKernel> LocalBench::load(const KernelBinary& kernel) const {
+LocalBench::Loaded LocalBench::load(const StandaloneKernel& kernel) const {
   if (static_cast<size_t>(std::max(kernel.num_arguments, 0)) != per_set_)
     fail_input("a kernel of ", kernel.num_arguments, " arguments where '", job_.name, "' has ",
                per_set_);
-  return device_->load(kernel);
+  Loaded loaded{device_->load(kernel), {}};
+  const exec::Sizes numbers;
+  loaded.launch.kernel = loaded.kernel.get();
+  loaded.launch.grid = numbers.of(kernel.grid);
+  for (const exec::TensorMap& map : kernel.maps) loaded.launch.maps.push_back(numbers.of(map));
+  return loaded;
 }
 
-BoundLaunch LocalBench::launch(const LoadedKernel& kernel, size_t set) const {
-  BoundLaunch launch{&kernel, {}};
+BoundStep LocalBench::launch(const Loaded& kernel, size_t set) const {
+  BoundLaunch launch = kernel.launch;
   for (size_t i = 0; i < per_set_; ++i) {
     const uint64_t inner = i < job_.inputs.size() ? 0 : kGuardBytes;
     launch.arguments.push_back(buffers_[set * per_set_ + i]->address() + inner);
@@ -165,14 +174,14 @@ BoundLaunch LocalBench::launch(const LoadedKernel& kernel, size_t set) const {
   return launch;
 }
 
-double LocalBench::time_once(const LoadedKernel& kernel) {
-  const BoundLaunch once = launch(kernel, 0);
+double LocalBench::time_once(const Loaded& kernel) {
+  const BoundStep once = launch(kernel, 0);
   return stream_->time_each({&once, 1}).at(0);
 }
 
 // A GPU that waited for a compiler has lowered its clocks, and takes milliseconds of work to raise
 // them again. Returns the seconds of one run at the clocks that were reached.
-double LocalBench::time_awake(const LoadedKernel& kernel) {
+double LocalBench::time_awake(const Loaded& kernel) {
   double about = time_once(kernel);
   const std::string pci = device_->pci_address();
   const double enough = kAwake * highest_sm_mhz(pci);
@@ -182,20 +191,20 @@ double LocalBench::time_awake(const LoadedKernel& kernel) {
     if (!now.throttle.empty()) break;  // it will not be faster
     const auto count = static_cast<size_t>(std::clamp(kWakeStep / about, 1.0, 1000.0));
     const std::vector<double> seconds =
-        stream_->time_each(std::vector<BoundLaunch>(count, launch(kernel, 0)));
+        stream_->time_each(std::vector<BoundStep>(count, launch(kernel, 0)));
     for (const double s : seconds) worked += s;
     about = seconds.back();
   }
   return about;
 }
 
-void LocalBench::run_poisoned(const LoadedKernel& kernel) {
+void LocalBench::run_poisoned(const Loaded& kernel) {
   const size_t first_output = job_.inputs.size();
   for (size_t k = 0; k < outputs_.size(); ++k) {
     runtime::Buffer& buffer = *buffers_[first_output + k];
     stream_->fill(buffer, 0, buffer.bytes(), static_cast<uint8_t>(kPoison));
   }
-  const BoundLaunch once = launch(kernel, 0);
+  const BoundStep once = launch(kernel, 0);
   stream_->run({&once, 1});
   stream_->synchronize();
   for (size_t k = 0; k < outputs_.size(); ++k) {
@@ -236,10 +245,10 @@ bool LocalBench::check(Measurement& result) const {
   return true;
 }
 
-void LocalBench::time(Measurement& result, const LoadedKernel& kernel, Effort effort,
+void LocalBench::time(Measurement& result, const Loaded& kernel, Effort effort,
                       double about_seconds) {
   const auto run = [&](size_t count) {
-    std::vector<BoundLaunch> launches;
+    std::vector<BoundStep> launches;
     for (size_t n = 0; n < count; ++n) launches.push_back(launch(kernel, next_set_++ % sets_));
     return stream_->time_each(launches);
   };
@@ -247,17 +256,17 @@ void LocalBench::time(Measurement& result, const LoadedKernel& kernel, Effort ef
   result.clocks = read_clocks(device_->pci_address());
 }
 
-Measurement LocalBench::baseline(const KernelBinary& binary) {
+Measurement LocalBench::baseline(const StandaloneKernel& binary) {
   try {
     Measurement result;
     auto kernel = load(binary);
     has_expected_ = false;
-    run_poisoned(*kernel);
+    run_poisoned(kernel);
     if (!check(result)) return result;
     for (Output& output : outputs_) output.expected = std::move(output.got);
     has_expected_ = true;
-    baseline_seconds_ = time_awake(*kernel);
-    time(result, *kernel, Effort::full, baseline_seconds_);
+    baseline_seconds_ = time_awake(kernel);
+    time(result, kernel, Effort::full, baseline_seconds_);
     if (dozes(*device_)) baseline_ = std::move(kernel);
     return result;
   } catch (const Error& error) { return refused(error); }
@@ -266,36 +275,37 @@ Measurement LocalBench::baseline(const KernelBinary& binary) {
 void LocalBench::keep_awake() {
   if (!baseline_ || baseline_seconds_ <= 0) return;
   const auto count = static_cast<size_t>(std::clamp(kBreath / baseline_seconds_, 1.0, 1000.0));
-  stream_->run(std::vector<BoundLaunch>(count, launch(*baseline_, 0)));
+  stream_->run(std::vector<BoundStep>(count, launch(*baseline_, 0)));
   stream_->synchronize();
 }
 
-Measurement LocalBench::measure(const KernelBinary& binary, Effort effort, double best_seconds) {
+Measurement LocalBench::measure(const StandaloneKernel& binary, Effort effort,
+                                double best_seconds) {
   TCC_CHECK(has_expected_, job_.name, " is measured without a baseline");
   try {
     Measurement result;
     const auto kernel = load(binary);
-    run_poisoned(*kernel);
+    run_poisoned(kernel);
     if (!check(result)) return result;
-    const double about = time_awake(*kernel);
+    const double about = time_awake(kernel);
     if (about > kSlow * best_seconds) {
       summarize(result, {about});
       result.status = Measurement::Status::slow;
       result.reason = str("more than ", kSlow, " times slower than the best");
       return result;
     }
-    time(result, *kernel, effort, about);
+    time(result, kernel, effort, about);
     return result;
   } catch (const Error& error) { return refused(error); }
 }
 
-std::pair<Measurement, Measurement> LocalBench::duel(const KernelBinary& incumbent,
-                                                     const KernelBinary& challenger) {
+std::pair<Measurement, Measurement> LocalBench::duel(const StandaloneKernel& incumbent,
+                                                     const StandaloneKernel& challenger) {
   try {
-    const LoadedKernel &a = duelist(incumbent), &b = duelist(challenger);
+    const Loaded &a = duelist(incumbent), &b = duelist(challenger);
     // a b b a a b b ...: neither always follows the other.
     const auto run = [&](size_t count) {
-      std::vector<BoundLaunch> launches;
+      std::vector<BoundStep> launches;
       for (size_t n = 0; n < 2 * count; ++n)
         launches.push_back(launch(n % 4 == 0 || n % 4 == 3 ? a : b, next_set_++ % sets_));
       const std::vector<double> seconds = stream_->time_each(launches);
@@ -318,7 +328,7 @@ std::pair<Measurement, Measurement> LocalBench::duel(const KernelBinary& incumbe
   }
 }
 
-const LoadedKernel& LocalBench::duelist(const KernelBinary& kernel) {
+const LocalBench::Loaded& LocalBench::duelist(const StandaloneKernel& kernel) {
   const std::string_view code(reinterpret_cast<const char*>(kernel.code.data()),
                               kernel.code.size());
   const uint64_t key =
@@ -330,7 +340,7 @@ const LoadedKernel& LocalBench::duelist(const KernelBinary& kernel) {
     found = duelists_.end() - 1;
   }
   std::rotate(found, found + 1, duelists_.end());
-  return *duelists_.back().second;
+  return duelists_.back().second;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr size_t kRounds = 3;
 struct Rival {
   Record record;
   BenchJob job;
-  sched::KernelBinary expected, best;
+  exec::StandaloneKernel expected, best;
   std::vector<Measurement> rounds;
 };
 
@@ -22,7 +22,7 @@ std::optional<Rival> rival_of(const TuningTask& task, const RecordStore& records
                               const sched::Target& target, const TuneOptions& options) {
   const auto found = records.records().find(task.key);
   if (found == records.records().end()) return std::nullopt;
-  const Tunable tunable = tunable_of(task, target, options.compile);
+  const Tunable tunable = tunable_of(task, options.compile);
   return Rival{found->second,
                tunable.job(options.seed),
                tunable.compile(tunable.default_config),

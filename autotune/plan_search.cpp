@@ -214,7 +214,7 @@ class PlanSearch {
     const SiteRecorder recorder(plan);
     Program result;
     result.graphs = std::make_shared<const std::vector<backends::Scheduled>>(schedule_(recorder));
-    result.tasks = tuning_tasks(*result.graphs, target_);
+    result.tasks = tuning_tasks(*result.graphs);
     for (const TuningTask& task : result.tasks) result.launches[task.key] = task.launches;
     result.sites = recorder.sites();
     return result;
@@ -225,8 +225,9 @@ class PlanSearch {
     for (const TuningTask& task : program.tasks) {
       if (!own.count(task.key) || best_.count(task.key)) continue;
       program.out_of_budget = out_of_budget_.count(task.key) > 0;
-      program.failure = program.out_of_budget ? std::string("not measured: out of budget")
-                                              : str(task.region->name(), " could not be measured");
+      program.failure = program.out_of_budget
+                            ? std::string("not measured: out of budget")
+                            : str(task.candidate->region().name(), " could not be measured");
       if (!program.out_of_budget) return;  // a reason that no budget removes
     }
   }
@@ -249,9 +250,7 @@ class PlanSearch {
 
   const Record* known(const TuningTask& task) const {
     if (!options_.known) return nullptr;
-    const sched::ConfigSpace space = task.kernel_template->space(*task.region, target_);
-    const Found found =
-        options_.known->find(query_of(*task.kernel_template, *task.region, target_, space));
+    const Found found = options_.known->find(query_of(*task.candidate));
     return found.tier == sched::Tier::exact ? found.record : nullptr;
   }
 

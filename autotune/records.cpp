@@ -13,10 +13,9 @@
 
 #include "autotune/record_fields.h"
 #include "autotune/record_file.h"
-#include "backends/compile/code.h"
-#include "backends/compile/glsl.h"
-#include "backends/compile/nvrtc.h"
+#include "backends/backend.h"
 #include "scheduler/target_profile.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/hash.h"
@@ -76,8 +75,8 @@ bool supersedes(const Record& newer, const Record& ours) {
 }
 
 std::string compiler_of(sched::Api api) {
-  if (api == sched::Api::null || !backends::compiler_missing(api).empty()) return "";
-  return api == sched::Api::cuda ? backends::nvrtc_id() : backends::glsl_compiler_id();
+  const backends::Backend& backend = backends::backend_for(api);
+  return backend.compiler_missing().empty() ? backend.compiler_id() : "";
 }
 
 // The templates' spaces and default configs look at these.
@@ -100,10 +99,10 @@ std::string hash_text(uint64_t hash) {
 
 }  // namespace
 
-RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
-                 const sched::Target& target) {
-  return {std::string(kernel_template.name()), kernel_template.version(),
-          sched::signature(region), target.id()};
+RecordKey key_of(const sched::Candidate& candidate) {
+  const sched::Template& by = candidate.kernel_template();
+  return {std::string(by.name()), by.version(), sched::signature(candidate.region()),
+          candidate.target().id()};
 }
 
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target) {

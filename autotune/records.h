@@ -67,8 +67,7 @@ struct Record {
   friend bool operator==(const Record&, const Record&) = default;
 };
 
-RecordKey key_of(const sched::Template& kernel_template, const sched::Region& region,
-                 const sched::Target& target);
+RecordKey key_of(const sched::Candidate& candidate);
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target);
 // This tcc's, as records keep it.
 std::string tcc_version();
@@ -93,9 +92,8 @@ struct Query {
   // than `allowed` times as long as the default, which knows this kernel's sizes. Null: no doubt.
   std::function<std::string(const sched::Config&, double allowed)> doubt = {};
 };
-// It refers to all four.
-Query query_of(const sched::Template& kernel_template, const sched::Region& region,
-               const sched::Target& target, const sched::ConfigSpace& space);
+// It refers to the candidate.
+Query query_of(const sched::Candidate& candidate);
 
 struct Found {
   const Record* record = nullptr;  // null: none serves, the tier is analytic
@@ -124,11 +122,9 @@ class RecordStore : public sched::ConfigSource {
   //             in octaves, sizes that divide less well counting more (scheduler/family.h)
   //   device    of this kernel on the most similar device of another architecture of the API
   //   analytic  the template's own default
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override;
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override;
   // The same choice, with its reasons. Slower: looks through the template's other versions too.
-  Explanation explain(const sched::Template& kernel_template, const sched::Region& region,
-                      const sched::Target& target) const;
+  Explanation explain(const sched::Candidate& candidate) const;
 
   // What both do, for any kernel; a pointer into this store. `refused` gets the reasons.
   Found find(const Query& query, std::vector<std::string>* refused = nullptr) const;

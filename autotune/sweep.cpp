@@ -35,7 +35,7 @@ constexpr int kLeastTrials = 2;         // of a turn that is worth its while
 // A trial on its way through the pipeline.
 struct Candidate {
   Trial trial;
-  std::optional<sched::KernelBinary> binary;  // empty: refused, or the sweep was stopped
+  std::optional<exec::StandaloneKernel> binary;  // empty: refused, or the sweep was stopped
   double compile_seconds = 0;
   std::string failure;
 };
@@ -171,9 +171,9 @@ class KernelSweep final : public Sweep {
 
   // ---- compiling, from any thread
 
-  sched::KernelBinary compile(const sched::Config& config, double& seconds) const {
+  exec::StandaloneKernel compile(const sched::Config& config, double& seconds) const {
     Meter::Span span(context_.compiling);
-    sched::KernelBinary binary = tunable_.compile(config);
+    exec::StandaloneKernel binary = tunable_.compile(config);
     seconds = span.seconds();
     return binary;
   }
@@ -204,7 +204,8 @@ class KernelSweep final : public Sweep {
     BenchJob job = tunable_.job(seed());
     if (!default_binary_)
       default_binary_ = compile(tunable_.default_config, default_compile_seconds_);
-    const sched::KernelBinary expected = tunable_.expected ? tunable_.expected() : *default_binary_;
+    const exec::StandaloneKernel expected =
+        tunable_.expected ? tunable_.expected() : *default_binary_;
     if (!device.owns_lock()) device.lock();
     std::unique_ptr<Bench> bench = turn_->open_bench(std::move(job));
     const Clock::time_point ready = Clock::now();
@@ -493,7 +494,7 @@ class KernelSweep final : public Sweep {
     // Those of a log, after an interrupt, would need a device that was not opened for it.
     if (!bench_ && interrupted()) return;
     open();
-    std::map<sched::Config, sched::KernelBinary> binaries = {
+    std::map<sched::Config, exec::StandaloneKernel> binaries = {
         {tunable_.default_config, *default_binary_}};
     double seconds = 0;
     const auto binary_of = [&](const sched::Config& config) {
@@ -556,7 +557,7 @@ class KernelSweep final : public Sweep {
   bool logging_ = false, is_prepared_ = false, over_ = false;
   std::map<std::pair<sched::Config, Effort>, LoggedTrial> logged_;
   std::unique_ptr<Bench> bench_;
-  std::optional<sched::KernelBinary> default_binary_;
+  std::optional<exec::StandaloneKernel> default_binary_;
   double default_compile_seconds_ = 0;
   double trial_seconds_ = 0;  // what compiling and measuring one took
   Measurement baseline_;

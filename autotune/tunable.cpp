@@ -7,10 +7,10 @@
 
 namespace tcc::autotune {
 
-Tunable tunable_of(const TuningTask& task, const sched::Target& target,
-                   const backends::CompileOptions& options) {
-  const sched::Region& region = *task.region;
-  const sched::Template& kernel_template = *task.kernel_template;
+Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& options) {
+  const sched::Candidate& candidate = *task.candidate;
+  const sched::Region& region = candidate.region();
+  const sched::Target& target = candidate.target();
   Tunable tunable;
   tunable.key = task.key;
   tunable.name = region.name();
@@ -19,21 +19,19 @@ Tunable tunable_of(const TuningTask& task, const sched::Target& target,
   const sched::Family family = sched::family_of(region);
   tunable.family = family.key;
   tunable.extents = family.extents;
-  tunable.space = kernel_template.space(region, target);
+  tunable.space = candidate.space();
   tunable.environment = environment_of(tunable.space, target);
-  tunable.default_config = kernel_template.default_config(region, target);
+  tunable.default_config = candidate.default_config();
   tunable.launches = task.launches;
-  const sched::Kernel kernel = kernel_template.lower(region, tunable.default_config, target);
+  const sched::Kernel kernel = candidate.lower(tunable.default_config);
   tunable.flops = kernel.flops;
   tunable.bytes = kernel.bytes;
   tunable.bound_seconds = target.least_seconds(tunable.bytes, tunable.flops, kernel.flop_rate);
-  tunable.compile = [&region, &kernel_template, target, options](const sched::Config& config) {
-    return backends::compile_region(region, kernel_template, config, target, options);
+  tunable.compile = [&candidate, options](const sched::Config& config) {
+    return backends::compile_region(candidate, config, options);
   };
-  tunable.estimate = kernel_template.cost_model(region, target);
-  tunable.choose = [&region, &kernel_template, target](const RecordStore& records) {
-    return records.choose(kernel_template, region, target);
-  };
+  tunable.estimate = candidate.cost_model();
+  tunable.choose = [&candidate](const RecordStore& records) { return records.choose(candidate); };
   tunable.job = [&region](uint64_t seed) { return bench_job(region, seed); };
   return tunable;
 }

@@ -10,8 +10,8 @@
 #include "autotune/bench.h"
 #include "autotune/records.h"
 #include "backends/pipeline.h"
+#include "executable/executable.h"
 #include "scheduler/config.h"
-#include "scheduler/executable.h"
 #include "scheduler/target.h"
 
 namespace tcc::autotune {
@@ -37,7 +37,7 @@ struct Tunable {
   // otherwise. All but `job` are thread-safe.
 
   // Compiles a legal config. Throws Error(device) when the compiler or the target refuses it.
-  std::function<sched::KernelBinary(const sched::Config&)> compile;
+  std::function<exec::StandaloneKernel(const sched::Config&)> compile;
   // Predicted seconds of a legal config, for ranking; empty: nothing is known.
   std::function<double(const sched::Config&)> estimate;
   // What the kernels compute on, with its reference samples: CPU work, done once. Throws
@@ -48,11 +48,10 @@ struct Tunable {
   // A kernel of the same arguments whose outputs are the expected ones: Bench::baseline takes it,
   // and the default config is measured like any candidate. Empty: the default config's outputs are
   // expected.
-  std::function<sched::KernelBinary()> expected;
+  std::function<exec::StandaloneKernel()> expected;
 };
 
 // A region of a scheduled graph, which must outlive the result. `options.configs` is not used.
-Tunable tunable_of(const TuningTask& task, const sched::Target& target,
-                   const backends::CompileOptions& options);
+Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& options);
 
 }  // namespace tcc::autotune

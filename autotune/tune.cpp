@@ -269,21 +269,20 @@ size_t KernelResult::count(Measurement::Status status) const {
                     [&](const LoggedTrial& trial) { return trial.result.status == status; }));
 }
 
-std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs,
-                                     const sched::Target& target) {
+std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs) {
   std::vector<TuningTask> tasks;
   std::map<RecordKey, size_t> places;
   for (const backends::Scheduled& graph : graphs) {
-    for (const sched::Region& region : graph.regions) {
+    for (const sched::ScheduledRegion& scheduled : graph.regions) {
+      const sched::Region& region = scheduled.region();
       bool empty =
           std::all_of(region.outputs.begin(), region.outputs.end(),
                       [&](const ir::Value* output) { return region.layout(output).elements == 0; });
       if (empty) continue;
-      const sched::Template& kernel_template = sched::template_for(region, target);
-      RecordKey key = key_of(kernel_template, region, target);
+      RecordKey key = key_of(scheduled.candidate());
       auto [entry, inserted] = places.try_emplace(key, tasks.size());
       if (inserted)
-        tasks.push_back({&region, &kernel_template, key, 1});
+        tasks.push_back({&scheduled.candidate(), key, 1});
       else
         ++tasks[entry->second].launches;
     }
@@ -299,8 +298,7 @@ TuneResult tune_tunables(std::span<const Tunable> tunables, bool is_cpu,
 TuneResult tune_tasks(std::span<const TuningTask> tasks, const sched::Target& target,
                       std::span<const std::string> devices, const TuneOptions& options) {
   std::vector<Tunable> tunables;
-  for (const TuningTask& task : tasks)
-    tunables.push_back(tunable_of(task, target, options.compile));
+  for (const TuningTask& task : tasks) tunables.push_back(tunable_of(task, options.compile));
   return tune_tunables(tunables, target.is_cpu, devices, options);
 }
 
@@ -308,7 +306,7 @@ TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOpt
   const std::shared_ptr<runtime::Device> opened = runtime::open_device(device);
   std::vector<backends::Scheduled> graphs;
   graphs.push_back(backends::schedule(graph, opened->target(), options.compile));
-  const std::vector<TuningTask> tasks = tuning_tasks(graphs, opened->target());
+  const std::vector<TuningTask> tasks = tuning_tasks(graphs);
   const std::string name = opened->name();
   return tune_tasks(tasks, opened->target(), {&name, 1}, options);
 }

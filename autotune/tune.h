@@ -23,16 +23,14 @@ namespace tcc::autotune {
 
 // A kernel to tune: a region of a scheduled graph, which must outlive it.
 struct TuningTask {
-  const sched::Region* region = nullptr;
-  const sched::Template* kernel_template = nullptr;
+  const sched::Candidate* candidate = nullptr;
   RecordKey key;
   int launches = 1;  // regions with this key
 };
 
 // The distinct kernels of the graphs, in the order of their first use; regions without elements
 // have none.
-std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs,
-                                     const sched::Target& target);
+std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs);
 
 // What is known of one kernel so far, and at the end.
 struct KernelResult {

@@ -225,18 +225,15 @@ size_t TuningFiles::size() const {
   return sum;
 }
 
-sched::ConfigChoice TuningFiles::choose(const sched::Template& kernel_template,
-                                        const sched::Region& region,
-                                        const sched::Target& target) const {
-  if (size() == 0) return sched::analytic_configs().choose(kernel_template, region, target);
-  const sched::ConfigSpace space = kernel_template.space(region, target);
-  const Query query = query_of(kernel_template, region, target, space);
+sched::ConfigChoice TuningFiles::choose(const sched::Candidate& candidate) const {
+  if (size() == 0) return sched::analytic_configs().choose(candidate);
+  const Query query = query_of(candidate);
   for (const bool all : {false, true}) {
     const RecordStore store = records(query.key, query.family, all);
     if (const Found found = store.find(query); found.record)
       return {found.record->best, found.tier};
   }
-  return sched::analytic_configs().choose(kernel_template, region, target);
+  return sched::analytic_configs().choose(candidate);
 }
 
 int64_t TuningFiles::choose(const sched::PlanSite& site, const sched::Target& target) const {

@@ -24,8 +24,7 @@ class RecordIndex;
 // Answers as the RecordStore and the PlanStore of all its files would.
 class TuningFiles : public sched::ConfigSource, public sched::PlanSource {
  public:
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override;
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override;
   int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override;
 
   // The records that a look-up may return for a kernel: its own, those of its family on its device,

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "executable/serialize.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
@@ -113,78 +114,12 @@ BenchJob job_from_json(const json& value) {
   });
 }
 
-namespace {
-
-json maps_to_json(const std::vector<sched::TensorMap>& maps) {
-  json list = json::array();
-  for (const sched::TensorMap& map : maps)
-    list.push_back({{"argument", map.argument},
-                    {"dtype", name(map.dtype)},
-                    {"offset", map.offset},
-                    {"dims", map.dims},
-                    {"strides", map.strides},
-                    {"box", map.box},
-                    {"swizzle", map.swizzle}});
-  return list;
+json to_json(const exec::StandaloneKernel& kernel) {
+  return json::binary(exec::write_kernel(kernel));
 }
 
-std::vector<sched::TensorMap> maps_from_json(const json& value, int arguments) {
-  std::vector<sched::TensorMap> maps;
-  for (const json& one : value) {
-    sched::TensorMap map;
-    map.argument = within(one.at("argument").get<int>(), 0, arguments - 1, "a map's argument");
-    map.dtype = dtype_of(one.at("dtype"));
-    map.offset = one.at("offset").get<int64_t>();
-    map.dims = one.at("dims").get<std::vector<int64_t>>();
-    map.strides = one.at("strides").get<std::vector<int64_t>>();
-    map.box = one.at("box").get<std::vector<int>>();
-    map.swizzle = one.at("swizzle").get<int>();
-    maps.push_back(std::move(map));
-  }
-  return maps;
-}
-
-}  // namespace
-
-json to_json(const sched::KernelBinary& kernel) {
-  return {{"entry", kernel.entry},
-          {"code", json::binary(kernel.code)},
-          {"workgroup", kernel.workgroup},
-          {"block", kernel.block},
-          {"grid", kernel.grid},
-          {"shared_bytes", kernel.shared_bytes},
-          {"waits", kernel.waits},
-          {"num_arguments", kernel.num_arguments},
-          {"subgroup_size", kernel.subgroup_size},
-          {"argument_table", kernel.argument_table},
-          {"maps", maps_to_json(kernel.maps)},
-          {"template", kernel.template_name},
-          {"region", kernel.region},
-          {"config", kernel.config}};
-}
-
-sched::KernelBinary kernel_from_json(const json& value) {
-  return parse("kernel", [&] {
-    sched::KernelBinary kernel;
-    kernel.entry = value.at("entry").get<std::string>();
-    kernel.code = value.at("code").get_binary();
-    kernel.workgroup = within(value.at("workgroup").get<int>(), 1, 1 << 16, "a workgroup");
-    kernel.block = value.at("block").get<std::array<uint32_t, 3>>();
-    kernel.grid = value.at("grid").get<std::array<uint32_t, 3>>();
-    kernel.shared_bytes = within<int64_t>(value.at("shared_bytes").get<int64_t>(), 0, 1 << 30,
-                                          "a kernel's shared memory");
-    kernel.waits = value.at("waits").get<bool>();
-    kernel.num_arguments = within(value.at("num_arguments").get<int>(), 0,
-                                  static_cast<int>(2 * kMostValues), "a kernel's arguments");
-    kernel.subgroup_size =
-        within(value.at("subgroup_size").get<int>(), 0, 1 << 16, "a subgroup size");
-    kernel.argument_table = value.at("argument_table").get<bool>();
-    kernel.maps = maps_from_json(value.at("maps"), kernel.num_arguments);
-    kernel.template_name = value.at("template").get<std::string>();
-    kernel.region = value.at("region").get<std::string>();
-    kernel.config = value.at("config").get<std::string>();
-    return kernel;
-  });
+exec::StandaloneKernel kernel_from_json(const json& value) {
+  return parse("kernel", [&] { return exec::read_kernel(value.get_binary(), "worker protocol"); });
 }
 
 json to_json(const Measurement& m) {

@@ -28,11 +28,11 @@ inline constexpr uint32_t kMostFrameBytes = uint32_t{1} << 28;
 inline constexpr int kDeviceLostExit = 90;
 
 nlohmann::json to_json(const BenchJob& job);
-nlohmann::json to_json(const sched::KernelBinary& kernel);  // without its source
+nlohmann::json to_json(const exec::StandaloneKernel& kernel);  // without its source
 nlohmann::json to_json(const Measurement& measurement);
 // Throw Error(bad_input) for what is no such thing, or beyond any sensible size.
 BenchJob job_from_json(const nlohmann::json& json);
-sched::KernelBinary kernel_from_json(const nlohmann::json& json);
+exec::StandaloneKernel kernel_from_json(const nlohmann::json& json);
 std::vector<Measurement> measurements_from_json(const nlohmann::json& json);  // a list
 
 // What a frame's header says of the bytes behind it. Throws Error(bad_input) beyond

@@ -20,8 +20,8 @@
 namespace tcc::autotune {
 namespace {
 
+using exec::StandaloneKernel;
 using nlohmann::json;
-using sched::KernelBinary;
 
 int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
@@ -80,7 +80,7 @@ class Worker {
  private:
   struct Job {
     std::unique_ptr<Bench> bench;
-    KernelBinary baseline;
+    StandaloneKernel baseline;
   };
 
   static json reply(std::initializer_list<Measurement> measurements) {
@@ -134,7 +134,7 @@ json reply_or_error(const std::function<json()>& work) {
     return error_reply(error.kind(), error.what());
   } catch (const std::bad_alloc&) {
     return error_reply(ErrorKind::device, "worker: out of memory");
-  } catch (const json::exception& error) { return error_reply(ErrorKind::internal, error.what()); }
+  } catch (const std::exception& error) { return error_reply(ErrorKind::internal, error.what()); }
 }
 
 int begin_worker() {

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
 
 #include "backends/compile/code.h"
 #include "backends/compile/cubin.h"
+#include "backends/constants.h"
 #include "backends/emit/emit.h"
 #include "ir/layers.h"
+#include "ir/sizes.h"
+#include "scheduler/legalize.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/template.h"
-#include "scheduler/templates/common.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
 #include "support/hash.h"
@@ -21,60 +24,44 @@
 namespace tcc::backends {
 namespace {
 
-using sched::BufferInfo;
+using exec::BufferInfo;
 using sched::Region;
 
 struct Lowered {
-  const Region* region = nullptr;
-  sched::KernelBinary binary;
-  std::string kernel_text;  // for dumps
+  exec::StandaloneKernel kernel;
+  std::map<std::string_view, std::string> kernel_texts;  // by pass, for dumps
 };
 
-std::array<uint32_t, 3> split_grid(int64_t grid, const sched::Target& target) {
-  if (grid <= target.max_grid[0]) return {static_cast<uint32_t>(grid), 1, 1};
-  // Near-square, so that few workgroups are beyond the end.
-  int64_t rows = (grid + target.max_grid[0] - 1) / target.max_grid[0];
-  int64_t columns = (grid + rows - 1) / rows;
-  return {static_cast<uint32_t>(columns), static_cast<uint32_t>(rows), 1};
-}
-
-Lowered lower_region(const Region& region, const sched::Template& kernel_template,
-                     const sched::ConfigChoice& choice, const sched::Target& target,
+Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoice& choice,
                      const CompileOptions& options) {
-  sched::Kernel kernel =
-      sched::legalize(kernel_template.lower(region, choice.config, target), target);
-  EmittedKernel emitted = emit(kernel, target);
+  const sched::Target& target = candidate.target();
   Lowered lowered;
-  lowered.region = &region;
-  sched::KernelBinary& binary = lowered.binary;
-  binary.entry = target.api == sched::Api::vulkan ? "main" : kernel.name;
-  binary.comment = emitted.comment;
-  binary.source = emitted.source;
-  binary.workgroup = kernel.workgroup;
-  binary.grid = split_grid(kernel.grid, target);
-  binary.shared_bytes = kernel.shared_bytes;
-  binary.num_arguments = static_cast<int>(kernel.arguments.size());
-  binary.maps = kernel.maps;
-  binary.subgroup_size = kernel.uses_lanes ? target.subgroup_size : 0;
-  binary.argument_table = emitted.argument_table;
-  binary.alignments = emitted.alignments;
-  binary.waits = emitted.waits;
-  binary.template_name = kernel_template.name();
-  binary.template_version = kernel_template.version();
-  binary.region = region.name();
-  binary.config = choice.config.to_string();
-  binary.tier = sched::name(choice.tier);
-  binary.flops = kernel.flops;
-  binary.bytes = kernel.bytes;
-  binary.flop_rate = kernel.flop_rate;
-  if (is_shown("lower", options)) lowered.kernel_text = sched::to_string(kernel);
+  const sched::Kernel kernel =
+      sched::legalize(candidate.lower(choice.config), target,
+                      [&](std::string_view pass, const sched::Kernel& after) {
+                        if (is_shown(pass, options))
+                          lowered.kernel_texts[pass] = sched::to_string(after);
+                      });
+  exec::StandaloneKernel& result = lowered.kernel;
+  static_cast<exec::KernelTraits&>(result) = kernel;
+  static_cast<exec::KernelText&>(result) = emit(kernel, target);
+  static_cast<exec::KernelLabel&>(result) = {
+      .template_name = std::string(candidate.kernel_template().name()),
+      .region = candidate.region().name(),
+      .config = choice.config.to_string(),
+      .template_version = candidate.kernel_template().version(),
+      .region_key = {},
+      .tier = std::string(sched::name(choice.tier))};
+  result.grid = {kernel.launch[0], kernel.launch[1], 1};
+  result.maps = kernel.maps;
+  if (is_shown("lower", options)) lowered.kernel_texts["lower"] = sched::to_string(kernel);
   const TextOrigin origin =
       kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
   if (options.binaries)
-    binary.code = compile_source(binary.source, binary.region, target, options.cache,
+    result.code = compile_source(result.source, result.region, target, options.cache,
                                  options.validate || asked_for_log("validate"), origin);
   // A kernel without a binary is not checked; it does not run either.
-  if (binary.waits && options.binaries) binary.waits = waits_first(binary.code);
+  if (result.waits && options.binaries) result.waits = waits_first(result.code);
   return lowered;
 }
 
@@ -93,27 +80,6 @@ void parallel_each(size_t count, const std::function<void(size_t)>& work) {
     }
   });
   if (error) std::rethrow_exception(error);
-}
-
-// A constant's bytes with its dims in the layout's order.
-std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
-  auto element = static_cast<size_t>(size_bytes(tensor.dtype()));
-  if (layout == sched::Layout::row_major(tensor.shape()))
-    return {tensor.data(), tensor.data() + tensor.bytes()};
-  std::vector<std::byte> bytes(static_cast<size_t>(layout.elements) * element);
-  const auto& shape = tensor.shape();
-  std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    int64_t offset = 0;
-    for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * layout.strides[d];
-    std::copy_n(tensor.data() + static_cast<size_t>(i) * element, element,
-                bytes.data() + static_cast<size_t>(offset) * element);
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
-  return bytes;
 }
 
 // Names the layers that a region computes. Views and constants stand in every region that
@@ -139,28 +105,34 @@ class Builder {
  public:
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
       : graph_(*scheduled.graph), target_(target), options_(options) {
-    for (const Region& region : scheduled.regions)
+    for (const sched::ScheduledRegion& scheduled_region : scheduled.regions) {
       // A value without elements needs no kernel.
-      if (std::any_of(region.outputs.begin(), region.outputs.end(),
-                      [](const ir::Value* v) { return sched::numel(v) > 0; }))
-        regions_.push_back(&region);
+      const Region& region = scheduled_region.region();
+      if (std::none_of(region.outputs.begin(), region.outputs.end(),
+                       [](const ir::Value* v) { return ir::numel(v) > 0; }))
+        continue;
+      regions_.push_back(&region);
+      candidates_.push_back(&scheduled_region.candidate());
+    }
   }
 
-  sched::Executable run() {
+  exec::Executable run() {
     executable_.name = graph_.name;
     executable_.target = target_;
     // Before the kernels, which take long: what does not fit the device ends here.
     place_outside_buffers();
     place_arena();
     for (const Region* region : regions_) {
-      sched::Launch& launch = executable_.launches.emplace_back();
+      exec::KernelLaunch launch;
       launch.layers = layers_of(*region);
       for (const ir::Value* value : region->inputs)
-        launch.buffers.push_back(buffer_of(value, region->layout(value)));
+        launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
       for (const ir::Value* value : region->outputs)
-        launch.buffers.push_back(buffer_of(value, region->layout(value)));
+        launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
+      executable_.steps.emplace_back(std::move(launch));
     }
     compile_kernels();
+    executable_.store = std::move(constants_);
     if (is_shown("plan", options_)) show("plan", plan_text(), options_);
     return std::move(executable_);
   }
@@ -170,13 +142,14 @@ class Builder {
     std::map<std::string, size_t> distinct;
     std::vector<size_t> first;      // region index of each distinct kernel
     std::vector<std::string> keys;  // of those
+    std::vector<size_t> kernels;    // by region
     for (size_t i = 0; i < regions_.size(); ++i) {
       auto [entry, inserted] = distinct.try_emplace(signature(*regions_[i]), first.size());
       if (inserted) {
         first.push_back(i);
         keys.push_back(entry->first);
       }
-      executable_.launches[i].kernel = static_cast<int>(entry->second);
+      kernels.push_back(entry->second);
     }
     const sched::ConfigSource& configs =
         options_.configs ? *options_.configs : sched::analytic_configs();
@@ -185,24 +158,32 @@ class Builder {
     if (options_.watch) options_.watch->at("kernels", 0, first.size());
     parallel_each(first.size(), [&](size_t i) {
       if (options_.watch) options_.watch->check();
-      const Region& region = *regions_[first[i]];
-      const sched::Template& kernel_template = sched::template_for(region, target_);
-      lowered[i] =
-          lower_region(region, kernel_template, configs.choose(kernel_template, region, target_),
-                       target_, options_);
+      const sched::Candidate& candidate = *candidates_[first[i]];
+      lowered[i] = lower_region(candidate, configs.choose(candidate), options_);
       if (options_.watch) options_.watch->at("kernels", ++done, first.size());
     });
-    std::string kernels, sources;
-    for (size_t i = 0; i < lowered.size(); ++i) {
-      Lowered& kernel = lowered[i];
-      kernel.binary.region_key = keys[i];
-      log_parts(LogLevel::info, LogChannel::tuning, kernel.binary.region, " [",
-                kernel.binary.template_name, "] ", kernel.binary.tier, " ", kernel.binary.config);
-      kernels += kernel.kernel_text + "\n";
-      sources += kernel.binary.comment + kernel.binary.source + "\n";
-      executable_.kernels.push_back(std::move(kernel.binary));
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      auto& launch = std::get<exec::KernelLaunch>(executable_.steps[i]);
+      const exec::StandaloneKernel& kernel = lowered[kernels[i]].kernel;
+      launch.kernel = static_cast<int>(kernels[i]);
+      launch.grid = kernel.grid;
+      launch.arguments.insert(launch.arguments.end(), kernel.scalars.begin(), kernel.scalars.end());
+      launch.maps = kernel.maps;
     }
-    if (is_shown("lower", options_)) show("lower", kernels, options_);
+    std::map<std::string_view, std::string> texts;
+    std::string sources;
+    for (size_t i = 0; i < lowered.size(); ++i) {
+      exec::KernelBinary& kernel = lowered[i].kernel;
+      kernel.region_key = keys[i];
+      log_parts(LogLevel::info, LogChannel::tuning, kernel.region, " [", kernel.template_name, "] ",
+                kernel.tier, " ", kernel.config);
+      for (const auto& [stage, text] : lowered[i].kernel_texts) texts[stage] += text + "\n";
+      sources += kernel.comment + kernel.source + "\n";
+      executable_.kernels.push_back(std::move(kernel));
+    }
+    for (const sched::KernelPass& pass : sched::legalize_passes())
+      if (is_shown(pass.name, options_)) show(pass.name, texts[pass.name], options_);
+    if (is_shown("lower", options_)) show("lower", texts["lower"], options_);
     if (is_shown("emit", options_)) show("emit", sources, options_);
   }
 
@@ -213,11 +194,12 @@ class Builder {
     info.kind = kind;
     info.name = name;
     info.dtype = value->dtype();
-    info.shape = ir::const_shape(*value);
-    info.strides = layout.strides;
-    info.bytes = layout.elements * size_bytes(value->dtype());
+    info.shape = value->type.shape;
+    info.strides.assign(layout.strides.begin(), layout.strides.end());
+    const int64_t bytes = layout.elements * size_bytes(value->dtype());
+    info.bytes = bytes;
     info.offset = offset;
-    check_fits(named(name, value), info.bytes);
+    check_fits(named(name, value), bytes);
     executable_.buffers.push_back(info);
     return static_cast<int>(executable_.buffers.size()) - 1;
   }
@@ -268,31 +250,28 @@ class Builder {
     if (largest)
       check_fits(str("the arena of intermediate values, of which ",
                      named(largest->value->name, largest->value), " is the largest,"),
-                 executable_.arena_bytes);
+                 executable_.arena_bytes.value());
   }
 
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {
     if (auto found = buffers_.find(value); found != buffers_.end()) return found->second;
     if (!value->is_constant()) {
       // A value without elements has no producer either, and is nowhere.
-      const bool empty = sched::numel(value) == 0;
+      const bool empty = ir::numel(value) == 0;
       TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
       return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,
                                           empty ? 0 : offsets_.at(value), value->name);
     }
-    ir::ConstantPtr data = value->data;
-    auto make = [data, layout] { return pack(*data->load(), layout); };
-    executable_.constants.push_back(
-        {value->name, layout.elements * size_bytes(value->dtype()),
-         std::make_shared<const std::function<std::vector<std::byte>()>>(make)});
+    executable_.constants.push_back({value->name, layout.elements * size_bytes(value->dtype())});
+    constants_->add(value->data, layout);
     auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
     return buffers_[value] =
                add_buffer(BufferInfo::Kind::constant, value, layout, number, value->name);
   }
 
   std::string plan_text() const {
-    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ",
-                           executable_.live_bytes_peak, " live\n");
+    std::string text = str("arena ", executable_.arena_bytes.value(), " bytes, at most ",
+                           executable_.live_bytes_peak.value(), " live\n");
     for (const BufferInfo& buffer : executable_.buffers)
       if (buffer.kind == BufferInfo::Kind::arena)
         text +=
@@ -304,9 +283,11 @@ class Builder {
   const sched::Target& target_;
   const CompileOptions& options_;
   std::vector<const Region*> regions_;
+  std::vector<const sched::Candidate*> candidates_;  // of these
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, int64_t> offsets_;
-  sched::Executable executable_;
+  std::shared_ptr<GraphConstants> constants_ = std::make_shared<GraphConstants>();
+  exec::Executable executable_;
 };
 
 }  // namespace
@@ -321,7 +302,7 @@ void show(std::string_view stage, const std::string& text, const CompileOptions&
   if (const auto channel = channel_of(stage)) log_text(LogLevel::debug, *channel, text);
 }
 
-std::string regions_text(const std::vector<Region>& regions) {
+std::string regions_text(const std::vector<sched::ScheduledRegion>& regions) {
   std::string text;
   for (const Region& region : regions) {
     text += region.name() + "\n";
@@ -337,16 +318,14 @@ std::string regions_text(const std::vector<Region>& regions) {
   return text;
 }
 
-sched::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
-                                   const CompileOptions& options) {
+exec::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
+                                  const CompileOptions& options) {
   return Builder(scheduled, target, options).run();
 }
 
-sched::KernelBinary compile_region(const Region& region, const sched::Template& kernel_template,
-                                   const sched::Config& config, const sched::Target& target,
+exec::StandaloneKernel compile_region(const sched::Candidate& candidate, const sched::Config& config,
                                    const CompileOptions& options) {
-  return lower_region(region, kernel_template, {config, sched::Tier::exact}, target, options)
-      .binary;
+  return lower_region(candidate, {config, sched::Tier::exact}, options).kernel;
 }
 
 }  // namespace tcc::backends

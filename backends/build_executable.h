@@ -10,14 +10,14 @@
 namespace tcc::backends {
 
 // Lowers and compiles every distinct region once, on all cores, and plans the memory.
-sched::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
-                                   const CompileOptions& options);
+exec::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
+                                  const CompileOptions& options);
 
 // Whether anyone gets the state after a stage as text, the caller's dump or a log; and giving it.
 bool is_shown(std::string_view stage, const CompileOptions& options);
 void show(std::string_view stage, const std::string& text, const CompileOptions& options);
 
 // Regions as text, for dumps.
-std::string regions_text(const std::vector<sched::Region>& regions);
+std::string regions_text(const std::vector<sched::ScheduledRegion>& regions);
 
 }  // namespace tcc::backends

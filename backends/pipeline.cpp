@@ -17,7 +17,9 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "scheduler/legalize.h"
 #include "scheduler/pad_inputs.h"
+#include "scheduler/partition.h"
 #include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
 #include "scheduler/split_scans.h"
@@ -34,8 +36,8 @@ struct GraphStage {
   std::function<void(std::unique_ptr<ir::Graph>&, const sched::Target&, const CompileOptions&)> run;
 };
 
-bool may_use_tf32(const CompileOptions& options) {
-  return options.matmul_precision != MatmulPrecision::highest;
+sched::RegionPrecision precision_of(const CompileOptions& options) {
+  return {options.strict_rounding, options.matmul_precision != MatmulPrecision::highest};
 }
 
 // A pass that changes the graph in place.
@@ -68,7 +70,7 @@ const std::vector<GraphStage>& graph_stages() {
        }},
       {"split-contractions",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::split_contractions(*graph, target, {options.plan, target}, may_use_tf32(options));
+         sched::split_contractions(*graph, target, {options.plan, target}, precision_of(options));
        }},
       {"split-scans", [](auto& graph, const sched::Target& target,
                          const CompileOptions&) { sched::split_scans(*graph, target); }},
@@ -85,7 +87,7 @@ const std::vector<GraphStage>& graph_stages() {
       pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
       {"pad-inputs",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::pad_inputs(*graph, target, {options.plan, target}, may_use_tf32(options));
+         sched::pad_inputs(*graph, target, {options.plan, target}, precision_of(options));
        }},
   };
   return stages;
@@ -96,7 +98,9 @@ const std::vector<GraphStage>& graph_stages() {
 std::vector<std::string_view> stage_names() {
   std::vector<std::string_view> names;
   for (const GraphStage& stage : graph_stages()) names.push_back(stage.name);
-  for (std::string_view name : {"partition", "lower", "emit", "plan"}) names.push_back(name);
+  names.push_back("partition");
+  for (const sched::KernelPass& pass : sched::legalize_passes()) names.push_back(pass.name);
+  for (std::string_view name : {"lower", "emit", "plan"}) names.push_back(name);
   return names;
 }
 
@@ -123,26 +127,30 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   if (options.watch) options.watch->at("graph", done, total);
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
-  partition.strict_rounding = options.strict_rounding;
-  partition.tf32 = may_use_tf32(options);
-  partition.target = &target;
+  partition.precision = precision_of(options);
   partition.plan = {options.plan, target};
-  result.regions = sched::partition(*result.graph, partition);
+  const bool is_logged = log_wanted(LogLevel::debug, LogChannel::fusion);
+  if (options.explain_fusion || is_logged)
+    partition.explain = [&](const std::string& line) {
+      if (is_logged) log_text(LogLevel::debug, LogChannel::fusion, line);
+      if (options.explain_fusion) options.explain_fusion(line);
+    };
+  result.regions = sched::partition(*result.graph, target, partition);
   if (options.watch) options.watch->at("graph", total, total);
   if (is_shown("partition", options)) show("partition", regions_text(result.regions), options);
   return result;
 }
 
-sched::Executable compile(const ir::Graph& graph, const sched::Target& target,
-                          const CompileOptions& options) {
+exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
+                         const CompileOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Scheduled scheduled = schedule(graph, target, options);
-  sched::Executable executable = build_executable(scheduled, target, options);
+  exec::Executable executable = build_executable(scheduled, target, options);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
             counted(executable.kernels.size(), "kernel"), ", ",
-            counted(executable.launches.size(), "launch", "launches"), " for ", target.id(),
-            ", arena ", bytes_text(executable.arena_bytes), ", compiled in ",
+            counted(exec::launches(executable).size(), "launch", "launches"), " for ", target.id(),
+            ", arena ", bytes_text(executable.arena_bytes.value()), ", compiled in ",
             std::lround(time.count()), " ms");
   return executable;
 }

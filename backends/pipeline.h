@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "backends/compile/kernel_cache.h"
+#include "executable/executable.h"
 #include "ir/graph.h"
-#include "scheduler/executable.h"
 #include "scheduler/plan.h"
-#include "scheduler/region.h"
-#include "scheduler/target.h"
 #include "scheduler/tuning.h"
 #include "support/watch.h"
 
@@ -41,6 +39,9 @@ struct CompileOptions {
   const Watch* watch = nullptr;                  // told of stages and kernels; may end the work
   // Called after every stage with its name and the state as text, when set.
   std::function<void(std::string_view stage, const std::string& text)> dump;
+  // Gets a line for every pair of neighbouring regions that did not become one, with the reason,
+  // when set; so does TCC_LOGS=fusion.
+  std::function<void(const std::string& line)> explain_fusion;
 };
 
 // The stages' names, in order: what --dump-after takes.
@@ -48,23 +49,21 @@ std::vector<std::string_view> stage_names();
 
 // Compiles for `target`; needs no device. Throws Error: bad_input for what is wrong with the graph,
 // device for what the target or its compiler cannot do.
-sched::Executable compile(const ir::Graph& graph, const sched::Target& target,
-                          const CompileOptions& options = {});
+exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
+                         const CompileOptions& options = {});
 
 // The first half: the bound, simplified, decomposed graph and its regions in execution order
 // (pointing into it).
 struct Scheduled {
   std::unique_ptr<ir::Graph> graph;
-  std::vector<sched::Region> regions;
+  std::vector<sched::ScheduledRegion> regions;
 };
 Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options = {});
 
 // One region with one config, compiled: what a tuner measures. Buffers are the region's inputs,
 // then its outputs.
-sched::KernelBinary compile_region(const sched::Region& region,
-                                   const sched::Template& kernel_template,
-                                   const sched::Config& config, const sched::Target& target,
+exec::StandaloneKernel compile_region(const sched::Candidate& candidate, const sched::Config& config,
                                    const CompileOptions& options = {});
 
 }  // namespace tcc::backends

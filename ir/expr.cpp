@@ -29,7 +29,7 @@ bool same(const Expr& a, const Expr& b) {
     case Kind::index: return a->index == b->index;
     case Kind::load:
       return a->buffer == b->buffer && a->stored == b->stored && a->index == b->index;
-    case Kind::var: return a->name == b->name;
+    case Kind::var: return a->variable == b->variable;
     default: return false;
   }
 }
@@ -304,15 +304,17 @@ Expr load(int buffer, DType stored, const SymInt& offset) {
   return node;
 }
 
-Expr variable(std::string name, DType dtype) {
-  auto node = new_node(Kind::var, dtype);
-  node->name = std::move(name);
+Variable new_variable(std::string name, DType dtype) { return {new_id(), dtype, std::move(name)}; }
+
+Expr read(const Variable& variable) {
+  auto node = new_node(Kind::var, variable.dtype);
+  node->variable = variable;
   return node;
 }
 
-Expr element(std::string array, DType dtype, const SymInt& index) {
-  auto node = new_node(Kind::element, dtype);
-  node->name = std::move(array);
+Expr element(const Variable& array, const SymInt& index) {
+  auto node = new_node(Kind::element, array.dtype);
+  node->variable = array;
   node->index = index;
   return node;
 }

@@ -18,6 +18,16 @@
 
 namespace tcc::ir {
 
+// A variable or an array of a kernel. Two are the same when their ids are; the dtype is that of the
+// value, or of the elements.
+struct Variable {
+  uint64_t id = 0;
+  DType dtype{};
+  std::string name;  // a hint for printed names
+  friend bool operator==(const Variable& a, const Variable& b) { return a.id == b.id; }
+};
+Variable new_variable(std::string name, DType dtype);
+
 struct ExprNode {
   enum class Kind : uint8_t {
     constant,  // number (float dtypes) or integer (others)
@@ -29,7 +39,7 @@ struct ExprNode {
              // rounds
     reduce,  // serial reduction of args[0] over `axes`, within one thread
     // Only in kernels (scheduler/kernel.h):
-    element,  // name[index]: an element of a register or shared array
+    element,  // variable[index]: an element of a register or shared array
     shuffle,  // args[0] as the lane whose subgroup index differs by xor `integer` has it
   };
   Kind kind;
@@ -41,7 +51,7 @@ struct ExprNode {
   int buffer = -1;      // load: the kernel's buffer slot
   DType stored{};       // load: dtype in memory
   SymInt index;         // index: the value; load: the flat element offset; element: which
-  std::string name;     // var, element
+  Variable variable;    // var, element
   std::vector<Expr> args;
   std::vector<SymInt> axes;  // reduce: axis atoms
 };
@@ -50,8 +60,8 @@ Expr constant(DType dtype, double value);
 Expr constant_int(DType dtype, int64_t value);
 Expr index_value(const SymInt& index);  // i64
 Expr load(int buffer, DType stored, const SymInt& offset);
-Expr variable(std::string name, DType dtype);
-Expr element(std::string array, DType dtype, const SymInt& index);
+Expr read(const Variable& variable);
+Expr element(const Variable& array, const SymInt& index);
 Expr shuffle_xor(const Expr& value, int64_t mask);
 // Simplifies on the way: constants fold, x*1, x+0 (integers, or float where exact), select of a
 // constant condition.
@@ -74,8 +84,16 @@ Expr all_of(std::span<const Expr> conditions);  // null Exprs are "true"; null w
 bool is_true(const Expr& e);
 bool is_const(const Expr& e, double value);
 std::string to_string(const Expr& e);
-// A key (32 digits) that is equal for structurally equal expressions.
-std::string structural_key(const Expr& e);
+// Text that says all: constants have their dtypes, a part that is used more than once is written
+// once ("#1=exp(x)", then "#1"), and names are the caller's.
+struct ExprNames {
+  SymInt::NameOf atom;
+  std::function<std::string(const Variable&)> variable;
+  std::function<std::string(int buffer, DType stored)> buffer;
+};
+std::string exact_text(const Expr& e, const ExprNames& names);
+// A total order by structure.
+int compare(const Expr& a, const Expr& b);
 
 // Rebuilds bottom-up. `leaf` may return a replacement for any node (asked before its children),
 // null to descend; `index` maps every SymInt inside (axes and indirect values included).

@@ -1,4 +1,7 @@
 // Walks over expressions, which are DAGs: every distinct node is handled once.
+#include <bit>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -7,7 +10,6 @@
 #include "ir/expr_fold.h"
 #include "ir/symint_internal.h"
 #include "support/error.h"
-#include "support/hash.h"
 
 namespace tcc::ir {
 
@@ -70,7 +72,7 @@ class Rewriter {
     switch (e->kind) {
       case Kind::index: return index_value(index);
       case Kind::load: return load(e->buffer, e->stored, index);
-      case Kind::element: return element(e->name, e->dtype, index);
+      case Kind::element: return element(e->variable, index);
       case Kind::call: return call(e->fn, std::move(args));
       case Kind::cast:
         return keeps_bits(*e) ? bit_cast(args[0], args[0]->dtype, e->dtype)
@@ -89,20 +91,22 @@ class Rewriter {
     if (indirect.empty()) return index_ ? index_(index) : index;
     // The values are rewritten here; index_, which may well enter them too, sees stand-ins without
     // one.
-    std::unordered_map<std::string, SymInt> stand_ins, rewritten;
+    using Atoms = std::unordered_map<AtomPtr, SymInt, AtomHash, AtomEqual>;
+    Atoms stand_ins, rewritten;
     bool changed = false;
     for (const AtomPtr& atom : indirect) {
       Expr value = of(atom->value);
       changed |= value != atom->value;
-      rewritten[atom->key] = value == atom->value
-                                 ? SymIntAccess::from_atom(atom)
-                                 : symint::renamed_indirect(*atom, std::move(value));
-      stand_ins[atom->key] = SymInt::indirect(atom->name, nullptr, atom->range);
+      const SymInt stand_in = SymInt::indirect(atom->name, nullptr, atom->range);
+      stand_ins[atom] = stand_in;
+      rewritten[stand_in.as_atom()] = value == atom->value
+                                          ? SymIntAccess::from_atom(atom)
+                                          : symint::with_value(*atom, std::move(value));
     }
     if (!changed && !index_) return index;
-    const auto replace_by = [](const std::unordered_map<std::string, SymInt>& values) {
+    const auto replace_by = [](const Atoms& values) {
       return [&values](const AtomPtr& atom) -> std::optional<SymInt> {
-        const auto found = values.find(atom->key);
+        const auto found = values.find(atom);
         return found == values.end() ? std::nullopt : std::optional<SymInt>(found->second);
       };
     };
@@ -116,25 +120,39 @@ class Rewriter {
   std::unordered_map<const ExprNode*, Expr> memo_;
 };
 
-// Numbers nodes by their content, so that a key's size is linear in the DAG's.
-class Numbering {
+template <class T>
+int order(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+// Compares DAGs: what was found equal once is not compared again.
+class Comparison {
  public:
-  void add(const Expr& e) {
-    Hasher hasher;
-    hasher.add(e->kind).add(e->dtype).add(e->fn).add(e->reduce).add(e->number).add(e->integer);
-    hasher.add(e->buffer).add(e->stored).add(e->name).add(e->index.to_string());
-    for (const AtomPtr& atom : indirect_atoms(e->index))
-      hasher.add(atom->key).add(keys_.at(atom->value.get()));
-    hasher.add(e->axes.size());
-    for (const SymInt& axis : e->axes)
-      hasher.add(axis.to_string()).add(axis.as_atom()->args[0].to_string());
-    for (const Expr& arg : e->args) hasher.add(keys_.at(arg.get()));
-    keys_[e.get()] = hasher.digest();
+  int of(const Expr& a, const Expr& b) {
+    if (a == b || equal_.contains({a.get(), b.get()})) return 0;
+    const int found = compare_nodes(*a, *b);
+    if (found == 0) equal_.insert({a.get(), b.get()});
+    return found;
   }
-  const Hash128& of(const Expr& e) const { return keys_.at(e.get()); }
 
  private:
-  std::unordered_map<const ExprNode*, Hash128> keys_;
+  int compare_nodes(const ExprNode& a, const ExprNode& b) {
+    const auto fields = [](const ExprNode& e) {
+      return std::tuple(e.kind, e.dtype, e.fn, e.reduce, std::bit_cast<uint64_t>(e.number),
+                        e.integer, e.buffer, e.stored, e.variable.id, e.args.size(), e.axes.size());
+    };
+    if (const int found = order(fields(a), fields(b))) return found;
+    if (const int found = compare(a.index, b.index)) return found;
+    for (size_t i = 0; i < a.axes.size(); ++i) {
+      if (const int found = compare(a.axes[i], b.axes[i])) return found;
+      if (const int found = compare(extent_of(a.axes[i]), extent_of(b.axes[i]))) return found;
+    }
+    for (size_t i = 0; i < a.args.size(); ++i)
+      if (const int found = of(a.args[i], b.args[i])) return found;
+    return 0;
+  }
+
+  std::set<std::pair<const ExprNode*, const ExprNode*>> equal_;
 };
 
 }  // namespace
@@ -152,10 +170,6 @@ void rewrite_all(std::vector<Expr>& values, const std::function<Expr(const Expr&
   for (Expr& value : values) value = rewriter.of(value);
 }
 
-std::string structural_key(const Expr& e) {
-  Numbering numbering;
-  visit(e, [&](const Expr& node) { numbering.add(node); });
-  return numbering.of(e).hex();
-}
+int compare(const Expr& a, const Expr& b) { return Comparison().of(a, b); }
 
 }  // namespace tcc::ir

@@ -1,5 +1,6 @@
 // Expressions as text, for people.
 #include <charconv>
+#include <unordered_map>
 
 #include "ir/bit_cast.h"
 #include "ir/expr.h"
@@ -37,7 +38,11 @@ std::string_view infix(Fn fn) {
 
 class Printer {
  public:
+  // `names`: for exact text.
+  explicit Printer(const ExprNames* names) : names_(names) {}
+
   std::string print(const Expr& e) {
+    if (names_) count_uses(e);
     append(e);
     return std::move(text_);
   }
@@ -46,24 +51,54 @@ class Printer {
   // As a tree, a DAG's text may be exponentially long: it ends somewhere.
   static constexpr size_t kMaxLength = 8192;
 
+  void count_uses(const Expr& e) {
+    if (++uses_[e.get()] > 1) return;
+    for (const Expr& arg : e->args) count_uses(arg);
+  }
+
+  // The text of what is written already; else "", and the mark of what will be used again.
+  std::string mark(const ExprNode& e) {
+    const bool worth = e.kind == Kind::call || e.kind == Kind::cast || e.kind == Kind::load ||
+                       e.kind == Kind::reduce || e.kind == Kind::shuffle;
+    if (!worth || uses_[&e] < 2) return "";
+    const auto [entry, is_new] = marks_.try_emplace(&e, marks_.size() + 1);
+    const std::string mark = "#" + std::to_string(entry->second);
+    if (!is_new) return mark;
+    text_ += mark + "=";
+    return "";
+  }
+
+  std::string text_of(const SymInt& index) const {
+    return names_ ? index.to_string(names_->atom) : index.to_string();
+  }
+  std::string text_of(const Variable& variable) const {
+    return names_ ? names_->variable(variable) : variable.name;
+  }
+
   void append(const Expr& e) {
-    if (text_.size() > kMaxLength) {
+    if (names_) {
+      const std::string written = mark(*e);
+      text_ += written;
+      if (!written.empty()) return;
+    } else if (text_.size() > kMaxLength) {
       if (!text_.ends_with("...")) text_ += "...";
       return;
     }
     switch (e->kind) {
       case Kind::constant: return append_constant(*e);
-      case Kind::index: text_ += "[" + e->index.to_string() + "]"; return;
+      case Kind::index: text_ += "[" + text_of(e->index) + "]"; return;
       case Kind::load:
-        text_ += "load(b" + std::to_string(e->buffer) + ", " + e->index.to_string() + ")";
+        text_ += "load(" +
+                 (names_ ? names_->buffer(e->buffer, e->stored) : "b" + std::to_string(e->buffer)) +
+                 ", " + text_of(e->index) + ")";
         return;
-      case Kind::var: text_ += e->name; return;
+      case Kind::var: text_ += text_of(e->variable); return;
       case Kind::call: return append_call(*e);
       case Kind::cast:
         return append_function((keeps_bits(*e) ? "bits_" : "") + std::string(name(e->dtype)),
                                e->args);
       case Kind::reduce: return append_reduce(*e);
-      case Kind::element: text_ += e->name + "[" + e->index.to_string() + "]"; return;
+      case Kind::element: text_ += text_of(e->variable) + "[" + text_of(e->index) + "]"; return;
       case Kind::shuffle:
         return append_function("shuffle_xor" + std::to_string(e->integer), e->args);
     }
@@ -79,6 +114,11 @@ class Printer {
       text_ += std::to_string(static_cast<uint64_t>(e.integer));
     else
       text_.append(digits, end);
+    if (!names_ || e.dtype == DType::boolean || e.dtype == DType::i64) return;
+    if (e.dtype != DType::f32)
+      text_ += ":" + std::string(name(e.dtype));
+    else if (std::string_view(digits, end).find_first_of(".en") == std::string_view::npos)
+      text_ += ".0";
   }
 
   void append_call(const ExprNode& e) {
@@ -99,11 +139,10 @@ class Printer {
   }
 
   void append_reduce(const ExprNode& e) {
-    text_ += name(e.reduce);
-    text_ += '[';
+    text_ += (names_ ? "reduce_" : "") + std::string(name(e.reduce)) + "[";
     for (const SymInt& axis : e.axes) {
       if (&axis != &e.axes.front()) text_ += ", ";
-      text_ += axis.to_string() + " < " + axis.as_atom()->args[0].to_string();
+      text_ += text_of(axis) + " < " + text_of(extent_of(axis));
     }
     text_ += ']';
     append_function("", e.args);
@@ -119,11 +158,15 @@ class Printer {
     text_ += ')';
   }
 
+  const ExprNames* names_;
+  std::unordered_map<const ExprNode*, int> uses_;
+  std::unordered_map<const ExprNode*, size_t> marks_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string to_string(const Expr& e) { return Printer().print(e); }
+std::string to_string(const Expr& e) { return Printer(nullptr).print(e); }
+std::string exact_text(const Expr& e, const ExprNames& names) { return Printer(&names).print(e); }
 
 }  // namespace tcc::ir

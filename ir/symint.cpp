@@ -1,6 +1,7 @@
 #include "ir/symint.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <ostream>
 #include <unordered_map>
@@ -21,6 +22,9 @@ namespace {
 constexpr size_t kMaxTerms = 512;
 constexpr size_t kMaxProduct = 4096;  // terms, before equal ones meet
 constexpr size_t kMaxFactors = 64;
+
+// Ids of the axes that every kernel has, and the first of all others.
+constexpr uint64_t kBlockId = 1, kThreadId = 2, kFirstId = 16;
 
 std::vector<Term> merge(std::span<const Term> a, std::span<const Term> b) {
   std::vector<Term> result;
@@ -56,11 +60,13 @@ SymInt scale(const SymInt& value, int64_t factor) {
                                       std::move(terms));
 }
 
-void collect_atoms(const SymInt& value, std::unordered_set<std::string_view>& seen,
+using AtomSet = std::unordered_set<AtomPtr, AtomHash, AtomEqual>;
+
+void collect_atoms(const SymInt& value, AtomSet& seen,
                    const std::function<void(const AtomPtr&)>& visit) {
   for (const Term& term : value.terms())
     for (const AtomPtr& atom : term.atoms) {
-      if (!seen.insert(atom->key).second) continue;
+      if (!seen.insert(atom).second) continue;
       visit(atom);
       if (atom->kind == Atom::Kind::axis) continue;
       for (const SymInt& arg : atom->args) collect_atoms(arg, seen, visit);
@@ -113,7 +119,7 @@ class Substitution {
       case Atom::Kind::axis: {
         SymInt extent = of(atom->args[0]);
         if (symint::same_object(extent, atom->args[0])) return std::nullopt;
-        return SymInt::axis(atom->name, extent);
+        return symint::resized_axis(*atom, extent);
       }
       case Atom::Kind::indirect: {
         if (!atom->value) return std::nullopt;
@@ -121,7 +127,7 @@ class Substitution {
             atom->value, [](const Expr&) { return Expr(); },
             [this](const SymInt& index) { return of(index); });
         if (value == atom->value) return std::nullopt;
-        return symint::renamed_indirect(*atom, std::move(value));
+        return symint::with_value(*atom, std::move(value));
       }
       default: break;
     }
@@ -171,32 +177,37 @@ int64_t atom_power_of_two(const Atom& atom, int64_t limit) {
 
 }  // namespace
 
+uint64_t new_id() {
+  static std::atomic<uint64_t> next{kFirstId};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 SymInt SymInt::symbol(std::string name) {
   auto atom = std::make_shared<Atom>();
   atom->kind = Atom::Kind::symbol;
-  atom->key = name;
+  atom->text = name;
   atom->name = std::move(name);
   atom->range = {0, kUnbounded};
   return from_atom(std::move(atom));
 }
 
-SymInt SymInt::axis(std::string name, const SymInt& extent) {
-  if (extent.is(1)) return 0;
-  const int64_t most = extent.range().hi;
-  auto atom = std::make_shared<Atom>();
-  atom->kind = Atom::Kind::axis;
-  atom->key = name;
-  atom->name = std::move(name);
-  atom->range = {0, most >= kUnbounded ? kUnbounded : std::max<int64_t>(most - 1, 0)};
-  atom->args = {extent};
-  return from_atom(std::move(atom));
+SymInt SymInt::axis(std::string name, const SymInt& extent, AxisRole role) {
+  return symint::make_axis(std::move(name), new_id(), role, extent);
+}
+
+SymInt SymInt::standard_axis(AxisRole role, const SymInt& extent) {
+  const bool is_block = role == AxisRole::block;
+  TCC_CHECK(is_block || role == AxisRole::thread, "not a standard axis");
+  return symint::make_axis(is_block ? "block" : "thread", is_block ? kBlockId : kThreadId, role,
+                           extent);
 }
 
 SymInt SymInt::indirect(std::string name, Expr value, Interval range) {
   TCC_CHECK(range.lo <= range.hi, "the range of ", name);
   auto atom = std::make_shared<Atom>();
   atom->kind = Atom::Kind::indirect;
-  atom->key = name;
+  atom->id = new_id();
+  atom->text = name;
   atom->name = std::move(name);
   atom->range = range;
   atom->value = std::move(value);
@@ -254,15 +265,15 @@ bool SymInt::uses(const AtomPtr& atom) const {
   bool found = false;
   visit_atoms([&](const AtomPtr& candidate) {
     if (found) return;
-    found = candidate->key == atom->key || (candidate->kind == Atom::Kind::indirect &&
-                                            candidate->value && expr_uses(candidate->value, atom));
+    found = *candidate == *atom || (candidate->kind == Atom::Kind::indirect && candidate->value &&
+                                    expr_uses(candidate->value, atom));
   });
   return found;
 }
 
 void SymInt::visit_atoms(const std::function<void(const AtomPtr&)>& visit) const {
   if (is_const()) return;
-  std::unordered_set<std::string_view> seen;
+  AtomSet seen;
   collect_atoms(*this, seen, visit);
 }
 
@@ -274,7 +285,7 @@ SymInt SymInt::substitute(const SymInt& atom, const SymInt& by) const {
   const AtomPtr from = atom.as_atom();
   TCC_CHECK(from, atom.to_string(), " is not an atom");
   return substitute([&](const AtomPtr& candidate) {
-    return candidate->key == from->key ? std::optional<SymInt>(by) : std::nullopt;
+    return *candidate == *from ? std::optional<SymInt>(by) : std::nullopt;
   });
 }
 
@@ -290,12 +301,14 @@ int64_t SymInt::evaluate(const std::function<std::optional<int64_t>(const Atom&)
 }
 
 bool operator==(const SymInt& a, const SymInt& b) {
-  if (a.constant_ != b.constant_) return false;
-  if (a.terms_ == b.terms_) return true;
-  return std::equal(a.terms().begin(), a.terms().end(), b.terms().begin(), b.terms().end(),
-                    [](const Term& x, const Term& y) {
-                      return x.coefficient == y.coefficient && symint::same_atoms(x.atoms, y.atoms);
-                    });
+  return a.constant_ == b.constant_ && compare(a, b) == 0;
+}
+
+SymInt extent_of(const SymInt& axis) {
+  if (axis.is(0)) return 1;
+  const AtomPtr atom = axis.as_atom();
+  TCC_CHECK(atom && atom->kind == Atom::Kind::axis, axis, " is not an axis");
+  return atom->args[0];
 }
 
 SymInt operator+(const SymInt& a, const SymInt& b) {

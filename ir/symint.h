@@ -28,23 +28,52 @@ struct Interval {
 };
 inline constexpr int64_t kUnbounded = int64_t{1} << 60;
 
+// The source of an axis's values.
+enum class AxisRole : uint8_t {
+  local,      // a loop or a let_index of a kernel
+  reduction,  // a reduction within an expression
+  block,      // the workgroup's place in the grid
+  thread,     // the thread's place in the workgroup
+  parameter,  // whoever calls the hook
+};
+
 struct Atom {
   enum class Kind : uint8_t { symbol, axis, indirect, floordiv, mod, min, max };
   Kind kind;
-  std::string name;          // symbol, axis, indirect: unique within one kernel
+  std::string name;          // symbol: its identity; axis, indirect: a hint for printed names
+  uint64_t id = 0;           // axis, indirect: its identity
+  AxisRole role{};           // axis
   Interval range;            // what values it can take
   std::vector<SymInt> args;  // floordiv, mod, min, max: two; axis: its extent
   Expr value;                // indirect: the loaded index, already clamped into range
-  std::string key;           // canonical text: equal keys mean equal atoms
+  std::string text;          // orders atoms; different atoms may have the same one
 };
 using AtomPtr = std::shared_ptr<const Atom>;
+
+// An id that no axis, indirect index or variable of this process has. Ids of one thread ascend:
+// comparing two of them tells which was made first, and nothing else about an id is meaningful.
+uint64_t new_id();
+
+// A total order: by text, then by identity. It depends on names and on the order in which axes
+// were made, so what is compiled from a graph does not depend on what was compiled before.
+int compare(const Atom& a, const Atom& b);
+inline bool operator==(const Atom& a, const Atom& b) { return compare(a, b) == 0; }
+struct AtomHash {
+  size_t operator()(const AtomPtr& atom) const { return std::hash<std::string>()(atom->text); }
+};
+struct AtomEqual {
+  bool operator()(const AtomPtr& a, const AtomPtr& b) const { return *a == *b; }
+};
 
 class SymInt {
  public:
   SymInt(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
   static SymInt symbol(std::string name);
-  // The constant 0 when the extent is 1: such a loop has no variable.
-  static SymInt axis(std::string name, const SymInt& extent);
+  // An axis unlike any other, whatever its name. The constant 0 when the extent is 1: such a loop
+  // has no variable.
+  static SymInt axis(std::string name, const SymInt& extent, AxisRole role = AxisRole::local);
+  // The axis of the role block or thread: there is one of each in a kernel.
+  static SymInt standard_axis(AxisRole role, const SymInt& extent);
   static SymInt indirect(std::string name, Expr value, Interval range);
 
   bool is_const() const { return !terms_; }
@@ -74,8 +103,7 @@ class SymInt {
   void visit_atoms(const std::function<void(const AtomPtr&)>& visit) const;
 
   // The value with atoms replaced; `replace` returns nothing to keep an atom. Enters divisions, the
-  // extents of axes and the values of indirect indices (an indirect index whose value changes gets
-  // a name of its own).
+  // extents of axes and the values of indirect indices.
   using Replace = std::function<std::optional<SymInt>(const AtomPtr&)>;
   SymInt substitute(const Replace& replace) const;
   SymInt substitute(const SymInt& atom, const SymInt& by) const;
@@ -84,6 +112,9 @@ class SymInt {
   int64_t evaluate(const std::function<std::optional<int64_t>(const Atom&)>& lookup) const;
 
   std::string to_string() const;  // parses back with parse_symint
+  // The same with `name` for axes and indirect indices.
+  using NameOf = std::function<std::string(const Atom&)>;
+  std::string to_string(const NameOf& name) const;
   friend bool operator==(const SymInt& a, const SymInt& b);
 
   friend SymInt operator+(const SymInt& a, const SymInt& b);
@@ -104,6 +135,11 @@ SymInt mod(const SymInt& a, const SymInt& b);       // b > 0; result in [0, b)
 SymInt min(const SymInt& a, const SymInt& b);
 SymInt max(const SymInt& a, const SymInt& b);
 SymInt ceildiv(const SymInt& a, const SymInt& b);
+// A total order, as that of atoms.
+int compare(const SymInt& a, const SymInt& b);
+size_t hash_value(const SymInt& value);
+// The number of values that an axis takes.
+SymInt extent_of(const SymInt& axis);
 
 // Integers, symbols, + - * // % and parentheses. Throws Error(bad_input) naming the column and the
 // reason; depth and length are limited.

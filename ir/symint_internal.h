@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,14 +45,22 @@ int64_t floor_mod(int64_t a, int64_t b);
 // floordiv, mod, min or max as an atom, without any simplification. Throws Error(bad_input) when
 // its text gets absurdly long.
 SymInt make_atom(Atom::Kind kind, const SymInt& a, const SymInt& b);
-// `atom`, an indirect index, with another value and therefore another name.
-SymInt renamed_indirect(const Atom& atom, Expr value);
+// Its text, from those of its operands.
+std::string operation_text(Atom::Kind kind, const SymInt& a, const SymInt& b,
+                           std::span<const std::string, 2> texts);
+SymInt make_axis(std::string name, uint64_t id, AxisRole role, const SymInt& extent);
+// `atom`, an axis, with another extent; an indirect index, with another value (which makes it
+// another atom).
+SymInt resized_axis(const Atom& atom, const SymInt& extent);
+SymInt with_value(const Atom& atom, Expr value);
 // Untouched copies of each other: stronger than ==, which does not see that an axis has another
 // extent.
 inline bool same_object(const SymInt& a, const SymInt& b) {
   return a.constant() == b.constant() && a.terms().data() == b.terms().data();
 }
-int compare_atoms(const AtomPtr& a, const AtomPtr& b);
+inline int compare_atoms(const AtomPtr& a, const AtomPtr& b) {
+  return a == b ? 0 : compare(*a, *b);
+}
 int compare_terms(const Term& a, const Term& b);  // by atoms alone
 bool same_atoms(const std::vector<AtomPtr>& a, const std::vector<AtomPtr>& b);
 bool has_division(const Term& term);

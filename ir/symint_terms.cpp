@@ -13,11 +13,11 @@ namespace {
 
 // Nested divisions of repeated operands could grow without bounds: user input must not get that
 // far.
-constexpr size_t kMaxKeyLength = 1 << 14;
+constexpr size_t kMaxTextLength = 1 << 14;
 
-// `value` as an operand of // or %: the grammar of parse_symint reads it back as one operand.
-std::string operand(const SymInt& value, bool left) {
-  std::string text = value.to_string();
+// `value`, whose text is `text`, as an operand of // or %: the grammar of parse_symint reads it
+// back as one operand.
+std::string operand(const SymInt& value, const std::string& text, bool left) {
   const bool plain = value.is_const() ? value.constant() >= 0 : value.as_atom() != nullptr;
   const bool product = left && value.constant() == 0 && value.terms().size() == 1;
   return plain || product ? text : "(" + text + ")";
@@ -47,45 +47,62 @@ int64_t floor_mod(int64_t a, int64_t b) {
   return remainder < 0 ? remainder + b : remainder;
 }
 
+std::string operation_text(Atom::Kind kind, const SymInt& a, const SymInt& b,
+                           std::span<const std::string, 2> texts) {
+  if (kind == Atom::Kind::min || kind == Atom::Kind::max)
+    return std::string(function_name(kind)) + "(" + texts[0] + ", " + texts[1] + ")";
+  TCC_CHECK(kind == Atom::Kind::floordiv || kind == Atom::Kind::mod, "not an operation");
+  return "(" + operand(a, texts[0], true) + (kind == Atom::Kind::floordiv ? "//" : "%") +
+         operand(b, texts[1], false) + ")";
+}
+
 SymInt make_atom(Atom::Kind kind, const SymInt& a, const SymInt& b) {
   auto atom = std::make_shared<Atom>();
   atom->kind = kind;
   atom->args = {a, b};
   const Interval x = a.range(), y = b.range();
-  switch (kind) {
-    case Atom::Kind::floordiv:
-      atom->range = floordiv(x, y);
-      atom->key = "(" + operand(a, true) + "//" + operand(b, false) + ")";
-      break;
-    case Atom::Kind::mod:
-      atom->range = mod(x, y);
-      atom->key = "(" + operand(a, true) + "%" + operand(b, false) + ")";
-      break;
-    default: {
-      TCC_CHECK(kind == Atom::Kind::min || kind == Atom::Kind::max, "not an operation");
-      std::string first = a.to_string(), second = b.to_string();
-      if (second < first) {
-        std::swap(first, second);
-        std::swap(atom->args[0], atom->args[1]);
-      }
-      const bool is_min = kind == Atom::Kind::min;
-      atom->range = is_min ? Interval{std::min(x.lo, y.lo), std::min(x.hi, y.hi)}
-                           : Interval{std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
-      atom->key = std::string(function_name(kind)) + "(" + first + ", " + second + ")";
+  std::string texts[] = {a.to_string(), b.to_string()};
+  if (kind == Atom::Kind::floordiv) {
+    atom->range = floordiv(x, y);
+  } else if (kind == Atom::Kind::mod) {
+    atom->range = mod(x, y);
+  } else {
+    const int order = texts[1].compare(texts[0]);
+    if (order < 0 || (order == 0 && compare(b, a) < 0)) {
+      std::swap(texts[0], texts[1]);
+      std::swap(atom->args[0], atom->args[1]);
     }
+    const bool is_min = kind == Atom::Kind::min;
+    atom->range = is_min ? Interval{std::min(x.lo, y.lo), std::min(x.hi, y.hi)}
+                         : Interval{std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
   }
-  if (atom->key.size() > kMaxKeyLength) fail_input("size expression is too large");
+  atom->text = operation_text(kind, atom->args[0], atom->args[1], texts);
+  if (atom->text.size() > kMaxTextLength) fail_input("size expression is too large");
   return SymIntAccess::from_atom(std::move(atom));
 }
 
-SymInt renamed_indirect(const Atom& atom, Expr value) {
-  const std::string stem = atom.name.substr(0, atom.name.find('_'));
-  const std::string suffix = structural_key(value).substr(0, 12);
-  return SymInt::indirect(stem + "_" + suffix, std::move(value), atom.range);
+SymInt make_axis(std::string name, uint64_t id, AxisRole role, const SymInt& extent) {
+  if (extent.is(1)) return 0;
+  const int64_t most = extent.range().hi;
+  auto atom = std::make_shared<Atom>();
+  atom->kind = Atom::Kind::axis;
+  atom->id = id;
+  atom->role = role;
+  atom->text = name;
+  atom->name = std::move(name);
+  atom->range = {0, most >= kUnbounded ? kUnbounded : std::max<int64_t>(most - 1, 0)};
+  atom->args = {extent};
+  return SymIntAccess::from_atom(std::move(atom));
 }
 
-int compare_atoms(const AtomPtr& a, const AtomPtr& b) {
-  return a == b ? 0 : a->key.compare(b->key);
+SymInt resized_axis(const Atom& atom, const SymInt& extent) {
+  return make_axis(atom.name, atom.id, atom.role, extent);
+}
+
+SymInt with_value(const Atom& atom, Expr value) {
+  auto changed = std::make_shared<Atom>(atom);
+  changed->value = std::move(value);
+  return SymIntAccess::from_atom(std::move(changed));
 }
 
 int compare_terms(const Term& a, const Term& b) {
@@ -152,27 +169,92 @@ void normalize(std::vector<Term>& terms) {
 
 namespace tcc::ir {
 
-// "i0*768+i1-4"; a constant goes first when the first term is negative: "7-i0".
-std::string SymInt::to_string() const {
-  if (is_const()) return std::to_string(constant_);
+namespace {
+
+template <class T>
+int order(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+// Atoms of one text.
+int compare_identities(const Atom& a, const Atom& b) {
+  if (a.kind != b.kind) return order(a.kind, b.kind);
+  if (const int ids = order(a.id, b.id)) return ids;
+  if (a.kind == Atom::Kind::axis) return 0;
+  for (size_t i = 0; i < a.args.size(); ++i)
+    if (const int args = compare(a.args[i], b.args[i])) return args;
+  if (!a.value || !b.value) return order(a.value != nullptr, b.value != nullptr);
+  return compare(a.value, b.value);
+}
+
+std::string text_of(const SymInt& value, const std::function<std::string(const Atom&)>& atom) {
+  if (value.is_const()) return std::to_string(value.constant());
   std::string text;
-  const bool constant_first = constant_ > 0 && terms_->front().coefficient < 0;
-  if (constant_first) text = std::to_string(constant_);
-  for (const Term& term : *terms_) {
+  const bool constant_first = value.constant() > 0 && value.terms().front().coefficient < 0;
+  if (constant_first) text = std::to_string(value.constant());
+  for (const symint::Term& term : value.terms()) {
     if (term.coefficient < 0)
       text += '-';
     else if (!text.empty())
       text += '+';
     for (size_t i = 0; i < term.atoms.size(); ++i) {
       if (i > 0) text += '*';
-      text += term.atoms[i]->key;
+      text += atom(*term.atoms[i]);
     }
     if (term.coefficient == 1 || term.coefficient == -1) continue;
     const std::string digits = std::to_string(term.coefficient);
     text += '*' + (term.coefficient < 0 ? digits.substr(1) : digits);
   }
-  if (constant_ == 0 || constant_first) return text;
-  return text + (constant_ > 0 ? "+" : "") + std::to_string(constant_);
+  if (value.constant() == 0 || constant_first) return text;
+  return text + (value.constant() > 0 ? "+" : "") + std::to_string(value.constant());
+}
+
+}  // namespace
+
+int compare(const Atom& a, const Atom& b) {
+  if (&a == &b) return 0;
+  if (const int text = a.text.compare(b.text)) return text;
+  return compare_identities(a, b);
+}
+
+int compare(const SymInt& a, const SymInt& b) {
+  const auto x = a.terms(), y = b.terms();
+  if (x.data() != y.data()) {
+    for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      if (const int terms = symint::compare_terms(x[i], y[i])) return terms;
+      if (const int factors = order(x[i].coefficient, y[i].coefficient)) return factors;
+    }
+    if (const int sizes = order(x.size(), y.size())) return sizes;
+  }
+  return order(a.constant(), b.constant());
+}
+
+size_t hash_value(const SymInt& value) {
+  size_t hash = std::hash<int64_t>()(value.constant());
+  const auto add = [&](size_t more) { hash = hash * 0x9e3779b97f4a7c15u + more; };
+  for (const symint::Term& term : value.terms()) {
+    add(std::hash<int64_t>()(term.coefficient));
+    for (const AtomPtr& atom : term.atoms) add(AtomHash()(atom));
+  }
+  return hash;
+}
+
+// "i0*768+i1-4"; a constant goes first when the first term is negative: "7-i0".
+std::string SymInt::to_string() const {
+  return text_of(*this, [](const Atom& atom) { return atom.text; });
+}
+
+std::string SymInt::to_string(const NameOf& name) const {
+  return text_of(*this, [&](const Atom& atom) {
+    switch (atom.kind) {
+      case Atom::Kind::symbol: return atom.name;
+      case Atom::Kind::axis:
+      case Atom::Kind::indirect: return name(atom);
+      default: break;
+    }
+    const std::string texts[] = {atom.args[0].to_string(name), atom.args[1].to_string(name)};
+    return symint::operation_text(atom.kind, atom.args[0], atom.args[1], texts);
+  });
 }
 
 }  // namespace tcc::ir

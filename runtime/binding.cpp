@@ -4,27 +4,37 @@
 
 namespace tcc::runtime {
 
-using sched::BufferInfo;
+using exec::BufferInfo;
 
-Binding::Binding(const Program& program, DeviceAddress arena)
+Binding::Binding(const Program& program, const OwnMemory& memory)
     : program_(program),
-      arena_(arena),
+      memory_(memory),
       inputs_(values_of(program.executable().inputs)),
-      outputs_(values_of(program.executable().outputs)) {}
+      outputs_(values_of(program.executable().outputs)) {
+  for (const BufferInfo& buffer : program.executable().buffers) {
+    if (buffer.alias >= 0)
+      places_.push_back(place_of({buffer.alias, buffer.offset}));
+    else
+      places_.push_back({places_.size(), buffer.kind == BufferInfo::Kind::arena
+                                             ? memory_.sizes.of(buffer.offset)
+                                             : int64_t{0}});
+  }
+}
 
 std::vector<Binding::Value> Binding::values_of(const std::vector<int>& buffers) const {
-  const sched::Executable& executable = program_.executable();
+  const exec::Executable& executable = program_.executable();
   std::vector<Value> values;
   for (const int number : buffers) {
     Value& value = values.emplace_back();
     value.buffer = &executable.buffers[static_cast<size_t>(number)];
-    value.alignment = static_cast<uint64_t>(sched::assumed_alignment(executable, number));
+    value.bytes = memory_.sizes.of(value.buffer->bytes);
+    value.alignment = static_cast<uint64_t>(exec::assumed_alignment(executable, number));
   }
   return values;
 }
 
 bool Binding::is_aligned(const Value& value, DeviceAddress address) {
-  return value.buffer->bytes == 0 || address % value.alignment == 0;
+  return value.bytes == 0 || address % value.alignment == 0;
 }
 
 const BufferInfo* Binding::lacking(std::span<const DeviceAddress> inputs,
@@ -51,7 +61,7 @@ void Binding::reserve(std::span<const DeviceAddress> inputs,
   auto make = [&](std::vector<Value>& values, std::span<const DeviceAddress> addresses) {
     for (size_t i = 0; i < values.size(); ++i)
       if (!values[i].staging && !is_aligned(values[i], addresses[i]))
-        values[i].staging = program_.device().allocate(values[i].buffer->bytes);
+        values[i].staging = program_.device().allocate(values[i].bytes);
   };
   make(inputs_, inputs);
   make(outputs_, outputs);
@@ -70,48 +80,90 @@ bool Binding::place(std::vector<Value>& values, std::span<const DeviceAddress> a
   return changed;
 }
 
-DeviceAddress Binding::address_of(const BufferInfo& buffer) const {
-  const auto at = static_cast<size_t>(buffer.offset);
-  switch (buffer.kind) {
-    case BufferInfo::Kind::input: return inputs_[at].address;
-    case BufferInfo::Kind::output: return outputs_[at].address;
-    case BufferInfo::Kind::constant: return program_.constant(buffer.offset);
-    case BufferInfo::Kind::arena: return arena_ != 0 ? arena_ + at : 0;
-  }
-  return 0;
+Binding::Place Binding::place_of(const exec::Address& at) const {
+  const Place& place = places_[static_cast<size_t>(at.buffer)];
+  return {place.owner, place.offset + memory_.sizes.of(at.offset)};
 }
 
-// All but the addresses.
-void Binding::make_launches() {
-  launches_.clear();
-  auto add_copies = [&](const std::vector<Value>& values) {
+DeviceAddress Binding::address_of(const Place& place) const {
+  const BufferInfo& buffer = program_.executable().buffers[place.owner];
+  const auto begin = [&]() -> DeviceAddress {
+    const auto number = [&] { return static_cast<size_t>(buffer.offset.value()); };
+    switch (buffer.kind) {
+      case BufferInfo::Kind::input: return inputs_[number()].address;
+      case BufferInfo::Kind::output: return outputs_[number()].address;
+      case BufferInfo::Kind::constant: return program_.constant(number());
+      case BufferInfo::Kind::arena: return memory_.arena ? memory_.arena->address() : 0;
+      case BufferInfo::Kind::state:
+      case BufferInfo::Kind::workspace: return memory_.own.at(place.owner)->address();
+    }
+    return 0;
+  }();
+  return begin == 0 ? 0 : begin + static_cast<uint64_t>(place.offset);
+}
+
+void Binding::add_slot(uint64_t& address, const exec::Address& at) {
+  slots_.push_back({&address, place_of(at)});
+}
+
+// All but the addresses, which get slots. `steps_` has the room.
+void Binding::add(const exec::Step& step) {
+  const exec::Sizes& sizes = memory_.sizes;
+  BoundStep& bound = steps_.emplace_back();
+  if (const auto* launch = std::get_if<exec::KernelLaunch>(&step)) {
+    auto& to = bound.emplace<BoundLaunch>();
+    to.kernel = &program_.kernel(launch->kernel);
+    to.grid = sizes.of(launch->grid);
+    for (const exec::TensorMap& map : launch->maps) to.maps.push_back(sizes.of(map));
+    to.arguments.resize(launch->arguments.size());
+    for (size_t i = 0; i < to.arguments.size(); ++i) {
+      if (const auto* scalar = std::get_if<exec::Scalar>(&launch->arguments[i]))
+        to.arguments[i] = static_cast<uint64_t>(sizes.of(scalar->value));
+      else
+        add_slot(to.arguments[i], std::get<exec::Address>(launch->arguments[i]));
+    }
+  } else if (const auto* copy = std::get_if<exec::Copy>(&step)) {
+    auto& to = bound.emplace<BoundCopy>();
+    to.bytes = sizes.of(copy->bytes);
+    add_slot(to.to, copy->to);
+    add_slot(to.from, copy->from);
+  } else if (const auto* fill = std::get_if<exec::Fill>(&step)) {
+    auto& to = bound.emplace<BoundFill>();
+    to.bytes = sizes.of(fill->bytes);
+    to.value = fill->value;
+    add_slot(to.to, fill->to);
+  } else {
+    TCC_CHECK(false, "a step that Program refuses");
+  }
+}
+
+void Binding::make_steps() {
+  const std::vector<exec::Step>& steps = program_.executable().steps;
+  steps_.clear();
+  slots_.clear();
+  steps_.reserve(inputs_.size() + steps.size() + outputs_.size());
+  const auto add_copies = [&](const std::vector<Value>& values) {
     for (const Value& value : values)
-      if (value.staged) launches_.push_back(copy_launch(0, 0, value.buffer->bytes));
+      if (value.staged) steps_.push_back(BoundCopy{0, 0, value.bytes});
   };
   add_copies(inputs_);
-  for (const sched::Launch& launch : program_.executable().launches)
-    launches_.push_back(
-        {&program_.kernel(launch.kernel), std::vector<DeviceAddress>(launch.buffers.size()), 0});
+  for (const exec::Step& step : steps) add(step);
   add_copies(outputs_);
   made_ = true;
 }
 
-std::span<const BoundLaunch> Binding::bind(std::span<const DeviceAddress> inputs,
-                                           std::span<const DeviceAddress> outputs) {
+std::span<const BoundStep> Binding::bind(std::span<const DeviceAddress> inputs,
+                                         std::span<const DeviceAddress> outputs) {
   const bool changed_inputs = place(inputs_, inputs), changed_outputs = place(outputs_, outputs);
-  if (!made_ || changed_inputs || changed_outputs) make_launches();
-  const sched::Executable& executable = program_.executable();
-  auto next = launches_.begin();
+  if (!made_ || changed_inputs || changed_outputs) make_steps();
+  for (const Slot& slot : slots_) *slot.address = address_of(slot.place);
+  auto first = steps_.begin();
   for (size_t i = 0; i < inputs_.size(); ++i)
-    if (inputs_[i].staged) next++->arguments = {inputs_[i].address, inputs[i]};
-  for (const sched::Launch& launch : executable.launches) {
-    for (size_t k = 0; k < launch.buffers.size(); ++k)
-      next->arguments[k] = address_of(executable.buffers[static_cast<size_t>(launch.buffers[k])]);
-    ++next;
-  }
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    if (outputs_[i].staged) next++->arguments = {outputs[i], outputs_[i].address};
-  return launches_;
+    if (inputs_[i].staged) *first++ = BoundCopy{inputs_[i].address, inputs[i], inputs_[i].bytes};
+  auto last = steps_.end();
+  for (size_t i = outputs_.size(); i-- > 0;)
+    if (outputs_[i].staged) *--last = BoundCopy{outputs[i], outputs_[i].address, outputs_[i].bytes};
+  return steps_;
 }
 
 }  // namespace tcc::runtime

@@ -1,5 +1,5 @@
-// A program's launches on given inputs and outputs, at any addresses: values that do not lie as
-// kernels assume (sched::assumed_alignment) pass through staging buffers that do.
+// A program's steps on given inputs and outputs, at any addresses: values that do not lie as
+// kernels assume (exec::assumed_alignment) pass through staging buffers that do.
 #pragma once
 
 #include <memory>
@@ -14,42 +14,59 @@ namespace tcc::runtime {
 // not looked at.
 class Binding {
  public:
-  // `arena`: the address of the intermediate values. The program must outlive this.
-  Binding(const Program& program, DeviceAddress arena);
+  // `memory`: that of the program's other buffers. Both must outlive this.
+  Binding(const Program& program, const OwnMemory& memory);
 
   // A value that lacks a staging buffer for its address; null when bind() may be called. Throws
   // Error(bad_input) for an address that is not aligned to its elements.
-  const sched::BufferInfo* lacking(std::span<const DeviceAddress> inputs,
-                                   std::span<const DeviceAddress> outputs) const;
+  const exec::BufferInfo* lacking(std::span<const DeviceAddress> inputs,
+                                  std::span<const DeviceAddress> outputs) const;
   // Makes the staging buffers that lack; throws Error(device) when memory is out.
   void reserve(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
-  // The launches, between copies from unaligned inputs and to unaligned outputs. Valid until the
-  // next call.
-  std::span<const BoundLaunch> bind(std::span<const DeviceAddress> inputs,
-                                    std::span<const DeviceAddress> outputs);
+  // The steps, between copies from unaligned inputs and to unaligned outputs. Valid until the next
+  // call. Expressions are evaluated once for each set of values that is copied; else addresses
+  // alone are set.
+  std::span<const BoundStep> bind(std::span<const DeviceAddress> inputs,
+                                  std::span<const DeviceAddress> outputs);
 
  private:
   // An input or an output.
   struct Value {
-    const sched::BufferInfo* buffer;
+    const exec::BufferInfo* buffer;
+    int64_t bytes;
     uint64_t alignment;
     std::unique_ptr<Buffer> staging;
-    bool staged = false;        // by the launches at hand
+    bool staged = false;        // by the steps at hand
     DeviceAddress address = 0;  // that kernels get
+  };
+  // Where a buffer lies: `offset` bytes into the memory of buffer `owner`, which is no alias.
+  struct Place {
+    size_t owner;
+    int64_t offset;
+  };
+  // An address that bind() sets.
+  struct Slot {
+    uint64_t* address;
+    Place place;
   };
 
   std::vector<Value> values_of(const std::vector<int>& buffers) const;
   static bool is_aligned(const Value& value, DeviceAddress address);
   // Whether another set of values is staged than before.
   static bool place(std::vector<Value>& values, std::span<const DeviceAddress> addresses);
-  DeviceAddress address_of(const sched::BufferInfo& buffer) const;
-  void make_launches();
+  void make_steps();
+  void add(const exec::Step& step);
+  void add_slot(uint64_t& address, const exec::Address& at);
+  Place place_of(const exec::Address& at) const;
+  DeviceAddress address_of(const Place& place) const;
 
   const Program& program_;
-  const DeviceAddress arena_;
+  const OwnMemory& memory_;
   std::vector<Value> inputs_, outputs_;
-  std::vector<BoundLaunch> launches_;
+  std::vector<Place> places_;  // by buffer
+  std::vector<BoundStep> steps_;
+  std::vector<Slot> slots_;  // within steps_
   bool made_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/device.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <mutex>
@@ -10,18 +11,32 @@
 namespace tcc::runtime {
 namespace {
 
+// The list is made before the first registration, whichever file that is in.
+std::vector<DeviceKind>& registered() {
+  static std::vector<DeviceKind> all;
+  return all;
+}
+
+bool comes_before(const DeviceKind& a, const DeviceKind& b) {
+  return a.preference != b.preference ? a.preference > b.preference : a.name < b.name;
+}
+
 struct Name {
-  std::string_view backend;  // "cuda", "vulkan", "null"
+  const DeviceKind* kind;
   int ordinal = 0;
 };
 
 // "cuda:1", "cuda" (its first device), "null".
 std::optional<Name> parse_name(std::string_view text) {
   const size_t colon = text.find(':');
-  Name name{text.substr(0, colon)};
-  if (name.backend == "null") return colon == text.npos ? std::optional(name) : std::nullopt;
-  if (name.backend != "cuda" && name.backend != "vulkan") return std::nullopt;
+  const auto& kinds = registered();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const DeviceKind& one) {
+    return one.name == text.substr(0, colon);
+  });
+  if (kind == kinds.end()) return std::nullopt;
+  Name name{&*kind};
   if (colon == text.npos) return name;
+  if (!kind->list) return std::nullopt;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, name.ordinal);
   if (error != std::errc() || stop != end || name.ordinal < 0) return std::nullopt;
@@ -31,8 +46,15 @@ std::optional<Name> parse_name(std::string_view text) {
 std::string what_there_is() {
   const DeviceList list = list_devices();
   std::string text = "there are ";
-  for (const DeviceEntry& device : list.devices) text += device.name + ", ";
-  text += "null";
+  std::string comma;
+  const auto add = [&](std::string_view name) {
+    text += comma;
+    text += name;
+    comma = ", ";
+  };
+  for (const DeviceEntry& device : list.devices) add(device.name);
+  for (const DeviceKind& kind : registered())
+    if (!kind.list) add(kind.name);
   for (const std::string& reason : list.missing) text += "; " + reason;
   return text;
 }
@@ -41,31 +63,27 @@ std::string what_there_is() {
   throw Error(ErrorKind::no_device, reason);
 }
 
-std::shared_ptr<Device> open_parsed(const Name& name) {
-  if (name.backend == "cuda") return open_cuda(name.ordinal);
-  if (name.backend == "vulkan") return open_vulkan(name.ordinal);
-  return open_null();
-}
-
 // Devices are shared as long as someone uses them.
 std::shared_ptr<Device> open_shared(const Name& name) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Device>> opened;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<Device>& entry = opened[str(name.backend, ":", name.ordinal)];
+  std::weak_ptr<Device>& entry = opened[str(name.kind->name, ":", name.ordinal)];
   if (auto device = entry.lock()) return device;
-  auto device = open_parsed(name);
+  auto device = name.kind->open(name.ordinal);
   entry = device;
   return device;
 }
 
 std::shared_ptr<Device> open_auto() {
-  if (!list_cuda().devices.empty()) return open_shared({"cuda", 0});
   std::shared_ptr<Device> software;
-  for (const DeviceEntry& entry : list_vulkan().devices) {
-    auto device = open_shared(*parse_name(entry.name));
-    if (!device->target().is_cpu) return device;
-    if (!software) software = std::move(device);
+  for (const DeviceKind& kind : registered()) {
+    if (!kind.list) continue;
+    for (const DeviceEntry& entry : kind.list().devices) {
+      auto device = open_shared(*parse_name(entry.name));
+      if (!device->target().is_cpu) return device;
+      if (!software) software = std::move(device);
+    }
   }
   if (!software) fail_no_device(str("no device: ", what_there_is()));
   return software;
@@ -73,21 +91,21 @@ std::shared_ptr<Device> open_auto() {
 
 }  // namespace
 
-BoundLaunch copy_launch(DeviceAddress to, DeviceAddress from, int64_t bytes) {
-  return {nullptr, {to, from}, bytes};
-}
-
-bool is_copy(const BoundLaunch& launch) {
-  if (launch.kernel) return false;
-  TCC_CHECK(launch.arguments.size() == 2 && launch.bytes >= 0, "a launch without a kernel");
-  return true;
+RegisterDevices::RegisterDevices(const DeviceKind& kind) {
+  auto& all = registered();
+  for (const DeviceKind& other : all)
+    TCC_CHECK(other.name != kind.name, "two kinds of device '", kind.name, "'");
+  all.insert(std::upper_bound(all.begin(), all.end(), kind, comes_before), kind);
 }
 
 DeviceList list_devices() {
-  DeviceList list = list_cuda();
-  DeviceList vulkan = list_vulkan();
-  list.devices.insert(list.devices.end(), vulkan.devices.begin(), vulkan.devices.end());
-  list.missing.insert(list.missing.end(), vulkan.missing.begin(), vulkan.missing.end());
+  DeviceList list;
+  for (const DeviceKind& kind : registered()) {
+    if (!kind.list) continue;
+    const DeviceList own = kind.list();
+    list.devices.insert(list.devices.end(), own.devices.begin(), own.devices.end());
+    list.missing.insert(list.missing.end(), own.missing.begin(), own.missing.end());
+  }
   return list;
 }
 

@@ -2,15 +2,17 @@
 // device.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "scheduler/executable.h"
-#include "scheduler/target.h"
+#include "executable/executable.h"
+#include "runtime/constants.h"
 
 namespace tcc::runtime {
 
@@ -33,19 +35,28 @@ class LoadedKernel {
   virtual int spilled_bytes() const { return -1; }
 };
 
-// A kernel on its arguments, or a copy of `bytes` bytes within the device's memory, whose addresses
-// may be any and whose ranges do not overlap.
+// A kernel on its arguments: the addresses of buffers, then scalars.
 struct BoundLaunch {
-  const LoadedKernel* kernel = nullptr;  // null: a copy
-  std::vector<DeviceAddress> arguments;  // of a copy: to, from
-  int64_t bytes = 0;                     // of a copy
+  const LoadedKernel* kernel = nullptr;
+  std::vector<uint64_t> arguments;
+  std::array<uint32_t, 3> grid = {1, 1, 1};  // workgroups; one without any launches nothing
+  std::vector<exec::TensorMap> maps = {};    // of numbers (cuda)
 };
-BoundLaunch copy_launch(DeviceAddress to, DeviceAddress from, int64_t bytes);
-// TCC_CHECKs that a launch without a kernel is a copy, and says so.
-bool is_copy(const BoundLaunch& launch);
+// Within the device's memory; addresses may be any, the ranges do not overlap.
+struct BoundCopy {
+  DeviceAddress to = 0, from = 0;
+  int64_t bytes = 0;
+};
+// Of whole words: address and bytes are multiples of 4.
+struct BoundFill {
+  DeviceAddress to = 0;
+  int64_t bytes = 0;
+  uint8_t value = 0;
+};
+using BoundStep = std::variant<BoundLaunch, BoundCopy, BoundFill>;
 
-// A sequence of launches, recorded once and replayed: a CUDA graph, a Vulkan command buffer.
-// Launches run in order; each sees the writes of the ones before it.
+// A sequence of steps, recorded once and replayed: a CUDA graph, a Vulkan command buffer. Steps run
+// in order; each sees the writes of the ones before it.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -56,8 +67,8 @@ class Recording {
 class Stream {
  public:
   virtual ~Stream() = default;
-  virtual void run(const Recording& recording) = 0;             // asynchronous
-  virtual void run(std::span<const BoundLaunch> launches) = 0;  // asynchronous, without recording
+  virtual void run(const Recording& recording) = 0;        // asynchronous
+  virtual void run(std::span<const BoundStep> steps) = 0;  // asynchronous, without recording
   virtual void copy_to_device(Buffer& to, int64_t offset,
                               std::span<const std::byte> from) = 0;  // synchronous
   virtual void copy_to_host(std::span<std::byte> to, const Buffer& from,
@@ -68,18 +79,20 @@ class Stream {
   // Whether what is enqueued is captured by the caller instead of run (cuda): nothing may be
   // allocated meanwhile.
   virtual bool is_capturing() const { return false; }
-  // Seconds that the device spent on each launch of `launches` (device timers), run one after the
-  // other; and on the whole, replayed `repeat` times (seconds per replay).
-  virtual std::vector<double> time_each(std::span<const BoundLaunch> launches) = 0;
+  // Seconds that the device spent on each of `steps` (device timers), run one after the other; and
+  // on the whole, replayed `repeat` times (seconds per replay).
+  virtual std::vector<double> time_each(std::span<const BoundStep> steps) = 0;
   virtual double time(const Recording& recording, int repeat) = 0;
 };
 
 class Device {
  public:
   virtual ~Device() = default;
-  virtual const sched::Target& target() const = 0;
+  virtual const exec::Target& target() const = 0;
   virtual std::string name() const = 0;  // "cuda:0", "vulkan:1", "null"
   virtual int64_t memory_bytes() const = 0;
+  // What the buffers of this device object take now, at least.
+  virtual int64_t allocated_bytes() const = 0;
   virtual std::string pci_address() const { return ""; }  // "0000:3b:00.0"; "": unknown or none
 
   // Throws Error(device) when memory is out: nothing else is lost.
@@ -87,18 +100,24 @@ class Device {
   // The caller keeps the memory; cuda only, others throw Error(bad_input).
   virtual std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) = 0;
   // Thread-safe.
-  virtual std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) = 0;
+  virtual std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
   // A stream of the caller's (cuda: CUstream); others throw Error(bad_input).
   virtual std::unique_ptr<Stream> wrap_stream(void* handle) = 0;
-  virtual std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) = 0;
+  virtual std::unique_ptr<Recording> record(std::span<const BoundStep> steps) = 0;
+
+  // What the programs on this device share.
+  ConstantPool& constants() { return constants_; }
+
+ private:
+  ConstantPool constants_;
 };
 
 // What there is on this machine, and why the rest is not.
 struct DeviceEntry {
   std::string name;         // "cuda:0"
   std::string description;  // "NVIDIA H200, sm_90a, 132 SMs, 139.8 GiB"
-  sched::Target target;     // as far as it is known without opening the device
+  exec::Target target;      // as far as it is known without opening the device
   int64_t memory_bytes = 0;
 };
 struct DeviceList {
@@ -107,15 +126,29 @@ struct DeviceList {
 };
 DeviceList list_devices();
 
-// "cuda:N", "vulkan:N", "null", or "auto": the first CUDA device, else the first Vulkan GPU, else
-// the first Vulkan device. Throws Error(no_device) saying what there is. Devices are opened once
-// and shared.
+// "cuda:N", "vulkan:N", "null", or "auto": the first device of the preferred kind that is no
+// software, else the first one. Throws Error(no_device) saying what there is. Devices are opened
+// once and shared.
 std::shared_ptr<Device> open_device(std::string_view name);
 
-// The backends' makers; each throws Error(no_device) with the reason when its driver is missing.
+// The devices of one API.
+struct DeviceKind {
+  std::string_view name;  // "cuda"
+  int preference = 0;     // kinds with a higher one are listed first, and "auto" tries them first
+  DeviceList (*list)() = nullptr;  // null: there is one device, whose name has no number
+  std::shared_ptr<Device> (*open)(int ordinal) = nullptr;
+};
+// Makes devices known, from a file of their folder:
+//   const RegisterDevices registered({"cuda", 2, list_cuda, open_cuda});
+class RegisterDevices {
+ public:
+  explicit RegisterDevices(const DeviceKind& kind);
+};
+
+// The kinds' makers; each throws Error(no_device) with the reason when its driver is missing.
 std::shared_ptr<Device> open_cuda(int ordinal);
 std::shared_ptr<Device> open_vulkan(int ordinal);
-std::shared_ptr<Device> open_null();
+std::shared_ptr<Device> open_null(int ordinal = 0);
 DeviceList list_cuda();
 DeviceList list_vulkan();
 

@@ -4,6 +4,22 @@
 
 namespace tcc::runtime {
 
+void check_grid(const exec::Target& target, std::string_view device, std::string_view kernel,
+                const std::array<uint32_t, 3>& grid) {
+  for (size_t i = 0; i < grid.size(); ++i)
+    if (grid[i] > target.max_grid[i])
+      fail_device(device, ": kernel ", kernel, ": grid size ", grid[i], " in dimension ", i,
+                  "; the device allows ", target.max_grid[i]);
+}
+
+void check_words(const BoundStep& step) {
+  if (const auto* copy = std::get_if<BoundCopy>(&step))
+    TCC_CHECK(copy->bytes >= 0, "a copy of ", copy->bytes, " bytes");
+  if (const auto* fill = std::get_if<BoundFill>(&step))
+    TCC_CHECK(fill->bytes >= 0 && fill->bytes % 4 == 0 && fill->to % 4 == 0, "a fill of ",
+              fill->bytes, " bytes at ", fill->to);
+}
+
 double device_timeout_seconds() {
   constexpr double kDefault = 120;
   const char* text = std::getenv("TCC_DEVICE_TIMEOUT");

@@ -1,9 +1,12 @@
 // Checks shared by all devices.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "runtime/device.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
 
@@ -14,6 +17,22 @@ inline void check_range(int64_t offset, int64_t bytes, int64_t size) {
   TCC_CHECK(offset >= 0 && bytes >= 0 && offset <= size && bytes <= size - offset, "bytes ", offset,
             " to ", offset, " + ", bytes, " of a buffer of ", size);
 }
+
+// What messages call a kernel.
+inline const std::string& label_of(const exec::KernelBinary& binary) {
+  return binary.template_name.empty() ? binary.entry : binary.template_name;
+}
+
+inline bool is_empty(const std::array<uint32_t, 3>& grid) {
+  return grid[0] == 0 || grid[1] == 0 || grid[2] == 0;
+}
+
+// Throws Error(device) for a grid beyond the device's limits.
+void check_grid(const exec::Target& target, std::string_view device, std::string_view kernel,
+                const std::array<uint32_t, 3>& grid);
+
+// TCC_CHECKs that a fill is of whole words, and that sizes are not negative.
+void check_words(const BoundStep& step);
 
 // How long a device may take for what was asked of it before it counts as hung: the environment
 // variable TCC_DEVICE_TIMEOUT, in seconds, else 120.

@@ -10,60 +10,80 @@
 
 namespace tcc::runtime {
 
-using sched::BufferInfo;
+using exec::BufferInfo;
 
 namespace {
 
 // This checks the device's whole memory: a program that cannot fit should not begin to load.
-void check_memory(const Device& device, const sched::Executable& executable) {
-  int64_t constants = 0;
-  for (const sched::ConstantBuffer& constant : executable.constants) constants += constant.bytes;
+void check_memory(Device& device, const exec::Executable& executable) {
+  const int64_t constants = device.constants().missing_bytes(executable);
+  const int64_t arena = executable.arena_bytes.is_const() ? executable.arena_bytes.value() : 0;
   const int64_t memory = device.memory_bytes();
-  if (constants <= memory && executable.arena_bytes <= memory - constants) return;
+  if (constants <= memory && arena <= memory - constants) return;
   fail_device(device.name(), ": out of memory: ", executable.name, " needs ", bytes_text(constants),
-              " for weights and ", bytes_text(executable.arena_bytes),
-              " for intermediate values; the device has ", bytes_text(memory));
+              " for weights and ", bytes_text(arena), " for intermediate values; the device has ",
+              bytes_text(memory));
+}
+
+void check_kind(const Device& device, const exec::Executable& executable) {
+  if (executable.target.api != device.target().api)
+    fail_device(device.name(), ": ", executable.name, " was compiled for ", executable.target.id());
+  for (const exec::Step& step : executable.steps)
+    if (const auto* call = std::get_if<exec::HostCall>(&step))
+      fail_device(device.name(), ": ", executable.name, " calls the host's function '",
+                  call->function, "', which this version does not do");
 }
 
 }  // namespace
 
-Program::Program(std::shared_ptr<Device> device, sched::Executable executable, const Watch* watch)
+Program::Program(std::shared_ptr<Device> device, exec::Executable executable, const Watch* watch)
     : device_(std::move(device)), executable_(std::move(executable)) {
+  check_kind(*device_, executable_);
   check_memory(*device_, executable_);
   const size_t total = executable_.kernels.size() + executable_.constants.size();
   size_t done = 0;
   const auto tell = [&] {
     if (watch) watch->at("load", done++, total);
   };
-  for (const sched::KernelBinary& binary : executable_.kernels) {
+  for (const exec::KernelBinary& binary : executable_.kernels) {
     tell();
     kernels_.push_back(device_->load(binary));
   }
   std::unique_ptr<Stream> stream = device_->create_stream();
-  for (const sched::ConstantBuffer& constant : executable_.constants) {
+  for (size_t i = 0; i < executable_.constants.size(); ++i) {
     tell();
-    constants_.push_back(device_->allocate(std::max<int64_t>(constant.bytes, 1)));
-    std::vector<std::byte> bytes = (*constant.make)();
-    TCC_CHECK(static_cast<int64_t>(bytes.size()) == constant.bytes, constant.name);
-    if (!bytes.empty()) stream->copy_to_device(*constants_.back(), 0, bytes);
-    constant_bytes_ += constant.bytes;
+    constants_.push_back(device_->constants().get(*device_, *stream, executable_, i));
+    constant_bytes_ += executable_.constants[i].bytes;
   }
   tell();
 }
 
-Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream)
+Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream,
+                 exec::Sizes sizes)
     : program_(std::move(program)), stream_(std::move(stream)) {
-  if (!stream_) stream_ = program_->device().create_stream();
-  int64_t bytes = program_->executable().arena_bytes;
-  if (bytes > 0) arena_ = program_->device().allocate(bytes);
-  callers_ = std::make_unique<Binding>(*program_, arena_ ? arena_->address() : 0);
+  memory_.sizes = std::move(sizes);
+  Device& device = program_->device();
+  const exec::Executable& executable = program_->executable();
+  if (!stream_) stream_ = device.create_stream();
+  if (!executable.symbols.empty()) exec::check(executable, memory_.sizes);
+  const int64_t bytes = memory_.sizes.of(executable.arena_bytes);
+  if (bytes > 0) memory_.arena = device.allocate(bytes);
+  for (size_t i = 0; i < executable.buffers.size(); ++i) {
+    const BufferInfo& buffer = executable.buffers[i];
+    const bool is_state = buffer.kind == BufferInfo::Kind::state;
+    if (buffer.alias >= 0 || !(is_state || buffer.kind == BufferInfo::Kind::workspace)) continue;
+    const int64_t own = std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1);
+    memory_.own[i] = device.allocate(own);
+    if (is_state) stream_->fill(*memory_.own[i], 0, own, 0);
+  }
+  callers_ = std::make_unique<Binding>(*program_, memory_);
 }
 
 Context::~Context() = default;
 
 void Context::check_counts(std::span<const DeviceAddress> inputs,
                            std::span<const DeviceAddress> outputs) const {
-  const sched::Executable& executable = program_->executable();
+  const exec::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size() || outputs.size() != executable.outputs.size())
     fail_input("the graph has ", counted(executable.inputs.size(), "input"), " and ",
                counted(executable.outputs.size(), "output"), ", not ", inputs.size(), " and ",
@@ -89,26 +109,26 @@ void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceA
 
 void Context::make_own_buffers() {
   if (recording_) return;
-  const sched::Executable& executable = program_->executable();
+  const exec::Executable& executable = program_->executable();
   std::vector<DeviceAddress> inputs, outputs;
   auto make = [&](const std::vector<int>& numbers, std::vector<DeviceAddress>& addresses) {
     for (int number : numbers) {
-      own_.push_back(program_->device().allocate(
-          std::max<int64_t>(executable.buffers[static_cast<size_t>(number)].bytes, 1)));
+      own_.push_back(program_->device().allocate(std::max<int64_t>(
+          memory_.sizes.of(executable.buffers[static_cast<size_t>(number)].bytes), 1)));
       addresses.push_back(own_.back()->address());
     }
   };
   make(executable.inputs, inputs);
   make(executable.outputs, outputs);
-  Binding binding(*program_, arena_ ? arena_->address() : 0);
-  const std::span<const BoundLaunch> bound = binding.bind(inputs, outputs);
-  launches_.assign(bound.begin(), bound.end());
-  recording_ = program_->device().record(launches_);
+  Binding binding(*program_, memory_);
+  const std::span<const BoundStep> bound = binding.bind(inputs, outputs);
+  steps_.assign(bound.begin(), bound.end());
+  recording_ = program_->device().record(steps_);
 }
 
 void Context::set_inputs(std::span<const Tensor> inputs) {
   make_own_buffers();
-  const sched::Executable& executable = program_->executable();
+  const exec::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size())
     fail_input("the graph has ", counted(executable.inputs.size(), "input"), ", not ",
                inputs.size());
@@ -118,7 +138,7 @@ void Context::set_inputs(std::span<const Tensor> inputs) {
     if (tensor.dtype() != buffer.dtype)
       fail_input("input '", buffer.name, "' is ", name(buffer.dtype), ", not ",
                  name(tensor.dtype()));
-    if (tensor.shape() != buffer.shape)
+    if (tensor.shape() != memory_.sizes.of(buffer.shape))
       fail_input("input '", buffer.name, "' has another shape than the graph was compiled for");
     if (tensor.bytes() > 0) stream_->copy_to_device(*own_[i], 0, {tensor.data(), tensor.bytes()});
   }
@@ -131,11 +151,11 @@ void Context::replay() {
 
 std::vector<Tensor> Context::outputs() {
   stream_->synchronize();
-  const sched::Executable& executable = program_->executable();
+  const exec::Executable& executable = program_->executable();
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < executable.outputs.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.outputs[i])];
-    Tensor tensor(buffer.dtype, buffer.shape);
+    Tensor tensor(buffer.dtype, memory_.sizes.of(buffer.shape));
     if (tensor.bytes() > 0)
       stream_->copy_to_host({tensor.data(), tensor.bytes()}, *own_[executable.inputs.size() + i],
                             0);
@@ -150,31 +170,35 @@ std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
   return outputs();
 }
 
-void Context::run_launch(size_t i) {
+void Context::run_step(size_t i) {
   make_own_buffers();
-  stream_->run(std::span(launches_).subspan(i, 1));
+  stream_->run(std::span(steps_).subspan(i, 1));
   stream_->synchronize();
 }
 
 std::vector<std::byte> Context::read(int buffer) {
   make_own_buffers();
-  const sched::Executable& executable = program_->executable();
+  const exec::Executable& executable = program_->executable();
   const BufferInfo& info = executable.buffers[static_cast<size_t>(buffer)];
   TCC_CHECK(info.kind != BufferInfo::Kind::constant, info.name, " is a constant");
-  std::vector<std::byte> bytes(static_cast<size_t>(info.bytes));
+  std::vector<std::byte> bytes(static_cast<size_t>(memory_.sizes.of(info.bytes)));
   if (bytes.empty()) return bytes;
+  TCC_CHECK(info.alias < 0, info.name, " lies in another buffer");
   if (info.kind == BufferInfo::Kind::arena) {
-    stream_->copy_to_host(bytes, *arena_, info.offset);
+    stream_->copy_to_host(bytes, *memory_.arena, memory_.sizes.of(info.offset));
+  } else if (const auto own = memory_.own.find(static_cast<size_t>(buffer));
+             own != memory_.own.end()) {
+    stream_->copy_to_host(bytes, *own->second, 0);
   } else {
     const size_t first = info.kind == BufferInfo::Kind::input ? 0 : executable.inputs.size();
-    stream_->copy_to_host(bytes, *own_[first + static_cast<size_t>(info.offset)], 0);
+    stream_->copy_to_host(bytes, *own_[first + static_cast<size_t>(info.offset.value())], 0);
   }
   return bytes;
 }
 
-std::vector<double> Context::time_launches() {
+std::vector<double> Context::time_steps() {
   make_own_buffers();
-  return stream_->time_each(launches_);
+  return stream_->time_each(steps_);
 }
 
 double Context::time_replay(int repeat) {

@@ -1,37 +1,47 @@
 // A compiled graph on a device: a Program holds what does not change (kernels, constants), a
-// Context, one per stream, what does (arena, inputs, outputs, the recorded launches).
+// Context, one per stream, what does (arena, states, inputs, outputs, the recorded steps).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "executable/executable.h"
 #include "ir/tensor.h"
 #include "runtime/device.h"
-#include "scheduler/executable.h"
 #include "support/watch.h"
 
 namespace tcc::runtime {
 
 class Program {
  public:
-  // Loads the kernels and uploads the constants. Throws Error(device) when the device refuses one,
-  // is out of memory, or has less in all than constants and arena need. `watch` may end it.
-  Program(std::shared_ptr<Device> device, sched::Executable executable,
+  // Loads the kernels and uploads the constants that are not on the device yet. Throws
+  // Error(device) when the executable is for another kind of device, or when the device refuses
+  // one, is out of memory, or has less in all than constants and arena need. `watch` may end it.
+  Program(std::shared_ptr<Device> device, exec::Executable executable,
           const Watch* watch = nullptr);
 
-  const sched::Executable& executable() const { return executable_; }
+  const exec::Executable& executable() const { return executable_; }
   Device& device() const { return *device_; }
   const LoadedKernel& kernel(int i) const { return *kernels_[static_cast<size_t>(i)]; }
-  DeviceAddress constant(int64_t i) const { return constants_[static_cast<size_t>(i)]->address(); }
+  DeviceAddress constant(size_t i) const { return constants_[i]->address(); }
+  // Of all constants, those included that other programs on the device use, too.
   int64_t constant_bytes() const { return constant_bytes_; }
 
  private:
   std::shared_ptr<Device> device_;
-  sched::Executable executable_;
+  exec::Executable executable_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
-  std::vector<std::unique_ptr<Buffer>> constants_;
+  std::vector<std::shared_ptr<Buffer>> constants_;
   int64_t constant_bytes_ = 0;
+};
+
+// The memory of a context, and the values of the program's symbols that it is for.
+struct OwnMemory {
+  exec::Sizes sizes = {};
+  std::unique_ptr<Buffer> arena = nullptr;
+  std::map<size_t, std::unique_ptr<Buffer>> own = {};  // states and workspaces, by buffer
 };
 
 class Binding;
@@ -39,8 +49,9 @@ class Binding;
 class Context {
  public:
   // With a stream of its own, or the caller's (`stream` is kept).
-  explicit Context(std::shared_ptr<const Program> program,
-                   std::unique_ptr<Stream> stream = nullptr);
+  // Throws Error(bad_input) where `sizes` lacks a symbol of the program.
+  explicit Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream = nullptr,
+                   exec::Sizes sizes = {});
   ~Context();
 
   // On the caller's device buffers, in the graph's order, row-major, each as large as its type
@@ -50,7 +61,7 @@ class Context {
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
   // Makes aligned staging buffers for the values whose addresses are not multiples of what kernels
-  // assume (sched::assumed_alignment) and that have none yet: run() copies them from or to there.
+  // assume (exec::assumed_alignment) and that have none yet: run() copies them from or to there.
   // Throws Error(bad_input) for an address that is not aligned to its elements, and where there is
   // something to be made while the stream is captured.
   void reserve(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
@@ -64,13 +75,13 @@ class Context {
   void replay();  // asynchronous
   std::vector<Tensor> outputs();
 
-  // For looking inside: one launch, on the context's own buffers, and what a buffer of the
+  // For looking inside: one step, on the context's own buffers, and what a buffer of the
   // executable, no constant, holds then. Both wait for the device.
-  void run_launch(size_t i);
+  void run_step(size_t i);
   std::vector<std::byte> read(int buffer);
 
-  // Device seconds per launch, in order, and of the whole replayed graph (mean of `repeat`).
-  std::vector<double> time_launches();
+  // Device seconds per step, in order, and of the whole replayed graph (mean of `repeat`).
+  std::vector<double> time_steps();
   double time_replay(int repeat);
   Stream& stream() { return *stream_; }
 
@@ -81,9 +92,9 @@ class Context {
 
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Buffer> arena_;
+  OwnMemory memory_;
   std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
-  std::vector<BoundLaunch> launches_;         // on own buffers
+  std::vector<BoundStep> steps_;              // on own buffers
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<Binding> callers_;
 };

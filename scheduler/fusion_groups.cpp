@@ -1,9 +1,10 @@
 #include "scheduler/fusion_groups.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "scheduler/region_text.h"
 #include "scheduler/template.h"
-#include "scheduler/templates/contraction_plan.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -26,13 +27,16 @@ bool widens_memory(const Node& node) {
          size_bytes(from->dtype()) <= size_bytes(node.outputs[0]->dtype());
 }
 
-// A sum that is too short and narrow for a matrix kernel is a serial loop in each thread.
-bool is_matrix_product(const Region& region) { return plan_contraction(region).has_value(); }
+bool anchors_rows(const Node& node) {
+  return node.op->kind == OpKind::reduce || node.op->kind == OpKind::scan ||
+         node.op->kind == OpKind::sort;
+}
 
 }  // namespace
 
-FusionGroups::FusionGroups(const ir::Graph& graph, bool strict_rounding, bool tf32)
-    : graph_(graph), strict_rounding_(strict_rounding), tf32_(tf32), uses_(graph.uses()) {
+FusionGroups::FusionGroups(const ir::Graph& graph, const Target& target,
+                           const RegionPrecision& precision)
+    : graph_(graph), target_(target), precision_(precision), uses_(graph.uses()) {
   for (const auto& node : graph.nodes()) {
     position_.emplace(node.get(), position_.size());
     bool is_output = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const Value* v) {
@@ -64,8 +68,38 @@ void FusionGroups::merge(size_t from, size_t into) {
 }
 
 void FusionGroups::claim(const Node* light, size_t group) {
+  // Regions that computed the node themselves read its value now, and what it is made of may no
+  // longer be stored.
+  std::set<const Node*> neighbours;
+  find_neighbours(light, neighbours);
+  std::erase_if(matches_, [&](const auto& entry) {
+    return std::any_of(entry.first.begin(), entry.first.end(),
+                       [&](const Node* node) { return neighbours.count(node) > 0; });
+  });
   light_.erase(light);
   add(group, light);
+}
+
+void FusionGroups::find_neighbours(const Node* light, std::set<const Node*>& into) const {
+  std::set<const Node*> seen;
+  std::function<void(const Node*, bool)> follow = [&](const Node* node, bool up) {
+    if (!is_light(node)) {
+      into.insert(node);
+      return;
+    }
+    if (node != light && !seen.insert(node).second) return;
+    if (up) {
+      for (const Value* input : node->inputs)
+        if (input && input->producer) follow(input->producer, true);
+      return;
+    }
+    for (const Value* output : node->outputs)
+      if (const auto uses = uses_.find(output); uses != uses_.end())
+        for (const Node* user : uses->second.nodes) follow(user, false);
+  };
+  follow(light, true);
+  seen.clear();
+  follow(light, false);
 }
 
 int FusionGroups::last_producer(const Node* node) const {
@@ -78,6 +112,16 @@ int FusionGroups::last_producer(const Node* node) const {
 int FusionGroups::last_producer(const Value& value) const {
   if (!value.producer) return -1;
   return is_light(value.producer) ? last_producer(value.producer) : group_of_.at(value.producer);
+}
+
+void FusionGroups::add_producers(const Value& value, std::set<int>& groups) const {
+  if (!value.producer) return;
+  if (!is_light(value.producer)) {
+    groups.insert(group_of_.at(value.producer));
+    return;
+  }
+  for (const Value* input : value.producer->inputs)
+    if (input) add_producers(*input, groups);
 }
 
 void FusionGroups::find_consumers(const Value* value, const std::set<const Node*>& inside,
@@ -152,7 +196,7 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
   for (const Node* node : nodes)
     for (const Value* input : node->inputs) collect_light(input, all);
   Region region;
-  region.strict_rounding = strict_rounding_;
+  region.strict_rounding = precision_.strict_rounding;
   region.nodes.assign(all.begin(), all.end());
   std::sort(region.nodes.begin(), region.nodes.end(),
             [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
@@ -186,42 +230,43 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     region.layouts[value] = Layout::row_major(ir::const_shape(*value));
   for (const Value* value : region.outputs)
     region.layouts[value] = Layout::row_major(ir::const_shape(*value));
-  // The anchor: a contraction that a matrix kernel takes, else the first reduction or scan.
   const Node *contraction = nullptr, *other = nullptr;
   for (const Node* node : region.nodes) {
     if (node->op->kind == OpKind::contraction && !contraction) contraction = node;
-    const bool anchors = node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan ||
-                         node->op->kind == OpKind::sort;
-    if (anchors && !other) other = node;
+    if (anchors_rows(*node) && !other) other = node;
   }
-  region.anchor = other;
-  if (contraction) {
-    region.anchor = contraction;
-    if (!is_matrix_product(region)) region.anchor = other;
-  }
-  if (tf32_ && contraction && region.anchor == contraction) {
+  region.anchor = contraction ? contraction : other;
+  if (precision_.tf32 && contraction) {
     const DType dtype = contraction->inputs[0]->dtype();
     region.tf32 = dtype == DType::f32;
     region.unit_sums = is_f8(dtype);
   }
+  sort_inputs(region);
   return region;
 }
 
-bool FusionGroups::accepted(const std::vector<const Node*>& nodes) const {
-  Region candidate = region(nodes);
-  if (candidate.outputs.empty()) return false;
-  // A contraction that was a matrix product may not become a serial loop by what is added to it.
-  bool contraction = std::any_of(nodes.begin(), nodes.end(),
-                                 [](const Node* n) { return n->op->kind == OpKind::contraction; });
-  if (contraction && nodes.size() > 1 && !candidate.anchor) {
-    auto first = std::find_if(nodes.begin(), nodes.end(),
-                              [](const Node* n) { return n->op->kind == OpKind::contraction; });
-    if (region({*first}).anchor) return false;
-  }
-  Target any;  // fusion does not depend on the device
-  for (const Template* t : templates())
-    if (t->accepts(candidate, any)) return true;
-  return false;
+const Match& FusionGroups::match(const std::vector<const Node*>& nodes) const {
+  std::set<const Node*> key(nodes.begin(), nodes.end());
+  auto found = matches_.find(key);
+  if (found == matches_.end()) found = matches_.emplace(std::move(key), find_match(nodes)).first;
+  return found->second;
+}
+
+Match FusionGroups::find_match(const std::vector<const Node*>& nodes) const {
+  Region whole = region(nodes);
+  if (whole.outputs.empty()) return Refusal{"nothing reads its results"};
+  Match match = match_region(whole, target_);
+  if (match || !whole.anchor || whole.anchor->op->kind != OpKind::contraction) return match;
+  const Node* contraction = whole.anchor;
+  const bool is_product = nodes.size() > 1 && FusionGroups::match({contraction}) &&
+                          (*FusionGroups::match({contraction}))->region().anchor == contraction;
+  const auto rows = std::find_if(whole.nodes.begin(), whole.nodes.end(),
+                                 [](const Node* node) { return anchors_rows(*node); });
+  whole.anchor = rows == whole.nodes.end() ? nullptr : *rows;
+  // What is added to a matrix product may not make it a serial loop.
+  if (is_product && !whole.anchor) return match;
+  whole.tf32 = whole.unit_sums = false;
+  return match_region(whole, target_);
 }
 
 }  // namespace tcc::sched

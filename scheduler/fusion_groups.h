@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "scheduler/region.h"
+#include "scheduler/candidate.h"
 
 namespace tcc::sched {
 
 class FusionGroups {
  public:
-  FusionGroups(const ir::Graph& graph, bool strict_rounding, bool tf32);
+  FusionGroups(const ir::Graph& graph, const Target& target, const RegionPrecision& precision);
   const ir::Graph& graph() const { return graph_; }
 
   // An identity that simplification left: a pass wants its operand stored once more.
@@ -34,6 +34,8 @@ class FusionGroups {
   int last_producer(const ir::Node* node) const;
   // The group that computes `value` (or, through light nodes, what it is made of), or -1.
   int last_producer(const ir::Value& value) const;
+  // All groups that compute `value`, or through light nodes what it is made of.
+  void add_producers(const ir::Value& value, std::set<int>& groups) const;
   // The one group that reads this one's values, or -1: several, none, or a graph output.
   int only_consumer(size_t group) const;
   // The one node that reads `value`, or null; graph outputs have none.
@@ -46,22 +48,31 @@ class FusionGroups {
   bool costly(const std::vector<const ir::Node*>& nodes) const;
 
   // The region of these nodes plus the light ones that they need, with the precision that it may
-  // have; layouts are row-major.
+  // have; layouts are row-major. Its anchor is a contraction, else the first reduction, scan or
+  // sort.
   Region region(const std::vector<const ir::Node*>& nodes) const;
-  bool accepted(const std::vector<const ir::Node*>& nodes) const;
+  // How the target computes the region. A contraction that no template takes, too short and narrow
+  // for a kernel of its own, is no anchor: it is a serial loop in each thread. Every set of nodes
+  // is matched once.
+  const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
+  // What computes the node's operands, and what reads its results, through light nodes.
+  void find_neighbours(const ir::Node* light, std::set<const ir::Node*>& into) const;
+  Match find_match(const std::vector<const ir::Node*>& nodes) const;
   void collect_light(const ir::Value* value, std::set<const ir::Node*>& into) const;
   void find_consumers(const ir::Value* value, const std::set<const ir::Node*>& inside,
                       std::set<int>& groups) const;
 
   const ir::Graph& graph_;
-  bool strict_rounding_, tf32_;
+  const Target& target_;
+  RegionPrecision precision_;
   std::map<const ir::Value*, ir::Graph::Uses> uses_;
   std::map<const ir::Node*, size_t> position_;
   std::map<const ir::Node*, int> group_of_;
   std::set<const ir::Node*> light_;
   std::vector<std::vector<const ir::Node*>> groups_;
+  mutable std::map<std::set<const ir::Node*>, Match> matches_;
 };
 
 }  // namespace tcc::sched

@@ -56,4 +56,12 @@ bool leaves_32_bits(const Kernel& kernel) {
          std::ranges::any_of(kernel.hooks, [](const Hook& hook) { return is_large(hook.body); });
 }
 
+int64_t coefficient(const SymInt& offset, const SymInt& axis) {
+  if (axis.is_const()) return 0;
+  for (const auto& term : offset.terms())
+    if (term.atoms.size() == 1 && term.atoms[0]->id == axis.as_atom()->id)
+      return term.coefficient;
+  return offset.uses(axis.as_atom()) ? -1 : 0;
+}
+
 }  // namespace tcc::sched

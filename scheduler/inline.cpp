@@ -9,6 +9,14 @@ namespace tcc::sched {
 using ir::OpKind;
 using ir::ReduceKind;
 
+namespace {
+
+Expr zero_of(DType dtype) {
+  return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
+}
+
+}  // namespace
+
 // An op's element function sees this while its node is inlined.
 class NodeContext : public ir::ElementContext {
  public:
@@ -25,7 +33,7 @@ class NodeContext : public ir::ElementContext {
     Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);
     Expr last = ir::constant_int(DType::i64, n - 1);
     Expr clamped = ir::call(ir::Fn::minimum, {ir::call(ir::Fn::maximum, {wrapped, zero}), last});
-    return SymInt::indirect("at" + std::to_string(inliner_.next_indirect_++), clamped, {0, n - 1});
+    return SymInt::indirect("at", clamped, {0, n - 1});
   }
 
  private:
@@ -39,22 +47,27 @@ void Inliner::bind(const ir::Value* value, Element element) {
 }
 
 SymInt Inliner::new_axis(const SymInt& extent) {
-  return SymInt::axis("r" + std::to_string(next_axis_++), extent);
+  return SymInt::axis("r", extent, ir::AxisRole::reduction);
 }
 
-std::string Inliner::new_name(std::string_view stem) {
-  return std::string(stem) + std::to_string(next_name_++);
+size_t Inliner::PlaceHash::operator()(const Place& place) const {
+  size_t hash = std::hash<const ir::Value*>()(place.value);
+  for (const SymInt& i : place.index) hash = hash * 31 + ir::hash_value(i);
+  return hash;
 }
 
 Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
   TCC_CHECK(index.size() == value->shape().size(), "index of rank ", index.size(), " into ",
             value->name, " of rank ", value->shape().size());
-  std::string key = std::to_string(numbers_.try_emplace(value, numbers_.size()).first->second);
-  for (const SymInt& i : index) key += "|" + i.to_string();
-  if (auto found = memo_.find(key); found != memo_.end()) return found->second;
+  Place place{value, {index.begin(), index.end()}};
+  if (auto found = memo_.find(place); found != memo_.end()) return found->second;
   Expr result;
   if (auto bound = bound_.find(value); bound != bound_.end()) {
     result = bound->second(index);
+    if (!result) {
+      if (!asked_elsewhere_) asked_elsewhere_ = value;
+      result = zero_of(compute_dtype(value->dtype()));
+    }
   } else if (int slot = region_.slot_of_input(value); slot >= 0) {
     result = ir::load(slot, value->dtype(), region_.layout(value).offset(index));
   } else if (value->is_constant()) {
@@ -71,7 +84,7 @@ Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
   }
   TCC_CHECK(result->dtype == compute_dtype(value->dtype()), value->name, " is ",
             name(value->dtype()), " but its element is computed as ", name(result->dtype));
-  return memo_[key] = result;
+  return memo_[std::move(place)] = result;
 }
 
 Expr Inliner::inline_node(const ir::Node* node, std::span<const SymInt> index) {
@@ -126,9 +139,8 @@ Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> i
       for (size_t d = 0; d < out.size() && !found; ++d) {
         if (!axis.as_atom() || !out[d].uses(axis.as_atom())) continue;
         for (const auto& term : out[d].terms()) {
-          if (term.atoms.size() != 1 || term.atoms[0]->key != axis.as_atom()->key) continue;
-          SymInt extent = axis.range().hi + 1;
-          axis = mod(floordiv(index[d], term.coefficient), extent);
+          if (term.atoms.size() != 1 || *term.atoms[0] != *axis.as_atom()) continue;
+          axis = mod(floordiv(index[d], term.coefficient), ir::extent_of(axis));
           found = true;
           break;
         }
@@ -141,7 +153,7 @@ Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> i
   solve(n);
   ir::Access a = c.a(batch, m, k), b = c.b(batch, k, n);
   DType dtype = compute_dtype(node->outputs[0]->dtype());
-  Expr zero = is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
+  Expr zero = zero_of(dtype);
   auto fetch = [&](const ir::Access& access, int operand) {
     Expr value = value_at(node->inputs[static_cast<size_t>(operand)], access.index);
     value = ir::cast(value, dtype);

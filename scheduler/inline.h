@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "scheduler/region.h"
@@ -23,11 +23,16 @@ class Inliner {
   Expr value_at(const ir::Value* value, std::span<const SymInt> index);
 
   // From now on the elements of `value` are what `element` says: a reduced row, an accumulator.
+  // Null: there is no such element here (another row's result).
   using Element = std::function<Expr(std::span<const SymInt> index)>;
   void bind(const ir::Value* value, Element element);
 
+  // The first value that was asked for an element that its binding does not have, or null. Whoever
+  // binds values asks this after inlining; expressions that were made are of no use then.
+  const ir::Value* asked_elsewhere() const { return asked_elsewhere_; }
+
+  // An axis that a reduction within an expression goes along.
   SymInt new_axis(const SymInt& extent);
-  std::string new_name(std::string_view stem);
 
  private:
   friend class NodeContext;
@@ -37,9 +42,16 @@ class Inliner {
 
   const Region& region_;
   std::map<const ir::Value*, Element> bound_;
-  std::map<std::string, Expr> memo_;  // by value and index
-  std::map<const void*, int> numbers_;
-  int next_axis_ = 0, next_name_ = 0, next_indirect_ = 0;
+  struct Place {
+    const ir::Value* value;
+    std::vector<SymInt> index;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceHash {
+    size_t operator()(const Place& place) const;
+  };
+  std::unordered_map<Place, Expr, PlaceHash> memo_;
+  const ir::Value* asked_elsewhere_ = nullptr;
 };
 
 // A reduction node's dims: those it reduces and those it keeps, ascending, and its extents.

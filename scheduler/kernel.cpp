@@ -20,33 +20,30 @@ Stmt let_index(const SymInt& axis, const SymInt& value) {
   return stmt;
 }
 
-Stmt declare(std::string name, Expr value) {
+Stmt declare(const Variable& variable, Expr value) {
   Stmt stmt = make(Stmt::Kind::declare);
-  stmt.name = std::move(name);
-  stmt.dtype = value->dtype;
+  stmt.variable = variable;
   stmt.value = std::move(value);
   return stmt;
 }
 
-Stmt assign(std::string name, Expr value) {
+Stmt assign(const Variable& variable, Expr value) {
   Stmt stmt = make(Stmt::Kind::assign);
-  stmt.name = std::move(name);
-  stmt.dtype = value->dtype;
+  stmt.variable = variable;
   stmt.value = std::move(value);
   return stmt;
 }
 
-Stmt array(std::string name, DType dtype, int64_t count) {
+Stmt array(const Variable& array, int64_t count) {
   Stmt stmt = make(Stmt::Kind::array);
-  stmt.name = std::move(name);
-  stmt.dtype = dtype;
+  stmt.variable = array;
   stmt.count = count;
   return stmt;
 }
 
-Stmt set_element(std::string name, const SymInt& index, Expr value) {
+Stmt set_element(const Variable& array, const SymInt& index, Expr value) {
   Stmt stmt = make(Stmt::Kind::set_element);
-  stmt.name = std::move(name);
+  stmt.variable = array;
   stmt.index = index;
   stmt.value = std::move(value);
   return stmt;
@@ -60,18 +57,18 @@ Stmt store(int buffer, const SymInt& index, Expr value) {
   return stmt;
 }
 
-Stmt load_vector(std::string name, int buffer, const SymInt& index, int64_t count) {
+Stmt load_vector(const Variable& array, int buffer, const SymInt& index, int64_t count) {
   Stmt stmt = make(Stmt::Kind::load_vector);
-  stmt.name = std::move(name);
+  stmt.variable = array;
   stmt.buffer = buffer;
   stmt.index = index;
   stmt.count = count;
   return stmt;
 }
 
-Stmt store_vector(int buffer, const SymInt& index, std::string name, int64_t count) {
+Stmt store_vector(int buffer, const SymInt& index, const Variable& array, int64_t count) {
   Stmt stmt = make(Stmt::Kind::store_vector);
-  stmt.name = std::move(name);
+  stmt.variable = array;
   stmt.buffer = buffer;
   stmt.index = index;
   stmt.count = count;
@@ -96,27 +93,27 @@ Stmt branch(Expr condition, Block body, Block otherwise) {
 
 Stmt barrier() { return make(Stmt::Kind::barrier); }
 
-Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes,
+Stmt reduce_lanes(ir::ReduceKind kind, std::vector<Variable> variables, int64_t lanes,
                   int64_t stride) {
   Stmt stmt = make(Stmt::Kind::reduce_lanes);
   stmt.reduce = kind;
-  stmt.names = std::move(names);
+  stmt.variables = std::move(variables);
   stmt.count = lanes;
   stmt.stride = stride;
   return stmt;
 }
 
-Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int64_t lanes,
+Stmt scan_lanes(ir::ReduceKind kind, const Variable& prefix, const Variable& total, int64_t lanes,
                 int64_t stride) {
-  Stmt stmt = reduce_lanes(kind, {std::move(prefix), std::move(total)}, lanes, stride);
+  Stmt stmt = reduce_lanes(kind, {prefix, total}, lanes, stride);
   stmt.kind = Stmt::Kind::scan_lanes;
   return stmt;
 }
 
-Stmt gather_cluster(std::string array, std::string variable, int64_t ranks) {
+Stmt gather_cluster(const Variable& array, const Variable& variable, int64_t ranks) {
   Stmt stmt = make(Stmt::Kind::gather_cluster);
-  stmt.name = std::move(array);
-  stmt.names = {std::move(variable)};
+  stmt.variable = array;
+  stmt.variables = {variable};
   stmt.count = ranks;
   return stmt;
 }
@@ -124,22 +121,27 @@ Stmt gather_cluster(std::string array, std::string variable, int64_t ranks) {
 Stmt cluster_arrive() { return make(Stmt::Kind::cluster_arrive); }
 Stmt cluster_wait() { return make(Stmt::Kind::cluster_wait); }
 
-Stmt expect_bytes(int64_t exchange, int64_t bytes) {
+Stmt expect_bytes(const Variable& exchanges, int64_t exchange, int64_t bytes) {
   Stmt stmt = make(Stmt::Kind::expect_bytes);
+  stmt.variable = exchanges;
   stmt.index = exchange;
   stmt.count = bytes;
   return stmt;
 }
 
-Stmt send_cluster(std::string shared, std::string variable, int64_t ranks, int64_t exchange) {
-  Stmt stmt = gather_cluster(std::move(shared), std::move(variable), ranks);
-  stmt.kind = Stmt::Kind::send_cluster;
+Stmt send_cluster(const Variable& exchanges, int64_t exchange, const Variable& array,
+                  const Variable& variable, int64_t ranks) {
+  Stmt stmt = make(Stmt::Kind::send_cluster);
+  stmt.variable = exchanges;
+  stmt.variables = {variable, array};
   stmt.index = exchange;
+  stmt.count = ranks;
   return stmt;
 }
 
-Stmt await_bytes(int64_t exchange) {
+Stmt await_bytes(const Variable& exchanges, int64_t exchange) {
   Stmt stmt = make(Stmt::Kind::await_bytes);
+  stmt.variable = exchanges;
   stmt.index = exchange;
   return stmt;
 }
@@ -170,14 +172,14 @@ Expr identity_value(ir::ReduceKind kind, DType dtype) {
                          : ir::constant_int(dtype, ir::identity_int(kind, dtype));
 }
 
-Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
+Block combine(ir::ReduceKind kind, const std::vector<Variable>& accs,
               const std::vector<Expr>& values) {
   using ir::Fn, ir::ReduceKind, ir::call;
-  Expr acc = ir::variable(accs[0], values[0]->dtype);
+  Expr acc = ir::read(accs[0]);
   const Expr& value = values[0];
   if (!ir::is_arg(kind)) return {assign(accs[0], combine_values(kind, acc, value))};
   // (value, index): the better value wins, NaN is best of all, the smaller index breaks ties.
-  Expr acc_index = ir::variable(accs[1], values[1]->dtype);
+  Expr acc_index = ir::read(accs[1]);
   const Expr& index = values[1];
   Expr better =
       kind == ReduceKind::argmax ? call(Fn::gt, {value, acc}) : call(Fn::lt, {value, acc});
@@ -193,7 +195,39 @@ Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
   return {branch(take, {assign(accs[0], value), assign(accs[1], index)})};
 }
 
-SymInt block_axis(int64_t grid) { return SymInt::axis("block", grid); }
-SymInt thread_axis(int64_t workgroup) { return SymInt::axis("thread", workgroup); }
+Block substitute(const Block& block, const SymInt& axis, const SymInt& by) {
+  const auto moved = [&](const SymInt& index) { return index.substitute(axis, by); };
+  Block result = block;
+  for (Stmt& stmt : result) {
+    stmt.index = moved(stmt.index);
+    if (stmt.value) stmt.value = ir::rewrite(stmt.value, {}, moved);
+    stmt.body = substitute(stmt.body, axis, by);
+    stmt.otherwise = substitute(stmt.otherwise, axis, by);
+  }
+  return result;
+}
+
+Hook::Parameter Hook::index_parameter(std::string name, const SymInt& extent) {
+  Parameter parameter;
+  parameter.axis = SymInt::axis(name, extent, ir::AxisRole::parameter);
+  parameter.name = std::move(name);
+  return parameter;
+}
+
+Hook::Parameter Hook::array_parameter(std::string name, DType dtype, int64_t elements,
+                                      bool written) {
+  TCC_CHECK(elements > 0, "the array parameter ", name, " is empty");
+  Parameter parameter;
+  parameter.array = ir::new_variable(name, dtype);
+  parameter.elements = elements;
+  parameter.written = written;
+  parameter.name = std::move(name);
+  return parameter;
+}
+
+SymInt block_axis(int64_t grid) { return SymInt::standard_axis(ir::AxisRole::block, grid); }
+SymInt thread_axis(int64_t workgroup) {
+  return SymInt::standard_axis(ir::AxisRole::thread, workgroup);
+}
 
 }  // namespace tcc::sched

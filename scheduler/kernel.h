@@ -3,22 +3,26 @@
 // A kernel is either a body of structured statements over ir::Expr, or a device source file
 // (backends/device/) with defines and hooks, whose bodies are such statements too. All buffers are
 // arguments; the grid is one-dimensional
-// (`legalize` splits it where a target's limit asks for it).
+// until `legalize` splits it where a target's limit asks for it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "executable/kernel_binary.h"
 #include "ir/expr.h"
 #include "scheduler/target.h"
-#include "scheduler/tensor_map.h"
 
 namespace tcc::sched {
 
+using exec::TensorMap;
 using ir::Expr;
 using ir::SymInt;
+using ir::Variable;
 
 struct Argument {
   DType dtype;
@@ -29,8 +33,7 @@ struct Argument {
 };
 
 struct Array {
-  std::string name;
-  DType dtype;  // a compute dtype
+  Variable variable;  // of a compute dtype
   int64_t elements;
 };
 
@@ -40,39 +43,40 @@ using Block = std::vector<Stmt>;
 struct Stmt {
   enum class Kind : uint8_t {
     let_index,     // axis = index: names an index; axis is an atom that later expressions use
-    declare,       // a mutable variable `name` of `value`'s dtype, set to `value`
-    assign,        // variable `name` = value
-    array,         // a register array `name`[count] of `dtype`
-    set_element,   // name[index] = value: register or shared array
+    declare,       // a mutable `variable` of `value`'s dtype, set to `value`
+    assign,        // variable = value
+    array,         // a register array variable[count]
+    set_element,   // variable[index] = value: register or shared array
     store,         // buffer[index] = value, converted to the argument's dtype
-    load_vector,   // array name[0..count) = buffer[index .. index+count), converted to the compute
-                   // dtype; `early` asks for the load to be issued here, before its first use
-    store_vector,  // buffer[index .. index+count) = array name[0..count), converted
+    load_vector,   // array variable[0..count) = buffer[index .. index+count), converted to the
+                   // compute dtype; `early` asks for the load to be issued here, before its first
+                   // use
+    store_vector,  // buffer[index .. index+count) = array variable[0..count), converted
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise
     barrier,       // all threads of the workgroup: shared memory before is visible after
-    reduce_lanes,  // combines variables `names` over the `count` threads whose number differs in
+    reduce_lanes,  // combines `variables` over the `count` threads whose number differs in
                    // the bits from `stride` up to `stride * count` (powers of two); every thread
-                   // gets the result. Two names (value, index) for argmax and argmin. All threads
+                   // gets the result. Two of them (value, index) for argmax and argmin. All threads
                    // of the workgroup must arrive. Legalised to shuffles and shared memory.
-    scan_lanes,    // the same threads, in the order of their numbers: `names` are (prefix, total),
-                   // total that of each thread. Afterwards prefix combines what the threads before
-                   // had, and total what all had. Legalised as reduce_lanes.
-    gather_cluster,  // array `name`[rank] = variable names[0] of each workgroup of the cluster,
+    scan_lanes,    // the same threads, in the order of their numbers: `variables` are (prefix,
+                   // total), total that of each thread. Afterwards prefix combines what the threads
+                   // before had, and total what all had. Legalised as reduce_lanes.
+    gather_cluster,  // array variable[rank] = variables[0] of each workgroup of the cluster,
                      // `count` of them; all threads of a workgroup hold the same value. Legalised
                      // to what follows; gathers one after the other are one exchange.
-    expect_bytes,    // exchange number `index` brings `count` bytes into this workgroup
+    expect_bytes,    // exchange number `index` brings `count` bytes into this workgroup; `variable`
+                     // is the shared array that counts them, as in what follows
     cluster_arrive,  // a barrier of the cluster's threads in two halves: what is expected before
     cluster_wait,    // the one may be sent after the other
-    send_cluster,    // shared array `name`[own rank] of each of `count` workgroups = variable
-                     // names[0], as a part of exchange `index`; without a barrier
+    send_cluster,    // shared array variables[1][own rank] of each of `count` workgroups =
+                     // variables[0], as a part of exchange `index`; without a barrier
     await_bytes,     // until what exchange `index` brings is here
     return_value,    // a hook's result
   };
   Kind kind;
-  std::string name;
-  std::vector<std::string> names;
-  DType dtype{};
+  Variable variable;
+  std::vector<Variable> variables;
   int buffer = -1;
   int64_t count = 0;
   int64_t stride = 1;
@@ -87,29 +91,30 @@ struct Stmt {
 
 // Builders, one per kind.
 Stmt let_index(const SymInt& axis, const SymInt& value);
-Stmt declare(std::string name, Expr value);
-Stmt assign(std::string name, Expr value);
-Stmt array(std::string name, DType dtype, int64_t count);
-Stmt set_element(std::string name, const SymInt& index, Expr value);
+Stmt declare(const Variable& variable, Expr value);
+Stmt assign(const Variable& variable, Expr value);
+Stmt array(const Variable& array, int64_t count);
+Stmt set_element(const Variable& array, const SymInt& index, Expr value);
 Stmt store(int buffer, const SymInt& index, Expr value);
-Stmt load_vector(std::string name, int buffer, const SymInt& index, int64_t count);
-Stmt store_vector(int buffer, const SymInt& index, std::string name, int64_t count);
+Stmt load_vector(const Variable& array, int buffer, const SymInt& index, int64_t count);
+Stmt store_vector(int buffer, const SymInt& index, const Variable& array, int64_t count);
 Stmt loop(const SymInt& axis, Block body, bool unroll = false);
 Stmt branch(Expr condition, Block body, Block otherwise = {});
 Stmt barrier();
-Stmt reduce_lanes(ir::ReduceKind kind, std::vector<std::string> names, int64_t lanes,
+Stmt reduce_lanes(ir::ReduceKind kind, std::vector<Variable> variables, int64_t lanes,
                   int64_t stride = 1);
-Stmt scan_lanes(ir::ReduceKind kind, std::string prefix, std::string total, int64_t lanes,
+Stmt scan_lanes(ir::ReduceKind kind, const Variable& prefix, const Variable& total, int64_t lanes,
                 int64_t stride = 1);
-Stmt gather_cluster(std::string array, std::string variable, int64_t ranks);
+Stmt gather_cluster(const Variable& array, const Variable& variable, int64_t ranks);
 Stmt cluster_arrive();
 Stmt cluster_wait();
-Stmt expect_bytes(int64_t exchange, int64_t bytes);
-Stmt send_cluster(std::string shared, std::string variable, int64_t ranks, int64_t exchange);
-Stmt await_bytes(int64_t exchange);
+Stmt expect_bytes(const Variable& exchanges, int64_t exchange, int64_t bytes);
+Stmt send_cluster(const Variable& exchanges, int64_t exchange, const Variable& array,
+                  const Variable& variable, int64_t ranks);
+Stmt await_bytes(const Variable& exchanges, int64_t exchange);
 // acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are
 // (value, index).
-Block combine(ir::ReduceKind kind, const std::vector<std::string>& accs,
+Block combine(ir::ReduceKind kind, const std::vector<Variable>& accs,
               const std::vector<Expr>& values);
 Expr combine_values(ir::ReduceKind kind, const Expr& a,
                     const Expr& b);  // not for argmax and argmin
@@ -117,17 +122,22 @@ Expr combine_values(ir::ReduceKind kind, const Expr& a,
 Expr identity_value(ir::ReduceKind kind, DType dtype);
 Stmt return_value(Expr value);
 
-// A function that a device source file calls. Parameters are ints (indices), floats, or a float
-// array that is read and written (`float acc[8]`).
+// A function that a device source file calls. Parameters are indices, or arrays that are read, and
+// maybe written.
 struct Hook {
   std::string name;
   struct Parameter {
-    std::string name;
-    bool is_index = true;
-    DType dtype = DType::f32;  // when not an index
-    int64_t elements = 0;      // array when > 0
+    std::string name;  // a hint, as those of axes and variables
+    SymInt axis;       // an index; constant where it can take one value only
+    Variable array;
+    int64_t elements = 0;  // of the array; 0: an index
     bool written = false;
+
+    bool is_index() const { return elements == 0; }
   };
+  // An index in [0, extent), and an array of `elements`.
+  static Parameter index_parameter(std::string name, const SymInt& extent);
+  static Parameter array_parameter(std::string name, DType dtype, int64_t elements, bool written);
   std::vector<Parameter> parameters;
   DType result = DType::boolean;  // ignored unless returns
   bool returns = false;
@@ -142,12 +152,19 @@ struct Parameters {
   std::vector<std::pair<std::string, std::string>> fields;
 };
 
-struct Kernel {
+// Facts of the statements that the generated text relies on.
+struct Requirements {
+  bool int64 = false;           // values of 64-bit integers
+  std::vector<int> alignments;  // what each argument's address must be a multiple of, in bytes
+  std::set<int> vector_words;   // widths of the vector accesses, in 32-bit words
+};
+
+struct Kernel : exec::KernelTraits {
   std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
   std::string comment;  // the region, for the reader of the generated text
   std::vector<Argument> arguments;
-  int64_t grid = 1;   // workgroups
-  int workgroup = 1;  // threads
+  int64_t grid = 1;                        // workgroups
+  std::array<int64_t, 2> launch = {0, 0};  // the same by dimension; legalize sets it
   std::vector<Array> shared;
   Block body;
   // A device source file below backends/device/<dialect>/, without its ending, with its parameters,
@@ -162,11 +179,9 @@ struct Kernel {
   // Which units its workgroups get matters: it begins when the launch before it has ended, on an
   // idle device, which places neighbours together.
   bool begins_alone = false;
-  bool uses_lanes = false;      // shuffles: thread numbers must follow subgroup lanes
-  bool wide_index = false;      // some offset may reach 2^31: 64-bit index arithmetic
-  int64_t shared_bytes = 0;     // dynamic, of a device source (its arrays are not in `shared`)
-  double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline
-  double flop_rate = 0;         // of the unit that does them, FLOP/s; 0: that of f32
+  bool uses_lanes = false;    // shuffles: thread numbers must follow subgroup lanes
+  bool wide_index = false;    // some offset may reach 2^31: 64-bit index arithmetic
+  Requirements requirements;  // legalize finds them
 
   bool is_generated() const { return source.empty(); }
 };
@@ -178,16 +193,16 @@ SymInt thread_axis(int64_t workgroup);
 // The kernel IR as text, for dumps and goldens.
 std::string to_string(const Kernel& kernel);
 
-// Structural checks (every variable declared, buffers in range, vector widths legal); throws
-// InternalError.
+// Every axis and variable is bound once where it is used, of one dtype; what is read may be read,
+// what is written written; accesses are in bounds as far as the ranges of their indices tell.
+// Throws InternalError.
 void verify(const Kernel& kernel);
 
-// Removes casts to a 16-bit float right before a store to a buffer of that type, which rounds.
-void drop_stored_rounding(Kernel& kernel);
+// The statements with `axis` replaced in all indices.
+Block substitute(const Block& block, const SymInt& axis, const SymInt& by);
 
-// Restricts the kernel to what `target` can do: expands reduce_lanes and scan_lanes, widens the
-// index type where needed, checks shared memory, workgroup and argument limits. Throws
-// Error(device) naming the limit when it cannot be met.
+// Restricts the kernel to what `target` can do, by the passes of scheduler/legalize.h. Throws
+// Error(device) naming the limit that cannot be met.
 Kernel legalize(Kernel kernel, const Target& target);
 
 }  // namespace tcc::sched

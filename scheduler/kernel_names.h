@@ -1,9 +1,13 @@
-// The names that a kernel uses, and new ones.
+// The printed names of a kernel's axes and variables. Ids tell them apart; names are chosen here,
+// once the kernel is complete.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "scheduler/kernel.h"
 
@@ -11,20 +15,43 @@ namespace tcc::sched {
 
 class KernelNames {
  public:
-  // Takes the names of axes, indirect indices, variables, arrays and hook parameters of `kernel`,
-  // and those that the emitter gives it ("block", "thread", "b0").
-  explicit KernelNames(const Kernel& kernel);
+  using Reserved = std::set<std::string, std::less<>>;
 
-  // `stem` and the next number, of which neither the kernel nor an earlier call has made a name.
+  // Names what stands in the kernel's body, or in `hook` of it, in the order of the text: the hint,
+  // or the hint and a number where another one has that name, or `reserved` does, or the emitter
+  // gives it to a buffer.
+  explicit KernelNames(const Kernel& kernel, const Hook* hook = nullptr,
+                       const Reserved& reserved = {});
+
+  const std::string& of(const ir::Atom& atom) const;
+  const std::string& of(const Variable& variable) const { return of(variable.id, variable.name); }
+  // The name of a hook's parameter, used or not.
+  const std::string& of(const Hook::Parameter& parameter) const;
+  // A name like `stem` that nothing has.
   std::string fresh(std::string_view stem);
+  // Names a variable that is not in the kernel.
+  void add(const Variable& variable);
 
  private:
-  void note(const Block& block);
-  void note(const Expr& e);
-  void note(const SymInt& index);
+  const std::string& of(uint64_t id, const std::string& hint) const;
+  void add(uint64_t id, const std::string& hint);
+  void add(const Block& block);
+  void add(const Expr& e);
+  void add(const SymInt& index);
 
-  std::set<std::string> taken_;
-  int next_ = 0;
+  std::set<std::string, std::less<>> taken_;
+  struct AtomLess {
+    using is_transparent = void;
+    static const ir::Atom& atom(const ir::AtomPtr& a) { return *a; }
+    static const ir::Atom& atom(const ir::Atom& a) { return a; }
+    bool operator()(const auto& a, const auto& b) const {
+      return ir::compare(atom(a), atom(b)) < 0;
+    }
+  };
+  std::unordered_map<uint64_t, std::string> names_;  // of axes and variables, by their ids
+  std::map<ir::AtomPtr, std::string, AtomLess> indirect_;
+  std::unordered_map<std::string, std::string> parameters_;  // that are not used, by hint
+  std::unordered_map<std::string, int> numbers_;             // the next one, by stem
 };
 
 }  // namespace tcc::sched

@@ -1,62 +1,95 @@
-// The kernel IR as text, and its structural checks.
-#include <algorithm>
+// Kernel IR as text. scheduler/kernel_parse.cpp reads it back.
 #include <set>
 #include <sstream>
 
 #include "scheduler/kernel.h"
-#include "support/error.h"
+#include "scheduler/kernel_names.h"
 
 namespace tcc::sched {
 namespace {
 
+// The statements of a kernel or of a hook.
 class Writer {
  public:
-  explicit Writer(std::ostringstream& out) : out_(out) {}
+  Writer(std::ostringstream& out, const Kernel& kernel, const Hook* hook = nullptr)
+      : out_(out), kernel_(kernel), names_(kernel, hook) {
+    texts_.atom = [this](const ir::Atom& atom) { return text(atom); };
+    texts_.variable = [this](const Variable& variable) { return names_.of(variable); };
+    texts_.buffer = [this](int buffer, DType stored) {
+      const auto slot = static_cast<size_t>(buffer);
+      const bool plain = slot < kernel_.arguments.size() && kernel_.arguments[slot].dtype == stored;
+      return "b" + std::to_string(buffer) + (plain ? "" : ":" + std::string(tcc::name(stored)));
+    };
+  }
 
   void block(const Block& block, int depth) {
     for (const Stmt& stmt : block) statement(stmt, depth);
   }
 
+  std::string text(const Array& array) const {
+    return names_.of(array.variable) + ": " + std::string(tcc::name(array.variable.dtype)) + "[" +
+           std::to_string(array.elements) + "]";
+  }
+
+  // "row < 128", "acc: f32[8] in".
+  std::string text(const Hook::Parameter& parameter) {
+    const std::string& name = names_.of(parameter);
+    if (parameter.is_index()) return name + " < " + text(ir::extent_of(parameter.axis));
+    return text(Array{parameter.array, parameter.elements}) + (parameter.written ? " out" : " in");
+  }
+
  private:
   std::ostream& line(int depth) { return out_ << std::string(static_cast<size_t>(depth) * 2, ' '); }
 
+  std::string text(const SymInt& index) const { return index.to_string(texts_.atom); }
+  std::string text(const Expr& value) const { return ir::exact_text(value, texts_); }
+  std::string text(const Variable& variable) const { return names_.of(variable); }
+
+  // An indirect index is written with its value where it comes first.
+  std::string text(const ir::Atom& atom) {
+    const std::string& name = names_.of(atom);
+    if (atom.kind != ir::Atom::Kind::indirect || !defined_.insert(name).second) return name;
+    return name + "{" + std::to_string(atom.range.lo) + ".." + std::to_string(atom.range.hi) +
+           ": " + text(atom.value) + "}";
+  }
+
+  // "e < 4".
+  std::string bounded(const SymInt& axis) const {
+    return (axis.is_const() ? "_" : text(axis)) + " < " + text(ir::extent_of(axis));
+  }
+
   void statement(const Stmt& stmt, int depth) {
     switch (stmt.kind) {
-      case Stmt::Kind::let_index: line(depth) << stmt.axis << " = " << stmt.index << "\n"; return;
+      case Stmt::Kind::let_index:
+        if (stmt.axis.is_const()) return;
+        line(depth) << "let " << bounded(stmt.axis) << " = " << text(stmt.index) << "\n";
+        return;
       case Stmt::Kind::declare:
-        line(depth) << "var " << stmt.name << ": " << tcc::name(stmt.dtype) << " = "
-                    << ir::to_string(stmt.value) << "\n";
+        line(depth) << "var " << text(stmt.variable) << ": " << tcc::name(stmt.variable.dtype)
+                    << " = " << text(stmt.value) << "\n";
         return;
       case Stmt::Kind::assign:
-        line(depth) << stmt.name << " = " << ir::to_string(stmt.value) << "\n";
+        line(depth) << text(stmt.variable) << " = " << text(stmt.value) << "\n";
         return;
       case Stmt::Kind::array:
-        line(depth) << "array " << stmt.name << ": " << tcc::name(stmt.dtype) << "[" << stmt.count
-                    << "]\n";
+        line(depth) << "array " << text(Array{stmt.variable, stmt.count}) << "\n";
         return;
-      case Stmt::Kind::set_element:
-        line(depth) << stmt.name << "[" << stmt.index << "] = " << ir::to_string(stmt.value)
-                    << "\n";
-        return;
-      case Stmt::Kind::store:
-        line(depth) << "b" << stmt.buffer << "[" << stmt.index
-                    << "] = " << ir::to_string(stmt.value) << "\n";
-        return;
+      case Stmt::Kind::set_element: return store_to(text(stmt.variable), stmt, depth);
+      case Stmt::Kind::store: return store_to("b" + std::to_string(stmt.buffer), stmt, depth);
       case Stmt::Kind::load_vector:
-        line(depth) << stmt.name << "[0.." << stmt.count << ") = b" << stmt.buffer << "["
-                    << stmt.index << "..]" << (stmt.early ? " early" : "") << "\n";
+        line(depth) << text(stmt.variable) << "[0.." << stmt.count << ") = b" << stmt.buffer << "["
+                    << text(stmt.index) << "..]" << (stmt.early ? " early" : "") << "\n";
         return;
       case Stmt::Kind::store_vector:
-        line(depth) << "b" << stmt.buffer << "[" << stmt.index << "..] = " << stmt.name << "[0.."
-                    << stmt.count << ")\n";
+        line(depth) << "b" << stmt.buffer << "[" << text(stmt.index)
+                    << "..] = " << text(stmt.variable) << "[0.." << stmt.count << ")\n";
         return;
       case Stmt::Kind::loop:
-        line(depth) << (stmt.unroll ? "unroll " : "for ") << stmt.axis << " < "
-                    << stmt.axis.range().hi + 1 << "\n";
+        line(depth) << (stmt.unroll ? "unroll " : "for ") << bounded(stmt.axis) << "\n";
         block(stmt.body, depth + 1);
         return;
       case Stmt::Kind::branch:
-        line(depth) << "if " << ir::to_string(stmt.value) << "\n";
+        line(depth) << "if " << text(stmt.value) << "\n";
         block(stmt.body, depth + 1);
         if (stmt.otherwise.empty()) return;
         line(depth) << "else\n";
@@ -68,161 +101,92 @@ class Writer {
         line(depth) << (stmt.kind == Stmt::Kind::scan_lanes ? "scan " : "reduce ")
                     << ir::name(stmt.reduce) << " over " << stmt.count << " threads, stride "
                     << stmt.stride << ":";
-        for (const std::string& name : stmt.names) out_ << " " << name;
+        for (const Variable& variable : stmt.variables) out_ << " " << text(variable);
         out_ << "\n";
         return;
       }
       case Stmt::Kind::gather_cluster:
-        line(depth) << "gather " << stmt.name << "[0.." << stmt.count << ") = " << stmt.names[0]
-                    << " of the cluster\n";
+        line(depth) << "gather " << text(Array{stmt.variable, stmt.count}) << " = "
+                    << text(stmt.variables[0]) << " of the cluster\n";
         return;
       case Stmt::Kind::cluster_arrive: line(depth) << "cluster arrive\n"; return;
       case Stmt::Kind::cluster_wait: line(depth) << "cluster wait\n"; return;
       case Stmt::Kind::expect_bytes:
-        line(depth) << "exchange " << stmt.index << " expects " << stmt.count << " bytes\n";
+        exchange(stmt, depth) << "expects " << stmt.count << " bytes\n";
         return;
       case Stmt::Kind::send_cluster:
-        line(depth) << "exchange " << stmt.index << " sends " << stmt.names[0] << " to "
-                    << stmt.name << "[rank] of " << stmt.count << "\n";
+        exchange(stmt, depth) << "sends " << text(stmt.variables[0]) << " to "
+                              << text(stmt.variables[1]) << "[rank] of " << stmt.count << "\n";
         return;
-      case Stmt::Kind::await_bytes: line(depth) << "exchange " << stmt.index << " waits\n"; return;
-      case Stmt::Kind::return_value:
-        line(depth) << "return " << ir::to_string(stmt.value) << "\n";
-        return;
+      case Stmt::Kind::await_bytes: exchange(stmt, depth) << "waits\n"; return;
+      case Stmt::Kind::return_value: line(depth) << "return " << text(stmt.value) << "\n"; return;
     }
+  }
+
+  void store_to(const std::string& what, const Stmt& stmt, int depth) {
+    const std::string at = text(stmt.index);
+    line(depth) << what << "[" << at << "] = " << text(stmt.value) << "\n";
+  }
+
+  std::ostream& exchange(const Stmt& stmt, int depth) {
+    return line(depth) << "exchange " << text(stmt.variable) << "[" << text(stmt.index) << "] ";
   }
 
   std::ostringstream& out_;
-};
-
-class Verifier {
- public:
-  explicit Verifier(const Kernel& kernel) : kernel_(kernel) {}
-
-  void run() {
-    TCC_CHECK(kernel_.workgroup >= 1 && kernel_.grid >= 0, kernel_.name);
-    TCC_CHECK(kernel_.grid % kernel_.cluster == 0, kernel_.name, ": a cluster is not whole");
-    TCC_CHECK(!kernel_.arguments.empty(), kernel_.name, " has no arguments");
-    for (const Array& a : kernel_.shared) add(a.name);
-    block(kernel_.body);
-    for (const Hook& hook : kernel_.hooks) {
-      std::set<std::string> outside = names_;
-      for (const Hook::Parameter& p : hook.parameters) add(p.name);
-      block(hook.body);
-      names_ = std::move(outside);
-    }
-  }
-
- private:
-  void block(const Block& block) {
-    std::set<std::string> outside = names_;
-    for (const Stmt& stmt : block) statement(stmt);
-    names_ = std::move(outside);
-  }
-
-  // A name means one thing where it is in scope: no declaration hides another.
-  void add(const std::string& name) {
-    TCC_CHECK(names_.insert(name).second, kernel_.name, ": ", name, " is declared twice");
-  }
-
-  void known(const std::string& name) const {
-    TCC_CHECK(names_.count(name), kernel_.name, ": ", name, " is not declared");
-  }
-
-  void buffer(int slot, bool written) const {
-    TCC_CHECK(slot >= 0 && slot < static_cast<int>(kernel_.arguments.size()), kernel_.name,
-              ": no buffer ", slot);
-    TCC_CHECK(!written || kernel_.arguments[static_cast<size_t>(slot)].written, kernel_.name,
-              " writes its input b", slot);
-  }
-
-  void expression(const Expr& e) const {
-    ir::visit(e, [&](const Expr& node) {
-      if (node->kind == ir::ExprNode::Kind::load) buffer(node->buffer, false);
-      if (node->kind == ir::ExprNode::Kind::var || node->kind == ir::ExprNode::Kind::element)
-        known(node->name);
-    });
-  }
-
-  void statement(const Stmt& stmt) {
-    if (stmt.value) expression(stmt.value);
-    switch (stmt.kind) {
-      case Stmt::Kind::declare:
-      case Stmt::Kind::array: add(stmt.name); break;
-      case Stmt::Kind::let_index:
-        if (!stmt.axis.is_const()) add(stmt.axis.as_atom()->name);
-        break;
-      case Stmt::Kind::assign:
-      case Stmt::Kind::set_element: known(stmt.name); break;
-      case Stmt::Kind::store: buffer(stmt.buffer, true); break;
-      case Stmt::Kind::load_vector:
-      case Stmt::Kind::store_vector:
-        buffer(stmt.buffer, stmt.kind == Stmt::Kind::store_vector);
-        known(stmt.name);
-        TCC_CHECK(stmt.count > 0 && stmt.count <= 64, kernel_.name, ": a vector of ", stmt.count);
-        break;
-      case Stmt::Kind::reduce_lanes:
-      case Stmt::Kind::scan_lanes:
-        for (const std::string& name : stmt.names) known(name);
-        TCC_CHECK(stmt.count * stmt.stride <= kernel_.workgroup, kernel_.name,
-                  ": combines over more threads than there are");
-        break;
-      case Stmt::Kind::gather_cluster:
-      case Stmt::Kind::send_cluster:
-        if (stmt.kind == Stmt::Kind::gather_cluster) add(stmt.name);
-        known(stmt.name);
-        known(stmt.names[0]);
-        TCC_CHECK(stmt.count == kernel_.cluster, kernel_.name, ": gathers from ", stmt.count,
-                  " workgroups of ", kernel_.cluster);
-        break;
-      default: break;
-    }
-    const std::set<std::string> outside = names_;
-    if (stmt.kind == Stmt::Kind::loop && !stmt.axis.is_const()) add(stmt.axis.as_atom()->name);
-    block(stmt.body);
-    names_ = outside;
-    block(stmt.otherwise);
-  }
-
   const Kernel& kernel_;
-  std::set<std::string> names_;
+  KernelNames names_;
+  ir::ExprNames texts_;
+  std::set<std::string> defined_;  // indirect indices
 };
+
+void write_head(std::ostringstream& out, const Kernel& kernel) {
+  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup;
+  if (kernel.cluster > 1) out << " cluster " << kernel.cluster;
+  if (kernel.resident > 0) out << " resident " << kernel.resident;
+  if (kernel.shared_bytes > 0) out << " shared_bytes " << kernel.shared_bytes;
+  if (kernel.begins_alone) out << " begins_alone";
+  if (kernel.uses_lanes) out << " lanes";
+  if (kernel.wide_index) out << " wide";
+  out << "\n";
+  for (size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const Argument& a = kernel.arguments[i];
+    out << "  b" << i << ": " << (a.written ? "out " : "in ") << tcc::name(a.dtype) << "["
+        << a.elements << "]";
+    if (a.alignment != 16) out << " align " << a.alignment;
+    if (a.needed != 1) out << " needed " << a.needed;
+    out << "\n";
+  }
+}
 
 }  // namespace
 
 std::string to_string(const Kernel& kernel) {
   std::ostringstream out;
-  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup;
-  if (kernel.cluster > 1) out << " cluster " << kernel.cluster;
-  out << "\n";
-  for (size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const Argument& a = kernel.arguments[i];
-    out << "  b" << i << ": " << (a.written ? "out " : "in ") << tcc::name(a.dtype) << "["
-        << a.elements << "]\n";
-  }
-  for (const Array& a : kernel.shared)
-    out << "  shared " << a.name << ": " << tcc::name(a.dtype) << "[" << a.elements << "]\n";
+  write_head(out, kernel);
+  Writer writer(out, kernel);
+  for (const Array& a : kernel.shared) out << "  shared " << writer.text(a) << "\n";
   if (!kernel.source.empty()) {
     out << "  source " << kernel.source << "\n";
-    for (const auto& [name, value] : kernel.parameters.fields)
-      out << "  " << name << " = " << value << "\n";
-    for (const auto& [name, value] : kernel.defines) out << "  " << name << " = " << value << "\n";
+    const Parameters& parameters = kernel.parameters;
+    if (!parameters.header.empty())
+      out << "  parameters " << parameters.header << " " << parameters.type << "\n";
+    for (const auto& [name, value] : parameters.fields)
+      out << "  set " << name << " = " << value << "\n";
+    for (const auto& [name, value] : kernel.defines)
+      out << "  define " << name << " = " << value << "\n";
   }
-  Writer writer(out);
   writer.block(kernel.body, 1);
   for (const Hook& hook : kernel.hooks) {
+    Writer of_hook(out, kernel, &hook);
     out << "  hook " << hook.name << "(";
-    for (size_t i = 0; i < hook.parameters.size(); ++i) {
-      const auto& p = hook.parameters[i];
-      out << (i ? ", " : "") << p.name;
-      if (p.elements > 0) out << "[" << p.elements << "]";
-    }
-    out << ")\n";
-    writer.block(hook.body, 2);
+    for (size_t i = 0; i < hook.parameters.size(); ++i)
+      out << (i ? ", " : "") << of_hook.text(hook.parameters[i]);
+    out << ")";
+    if (hook.returns) out << ": " << tcc::name(hook.result);
+    out << "\n";
+    of_hook.block(hook.body, 2);
   }
   return out.str();
 }
-
-void verify(const Kernel& kernel) { Verifier(kernel).run(); }
 
 }  // namespace tcc::sched

@@ -1,24 +1,84 @@
-// Layout assignment: the order of dims in memory of every value between regions, and of constants.
-//
-// Convolutions want their channels innermost (reads run along the summed channels, writes along the
-// produced ones) and their weights as a [k, out] matrix. Matrix units want rows of whole vectors
-// (pad_rows.h). Everything else reads through strides and follows.
+#include "scheduler/layout.h"
+
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
-#include "scheduler/pad_rows.h"
-#include "scheduler/region.h"
-#include "scheduler/templates/matrix_operand.h"
+#include "scheduler/template.h"
+#include "support/error.h"
 
 namespace tcc::sched {
 namespace {
 
-bool is_convolution(const Region& region) {
-  return region.anchor && region.anchor->op_name() == "convolution";
+using Layouts = std::map<const ir::Value*, Layout>;
+
+CandidatePtr matched_again(const Candidate& candidate, const Layouts& layouts) {
+  Region region = candidate.region();
+  for (auto& [value, layout] : region.layouts)
+    if (const auto found = layouts.find(value); found != layouts.end()) layout = found->second;
+  if (region.layouts == candidate.region().layouts) return nullptr;
+  Match match = match_region(region, candidate.target());
+  TCC_CHECK(match, region.name(), ": ", match.reason(), ", with other layouts");
+  return *std::move(match);
 }
 
-// [N, C, *spatial] as [N, *spatial, C] in memory.
+// What pooling and the like hand from one value with its channels last to another follows, until
+// nothing changes.
+void spread_channels_last(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions,
+                          Layouts& chosen) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Region& region : regions) {
+      const bool any =
+          std::any_of(region.inputs.begin(), region.inputs.end(),
+                      [&](const ir::Value* v) { return !v->is_constant() && chosen.count(v); });
+      if (!any || region.anchor) continue;
+      for (const ir::Value* value : region.outputs)
+        if (value->rank() >= 4 && has_free_layout(graph, value))
+          changed |= chosen.emplace(value, channels_last(ir::const_shape(*value))).second;
+    }
+  }
+}
+
+void assign_orders(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
+  Layouts chosen;
+  for (const ScheduledRegion& region : regions)
+    for (const LayoutWish& wish : region.candidate().order_wishes())
+      if (has_free_layout(graph, wish.value)) chosen.emplace(wish.value, wish.layout);
+  if (chosen.empty()) return;
+  spread_channels_last(graph, regions, chosen);
+  for (ScheduledRegion& region : regions)
+    if (CandidatePtr other = matched_again(region.candidate(), chosen))
+      region = ScheduledRegion(std::move(other));
+}
+
+// Gives the value its layout wherever it stands; not at all where that changes a region's template,
+// except to one that turns layouts.
+void grant(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
+  std::vector<std::pair<ScheduledRegion*, CandidatePtr>> changes;
+  for (ScheduledRegion& region : regions) {
+    if (!region.region().layouts.count(wish.value)) continue;
+    CandidatePtr other = matched_again(region.candidate(), {{wish.value, wish.layout}});
+    if (!other) continue;
+    if (&other->kernel_template() != &region.candidate().kernel_template() &&
+        !other->turns_layouts())
+      return;
+    changes.emplace_back(&region, std::move(other));
+  }
+  for (auto& [region, other] : changes) *region = ScheduledRegion(std::move(other));
+}
+
+void assign_rows(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
+  std::set<const ir::Value*> done;
+  for (size_t r = 0; r < regions.size(); ++r)
+    for (const LayoutWish& wish : regions[r].candidate().row_wishes())
+      if (has_free_layout(graph, wish.value) && done.insert(wish.value).second)
+        grant(regions, wish);
+}
+
+}  // namespace
+
 Layout channels_last(const std::vector<int64_t>& shape) {
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
@@ -27,64 +87,15 @@ Layout channels_last(const std::vector<int64_t>& shape) {
   return Layout::ordered(shape, order);
 }
 
-// [O, C, *kernel] as [*kernel, C, O] in memory; bytes for matrix units, which read them along k
-// alone, as [O, *kernel, C].
-Layout packed_weight(const std::vector<int64_t>& shape, bool along_k) {
-  std::vector<int> order;
-  for (int d = 2; d < static_cast<int>(shape.size()); ++d) order.push_back(d);
-  order.push_back(1);
-  order.insert(along_k ? order.begin() : order.end(), 0);
-  return Layout::ordered(shape, order);
+bool has_free_layout(const ir::Graph& graph, const ir::Value* value) {
+  if (value->is_constant()) return !value->is_mutable;
+  return value->producer &&
+         std::find(graph.outputs.begin(), graph.outputs.end(), value) == graph.outputs.end();
 }
 
-void assign_channels_last(const ir::Graph& graph, std::vector<Region>& regions,
-                          bool has_matrix_units) {
-  // Graph inputs and outputs are row-major by contract.
-  std::set<const ir::Value*> fixed(graph.inputs.begin(), graph.inputs.end());
-  fixed.insert(graph.outputs.begin(), graph.outputs.end());
-  std::map<const ir::Value*, Layout> chosen;
-  auto choose = [&](const ir::Value* value) {
-    if (!fixed.count(value) && !value->is_constant() && value->rank() >= 3)
-      chosen.emplace(value, channels_last(ir::const_shape(*value)));
-  };
-  for (const Region& region : regions) {
-    if (!is_convolution(region)) continue;
-    for (const ir::Value* value : region.outputs)
-      if (value->shape() == region.anchor->outputs[0]->shape()) choose(value);
-    const ir::Value* x = region.anchor->inputs[0];
-    if (region.slot_of_input(x) >= 0) choose(x);
-    const ir::Value* weight = region.anchor->inputs[1];
-    if (region.slot_of_input(weight) >= 0 && weight->is_constant() && !weight->is_mutable)
-      chosen.emplace(weight, packed_weight(ir::const_shape(*weight),
-                                           has_matrix_units && along_k_alone(weight->dtype())));
-  }
-  // What pooling and the like hand from one such value to another follows, until nothing changes.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const Region& region : regions) {
-      bool any = std::any_of(region.inputs.begin(), region.inputs.end(), [&](const ir::Value* v) {
-        return !v->is_constant() && chosen.count(v);
-      });
-      if (!any || region.anchor) continue;
-      for (const ir::Value* value : region.outputs) {
-        if (fixed.count(value) || chosen.count(value) || value->rank() < 4) continue;
-        chosen.emplace(value, channels_last(ir::const_shape(*value)));
-        changed = true;
-      }
-    }
-  }
-  for (Region& region : regions)
-    for (auto& [value, layout] : region.layouts)
-      if (auto found = chosen.find(value); found != chosen.end()) layout = found->second;
-}
-
-}  // namespace
-
-void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
-                    const PartitionOptions& options) {
-  if (options.channels_last)
-    assign_channels_last(graph, regions, options.target && !options.target->matrix_units.empty());
-  if (options.target) pad_rows(graph, regions, *options.target);
+void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
+  assign_orders(graph, regions);
+  assign_rows(graph, regions);
 }
 
 }  // namespace tcc::sched

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <set>
 
-#include "scheduler/templates/common.h"
 #include "support/checked.h"
 
 namespace tcc::sched {

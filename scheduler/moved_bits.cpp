@@ -19,18 +19,18 @@ class Mover {
   void run(Block& block, std::vector<Array>* shared) {
     if (shared)
       for (const Array& array : *shared)
-        if (array.dtype == DType::f32) names_.insert(array.name);
-    find_names(block);
+        if (array.variable.dtype == DType::f32) moved_.insert(array.variable.id);
+    find_variables(block);
     do {
       changed_ = false;
-      bits_ = ir::MovedBits(type_, [this](const Expr& e) { return bits_of_name(e); });
+      bits_ = ir::MovedBits(type_, [this](const Expr& e) { return bits_of_variable(e); });
       walked_.clear();
       check(block);
     } while (changed_);
     rewrite(block);
     if (shared)
       for (Array& array : *shared)
-        if (names_.count(array.name)) array.dtype = ir::bits_type(type_);
+        if (moved_.count(array.variable.id)) array.variable.dtype = ir::bits_type(type_);
   }
 
  private:
@@ -38,30 +38,30 @@ class Mover {
     return arguments_[static_cast<size_t>(buffer)].dtype == type_;
   }
 
-  Expr bits_of_name(const Expr& e) const {
-    if (e->dtype != DType::f32 || !names_.count(e->name)) return nullptr;
-    const DType bits = ir::bits_type(type_);
-    return e->kind == ExprNode::Kind::var ? ir::variable(e->name, bits)
-                                          : ir::element(e->name, bits, e->index);
+  Expr bits_of_variable(const Expr& e) const {
+    if (e->dtype != DType::f32 || !moved_.count(e->variable.id)) return nullptr;
+    Variable bits = e->variable;
+    bits.dtype = ir::bits_type(type_);
+    return e->kind == ExprNode::Kind::var ? ir::read(bits) : ir::element(bits, e->index);
   }
 
-  void find_names(const Block& block) {
+  void find_variables(const Block& block) {
     for (const Stmt& stmt : block) {
       const bool declares = stmt.kind == Stmt::Kind::array || stmt.kind == Stmt::Kind::declare;
-      if (declares && stmt.dtype == DType::f32) names_.insert(stmt.name);
-      find_names(stmt.body);
-      find_names(stmt.otherwise);
+      if (declares && stmt.variable.dtype == DType::f32) moved_.insert(stmt.variable.id);
+      find_variables(stmt.body);
+      find_variables(stmt.otherwise);
     }
   }
 
-  void drop(const std::string& name) { changed_ |= names_.erase(name) > 0; }
+  void drop(const Variable& variable) { changed_ |= moved_.erase(variable.id) > 0; }
 
   // Whether the value of a statement ends as an element of the type, whose bits it then is.
   bool moves(const Stmt& stmt) {
     switch (stmt.kind) {
       case Stmt::Kind::declare:
       case Stmt::Kind::assign:
-      case Stmt::Kind::set_element: return names_.count(stmt.name) && bits_.of(stmt.value);
+      case Stmt::Kind::set_element: return moved_.count(stmt.variable.id) && bits_.of(stmt.value);
       case Stmt::Kind::store: return is_of_type(stmt.buffer) && bits_.of(stmt.value);
       default: return false;
     }
@@ -74,16 +74,16 @@ class Mover {
         case Stmt::Kind::declare:
         case Stmt::Kind::assign:
         case Stmt::Kind::set_element:
-          if (!moved) drop(stmt.name);
+          if (!moved) drop(stmt.variable);
           break;
         case Stmt::Kind::load_vector:
         case Stmt::Kind::store_vector:
-          if (!is_of_type(stmt.buffer)) drop(stmt.name);
+          if (!is_of_type(stmt.buffer)) drop(stmt.variable);
           break;
         case Stmt::Kind::array: break;
         default:
-          drop(stmt.name);
-          for (const std::string& name : stmt.names) drop(name);
+          drop(stmt.variable);
+          for (const Variable& variable : stmt.variables) drop(variable);
       }
       if (stmt.value) walk(stmt.value, moved);
       drop_within(stmt.index);
@@ -92,11 +92,11 @@ class Mover {
     }
   }
 
-  // Drops the names that `e` computes with; `moved` where its bits are all that is wanted.
+  // Drops the variables that `e` computes with; `moved` where its bits are all that is wanted.
   void walk(const Expr& e, bool moved) {
     if (!walked_.insert({e.get(), moved}).second) return;
     const bool named = e->kind == ExprNode::Kind::var || e->kind == ExprNode::Kind::element;
-    if (named && !moved) drop(e->name);
+    if (named && !moved) drop(e->variable);
     drop_within(e->index);
     const bool as_bits = takes_bits(e);
     for (size_t i = 0; i < e->args.size(); ++i) {
@@ -110,7 +110,7 @@ class Mover {
     return ir::keeps_bits(*e) && e->args[0]->dtype == type_ && bits_.of(e->args[0]);
   }
 
-  // Names that an index is computed of are dropped.
+  // Variables that an index is computed of are dropped.
   void drop_within(const SymInt& index) {
     index.visit_atoms([&](const ir::AtomPtr& atom) {
       if (atom->kind == ir::Atom::Kind::indirect && atom->value) walk(atom->value, false);
@@ -127,10 +127,7 @@ class Mover {
   void rewrite(Block& block) {
     for (Stmt& stmt : block) {
       if (stmt.value) stmt.value = rewritten(moves(stmt) ? bits_.of(stmt.value) : stmt.value);
-      const bool is_typed = stmt.kind == Stmt::Kind::array || stmt.kind == Stmt::Kind::declare ||
-                            stmt.kind == Stmt::Kind::assign;
-      if (is_typed && stmt.dtype == DType::f32 && names_.count(stmt.name))
-        stmt.dtype = ir::bits_type(type_);
+      if (moved_.count(stmt.variable.id)) stmt.variable.dtype = ir::bits_type(type_);
       rewrite(stmt.body);
       rewrite(stmt.otherwise);
     }
@@ -139,7 +136,7 @@ class Mover {
   const std::vector<Argument>& arguments_;
   DType type_;
   ir::MovedBits bits_;
-  std::set<std::string> names_;
+  std::set<uint64_t> moved_;  // ids of arrays and variables
   std::set<std::pair<const ExprNode*, bool>> walked_;
   bool changed_ = false;
 };

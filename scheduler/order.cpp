@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "ir/sizes.h"
 #include "scheduler/memory_plan.h"
-#include "scheduler/region.h"
-#include "scheduler/templates/common.h"
+#include "scheduler/partition.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -21,14 +21,14 @@ struct Dependencies {
   std::map<const ir::Value*, int> readers;  // regions that read an intermediate value
 };
 
-Dependencies analyse(const ir::Graph& graph, const std::vector<Region>& regions) {
+Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions) {
   Dependencies d;
   std::set<const ir::Value*> outputs(graph.outputs.begin(), graph.outputs.end());
   for (size_t r = 0; r < regions.size(); ++r)
-    for (const ir::Value* value : regions[r].outputs) d.producer[value] = r;
+    for (const ir::Value* value : regions[r].region().outputs) d.producer[value] = r;
   d.producers.resize(regions.size());
   for (size_t r = 0; r < regions.size(); ++r)
-    for (const ir::Value* value : regions[r].inputs) {
+    for (const ir::Value* value : regions[r].region().inputs) {
       auto found = d.producer.find(value);
       if (found == d.producer.end()) continue;
       d.producers[r].push_back(found->second);
@@ -49,8 +49,8 @@ int64_t growth(const Region& region, const std::map<const ir::Value*, int>& read
   return bytes;
 }
 
-std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependencies& dependencies,
-                             bool by_memory) {
+std::vector<size_t> schedule(const std::vector<ScheduledRegion>& regions,
+                             const Dependencies& dependencies, bool by_memory) {
   std::vector<size_t> missing(regions.size(), 0);
   std::vector<std::vector<size_t>> consumers(regions.size());
   for (size_t r = 0; r < regions.size(); ++r) {
@@ -75,7 +75,7 @@ std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependenc
     }
     ready.erase(next);
     order.push_back(next);
-    for (const ir::Value* value : regions[next].inputs)
+    for (const ir::Value* value : regions[next].region().inputs)
       if (auto found = readers.find(value); found != readers.end()) --found->second;
     for (size_t c : consumers[next])
       if (--missing[c] == 0) ready.insert(c);
@@ -84,21 +84,21 @@ std::vector<size_t> schedule(const std::vector<Region>& regions, const Dependenc
   return order;
 }
 
-int64_t peak(const ir::Graph& graph, const std::vector<Region>& regions,
+int64_t peak(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions,
              const std::vector<size_t>& order) {
   std::vector<const Region*> ordered;
-  for (size_t r : order) ordered.push_back(&regions[r]);
+  for (size_t r : order) ordered.push_back(&regions[r].region());
   return live_peak(lifetimes(graph, ordered));
 }
 
 }  // namespace
 
-void order_regions(const ir::Graph& graph, std::vector<Region>& regions) {
+void order_regions(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
   Dependencies dependencies = analyse(graph, regions);
   std::vector<size_t> order = schedule(regions, dependencies, false);
   std::vector<size_t> frugal = schedule(regions, dependencies, true);
   if (peak(graph, regions, frugal) < peak(graph, regions, order)) order = frugal;
-  std::vector<Region> sorted;
+  std::vector<ScheduledRegion> sorted;
   for (size_t r : order) sorted.push_back(std::move(regions[r]));
   regions = std::move(sorted);
 }

@@ -6,7 +6,7 @@
 
 #include "ir/passes/graph_rewrite.h"
 #include "scheduler/fusion_groups.h"
-#include "scheduler/pad_rows.h"
+#include "scheduler/layout.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -25,8 +25,9 @@ double bytes_of(const Region& region, const Value* value) {
 
 // Predicts the time of a region with the layouts that it has.
 double product_seconds(const Region& region, const Target& target) {
-  const Template& chosen = template_for(region, target);
-  return chosen.estimate(region, chosen.default_config(region, target), target);
+  const Match match = match_region(region, target);
+  TCC_CHECK(match, region.name(), ": ", match.reason());
+  return (*match)->estimate((*match)->default_config());
 }
 
 double copy_seconds(double bytes, const Target& target) {
@@ -36,9 +37,10 @@ double copy_seconds(double bytes, const Target& target) {
 
 class Padding {
  public:
-  Padding(const ir::Graph& graph, const Target& target, const Plan& plan, bool tf32)
+  Padding(const ir::Graph& graph, const Target& target, const Plan& plan,
+          const RegionPrecision& precision)
       : graph_(graph),
-        groups_(graph, false, tf32),
+        groups_(graph, target, precision),
         subgraph_(graph),
         target_(target),
         plan_(plan) {}
@@ -47,9 +49,11 @@ class Padding {
   std::set<const Value*> choose(const Node* node) const {
     // Convolutions' inputs have layouts of their own.
     if (node->op_name() != "matmul") return {};
-    Region region = groups_.region({node});
-    std::vector<PaddedBuffer> inputs;
-    for (const PaddedBuffer& buffer : padded_operands(region, target_))
+    const Match& product = groups_.match({node});
+    if (!product) return {};
+    Region region = (*product)->region();
+    std::vector<LayoutWish> inputs;
+    for (const LayoutWish& buffer : (*product)->row_wishes())
       if (has_free_layout(graph_, buffer.value))
         region.layouts[buffer.value] = buffer.layout;  // it will have it in any case
       else if (!buffer.value->producer)
@@ -57,7 +61,7 @@ class Padding {
     if (inputs.empty()) return {};
     const int64_t mask = plan_.choose(site_of(node, region, inputs));
     std::set<const Value*> copied;
-    for (const PaddedBuffer& input : inputs)
+    for (const LayoutWish& input : inputs)
       if (mask & bit_of(node, input)) copied.insert(input.value);
     return copied;
   }
@@ -66,7 +70,7 @@ class Padding {
 
  private:
   // 1 for what the first operand is made of, 2 for the second, 3 for both.
-  int64_t bit_of(const Node* node, const PaddedBuffer& input) const {
+  int64_t bit_of(const Node* node, const LayoutWish& input) const {
     return (is_made_of(node->inputs[0], input.value) ? 1 : 0) |
            (is_made_of(node->inputs[1], input.value) ? 2 : 0);
   }
@@ -80,14 +84,14 @@ class Padding {
   }
 
   PlanSite site_of(const Node* node, const Region& region,
-                   const std::vector<PaddedBuffer>& inputs) const {
+                   const std::vector<LayoutWish>& inputs) const {
     PlanSite site;
     site.kind = "pad_inputs";
     site.key = subgraph_.key({&node, 1});
     site.description = str(region.name(), " of ", ir::to_string(node->inputs[0]->type), " and ",
                            ir::to_string(node->inputs[1]->type), ": operands that are copied");
     std::set<int64_t> masks = {0};
-    for (const PaddedBuffer& input : inputs)
+    for (const LayoutWish& input : inputs)
       for (const int64_t mask : std::set<int64_t>(masks)) masks.insert(mask | bit_of(node, input));
     site.alternatives.assign(masks.begin(), masks.end());
     const double unpadded = product_seconds(region, target_);
@@ -96,7 +100,7 @@ class Padding {
       if (mask == 0) continue;
       Region padded = region;
       double seconds = 0;
-      for (const PaddedBuffer& input : inputs) {
+      for (const LayoutWish& input : inputs) {
         if (!(mask & bit_of(node, input))) continue;
         padded.layouts[input.value] = input.layout;
         seconds += copy_seconds(bytes_of(region, input.value), target_);
@@ -145,9 +149,10 @@ class Copies {
 
 }  // namespace
 
-void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan, bool tf32) {
+void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan,
+                const RegionPrecision& precision) {
   if (target.matrix_row_bytes == 0 || target.matrix_units.empty()) return;
-  const Padding padding(graph, target, plan, tf32);
+  const Padding padding(graph, target, plan, precision);
   std::map<const Node*, std::set<const Value*>> copied;
   for (const auto& node : graph.nodes()) copied[node.get()] = padding.choose(node.get());
   Copies copies(padding);

@@ -1,19 +1,19 @@
 #pragma once
 
-#include "ir/graph.h"
-#include "scheduler/plan.h"
+#include "scheduler/region.h"
 #include "scheduler/target.h"
 
 namespace tcc::sched {
 
 // Copies of graph inputs (and of mutable weights) for matrix products whose asynchronous loads need
 // longer rows than these have: an `identity` that stays a kernel of its own, whose result gets such
-// a layout (pad_rows.h). Products of one input share its copy. Which operands of a product are
+// a layout (layout.h). Products of one input share its copy. Which operands of a product are
 // copied is a site of the plan ("pad_inputs": a sum of 1 and 2, for its first and second operand;
-// 0: none); by default what the templates' cost models say, with the copies' own time. Does nothing
-// on targets without matrix units. `tf32`: f32 products may be of tf32 operands.
+// 0: none); by default what the candidates' cost models say, with the copies' own time. Does
+// nothing on targets without matrix units.
 //
 // To be run after all simplification, which would remove the copies.
-void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan = {}, bool tf32 = false);
+void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan = {},
+                const RegionPrecision& precision = {});
 
 }  // namespace tcc::sched

@@ -1,13 +1,15 @@
 // Cutting the graph into regions: greedy, in topological order, as far as some kernel template
 // accepts the result.
+#include "scheduler/partition.h"
+
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
+#include "ir/sizes.h"
 #include "scheduler/fusion_groups.h"
-#include "scheduler/region.h"
-#include "scheduler/region_text.h"
-#include "scheduler/templates/common.h"
+#include "scheduler/layout.h"
 #include "support/error.h"
 #include "support/hash.h"
 
@@ -20,20 +22,23 @@ using ir::Value;
 
 class Partitioner {
  public:
-  Partitioner(const ir::Graph& graph, const PartitionOptions& options)
-      : groups_(graph, options.strict_rounding, options.tf32),
-        subgraph_(graph),
-        options_(options) {}
+  Partitioner(const ir::Graph& graph, const Target& target, const PartitionOptions& options)
+      : groups_(graph, target, options.precision), subgraph_(graph), options_(options) {}
 
-  std::vector<Region> run() {
+  std::vector<ScheduledRegion> run() {
     for (const auto& node : groups_.graph().nodes()) place(node.get());
     if (options_.fuse) {
       absorb_producers();
       sink_views();
     }
-    std::vector<Region> regions;
-    for (size_t g = 0; g < groups_.size(); ++g)
-      if (!groups_.nodes(g).empty()) regions.push_back(groups_.region(groups_.nodes(g)));
+    if (options_.explain) explain();
+    std::vector<ScheduledRegion> regions;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (groups_.nodes(g).empty()) continue;
+      const Match& match = groups_.match(groups_.nodes(g));
+      TCC_CHECK(match, groups_.region(groups_.nodes(g)).name(), " has no kernel: ", match.reason());
+      regions.emplace_back(*match);
+    }
     return regions;
   }
 
@@ -47,13 +52,17 @@ class Partitioner {
     bool joins = options_.fuse && node->op->kind != OpKind::contraction;
     if (joins && joins_reduction_with_index(node)) return;
     int last = joins ? groups_.last_producer(node) : -1;
-    if (last >= 0 && may_join(static_cast<size_t>(last), node)) {
+    if (last >= 0) {
       const std::vector<const Node*>& group = groups_.nodes(static_cast<size_t>(last));
-      if (!meets_anchor(group, node) || is_fused(group, {node})) {
+      const std::string objection = against_joining(group, node);
+      if (objection.empty() && (!meets_anchor(group, node) || is_fused(group, {node}))) {
         groups_.add(static_cast<size_t>(last), node);
         return;
       }
-      apart_.insert({group.back(), node});
+      if (objection.empty())
+        keep_apart(group.back(), node);
+      else
+        note(group.back(), node, objection);
     }
     if (const int beside = joins ? part_beside(node, last) : -1; beside >= 0) {
       groups_.add(static_cast<size_t>(beside), node);
@@ -82,7 +91,8 @@ class Partitioner {
       };
       const auto& nodes = groups_.nodes(g);
       if (numel(nodes.back()->outputs[0]) == numel(node->outputs[0]) &&
-          std::any_of(nodes.begin(), nodes.end(), reads_one) && may_join(g, node))
+          std::any_of(nodes.begin(), nodes.end(), reads_one) &&
+          against_joining(nodes, node).empty())
         return static_cast<int>(g);
     }
     return -1;
@@ -128,9 +138,9 @@ class Partitioner {
     after.push_back(node);
     std::vector<const Node*> all = groups_.nodes(into);
     all.insert(all.end(), after.begin(), after.end());
-    if (!groups_.accepted(all) || stored(all) >= stored(groups_.nodes(into))) return false;
+    if (!groups_.match(all) || stored(all) >= stored(groups_.nodes(into))) return false;
     if (!is_fused(groups_.nodes(into), after)) {
-      apart_.insert({groups_.nodes(into).back(), node});
+      keep_apart(groups_.nodes(into).back(), node);
       return false;
     }
     if (!index.empty()) groups_.merge(static_cast<size_t>(by), into);
@@ -185,12 +195,23 @@ class Partitioner {
     });
   }
 
-  bool may_join(size_t group, const Node* node) const {
-    std::vector<const Node*> nodes = groups_.nodes(group);
-    if (groups_.costly(nodes) && rereads(node)) return false;
-    if (multiplies_work(nodes, node) || joins_too_much(nodes, {node})) return false;
+  void keep_apart(const Node* before, const Node* after) {
+    apart_.insert({before, after});
+    note(before, after, "the plan keeps them apart");
+  }
+
+  // Why the node does not join the group, or "".
+  std::string against_joining(const std::vector<const Node*>& group, const Node* node) const {
+    if (groups_.costly(group) && rereads(node))
+      return str(node->op_name(), " would compute elements several times that take long");
+    if (multiplies_work(group, node))
+      return str("elements would be computed for each of ", numel(node->outputs[0]),
+                 " that read them");
+    if (joins_too_much(group, {node})) return "one kernel would join too many tensors";
+    std::vector<const Node*> nodes = group;
     nodes.push_back(node);
-    return groups_.accepted(nodes);
+    const Match& match = groups_.match(nodes);
+    return match ? "" : match.reason();
   }
 
   // Reads several elements of an operand for one of its own.
@@ -233,27 +254,98 @@ class Partitioner {
   // it.
   void absorb_producers() {
     for (size_t g = groups_.size(); g-- > 0;) {
-      if (groups_.nodes(g).empty() || groups_.has_contraction(g)) continue;
-      int consumer = groups_.only_consumer(g);
+      if (groups_.nodes(g).empty()) continue;
+      const int consumer = groups_.only_consumer(g);
       if (consumer < 0) continue;
-      auto into = static_cast<size_t>(consumer);
-      // Reductions of the same rows, side by side.
-      if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
-        continue;
-      std::vector<const Node*> nodes = groups_.nodes(g);
-      bool widens = groups_.has_contraction(into) && only_casts(nodes);
-      if (groups_.costly(nodes) && !groups_.is_reduction(into) && !widens) continue;
-      const auto& others = groups_.nodes(into);
-      if (std::any_of(others.begin(), others.end(),
-                      [](const Node* n) { return rereads(n) && n->op_name() != "cat"; }))
-        continue;
-      if (groups_.has_contraction(into) && (reads_more_than_it_makes(nodes) || is_copy(g)))
-        continue;
-      if (is_apart(groups_.nodes(g), others) || joins_too_much(nodes, others)) continue;
-      nodes.insert(nodes.end(), others.begin(), others.end());
-      if (!groups_.accepted(nodes)) continue;
-      bool is_choice = groups_.is_reduction(into) || groups_.has_contraction(into);
-      if (!is_choice || is_fused(groups_.nodes(g), others)) groups_.merge(g, into);
+      const auto into = static_cast<size_t>(consumer);
+      const auto &nodes = groups_.nodes(g), &others = groups_.nodes(into);
+      const std::string objection = against_absorbing(g, into);
+      const bool is_choice = groups_.is_reduction(into) || groups_.has_contraction(into);
+      if (objection.empty() && (!is_choice || is_fused(nodes, others)))
+        groups_.merge(g, into);
+      else
+        note(nodes.back(), others.back(),
+             objection.empty() ? "the plan keeps them apart" : objection);
+    }
+  }
+
+  // Why the group does not become a part of the only one that reads it, or "".
+  std::string against_absorbing(size_t g, size_t into) const {
+    if (groups_.has_contraction(g)) return "the result of a product is not computed again";
+    // Reductions of the same rows stand side by side.
+    if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
+      return "what is reduced, scanned or sorted is not computed again";
+    std::vector<const Node*> nodes = groups_.nodes(g);
+    const bool product = groups_.has_contraction(into), widens = product && only_casts(nodes);
+    if (groups_.costly(nodes) && !groups_.is_reduction(into) && !widens)
+      return "its elements take long, and are read more than once";
+    const auto& others = groups_.nodes(into);
+    for (const Node* other : others)
+      if (rereads(other) && other->op_name() != "cat")
+        return str(other->op_name(), " would compute its elements several times");
+    if (product && reads_more_than_it_makes(nodes))
+      return "a product would read its operands, which are larger, once per tile";
+    if (product && is_copy(g)) return "it is a copy for the product, with longer rows";
+    if (is_apart(nodes, others)) return "the plan keeps them apart";
+    if (joins_too_much(nodes, others)) return "one kernel would join too many tensors";
+    nodes.insert(nodes.end(), others.begin(), others.end());
+    const Match& match = groups_.match(nodes);
+    return match ? "" : match.reason();
+  }
+
+  void note(const Node* before, const Node* after, const std::string& why) {
+    if (options_.explain) notes_[{before, after}] = why;
+  }
+
+  // Why two groups, of which `h` reads what `g` writes, are two.
+  std::string why_apart(size_t g, size_t h) const {
+    if (!options_.fuse) return "nothing is fused";
+    for (const Node* a : groups_.nodes(g))
+      for (const Node* b : groups_.nodes(h))
+        if (const auto found = notes_.find({a, b}); found != notes_.end()) return found->second;
+    if (groups_.only_consumer(g) != static_cast<int>(h)) {
+      const int last = last_producer_of(h);
+      if (last >= 0 && last != static_cast<int>(g))
+        return str("it reads from ", name_of(static_cast<size_t>(last)),
+                   ", too, and what others read is not computed again");
+      return "what others read, too, is not computed again";
+    }
+    const std::string objection = against_absorbing(g, h);
+    return objection.empty() ? "it became possible by other merges, after they were looked at"
+                             : objection;
+  }
+
+  // The last group that others' nodes of this one read from.
+  int last_producer_of(size_t h) const {
+    int last = -1;
+    for (const Node* node : groups_.nodes(h))
+      for (const Value* input : node->inputs) {
+        const int producer = input ? groups_.last_producer(*input) : -1;
+        if (producer != static_cast<int>(h)) last = std::max(last, producer);
+      }
+    return last;
+  }
+
+  std::string name_of(size_t group) const { return groups_.region(groups_.nodes(group)).name(); }
+
+  void explain() const {
+    std::map<std::string, int> lines;
+    std::vector<std::string> order;
+    for (size_t h = 0; h < groups_.size(); ++h) {
+      std::set<int> producers;
+      for (const Node* node : groups_.nodes(h))
+        for (const Value* input : node->inputs)
+          if (input) groups_.add_producers(*input, producers);
+      producers.erase(static_cast<int>(h));
+      for (const int g : producers) {
+        const auto from = static_cast<size_t>(g);
+        const std::string line = str(name_of(from), " | ", name_of(h), ": ", why_apart(from, h));
+        if (lines[line]++ == 0) order.push_back(line);
+      }
+    }
+    for (const std::string& line : order) {
+      const int count = lines.at(line);
+      options_.explain(count == 1 ? line : str(line, " (", count, " times)"));
     }
   }
 
@@ -293,7 +385,7 @@ class Partitioner {
             continue;
           std::vector<const Node*> nodes = groups_.nodes(g);
           nodes.push_back(view);
-          if (!groups_.accepted(nodes)) continue;
+          if (!groups_.match(nodes)) continue;
           groups_.claim(view, g);
           moved = true;
           break;
@@ -306,15 +398,16 @@ class Partitioner {
   Subgraph subgraph_;
   PartitionOptions options_;
   std::set<std::pair<const Node*, const Node*>> apart_;  // that the plan keeps in two regions
+  std::map<std::pair<const Node*, const Node*>, std::string> notes_;  // why they are not in one
 };
 
 }  // namespace
 
-std::vector<Region> partition(const ir::Graph& graph, const PartitionOptions& options) {
-  std::vector<Region> regions = Partitioner(graph, options).run();
+std::vector<ScheduledRegion> partition(const ir::Graph& graph, const Target& target,
+                                       const PartitionOptions& options) {
+  std::vector<ScheduledRegion> regions = Partitioner(graph, target, options).run();
   order_regions(graph, regions);
-  assign_layouts(graph, regions, options);
-  for (Region& region : regions) sort_inputs(region);
+  assign_layouts(graph, regions);
   return regions;
 }
 

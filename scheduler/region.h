@@ -56,24 +56,10 @@ struct Region {
 // text (scheduler/region_text.h). Also the region part of a tuning key.
 std::string signature(const Region& region);
 
-struct PartitionOptions {
-  bool fuse = true;                // false: one region per op
-  bool strict_rounding = false;    // round after every op, as an eager framework does
-  bool tf32 = false;               // f32 products may be of tf32 operands, f8 sums the units'
-  bool channels_last = true;       // layout assignment for convolutions
-  const Target* target = nullptr;  // whose matrix units padded rows are for; null: none
-  Plan plan = {};                  // what is fused is a site ("fuse") where it may be a loss
+// How exact kernels are.
+struct RegionPrecision {
+  bool strict_rounding = false;  // round after every op, as an eager framework does
+  bool tf32 = false;             // f32 products may be of tf32 operands, f8 sums the units'
 };
-
-// Cuts a decomposed, bound graph into regions in an order that keeps live bytes low; every graph
-// output is an output of exactly one region. The graph must outlive the regions.
-std::vector<Region> partition(const ir::Graph& graph, const PartitionOptions& options = {});
-
-// Chooses the physical layout of every value between regions, and of constants.
-void assign_layouts(const ir::Graph& graph, std::vector<Region>& regions,
-                    const PartitionOptions& options);
-
-// The execution order that keeps the sum of live buffers low.
-void order_regions(const ir::Graph& graph, std::vector<Region>& regions);
 
 }  // namespace tcc::sched

@@ -6,7 +6,6 @@
 
 #include "ir/passes/graph_rewrite.h"
 #include "scheduler/fusion_groups.h"
-#include "scheduler/template.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -65,8 +64,8 @@ int64_t choose_parts(const Node& node, const Target& target, const Plan& plan,
   const Node* self = &node;
   site.kind = "split_k";
   site.key = subgraph.key({&self, 1});
-  const Region product = groups.region({self});
-  const bool within_kernel = template_for(product, target).splits_sums(product, target);
+  const Match& product = groups.match({self});
+  const bool within_kernel = product && (*product)->splits_sums();
   site.default_choice = within_kernel ? 1 : default_parts(extents, target, site.alternatives);
   site.description = str("matmul of ", extents.m, " x ", extents.n, " x ", extents.k, " ",
                          name(node.inputs[0]->dtype()), ": parts of K");
@@ -110,9 +109,10 @@ Value* split(Builder& b, const Node& node, int64_t parts) {
 
 }  // namespace
 
-void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan, bool tf32) {
+void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan,
+                        const RegionPrecision& precision) {
   std::map<const Node*, int64_t> parts;
-  const FusionGroups groups(graph, false, tf32);
+  const FusionGroups groups(graph, target, precision);
   const Subgraph subgraph(graph);
   for (const auto& node : graph.nodes())
     parts[node.get()] = choose_parts(*node, target, plan, groups, subgraph);

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "ir/graph.h"
-#include "scheduler/plan.h"
+#include "scheduler/region.h"
 #include "scheduler/target.h"
 
 namespace tcc::sched {
@@ -10,9 +9,8 @@ namespace tcc::sched {
 // becomes a batch of partial products, K/S long each and f32 (f64 for f64), and a sum over the
 // batch that takes the rest as its epilogue. Deterministic: no atomics. S is a site of the plan
 // ("split_k", 1: not split); by default only what leaves half the device idle is split, and nothing
-// whose kernels do so themselves (Template::splits_sums). `tf32`: f32 products may be of tf32
-// operands.
+// whose kernels do so themselves (Candidate::splits_sums).
 void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan = {},
-                        bool tf32 = false);
+                        const RegionPrecision& precision = {});
 
 }  // namespace tcc::sched

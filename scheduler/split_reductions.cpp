@@ -6,9 +6,10 @@
 
 #include "ir/builder.h"
 #include "ir/passes/graph_rewrite.h"
-#include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
-#include "scheduler/templates/reduction_plan.h"
+#include "ir/sizes.h"
+#include "scheduler/cost.h"
+#include "scheduler/inline.h"
+#include "scheduler/limits.h"
 #include "support/checked.h"
 #include "support/error.h"
 

@@ -4,7 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/passes/graph_rewrite.h"
-#include "scheduler/templates/sort_plan.h"
+#include "scheduler/limits.h"
 
 namespace tcc::sched {
 namespace {

@@ -34,10 +34,11 @@ class StoredRounding {
 
   void find_uses(const Block& block) {
     for (const Stmt& stmt : block) {
-      if (stmt.kind == Stmt::Kind::store_vector) stored_as_[stmt.name].insert(stored(stmt.buffer));
+      if (stmt.kind == Stmt::Kind::store_vector)
+        stored_as_[stmt.variable.id].insert(stored(stmt.buffer));
       if (stmt.value)
         ir::visit(stmt.value, [&](const Expr& e) {
-          if (e->kind == ExprNode::Kind::element) read_.insert(e->name);
+          if (e->kind == ExprNode::Kind::element) read_.insert(e->variable.id);
         });
       find_uses(stmt.body);
       find_uses(stmt.otherwise);
@@ -45,24 +46,25 @@ class StoredRounding {
   }
 
   // Arrays that are stored as one type and otherwise not read.
-  bool only_stored(const std::string& array) const {
-    const auto found = stored_as_.find(array);
-    return found != stored_as_.end() && found->second.size() == 1 && !read_.count(array);
+  bool only_stored(const Variable& array) const {
+    const auto found = stored_as_.find(array.id);
+    return found != stored_as_.end() && found->second.size() == 1 && !read_.count(array.id);
   }
 
   void rewrite(Block& block) {
     for (Stmt& stmt : block) {
       if (stmt.kind == Stmt::Kind::store) stmt.value = unrounded(stmt.value, stored(stmt.buffer));
-      if (stmt.kind == Stmt::Kind::set_element && only_stored(stmt.name))
-        stmt.value = unrounded(stmt.value, *stored_as_.at(stmt.name).begin());
+      if (stmt.kind == Stmt::Kind::set_element && only_stored(stmt.variable))
+        stmt.value = unrounded(stmt.value, *stored_as_.at(stmt.variable.id).begin());
       rewrite(stmt.body);
       rewrite(stmt.otherwise);
     }
   }
 
   const std::vector<Argument>& arguments_;
-  std::map<std::string, std::set<DType>> stored_as_;
-  std::set<std::string> read_;
+  // By the ids of arrays.
+  std::map<uint64_t, std::set<DType>> stored_as_;
+  std::set<uint64_t> read_;
 };
 
 }  // namespace

@@ -1,13 +1,10 @@
 #include "scheduler/target.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
-#include <set>
-#include <sstream>
 #include <utility>
 
-#include "scheduler/cuda_targets.h"
+#include "executable/cuda_targets.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
 
@@ -77,60 +74,11 @@ std::optional<Target> profile_target(std::string_view wanted) {
 
 }  // namespace
 
-std::string_view name(Api api) {
-  switch (api) {
-    case Api::null: return "null";
-    case Api::cuda: return "cuda";
-    case Api::vulkan: return "vulkan";
-  }
-  TCC_CHECK(false, "Api ", static_cast<int>(api));
-}
-
-int64_t Target::concurrent_clusters(int64_t size) const {
-  const int known = size == 2 ? clusters[0] : size == 4 ? clusters[1] : size == 8 ? clusters[2] : 0;
-  return known > 0 ? known : std::max<int64_t>(1, compute_units / size);
-}
-
-int64_t Target::static_shared_bytes() const {
-  constexpr int64_t kCudaStatic = 48 << 10;
-  return api == Api::cuda ? std::min(shared_bytes, kCudaStatic) : shared_bytes;
-}
-
-bool Target::has_matrix_unit(std::string_view unit) const {
-  return std::find(matrix_units.begin(), matrix_units.end(), unit) != matrix_units.end();
-}
-
-bool Target::multiplies_f8(std::string_view unit) const {
-  return std::find(f8_units.begin(), f8_units.end(), unit) != f8_units.end();
-}
-
-double Target::least_seconds(double bytes, double flops, double flop_rate) const {
-  return std::max(bytes / bandwidth, flops / (flop_rate > 0 ? flop_rate : flops_f32));
-}
-
-std::string Target::id() const {
-  const std::string base = arch.empty() ? std::string(name(api)) : str(name(api), ":", arch);
-  return api == Api::vulkan ? str(base, ":sg", subgroup_size) : base;
-}
-
-std::vector<std::string> allowed_matrix_units(std::vector<std::string> units) {
-  const char* text = std::getenv("TCC_MATRIX_UNITS");
-  if (!text) return units;
-  std::set<std::string> allowed;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) allowed.insert(word);
-  for (const std::string& word : allowed)
-    if (!word.empty() && word != "none" && word != "wgmma" && word != "mma")
-      fail_input("TCC_MATRIX_UNITS: no matrix unit '", word, "'; there are wgmma, mma and none");
-  std::erase_if(units, [&](const std::string& unit) { return !allowed.count(unit); });
-  return units;
-}
-
 Target target_by_name(std::string_view wanted) {
   if (wanted == "vulkan") return vulkan_minimum();
   if (wanted.starts_with(kCudaPrefix))
-    if (auto target = cuda_target(wanted.substr(kCudaPrefix.size()))) {
-      target->matrix_units = allowed_matrix_units(std::move(target->matrix_units));
+    if (auto target = exec::cuda_target(wanted.substr(kCudaPrefix.size()))) {
+      target->matrix_units = exec::allowed_matrix_units(std::move(target->matrix_units));
       return *std::move(target);
     }
   if (wanted.starts_with(kProfilePrefix))
@@ -143,7 +91,8 @@ Target target_by_name(std::string_view wanted) {
 
 std::vector<std::string> target_names() {
   std::vector<std::string> names;
-  for (const std::string& arch : cuda_architectures()) names.push_back(str(kCudaPrefix, arch));
+  for (const std::string& arch : exec::cuda_architectures())
+    names.push_back(str(kCudaPrefix, arch));
   names.emplace_back("vulkan");
   for (const std::string& profile : profile_names(config_folder() / "targets"))
     names.push_back(str(kProfilePrefix, profile));

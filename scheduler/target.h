@@ -1,97 +1,21 @@
-// What kernels are generated for: a kind of device, described by data alone. Generating text needs
-// no such device.
+// What kernels are generated for, by name. Generating text needs no such device.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "executable/target.h"
+
 namespace tcc::sched {
 
-enum class Api : uint8_t { null, cuda, vulkan };
-std::string_view name(Api api);
+using exec::Api;
+using exec::api_of;
+using exec::FloatControls;
+using exec::name;
+using exec::Target;
 
-// Execution modes of SPIR-V that a Vulkan device may have, each a set of widths of floats: a sum of
-// 16, 32 and 64.
-struct FloatControls {
-  int keep_special =
-      0;  // zeros keep their signs, infinities and NaN stay (SignedZeroInfNanPreserve)
-  int keep_denormals = 0;  // (DenormPreserve)
-  int round_to_even = 0;   // (RoundingModeRTE)
-};
-
-struct Target {
-  Api api = Api::null;
-  std::string vendor;  // "nvidia", "mesa", "amd", "intel", "arm", "qualcomm", "apple"
-  std::string device;  // as the driver names it; "" for a profile
-  std::string
-      arch;  // cuda: "sm_90a"; vulkan: the profile's name or the driver's ("llvmpipe", "nvidia")
-  std::string driver;  // name and version, for tuning files
-
-  int subgroup_size = 32;  // what kernels are compiled for; one of [min, max], a power of two
-  int subgroup_size_min = 32, subgroup_size_max = 32;
-  int max_workgroup_size = 1024;  // invocations
-  std::array<int64_t, 3> max_grid = {2147483647, 65535, 65535};
-  int64_t shared_bytes = 48 * 1024;             // per workgroup, at most
-  int64_t max_buffer_bytes = int64_t{1} << 40;  // one allocation
-  int64_t push_constant_bytes = 4096;           // vulkan: at least 128; cuda: kernel parameters
-  int max_cluster = 1;  // workgroups that can read each other's shared memory, at most
-  // Analytic model.
-  int compute_units = 1;  // SMs, CUs
-  // Clusters of 2, 4 and 8 workgroups that run at once when each workgroup takes a unit: a cluster
-  // stays within a group of units, whose sizes differ from chip to chip. 0: not known.
-  std::array<int, 3> clusters = {};
-  int registers_per_unit = 65536;  // 32-bit
-  int max_threads_per_unit = 2048;
-  int64_t l2_bytes = 4 << 20;
-  double bandwidth = 20e9;  // bytes/s
-  double flops_f32 = 50e9;  // FLOP/s
-  double flops_matrix = 0;  // FLOP/s of the matrix units on 16-bit operands; half of it on tf32
-
-  // Features. f16/bf16 storage needs storage16 alone: arithmetic is in f32.
-  bool storage16 = true, storage8 = true;
-  bool int64 = true, float64 = true;
-  bool subgroup_shuffle = true;
-  bool native_exp2 =
-      false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
-  FloatControls float_controls;
-  bool unified_memory = false;  // host memory is device memory
-  // A kernel may begin while the launch before it ends, and waits for that itself.
-  bool overlapping_launches = false;
-  // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the
-  // next templates on.
-  std::vector<std::string> matrix_units;
-  std::vector<std::string> f8_units;  // those of them that multiply f8; others read it as f16
-  // What the matrix units' asynchronous copies move at once: rows that they read are padded to a
-  // multiple of it where that is free or pays. 0: rows stay as they are.
-  int64_t matrix_row_bytes = 0;
-
-  // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.
-  // llvmpipe stops every loop silently beyond it.
-  int64_t max_loop_iterations = 0;
-  // Shared memory of arrays that a kernel declares; on CUDA, what is beyond must be asked for at
-  // launch.
-  int64_t static_shared_bytes() const;
-  // Clusters of `size` workgroups, 1, 2, 4 or 8, that run at once when each workgroup takes a unit.
-  int64_t concurrent_clusters(int64_t size) const;
-  bool has_matrix_unit(std::string_view unit) const;
-  bool multiplies_f8(std::string_view unit) const;
-  // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,
-  // 0, that of f32.
-  double least_seconds(double bytes, double flops, double flop_rate) const;
-
-  bool is_cpu = false;  // a software device: compile and measure alternate
-  // What compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8": part of every cache key.
-  std::string id() const;
-};
-
-// Those of `units` that $TCC_MATRIX_UNITS names, a list with commas; all when it is not set. For
-// comparing kernels and for testing those of older devices: "mma", or "" for none.
-std::vector<std::string> allowed_matrix_units(std::vector<std::string> units);
-
-// A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", ... (scheduler/cuda_targets.h),
+// A target by name, without a device: "cuda:sm_80", "cuda:sm_90a", ... (executable/cuda_targets.h),
 // "vulkan" (a conservative Vulkan 1.2 device), or "vulkan:PROFILE" for a file
 // configs/targets/PROFILE.yaml. An id() that a device reports is a name too, where there is a
 // profile of its architecture: "vulkan:llvmpipe:sg8". Throws Error(bad_input) listing what there

@@ -1,20 +1,12 @@
-// A kernel template: how one kind of region becomes a kernel.
+// A kernel template: how one kind of region becomes a kernel. docs/add-a-template.md shows one.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <span>
 #include <string_view>
 
-#include "scheduler/config.h"
-#include "scheduler/kernel.h"
-#include "scheduler/region.h"
-#include "scheduler/target.h"
+#include "scheduler/candidate.h"
 
 namespace tcc::sched {
-
-// Predicted seconds of a legal config, for ranking. Cheap: a space of a million configs is ranked.
-using CostModel = std::function<double(const Config&)>;
 
 class Template {
  public:
@@ -22,28 +14,31 @@ class Template {
   virtual std::string_view name() const = 0;
   // Raised whenever a config's meaning changes: records of another version are unusable.
   virtual int version() const = 0;
-  virtual bool accepts(const Region& region, const Target& target) const = 0;
-  virtual ConfigSpace space(const Region& region, const Target& target) const = 0;
-  // A legal config of the space without tuning: the analytic model's choice.
-  virtual Config default_config(const Region& region, const Target& target) const = 0;
-  // The analytic model of the region's kernels (scheduler/templates/cost.h): what does not depend
-  // on the config is worked out once. The result owns what it needs.
-  virtual CostModel cost_model(const Region& region, const Target& target) const = 0;
-  // The model's answer for one config.
-  double estimate(const Region& region, const Config& config, const Target& target) const {
-    return cost_model(region, target)(config);
-  }
-  // Whether the region's kernels cut long sums among threads and workgroups well enough by
-  // themselves. Where not, and the result has few tiles, the graph cuts them (split_contractions).
-  virtual bool splits_sums(const Region&, const Target&) const { return false; }
-  // Deterministic; `config` is legal. The result is not legalised yet.
-  virtual Kernel lower(const Region& region, const Config& config, const Target& target) const = 0;
+  // Of several templates that take a region, the one with the highest number gets it. Those of one
+  // number take no region together.
+  virtual int specificity() const = 0;
+  // The region as this template's kernels see it, or why they cannot compute it on the target. The
+  // graph outlives the candidate.
+  virtual Match match(const Region& region, const Target& target) const = 0;
 };
 
-// All templates, more specific ones first: the first that accepts a region takes it.
+// Makes a template known, from the file that defines it:
+//   const RegisterTemplate<Pointwise> registered;
+void register_template(const Template& kernel_template);
+template <class T>
+class RegisterTemplate {
+ public:
+  RegisterTemplate() { register_template(instance_); }
+
+ private:
+  T instance_;
+};
+
+// All templates, more specific ones first, those of one specificity by name.
 std::span<const Template* const> templates();
 const Template* find_template(std::string_view name);
-// Throws InternalError when no template accepts: partition makes only regions that one does.
-const Template& template_for(const Region& region, const Target& target);
+// The candidate of the first template that takes the region; else the last refusal by a template
+// for regions of its kind.
+Match match_region(const Region& region, const Target& target);
 
 }  // namespace tcc::sched

@@ -7,9 +7,8 @@ namespace {
 
 class Analytic : public ConfigSource {
  public:
-  ConfigChoice choose(const Template& kernel_template, const Region& region,
-                      const Target& target) const override {
-    return {kernel_template.default_config(region, target), Tier::analytic};
+  ConfigChoice choose(const Candidate& candidate) const override {
+    return {candidate.default_config(), Tier::analytic};
   }
 };
 
@@ -31,11 +30,9 @@ const ConfigSource& analytic_configs() {
   return instance;
 }
 
-ConfigChoice FixedConfig::choose(const Template& kernel_template, const Region& region,
-                                 const Target& target) const {
-  if (kernel_template.space(region, target).violation(config_).empty())
-    return {config_, Tier::exact};
-  return analytic_configs().choose(kernel_template, region, target);
+ConfigChoice FixedConfig::choose(const Candidate& candidate) const {
+  if (candidate.space().violation(config_).empty()) return {config_, Tier::exact};
+  return analytic_configs().choose(candidate);
 }
 
 }  // namespace tcc::sched

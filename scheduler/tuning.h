@@ -3,10 +3,7 @@
 
 #include <string>
 
-#include "scheduler/config.h"
-#include "scheduler/region.h"
-#include "scheduler/target.h"
-#include "scheduler/template.h"
+#include "scheduler/candidate.h"
 
 namespace tcc::sched {
 
@@ -22,19 +19,18 @@ struct ConfigChoice {
 class ConfigSource {
  public:
   virtual ~ConfigSource() = default;
-  // A legal config of `kernel_template`'s space for the region. Thread-safe.
-  virtual ConfigChoice choose(const Template& kernel_template, const Region& region,
-                              const Target& target) const = 0;
+  // A legal config of the candidate's space. Thread-safe.
+  virtual ConfigChoice choose(const Candidate& candidate) const = 0;
 };
 
-// The templates' own defaults.
+// The candidates' own defaults.
 const ConfigSource& analytic_configs();
 
 // Always the same config, for tuning and tests; the analytic default where it is not legal.
 class FixedConfig : public ConfigSource {
  public:
   explicit FixedConfig(Config config) : config_(std::move(config)) {}
-  ConfigChoice choose(const Template&, const Region&, const Target&) const override;
+  ConfigChoice choose(const Candidate& candidate) const override;
 
  private:
   Config config_;

@@ -9,31 +9,31 @@
 
 namespace tcc::sched {
 
-// Where a computed element goes: a buffer, or a named array (register or shared).
+// Where a computed element goes: a buffer, or an array (register or shared).
 struct Sink {
   int buffer = -1;
-  std::string array;  // when buffer < 0
+  Variable array = {};  // when buffer < 0
   SymInt offset;
   Expr value;
 };
 
-// The same for loads of the same elements as the same type.
-std::string load_key(const Expr& load);
+// Orders loads: those of the same element as the same type are equal.
+struct LoadLess {
+  bool operator()(const Expr& a, const Expr& b) const { return ir::compare(a, b) < 0; }
+};
 
 // Statements that compute and store every sink for `lane` in [0, its extent): loads that are
 // contiguous in `lane` become load_vector, those that do not depend on it happen once, contiguous
-// stores become store_vector. `inliner` gives fresh names. Values must not depend on what the sinks
-// write.
-Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane, Inliner& inliner);
+// stores become store_vector. Values must not depend on what the sinks write.
+Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane);
 
 // As above for values that are wanted in the loop itself: `body` gets the rewritten values for one
 // lane.
-Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane, Inliner& inliner,
+Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
                        const std::function<Block(const std::vector<Expr>& values)>& body);
 
 // Declares the largest subexpressions of `values` that do not depend on `varying` axes and that are
 // worth it (loads, calls), and replaces them by the variables.
-Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying,
-                       Inliner& inliner);
+Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying);
 
 }  // namespace tcc::sched

@@ -12,8 +12,8 @@ namespace tcc {
 namespace {
 
 constexpr LogChannel kChannels[] = {
-    LogChannel::cache,       LogChannel::compile,   LogChannel::device, LogChannel::memory,
-    LogChannel::output_code, LogChannel::partition, LogChannel::tuning};
+    LogChannel::cache,  LogChannel::compile,     LogChannel::device,    LogChannel::fusion,
+    LogChannel::memory, LogChannel::output_code, LogChannel::partition, LogChannel::tuning};
 
 // Where messages go. It is never destroyed: destructors of static objects may log. The mutex is
 // recursive, since a hook may replace itself.
@@ -33,7 +33,7 @@ uint32_t bit_of(LogChannel channel) { return uint32_t{1} << static_cast<int>(cha
 // These are the channels that TCC_LOGS names.
 uint32_t asked_channels() {
   static const uint32_t channels = [] {
-    uint32_t bits = asked_for_log("fusion") ? bit_of(LogChannel::partition) : 0;
+    uint32_t bits = 0;
     for (const LogChannel channel : kChannels)
       if (asked_for_log(name(channel))) bits |= bit_of(channel);
     return bits;
@@ -48,6 +48,7 @@ std::string_view name(LogChannel channel) {
     case LogChannel::cache: return "cache";
     case LogChannel::compile: return "compile";
     case LogChannel::device: return "device";
+    case LogChannel::fusion: return "fusion";
     case LogChannel::memory: return "memory";
     case LogChannel::output_code: return "output_code";
     case LogChannel::partition: return "partition";
@@ -58,7 +59,7 @@ std::string_view name(LogChannel channel) {
 
 const std::vector<std::string>& known_logs() {
   static const std::vector<std::string> known = [] {
-    std::vector<std::string> names = {"fusion", "validate"};
+    std::vector<std::string> names = {"validate"};
     for (const LogChannel channel : kChannels) names.emplace_back(name(channel));
     std::sort(names.begin(), names.end());
     return names;

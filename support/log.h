@@ -16,6 +16,7 @@ enum class LogChannel : uint8_t {
   cache,
   compile,
   device,
+  fusion,
   memory,
   output_code,
   partition,
@@ -43,8 +44,8 @@ void log_warning(LogChannel channel, const Parts&... parts) {
 std::string log_line(std::string_view program, LogLevel level, std::string_view channel,
                      std::string_view text);
 
-// TCC_LOGS: a list with commas, read once. `fusion` is another name of `partition`; `validate` is
-// no channel, but has every SPIR-V module checked.
+// TCC_LOGS: a list with commas, read once. `validate` is no channel, but has every SPIR-V module
+// checked.
 const std::vector<std::string>& asked_logs();
 bool asked_for_log(std::string_view word);
 // The words that TCC_LOGS may have, sorted.

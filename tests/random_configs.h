@@ -3,7 +3,6 @@
 
 #include <random>
 
-#include "scheduler/template.h"
 #include "scheduler/tuning.h"
 
 namespace tcc::test {
@@ -13,9 +12,8 @@ namespace tcc::test {
 class RandomConfigs : public sched::ConfigSource {
  public:
   explicit RandomConfigs(uint64_t seed) : seed_(seed) {}
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override {
-    const sched::ConfigSpace space = kernel_template.space(region, target);
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    const sched::ConfigSpace& space = candidate.space();
     std::mt19937_64 random(seed_);
     for (int tries = 0; tries < 4000; ++tries) {
       sched::Config config;
@@ -23,7 +21,7 @@ class RandomConfigs : public sched::ConfigSource {
         config.set(p.name, p.values[random() % p.values.size()]);
       if (space.violation(config).empty()) return {config, sched::Tier::exact};
     }
-    return {kernel_template.default_config(region, target), sched::Tier::analytic};
+    return {candidate.default_config(), sched::Tier::analytic};
   }
 
  private:

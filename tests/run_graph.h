@@ -79,7 +79,7 @@ inline std::vector<Tensor> run_on_device(const ir::Graph& graph, const std::stri
                                          std::span<const Tensor> inputs,
                                          const backends::CompileOptions& options) {
   const std::shared_ptr<runtime::Device> device = open_once(device_name);
-  sched::Executable executable = backends::compile(graph, device->target(), options);
+  exec::Executable executable = backends::compile(graph, device->target(), options);
   runtime::Context context(std::make_shared<const runtime::Program>(device, std::move(executable)));
   return context.run(inputs);
 }

@@ -44,28 +44,29 @@ void add_samples(JsonWriter& json, const std::vector<double>& samples) {
 
 double KernelRow::each() const { return samples.empty() ? 0 : autotune::median(samples); }
 
-std::vector<KernelRow> kernel_rows(const BenchResult& bench, const sched::Executable& executable) {
+std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executable& executable) {
   std::vector<KernelRow> rows;
-  for (const sched::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel});
-  for (size_t i = 0; i < executable.launches.size(); ++i) {
-    const sched::Launch& launch = executable.launches[i];
-    KernelRow& row = rows[static_cast<size_t>(launch.kernel)];
+  for (const exec::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel});
+  for (size_t i = 0; i < executable.steps.size(); ++i) {
+    const auto* launch = std::get_if<exec::KernelLaunch>(&executable.steps[i]);
+    if (!launch) continue;
+    KernelRow& row = rows[static_cast<size_t>(launch->kernel)];
     ++row.launches;
-    row.samples.resize(bench.launches.size());
-    for (size_t n = 0; n < bench.launches.size(); ++n) row.samples[n] += bench.launches[n][i];
-    row.layers.insert(row.layers.end(), launch.layers.begin(), launch.layers.end());
+    row.samples.resize(bench.steps.size());
+    for (size_t n = 0; n < bench.steps.size(); ++n) row.samples[n] += bench.steps[n][i];
+    row.layers.insert(row.layers.end(), launch->layers.begin(), launch->layers.end());
   }
   for (KernelRow& row : rows)
     for (double& sample : row.samples) sample /= row.launches;
   return rows;
 }
 
-double roofline_share(const KernelRow& row, const sched::Target& target) {
+double roofline_share(const KernelRow& row, const exec::Target& target) {
   double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate);
   return row.each() > 0 ? least / row.each() : 0;
 }
 
-BenchResult measure(runtime::Context& context, const sched::Executable& executable, int repeat) {
+BenchResult measure(runtime::Context& context, const exec::Executable& executable, int repeat) {
   constexpr int kWarmUps = 3, kMostOfLaunches = 20;
   BenchResult result;
   LongWork work("tcc-run: measuring");
@@ -74,15 +75,15 @@ BenchResult measure(runtime::Context& context, const sched::Executable& executab
     result.replays.push_back(context.time_replay(1));
     work.at(static_cast<double>(i + 1) / (2.0 * repeat));
   }
-  const int of_launches = executable.launches.empty() ? 0 : std::min(repeat, kMostOfLaunches);
-  for (int i = 0; i < of_launches; ++i) {
-    result.launches.push_back(context.time_launches());
-    work.at(0.5 + static_cast<double>(i + 1) / (2.0 * of_launches));
+  const int of_steps = executable.steps.empty() ? 0 : std::min(repeat, kMostOfLaunches);
+  for (int i = 0; i < of_steps; ++i) {
+    result.steps.push_back(context.time_steps());
+    work.at(0.5 + static_cast<double>(i + 1) / (2.0 * of_steps));
   }
   return result;
 }
 
-std::string bench_table(const BenchResult& bench, const sched::Executable& executable) {
+std::string bench_table(const BenchResult& bench, const exec::Executable& executable) {
   std::vector<std::vector<std::string>> table;
   std::vector<KernelRow> all = kernel_rows(bench, executable);
   std::stable_sort(all.begin(), all.end(),
@@ -106,7 +107,7 @@ std::string bench_table(const BenchResult& bench, const sched::Executable& execu
          " (95 %: " + format_seconds(interval.low) + " to " + format_seconds(interval.high) + ")\n";
 }
 
-void bench_json(JsonWriter& json, const BenchResult& bench, const sched::Executable& executable) {
+void bench_json(JsonWriter& json, const BenchResult& bench, const exec::Executable& executable) {
   json.member("seconds_replay", autotune::median(bench.replays)).key("replay").begin_object();
   add_samples(json, bench.replays);
   json.end_object().key("bench").begin_array();

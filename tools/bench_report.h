@@ -12,13 +12,13 @@
 namespace tcc::tools {
 
 struct BenchResult {
-  std::vector<double> replays;                // seconds of the whole graph
-  std::vector<std::vector<double>> launches;  // seconds of each launch, by repetition
+  std::vector<double> replays;             // seconds of the whole graph
+  std::vector<std::vector<double>> steps;  // seconds of each step, by repetition
 };
 
 // The launches of one kernel together.
 struct KernelRow {
-  const sched::KernelBinary* kernel = nullptr;
+  const exec::KernelBinary* kernel = nullptr;
   int launches = 0;
   std::vector<double> samples = {};  // seconds of a launch, the mean of all of them, by repetition
   ir::Layers layers = {};            // of all of them
@@ -26,16 +26,16 @@ struct KernelRow {
   double total() const { return each() * launches; }
 };
 // In the order of the executable's kernels, which it points into.
-std::vector<KernelRow> kernel_rows(const BenchResult& bench, const sched::Executable& executable);
+std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executable& executable);
 // The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
-double roofline_share(const KernelRow& row, const sched::Target& target);
+double roofline_share(const KernelRow& row, const exec::Target& target);
 
-BenchResult measure(runtime::Context& context, const sched::Executable& executable, int repeat);
+BenchResult measure(runtime::Context& context, const exec::Executable& executable, int repeat);
 
 // kernel, region, time, GB/s, TFLOP/s, share of the roofline, tuning tier, layers: launches of one
 // kernel are added up.
-std::string bench_table(const BenchResult& bench, const sched::Executable& executable);
+std::string bench_table(const BenchResult& bench, const exec::Executable& executable);
 // Members of the open object, as docs/run-report.schema.json describes them.
-void bench_json(JsonWriter& json, const BenchResult& bench, const sched::Executable& executable);
+void bench_json(JsonWriter& json, const BenchResult& bench, const exec::Executable& executable);
 
 }  // namespace tcc::tools

@@ -2,21 +2,15 @@
 // tuning records are for them, only where these are the same.
 #pragma once
 
-#include <string>
-
 #include <CLI/CLI.hpp>
 
-#include "backends/pipeline.h"
+#include "api/options.h"
 
 namespace tcc::tools {
 
-struct CompileArguments {
-  std::string dtype, matmul_precision = "highest";
-  bool strict_rounding = false, no_fuse = false;
-};
-// --dtype, --matmul-precision, --strict-rounding and --no-fuse.
-void add_compile_options(CLI::App& app, CompileArguments& arguments);
-// Sets what they say in `options`. Throws Error(bad_input).
-void set_compile_options(const CompileArguments& arguments, backends::CompileOptions& options);
+// --dtype, --matmul-precision, --strict-rounding and --no-fuse. api/options.h reads their values.
+void add_compile_options(CLI::App& app, CompileOptions& options);
+// set_kernel_options() with errors that name options of the command line.
+void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner);
 
 }  // namespace tcc::tools

@@ -39,6 +39,8 @@ void add_dump_options(CLI::App& app, DumpOptions& options) {
   app.add_option("--dump-after", options.after, "print the state after a stage, or 'all'");
   app.add_option("--dump-to", options.to,
                  "write what --dump-after prints into this folder, a file per stage");
+  app.add_flag("--explain-fusion", options.explain_fusion,
+               "say for every two neighbouring kernels why they are not one");
 }
 
 DumpFunction dump_function(const DumpOptions& options, bool json) {
@@ -61,6 +63,13 @@ DumpFunction dump_function(const DumpOptions& options, bool json) {
     else
       write_file_atomic(folder / file_name(stage), text);
   };
+}
+
+std::function<void(const std::string& line)> explain_function(const DumpOptions& options,
+                                                              bool json) {
+  if (!options.explain_fusion) return nullptr;
+  std::ostream& stream = json ? std::cerr : std::cout;
+  return [&stream](const std::string& line) { stream << line << "\n"; };
 }
 
 }  // namespace tcc::tools

@@ -1,4 +1,4 @@
-// --dump-after and --dump-to: the state after stages of the compiler, as text.
+// --dump-after, --dump-to and --explain-fusion: what the compiler did, as text.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,7 @@ namespace tcc::tools {
 struct DumpOptions {
   std::string after;  // a stage, "all", or "": nothing
   std::string to;     // a folder; "": the stream
+  bool explain_fusion = false;
 };
 void add_dump_options(CLI::App& app, DumpOptions& options);
 
@@ -20,5 +21,9 @@ void add_dump_options(CLI::App& app, DumpOptions& options);
 // Error(bad_input) for a stage that there is not, and a folder that cannot be made.
 using DumpFunction = std::function<void(std::string_view stage, const std::string& text)>;
 DumpFunction dump_function(const DumpOptions& options, bool json);
+// The function for backends::CompileOptions::explain_fusion, to the same stream as dumps; null
+// without --explain-fusion.
+std::function<void(const std::string& line)> explain_function(const DumpOptions& options,
+                                                              bool json);
 
 }  // namespace tcc::tools

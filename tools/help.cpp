@@ -51,6 +51,7 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"emit", {"What the compiler does", "DIR"}},
       {"dump-after", {"What the compiler does", "STAGE"}},
       {"dump-to", {"What the compiler does", "DIR"}},
+      {"explain-fusion", {"What the compiler does"}},
       {"search", {"Search", "auto|exhaustive|random|staged|evolutionary"}},
       {"trials", {"Search", "N"}},
       {"budget", {"Search", "SECONDS"}},

@@ -9,7 +9,7 @@
 #include "ir/layers.h"
 #include "ir/reference/interpreter.h"
 #include "ir/reference/noise.h"
-#include "scheduler/templates/common.h"
+#include "ir/sizes.h"
 #include "support/error.h"
 
 namespace tcc::tools {
@@ -34,17 +34,18 @@ CheckedValue describe(const ir::Value& value) {
 }
 
 // The elements of a buffer with these strides, in row-major order.
-Tensor unpacked(const std::vector<std::byte>& bytes, const sched::BufferInfo& buffer) {
-  Tensor tensor(buffer.dtype, buffer.shape);
-  const auto size = static_cast<size_t>(size_bytes(buffer.dtype));
-  std::vector<int64_t> index(buffer.shape.size(), 0);
+Tensor unpacked(const std::vector<std::byte>& bytes, DType dtype, const std::vector<int64_t>& shape,
+                const std::vector<int64_t>& strides) {
+  Tensor tensor(dtype, shape);
+  const auto size = static_cast<size_t>(size_bytes(dtype));
+  std::vector<int64_t> index(shape.size(), 0);
   for (int64_t n = 0; n < tensor.numel(); ++n) {
     int64_t offset = 0;
-    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * buffer.strides[d];
+    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * strides[d];
     std::memcpy(tensor.data() + static_cast<size_t>(n) * size,
                 bytes.data() + static_cast<size_t>(offset) * size, size);
     for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < buffer.shape[d]) break;
+      if (++index[d] < shape[d]) break;
       index[d] = 0;
     }
   }
@@ -63,9 +64,9 @@ class OpsChecker {
         progress_(progress) {
     for (const Tensor& tensor : inputs) given_.push_back(ir::to_ref(tensor));
     for (const Region& region : scheduled.regions)
-      if (std::ranges::any_of(region.outputs, [](const auto* v) { return sched::numel(v) > 0; }))
+      if (std::ranges::any_of(region.outputs, [](const auto* v) { return ir::numel(v) > 0; }))
         regions_.push_back(&region);  // as build_executable() does: the rest needs no kernel
-    TCC_CHECK(regions_.size() == executable().launches.size(), "other regions than launches");
+    TCC_CHECK(regions_.size() == executable().steps.size(), "other regions than launches");
     for (const Region* region : regions_)
       stored_.insert(region->outputs.begin(), region->outputs.end());
     context_.set_inputs(inputs);
@@ -75,14 +76,14 @@ class OpsChecker {
     ideal_ = evaluate(ir::RefMode::ideal, 0);
     stepwise_ = evaluate(ir::RefMode::stepwise, 0);
     for (size_t launch = 0; launch < regions_.size(); ++launch) {
-      context_.run_launch(launch);
+      context_.run_step(launch);
       for (size_t k = 0; k < regions_[launch]->outputs.size(); ++k) check(launch, k);
     }
     return std::move(result_);
   }
 
  private:
-  const sched::Executable& executable() const { return program_->executable(); }
+  const exec::Executable& executable() const { return program_->executable(); }
 
   Stored evaluate(ir::RefMode mode, uint64_t seed) {
     Stored stored;
@@ -119,12 +120,13 @@ class OpsChecker {
   void check(size_t launch, size_t k) {
     const Region& region = *regions_[launch];
     const ir::Value* value = region.outputs[k];
-    if (sched::numel(value) == 0) return;
-    const sched::Launch& launched = executable().launches[launch];
-    const int number = launched.buffers[region.inputs.size() + k];
-    sched::BufferInfo buffer = executable().buffers[static_cast<size_t>(number)];
-    buffer.strides = region.layout(value).strides;
-    const RefTensor got = ir::to_ref(unpacked(context_.read(number), buffer));
+    if (ir::numel(value) == 0) return;
+    const auto& launched = std::get<exec::KernelLaunch>(executable().steps[launch]);
+    const int number = std::get<exec::Address>(launched.arguments[region.inputs.size() + k]).buffer;
+    const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(number)];
+    const RefTensor got =
+        ir::to_ref(unpacked(context_.read(number), buffer.dtype, exec::fixed(buffer.shape),
+                            region.layout(value).strides));
     ++result_.values;
     ir::Comparison comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value));
     std::vector<RefTensor> noisy;

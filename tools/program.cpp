@@ -14,7 +14,6 @@
 #include "frontend/yaml/document.h"
 #include "ir/dtype.h"
 #include "ir/graph.h"
-#include "ir/passes/convert_precision.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -156,13 +155,6 @@ void say_default_dims(const std::string& program, const std::string& path, const
   const std::string line = str(program, ": note: ", path, ": dims without a value: ", list,
                                " (--dim NAME=N gives one)\n");
   if (said.insert(line).second) std::cerr << line;
-}
-
-DType parse_dtype_option(const std::string& text) {
-  auto dtype = parse_dtype(text);
-  if (!dtype || !ir::is_precision(*dtype))
-    fail_input("--dtype ", text, ": must be f32, f16, bf16 or f64");
-  return *dtype;
 }
 
 void check_can_write(const std::string& option, const std::filesystem::path& file) {

@@ -34,8 +34,6 @@ void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const i
 // stands for them. (A YAML graph states its defaults.)
 void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph);
 
-DType parse_dtype_option(const std::string& text);
-
 // Throws Error(bad_input) where `option`'s file could not be written: long work must not end with
 // that. "" is no file.
 void check_can_write(const std::string& option, const std::filesystem::path& file);

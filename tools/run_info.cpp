@@ -31,14 +31,18 @@ void add_clocks(JsonWriter& json, const std::string& pci_address) {
 
 }  // namespace
 
-std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+UtcTime utc_time() {
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  const std::time_t now = since.count() / 1000;
   std::tm utc{};
   ::gmtime_r(&now, &utc);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
+  return {text, static_cast<int>(since.count() % 1000)};
 }
+
+std::string utc_now() { return utc_time().date; }
 
 void keep_command(int argc, char** argv) { kept_words().assign(argv, argv + argc); }
 

@@ -11,7 +11,12 @@
 
 namespace tcc::tools {
 
-std::string utc_now();  // "2026-11-22T12:31:05Z"
+struct UtcTime {
+  std::string date;  // "2026-11-22T12:31:05Z"
+  int milliseconds = 0;
+};
+UtcTime utc_time();
+std::string utc_now();  // its date
 
 // The words of the command line, kept by run_program() for reports.
 void keep_command(int argc, char** argv);

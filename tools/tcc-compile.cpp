@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "autotune/tuning_files.h"
-#include "backends/emit/dialect.h"
+#include "backends/backend.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
@@ -32,25 +32,20 @@ struct Options {
   std::string graph, target, output;
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
-  CompileArguments compile;
+  CompileOptions compile;
   DumpOptions dump;
 };
 
-std::string_view name(sched::BufferInfo::Kind kind) {
+std::string_view name(exec::BufferInfo::Kind kind) {
   switch (kind) {
-    case sched::BufferInfo::Kind::input: return "input";
-    case sched::BufferInfo::Kind::output: return "output";
-    case sched::BufferInfo::Kind::constant: return "constant";
-    case sched::BufferInfo::Kind::arena: return "arena";
+    case exec::BufferInfo::Kind::input: return "input";
+    case exec::BufferInfo::Kind::output: return "output";
+    case exec::BufferInfo::Kind::constant: return "constant";
+    case exec::BufferInfo::Kind::arena: return "arena";
+    case exec::BufferInfo::Kind::state: return "state";
+    case exec::BufferInfo::Kind::workspace: return "workspace";
   }
   throw InternalError("a kind of buffer without a name");
-}
-
-// By what it is: NVRTC gives PTX for architectures that it does not know.
-std::string binary_ending(const std::vector<uint8_t>& code, sched::Api api) {
-  if (api == sched::Api::vulkan) return ".spv";
-  bool is_elf = code.size() > 4 && code[0] == 0x7f && code[1] == 'E';
-  return is_elf ? ".cubin" : ".ptx";
 }
 
 std::string_view text_of(const std::vector<uint8_t>& code) {
@@ -117,6 +112,7 @@ class Compile {
     compile.plan = &tuning;
     compile.cache = &cache;
     const DumpFunction asked = dump_function(options_.dump, false);
+    compile.explain_fusion = explain_function(options_.dump, false);
     if (asked || LiveLines::possible())
       compile.dump = [this, asked](std::string_view stage, const std::string& text) {
         progress_.clear();
@@ -128,8 +124,8 @@ class Compile {
     write_files();
     progress_.clear();
     std::cout << counted(executable_.kernels.size(), "kernel") << " for " << target.id() << ", "
-              << counted(executable_.launches.size(), "launch", "launches") << ", arena "
-              << format_bytes(static_cast<double>(executable_.arena_bytes)) << ": "
+              << counted(exec::launches(executable_).size(), "launch", "launches") << ", arena "
+              << format_bytes(static_cast<double>(executable_.arena_bytes.value())) << ": "
               << (fs::path(options_.output) / "manifest.json").string() << "\n";
     return 0;
   }
@@ -147,14 +143,14 @@ class Compile {
     if (error) fail_input(options_.output, ": ", error.message());
     remove_earlier_run(folder);
     sched::Api api = executable_.target.api;
-    std::string source_ending = backends::dialect_for(api).emit_ending;
+    std::string source_ending = backends::backend_for(api).dialect().emit_ending;
     for (size_t i = 0; i < executable_.kernels.size(); ++i) {
-      const sched::KernelBinary& kernel = executable_.kernels[i];
+      const exec::KernelBinary& kernel = executable_.kernels[i];
       char number[24];
       std::snprintf(number, sizeof number, "%03zu_", i);
       std::string stem = number + kernel.region;
       sources_.push_back(stem + source_ending);
-      binaries_.push_back(stem + binary_ending(kernel.code, api));
+      binaries_.push_back(stem + backends::backend_for(api).code_ending(kernel.code));
       show("writing " + stem);
       write_file_atomic(folder / sources_[i], kernel.comment + kernel.source);
       write_file_atomic(folder / binaries_[i], text_of(kernel.code));
@@ -163,23 +159,26 @@ class Compile {
   }
 
   std::string manifest() const {
-    const sched::Executable& e = executable_;
+    const exec::Executable& e = executable_;
     JsonWriter json(JsonWriter::Style::indented);
     json.begin_object().member("tcc_manifest", 1).member("graph", e.name);
-    json.member("target", e.target.id()).member("arena_bytes", e.arena_bytes);
-    json.member("live_bytes_peak", e.live_bytes_peak);
+    json.member("target", e.target.id()).member("arena_bytes", e.arena_bytes.value());
+    json.member("live_bytes_peak", e.live_bytes_peak.value());
     json.key("kernels").begin_array();
     for (size_t i = 0; i < e.kernels.size(); ++i) add_kernel(json, i);
     json.end_array().key("buffers").begin_array();
-    for (const sched::BufferInfo& buffer : e.buffers) add_buffer(json, buffer);
+    for (const exec::BufferInfo& buffer : e.buffers) add_buffer(json, buffer);
     json.end_array();
     add_list(json, "inputs", e.inputs);
     add_list(json, "outputs", e.outputs);
     json.key("launches").begin_array();
-    for (const sched::Launch& launch : e.launches) {
-      json.begin_object().member("kernel", launch.kernel);
-      add_list(json, "buffers", launch.buffers);
-      add_list(json, "layers", launch.layers);
+    for (const exec::KernelLaunch* launch : exec::launches(e)) {
+      json.begin_object().member("kernel", launch->kernel);
+      std::vector<int> buffers;
+      for (const exec::Argument& argument : launch->arguments)
+        buffers.push_back(std::get<exec::Address>(argument).buffer);
+      add_list(json, "buffers", buffers);
+      add_list(json, "layers", launch->layers);
       json.end_object();
     }
     json.end_array().end_object();
@@ -187,47 +186,51 @@ class Compile {
   }
 
   void add_kernel(JsonWriter& json, size_t i) const {
-    const sched::KernelBinary& kernel = executable_.kernels[i];
+    const exec::KernelBinary& kernel = executable_.kernels[i];
     json.begin_object().member("source", sources_[i]).member("binary", binaries_[i]);
     json.member("binary_hash", hash_of(text_of(kernel.code)).hex());
     json.member("entry", kernel.entry).member("region", kernel.region);
     json.member("template", kernel.template_name).member("config", kernel.config);
     json.member("tier", kernel.tier).member("template_version", kernel.template_version);
     json.member("region_key", kernel.region_key);
-    add_list(json, "grid", kernel.grid);
+    // All launches of a kernel are alike.
+    const auto launches = exec::launches(executable_);
+    const exec::KernelLaunch& launch =
+        **std::ranges::find(launches, static_cast<int>(i), &exec::KernelLaunch::kernel);
+    add_list(json, "grid", exec::fixed(launch.grid));
     json.member("workgroup", kernel.workgroup).member("subgroup_size", kernel.subgroup_size);
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
     json.member("arguments", kernel.num_arguments);
     json.member("argument_table", kernel.argument_table);
     json.key("tensor_maps").begin_array();
-    for (const sched::TensorMap& map : kernel.maps) add_map(json, map);
+    for (const exec::TensorMap& map : launch.maps) add_map(json, map);
     json.end_array();
     json.member("flops", kernel.flops).member("bytes", kernel.bytes).end_object();
   }
 
   // Parameters after the arguments, to be encoded by cuTensorMapEncodeTiled.
-  static void add_map(JsonWriter& json, const sched::TensorMap& map) {
+  static void add_map(JsonWriter& json, const exec::TensorMap& map) {
     json.begin_object().member("argument", map.argument).member("dtype", tcc::name(map.dtype));
-    json.member("offset", map.offset);
-    add_list(json, "dims", map.dims);
-    add_list(json, "strides", map.strides);
+    json.member("offset", map.offset.value());
+    add_list(json, "dims", exec::fixed(map.dims));
+    add_list(json, "strides", exec::fixed(map.strides));
     add_list(json, "box", map.box);
     json.member("swizzle", map.swizzle).end_object();
   }
 
-  static void add_buffer(JsonWriter& json, const sched::BufferInfo& buffer) {
+  static void add_buffer(JsonWriter& json, const exec::BufferInfo& buffer) {
     json.begin_object().member("name", buffer.name).member("kind", name(buffer.kind));
     json.member("dtype", tcc::name(buffer.dtype));
-    add_list(json, "shape", buffer.shape);
-    add_list(json, "strides", buffer.strides);
-    json.member("bytes", buffer.bytes);
-    bool in_arena = buffer.kind == sched::BufferInfo::Kind::arena;
-    json.member(in_arena ? "arena_offset" : "number", buffer.offset).end_object();
+    add_list(json, "shape", exec::fixed(buffer.shape));
+    add_list(json, "strides", exec::fixed(buffer.strides));
+    json.member("bytes", buffer.bytes.value());
+    bool in_arena = buffer.kind == exec::BufferInfo::Kind::arena;
+    json.member(in_arena ? "arena_offset" : "number", buffer.offset.value()).end_object();
   }
 
   const Options& options_;
   LiveLines progress_;
-  sched::Executable executable_;
+  exec::Executable executable_;
   std::vector<std::string> sources_, binaries_;
 };
 

@@ -6,10 +6,8 @@
 #include <optional>
 
 #include "autotune/records.h"
-#include "backends/compile/code.h"
-#include "backends/compile/glsl.h"
+#include "backends/backend.h"
 #include "backends/compile/kernel_cache.h"
-#include "backends/compile/nvrtc.h"
 #include "runtime/device.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
@@ -76,10 +74,10 @@ std::vector<Device> find_devices(const runtime::DeviceList& list) {
 
 std::vector<Compiler> find_compilers() {
   std::vector<Compiler> compilers;
-  for (sched::Api api : {sched::Api::cuda, sched::Api::vulkan}) {
-    Compiler compiler{std::string(sched::name(api)), "", backends::compiler_missing(api)};
-    if (compiler.missing.empty())
-      compiler.id = api == sched::Api::cuda ? backends::nvrtc_id() : backends::glsl_compiler_id();
+  for (const backends::Backend* backend : backends::backends()) {
+    if (backend->api() == sched::Api::null) continue;  // it compiles nothing
+    Compiler compiler{std::string(sched::name(backend->api())), "", backend->compiler_missing()};
+    if (compiler.missing.empty()) compiler.id = backend->compiler_id();
     compilers.push_back(std::move(compiler));
   }
   return compilers;

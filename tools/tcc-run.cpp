@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "autotune/tuning_files.h"
+#include "backends/backend.h"
 #include "backends/build_executable.h"
-#include "backends/emit/dialect.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "frontend/yaml/graph_writer.h"
@@ -40,7 +40,7 @@ struct Options {
   std::string graph, device = "auto", outputs, emit, check;  // check: "outputs", "ops", or ""
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
-  CompileArguments compile;
+  CompileOptions compile;
   DumpOptions dump;
   uint64_t seed = 0;
   bool json = false, no_cache = false;
@@ -128,7 +128,7 @@ class Run {
     dump_stages();
     auto start = std::chrono::steady_clock::now();
     scheduled_ = backends::schedule(graph_, device->target(), compile_);
-    sched::Executable executable =
+    exec::Executable executable =
         backends::build_executable(scheduled_, device->target(), compile_);
     compile_seconds_ = seconds_since(start);
     if (!options_.emit.empty()) write_sources(executable);
@@ -143,10 +143,13 @@ class Run {
     if (options_.bench > 0) bench_ = measure(context, program->executable(), options_.bench);
   }
 
-  void dump_stages() { compile_.dump = dump_function(options_.dump, options_.json); }
+  void dump_stages() {
+    compile_.dump = dump_function(options_.dump, options_.json);
+    compile_.explain_fusion = explain_function(options_.dump, options_.json);
+  }
 
-  void write_sources(const sched::Executable& executable) const {
-    std::string ending = backends::dialect_for(executable.target.api).emit_ending;
+  void write_sources(const exec::Executable& executable) const {
+    std::string ending = backends::backend_for(executable.target.api).dialect().emit_ending;
     for (size_t i = 0; i < executable.kernels.size(); ++i) {
       char number[24];
       std::snprintf(number, sizeof number, "%03zu", i);
@@ -190,10 +193,10 @@ class Run {
     if (ops_) std::cout << ops_check_text(*ops_);
     say_if_passes_differ();
     if (!program_) return;
-    const sched::Executable& e = program_->executable();
-    std::cout << device_->name() << ": " << counted(e.launches.size(), "launch", "launches")
+    const exec::Executable& e = program_->executable();
+    std::cout << device_->name() << ": " << counted(exec::launches(e).size(), "launch", "launches")
               << " of " << counted(e.kernels.size(), "kernel") << ", arena "
-              << format_bytes(static_cast<double>(e.arena_bytes)) << ", compiled in "
+              << format_bytes(static_cast<double>(e.arena_bytes.value())) << ", compiled in "
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
               << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
@@ -220,7 +223,7 @@ class Run {
       json.value(options_.compile.dtype);
     json.member("matmul_precision", options_.compile.matmul_precision)
         .member("strict_rounding", options_.compile.strict_rounding)
-        .member("fuse", !options_.compile.no_fuse)
+        .member("fuse", options_.compile.fuse)
         .member("seed", options_.seed)
         .key("tuning")
         .begin_array();
@@ -240,12 +243,12 @@ class Run {
       json.key("device").begin_object().member("name", "reference").end_object();
     json.member("seconds_run", run_seconds_);
     if (program_) {
-      const sched::Executable& e = program_->executable();
+      const exec::Executable& e = program_->executable();
       json.member("target", e.target.id())
-          .member("launches", e.launches.size())
+          .member("launches", exec::launches(e).size())
           .member("kernels", e.kernels.size());
-      json.member("arena_bytes", e.arena_bytes)
-          .member("live_bytes_peak", e.live_bytes_peak)
+      json.member("arena_bytes", e.arena_bytes.value())
+          .member("live_bytes_peak", e.live_bytes_peak.value())
           .member("constant_bytes", program_->constant_bytes());
       json.member("seconds_compile", compile_seconds_).member("seconds_load", load_seconds_);
       if (options_.bench > 0) bench_json(json, bench_, e);

@@ -6,18 +6,18 @@
 #include "tools/track/accept.h"
 #include "tools/track/bisect.h"
 #include "tools/track/compare.h"
-#include "tools/track/duel_worker.h"
 #include "tools/track/explain.h"
 #include "tools/track/history.h"
 #include "tools/track/judge.h"
 #include "tools/track/report_command.h"
 #include "tools/track/resample.h"
 #include "tools/track/run.h"
+#include "tools/track/worker.h"
 
 int main(int argc, char** argv) {
   using namespace tcc::tools;
-  // Started by compare for itself.
-  if (argc == 3 && std::string_view(argv[1]) == "--worker") return serve_duels(argv[2]);
+  // Started by this program for itself.
+  if (argc == 4 && std::string_view(argv[1]) == "--worker") return serve_worker(argv[2], argv[3]);
   CLI::App app(
       "Tracks performance: builds of tcc against each other, with a stated rate of false "
       "alarms.",

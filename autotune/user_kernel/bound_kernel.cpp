@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "autotune/user_kernel/local_size.h"
 #include "backends/compile/code.h"
 #include "frontend/yaml/document.h"
 #include "ir/tensor.h"
@@ -33,18 +32,6 @@ Dims bind_dims(const UserKernel& kernel, const Dims& given) {
 
 std::string literal(int64_t value) {
   return value < 0 ? str("(", value, ")") : std::to_string(value);
-}
-
-// Where the text goes on after its #version line; 0: there is none. Comments may stand before it.
-size_t after_version(const std::string& text) {
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    size_t at = begin;
-    while (at < end && (text[at] == ' ' || text[at] == '\t')) ++at;
-    if (text.compare(at, 8, "#version") == 0) return end;
-    begin = end;
-  }
-  return 0;
 }
 
 std::string list_text(const std::vector<BoundArgument>& arguments) {
@@ -198,33 +185,25 @@ std::string BoundKernel::State::defines(const sched::Config& config) const {
 
 std::string BoundKernel::source_text(const sched::Config& config) const {
   const KernelSource& source = state_->source();
-  const std::string defines = state_->defines(config);
-  if (target().api != sched::Api::vulkan)
-    return defines + "#line 1 \"" + source.file + "\"\n" + source.text;
-  const size_t at = after_version(source.text);
-  if (at == 0) fail_input(source.file, ": has no #version line, which GLSL needs");
-  const auto lines =
-      std::count(source.text.begin(), source.text.begin() + static_cast<long>(at), '\n');
-  return source.text.substr(0, at) + defines + "#line " + std::to_string(lines + 1) + "\n" +
-         source.text.substr(at);
+  return backends::backend_for(target().api)
+      .with_defines(source.text, state_->defines(config), source.file);
 }
 
-sched::KernelBinary BoundKernel::compile(const sched::Config& config,
-                                         const backends::CompileOptions& options) const {
+exec::StandaloneKernel BoundKernel::compile(const sched::Config& config,
+                                            const backends::CompileOptions& options) const {
   if (std::string reason = space().violation(config); !reason.empty())
     fail_input(kernel().file, ": config ", config.to_string(), ": ", reason);
-  sched::KernelBinary binary;
+  exec::StandaloneKernel binary;
   binary.entry = state_->source().entry;
   binary.source = source_text(config);
   const auto grid = state_->evaluate(kernel().launch.grid, config);
   const auto workgroup = state_->evaluate(kernel().launch.workgroup, config);
   for (size_t i = 0; i < 3; ++i) {
-    binary.grid[i] = static_cast<uint32_t>(grid[i]);
+    binary.grid[i] = grid[i];
     binary.block[i] = static_cast<uint32_t>(workgroup[i]);
   }
   binary.workgroup = static_cast<int>(*checked_product(workgroup));
-  // In GLSL, shared arrays are declared with their sizes.
-  if (target().api == sched::Api::cuda)
+  if (!backends::backend_for(target().api).sizes_are_in_code())
     binary.shared_bytes = state_->evaluate(kernel().launch.shared, &config);
   binary.num_arguments = static_cast<int>(inputs().size() + outputs().size());
   binary.template_name = "user:" + kernel().name;
@@ -235,14 +214,16 @@ sched::KernelBinary BoundKernel::compile(const sched::Config& config,
   if (options.binaries) {
     binary.code = backends::compile_source(binary.source, kernel().name, target(), options.cache,
                                            options.validate, backends::TextOrigin::user);
-    if (target().api == sched::Api::vulkan) check_workgroup(binary);
+    check_workgroup(binary);
   }
   return binary;
 }
 
 // CUDA takes the file's workgroup at each launch; a Vulkan module has its own.
-void BoundKernel::check_workgroup(const sched::KernelBinary& binary) const {
-  const auto compiled = local_size(binary.code);
+void BoundKernel::check_workgroup(const exec::StandaloneKernel& binary) const {
+  const auto stated = backends::backend_for(target().api).workgroup_of(binary.code);
+  if (!stated) return;
+  const auto& compiled = *stated;
   if (!std::ranges::equal(compiled, binary.block))
     fail_input(kernel().file, ": config ", binary.config, ": launch.workgroup is ",
                extents_text(binary.block), ", but ", state_->source().file, " has a local size of ",

@@ -10,8 +10,8 @@
 
 #include "autotune/user_kernel/user_kernel.h"
 #include "backends/pipeline.h"
+#include "executable/executable.h"
 #include "scheduler/config.h"
-#include "scheduler/executable.h"
 #include "scheduler/target.h"
 
 namespace tcc::autotune {
@@ -51,8 +51,8 @@ class BoundKernel {
   // Arguments are the inputs, then the outputs. Uses `cache`, `validate` and `binaries` of the
   // options. Throws Error(device) when the compiler refuses the source, Error(bad_input) for a
   // config that is not of the space, or whose workgroup is not the one of the compiled GLSL.
-  sched::KernelBinary compile(const sched::Config& config,
-                              const backends::CompileOptions& options) const;
+  exec::StandaloneKernel compile(const sched::Config& config,
+                                 const backends::CompileOptions& options) const;
 
   // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
   std::string operands_text() const;
@@ -61,7 +61,7 @@ class BoundKernel {
   std::string region() const;  // with the dims; 32 digits
 
  private:
-  void check_workgroup(const sched::KernelBinary& binary) const;
+  void check_workgroup(const exec::StandaloneKernel& binary) const;
 
   struct State {
     UserKernel kernel;

@@ -80,10 +80,10 @@ class GraphCheck {
   void limit_work() const {
     backends::CompileOptions options;
     options.binaries = false;
-    const sched::Executable executable = backends::compile(graph_, kernel_.target(), options);
+    const exec::Executable executable = backends::compile(graph_, kernel_.target(), options);
     double operations = 0;
-    for (const sched::Launch& launch : executable.launches)
-      operations += executable.kernels[static_cast<size_t>(launch.kernel)].flops;
+    for (const exec::KernelLaunch* launch : exec::launches(executable))
+      operations += executable.kernels[static_cast<size_t>(launch->kernel)].flops;
     int64_t largest = 0;
     for (const auto& value : graph_.values()) {
       const auto elements = checked_product(ir::const_shape(*value));

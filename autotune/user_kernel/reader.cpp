@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autotune/user_kernel/user_kernel.h"
+#include "backends/backend.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/values.h"
 #include "support/checked.h"
@@ -66,9 +67,12 @@ class Reader {
       root.fail("no kernel file: 'tcc_kernel: 1' is missing");
     if (Item schema = root.at("tcc_kernel"); schema.integer() != kSchema)
       schema.fail(str("only version ", kSchema, " is known"));
-    root.allow_keys({"tcc_kernel", "name", "dims", "inputs", "outputs", "scalars", "parameters",
-                     "constraints", "default", "cuda", "vulkan", "launch", "flops", "bytes",
-                     "terms", "check"});
+    std::vector<std::string_view> keys = {
+        "tcc_kernel",  "name",    "dims",   "inputs", "outputs", "scalars", "parameters",
+        "constraints", "default", "launch", "flops",  "bytes",   "terms",   "check"};
+    const std::vector<std::string_view> languages = source_keys();
+    keys.insert(keys.end(), languages.begin(), languages.end());
+    root.allow_keys(keys);
     kernel_.name = root.at("name").text();
     check_define_name(root.at("name"), kernel_.name);
     if (root.has("dims")) read_dims(root.at("dims"));
@@ -84,14 +88,29 @@ class Reader {
     if (root.has("constraints")) read_constraints(root.at("constraints"));
     kernel_.default_config = config(root.at("default"));
     read_launch(root.at("launch"));
-    for (auto [api, key] : {std::pair{sched::Api::cuda, "cuda"}, {sched::Api::vulkan, "vulkan"}})
-      if (root.has(key)) kernel_.sources[api] = source(root.at(key), api);
-    if (kernel_.sources.empty()) root.fail("needs a source: key 'cuda', 'vulkan' or both");
+    for (const backends::Backend* backend : backends::backends())
+      if (const std::string key(sched::name(backend->api()));
+          backend->api() != sched::Api::null && root.has(key))
+        kernel_.sources[backend->api()] = source(root.at(key), *backend);
+    if (kernel_.sources.empty()) {
+      std::string known;
+      for (const std::string_view key : source_keys())
+        known += str(known.empty() ? "'" : ", '", key, "'");
+      root.fail(str("needs a source: one of the keys ", known, ", or several"));
+    }
     read_check(root.at("check"));
     return std::move(kernel_);
   }
 
  private:
+  // The APIs in whose languages kernels may be written.
+  static std::vector<std::string_view> source_keys() {
+    std::vector<std::string_view> keys;
+    for (const backends::Backend* backend : backends::backends())
+      if (backend->api() != sched::Api::null) keys.push_back(sched::name(backend->api()));
+    return keys;
+  }
+
   void define(const Item& item, const std::string& name, bool is_integer = true) {
     check_define_name(item, name);
     if (!defined_.insert(name).second) item.fail("'" + name + "' is defined twice");
@@ -236,8 +255,8 @@ class Reader {
     } catch (const Error& error) { item.fail(error.what()); }
   }
 
-  KernelSource source(const Item& item, sched::Api api) const {
-    if (api == sched::Api::cuda)
+  KernelSource source(const Item& item, const backends::Backend& backend) const {
+    if (backend.has_named_entries())
       item.allow_keys({"source", "entry"});
     else
       item.allow_keys({"source"});
@@ -251,7 +270,7 @@ class Reader {
       result.text = read_file(path, kMaxFileBytes);
     } catch (const Error& error) { file.fail(error.what()); }
     if (result.text.find('\0') != std::string::npos) file.fail("is not a text file");
-    result.entry = api == sched::Api::vulkan ? "main" : kernel_.name;
+    result.entry = backend.entry_of(kernel_.name);
     if (item.has("entry")) {
       result.entry = item.at("entry").text();
       check_define_name(item.at("entry"), result.entry);

@@ -21,8 +21,7 @@ BenchJob job_of(const BoundKernel& kernel, uint64_t seed) {
   }
   for (const BoundArgument& output : kernel.outputs())
     job.outputs.push_back({output.declared->dtype, output.elements});
-  if (kernel.kernel().check.kind == KernelCheck::Kind::graph)
-    add_graph_reference(kernel, job);
+  if (kernel.kernel().check.kind == KernelCheck::Kind::graph) add_graph_reference(kernel, job);
   return job;
 }
 
@@ -49,8 +48,8 @@ BoundKernel checking_kernel(const BoundKernel& kernel) {
 }
 
 // This gives the expected outputs, when that is not the default config.
-std::function<sched::KernelBinary()> expected_of(const BoundKernel& kernel,
-                                                 const backends::CompileOptions& options) {
+std::function<exec::StandaloneKernel()> expected_of(const BoundKernel& kernel,
+                                                    const backends::CompileOptions& options) {
   const KernelCheck& check = kernel.kernel().check;
   if (check.kind == KernelCheck::Kind::graph) return {};
   const BoundKernel by = check.kind == KernelCheck::Kind::kernel ? checking_kernel(kernel) : kernel;
@@ -62,16 +61,14 @@ std::function<sched::KernelBinary()> expected_of(const BoundKernel& kernel,
   return [by, config, options] { return by.compile(config, options); };
 }
 
-sched::BufferInfo buffer_of(const BoundArgument& argument, sched::BufferInfo::Kind kind,
-                            size_t number) {
-  sched::BufferInfo info;
+exec::BufferInfo buffer_of(const BoundArgument& argument, exec::BufferInfo::Kind kind,
+                           size_t number) {
+  exec::BufferInfo info;
   info.kind = kind;
   info.name = argument.declared->name;
   info.dtype = argument.declared->dtype;
-  info.shape = argument.shape;
-  info.strides.assign(argument.shape.size(), 1);
-  for (size_t d = argument.shape.size(); d-- > 1;)
-    info.strides[d - 1] = info.strides[d] * argument.shape[d];
+  info.shape.assign(argument.shape.begin(), argument.shape.end());
+  info.strides = ir::row_major_strides(info.shape);
   info.bytes = argument.elements * size_bytes(info.dtype);
   info.offset = static_cast<int64_t>(number);
   return info;
@@ -108,9 +105,7 @@ Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
     return bound.compile(config, options);
   };
   tunable.job = [bound](uint64_t seed) { return job_of(bound, seed); };
-  tunable.choose = [bound](const RecordStore& records) {
-    return autotune::choose(records, bound);
-  };
+  tunable.choose = [bound](const RecordStore& records) { return autotune::choose(records, bound); };
   tunable.expected = expected_of(bound, options);
   return tunable;
 }
@@ -128,26 +123,29 @@ sched::ConfigChoice choose(const RecordStore& records, const BoundKernel& kernel
   return {found.record->best, found.tier};
 }
 
-sched::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,
-                                const backends::CompileOptions& options) {
-  using Kind = sched::BufferInfo::Kind;
-  sched::Executable executable;
+exec::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,
+                               const backends::CompileOptions& options) {
+  using Kind = exec::BufferInfo::Kind;
+  exec::Executable executable;
   executable.name = kernel.kernel().name;
   executable.target = kernel.target();
-  executable.kernels.push_back(kernel.compile(choice.config, options));
-  executable.kernels.front().tier = sched::name(choice.tier);
-  sched::Launch& launch = executable.launches.emplace_back();
+  exec::StandaloneKernel compiled = kernel.compile(choice.config, options);
+  compiled.tier = sched::name(choice.tier);
+  exec::KernelLaunch launch;
+  launch.grid = compiled.grid;
+  executable.kernels.push_back(std::move(compiled));
   const auto add = [&](const std::vector<BoundArgument>& arguments, Kind kind,
                        std::vector<int>& list) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const int number = static_cast<int>(executable.buffers.size());
       executable.buffers.push_back(buffer_of(arguments[i], kind, i));
       list.push_back(number);
-      launch.buffers.push_back(number);
+      launch.arguments.emplace_back(exec::Address{number});
     }
   };
   add(kernel.inputs(), Kind::input, executable.inputs);
   add(kernel.outputs(), Kind::output, executable.outputs);
+  executable.steps.emplace_back(std::move(launch));
   return executable;
 }
 

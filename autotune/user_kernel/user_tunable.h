@@ -5,7 +5,7 @@
 #include "autotune/tunable.h"
 #include "autotune/user_kernel/bound_kernel.h"
 #include "backends/pipeline.h"
-#include "scheduler/executable.h"
+#include "executable/executable.h"
 #include "scheduler/tuning.h"
 
 namespace tcc::autotune {
@@ -24,7 +24,7 @@ RecordKey key_of(const BoundKernel& kernel);
 sched::ConfigChoice choose(const RecordStore& records, const BoundKernel& kernel);
 
 // One launch of the kernel, so that it runs like any compiled graph: the inputs, then the outputs.
-sched::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,
-                                const backends::CompileOptions& options);
+exec::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,
+                               const backends::CompileOptions& options);
 
 }  // namespace tcc::autotune

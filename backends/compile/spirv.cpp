@@ -16,9 +16,6 @@
 namespace tcc::backends {
 namespace {
 
-constexpr uint32_t kMagic = 0x07230203;
-constexpr size_t kHeaderWords = 5;
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string validate_with(const std::string& program, std::span<const uint8_t> code) {
@@ -129,19 +126,22 @@ std::string validate_spirv(std::span<const uint8_t> code) {
 
 std::vector<uint8_t> optimize_spirv(std::span<const uint8_t> code) { return optimize_here(code); }
 
-std::vector<uint32_t> spirv_words(std::span<const uint8_t> code) {
-  if (code.size() % 4 != 0 || code.size() < kHeaderWords * 4)
-    fail_device("not a SPIR-V module: ", code.size(), " bytes");
-  std::vector<uint32_t> words(code.size() / 4);
-  std::memcpy(words.data(), code.data(), code.size());
-  if (words[0] != kMagic) fail_device("not a SPIR-V module: it starts with 0x", std::hex, words[0]);
-  return words;
-}
-
-std::vector<uint8_t> spirv_bytes(std::span<const uint32_t> words) {
-  std::vector<uint8_t> bytes(words.size_bytes());
-  if (!words.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
-  return bytes;
+int64_t spirv_instructions(std::span<const uint8_t> code) {
+  constexpr uint32_t kFunction = 54, kFunctionEnd = 56;
+  constexpr size_t kHeaderWords = 5;
+  const std::vector<uint32_t> words = spirv_words(code);
+  int64_t count = 0;
+  bool in_function = false;
+  for (size_t at = kHeaderWords; at < words.size();) {
+    const uint32_t length = words[at] >> 16, op = words[at] & 0xffff;
+    if (length == 0 || length > words.size() - at)
+      fail_device("not a SPIR-V module: the instruction at word ", at, " has ", length, " words");
+    if (op == kFunctionEnd) in_function = false;
+    count += in_function;
+    if (op == kFunction) in_function = true;
+    at += length;
+  }
+  return count;
 }
 
 }  // namespace tcc::backends

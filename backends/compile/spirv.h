@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "executable/spirv_words.h"
+
 namespace tcc::backends {
 
 // "" when the module is valid, else the validator's first message. Throws Error(device) when there
@@ -17,8 +19,11 @@ std::string validate_spirv(std::span<const uint8_t> code);
 // is no optimiser.
 std::vector<uint8_t> optimize_spirv(std::span<const uint8_t> code);
 
-// The words of a module. Throws Error(device) when it is not one: wrong size or magic number.
-std::vector<uint32_t> spirv_words(std::span<const uint8_t> code);
-std::vector<uint8_t> spirv_bytes(std::span<const uint32_t> words);
+using exec::spirv_bytes;
+using exec::spirv_words;
+
+// How many instructions the module's functions have, labels and parameters among them. Throws
+// Error(device) where it is cut off.
+int64_t spirv_instructions(std::span<const uint8_t> code);
 
 }  // namespace tcc::backends

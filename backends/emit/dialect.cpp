@@ -1,12 +1,6 @@
 #include "backends/emit/dialect.h"
 
-#include "support/error.h"
-
 namespace tcc::backends {
-
-const Dialect& dialect_for(sched::Api api) {
-  return api == sched::Api::vulkan ? glsl_dialect() : cuda_dialect();
-}
 
 std::string fill(std::string_view pattern,
                  const std::vector<std::pair<std::string_view, std::string>>& values) {

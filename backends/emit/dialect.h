@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ir/dtype.h"
-#include "scheduler/target.h"
 
 namespace tcc::backends {
 
@@ -63,7 +62,7 @@ struct Dialect {
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;
-  // The exchanges of a cluster, counted by an array `exchanges`: number {exchange} expects {bytes};
+  // The exchanges of a cluster, counted by an array {exchanges}: number {exchange} expects {bytes};
   // the two halves of the cluster's barrier; {value} is sent to {array} of {ranks}; the wait. "":
   // no such thing.
   std::string expect_bytes, cluster_arrive, cluster_wait, send_cluster, await_bytes;
@@ -74,10 +73,6 @@ struct Dialect {
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}
 };
-
-const Dialect& cuda_dialect();
-const Dialect& glsl_dialect();
-const Dialect& dialect_for(sched::Api api);
 
 // The pattern with its placeholders replaced.
 std::string fill(std::string_view pattern,

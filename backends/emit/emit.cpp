@@ -4,10 +4,11 @@
 #include <set>
 #include <sstream>
 
+#include "backends/backend.h"
 #include "backends/device_source.h"
-#include "backends/emit/dialect.h"
 #include "backends/emit/library.h"
 #include "backends/emit/printer.h"
+#include "backends/emit/reserved_words.h"
 #include "backends/emit/scalar_table.h"
 #include "support/error.h"
 
@@ -21,24 +22,36 @@ using sched::Kernel;
 class Unit {
  public:
   Unit(const Kernel& kernel, const sched::Target& target, const EmitOptions& options)
-      : kernel_(kernel), target_(target), options_(options), d_(dialect_for(target.api)) {
+      : kernel_(kernel), target_(target), options_(options), d_(backend_for(target.api).dialect()) {
+    reserved_ = reserved_words(d_, kernel);
     auto bytes = static_cast<int64_t>(kernel.arguments.size()) * 8;
     table_ = !d_.table_block.empty() && bytes > target.push_constant_bytes;
-    for (const Argument& argument : kernel.arguments)
-      alignments_.push_back(
-          std::max(size_bytes(argument.dtype), static_cast<int>(argument.needed)));
   }
 
-  EmittedKernel run() {
+  exec::KernelText run() {
     std::string code = kernel_.is_generated() ? generated() : from_device_source();
     std::string library = library_sections(sections_used(code));
     std::string types = buffer_types();
-    std::string text = head(code + library + types);
+    const sched::Requirements& required = kernel_.requirements;
+    // Device sources and sections of the library are files, which tell by their text.
+    const bool wide = required.int64 || has_wide_words(library) ||
+                      (!kernel_.is_generated() && has_wide_words(code));
+    TCC_CHECK(wide || !has_wide_words(code + types), kernel_.name,
+              ": the text has 64-bit integers, which the kernel does not require");
+    std::string text = head(wide);
     if (options_.library && target_.native_exp2) text += d_.native_exp2;
     if (options_.library) text += device_source(d_.prelude) + library + "\n";
     text += types;
     text += code;
-    return {comment(), text, table_, waits(), alignments_};
+    return {.entry = backend_for(target_.api).entry_of(kernel_.name),
+            .comment = comment(),
+            .source = text,
+            .subgroup_size = kernel_.uses_lanes ? target_.subgroup_size : 0,
+            .waits = waits(),
+            .argument_table = table_,
+            .num_arguments = static_cast<int>(kernel_.arguments.size()),
+            .num_maps = static_cast<int>(kernel_.maps.size()),
+            .alignments = kernel_.requirements.alignments};
   }
 
  private:
@@ -49,7 +62,7 @@ class Unit {
     return text;
   }
 
-  std::string head(const std::string& code) const {
+  std::string head(bool wide) const {
     std::set<std::string> wanted;
     if (kernel_.uses_lanes) wanted.insert("lanes");
     if (table_) wanted.insert("table");
@@ -62,8 +75,11 @@ class Unit {
       if (auto found = d_.extensions.find(name); found != d_.extensions.end())
         extensions += found->second;
     std::string text = fill(d_.header, {{"extensions", extensions}});
-    bool wide = kernel_.wide_index || uses_word(code, "i64") || uses_word(code, "u64");
     return wide ? text + d_.wide_header : text;
+  }
+
+  static bool has_wide_words(const std::string& text) {
+    return uses_word(text, "i64") || uses_word(text, "u64");
   }
 
   static bool uses_word(const std::string& text, std::string_view word) {
@@ -89,7 +105,7 @@ class Unit {
                                     {"access", argument.written ? "writeonly " : "readonly "},
                                     {"bytes", std::to_string(size_bytes(argument.dtype))}});
     }
-    for (int words : vector_words_)
+    for (int words : kernel_.requirements.vector_words)
       text +=
           fill(d_.vector_type,
                {{"words", std::to_string(words)},
@@ -124,7 +140,7 @@ class Unit {
   // The buffers, then the tensor maps.
   std::string entry_parameters() const {
     std::string text = parameters();
-    for (const sched::TensorMap& map : kernel_.maps) {
+    for (const exec::TensorMap& map : kernel_.maps) {
       TCC_CHECK(!d_.map_parameter.empty(), kernel_.name, ": ", d_.name, " has no tensor maps");
       text += d_.parameter_separator + fill(d_.map_parameter, {{"name", map.name}});
     }
@@ -156,11 +172,11 @@ class Unit {
     return lines;
   }
 
-  std::string shared_arrays() const {
+  std::string shared_arrays(const sched::KernelNames& names) const {
     std::string text;
     for (const sched::Array& a : kernel_.shared)
-      text += fill(d_.shared, {{"type", compute_type(a.dtype)},
-                               {"name", a.name},
+      text += fill(d_.shared, {{"type", compute_type(a.variable.dtype)},
+                               {"name", names.of(a.variable)},
                                {"count", std::to_string(a.elements)}}) +
               "\n";
     return text;
@@ -171,18 +187,18 @@ class Unit {
   }
 
   std::string generated() {
-    Printer printer(kernel_, d_, 1);
+    sched::KernelNames names(kernel_, nullptr, reserved_);
+    Printer printer(kernel_, d_, names);
     for (const std::string& line : beginning()) printer.line(line);
-    std::string type = printer.index_type();
-    if (kernel_.grid > 1) printer.line(type + " block = " + type + "(" + d_.block_index + ");");
-    if (kernel_.workgroup > 1)
-      printer.line(type + " thread = " + type + "(" + thread_index() + ");");
-    // A grid that was split over two dimensions may have more workgroups than there is work.
-    if (kernel_.grid > 65535)
-      printer.line("if (block >= " + std::to_string(kernel_.grid) + ") return;");
+    const std::string type = printer.index_type();
+    const auto declare = [&](const ir::SymInt& axis, const std::string& value) {
+      if (!axis.is_const())
+        printer.line(type + " " + names.of(*axis.as_atom()) + " = " + type + "(" + value + ");");
+    };
+    declare(sched::block_axis(kernel_.grid), d_.block_index);
+    declare(sched::thread_axis(kernel_.workgroup), thread_index());
     printer.block(kernel_.body);
-    note_vectors(printer);
-    return argument_block() + shared_arrays() + entry_prefix() + "\n" + entry() + " {\n" +
+    return argument_block() + shared_arrays(names) + entry_prefix() + "\n" + entry() + " {\n" +
            printer.text() + "}\n";
   }
 
@@ -192,31 +208,18 @@ class Unit {
       parameters += (parameters.empty() ? "" : ", ") + text;
     };
     if (!d_.hook_buffers.empty()) add(this->parameters());
-    Printer printer(kernel_, d_, 1);
-    for (const Hook::Parameter& p : hook.parameters) {
-      if (p.is_index)
-        add(printer.index_type() + " " + p.name);
-      else if (p.elements > 0)
-        add(fill(p.written ? d_.array_inout : d_.array_in,
-                 {{"type", compute_type(p.dtype)},
-                  {"name", p.name},
-                  {"count", std::to_string(p.elements)}}));
-      else
-        add(compute_type(p.dtype) + " " + p.name);
-    }
+    sched::KernelNames names(kernel_, &hook, reserved_);
+    Printer printer(kernel_, d_, names);
+    for (const Hook::Parameter& p : hook.parameters)
+      add(p.is_index() ? printer.index_type() + " " + names.of(p)
+                       : fill(p.written ? d_.array_inout : d_.array_in,
+                              {{"type", compute_type(p.array.dtype)},
+                               {"name", names.of(p)},
+                               {"count", std::to_string(p.elements)}}));
     printer.block(hook.body);
-    note_vectors(printer);
     std::string result = hook.returns ? compute_type(hook.result) : "void";
     return fill(d_.hook, {{"result", result}, {"name", hook.name}, {"parameters", parameters}}) +
            " {\n" + printer.text() + "}\n";
-  }
-
-  void note_vectors(const Printer& printer) {
-    for (const auto& [buffer, words] : printer.vectors()) {
-      vector_words_.insert(words);
-      int& alignment = alignments_[static_cast<size_t>(buffer)];
-      alignment = std::max(alignment, 4 * words);
-    }
   }
 
   // The header of the parameters' struct, and a constant of it.
@@ -268,14 +271,14 @@ class Unit {
   const sched::Target& target_;
   EmitOptions options_;
   const Dialect& d_;
+  sched::KernelNames::Reserved reserved_;
   bool table_ = false;
-  std::set<int> vector_words_;
-  std::vector<int> alignments_;
 };
 
 }  // namespace
 
-EmittedKernel emit(const Kernel& kernel, const sched::Target& target, const EmitOptions& options) {
+exec::KernelText emit(const Kernel& kernel, const sched::Target& target,
+                      const EmitOptions& options) {
   return Unit(kernel, target, options).run();
 }
 

@@ -26,13 +26,13 @@ void Printer::count_uses(const Expr& e) {
 }
 
 std::string Printer::named(const Expr& e, const std::string& text) {
-  std::string name = kernel_names_.fresh("t");
+  std::string name = names_.fresh("t");
   line(compute_type(e->dtype) + " " + name + " = " + without_parentheses(text) + ";");
-  return names_[e.get()] = name;
+  return shared_[e.get()] = name;
 }
 
 std::string Printer::render(const Expr& e) {
-  if (auto found = names_.find(e.get()); found != names_.end()) return found->second;
+  if (auto found = shared_.find(e.get()); found != shared_.end()) return found->second;
   std::string text = render_now(e);
   bool shared = uses_[e.get()] > 1;
   bool worth = e->kind == Kind::call || e->kind == Kind::cast || e->kind == Kind::load ||
@@ -47,8 +47,8 @@ std::string Printer::render_now(const Expr& e) {
       return kernel_.wide_index ? "i64(" + index(e->index) + ")"
                                 : spell_cast(DType::i32, DType::i64, index(e->index));
     case Kind::load: return from_storage(e->stored, buffer_element(e->buffer, e->index));
-    case Kind::var: return e->name;
-    case Kind::element: return e->name + "[" + array_index(e->index) + "]";
+    case Kind::var: return names_.of(e->variable);
+    case Kind::element: return names_.of(e->variable) + "[" + array_index(e->index) + "]";
     case Kind::shuffle:
       return fill(dialect_.shuffle_xor,
                   {{"value", render(e->args[0])}, {"mask", std::to_string(e->integer) + "u"}});
@@ -89,7 +89,7 @@ std::string Printer::render_call(const Expr& e) {
   DType operand = e->args[0]->dtype;
   for (const Expr& arg : e->args) {
     std::string text = render(arg);
-    if (repeats_operands(e->fn, operand) && !names_.count(arg.get()) && arg->kind != Kind::var)
+    if (repeats_operands(e->fn, operand) && !shared_.count(arg.get()) && arg->kind != Kind::var)
       text = named(arg, text);
     args.push_back(text);
   }
@@ -106,7 +106,7 @@ void Printer::hide_zeros(const Expr& e, std::vector<std::string>& args) {
   auto other = std::find_if(e->args.begin(), e->args.end(), is_variable);
   if (other == e->args.end() || std::none_of(e->args.begin(), e->args.end(), is_zero)) return;
   std::string& value = args[static_cast<size_t>(other - e->args.begin())];
-  if (!names_.count(other->get()) && (*other)->kind != Kind::var) value = named(*other, value);
+  if (!shared_.count(other->get()) && (*other)->kind != Kind::var) value = named(*other, value);
   const std::string zero =
       fill(dialect_.hidden_zero, {{"type", compute_type(e->dtype)}, {"value", value}});
   for (size_t i = 0; i < args.size(); ++i)
@@ -126,7 +126,7 @@ std::string Printer::render_random(const Expr& e) {
       text += "u32(" + index(arg->index) + "), 0u";
     } else {
       std::string value = render(arg);
-      if (!names_.count(arg.get())) value = named(arg, value);
+      if (!shared_.count(arg.get())) value = named(arg, value);
       text += "u32(" + value + "), u32(" + value + " >> 32)";
     }
   }
@@ -137,45 +137,45 @@ std::string Printer::reduction(const Expr& e) {
   // Loops over the axes around the body; accumulators before them.
   bool arg = ir::is_arg(e->reduce);
   const Expr& body = e->args[0];
-  std::string value = kernel_names_.fresh("acc");
-  std::string position = arg ? kernel_names_.fresh("pos") : "";
-  DType dtype = body->dtype;
-  Expr start = sched::identity_value(e->reduce, dtype);
+  const DType dtype = body->dtype;
+  std::vector<sched::Variable> found = {ir::new_variable("acc", dtype)};
+  if (arg) found.push_back(ir::new_variable("pos", DType::i64));
+  for (const sched::Variable& variable : found) names_.add(variable);
+  const std::string &value = names_.of(found.front()), &result = names_.of(found.back());
+  const Expr start = sched::identity_value(e->reduce, dtype);
   line(compute_type(dtype) + " " + value + " = " + without_parentheses(constant(start)) + ";");
   ir::SymInt linear = 0;
-  for (const ir::SymInt& axis : e->axes) linear = linear * (axis.range().hi + 1) + axis;
-  if (arg) line("i64 " + position + " = i64(" + std::to_string(INT32_MAX) + ");");
+  for (const ir::SymInt& axis : e->axes) linear = linear * ir::extent_of(axis) + axis;
+  if (arg) line("i64 " + result + " = i64(" + std::to_string(INT32_MAX) + ");");
   for (const ir::SymInt& axis : e->axes) {
     if (axis.is_const()) continue;
-    std::string name = axis.as_atom()->name;
-    line("for (" + index_type() + " " + name + " = 0; " + name + " < " +
-         index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
+    line(loop_head(axis));
     ++indent_;
   }
-  auto names = names_;
+  auto shared = shared_;
   auto indirect = indirect_;
   // The parts of the body that were named outside stay visible; those named inside do not leave.
-  sched::Block step =
-      arg ? sched::combine(e->reduce, {value, position}, {body, ir::index_value(linear)})
-          : sched::combine(e->reduce, {value}, {body});
+  std::vector<Expr> parts = {body};
+  if (arg) parts.push_back(ir::index_value(linear));
+  const sched::Block step = sched::combine(e->reduce, found, parts);
   auto uses = uses_;
   for (const sched::Stmt& stmt : step) {
     if (stmt.kind == sched::Stmt::Kind::assign) {
       std::string text = expression(stmt.value);
-      line(stmt.name + " = " + without_parentheses(text) + ";");
+      line(names_.of(stmt.variable) + " = " + without_parentheses(text) + ";");
     } else {
       statement(stmt);
     }
   }
   uses_ = uses;
-  names_ = names;
+  shared_ = shared;
   indirect_ = indirect;
   for (const ir::SymInt& axis : e->axes) {
     if (axis.is_const()) continue;
     --indent_;
     line("}");
   }
-  return names_[e.get()] = arg ? position : value;
+  return shared_[e.get()] = result;
 }
 
 std::string Printer::constant(const Expr& e) const {

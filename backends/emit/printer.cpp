@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/emit/scalar_table.h"
+#include "scheduler/legalize.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -10,9 +11,9 @@ namespace tcc::backends {
 using ir::ExprNode;
 using sched::Stmt;
 
-Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent)
-    : kernel_(kernel), dialect_(dialect), kernel_names_(kernel), indent_(indent) {
-  for (const sched::Array& array : kernel.shared) arrays_[array.name] = array.dtype;
+Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, sched::KernelNames& names)
+    : kernel_(kernel), dialect_(dialect), names_(names) {
+  for (const sched::Array& array : kernel.shared) arrays_[array.variable.id] = array.variable.dtype;
 }
 
 std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
@@ -39,13 +40,13 @@ void Printer::block(const sched::Block& block) {
   for (const Stmt& stmt : block) {
     // The next statement computes anew what one shared: variables may have changed in between.
     uses_.clear();
-    names_.clear();
+    shared_.clear();
     statement(stmt);
   }
 }
 
 void Printer::scoped(const sched::Block& body) {
-  std::set<std::string> indirect = indirect_;
+  Atoms indirect = indirect_;
   ++indent_;
   block(body);
   --indent_;
@@ -59,37 +60,43 @@ void Printer::loop(const SymInt& axis, bool unroll, const sched::Block& body) {
     line("}");
     return;
   }
-  std::string name = axis.as_atom()->name;
   if (unroll) line(dialect_.unroll);
-  line("for (" + index_type() + " " + name + " = 0; " + name + " < " +
-       index_constant(axis.range().hi + 1) + "; ++" + name + ") {");
+  line(loop_head(axis));
   scoped(body);
   line("}");
+}
+
+std::string Printer::loop_head(const SymInt& axis) {
+  const std::string& name = names_.of(*axis.as_atom());
+  return "for (" + index_type() + " " + name + " = 0; " + name + " < " +
+         index(ir::extent_of(axis)) + "; ++" + name + ") {";
 }
 
 void Printer::statement(const Stmt& stmt) {
   switch (stmt.kind) {
     case Stmt::Kind::let_index:
       if (stmt.axis.is_const()) return;
-      line(index_type() + " " + stmt.axis.as_atom()->name + " = " + index(stmt.index) + ";");
+      line(index_type() + " " + names_.of(*stmt.axis.as_atom()) + " = " + index(stmt.index) + ";");
       return;
     case Stmt::Kind::declare: {
       std::string value = expression(stmt.value);
-      line(compute_type(stmt.dtype) + " " + stmt.name + " = " + without_parentheses(value) + ";");
+      line(compute_type(stmt.variable.dtype) + " " + names_.of(stmt.variable) + " = " +
+           without_parentheses(value) + ";");
       return;
     }
     case Stmt::Kind::assign: {
       std::string value = expression(stmt.value);
-      line(stmt.name + " = " + without_parentheses(value) + ";");
+      line(names_.of(stmt.variable) + " = " + without_parentheses(value) + ";");
       return;
     }
     case Stmt::Kind::array:
-      arrays_[stmt.name] = stmt.dtype;
-      line(compute_type(stmt.dtype) + " " + stmt.name + "[" + std::to_string(stmt.count) + "];");
+      arrays_[stmt.variable.id] = stmt.variable.dtype;
+      line(compute_type(stmt.variable.dtype) + " " + names_.of(stmt.variable) + "[" +
+           std::to_string(stmt.count) + "];");
       return;
     case Stmt::Kind::set_element: {
       std::string value = expression(stmt.value), at = array_index(stmt.index);
-      line(stmt.name + "[" + at + "] = " + without_parentheses(value) + ";");
+      line(names_.of(stmt.variable) + "[" + at + "] = " + without_parentheses(value) + ";");
       return;
     }
     case Stmt::Kind::store: {
@@ -119,17 +126,20 @@ void Printer::statement(const Stmt& stmt) {
     case Stmt::Kind::cluster_arrive: line(dialect_.cluster_arrive); return;
     case Stmt::Kind::cluster_wait: line(dialect_.cluster_wait); return;
     case Stmt::Kind::expect_bytes:
-      line(fill(dialect_.expect_bytes,
-                {{"exchange", index(stmt.index)}, {"bytes", std::to_string(stmt.count)}}));
+      line(fill(dialect_.expect_bytes, {{"exchanges", names_.of(stmt.variable)},
+                                        {"exchange", index(stmt.index)},
+                                        {"bytes", std::to_string(stmt.count)}}));
       return;
     case Stmt::Kind::send_cluster:
-      line(fill(dialect_.send_cluster, {{"exchange", index(stmt.index)},
-                                        {"array", stmt.name},
-                                        {"value", stmt.names[0]},
+      line(fill(dialect_.send_cluster, {{"exchanges", names_.of(stmt.variable)},
+                                        {"exchange", index(stmt.index)},
+                                        {"array", names_.of(stmt.variables[1])},
+                                        {"value", names_.of(stmt.variables[0])},
                                         {"ranks", std::to_string(stmt.count)}}));
       return;
     case Stmt::Kind::await_bytes:
-      line(fill(dialect_.await_bytes, {{"exchange", index(stmt.index)}}));
+      line(fill(dialect_.await_bytes,
+                {{"exchanges", names_.of(stmt.variable)}, {"exchange", index(stmt.index)}}));
       return;
     case Stmt::Kind::return_value: {
       std::string value = expression(stmt.value);
@@ -143,15 +153,13 @@ void Printer::statement(const Stmt& stmt) {
   throw InternalError("a kernel was printed before it was legalised");
 }
 
-int Printer::vector_elements(const Stmt& stmt) const {
-  const sched::Argument& argument = kernel_.arguments[static_cast<size_t>(stmt.buffer)];
-  int bytes = size_bytes(argument.dtype);
-  if (bytes > 4 || argument.dtype == DType::boolean) return 1;
-  int64_t elements = std::min<int64_t>(stmt.count, 16 / bytes);
-  elements = std::min(elements, argument.alignment / bytes);
-  while (elements > 1 && (!stmt.index.divisible_by(elements) || stmt.count % elements != 0))
-    elements /= 2;
-  return elements * bytes >= 4 ? static_cast<int>(elements) : 1;
+// Checks that legalize found an access of `words` 32-bit words to this buffer.
+void Printer::check_vector(int buffer, int words) const {
+  const sched::Requirements& given = kernel_.requirements;
+  TCC_CHECK(given.vector_words.contains(words) &&
+                given.alignments.at(static_cast<size_t>(buffer)) >= 4 * words,
+            kernel_.name, ": b", buffer, " is accessed in ", words,
+            " words, which it does not require");
 }
 
 namespace {
@@ -209,27 +217,28 @@ std::string pack(DType stored, const std::vector<std::string>& values) {
 // bits of narrow floats.
 DType Printer::accessed_as(const Stmt& stmt) const {
   const DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
-  const auto found = arrays_.find(stmt.name);
+  const auto found = arrays_.find(stmt.variable.id);
   const bool holds_bits = found != arrays_.end() && !is_float(found->second);
   return is_low_precision(stored) && holds_bits ? found->second : stored;
 }
 
 void Printer::load_vector(const Stmt& stmt) {
   DType stored = accessed_as(stmt);
-  int elements = vector_elements(stmt);
+  const int elements = sched::vector_elements(kernel_, stmt);
+  const std::string& array = names_.of(stmt.variable);
   if (elements == 1) {
     for (int64_t i = 0; i < stmt.count; ++i)
-      line(stmt.name + "[" + std::to_string(i) +
+      line(array + "[" + std::to_string(i) +
            "] = " + from_storage(stored, buffer_element(stmt.buffer, stmt.index + i)) + ";");
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
-  vectors_.emplace(stmt.buffer, words);
+  check_vector(stmt.buffer, words);
   std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
   const bool early = stmt.early && !dialect_.early_vector_load.empty();
   const std::string& load = early ? dialect_.early_vector_load : dialect_.vector_load;
   for (int64_t start = 0; start < stmt.count; start += elements) {
-    std::string vector = kernel_names_.fresh("w");
+    std::string vector = names_.fresh("w");
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
     std::string source = is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4)
@@ -241,7 +250,7 @@ void Printer::load_vector(const Stmt& stmt) {
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> parts = unpack(stored, component(vector, words, w));
       for (int p = 0; p < per_word; ++p)
-        line(stmt.name + "[" + std::to_string(start + w * per_word + p) +
+        line(array + "[" + std::to_string(start + w * per_word + p) +
              "] = " + without_parentheses(parts[static_cast<size_t>(p)]) + ";");
     }
   }
@@ -250,8 +259,10 @@ void Printer::load_vector(const Stmt& stmt) {
 void Printer::store_vector(const Stmt& stmt) {
   DType stored = accessed_as(stmt);
   DType from = compute_dtype(stored);
-  int elements = vector_elements(stmt);
-  auto element = [&](int64_t i) { return stmt.name + "[" + std::to_string(i) + "]"; };
+  const int elements = sched::vector_elements(kernel_, stmt);
+  auto element = [&](int64_t i) {
+    return names_.of(stmt.variable) + "[" + std::to_string(i) + "]";
+  };
   if (elements == 1) {
     for (int64_t i = 0; i < stmt.count; ++i)
       line(buffer_element(stmt.buffer, stmt.index + i) + " = " +
@@ -259,7 +270,7 @@ void Printer::store_vector(const Stmt& stmt) {
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
-  vectors_.emplace(stmt.buffer, words);
+  check_vector(stmt.buffer, words);
   std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
   for (int64_t start = 0; start < stmt.count; start += elements) {
     std::string values;
@@ -341,16 +352,17 @@ std::string Printer::index_operand(const SymInt& value) {
 std::string Printer::atom(const ir::AtomPtr& atom) {
   using Kind = ir::Atom::Kind;
   switch (atom->kind) {
-    case Kind::axis:
     case Kind::symbol: return atom->name;
-    case Kind::indirect:
-      if (indirect_.insert(atom->name).second) {
-        count_uses(atom->value);
-        std::string value = render(atom->value);
-        line(index_type() + " " + atom->name + " = " + index_type() + "(" +
-             without_parentheses(value) + ");");
-      }
-      return atom->name;
+    case Kind::axis: return names_.of(*atom);
+    case Kind::indirect: {
+      const std::string& name = names_.of(*atom);
+      if (!indirect_.insert(atom).second) return name;
+      count_uses(atom->value);
+      const std::string value = render(atom->value);
+      line(index_type() + " " + name + " = " + index_type() + "(" + without_parentheses(value) +
+           ");");
+      return name;
+    }
     case Kind::floordiv:
     case Kind::mod: {
       const SymInt &a = atom->args[0], &b = atom->args[1];

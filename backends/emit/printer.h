@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/emit/dialect.h"
@@ -14,13 +15,12 @@ namespace tcc::backends {
 
 class Printer {
  public:
-  Printer(const sched::Kernel& kernel, const Dialect& dialect, int indent);
+  // `names` are those of the body or hook to print; the printer adds its own. It outlives this.
+  Printer(const sched::Kernel& kernel, const Dialect& dialect, sched::KernelNames& names);
 
   void block(const sched::Block& block);
   void line(const std::string& text);
   const std::string& text() const { return text_; }
-  // The vector accesses printed so far: buffers and widths in 32-bit words.
-  const std::set<std::pair<int, int>>& vectors() const { return vectors_; }
   std::string index_type() const { return kernel_.wide_index ? "i64" : "i32"; }
 
  private:
@@ -30,9 +30,10 @@ class Printer {
   void statement(const sched::Stmt& stmt);
   void scoped(const sched::Block& body);
   void loop(const SymInt& axis, bool unroll, const sched::Block& body);
+  std::string loop_head(const SymInt& axis);
   void load_vector(const sched::Stmt& stmt);
   void store_vector(const sched::Stmt& stmt);
-  int vector_elements(const sched::Stmt& stmt) const;
+  void check_vector(int buffer, int words) const;
   DType accessed_as(const sched::Stmt& stmt) const;
 
   // The expression as text; what it needs first (shared parts, serial loops) is printed as
@@ -63,14 +64,15 @@ class Printer {
 
   const sched::Kernel& kernel_;
   const Dialect& dialect_;
-  sched::KernelNames kernel_names_;
-  int indent_;
+  sched::KernelNames& names_;
+  int indent_ = 1;
   std::string text_;
-  std::map<std::string, DType> arrays_;
+  std::map<uint64_t, DType> arrays_;  // what arrays hold, by their ids
   std::map<const ir::ExprNode*, int> uses_;
-  std::map<const ir::ExprNode*, std::string> names_;  // shared parts of the statement at hand
-  std::set<std::string> indirect_;                    // indirect indices declared in this scope
-  std::set<std::pair<int, int>> vectors_;
+  std::map<const ir::ExprNode*, std::string> shared_;  // parts of the statement at hand
+  // Indirect indices declared in this scope.
+  using Atoms = std::unordered_set<ir::AtomPtr, ir::AtomHash, ir::AtomEqual>;
+  Atoms indirect_;
 };
 
 std::string buffer_name(int buffer);

@@ -192,7 +192,7 @@ Item Item::at(std::string_view key) const {
   fail("missing key '" + std::string(key) + "'");
 }
 
-void Item::allow_keys(std::initializer_list<std::string_view> keys) const {
+void Item::allow_keys(std::span<const std::string_view> keys) const {
   for (const auto& [name, item] : map()) {
     if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
     const std::vector<std::string> candidates(keys.begin(), keys.end());

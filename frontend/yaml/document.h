@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,10 @@ class Item {
   bool has(std::string_view key) const;
   Item at(std::string_view key) const;
   // Fails for any key that is not listed, suggesting the closest or listing all.
-  void allow_keys(std::initializer_list<std::string_view> keys) const;
+  void allow_keys(std::span<const std::string_view> keys) const;
+  void allow_keys(std::initializer_list<std::string_view> keys) const {
+    allow_keys(std::span(keys.begin(), keys.size()));
+  }
 
   ir::Location location() const { return {file_, node_.Mark().line + 1}; }
   const std::string& what() const { return what_; }

@@ -184,9 +184,10 @@ typedef struct tcc_compile_options {
   tcc_progress_fn progress;
   tcc_cancelled_fn cancelled; /* asked between passes, kernels and weights: TCC_CANCELLED */
   void* user;                 /* for both */
+  int32_t no_fuse;            /* 1: one kernel per op */
 } tcc_compile_options;
 #define TCC_COMPILE_OPTIONS_INIT \
-  { sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL }
+  { sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, 0 }
 
 /* `device`: "cuda:N", "vulkan:N", "null" (runs nothing: for tests) or "auto". `options` may be
  * NULL. More memory than the device has, in one buffer or in all, is TCC_DEVICE_FAILED. */
@@ -295,11 +296,11 @@ typedef void (*tcc_tune_progress_fn)(void* user, const tcc_tuned_kernel* kernel)
 
 /* Zeros are the defaults. */
 typedef struct tcc_tune_options {
-  size_t size;     /* sizeof(tcc_tune_options) */
-  size_t num_dims; /* values of symbols; the graph's defaults fill the rest */
-  const char* const* dim_names;
-  const int64_t* dim_values;
-  const char* dtype;     /* as of tcc_compile_options */
+  size_t size; /* sizeof(tcc_tune_options) */
+  /* How the graph is compiled, NULL: by the defaults. Records serve compilations with the same
+   * options. `tuning` names records in use that must be beaten; `cancelled` is asked every few
+   * milliseconds, and what is known by then is saved; `progress` is not told. */
+  const tcc_compile_options* compile;
   const char* search;    /* NULL or "auto", "exhaustive", "random", "staged", "evolutionary" */
   size_t trials;         /* measurements of each kernel, beside the default; 0: 64 */
   double budget_seconds; /* for all kernels together; 0: no limit */
@@ -309,17 +310,11 @@ typedef struct tcc_tune_options {
   const char* output;    /* folder of the tuning files; NULL: nothing is saved */
   const char* log;       /* the trial log, appended to; NULL: none */
   int32_t resume;        /* 1: what the log holds is not measured again */
-  int32_t no_cache;      /* 1: compile every kernel, even if it is on disk */
-  const char* cache_dir; /* of compiled kernels; NULL: $TCC_CACHE_DIR, else ~/.cache/tcc */
   tcc_tune_progress_fn progress;
-  tcc_cancelled_fn cancelled; /* asked every few milliseconds; what is known by then is saved */
-  void* user;                 /* for both */
+  void* user; /* of progress */
 } tcc_tune_options;
-#define TCC_TUNE_OPTIONS_INIT                                                                   \
-  {                                                                                             \
-    sizeof(tcc_tune_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, NULL, \
-        NULL, NULL, NULL                                                                        \
-  }
+#define TCC_TUNE_OPTIONS_INIT \
+  { sizeof(tcc_tune_options), NULL, NULL, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL }
 
 /* The outcome is TCC_OK also where it was cancelled, and where single kernels failed. */
 typedef struct tcc_tune_report tcc_tune_report;

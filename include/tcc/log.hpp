@@ -18,7 +18,8 @@ enum class LogLevel : int {
   error = 3,    // a device or its validation layers report a fault
 };
 
-// `channel` is one of "cache", "compile", "device", "memory", "output_code", "partition", "tuning".
+// `channel` is one of "cache", "compile", "device", "fusion", "memory", "output_code", "partition",
+// "tuning".
 using LogHook =
     std::function<void(LogLevel level, std::string_view channel, std::string_view text)>;
 

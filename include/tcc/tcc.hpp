@@ -127,6 +127,7 @@ struct CompileOptions {
   // Of f32 and f8 products: "highest", "high" or "medium".
   std::string matmul_precision = "highest";
   bool strict_rounding = false;  // round after every op, as an eager framework does
+  bool fuse = true;              // false: one kernel per op
   // Files and folders of tuning records, besides $TCC_TUNING_PATH.
   std::vector<std::filesystem::path> tuning{};
   bool use_cache = true;              // of compiled kernels, on disk

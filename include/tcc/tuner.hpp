@@ -33,30 +33,25 @@ struct TunedKernel {
 };
 
 struct TuneOptions {
-  std::map<std::string, std::int64_t> dims{};  // of symbols; the graph's defaults fill the rest
-  std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
+  // How the graph is compiled: records serve compilations with the same options. Its `tuning` names
+  // records that programs are compiled with, beside the default ones and those of `output`: only
+  // what beats them is saved. Its `cancelled` is asked after each trial and every few milliseconds,
+  // from any thread: true ends the tuning as `interrupted` does. Its `progress` is not told.
+  CompileOptions compile{};
   std::string search = "auto";  // "auto", "exhaustive", "random", "staged" or "evolutionary"
   std::size_t trials = 64;      // measurements of each kernel, beside the default
   double budget_seconds = 0;    // for all kernels together; 0: no limit
   int jobs = 0;                 // threads that compile; 0: one per core
   std::uint64_t seed = 0;
-  // Records that programs are compiled with, beside the default ones and those of `output`: only
-  // what beats them is saved.
-  std::vector<std::filesystem::path> tuning{};
   std::filesystem::path output{};  // folder of the tuning files; "": nothing is saved
   std::filesystem::path log{};     // the trial log, appended to; "": none
   bool resume = false;             // what the log holds is not measured again
   // A worker process (tcc-worker) measures, so that a candidate that hangs or crashes costs itself
   // alone. false: this process measures.
   bool isolate = true;
-  const std::atomic<bool>* interrupted = nullptr;  // asked between candidates
-  // Asked after each trial and every few milliseconds, from any thread: true ends the tuning as
-  // `interrupted` does. What is known by then is saved and reported.
-  std::function<bool()> cancelled{};
-  std::function<void(const TunedKernel&)>
-      progress{};                     // after every trial, from any thread, one at a time
-  bool use_cache = true;              // of compiled kernels, on disk
-  std::filesystem::path cache_dir{};  // "": $TCC_CACHE_DIR, else ~/.cache/tcc
+  const std::atomic<bool>* interrupted = nullptr;  // asked between candidates; what is known by then is saved
+  // Told after every trial, from any thread, one call at a time.
+  std::function<void(const TunedKernel&)> progress{};
 };
 
 struct TuneReport {

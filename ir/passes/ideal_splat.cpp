@@ -1,5 +1,6 @@
 // Which folded constants are the same everywhere.
 #include <cmath>
+#include <map>
 
 #include "ir/expr.h"
 #include "ir/op.h"
@@ -17,7 +18,10 @@ class SplatContext : public ElementContext {
   explicit SplatContext(const Node& node) : node_(node) {}
   const Node& node() const override { return node_; }
   Expr operand(int k, std::span<const SymInt>) override {
-    return variable(str("x", k), compute_dtype(operand_type(k).dtype));
+    const auto [entry, is_new] = operands_.try_emplace(k);
+    if (is_new)
+      entry->second = read(new_variable(str("x", k), compute_dtype(operand_type(k).dtype)));
+    return entry->second;
   }
   SymInt new_axis(const SymInt& extent) override {
     loops_ = true;
@@ -28,6 +32,7 @@ class SplatContext : public ElementContext {
 
  private:
   const Node& node_;
+  std::map<int, Expr> operands_;
   bool loops_ = false;
 };
 

@@ -25,7 +25,7 @@ int count(const Context& context, CUfunction function, unsigned size, unsigned s
 
 }  // namespace
 
-std::array<int, 3> count_clusters(const Context& context, const sched::Target& target) {
+std::array<int, 3> count_clusters(const Context& context, const exec::Target& target) {
   const DriverApi& api = context.api();
   if (target.max_cluster < 8 || !api.cuOccupancyMaxActiveClusters) return {};
   const ContextScope scope(context);

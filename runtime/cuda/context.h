@@ -2,6 +2,7 @@
 // else uses that device in this process; and the checking of driver calls.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <new>
@@ -31,6 +32,10 @@ class Context {
   // the first.
   void check(CUresult result, const char* call) const;
 
+  // The bytes of its buffers.
+  int64_t allocated_bytes() const { return allocated_; }
+  void count_allocated(int64_t bytes) const { allocated_ += bytes; }
+
   // Page-locked host memory of kPinnedBytes. Locking pages takes milliseconds, so that a few pieces
   // that nobody uses any more are kept for the next stream. The context must be current.
   static constexpr size_t kPinnedBytes = size_t{16} << 20;
@@ -42,6 +47,7 @@ class Context {
   const std::string name_;
   CUdevice device_ = 0;
   CUcontext handle_ = nullptr;
+  mutable std::atomic<int64_t> allocated_ = 0;
   mutable std::mutex mutex_;
   mutable std::vector<std::byte*> pinned_;  // free pieces
   mutable std::string lost_;                // the first message of an error that does not go away

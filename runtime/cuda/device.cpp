@@ -21,9 +21,10 @@ class CudaDevice final : public Device {
     properties_.target.clusters = count_clusters(*context_, properties_.target);
   }
 
-  const sched::Target& target() const override { return properties_.target; }
+  const exec::Target& target() const override { return properties_.target; }
   std::string name() const override { return context_->name(); }
   int64_t memory_bytes() const override { return properties_.memory_bytes; }
+  int64_t allocated_bytes() const override { return context_->allocated_bytes(); }
   std::string pci_address() const override { return properties_.pci_address; }
 
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
@@ -32,7 +33,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) override {
     return std::make_unique<CudaBuffer>(context_, address, bytes);
   }
-  std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) override {
+  std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<CudaKernel>(
         std::make_shared<const Function>(context_, properties_.target, binary));
   }
@@ -42,8 +43,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<Stream> wrap_stream(void* handle) override {
     return std::make_unique<CudaStream>(context_, static_cast<CUstream>(handle));
   }
-  std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) override {
-    return std::make_unique<CudaRecording>(context_, launches);
+  std::unique_ptr<Recording> record(std::span<const BoundStep> steps) override {
+    return std::make_unique<CudaRecording>(context_, steps);
   }
 
  private:
@@ -80,5 +81,11 @@ DeviceList list_cuda() {
   } catch (const Error& error) { list.missing.push_back(error.what()); }
   return list;
 }
+
+namespace {
+
+const RegisterDevices registered({"cuda", 2, list_cuda, open_cuda});
+
+}  // namespace
 
 }  // namespace tcc::runtime

@@ -5,37 +5,34 @@
 
 #include "runtime/cuda/image.h"
 #include "runtime/cuda/tensor_map.h"
+#include "runtime/device_checks.h"
 #include "support/error.h"
 
 namespace tcc::runtime::cuda {
 namespace {
 
 constexpr int kMaxArguments = 512;  // 4096 bytes of parameters
-constexpr size_t kMaxMaps = 4;
+constexpr int kMaxMaps = 4;
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
 
-std::array<uint32_t, 3> block_of(const sched::KernelBinary& binary) {
+std::array<uint32_t, 3> block_of(const exec::KernelBinary& binary) {
   if (binary.block[0] != 0) return binary.block;
   return {static_cast<uint32_t>(std::max(binary.workgroup, 0)), 1, 1};
 }
 
-std::string label_of(const sched::KernelBinary& binary) {
-  return binary.template_name.empty() ? binary.entry : binary.template_name;
-}
-
 }  // namespace
 
-Function::Function(std::shared_ptr<const Context> context, const sched::Target& target,
-                   const sched::KernelBinary& binary)
+Function::Function(std::shared_ptr<const Context> context, const exec::Target& target,
+                   const exec::KernelBinary& binary)
     : context_(std::move(context)),
       label_(label_of(binary)),
-      grid_(binary.grid),
+      max_grid_(target.max_grid),
       block_(block_of(binary)),
       workgroup_(binary.workgroup),
       num_arguments_(binary.num_arguments),
+      num_maps_(binary.num_maps),
       shared_bytes_(binary.shared_bytes),
-      overlaps_(binary.waits && target.overlapping_launches),
-      maps_(binary.maps) {
+      overlaps_(binary.waits && target.overlapping_launches) {
   check_limits(target, binary);
   const ContextScope scope(*context_);
   const CaptureTolerantScope tolerant(*context_);
@@ -59,29 +56,22 @@ void Function::refuse(const Parts&... reason) const {
   fail_device(context_->name(), ": kernel ", label_, ": ", reason...);
 }
 
-void Function::check_limits(const sched::Target& target, const sched::KernelBinary& binary) const {
+void Function::check_limits(const exec::Target& target, const exec::KernelBinary& binary) const {
   if (workgroup_ < 1 || workgroup_ > target.max_workgroup_size)
     refuse("a workgroup of ", workgroup_, "; the device allows ", target.max_workgroup_size);
   if (uint64_t{block_[0]} * block_[1] * block_[2] != static_cast<uint64_t>(workgroup_))
     refuse("a workgroup of ", workgroup_, " threads as ", block_[0], " x ", block_[1], " x ",
            block_[2]);
-  for (size_t i = 0; i < 3; ++i)
-    if (grid_[i] > target.max_grid[i])
-      refuse("grid size ", grid_[i], " in dimension ", i, "; the device allows ",
-             target.max_grid[i]);
   if (num_arguments_ < 0 || num_arguments_ > kMaxArguments)
     refuse(num_arguments_, " arguments; CUDA allows ", kMaxArguments);
-  if (maps_.size() > kMaxMaps) refuse(maps_.size(), " tensor maps");
-  for (const sched::TensorMap& map : maps_)
-    if (map.argument < 0 || map.argument >= num_arguments_)
-      refuse("a tensor map of argument ", map.argument);
+  if (num_maps_ < 0 || num_maps_ > kMaxMaps) refuse(num_maps_, " tensor maps");
   if (shared_bytes_ < 0 || shared_bytes_ > target.shared_bytes)
     refuse(shared_bytes_, " bytes of shared memory; the device allows ", target.shared_bytes);
   if (binary.subgroup_size != 0 && binary.subgroup_size != target.subgroup_size)
     refuse("needs subgroups of ", binary.subgroup_size, "; the device has ", target.subgroup_size);
 }
 
-void Function::load(const sched::Target& target, const sched::KernelBinary& binary) {
+void Function::load(const exec::Target& target, const exec::KernelBinary& binary) {
   if (kind_of_image(binary.code) == Image::damaged)
     refuse("its ", binary.code.size(), " bytes of code are neither a whole cubin nor PTX");
   char log[4096] = {};
@@ -98,7 +88,7 @@ void Function::load(const sched::Target& target, const sched::KernelBinary& bina
   context_->check(result, call.c_str());
 }
 
-void Function::find_entry(const sched::Target& target, const sched::KernelBinary& binary) {
+void Function::find_entry(const exec::Target& target, const exec::KernelBinary& binary) {
   const CUresult found =
       context_->api().cuModuleGetFunction(&function_, module_, binary.entry.c_str());
   if (found == CUDA_ERROR_NOT_FOUND) refuse("its code has no entry point ", binary.entry);
@@ -121,14 +111,29 @@ int Function::attribute(CUfunction_attribute attribute) const {
   return value;
 }
 
-void Function::launch(std::span<const DeviceAddress> arguments, CUstream stream) const {
-  if (grid_[0] == 0 || grid_[1] == 0 || grid_[2] == 0) return;
+void Function::check(const BoundLaunch& launch) const {
+  TCC_CHECK(std::ssize(launch.arguments) == num_arguments_, launch.arguments.size(),
+            " arguments instead of ", num_arguments_);
+  TCC_CHECK(std::ssize(launch.maps) == num_maps_, launch.maps.size(), " tensor maps instead of ",
+            num_maps_);
+  for (const exec::TensorMap& map : launch.maps)
+    TCC_CHECK(map.argument >= 0 && map.argument < num_arguments_, "a tensor map of argument ",
+              map.argument);
+  for (size_t i = 0; i < max_grid_.size(); ++i)
+    if (launch.grid[i] > max_grid_[i])
+      refuse("grid size ", launch.grid[i], " in dimension ", i, "; the device allows ",
+             max_grid_[i]);
+}
+
+void Function::launch(const BoundLaunch& launch, CUstream stream) const {
+  const auto& [kernel, arguments, grid, recipes] = launch;
+  if (is_empty(grid)) return;
   void* parameters[kMaxArguments + kMaxMaps];
   for (size_t i = 0; i < arguments.size(); ++i)  // the driver only reads them
-    parameters[i] = const_cast<DeviceAddress*>(&arguments[i]);
+    parameters[i] = const_cast<uint64_t*>(&arguments[i]);
   CUtensorMap maps[kMaxMaps];  // copied by the launch, as all parameters are
-  for (size_t i = 0; i < maps_.size(); ++i) {
-    maps[i] = encode(*context_, maps_[i], arguments[static_cast<size_t>(maps_[i].argument)]);
+  for (size_t i = 0; i < recipes.size(); ++i) {
+    maps[i] = encode(*context_, recipes[i], arguments[static_cast<size_t>(recipes[i].argument)]);
     parameters[arguments.size() + i] = &maps[i];
   }
   const auto shared_bytes = static_cast<unsigned>(shared_bytes_);
@@ -136,13 +141,13 @@ void Function::launch(std::span<const DeviceAddress> arguments, CUstream stream)
   if (overlaps_) {
     CUlaunchAttribute overlap = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}};
     overlap.value.programmaticStreamSerializationAllowed = 1;
-    const CUlaunchConfig config = {grid_[0],  grid_[1],     grid_[2], block_[0], block_[1],
-                                   block_[2], shared_bytes, stream,   &overlap,  1};
+    const CUlaunchConfig config = {grid[0],   grid[1],      grid[2], block_[0], block_[1],
+                                   block_[2], shared_bytes, stream,  &overlap,  1};
     result = context_->api().cuLaunchKernelEx(&config, function_, parameters, nullptr);
   } else {
-    result = context_->api().cuLaunchKernel(function_, grid_[0], grid_[1], grid_[2], block_[0],
-                                            block_[1], block_[2], shared_bytes, stream, parameters,
-                                            nullptr);
+    result =
+        context_->api().cuLaunchKernel(function_, grid[0], grid[1], grid[2], block_[0], block_[1],
+                                       block_[2], shared_bytes, stream, parameters, nullptr);
   }
   if (result != CUDA_SUCCESS)
     context_->check(result, str("kernel ", label_, ": launching it").c_str());
@@ -156,40 +161,44 @@ CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std
 
 namespace {
 
-// TCC_CHECKs as Step says.
-const std::shared_ptr<const Function>& function_of(const BoundLaunch& launch,
-                                                   const Context& context) {
-  const auto* kernel = dynamic_cast<const CudaKernel*>(launch.kernel);
+// The code of a launch, checked as Step says; null for other steps.
+const std::shared_ptr<const Function>* function_of(const BoundStep& step, const Context& context) {
+  const auto* launch = std::get_if<BoundLaunch>(&step);
+  if (!launch) {
+    check_words(step);
+    return nullptr;
+  }
+  const auto* kernel = dynamic_cast<const CudaKernel*>(launch->kernel);
   TCC_CHECK(kernel && kernel->function()->context().device() == context.device(),
             "a kernel of another device");
-  const auto expected = static_cast<size_t>(kernel->function()->num_arguments());
-  TCC_CHECK(launch.arguments.size() == expected, launch.arguments.size(), " arguments instead of ",
-            expected);
-  return kernel->function();
+  kernel->function()->check(*launch);
+  return &kernel->function();
 }
 
-void launch_or_copy(const Function* function, std::span<const DeviceAddress> arguments,
-                    size_t bytes, const Context& context, CUstream stream) {
-  if (function)
-    function->launch(arguments, stream);
-  else if (bytes > 0)
-    TCC_CUDA(context, cuMemcpyAsync, arguments[0], arguments[1], bytes, stream);
+void enqueue_checked(const Function* function, const BoundStep& step, const Context& context,
+                     CUstream stream) {
+  if (const auto* launch = std::get_if<BoundLaunch>(&step)) function->launch(*launch, stream);
+  if (const auto* copy = std::get_if<BoundCopy>(&step); copy && copy->bytes > 0)
+    TCC_CUDA(context, cuMemcpyAsync, copy->to, copy->from, static_cast<size_t>(copy->bytes),
+             stream);
+  if (const auto* fill = std::get_if<BoundFill>(&step); fill && fill->bytes > 0)
+    TCC_CUDA(context, cuMemsetD8Async, fill->to, fill->value, static_cast<size_t>(fill->bytes),
+             stream);
 }
 
 }  // namespace
 
-Step::Step(const BoundLaunch& launch, const Context& context)
-    : function_(is_copy(launch) ? nullptr : function_of(launch, context)),
-      arguments_(launch.arguments),
-      bytes_(static_cast<size_t>(launch.bytes)) {}
-
-void Step::enqueue(const Context& context, CUstream stream) const {
-  launch_or_copy(function_.get(), arguments_, bytes_, context, stream);
+Step::Step(const BoundStep& step, const Context& context) : step_(step) {
+  if (const auto* function = function_of(step, context)) function_ = *function;
 }
 
-void enqueue(const BoundLaunch& launch, const Context& context, CUstream stream) {
-  const Function* function = is_copy(launch) ? nullptr : function_of(launch, context).get();
-  launch_or_copy(function, launch.arguments, static_cast<size_t>(launch.bytes), context, stream);
+void Step::enqueue(const Context& context, CUstream stream) const {
+  enqueue_checked(function_.get(), step_, context, stream);
+}
+
+void enqueue(const BoundStep& step, const Context& context, CUstream stream) {
+  const auto* function = function_of(step, context);
+  enqueue_checked(function ? function->get() : nullptr, step, context, stream);
 }
 
 }  // namespace tcc::runtime::cuda

@@ -17,33 +17,34 @@ namespace tcc::runtime::cuda {
 class Function {
  public:
   // Throws Error(device) naming the kernel when the driver or the target's limits refuse it.
-  Function(std::shared_ptr<const Context> context, const sched::Target& target,
-           const sched::KernelBinary& binary);
+  Function(std::shared_ptr<const Context> context, const exec::Target& target,
+           const exec::KernelBinary& binary);
   ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
 
   const Context& context() const { return *context_; }
-  int num_arguments() const { return num_arguments_; }
+  // TCC_CHECKs the number of arguments and maps; throws Error(device) for a grid beyond the limits.
+  void check(const BoundLaunch& launch) const;
   int attribute(CUfunction_attribute attribute) const;
 
   // Asynchronous; a grid without workgroups launches nothing. The context must be current.
-  void launch(std::span<const DeviceAddress> arguments, CUstream stream) const;
+  void launch(const BoundLaunch& launch, CUstream stream) const;
 
  private:
-  void check_limits(const sched::Target& target, const sched::KernelBinary& binary) const;
-  void load(const sched::Target& target, const sched::KernelBinary& binary);
-  void find_entry(const sched::Target& target, const sched::KernelBinary& binary);
+  void check_limits(const exec::Target& target, const exec::KernelBinary& binary) const;
+  void load(const exec::Target& target, const exec::KernelBinary& binary);
+  void find_entry(const exec::Target& target, const exec::KernelBinary& binary);
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... reason) const;
 
   std::shared_ptr<const Context> context_;
   const std::string label_;
-  const std::array<uint32_t, 3> grid_, block_;
-  const int workgroup_, num_arguments_;
+  const std::array<int64_t, 3> max_grid_;
+  const std::array<uint32_t, 3> block_;
+  const int workgroup_, num_arguments_, num_maps_;
   const int64_t shared_bytes_;
   const bool overlaps_;  // may begin before the launch before it has ended
-  const std::vector<sched::TensorMap> maps_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
 };
@@ -61,21 +62,20 @@ class CudaKernel final : public LoadedKernel {
   int registers_, spilled_bytes_;
 };
 
-// A launch that keeps its kernel's code alive: what is recorded.
+// A step that keeps its kernel's code alive: what is recorded.
 class Step {
  public:
   // TCC_CHECKs that its kernel was loaded by `context`'s device and has as many arguments.
-  Step(const BoundLaunch& launch, const Context& context);
+  Step(const BoundStep& step, const Context& context);
   // Asynchronous. The context must be current.
   void enqueue(const Context& context, CUstream stream) const;
 
  private:
-  std::shared_ptr<const Function> function_;  // null: a copy
-  std::vector<DeviceAddress> arguments_;
-  size_t bytes_;
+  std::shared_ptr<const Function> function_;  // null: no launch
+  BoundStep step_;
 };
 
 // The same at once.
-void enqueue(const BoundLaunch& launch, const Context& context, CUstream stream);
+void enqueue(const BoundStep& step, const Context& context, CUstream stream);
 
 }  // namespace tcc::runtime::cuda

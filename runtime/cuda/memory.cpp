@@ -29,6 +29,7 @@ CudaBuffer::CudaBuffer(std::shared_ptr<const Context> context, int64_t bytes)
       &address_, static_cast<size_t>((std::max<int64_t>(bytes, 1) + kWord - 1) / kWord * kWord));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) fail_out_of_memory(*context_, bytes);
   context_->check(result, "cuMemAlloc");
+  context_->count_allocated(bytes_);
 }
 
 CudaBuffer::CudaBuffer(std::shared_ptr<const Context> context, DeviceAddress address, int64_t bytes)
@@ -50,6 +51,7 @@ CudaBuffer::CudaBuffer(std::shared_ptr<const Context> context, DeviceAddress add
 
 CudaBuffer::~CudaBuffer() {
   if (!owned_) return;
+  context_->count_allocated(-bytes_);
   const ContextScope scope(*context_, std::nothrow);
   const CaptureTolerantScope tolerant(*context_);
   context_->api().cuMemFree_v2(address_);

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <vector>
 
+#include "executable/cuda_targets.h"
 #include "runtime/device_checks.h"
-#include "scheduler/cuda_targets.h"
 #include "support/error.h"
 
 namespace tcc::runtime::cuda {
@@ -120,8 +120,8 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   properties.memory_bytes = reader.memory_bytes();
   properties.pci_address = reader.pci_address();
 
-  sched::Target& target = properties.target;
-  target.api = sched::Api::cuda;
+  exec::Target& target = properties.target;
+  target.api = exec::Api::cuda;
   target.vendor = "nvidia";
   target.device = reader.device_name();
   target.arch = arch_of(capability);
@@ -144,12 +144,12 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
       target.flops_f32 / (2 * f32_lanes_of(capability)) * matrix_flops_of(capability);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   const int architecture = capability.major * 10 + capability.minor;
-  target.matrix_units = sched::allowed_matrix_units(sched::cuda_matrix_units(architecture, true));
-  target.f8_units = sched::cuda_f8_units(architecture, true);
+  target.matrix_units = exec::allowed_matrix_units(exec::cuda_matrix_units(architecture, true));
+  target.f8_units = exec::cuda_f8_units(architecture, true);
   target.matrix_row_bytes = 16;
-  target.overlapping_launches = sched::cuda_overlapping_launches(architecture) &&
+  target.overlapping_launches = exec::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
-  target.max_cluster = sched::cuda_max_cluster(architecture);
+  target.max_cluster = exec::cuda_max_cluster(architecture);
   return properties;
 }
 

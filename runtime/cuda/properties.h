@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "executable/target.h"
 #include "runtime/cuda/driver_api.h"
-#include "scheduler/target.h"
 
 namespace tcc::runtime::cuda {
 
 struct Properties {
-  sched::Target target;
+  exec::Target target;
   int64_t memory_bytes = 0;
   std::string pci_address;
 

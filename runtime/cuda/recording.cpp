@@ -3,19 +3,19 @@
 namespace tcc::runtime::cuda {
 
 CudaRecording::CudaRecording(std::shared_ptr<const Context> context,
-                             std::span<const BoundLaunch> launches)
+                             std::span<const BoundStep> steps)
     : context_(std::move(context)) {
-  steps_.reserve(launches.size());
-  for (const BoundLaunch& launch : launches) steps_.emplace_back(launch, *context_);
+  steps_.reserve(steps.size());
+  for (const BoundStep& step : steps) steps_.emplace_back(step, *context_);
   if (steps_.empty()) return;
-  graph_ = std::make_unique<Graph>(context_, [this](CUstream stream) { launch_each(stream); });
+  graph_ = std::make_unique<Graph>(context_, [this](CUstream stream) { enqueue_each(stream); });
 }
 
 void CudaRecording::replay(CUstream stream) const {
   if (graph_) graph_->launch(stream);
 }
 
-void CudaRecording::launch_each(CUstream stream) const {
+void CudaRecording::enqueue_each(CUstream stream) const {
   for (const Step& step : steps_) step.enqueue(*context_, stream);
 }
 

@@ -1,4 +1,4 @@
-// Recorded launches: a CUDA graph, and the launches themselves for streams that are being captured.
+// Recorded steps: a CUDA graph, and the steps themselves for streams that are being captured.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace tcc::runtime::cuda {
 
 class CudaRecording final : public Recording {
  public:
-  CudaRecording(std::shared_ptr<const Context> context, std::span<const BoundLaunch> launches);
+  CudaRecording(std::shared_ptr<const Context> context, std::span<const BoundStep> steps);
 
   const Context& context() const { return *context_; }
   // Both are asynchronous; the context must be current.
   void replay(CUstream stream) const;
-  void launch_each(CUstream stream) const;
+  void enqueue_each(CUstream stream) const;
 
  private:
   std::shared_ptr<const Context> context_;

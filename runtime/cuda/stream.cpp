@@ -46,13 +46,13 @@ void CudaStream::run(const Recording& recording) {
   const CudaRecording& ours = recording_of(recording, *context_);
   const ContextScope scope(*context_);
   // A graph could become a child graph of the capture; plain launches merge with the caller's.
-  if (is_capturing()) return ours.launch_each(handle_);
+  if (is_capturing()) return ours.enqueue_each(handle_);
   ours.replay(handle_);
 }
 
-void CudaStream::run(std::span<const BoundLaunch> launches) {
+void CudaStream::run(std::span<const BoundStep> steps) {
   const ContextScope scope(*context_);
-  for (const BoundLaunch& launch : launches) enqueue(launch, *context_, handle_);
+  for (const BoundStep& step : steps) enqueue(step, *context_, handle_);
 }
 
 void CudaStream::copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) {
@@ -80,12 +80,12 @@ void CudaStream::synchronize() {
   TCC_CUDA(*context_, cuStreamSynchronize, handle_);
 }
 
-std::vector<double> CudaStream::time_each(std::span<const BoundLaunch> launches) {
+std::vector<double> CudaStream::time_each(std::span<const BoundStep> steps) {
   std::vector<double> seconds;
-  if (launches.empty()) return seconds;
+  if (steps.empty()) return seconds;
   std::vector<Event> events;
-  events.reserve(launches.size() + 1);
-  while (events.size() <= launches.size()) events.emplace_back(context_);
+  events.reserve(steps.size() + 1);
+  while (events.size() <= steps.size()) events.emplace_back(context_);
 
   const ContextScope scope(*context_);
   // In a graph the device goes from launch to event to launch by itself: the times of short kernels
@@ -95,14 +95,14 @@ std::vector<double> CudaStream::time_each(std::span<const BoundLaunch> launches)
       TCC_CUDA(*context_, cuEventRecordWithFlags, event.get(), stream, CU_EVENT_RECORD_EXTERNAL);
     };
     record(events[0]);
-    for (size_t i = 0; i < launches.size(); ++i) {
-      enqueue(launches[i], *context_, stream);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      enqueue(steps[i], *context_, stream);
       record(events[i + 1]);
     }
   });
   graph.launch(handle_);
   TCC_CUDA(*context_, cuStreamSynchronize, handle_);
-  for (size_t i = 0; i < launches.size(); ++i)
+  for (size_t i = 0; i < steps.size(); ++i)
     seconds.push_back(events[i].seconds_until(events[i + 1]));
   return seconds;
 }

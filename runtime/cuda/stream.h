@@ -21,13 +21,13 @@ class CudaStream final : public Stream {
   // `run` and `fill` allocate and wait for nothing: they may be captured. In a captured stream, a
   // recording becomes the launches that it was made of.
   void run(const Recording& recording) override;
-  void run(std::span<const BoundLaunch> launches) override;
+  void run(std::span<const BoundStep> steps) override;
   void copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) override;
   void copy_to_host(std::span<std::byte> to, const Buffer& from, int64_t offset) override;
   void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) override;
   void synchronize() override;
   bool is_capturing() const override;
-  std::vector<double> time_each(std::span<const BoundLaunch> launches) override;
+  std::vector<double> time_each(std::span<const BoundStep> steps) override;
   double time(const Recording& recording, int repeat) override;
 
  private:

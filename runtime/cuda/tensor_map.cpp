@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxRank = 5;
 
-CUtensorMapDataType type_of(const sched::TensorMap& map) {
+CUtensorMapDataType type_of(const exec::TensorMap& map) {
   switch (map.dtype) {
     case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case DType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
@@ -22,7 +22,7 @@ CUtensorMapDataType type_of(const sched::TensorMap& map) {
   }
 }
 
-CUtensorMapSwizzle swizzle_of(const sched::TensorMap& map) {
+CUtensorMapSwizzle swizzle_of(const exec::TensorMap& map) {
   switch (map.swizzle) {
     case 0: return CU_TENSOR_MAP_SWIZZLE_NONE;
     case 32: return CU_TENSOR_MAP_SWIZZLE_32B;
@@ -34,7 +34,7 @@ CUtensorMapSwizzle swizzle_of(const sched::TensorMap& map) {
 
 }  // namespace
 
-CUtensorMap encode(const Context& context, const sched::TensorMap& map, DeviceAddress address) {
+CUtensorMap encode(const Context& context, const exec::TensorMap& map, DeviceAddress address) {
   const size_t rank = map.dims.size();
   TCC_CHECK(
       rank >= 1 && rank <= kMaxRank && map.strides.size() + 1 == rank && map.box.size() == rank,
@@ -44,12 +44,12 @@ CUtensorMap encode(const Context& context, const sched::TensorMap& map, DeviceAd
   std::array<uint64_t, kMaxRank> dims{}, strides{};
   std::array<uint32_t, kMaxRank> box{}, steps{};
   for (size_t i = 0; i < rank; ++i) {
-    dims[i] = static_cast<uint64_t>(map.dims[i]);
+    dims[i] = static_cast<uint64_t>(map.dims[i].value());
     box[i] = static_cast<uint32_t>(map.box[i]);
     steps[i] = 1;
-    if (i > 0) strides[i - 1] = static_cast<uint64_t>(map.strides[i - 1]);
+    if (i > 0) strides[i - 1] = static_cast<uint64_t>(map.strides[i - 1].value());
   }
-  const auto first = address + static_cast<uint64_t>(map.offset * size_bytes(map.dtype));
+  const auto first = address + static_cast<uint64_t>(map.offset.value() * size_bytes(map.dtype));
   CUtensorMap encoded{};
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a device address
   const CUresult result = context.api().cuTensorMapEncodeTiled(

@@ -64,30 +64,35 @@ struct NullKernel final : LoadedKernel {
 };
 
 struct NullRecording final : Recording {
-  explicit NullRecording(std::span<const BoundLaunch> given)
-      : launches(given.begin(), given.end()) {}
-  const std::vector<BoundLaunch> launches;
+  explicit NullRecording(std::span<const BoundStep> given) : steps(given.begin(), given.end()) {}
+  const std::vector<BoundStep> steps;
 };
 
-void check_launches(std::span<const BoundLaunch> launches) {
-  for (const BoundLaunch& launch : launches) {
-    if (is_copy(launch)) continue;
-    const auto* kernel = dynamic_cast<const NullKernel*>(launch.kernel);
+void check_steps(std::span<const BoundStep> steps) {
+  for (const BoundStep& step : steps) {
+    check_words(step);
+    const auto* launch = std::get_if<BoundLaunch>(&step);
+    if (!launch) continue;
+    const auto* kernel = dynamic_cast<const NullKernel*>(launch->kernel);
     TCC_CHECK(kernel, "a launch without a kernel of this device");
-    TCC_CHECK(static_cast<int>(launch.arguments.size()) == kernel->num_arguments,
-              launch.arguments.size(), " arguments for a kernel of ", kernel->num_arguments);
+    TCC_CHECK(static_cast<int>(launch->arguments.size()) == kernel->num_arguments,
+              launch->arguments.size(), " arguments for a kernel of ", kernel->num_arguments);
   }
 }
 
-// Copies are all that runs.
-void copy_each(std::span<const BoundLaunch> launches) {
-  for (const BoundLaunch& launch : launches)
-    if (is_copy(launch) && launch.bytes > 0)
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): the device's addresses are the host's.
-      std::memcpy(reinterpret_cast<void*>(launch.arguments[0]),
-                  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-                  reinterpret_cast<const void*>(launch.arguments[1]),
-                  static_cast<size_t>(launch.bytes));
+// The device's addresses are the host's.
+std::byte* pointer(DeviceAddress address) {
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+// Copies and fills are all that runs.
+void run_each(std::span<const BoundStep> steps) {
+  for (const BoundStep& step : steps) {
+    if (const auto* copy = std::get_if<BoundCopy>(&step); copy && copy->bytes > 0)
+      std::memcpy(pointer(copy->to), pointer(copy->from), static_cast<size_t>(copy->bytes));
+    if (const auto* fill = std::get_if<BoundFill>(&step); fill && fill->bytes > 0)
+      std::memset(pointer(fill->to), fill->value, static_cast<size_t>(fill->bytes));
+  }
 }
 
 std::byte* data_of(const Buffer& buffer, int64_t offset, int64_t bytes) {
@@ -102,11 +107,11 @@ class NullStream final : public Stream {
   void run(const Recording& recording) override {
     const auto* ours = dynamic_cast<const NullRecording*>(&recording);
     TCC_CHECK(ours, "a recording of another device");
-    copy_each(ours->launches);
+    run_each(ours->steps);
   }
-  void run(std::span<const BoundLaunch> launches) override {
-    check_launches(launches);
-    copy_each(launches);
+  void run(std::span<const BoundStep> steps) override {
+    check_steps(steps);
+    run_each(steps);
   }
   void copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) override {
     std::byte* data = data_of(to, offset, static_cast<int64_t>(from.size()));
@@ -120,9 +125,9 @@ class NullStream final : public Stream {
     std::memset(data_of(buffer, offset, bytes), value, static_cast<size_t>(bytes));
   }
   void synchronize() override {}
-  std::vector<double> time_each(std::span<const BoundLaunch> launches) override {
-    run(launches);
-    return std::vector<double>(launches.size(), 0.0);
+  std::vector<double> time_each(std::span<const BoundStep> steps) override {
+    run(steps);
+    return std::vector<double>(steps.size(), 0.0);
   }
   double time(const Recording& recording, int) override {
     run(recording);
@@ -138,34 +143,41 @@ class NullDevice final : public Device {
     target_.unified_memory = true;
     target_.max_buffer_bytes = usage_->limit;
   }
-  const sched::Target& target() const override { return target_; }
+  const exec::Target& target() const override { return target_; }
   std::string name() const override { return "null"; }
   int64_t memory_bytes() const override { return usage_->limit; }
+  int64_t allocated_bytes() const override { return usage_->bytes; }
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
     return std::make_unique<NullBuffer>(usage_, bytes);
   }
   std::unique_ptr<Buffer> wrap(DeviceAddress, int64_t) override {
     fail_input("null: this device cannot use memory that it did not allocate");
   }
-  std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) override {
+  std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<NullKernel>(binary.num_arguments);
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<NullStream>(); }
   std::unique_ptr<Stream> wrap_stream(void*) override {
     fail_input("null: this device has no streams of the caller's");
   }
-  std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) override {
-    check_launches(launches);
-    return std::make_unique<NullRecording>(launches);
+  std::unique_ptr<Recording> record(std::span<const BoundStep> steps) override {
+    check_steps(steps);
+    return std::make_unique<NullRecording>(steps);
   }
 
  private:
   const std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
-  sched::Target target_;
+  exec::Target target_;
 };
 
 }  // namespace
 
-std::shared_ptr<Device> open_null() { return std::make_shared<NullDevice>(); }
+std::shared_ptr<Device> open_null(int) { return std::make_shared<NullDevice>(); }
+
+namespace {
+
+const RegisterDevices registered({"null", 0, nullptr, open_null});
+
+}  // namespace
 
 }  // namespace tcc::runtime

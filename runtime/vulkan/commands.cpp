@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "runtime/device_checks.h"
 #include "support/error.h"
 
 namespace tcc::runtime::vulkan {
@@ -33,21 +34,16 @@ const VulkanKernel& kernel_of(const BoundLaunch& launch) {
   return *kernel;
 }
 
-bool is_empty(const std::array<uint32_t, 3>& grid) {
-  return grid[0] == 0 || grid[1] == 0 || grid[2] == 0;
-}
-
 // Writes argument tables one behind the other.
 class TableWriter {
  public:
   explicit TableWriter(const Memory* memory) : memory_(memory) {}
   // The device address of a table of these arguments.
-  DeviceAddress add(const std::vector<DeviceAddress>& arguments) {
+  DeviceAddress add(const std::vector<uint64_t>& arguments) {
     const int64_t offset = used_;
-    used_ += static_cast<int64_t>(arguments.size() * sizeof(DeviceAddress));
+    used_ += static_cast<int64_t>(arguments.size() * sizeof(uint64_t));
     TCC_CHECK(memory_ && used_ <= memory_->bytes(), "argument tables of ", used_, " bytes");
-    std::memcpy(memory_->mapped() + offset, arguments.data(),
-                arguments.size() * sizeof(DeviceAddress));
+    std::memcpy(memory_->mapped() + offset, arguments.data(), arguments.size() * sizeof(uint64_t));
     return memory_->address() + static_cast<DeviceAddress>(offset);
   }
 
@@ -56,32 +52,44 @@ class TableWriter {
   int64_t used_ = 0;
 };
 
-void record_copy(const Core& core, VkCommandBuffer commands, const BoundLaunch& launch) {
-  if (launch.bytes == 0) return;
-  const Core::Place to = core.place_of(launch.arguments[0], launch.bytes),
-                    from = core.place_of(launch.arguments[1], launch.bytes);
-  const VkBufferCopy region{from.offset, to.offset, static_cast<VkDeviceSize>(launch.bytes)};
-  core.vk().CmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
-}
+// Records one step of any kind.
+struct StepRecorder {
+  const Core& core;
+  VkCommandBuffer commands;
+  TableWriter& tables;
 
-void record_launch(const Core& core, VkCommandBuffer commands, const BoundLaunch& launch,
-                   TableWriter& tables) {
-  if (is_copy(launch)) return record_copy(core, commands, launch);
-  const DeviceFunctions& vk = core.vk();
-  const VulkanKernel& kernel = kernel_of(launch);
-  if (is_empty(kernel.grid())) return;
-  vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.pipeline());
-  if (kernel.argument_table()) {
-    const DeviceAddress table = tables.add(launch.arguments);
-    vk.CmdPushConstants(commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof table,
-                        &table);
-  } else if (!launch.arguments.empty()) {
-    vk.CmdPushConstants(commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                        static_cast<uint32_t>(launch.arguments.size() * sizeof(DeviceAddress)),
-                        launch.arguments.data());
+  void operator()(const BoundCopy& copy) const {
+    if (copy.bytes == 0) return;
+    const Core::Place to = core.place_of(copy.to, copy.bytes),
+                      from = core.place_of(copy.from, copy.bytes);
+    const VkBufferCopy region{from.offset, to.offset, static_cast<VkDeviceSize>(copy.bytes)};
+    core.vk().CmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
   }
-  vk.CmdDispatch(commands, kernel.grid()[0], kernel.grid()[1], kernel.grid()[2]);
-}
+
+  void operator()(const BoundFill& fill) const {
+    if (fill.bytes == 0) return;
+    const Core::Place to = core.place_of(fill.to, fill.bytes);
+    core.vk().CmdFillBuffer(commands, to.buffer, to.offset, static_cast<VkDeviceSize>(fill.bytes),
+                            fill.value * 0x01010101u);
+  }
+
+  void operator()(const BoundLaunch& launch) const {
+    const DeviceFunctions& vk = core.vk();
+    const VulkanKernel& kernel = kernel_of(launch);
+    if (is_empty(launch.grid)) return;
+    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.pipeline());
+    if (kernel.argument_table()) {
+      const DeviceAddress table = tables.add(launch.arguments);
+      vk.CmdPushConstants(commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof table,
+                          &table);
+    } else if (!launch.arguments.empty()) {
+      vk.CmdPushConstants(commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                          static_cast<uint32_t>(launch.arguments.size() * sizeof(uint64_t)),
+                          launch.arguments.data());
+    }
+    vk.CmdDispatch(commands, launch.grid[0], launch.grid[1], launch.grid[2]);
+  }
+};
 
 }  // namespace
 
@@ -130,26 +138,32 @@ void add_barrier(const Core& core, VkCommandBuffer commands) {
   barrier(core, commands, {kWorkStages, kWorkWrites}, {kWorkStages, kWorkAccess});
 }
 
-void check_launches(std::span<const BoundLaunch> launches) {
-  for (const BoundLaunch& launch : launches)
-    TCC_CHECK(is_copy(launch) ||
-                  static_cast<int>(launch.arguments.size()) == kernel_of(launch).num_arguments(),
-              launch.arguments.size(), " arguments for a kernel of ",
-              kernel_of(launch).num_arguments());
+void check_steps(const Core& core, std::span<const BoundStep> steps) {
+  const exec::Target& target = core.physical().target;
+  for (const BoundStep& step : steps) {
+    if (const auto* launch = std::get_if<BoundLaunch>(&step)) {
+      const VulkanKernel& kernel = kernel_of(*launch);
+      TCC_CHECK(static_cast<int>(launch->arguments.size()) == kernel.num_arguments(),
+                launch->arguments.size(), " arguments for a kernel of ", kernel.num_arguments());
+      check_grid(target, core.name(), kernel.label(), launch->grid);
+    } else {
+      check_words(step);
+    }
+  }
 }
 
-int64_t argument_table_bytes(std::span<const BoundLaunch> launches) {
-  size_t addresses = 0;
-  for (const BoundLaunch& launch : launches)
-    if (!is_copy(launch) && kernel_of(launch).argument_table())
-      addresses += launch.arguments.size();
-  return static_cast<int64_t>(addresses * sizeof(DeviceAddress));
+int64_t argument_table_bytes(std::span<const BoundStep> steps) {
+  size_t arguments = 0;
+  for (const BoundStep& step : steps)
+    if (const auto* launch = std::get_if<BoundLaunch>(&step))
+      if (kernel_of(*launch).argument_table()) arguments += launch->arguments.size();
+  return static_cast<int64_t>(arguments * sizeof(uint64_t));
 }
 
-void record_launches(const Core& core, VkCommandBuffer commands,
-                     std::span<const BoundLaunch> launches, const Memory* tables,
-                     std::optional<LaunchTimestamps> timestamps) {
+void record_steps(const Core& core, VkCommandBuffer commands, std::span<const BoundStep> steps,
+                  const Memory* tables, std::optional<StepTimestamps> timestamps) {
   TableWriter writer(tables);
+  const StepRecorder record{core, commands, writer};
   const auto stamp = [&](uint32_t index) {
     if (timestamps)
       core.vk().CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timestamps->pool,
@@ -157,21 +171,21 @@ void record_launches(const Core& core, VkCommandBuffer commands,
   };
   stamp(0);
   uint32_t index = 0;
-  for (const BoundLaunch& launch : launches) {
+  for (const BoundStep& step : steps) {
     if (index > 0) add_barrier(core, commands);
-    record_launch(core, commands, launch, writer);
+    std::visit(record, step);
     stamp(++index);
   }
 }
 
-VulkanRecording::VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundLaunch> launches)
+VulkanRecording::VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundStep> steps)
     : core_(std::move(core)), pool_(core_) {
-  check_launches(launches);
-  if (const int64_t bytes = argument_table_bytes(launches); bytes > 0)
+  check_steps(*core_, steps);
+  if (const int64_t bytes = argument_table_bytes(steps); bytes > 0)
     tables_ = std::make_unique<Memory>(core_, MemoryUse::argument, bytes);
   commands_ = pool_.allocate();
   begin_commands(*core_, commands_, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
-  record_launches(*core_, commands_, launches, tables_.get());
+  record_steps(*core_, commands_, steps, tables_.get());
   end_commands(*core_, commands_);
 }
 

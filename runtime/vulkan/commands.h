@@ -32,25 +32,25 @@ void end_commands(Core& core, VkCommandBuffer commands);
 // Later launches and copies see the writes of earlier ones.
 void add_barrier(const Core& core, VkCommandBuffer commands);
 
-// TCC_CHECKs that each launch is a copy or has a kernel of ours and its number of arguments.
-void check_launches(std::span<const BoundLaunch> launches);
-// The bytes that the argument tables of `launches` take; 0 when no kernel wants one.
-int64_t argument_table_bytes(std::span<const BoundLaunch> launches);
+// TCC_CHECKs that each launch has a kernel of ours and its number of arguments. Throws
+// Error(device) for a grid beyond the device's limits.
+void check_steps(const Core& core, std::span<const BoundStep> steps);
+// The bytes that the argument tables of `steps` take; 0 when no kernel wants one.
+int64_t argument_table_bytes(std::span<const BoundStep> steps);
 
-// Timestamps: query `first` is written before the first launch, and one more after each launch.
-struct LaunchTimestamps {
+// Timestamps: query `first` is written before the first step, and one more after each.
+struct StepTimestamps {
   VkQueryPool pool;
   uint32_t first;
 };
-// Records the launches, each of which sees the writes of the ones before it. `tables`, mapped and
-// of at least argument_table_bytes(launches), is filled; null when that is 0.
-void record_launches(const Core& core, VkCommandBuffer commands,
-                     std::span<const BoundLaunch> launches, const Memory* tables,
-                     std::optional<LaunchTimestamps> timestamps = {});
+// Records the steps, each of which sees the writes of the ones before it. `tables`, mapped and
+// of at least argument_table_bytes(steps), is filled; null when that is 0.
+void record_steps(const Core& core, VkCommandBuffer commands, std::span<const BoundStep> steps,
+                  const Memory* tables, std::optional<StepTimestamps> timestamps = {});
 
 class VulkanRecording final : public Recording {
  public:
-  VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundLaunch> launches);
+  VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundStep> steps);
   ~VulkanRecording() override;
   VkCommandBuffer commands() const { return commands_; }
 

@@ -187,6 +187,11 @@ void Core::release(int64_t bytes) {
   --allocations_;
 }
 
+int64_t Core::reserved_bytes() const {
+  const std::lock_guard lock(memory_mutex_);
+  return reserved_bytes_;
+}
+
 void Core::add_buffer(DeviceAddress address, int64_t bytes, VkBuffer buffer) {
   const std::lock_guard lock(memory_mutex_);
   buffers_[address] = {bytes, buffer};

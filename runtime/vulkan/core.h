@@ -50,6 +50,7 @@ class Core {
   // Counts allocations against the device's limits; throws Error(device) beyond them.
   void reserve(int64_t bytes);
   void release(int64_t bytes);
+  int64_t reserved_bytes() const;
 
   // Where memory that kernels know by its address lies, for commands that want a buffer.
   struct Place {

@@ -15,9 +15,10 @@ class VulkanDevice final : public Device {
  public:
   explicit VulkanDevice(int ordinal) : core_(std::make_shared<Core>(ordinal)) {}
 
-  const sched::Target& target() const override { return core_->physical().target; }
+  const exec::Target& target() const override { return core_->physical().target; }
   std::string name() const override { return core_->name(); }
   int64_t memory_bytes() const override { return core_->physical().memory_bytes; }
+  int64_t allocated_bytes() const override { return core_->reserved_bytes(); }
   std::string pci_address() const override { return core_->physical().pci_address; }
 
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
@@ -26,15 +27,15 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Buffer> wrap(DeviceAddress, int64_t) override {
     fail_input(name(), ": a Vulkan device cannot use memory that it did not allocate");
   }
-  std::unique_ptr<LoadedKernel> load(const sched::KernelBinary& binary) override {
+  std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<VulkanKernel>(core_, binary);
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(core_); }
   std::unique_ptr<Stream> wrap_stream(void*) override {
     fail_input(name(), ": a Vulkan device has no streams of the caller's");
   }
-  std::unique_ptr<Recording> record(std::span<const BoundLaunch> launches) override {
-    return std::make_unique<VulkanRecording>(core_, launches);
+  std::unique_ptr<Recording> record(std::span<const BoundStep> steps) override {
+    return std::make_unique<VulkanRecording>(core_, steps);
   }
 
  private:
@@ -65,5 +66,11 @@ DeviceList list_vulkan() {
   } catch (const Error& error) { list.missing.push_back(str("vulkan: ", error.what())); }
   return list;
 }
+
+namespace {
+
+const RegisterDevices registered({"vulkan", 1, list_vulkan, open_vulkan});
+
+}  // namespace
 
 }  // namespace tcc::runtime

@@ -2,17 +2,14 @@
 
 #include <bit>
 
-#include "backends/compile/spirv.h"
+#include "executable/spirv_words.h"
+#include "runtime/device_checks.h"
 #include "runtime/vulkan/commands.h"
 #include "runtime/vulkan/result.h"
 #include "support/error.h"
 
 namespace tcc::runtime::vulkan {
 namespace {
-
-std::string label(const sched::KernelBinary& binary) {
-  return binary.template_name.empty() ? binary.entry : binary.template_name;
-}
 
 // Destroyed once the pipeline is made.
 class ShaderModule {
@@ -37,9 +34,9 @@ class ShaderModule {
 
 }  // namespace
 
-VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const sched::KernelBinary& binary)
+VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const exec::KernelBinary& binary)
     : core_(std::move(core)),
-      grid_(binary.grid),
+      label_(label_of(binary)),
       num_arguments_(binary.num_arguments),
       argument_table_(binary.argument_table) {
   core_->require_alive();
@@ -58,17 +55,13 @@ VulkanKernel::~VulkanKernel() {
   if (core_->retire()) destroy();
 }
 
-void VulkanKernel::check_limits(const sched::KernelBinary& binary) const {
-  const sched::Target& target = core_->physical().target;
+void VulkanKernel::check_limits(const exec::KernelBinary& binary) const {
+  const exec::Target& target = core_->physical().target;
   const auto refuse = [&](const auto&... reason) {
-    fail_device(core_->name(), ": kernel ", label(binary), ": ", reason...);
+    fail_device(core_->name(), ": kernel ", label_, ": ", reason...);
   };
   if (binary.workgroup < 1 || binary.workgroup > target.max_workgroup_size)
     refuse("a workgroup of ", binary.workgroup, "; the device allows ", target.max_workgroup_size);
-  for (int i = 0; i < 3; ++i)
-    if (binary.grid[i] > target.max_grid[i])
-      refuse("grid size ", binary.grid[i], " in dimension ", i, "; the device allows ",
-             target.max_grid[i]);
   const int size = binary.subgroup_size;
   if (size != 0 && (!std::has_single_bit(static_cast<unsigned>(size)) ||
                     size < target.subgroup_size_min || size > target.subgroup_size_max))
@@ -92,10 +85,10 @@ void VulkanKernel::create_layout() {
                "vkCreatePipelineLayout");
 }
 
-void VulkanKernel::create_pipeline(const sched::KernelBinary& binary) {
+void VulkanKernel::create_pipeline(const exec::KernelBinary& binary) {
   const Physical& physical = core_->physical();
-  const sched::Target& target = physical.target;
-  const ShaderModule module(*core_, backends::spirv_words(binary.code));
+  const exec::Target& target = physical.target;
+  const ShaderModule module(*core_, exec::spirv_words(binary.code));
 
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required{};
   required.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
@@ -116,7 +109,7 @@ void VulkanKernel::create_pipeline(const sched::KernelBinary& binary) {
     info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   const VkResult result = core_->vk().CreateComputePipelines(
       core_->device(), core_->pipeline_cache(), 1, &info, nullptr, &pipeline_);
-  core_->check(result, str("kernel ", label(binary), ": vkCreateComputePipelines").c_str());
+  core_->check(result, str("kernel ", label_, ": vkCreateComputePipelines").c_str());
 }
 
 // Drivers of CPUs (lavapipe) compile a pipeline when it is first dispatched, which may take longer

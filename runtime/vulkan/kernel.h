@@ -1,8 +1,8 @@
 // A kernel: its compute pipeline and how its arguments are passed.
 #pragma once
 
-#include <array>
 #include <memory>
+#include <string>
 
 #include "runtime/device.h"
 #include "runtime/vulkan/core.h"
@@ -12,24 +12,24 @@ namespace tcc::runtime::vulkan {
 class VulkanKernel final : public LoadedKernel {
  public:
   // Throws Error(device) when the kernel exceeds the device's limits or the driver refuses it.
-  VulkanKernel(std::shared_ptr<Core> core, const sched::KernelBinary& binary);
+  VulkanKernel(std::shared_ptr<Core> core, const exec::KernelBinary& binary);
   ~VulkanKernel() override;
 
   VkPipeline pipeline() const { return pipeline_; }
   VkPipelineLayout layout() const { return layout_; }
-  const std::array<uint32_t, 3>& grid() const { return grid_; }
+  const std::string& label() const { return label_; }  // for messages
   int num_arguments() const { return num_arguments_; }
   bool argument_table() const { return argument_table_; }
 
  private:
-  void check_limits(const sched::KernelBinary& binary) const;
+  void check_limits(const exec::KernelBinary& binary) const;
   void create_layout();
-  void create_pipeline(const sched::KernelBinary& binary);
+  void create_pipeline(const exec::KernelBinary& binary);
   void compile_now();
   void destroy();
 
   const std::shared_ptr<Core> core_;
-  const std::array<uint32_t, 3> grid_;
+  const std::string label_;
   const int num_arguments_;
   const bool argument_table_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;

@@ -120,7 +120,7 @@ void choose_queue_family(const InstanceFunctions& vk, Physical& physical) {
 }
 
 void fill_subgroup_sizes(Physical& physical, const Properties& properties) {
-  sched::Target& target = physical.target;
+  exec::Target& target = physical.target;
   const VkPhysicalDeviceSubgroupSizeControlProperties& range = properties.subgroup_size;
   physical.subgroup_size_control =
       physical.features.subgroup_size.subgroupSizeControl &&
@@ -154,7 +154,7 @@ int64_t host_memory_bytes() {
 
 void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properties& properties) {
   vk.GetPhysicalDeviceMemoryProperties(physical.handle, &physical.memory);
-  sched::Target& target = physical.target;
+  exec::Target& target = physical.target;
   const VkPhysicalDeviceType type = properties.core.properties.deviceType;
   target.is_cpu = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   target.unified_memory = target.is_cpu || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
@@ -190,8 +190,8 @@ std::string vendor_name(uint32_t id) {
   return text;
 }
 
-void fill_names(sched::Target& target, const Properties& properties) {
-  target.api = sched::Api::vulkan;
+void fill_names(exec::Target& target, const Properties& properties) {
+  target.api = exec::Api::vulkan;
   target.vendor = vendor_name(properties.core.properties.vendorID);
   target.device = properties.core.properties.deviceName;
   const bool is_llvmpipe = properties.v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
@@ -218,7 +218,7 @@ int settable(int widths, VkShaderFloatControlsIndependence independence) {
   }
 }
 
-void fill_float_controls(sched::FloatControls& controls,
+void fill_float_controls(exec::FloatControls& controls,
                          const VkPhysicalDeviceVulkan12Properties& v12) {
   controls.keep_special = width_set(v12.shaderSignedZeroInfNanPreserveFloat16,
                                     v12.shaderSignedZeroInfNanPreserveFloat32,
@@ -234,7 +234,7 @@ void fill_float_controls(sched::FloatControls& controls,
 }
 
 void fill_limits(Physical& physical, const Properties& properties) {
-  sched::Target& target = physical.target;
+  exec::Target& target = physical.target;
   const VkPhysicalDeviceLimits& limits = properties.limits();
   target.max_workgroup_size = static_cast<int>(
       std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]));
@@ -319,7 +319,7 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
 }
 
 std::string describe(const Physical& physical) {
-  const sched::Target& target = physical.target;
+  const exec::Target& target = physical.target;
   char memory[32];
   std::snprintf(memory, sizeof memory, "%.1f GiB",
                 static_cast<double>(physical.memory_bytes) / (1 << 30));

@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
+#include "executable/target.h"
 #include "runtime/vulkan/instance.h"
-#include "scheduler/target.h"
 
 namespace tcc::runtime::vulkan {
 
@@ -36,7 +36,7 @@ struct Physical {
   VkPhysicalDeviceMemoryProperties memory{};
   int64_t memory_bytes = 0;  // of the heap that buffers come from; of the host for a CPU device
   std::string pci_address;   // "0000:3b:00.0"; "" where the driver does not tell
-  sched::Target target;
+  exec::Target target;
 
   bool has_extension(const char* name) const { return extensions.count(name) > 0; }
 };

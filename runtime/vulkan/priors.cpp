@@ -43,7 +43,7 @@ Prior cpu_prior(int subgroup_size) {
           4 * kMiB, 20e9,  cores * 2.0 * subgroup_size * 1e9};
 }
 
-Prior find_prior(const sched::Target& target, DeviceClass device_class) {
+Prior find_prior(const exec::Target& target, DeviceClass device_class) {
   for (const Prior& prior : kKnown)
     if (target.device.find(prior.name) != std::string::npos) return prior;
   if (device_class == DeviceClass::cpu) return cpu_prior(target.subgroup_size);
@@ -52,7 +52,7 @@ Prior find_prior(const sched::Target& target, DeviceClass device_class) {
 
 }  // namespace
 
-void guess_throughput(sched::Target& target, DeviceClass device_class, int compute_units) {
+void guess_throughput(exec::Target& target, DeviceClass device_class, int compute_units) {
   const Prior prior = find_prior(target, device_class);
   // Scaled to the units that the driver counts: smaller and larger chips of one family.
   const double scale =

@@ -4,7 +4,7 @@
 // them.
 #pragma once
 
-#include "scheduler/target.h"
+#include "executable/target.h"
 
 namespace tcc::runtime::vulkan {
 
@@ -12,6 +12,6 @@ enum class DeviceClass { cpu, integrated, discrete };
 
 // Fills the analytic-model fields of `target` from its device name, vendor and class.
 // `compute_units` is what the driver tells, 0 when it does not.
-void guess_throughput(sched::Target& target, DeviceClass device_class, int compute_units);
+void guess_throughput(exec::Target& target, DeviceClass device_class, int compute_units);
 
 }  // namespace tcc::runtime::vulkan

@@ -41,10 +41,10 @@ void VulkanStream::run(const Recording& recording) {
   last_ = core_->submit({&commands, 1});
 }
 
-void VulkanStream::run(std::span<const BoundLaunch> launches) {
-  check_launches(launches);
-  submit(argument_table_bytes(launches), [&](const Batch& batch) {
-    record_launches(*core_, batch.commands, launches, batch.arguments.get());
+void VulkanStream::run(std::span<const BoundStep> steps) {
+  check_steps(*core_, steps);
+  submit(argument_table_bytes(steps), [&](const Batch& batch) {
+    record_steps(*core_, batch.commands, steps, batch.arguments.get());
   });
 }
 

@@ -16,12 +16,12 @@ class VulkanStream final : public Stream {
   ~VulkanStream() override;
 
   void run(const Recording& recording) override;
-  void run(std::span<const BoundLaunch> launches) override;
+  void run(std::span<const BoundStep> steps) override;
   void copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) override;
   void copy_to_host(std::span<std::byte> to, const Buffer& from, int64_t offset) override;
   void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) override;
   void synchronize() override;
-  std::vector<double> time_each(std::span<const BoundLaunch> launches) override;
+  std::vector<double> time_each(std::span<const BoundStep> steps) override;
   double time(const Recording& recording, int repeat) override;
 
  private:
@@ -45,7 +45,7 @@ class VulkanStream final : public Stream {
   Stage& stage(size_t chunk);
   uint64_t submit_copy(const Memory& from, int64_t from_offset, const Memory& to, int64_t to_offset,
                        int64_t bytes);
-  std::vector<double> time_with_host_clock(std::span<const BoundLaunch> launches);
+  std::vector<double> time_with_host_clock(std::span<const BoundStep> steps);
 
   const std::shared_ptr<Core> core_;
   CommandPool pool_;

@@ -50,34 +50,34 @@ std::vector<double> Timestamps::intervals() const {
   return seconds;
 }
 
-std::vector<double> VulkanStream::time_each(std::span<const BoundLaunch> launches) {
-  check_launches(launches);
-  if (core_->physical().timestamp_bits == 0) return time_with_host_clock(launches);
+std::vector<double> VulkanStream::time_each(std::span<const BoundStep> steps) {
+  check_steps(*core_, steps);
+  if (core_->physical().timestamp_bits == 0) return time_with_host_clock(steps);
   // Bounded, so that one submission does not run for too long on a display's GPU.
   constexpr size_t kMost = 256;
   std::vector<double> seconds;
-  while (!launches.empty()) {
-    const auto some = launches.first(std::min(kMost, launches.size()));
+  while (!steps.empty()) {
+    const auto some = steps.first(std::min(kMost, steps.size()));
     const Timestamps timestamps(core_, static_cast<uint32_t>(some.size() + 1));
     submit(argument_table_bytes(some), [&](const Batch& batch) {
       timestamps.record_reset(batch.commands);
-      record_launches(*core_, batch.commands, some, batch.arguments.get(),
-                      LaunchTimestamps{timestamps.pool(), 0});
+      record_steps(*core_, batch.commands, some, batch.arguments.get(),
+                   StepTimestamps{timestamps.pool(), 0});
     });
     synchronize();
     const std::vector<double> more = timestamps.intervals();
     seconds.insert(seconds.end(), more.begin(), more.end());
-    launches = launches.subspan(some.size());
+    steps = steps.subspan(some.size());
   }
   return seconds;
 }
 
-std::vector<double> VulkanStream::time_with_host_clock(std::span<const BoundLaunch> launches) {
+std::vector<double> VulkanStream::time_with_host_clock(std::span<const BoundStep> steps) {
   std::vector<double> seconds;
-  for (const BoundLaunch& launch : launches) {
+  for (const BoundStep& step : steps) {
     synchronize();
     const double start = host_seconds();
-    run({&launch, 1});
+    run({&step, 1});
     synchronize();
     seconds.push_back(host_seconds() - start);
   }

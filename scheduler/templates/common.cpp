@@ -1,19 +1,8 @@
 #include "scheduler/templates/common.h"
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-
-#include "scheduler/templates/cost.h"
-#include "support/error.h"
+#include "scheduler/cost.h"
 
 namespace tcc::sched {
-
-int64_t numel(const ir::Value* value) {
-  int64_t n = 1;
-  for (int64_t dim : ir::const_shape(*value)) n *= dim;
-  return n;
-}
 
 Kernel start_kernel(const Region& region) {
   Kernel kernel;
@@ -59,14 +48,6 @@ std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<i
   return index;
 }
 
-int64_t coefficient(const SymInt& offset, const SymInt& axis) {
-  if (axis.is_const()) return 0;
-  for (const auto& term : offset.terms())
-    if (term.atoms.size() == 1 && term.atoms[0]->key == axis.as_atom()->key)
-      return term.coefficient;
-  return offset.uses(axis.as_atom()) ? -1 : 0;
-}
-
 int64_t power_of_two_at_least(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;
@@ -77,26 +58,6 @@ int64_t power_of_two_at_most(int64_t n) {
   int64_t p = 1;
   while (p * 2 <= n) p *= 2;
   return p;
-}
-
-std::span<const Template* const> templates() {
-  static const std::array<const Template*, 9> all = {
-      &gemv_template(),        &gemm_sm90_template(), &gemm_sm80_template(),
-      &contraction_template(), &reduction_template(), &scan_template(),
-      &sort_template(),        &transpose_template(), &pointwise_template()};
-  return all;
-}
-
-const Template* find_template(std::string_view name) {
-  for (const Template* t : templates())
-    if (t->name() == name) return t;
-  return nullptr;
-}
-
-const Template& template_for(const Region& region, const Target& target) {
-  for (const Template* t : templates())
-    if (t->accepts(region, target)) return *t;
-  throw InternalError(str("no kernel template accepts the region ", region.name()));
 }
 
 }  // namespace tcc::sched

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
-#include "scheduler/templates/cost.h"
+#include "scheduler/templates/product_candidate.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -41,17 +42,17 @@ int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target&
   return packs ? 4 : 1;
 }
 
-class ContractionTemplate : public Template {
+class FmaProduct : public ProductCandidate {
  public:
-  std::string_view name() const override { return "contraction"; }
-  int version() const override { return 1; }
+  FmaProduct(const Template& by, const Region& region, const Target& target, ContractionPlan plan)
+      : ProductCandidate(by, region, target),
+        plan_(std::move(plan)),
+        pack_(pack_of(region, plan_, target)) {}
 
-  bool accepts(const Region& region, const Target&) const override {
-    return plan_contraction(region).has_value();
-  }
-
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    ContractionPlan plan = *plan_contraction(region);
+ private:
+  ConfigSpace make_space() const override {
+    const Target& target = this->target();
+    const ContractionPlan& plan = plan_;
     ConfigSpace space;
     space.parameters = {
         {"block_m", {8, 16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
@@ -71,7 +72,7 @@ class ContractionTemplate : public Template {
            return shared_bytes_of(c, size_bytes(plan.accumulator)) <= bytes;
          }},
         {"tiles are made of whole vectors",
-         [plan, pack = pack_of(region, plan, target)](const Config& c) {
+         [plan, pack = pack_](const Config& c) {
            const int64_t k = c["block_k"] * pack;
            return (plan.a.along_k ? k : c["block_m"]) % plan.a.vector == 0 &&
                   (plan.b.along_k ? k : c["block_n"]) % plan.b.vector == 0;
@@ -80,28 +81,29 @@ class ContractionTemplate : public Template {
     return space;
   }
 
-  Config default_config(const Region& region, const Target& target) const override {
+  Config make_default_config() const override {
     // The tile whose waves over the device cost least: large tiles reuse more, small ones fill the
     // device.
-    struct Candidate {
+    struct Tile {
       int64_t block_m, block_n, block_k, thread_m, thread_n;
       double efficiency;  // of the FMA units, on a full device
     };
-    static constexpr Candidate kGpu[] = {
+    static constexpr Tile kGpu[] = {
         {32, 128, 16, 8, 4, 1.0}, {128, 128, 8, 8, 8, 0.9}, {128, 64, 8, 8, 8, 0.9},
         {64, 64, 16, 8, 4, 0.85}, {64, 32, 16, 4, 4, 0.55}, {32, 64, 16, 4, 4, 0.55},
         {32, 32, 16, 4, 2, 0.4},  {16, 64, 16, 2, 4, 0.35}, {64, 16, 16, 4, 2, 0.35},
         {16, 32, 16, 2, 2, 0.25}, {8, 64, 16, 1, 8, 0.25},  {16, 16, 32, 2, 2, 0.15},
     };
-    static constexpr Candidate kCpu[] = {
+    static constexpr Tile kCpu[] = {
         {32, 32, 16, 4, 8, 1.0}, {64, 32, 16, 8, 8, 1.0}, {16, 32, 16, 2, 8, 0.8},
         {32, 16, 16, 4, 4, 0.7}, {16, 16, 16, 2, 4, 0.5}, {8, 32, 16, 1, 8, 0.5},
     };
-    ContractionPlan plan = *plan_contraction(region);
-    ConfigSpace legal = space(region, target);
+    const Target& target = this->target();
+    const ContractionPlan& plan = plan_;
+    const ConfigSpace& legal = space();
     Config best;
     double best_cost = 0;
-    auto consider = [&](const Candidate& c) {
+    auto consider = [&](const Tile& c) {
       Config config{{"block_m", c.block_m},
                     {"block_n", c.block_n},
                     {"block_k", c.block_k},
@@ -121,9 +123,9 @@ class ContractionTemplate : public Template {
       }
     };
     if (target.is_cpu)
-      for (const Candidate& c : kCpu) consider(c);
+      for (const Tile& c : kCpu) consider(c);
     else
-      for (const Candidate& c : kGpu) consider(c);
+      for (const Tile& c : kGpu) consider(c);
     if (best.values().empty())  // a device with little shared memory, or an odd type
       legal.enumerate([&](const Config& config) {
         best = config;
@@ -133,8 +135,9 @@ class ContractionTemplate : public Template {
     return best;
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const ContractionPlan plan = *plan_contraction(region);
+  CostModel make_cost_model() const override {
+    const Region& region = this->region();
+    const ContractionPlan& plan = plan_;
     const double epilogue = region_arithmetic(region), bytes = region_bytes(region);
     const int element = size_bytes(plan.accumulator);
     // An operand's element as it lies in memory; a prologue of several inputs reads as much more.
@@ -142,9 +145,9 @@ class ContractionTemplate : public Template {
     for (const ir::Value* input : region.anchor->inputs)
       if (input) operand_bytes = std::max<double>(operand_bytes, size_bytes(input->dtype()));
     const auto batch = static_cast<double>(plan.batch.size());
-    const int64_t pack = pack_of(region, plan, target);
-    return [=, m = plan.m.size(), n = plan.n.size(), k = ceil_div(plan.k.size(), pack),
-            fold = plan.fold, a_vector = static_cast<double>(plan.a.vector),
+    return [=, target = target(), m = plan.m.size(), n = plan.n.size(),
+            k = ceil_div(plan.k.size(), pack_), fold = plan.fold,
+            a_vector = static_cast<double>(plan.a.vector),
             b_vector = static_cast<double>(plan.b.vector)](const Config& c) {
       const auto block_m = static_cast<double>(c["block_m"]),
                  block_n = static_cast<double>(c["block_n"]),
@@ -196,12 +199,14 @@ class ContractionTemplate : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
-    ContractionPlan plan = *plan_contraction(region);
+ public:
+  Kernel lower(const Config& config) const override {
+    const Region& region = this->region();
+    const ContractionPlan& plan = plan_;
     Kernel kernel = start_kernel(region);
     // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
     // segments hit all banks.
-    const int64_t pack = pack_of(region, plan, target);
+    const int64_t pack = pack_;
     const ContractionTile tile{config["block_m"], config["block_n"], config["block_k"] * pack,
                                std::min<int64_t>(config["thread_n"], 4)};
     const ContractionHooks hooks(region, plan, tile);
@@ -242,13 +247,27 @@ class ContractionTemplate : public Template {
     kernel.hooks = {hooks.load(true, "load_a"), hooks.load(false, "load_b"), hooks.epilogue()};
     return kernel;
   }
+
+ private:
+  ContractionPlan plan_;
+  int64_t pack_;
 };
 
-}  // namespace
+class ContractionTemplate : public Template {
+ public:
+  std::string_view name() const override { return "contraction"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 0; }
 
-const Template& contraction_template() {
-  static const ContractionTemplate instance;
-  return instance;
-}
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<ContractionPlan> plan = plan_contraction(region);
+    if (!plan) return plan.refusal();
+    return std::make_shared<const FmaProduct>(*this, region, target, *std::move(plan));
+  }
+};
+
+const RegisterTemplate<ContractionTemplate> registered;
+
+}  // namespace
 
 }  // namespace tcc::sched

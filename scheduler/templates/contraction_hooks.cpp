@@ -19,8 +19,6 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   int64_t width = operand.vector;
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {
-      {"batch"}, {"at"}, {"k"}, {"out_values", false, plan_.accumulator, width, true}};
   Inliner inliner(region_);
   SymInt v = SymInt::axis("v", width);
   int64_t k_count = operand.along_k ? plan_.k.size() / width : plan_.k.size();
@@ -28,9 +26,13 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   int64_t block = of_a ? tile_.block_m : tile_.block_n;
   int64_t padded_free = round_up(free.size(), block) / (operand.along_k ? 1 : width);
   int64_t padded_k = round_up(plan_.k.size(), tile_.block_k) / (operand.along_k ? width : 1);
-  SymInt batch = SymInt::axis("batch", plan_.batch.size());
-  SymInt raw_free = SymInt::axis("at", std::max<int64_t>(padded_free, 2));
-  SymInt raw_k = SymInt::axis("k", std::max<int64_t>(padded_k, 2));
+  hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
+                     Hook::index_parameter("at", std::max<int64_t>(padded_free, 2)),
+                     Hook::index_parameter("k", std::max<int64_t>(padded_k, 2)),
+                     Hook::array_parameter("out_values", plan_.accumulator, width, true)};
+  const SymInt batch = hook.parameters[0].axis, raw_free = hook.parameters[1].axis,
+               raw_k = hook.parameters[2].axis;
+  const Variable& values = hook.parameters[3].array;
   SymInt f = SymInt::axis(of_a ? "m" : "n", free_count), k = SymInt::axis("kk", k_count);
   SymInt element_free = operand.along_k ? f : f * width + v;
   SymInt element_k = operand.along_k ? k * width + v : k;
@@ -39,12 +41,12 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   if (!k.is_const()) body.push_back(let_index(k, clamp_to(raw_k, k_count)));
   Expr value = operand_element(inliner, region_, plan_, of_a, batch, element_free, element_k);
   Sink sink;
-  sink.array = "out_values";
+  sink.array = values;
   sink.offset = v;
   sink.value = value;
-  append(body, vectorize({sink}, v, inliner));
+  append(body, vectorize({sink}, v));
   if (padded_k > k_count) {
-    Block zeros = {loop(v, {set_element("out_values", v, zero_of(plan_.accumulator))}, true)};
+    Block zeros = {loop(v, {set_element(values, v, zero_of(plan_.accumulator))}, true)};
     hook.body = {branch(ir::index_less(raw_k, k_count), std::move(body), std::move(zeros))};
   } else {
     hook.body = std::move(body);
@@ -57,21 +59,23 @@ Hook ContractionHooks::epilogue() const {
   int64_t m_size = plan_.m.size(), n_size = plan_.n.size();
   Hook hook;
   hook.name = "epilogue";
-  hook.parameters = {{"batch"}, {"row"}, {"part"}, {"acc", false, plan_.accumulator, width, false}};
-  SymInt batch = SymInt::axis("batch", plan_.batch.size());
-  SymInt raw_row = SymInt::axis("row", std::max<int64_t>(2, round_up(m_size, tile_.block_m)));
-  SymInt raw_part =
-      SymInt::axis("part", std::max<int64_t>(2, round_up(n_size, tile_.block_n) / width));
+  hook.parameters = {
+      Hook::index_parameter("batch", plan_.batch.size()),
+      Hook::index_parameter("row", std::max<int64_t>(2, round_up(m_size, tile_.block_m))),
+      Hook::index_parameter("part", std::max<int64_t>(2, round_up(n_size, tile_.block_n) / width)),
+      Hook::array_parameter("acc", plan_.accumulator, width, false)};
+  const SymInt batch = hook.parameters[0].axis, raw_row = hook.parameters[1].axis,
+               raw_part = hook.parameters[2].axis;
   SymInt row = SymInt::axis("m", m_size);
   SymInt v = SymInt::axis("v", width);
   Expr row_inside = ir::index_less(raw_row, m_size);
   Inliner inliner(region_);
   auto store_at = [&](const SymInt& col, const SymInt& lane) {
     std::vector<Sink> sinks;
-    Expr acc = ir::element("acc", plan_.accumulator, v);
+    Expr acc = ir::element(hook.parameters[3].array, v);
     for (const Stored& s : stored_elements(inliner, region_, plan_, acc, batch, row, col))
-      sinks.push_back({s.buffer, "", s.offset, s.value});
-    return vectorize(sinks, lane, inliner);
+      sinks.push_back({s.buffer, {}, s.offset, s.value});
+    return vectorize(sinks, lane);
   };
   Block body;
   if (!row.is_const()) body.push_back(let_index(row, raw_row));

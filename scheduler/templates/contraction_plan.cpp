@@ -9,14 +9,6 @@
 namespace tcc::sched {
 namespace {
 
-struct ElementMismatch {};
-
-std::vector<int64_t> ints_of(const std::vector<SymInt>& values) {
-  std::vector<int64_t> out;
-  for (const SymInt& value : values) out.push_back(value.value());
-  return out;
-}
-
 std::vector<SymInt> named_axes(std::string_view stem, const std::vector<SymInt>& extents) {
   std::vector<SymInt> axes;
   for (size_t i = 0; i < extents.size(); ++i)
@@ -136,7 +128,7 @@ std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
   std::vector<SymInt> at = plan.op.out(axes.batch, axes.m, axes.n);
   inliner.bind(result, [=, &region](std::span<const SymInt> index) -> Expr {
     for (size_t d = 0; d < at.size(); ++d)
-      if (!(index[d] == at[d])) throw ElementMismatch();
+      if (!(index[d] == at[d])) return nullptr;
     DType dtype = compute_dtype(result->dtype());
     if (region.strict_rounding && is_low_precision(result->dtype()))
       return ir::cast(ir::cast(accumulator, result->dtype()), dtype);
@@ -156,145 +148,192 @@ std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
   return stored;
 }
 
-std::optional<ContractionPlan> plan_contraction(const Region& region, int64_t widest) {
-  const ir::Node* node = region.anchor;
-  if (!node || node->op->kind != ir::OpKind::contraction) return std::nullopt;
-  const ir::Value* result = node->outputs[0];
-  for (const ir::Node* other : region.nodes)
-    if (other != node && other->op->kind != ir::OpKind::pointwise &&
-        other->op->kind != ir::OpKind::view)
-      return std::nullopt;
-  for (const ir::Value* output : region.outputs)
-    if (numel(output) != numel(result)) return std::nullopt;
+namespace {
 
-  ContractionPlan plan;
-  plan.op = node->op->contraction(*node);
-  plan.accumulator = accumulator_dtype(result->dtype());
-  if (ir::product(plan.op.k).is(0)) return std::nullopt;  // zeros, and operands without memory
-  std::vector<SymInt> batch = named_axes("b", plan.op.batch), m = named_axes("m", plan.op.m),
-                      n = named_axes("n", plan.op.n), k = named_axes("k", plan.op.k);
-  ir::Access a = plan.op.a(batch, m, k), b = plan.op.b(batch, k, n);
-  for (int i = 0; i < static_cast<int>(batch.size()); ++i) {
-    const SymInt& axis = batch[static_cast<size_t>(i)];
-    if (!uses_axis(b, axis))
+// The op's axes as symbols of their own, and the places that its operands are read at.
+struct OpAxes {
+  std::vector<SymInt> batch, m, n, k;
+  ir::Access a, b;
+  // The kept batch axes, and m and n with the batch axes that only one operand has.
+  std::vector<SymInt> kept, wide_m, wide_n;
+  std::vector<SymInt> kept_extents, m_extents, n_extents;
+};
+
+std::vector<SymInt> joined(const std::vector<int>& moved, const std::vector<SymInt>& batch,
+                           const std::vector<SymInt>& own) {
+  std::vector<SymInt> all;
+  for (const int i : moved) all.push_back(batch[static_cast<size_t>(i)]);
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+// Decides which batch axes count as rows or columns, too.
+OpAxes axes_of(ContractionPlan& plan) {
+  OpAxes axes;
+  axes.batch = named_axes("b", plan.op.batch);
+  axes.m = named_axes("m", plan.op.m);
+  axes.n = named_axes("n", plan.op.n);
+  axes.k = named_axes("k", plan.op.k);
+  axes.a = plan.op.a(axes.batch, axes.m, axes.k);
+  axes.b = plan.op.b(axes.batch, axes.k, axes.n);
+  for (int i = 0; i < static_cast<int>(axes.batch.size()); ++i) {
+    const SymInt& axis = axes.batch[static_cast<size_t>(i)];
+    if (!uses_axis(axes.b, axis))
       plan.batch_as_m.push_back(i);
-    else if (!uses_axis(a, axis))
+    else if (!uses_axis(axes.a, axis))
       plan.batch_as_n.push_back(i);
     else
       plan.batch_kept.push_back(i);
   }
-  auto with_batch = [&](const std::vector<int>& moved, const std::vector<SymInt>& from_batch,
-                        const std::vector<SymInt>& own) {
-    std::vector<SymInt> out;
-    for (int i : moved) out.push_back(from_batch[static_cast<size_t>(i)]);
-    out.insert(out.end(), own.begin(), own.end());
-    return out;
+  axes.kept = joined(plan.batch_kept, axes.batch, {});
+  axes.kept_extents = joined(plan.batch_kept, plan.op.batch, {});
+  axes.wide_m = joined(plan.batch_as_m, axes.batch, axes.m);
+  axes.m_extents = joined(plan.batch_as_m, plan.op.batch, plan.op.m);
+  axes.wide_n = joined(plan.batch_as_n, axes.batch, axes.n);
+  axes.n_extents = joined(plan.batch_as_n, plan.op.batch, plan.op.n);
+  return axes;
+}
+
+// Where the main operands and the first output lie in memory decides the order of the flat axes.
+void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan) {
+  const ir::Node* node = region.anchor;
+  const ir::Value* result = node->outputs[0];
+  Inliner inliner(region);
+  const Expr of_a =
+      inliner.value_at(node->inputs[static_cast<size_t>(plan.op.a_operand)], axes.a.index);
+  const Expr load_a = main_load(region, of_a);
+  // The output's offset as a function of the op's axes.
+  const std::vector<SymInt> at = plan.op.out(axes.batch, axes.m, axes.n);
+  const ir::Value* output = region.outputs[0];
+  const StoredThrough through = peel_views(region, output, result);
+  std::vector<SymInt> index = at;
+  if (through.base->shape() != result->shape())
+    index = delinearize_ints(ir::linearize(at, result->shape()), const_shape(*through.base));
+  const SymInt offset = region.layout(output).offset(through.output_index(index));
+  plan.batch = flatten(axes.kept, axes.kept_extents, offset);
+  const FlatAxes flat_m = flatten(axes.wide_m, axes.m_extents, offset),
+                 flat_n = flatten(axes.wide_n, axes.n_extents, offset);
+  plan.k = flatten(axes.k, plan.op.k, load_a ? load_a->index : SymInt(0));
+  // Columns are what is contiguous in the output.
+  auto innermost = [&](const FlatAxes& flat, const std::vector<SymInt>& own) -> int64_t {
+    return flat.position.empty() ? 0 : coefficient(offset, own[flat.position.back()]);
   };
-  std::vector<SymInt> wide_m = with_batch(plan.batch_as_m, batch, m),
-                      wide_n = with_batch(plan.batch_as_n, batch, n);
-  std::vector<SymInt> m_extents = with_batch(plan.batch_as_m, plan.op.batch, plan.op.m);
-  std::vector<SymInt> n_extents = with_batch(plan.batch_as_n, plan.op.batch, plan.op.n);
-  std::vector<SymInt> kept, kept_extents;
-  for (int i : plan.batch_kept) {
-    kept.push_back(batch[static_cast<size_t>(i)]);
-    kept_extents.push_back(plan.op.batch[static_cast<size_t>(i)]);
+  plan.swapped = innermost(flat_n, axes.wide_n) != 1 && innermost(flat_m, axes.wide_m) == 1;
+  plan.m = plan.swapped ? flat_n : flat_m;
+  plan.n = plan.swapped ? flat_m : flat_n;
+}
+
+// How an operand is read: the flat indices, and the extents of its innermost axes.
+struct OperandAccess {
+  OperandAccess(const Region& region, const ContractionPlan& plan, bool is_a)
+      : region_(region),
+        plan_(plan),
+        is_a_(is_a),
+        free_(is_a ? plan.m : plan.n),
+        extent_k_(plan.k.extents.empty() ? 1 : plan.k.extents.back()),
+        extent_f_(free_.extents.empty() ? 1 : free_.extents.back()),
+        batch_(SymInt::axis("fb", plan.batch.size())),
+        f_(SymInt::axis("ff", free_.size())),
+        k_(SymInt::axis("fk", plan.k.size())),
+        inliner_(region) {}
+
+  // The widest vector along k, or along the operand's own axis, of at most `widest` elements.
+  int64_t vector(bool along_k, int64_t widest) {
+    const int64_t extent = along_k ? extent_k_ : extent_f_;
+    const int64_t total = along_k ? plan_.k.size() : free_.size();
+    for (int64_t width = widest; width > 1; width /= 2) {
+      if (extent % width != 0) continue;
+      const SymInt group = SymInt::axis("g", total / width), lane = SymInt::axis("v", width);
+      const SymInt along = group * width + lane;
+      const Expr load = load_at(inliner_, along_k ? f_ : along, along_k ? along : k_);
+      if (!load) return 1;
+      if (width * size_bytes(load->stored) > 16) continue;
+      if (vector_along(load->index, lane, width, size_bytes(load->stored)) == width) return width;
+    }
+    return 1;
   }
 
-  try {
-    // Where the main operands and the first output lie in memory decides the order of the flat
-    // axes.
-    Inliner inliner(region);
-    Expr of_a = inliner.value_at(node->inputs[static_cast<size_t>(plan.op.a_operand)], a.index);
-    Expr of_b = inliner.value_at(node->inputs[static_cast<size_t>(plan.op.b_operand)], b.index);
-    Expr load_a = main_load(region, of_a), load_b = main_load(region, of_b);
-    // The output's offset as a function of the op's axes: identity flattening first.
-    auto all = [](const std::vector<SymInt>& extents) {
-      FlatAxes flat;
-      flat.extents = ints_of(extents);
-      flat.position.resize(extents.size());
-      std::iota(flat.position.begin(), flat.position.end(), 0);
-      return flat;
-    };
-    plan.batch = all(kept_extents);
-    plan.m = all(m_extents);
-    plan.n = all(n_extents);
-    plan.k = all(plan.op.k);
-    std::vector<SymInt> at = plan.op.out(batch, m, n);
-    const ir::Value* output = region.outputs[0];
-    StoredThrough through = peel_views(region, output, result);
-    std::vector<SymInt> index = at;
-    if (through.base->shape() != result->shape())
-      index = delinearize_ints(ir::linearize(at, result->shape()), const_shape(*through.base));
-    SymInt offset = region.layout(output).offset(through.output_index(index));
-    SymInt a_offset = load_a ? load_a->index : SymInt(0),
-           b_offset = load_b ? load_b->index : SymInt(0);
-    plan.batch = flatten(kept, kept_extents, offset);
-    FlatAxes flat_m = flatten(wide_m, m_extents, offset),
-             flat_n = flatten(wide_n, n_extents, offset);
-    plan.k = flatten(k, plan.op.k, a_offset);
-    // Columns are what is contiguous in the output.
-    auto innermost = [&](const FlatAxes& flat, const std::vector<SymInt>& axes) -> int64_t {
-      return flat.position.empty() ? 0 : coefficient(offset, axes[flat.position.back()]);
-    };
-    plan.swapped = innermost(flat_n, wide_n) != 1 && innermost(flat_m, wide_m) == 1;
-    plan.m = plan.swapped ? flat_n : flat_m;
-    plan.n = plan.swapped ? flat_m : flat_n;
+  // Neighbours along the operand's own axis are neighbours in memory.
+  bool follows_free() {
+    if (!load_at(inliner_, f_, k_) || extent_f_ <= 1) return false;
+    Inliner probe(region_);
+    const SymInt group = SymInt::axis("g", std::max<int64_t>(1, free_.size() / extent_f_)),
+                 lane = SymInt::axis("v", extent_f_);
+    const Expr load = load_at(probe, group * extent_f_ + lane, k_);
+    return load && coefficient(load->index, lane) == 1;
+  }
 
-    // Vector reads: along k where memory runs that way, else along the operand's own axis.
-    auto choose = [&](ContractionPlan::Operand& operand, bool is_a, const FlatAxes& free) {
-      operand.input = (is_a != plan.swapped) ? plan.op.a_operand : plan.op.b_operand;
-      SymInt flat_b = SymInt::axis("fb", plan.batch.size()),
-             flat_f = SymInt::axis("ff", free.size()), flat_k = SymInt::axis("fk", plan.k.size());
-      Inliner own(region);
-      int64_t extent_k = plan.k.extents.empty() ? 1 : plan.k.extents.back();
-      int64_t extent_f = free.extents.empty() ? 1 : free.extents.back();
-      auto try_along = [&](bool along_k) -> int64_t {
-        int64_t extent = along_k ? extent_k : extent_f;
-        int64_t total = along_k ? plan.k.size() : free.size();
-        for (int64_t width = along_k ? widest : 8; width > 1; width /= 2) {
-          if (extent % width != 0) continue;
-          SymInt group = SymInt::axis("g", total / width), lane = SymInt::axis("v", width);
-          SymInt along = group * width + lane;
-          Expr value = operand_element(own, region, plan, is_a, flat_b, along_k ? flat_f : along,
-                                       along_k ? along : flat_k);
-          Expr load = main_load(region, value);
-          if (!load) return 1;
-          if (width * size_bytes(load->stored) > 16) continue;
-          if (vector_along(load->index, lane, width, size_bytes(load->stored)) == width)
-            return width;
-        }
-        return 1;
-      };
-      int64_t k_width = try_along(true), free_width = try_along(false);
-      operand.along_k = k_width >= free_width;
-      operand.vector = std::max(k_width, free_width);
-      if (operand.vector > 1) return;
-      // No vectors: neighbouring threads still follow memory.
-      SymInt one = SymInt::axis("ff", free.size());
-      Expr load = main_load(region, operand_element(own, region, plan, is_a, flat_b, one, flat_k));
-      bool along_free = load && extent_f > 1 && [&] {
-        Inliner probe(region);
-        SymInt group = SymInt::axis("g", std::max<int64_t>(1, free.size() / extent_f)),
-               lane = SymInt::axis("v", extent_f);
-        Expr at_lane = main_load(region, operand_element(probe, region, plan, is_a, flat_b,
-                                                         group * extent_f + lane, flat_k));
-        return at_lane && coefficient(at_lane->index, lane) == 1;
-      }();
-      operand.along_k = !along_free;
-    };
-    choose(plan.a, true, plan.m);
-    choose(plan.b, false, plan.n);
+ private:
+  Expr load_at(Inliner& inliner, const SymInt& free, const SymInt& k) const {
+    return main_load(region_, operand_element(inliner, region_, plan_, is_a_, batch_, free, k));
+  }
 
-    // Integer sums are exact.
-    plan.fold = is_float(plan.accumulator) &&
-                std::any_of(region.outputs.begin(), region.outputs.end(),
-                            [](const ir::Value* o) { return !is_low_precision(o->dtype()); });
-    // The epilogue must be about its own element; this throws where it is not.
-    Inliner check(region);
-    stored_elements(check, region, plan, ir::variable("acc", plan.accumulator),
-                    SymInt::axis("batch", plan.batch.size()), SymInt::axis("row", plan.m.size()),
-                    SymInt::axis("col", plan.n.size()));
-  } catch (const ElementMismatch&) { return std::nullopt; }
+  const Region& region_;
+  const ContractionPlan& plan_;
+  bool is_a_;
+  const FlatAxes& free_;
+  int64_t extent_k_, extent_f_;
+  SymInt batch_, f_, k_;
+  Inliner inliner_;
+};
+
+// Vector reads run along k where memory does, else along the operand's own axis.
+ContractionPlan::Operand operand_of(const Region& region, const ContractionPlan& plan, bool is_a,
+                                    int64_t widest) {
+  constexpr int64_t kWidestFree = 8;
+  ContractionPlan::Operand operand;
+  operand.input = (is_a != plan.swapped) ? plan.op.a_operand : plan.op.b_operand;
+  OperandAccess access(region, plan, is_a);
+  const int64_t k_width = access.vector(true, widest),
+                free_width = access.vector(false, kWidestFree);
+  operand.along_k = k_width >= free_width;
+  operand.vector = std::max(k_width, free_width);
+  // Without vectors, neighbouring threads still follow memory.
+  if (operand.vector <= 1) operand.along_k = !access.follows_free();
+  return operand;
+}
+
+// Every output's element is made of the product's element of the same place.
+bool epilogue_is_own(const Region& region, const ContractionPlan& plan) {
+  Inliner inliner(region);
+  stored_elements(inliner, region, plan, ir::read(ir::new_variable("acc", plan.accumulator)),
+                  SymInt::axis("batch", plan.batch.size()), SymInt::axis("row", plan.m.size()),
+                  SymInt::axis("col", plan.n.size()));
+  return !inliner.asked_elsewhere();
+}
+
+}  // namespace
+
+OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest) {
+  const ir::Node* node = region.anchor;
+  if (!node || node->op->kind != ir::OpKind::contraction)
+    return Refusal{"it is anchored by no matrix product or convolution", true};
+  const ir::Value* result = node->outputs[0];
+  for (const ir::Node* other : region.nodes)
+    if (other != node && other->op->kind != ir::OpKind::pointwise &&
+        other->op->kind != ir::OpKind::view)
+      return Refusal{
+          str(other->op_name(), " is neither element-wise nor a view, beside ", node->op_name())};
+  for (const ir::Value* output : region.outputs)
+    if (ir::numel(output) != ir::numel(result))
+      return Refusal{str("an output of ", ir::numel(output), " elements beside ", node->op_name(),
+                         "'s ", ir::numel(result))};
+
+  ContractionPlan plan;
+  plan.op = node->op->contraction(*node);
+  plan.accumulator = accumulator_dtype(result->dtype());
+  if (ir::product(plan.op.k).is(0))  // zeros, and operands without memory
+    return Refusal{str(node->op_name(), " sums up nothing")};
+  const OpAxes axes = axes_of(plan);
+  order_axes(region, axes, plan);
+  plan.a = operand_of(region, plan, true, widest);
+  plan.b = operand_of(region, plan, false, widest);
+  // Integer sums are exact.
+  plan.fold = is_float(plan.accumulator) &&
+              std::any_of(region.outputs.begin(), region.outputs.end(),
+                          [](const ir::Value* o) { return !is_low_precision(o->dtype()); });
+  if (!epilogue_is_own(region, plan))
+    return Refusal{str("an output needs other elements of ", node->op_name(), " than its own")};
   return plan;
 }
 

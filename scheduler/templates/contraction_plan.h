@@ -2,11 +2,11 @@
 // which operand is on which side, and along which axis each can be read in vectors.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "scheduler/inline.h"
 #include "scheduler/kernel.h"
+#include "scheduler/refusal.h"
 
 namespace tcc::sched {
 
@@ -52,9 +52,9 @@ DType accumulator_dtype(DType dtype);
 // i8 or u8: what tensor cores and dp4a multiply.
 inline bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype) == 1; }
 
-// Nothing when the region is not one contraction with pointwise prologues and an epilogue over its
+// Refuses what is not one contraction with pointwise prologues and an epilogue over its
 // own elements. Vectors along k have at most `widest` elements, the others 8.
-std::optional<ContractionPlan> plan_contraction(const Region& region, int64_t widest = 8);
+OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest = 8);
 
 // The element of operand A (or B) at flat indices, zero where the op's access is not valid.
 Expr operand_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,

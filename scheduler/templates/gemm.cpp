@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/unit_facts.h"
 #include "support/checked.h"
@@ -77,25 +77,30 @@ kernels::Product Gemm::product(bool swapped) const {
   return product;
 }
 
-std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
-  if (!target.has_matrix_unit(unit)) return std::nullopt;
-  std::optional<ContractionPlan> plan = plan_contraction(region, kWidest);
-  if (!plan) return std::nullopt;
+OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
+  if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
+  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
+  if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
-  if (!bytes && plan->accumulator != DType::f32) return std::nullopt;
+  if (!bytes && plan->accumulator != DType::f32)
+    return Refusal{str(unit, " units do not sum up in ", name(plan->accumulator))};
   // Few products, and none at all where a dim is 0.
-  const int64_t k = plan->k.size();
-  if (k < kLeastK || plan->batch.size() * plan->m.size() * plan->n.size() * k < kLeastProducts)
-    return std::nullopt;
+  const int64_t k = plan->k.size(),
+                products = plan->batch.size() * plan->m.size() * plan->n.size() * k;
+  if (k < kLeastK || products < kLeastProducts)
+    return Refusal{str(products, " products, ", k, " in a sum, are too few for ", unit, " units")};
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
-  if (!a || !b) return std::nullopt;
+  if (!a || !b) return Refusal{str(unit, " units do not multiply the operands' types")};
   // Only a product of f8 counts: operands that are f8 widened have sums like any product's.
   const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
   if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
-  if (!bytes && !f8 && a->dtype != b->dtype) return std::nullopt;
+  if (!bytes && !f8 && a->dtype != b->dtype)
+    return Refusal{str("operands of ", name(a->dtype), " and ", name(b->dtype))};
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
-  if (exact && k > kExactSum) return std::nullopt;
+  if (exact && k > kExactSum)
+    return Refusal{str(unit, " units truncate sums of ", k, " products, whose result is ",
+                       name(region.anchor->outputs[0]->dtype()))};
   return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums};
 }
 

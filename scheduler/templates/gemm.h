@@ -31,11 +31,11 @@ struct Gemm {
   kernels::Product product(bool swapped) const;
 };
 
-// Nothing where the region is no product of matrices that the target's `unit` multiplies, where
-// f32 results would lose bits by its truncated sums, which those of f8 may, or where it is too
-// small to gain. Sums of bytes are exact: 32-bit integers that wrap. A unit that does not multiply
-// f8 reads it as a wider type.
-std::optional<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);
+// Refuses what is no product of matrices that the target's `unit` multiplies, where f32 results
+// would lose bits by its truncated sums, which those of f8 may, and what is too small to gain. Sums
+// of bytes are exact: 32-bit integers that wrap. A unit that does not multiply f8 reads it as a
+// wider type.
+OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);
 
 // A config on a product: what the kernels' shapes have in common.
 struct GemmShape {

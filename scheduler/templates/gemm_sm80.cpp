@@ -68,6 +68,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
  public:
   std::string_view name() const override { return "gemm_sm80"; }
   int version() const override { return 1; }
+  int specificity() const override { return 1; }
 
  protected:
   std::string_view unit() const override { return "mma"; }
@@ -188,11 +189,8 @@ class GemmSm80Template : public GemmTemplate<Shape> {
   }
 };
 
-}  // namespace
+const RegisterTemplate<GemmSm80Template> registered;
 
-const Template& gemm_sm80_template() {
-  static const GemmSm80Template instance;
-  return instance;
-}
+}  // namespace
 
 }  // namespace tcc::sched

@@ -199,11 +199,12 @@ class GemmSm90Template : public GemmTemplate<Shape> {
  public:
   std::string_view name() const override { return "gemm_sm90"; }
   int version() const override { return 1; }
-  // Among the workgroups of a cluster ("split_k"), without memory in between.
-  bool splits_sums(const Region&, const Target&) const override { return true; }
+  int specificity() const override { return 2; }
 
  protected:
   std::string_view unit() const override { return "wgmma"; }
+  // Among the workgroups of a cluster ("split_k"), without memory in between.
+  bool splits_sums() const override { return true; }
 
   // This source can load these as they are; the rest is computed.
   void restrict_loads(MatrixOperand& operand) const override {
@@ -362,11 +363,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
   }
 };
 
-}  // namespace
+const RegisterTemplate<GemmSm90Template> registered;
 
-const Template& gemm_sm90_template() {
-  static const GemmSm90Template instance;
-  return instance;
-}
+}  // namespace
 
 }  // namespace tcc::sched

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/templates/gemm.h"
+#include "scheduler/templates/product_candidate.h"
 
 namespace tcc::sched {
 
@@ -21,32 +22,12 @@ namespace tcc::sched {
 template <class Shape>
 class GemmTemplate : public Template {
  public:
-  bool accepts(const Region& region, const Target& target) const final {
-    return plan(region, target) != nullptr;
-  }
-  ConfigSpace space(const Region& region, const Target& target) const final {
-    return space_of(plan(region, target), target);
-  }
-  Config default_config(const Region& region, const Target& target) const final {
-    const Product gemm = plan(region, target);
-    return fastest_candidate(candidates(), space_of(gemm, target), cost_of(region, gemm, target),
-                             [&](const Config& config) {
-                               return read_by_neighbours(grid(Shape(*gemm, config)), config["band"],
-                                                         target);
-                             });
-  }
-  CostModel cost_model(const Region& region, const Target& target) const final {
-    return cost_of(region, plan(region, target), target);
-  }
-  Kernel lower(const Region& region, const Config& config, const Target& target) const final {
-    const Product gemm = plan(region, target);
-    const Shape shape(*gemm, config);
-    Kernel kernel = start_kernel(region);
-    kernel.source = name();
-    GemmWriter writer(kernel, region, target, *gemm, shape.swapped, shape.tile());
-    writer.product();
-    write(kernel, writer, shape, config, target);
-    return kernel;
+  Match match(const Region& region, const Target& target) const final {
+    OrRefusal<Gemm> gemm = plan_gemm(region, target, unit());
+    if (!gemm) return gemm.refusal();
+    restrict_loads(gemm->a);
+    restrict_loads(gemm->b);
+    return std::make_shared<const Matched>(*this, region, target, *std::move(gemm));
   }
 
  protected:
@@ -55,7 +36,8 @@ class GemmTemplate : public Template {
     std::function<bool(const Shape&)> holds;
   };
 
-  virtual std::string_view unit() const = 0;  // of the target
+  virtual std::string_view unit() const = 0;          // of the target
+  virtual bool splits_sums() const { return false; }  // as Candidate::splits_sums()
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
   // "block_m", "block_n" and "band" among them; "swapped" is added.
@@ -71,40 +53,67 @@ class GemmTemplate : public Template {
                      const Target& target) const = 0;
 
  private:
-  // Shared by the constraints and the cost model that outlive the region.
+  // Shared by the constraints and the cost model, which may outlive the candidate.
   using Product = std::shared_ptr<const Gemm>;
 
-  Product plan(const Region& region, const Target& target) const {
-    std::optional<Gemm> gemm = plan_gemm(region, target, unit());
-    if (!gemm) return nullptr;
-    restrict_loads(gemm->a);
-    restrict_loads(gemm->b);
-    return std::make_shared<const Gemm>(*std::move(gemm));
-  }
+  class Matched : public ProductCandidate {
+   public:
+    Matched(const GemmTemplate& by, const Region& region, const Target& target, Gemm gemm)
+        : ProductCandidate(by, region, target),
+          outline_(by),
+          gemm_(std::make_shared<const Gemm>(std::move(gemm))) {}
 
-  ConfigSpace space_of(const Product& gemm, const Target& target) const {
-    ConfigSpace space;
-    space.parameters = parameters();
-    space.parameters.push_back(
-        {"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
-    for (Constraint& own : constraints(target))
+    bool splits_sums() const override { return outline_.splits_sums(); }
+
+    Kernel lower(const Config& config) const override {
+      const Shape shape(*gemm_, config);
+      Kernel kernel = start_kernel(this->region());
+      kernel.source = outline_.name();
+      GemmWriter writer(kernel, this->region(), this->target(), *gemm_, shape.swapped,
+                        shape.tile());
+      writer.product();
+      outline_.write(kernel, writer, shape, config, this->target());
+      return kernel;
+    }
+
+   private:
+    ConfigSpace make_space() const override {
+      ConfigSpace space;
+      space.parameters = outline_.parameters();
+      space.parameters.push_back(
+          {"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
+      for (Constraint& own : outline_.constraints(this->target()))
+        space.constraints.push_back(
+            {std::move(own.reason),
+             [gemm = gemm_, holds = std::move(own.holds)](const Config& config) {
+               return holds(Shape(*gemm, config));
+             }});
       space.constraints.push_back(
-          {std::move(own.reason), [gemm, holds = std::move(own.holds)](const Config& config) {
-             return holds(Shape(*gemm, config));
+          {"no more rows in a band than there are", [gemm = gemm_](const Config& config) {
+             return config["band"] == 1 || config["band"] < 2 * Shape(*gemm, config).tiles_m;
            }});
-    space.constraints.push_back(
-        {"no more rows in a band than there are", [gemm](const Config& config) {
-           return config["band"] == 1 || config["band"] < 2 * Shape(*gemm, config).tiles_m;
-         }});
-    return space;
-  }
+      return space;
+    }
 
-  CostModel cost_of(const Region& region, const Product& gemm, const Target& target) const {
-    return [this, gemm, target, stored = epilogue_cost(region, *gemm, target),
-            bytes = region_bytes(region)](const Config& config) {
-      return launch_seconds(cycles(Shape(*gemm, config), target, stored), bytes, target);
-    };
-  }
+    Config make_default_config() const override {
+      return fastest_candidate(outline_.candidates(), this->space(), this->cost_model(),
+                               [&](const Config& config) {
+                                 return read_by_neighbours(outline_.grid(Shape(*gemm_, config)),
+                                                           config["band"], this->target());
+                               });
+    }
+
+    CostModel make_cost_model() const override {
+      return [&outline = outline_, gemm = gemm_, target = this->target(),
+              stored = epilogue_cost(this->region(), *gemm_, this->target()),
+              bytes = region_bytes(this->region())](const Config& config) {
+        return launch_seconds(outline.cycles(Shape(*gemm, config), target, stored), bytes, target);
+      };
+    }
+
+    const GemmTemplate& outline_;
+    Product gemm_;
+  };
 };
 
 }  // namespace tcc::sched

@@ -4,11 +4,12 @@
 #include <numeric>
 
 #include "backends/device/common/gemv_shape.h"
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
+#include "scheduler/templates/product_candidate.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -37,12 +38,16 @@ bool is_streamed(DType dtype) {
   return dtype == DType::f32 || (is_low_precision(dtype) && !is_f8(dtype));
 }
 
-std::optional<Gemv> plan_gemv(const Region& region, const Target& target) {
-  if (target.api != Api::cuda) return std::nullopt;
-  std::optional<ContractionPlan> plan = plan_contraction(region);
-  if (!plan || plan->accumulator != DType::f32) return std::nullopt;
+OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
+  if (target.api != Api::cuda) return Refusal{"the target has no such kernels"};
+  OrRefusal<ContractionPlan> plan = plan_contraction(region);
+  if (!plan) return plan.refusal();
+  if (plan->accumulator != DType::f32)
+    return Refusal{str("sums are kept in ", tcc::name(plan->accumulator), ", not in f32")};
   const int64_t m = plan->m.size(), n = plan->n.size(), k = plan->k.size();
-  if (std::min(m, n) > kMostRows || std::max(m, n) * k < kLeastElements) return std::nullopt;
+  if (std::min(m, n) > kMostRows || std::max(m, n) * k < kLeastElements)
+    return Refusal{
+        str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
   Gemv gemv;
   gemv.swapped = n < m;
   const ContractionPlan::Operand& large = gemv.swapped ? plan->a : plan->b;
@@ -114,17 +119,22 @@ struct Shape {
   int64_t columns, warps_k, k_unit, unroll, loads;
 };
 
-class GemvTemplate : public Template {
+class StreamedProduct : public ProductCandidate {
  public:
-  std::string_view name() const override { return "gemv"; }
-  int version() const override { return 1; }
+  StreamedProduct(const Template& by, const Region& region, const Target& target, Gemv gemv)
+      : ProductCandidate(by, region, target), gemv_(std::move(gemv)) {}
 
-  bool accepts(const Region& region, const Target& target) const override {
-    return plan_gemv(region, target).has_value();
+  // Among the threads of a workgroup: enough unless few columns leave much of the device idle for
+  // longer than a second kernel takes. Of f32, only parts have been measured (configs/tuned).
+  bool splits_sums() const override {
+    constexpr double kSecondKernel = 10e-6;
+    if (!is_low_precision(region().anchor->inputs[0]->dtype())) return false;
+    return estimate(default_config()) < region_bytes(region()) / target().bandwidth + kSecondKernel;
   }
 
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    const Gemv gemv = *plan_gemv(region, target);
+ private:
+  ConfigSpace make_space() const override {
+    const Gemv& gemv = gemv_;
     ConfigSpace space;
     space.parameters = {
         {"columns", {1, 2, 4, 8}, "neighbouring columns of a thread"},
@@ -159,9 +169,9 @@ class GemvTemplate : public Template {
 
   // Many threads with few columns each keep the most loads in flight; more rows share what is
   // loaded over more columns.
-  Config default_config(const Region& region, const Target& target) const override {
-    const Gemv gemv = *plan_gemv(region, target);
-    const ConfigSpace legal = space(region, target);
+  Config make_default_config() const override {
+    const Gemv& gemv = gemv_;
+    const ConfigSpace& legal = space();
     const bool major_k = gemv.b.major_k;
     const int64_t columns = !major_k ? gemv.vector : gemv.m() == 1 ? 1 : gemv.m() == 2 ? 2 : 8;
     const int64_t k_unit = major_k ? gemv.vector : gemv.m() <= 2 ? 8 : 4;
@@ -178,14 +188,13 @@ class GemvTemplate : public Template {
       first = config;
       return false;
     });
-    TCC_CHECK(!first.values().empty(), "no legal config on ", target.id());
+    TCC_CHECK(!first.values().empty(), "no legal config on ", target().id());
     return first;
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const Gemv gemv = *plan_gemv(region, target);
-    const double epilogue = region_arithmetic(region), bytes = region_bytes(region);
-    return [=](const Config& config) {
+  CostModel make_cost_model() const override {
+    const double epilogue = region_arithmetic(region()), bytes = region_bytes(region());
+    return [gemv = gemv_, target = target(), epilogue, bytes](const Config& config) {
       const Shape s(gemv, config);
       const auto vector = static_cast<double>(gemv.vector), m = static_cast<double>(gemv.m());
       const auto columns = static_cast<double>(s.columns);
@@ -217,17 +226,9 @@ class GemvTemplate : public Template {
     };
   }
 
-  // Among the threads of a workgroup: enough unless few columns leave much of the device idle for
-  // longer than a second kernel takes. Of f32, only parts have been measured (configs/tuned).
-  bool splits_sums(const Region& region, const Target& target) const override {
-    constexpr double kSecondKernel = 10e-6;
-    if (!is_low_precision(region.anchor->inputs[0]->dtype())) return false;
-    const double seconds = estimate(region, default_config(region, target), target);
-    return seconds < region_bytes(region) / target.bandwidth + kSecondKernel;
-  }
-
-  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
-    Gemv gemv = *plan_gemv(region, target);
+  Kernel lower(const Config& config) const override {
+    const Region& region = this->region();
+    Gemv gemv = gemv_;
     ContractionPlan::Operand& small = gemv.swapped ? gemv.plan.b : gemv.plan.a;
     if (small.along_k) small.vector = std::gcd(small.vector, config["k_unit"]);
     const Shape s(gemv, config);
@@ -251,13 +252,26 @@ class GemvTemplate : public Template {
     kernel.hooks.push_back(hooks.epilogue());
     return kernel;
   }
+
+ private:
+  Gemv gemv_;
 };
 
-}  // namespace
+class GemvTemplate : public Template {
+ public:
+  std::string_view name() const override { return "gemv"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 3; }
 
-const Template& gemv_template() {
-  static const GemvTemplate instance;
-  return instance;
-}
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<Gemv> gemv = plan_gemv(region, target);
+    if (!gemv) return gemv.refusal();
+    return std::make_shared<const StreamedProduct>(*this, region, target, *std::move(gemv));
+  }
+};
+
+const RegisterTemplate<GemvTemplate> registered;
+
+}  // namespace
 
 }  // namespace tcc::sched

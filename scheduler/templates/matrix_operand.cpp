@@ -35,8 +35,7 @@ SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch) {
 // Lines beyond the last are asked for, too: what they hold is not read.
 constexpr int64_t kManyLines = int64_t{1} << 31;
 
-SymInt batch_offset(const MatrixOperand& operand, const ContractionPlan& plan) {
-  const SymInt batch = SymInt::axis("batch", plan.batch.size());
+SymInt batch_offset(const MatrixOperand& operand, const SymInt& batch) {
   SymInt offset = operand.view.offset;
   for (const OperandView::BatchAxis& axis : operand.view.batch)
     offset = offset + coordinate(axis, batch) * axis.stride;
@@ -97,28 +96,35 @@ void need_alignment(Kernel& kernel, const MatrixOperand& operand) {
 }
 
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  const SymInt line = SymInt::axis("line", kManyLines);
-  return offset_hook(std::move(name), {{"batch"}, {"line"}},
-                     batch_offset(operand, plan) + line * operand.line_stride());
+  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.size()),
+                        line = Hook::index_parameter("line", kManyLines);
+  return offset_hook(std::move(name), {batch, line},
+                     batch_offset(operand, batch.axis) + line.axis * operand.line_stride());
 }
 
 Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  const SymInt at = SymInt::axis("at", kManyLines), k = SymInt::axis("k", kManyLines);
+  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.size()),
+                        at = Hook::index_parameter("at", kManyLines),
+                        k = Hook::index_parameter("k", kManyLines);
   const int64_t vector = operand.alignment / size_bytes(operand.dtype);
-  const SymInt line = operand.major_k ? at : k, along = operand.major_k ? k : at;
-  return offset_hook(std::move(name), {{"batch"}, {"at"}, {"k"}},
-                     batch_offset(operand, plan) + line * operand.line_stride() + along * vector);
+  const SymInt line = operand.major_k ? at.axis : k.axis,
+               along = operand.major_k ? k.axis : at.axis;
+  return offset_hook(
+      std::move(name), {batch, at, k},
+      batch_offset(operand, batch.axis) + line * operand.line_stride() + along * vector);
 }
 
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {{"batch"}, {"c", false, DType::i32, 3, true}};
-  const SymInt batch = SymInt::axis("batch", plan.batch.size());
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
+                     Hook::array_parameter("c", DType::i32, 3, true)};
+  const SymInt batch = hook.parameters[0].axis;
+  const Variable& coordinates = hook.parameters[1].array;
   const auto& axes = operand.view.batch;
   for (size_t i = 0; i < axes.size(); ++i)
     hook.body.push_back(set_element(
-        "c", static_cast<int64_t>(i),
+        coordinates, static_cast<int64_t>(i),
         ir::cast(ir::index_value(coordinate(axes[axes.size() - 1 - i], batch)), DType::i32)));
   return hook;
 }

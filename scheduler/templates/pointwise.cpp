@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -32,21 +32,14 @@ struct Lines {
   }
 };
 
-class Pointwise : public Template {
+class Elements : public Candidate {
  public:
-  std::string_view name() const override { return "pointwise"; }
-  int version() const override { return 1; }
+  Elements(const Template& by, const Region& region, const Target& target)
+      : Candidate(by, region, target) {}
 
-  bool accepts(const Region& region, const Target&) const override {
-    if (region.anchor || region.outputs.empty()) return false;
-    for (const ir::Node* node : region.nodes)
-      if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort) return false;
-    return std::all_of(region.outputs.begin(), region.outputs.end(), [&](const ir::Value* output) {
-      return numel(output) == output_elements(region);
-    });
-  }
-
-  ConfigSpace space(const Region&, const Target& target) const override {
+ private:
+  ConfigSpace make_space() const override {
+    const Target& target = this->target();
     ConfigSpace space;
     space.parameters = {
         {"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
@@ -62,7 +55,9 @@ class Pointwise : public Template {
     return space;
   }
 
-  Config default_config(const Region& region, const Target& target) const override {
+  Config make_default_config() const override {
+    const Region& region = this->region();
+    const Target& target = this->target();
     // 16 bytes of the widest buffer that is read or written whole; fewer where that would leave the
     // device idle.
     int64_t n = output_elements(region);
@@ -85,14 +80,15 @@ class Pointwise : public Template {
     return {{"threads", threads}, {"vector", vector}, {"vectors", overlap ? 2 : 1}};
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
+  CostModel make_cost_model() const override {
+    const Region& region = this->region();
     const int64_t n = output_elements(region);
     double stored_bytes = 0;  // of one element of each output
     for (const ir::Value* output : region.outputs) stored_bytes += size_bytes(output->dtype());
     const ElementWork work = work_of(region);
     const double outputs = static_cast<double>(region.outputs.size());
     const double bytes = region_bytes(region);
-    return [=](const Config& c) {
+    return [=, target = target()](const Config& c) {
       const auto count = static_cast<double>(n);
       const auto width = static_cast<double>(c["vector"]),
                  vectors = static_cast<double>(c["vectors"]);
@@ -122,7 +118,9 @@ class Pointwise : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target&) const override {
+ public:
+  Kernel lower(const Config& config) const override {
+    const Region& region = this->region();
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
     const Lines lines(region);
@@ -137,14 +135,13 @@ class Pointwise : public Template {
     for (int64_t u = 0; u < per_thread; ++u) {
       // Neighbouring threads take neighbouring vectors.
       SymInt number = (block * per_thread + u) * threads + thread;
-      std::string suffix = per_thread > 1 ? std::to_string(u) : "";
       bool exact = kernel.grid * threads * per_thread == groups;
-      SymInt line = SymInt::axis("line" + suffix, lines.count);
-      SymInt at = SymInt::axis("i" + suffix, std::max<int64_t>(whole, 1));
+      SymInt line = SymInt::axis("line", lines.count);
+      SymInt at = SymInt::axis("i", std::max<int64_t>(whole, 1));
       Block* into = &kernel.body;
       SymInt in_line = number;
       if (lines.count > 1) {
-        SymInt group = SymInt::axis("g" + suffix, groups);
+        SymInt group = SymInt::axis("g", groups);
         in_line = mod(group, line_groups);
         Block body = {let_index(group, number), let_index(line, floordiv(group, line_groups))};
         if (!exact) {
@@ -157,7 +154,7 @@ class Pointwise : public Template {
       }
       const SymInt first = line * lines.length;
       Block body = {let_index(at, in_line)};
-      append(body, vectorize(sinks(region, inliner, first + at * width + lane), lane, inliner));
+      append(body, vectorize(sinks(region, inliner, first + at * width + lane), lane));
       if (whole > 0) {
         if (exact && tail == 0)
           append(*into, body);
@@ -165,9 +162,9 @@ class Pointwise : public Template {
           into->push_back(branch(ir::index_less(in_line, whole), body));
       }
       if (tail > 0) {
-        SymInt rest = SymInt::axis("t" + suffix, tail);
-        Block scalar = {loop(
-            rest, vectorize(sinks(region, inliner, first + whole * width + rest), 0, inliner))};
+        SymInt rest = SymInt::axis("t", tail);
+        Block scalar = {
+            loop(rest, vectorize(sinks(region, inliner, first + whole * width + rest), 0))};
         into->push_back(branch(
             ir::call(ir::Fn::eq, {ir::index_value(in_line), ir::index_value(whole)}), scalar));
       }
@@ -212,11 +209,28 @@ class Pointwise : public Template {
   }
 };
 
-}  // namespace
+class Pointwise : public Template {
+ public:
+  std::string_view name() const override { return "pointwise"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 0; }
 
-const Template& pointwise_template() {
-  static const Pointwise instance;
-  return instance;
-}
+  Match match(const Region& region, const Target& target) const override {
+    if (region.anchor) return Refusal{"it is anchored by more than elements", true};
+    if (region.outputs.empty()) return Refusal{"it stores nothing"};
+    for (const ir::Node* node : region.nodes)
+      if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort)
+        return Refusal{str("one thread would do all of ", node->op_name())};
+    for (const ir::Value* output : region.outputs)
+      if (numel(output) != output_elements(region))
+        return Refusal{
+            str("outputs of ", output_elements(region), " and of ", numel(output), " elements")};
+    return std::make_shared<const Elements>(*this, region, target);
+  }
+};
+
+const RegisterTemplate<Pointwise> registered;
+
+}  // namespace
 
 }  // namespace tcc::sched

@@ -6,8 +6,9 @@
 #include <functional>
 #include <set>
 
+#include "scheduler/cost.h"
+#include "scheduler/limits.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/templates/reduction_lowering.h"
 #include "scheduler/templates/reduction_plan.h"
 #include "support/checked.h"
@@ -107,17 +108,20 @@ int64_t late_loads(const Region& region, const ReductionPlan& plan) {
   return static_cast<int64_t>(late.size());
 }
 
-class Reduction : public Template {
+class Rows : public Candidate {
  public:
-  std::string_view name() const override { return "reduction"; }
-  int version() const override { return 2; }
+  Rows(const Template& by, const Region& region, const Target& target, ReductionPlan plan)
+      : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  bool accepts(const Region& region, const Target&) const override {
-    return region.anchor && region.anchor->op->kind == ir::OpKind::reduce && plan_reduction(region);
+  Kernel lower(const Config& config) const override {
+    return lower_reduction(region(), plan_, config, target());
   }
 
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    ReductionPlan plan = *plan_reduction(region);
+ private:
+  ConfigSpace make_space() const override {
+    const Region& region = this->region();
+    const Target& target = this->target();
+    const ReductionPlan& plan = plan_;
     ConfigSpace space;
     space.parameters = {
         {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a row"},
@@ -175,8 +179,10 @@ class Reduction : public Template {
     return space;
   }
 
-  Config default_config(const Region& region, const Target& target) const override {
-    ReductionPlan plan = *plan_reduction(region);
+  Config make_default_config() const override {
+    const Region& region = this->region();
+    const Target& target = this->target();
+    const ReductionPlan& plan = plan_;
     int64_t cols = std::max<int64_t>(plan.cols, 1);
     int64_t block = std::min<int64_t>(target.is_cpu ? 64 : 256, target.max_workgroup_size);
     int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_load(region, plan)));
@@ -253,8 +259,9 @@ class Reduction : public Template {
                           std::min<int64_t>(kMostClusterThreads, target.max_workgroup_size)));
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const ReductionPlan plan = *plan_reduction(region);
+  CostModel make_cost_model() const override {
+    const Region& region = this->region();
+    const ReductionPlan& plan = plan_;
     const int64_t rows = plan.rows, cols = std::max<int64_t>(plan.cols, 1);
     const Elements elements(region, plan);
     std::vector<Expr> values = elements.reduced;
@@ -275,7 +282,7 @@ class Reduction : public Template {
     const double bytes = region_bytes(region);
     const double passes_saved = is_online(region, plan) ? 1 : 0;
     const auto late = static_cast<double>(late_loads(region, plan));
-    return [=, inner = plan.inner, stages = static_cast<double>(plan.stages),
+    return [=, target = target(), inner = plan.inner, stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
       const auto width = static_cast<double>(c["vector"]),
                  group = static_cast<double>(c["row_threads"]),
@@ -334,16 +341,24 @@ class Reduction : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
-    return lower_reduction(region, *plan_reduction(region), config, target);
+  ReductionPlan plan_;
+};
+
+class Reduction : public Template {
+ public:
+  std::string_view name() const override { return "reduction"; }
+  int version() const override { return 2; }
+  int specificity() const override { return 0; }
+
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<ReductionPlan> plan = plan_reduction(region);
+    if (!plan) return plan.refusal();
+    return std::make_shared<const Rows>(*this, region, target, *std::move(plan));
   }
 };
 
-}  // namespace
+const RegisterTemplate<Reduction> registered;
 
-const Template& reduction_template() {
-  static const Reduction instance;
-  return instance;
-}
+}  // namespace
 
 }  // namespace tcc::sched

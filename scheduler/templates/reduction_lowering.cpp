@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <span>
 
 #include "scheduler/templates/common.h"
 #include "scheduler/vectorize.h"
@@ -17,12 +18,25 @@ using ir::Fn;
 using ir::ReduceKind;
 
 // The exponents below a row's maximum: exp(x - max).
-bool is_exp_below(const Expr& e, const Expr& x, const std::string& max) {
+bool is_exp_below(const Expr& e, const Expr& x, const Variable& max) {
   if (e->kind != ExprNode::Kind::call || e->fn != Fn::exp) return false;
   const Expr& d = e->args[0];
   if (d->kind != ExprNode::Kind::call || d->fn != Fn::sub || d->args[0] != x) return false;
-  return d->args[1]->kind == ExprNode::Kind::var && d->args[1]->name == max;
+  return d->args[1]->kind == ExprNode::Kind::var && d->args[1]->variable == max;
 }
+
+// The variables of a reduction.
+struct Result {
+  ReduceKind kind;
+  Variable variable;  // the row's result
+  Variable value;     // argmax and argmin: the value that stands there
+  Variable lanes;     // one sum per element of a vector
+
+  const Variable& of_steps() const { return ir::is_arg(kind) ? value : variable; }
+  std::vector<Variable> variables() const {
+    return ir::is_arg(kind) ? std::vector{value, variable} : std::vector{variable};
+  }
+};
 
 class Lowering {
  public:
@@ -50,6 +64,13 @@ class Lowering {
     col_ = wide_rows_ ? group_ : group_ * width_ + v_;
     iterations_ = ceil_div(groups_, row_threads_);
     iteration_ = SymInt::axis("e", std::max<int64_t>(iterations_, 1));
+    for (const auto& reduction : plan.reductions) {
+      const Variable& result = reduction.result;
+      const DType of_input = compute_dtype(reduction.node->inputs[0]->dtype());
+      results_.push_back({*reduction.node->op->reduction, result,
+                          ir::new_variable(result.name + "_value", of_input),
+                          ir::new_variable(result.name + "_lane", result.dtype)});
+    }
   }
 
   Kernel run() {
@@ -83,7 +104,7 @@ class Lowering {
     if (*max.node->op->reduction != ReduceKind::max || *sum.node->op->reduction != ReduceKind::sum)
       return false;
     const Expr &x = stage_values_[0][0], &term = stage_values_[1][0];
-    return x->dtype == DType::f32 && is_exp_below(term, x, max.variable);
+    return x->dtype == DType::f32 && is_exp_below(term, x, max.result);
   }
 
   void collect() {
@@ -106,8 +127,7 @@ class Lowering {
     // The result of each of the thread's rows; that only the row's own is asked for was found when
     // the region was planned.
     for (const auto& reduction : plan_.reductions) {
-      Expr result =
-          ir::element(reduction.variable, compute_dtype(reduction.node->outputs[0]->dtype()), v_);
+      Expr result = ir::element(reduction.result, v_);
       inliner_.bind(reduction.node->outputs[0], [=](std::span<const SymInt>) { return result; });
     }
   }
@@ -128,11 +148,12 @@ class Lowering {
 
   bool depends_on_column(const Expr& e) {
     bool result = false;
+    const auto uses = [](const SymInt& index, const SymInt& axis) {
+      return axis.as_atom() && index.uses(axis.as_atom());
+    };
     ir::visit(e, [&](const Expr& node) {
       if (node->kind == ExprNode::Kind::index || node->kind == ExprNode::Kind::load)
-        node->index.visit_atoms([&](const ir::AtomPtr& atom) {
-          if (atom->name == "group" || (!wide_rows_ && atom->name == "v")) result = true;
-        });
+        result |= uses(node->index, group_) || (!wide_rows_ && uses(node->index, v_));
     });
     return result;
   }
@@ -160,7 +181,7 @@ class Lowering {
           return;
         if (size_t& stage = first_stage_.at(e.get()); stage == stage_values_.size()) {
           stage = 0;
-          cache_[e.get()] = inliner_.new_name("early");
+          cache_[e.get()] = ir::new_variable("early", e->dtype);
           cached_exprs_.push_back(e);
           early_loads_.push_back(e);
         }
@@ -175,7 +196,7 @@ class Lowering {
                     e->kind == ExprNode::Kind::cast || serial;
     if (keepable && seen.count(e.get()) && !is_low_precision(e->dtype) && depends_on_column(e)) {
       if (cache_.count(e.get())) return;
-      cache_[e.get()] = inliner_.new_name("kept");
+      cache_[e.get()] = ir::new_variable("kept", e->dtype);
       cached_exprs_.push_back(e);
       return;
     }
@@ -190,7 +211,7 @@ class Lowering {
     ir::rewrite_all(values, [&](const Expr& e) -> Expr {
       auto found = cache_.find(e.get());
       if (found == cache_.end() || first_stage_.at(e.get()) >= stage) return nullptr;
-      return ir::element(found->second, e->dtype, cache_index());
+      return ir::element(found->second, cache_index());
     });
   }
 
@@ -244,12 +265,12 @@ class Lowering {
     for (const Expr& e : cached_exprs_)
       if (first_stage_.at(e.get()) == stage) kept_now.push_back(e);
     for (const Expr& e : kept_now)
-      body_->push_back(array(cache_.at(e.get()), e->dtype, iterations_ * width_));
+      body_->push_back(array(cache_.at(e.get()), iterations_ * width_));
     auto wanted = static_cast<long>(values.size());
     values.insert(values.end(), kept_now.begin(), kept_now.end());
     use_kept(values, stage);
-    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
-    auto columns = vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& rewritten) {
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}));
+    auto columns = vectorize_values(values, v_, [&](const std::vector<Expr>& rewritten) {
       auto middle = rewritten.begin() + wanted;
       Block block;
       for (size_t i = 0; i < kept_now.size(); ++i)
@@ -271,116 +292,107 @@ class Lowering {
 
   // One accumulator per element of a vector: results of a row each, or independent sums of one
   // row, with less rounding than one long one.
-  std::string accumulators(const ReductionPlan::Reduction& reduction) const {
-    return wide_rows_ ? reduction.variable : reduction.variable + "_lane";
+  const Variable& accumulators(const Result& result) const {
+    return wide_rows_ ? result.variable : result.lanes;
   }
 
-  void start(const ReductionPlan::Reduction& reduction, DType dtype) {
-    ReduceKind kind = *reduction.node->op->reduction;
-    Expr nothing = identity_value(kind, dtype);
-    if (ir::is_arg(kind)) {
-      body_->push_back(declare(reduction.variable + "_value", nothing));
-      body_->push_back(declare(reduction.variable, ir::constant_int(DType::i64, plan_.cols)));
+  void start(const Result& result) {
+    const Expr nothing = identity_value(result.kind, result.of_steps().dtype);
+    if (ir::is_arg(result.kind)) {
+      body_->push_back(declare(result.value, nothing));
+      body_->push_back(declare(result.variable, ir::constant_int(DType::i64, plan_.cols)));
     } else if (width_ > 1) {
-      body_->push_back(array(accumulators(reduction), dtype, width_));
-      body_->push_back(loop(v_, {set_element(accumulators(reduction), v_, nothing)}, true));
+      body_->push_back(array(accumulators(result), width_));
+      body_->push_back(loop(v_, {set_element(accumulators(result), v_, nothing)}, true));
     } else {
-      body_->push_back(declare(reduction.variable, nothing));
+      body_->push_back(declare(result.variable, nothing));
     }
   }
 
-  Block step(const ReductionPlan::Reduction& reduction, const Expr& value) const {
-    ReduceKind kind = *reduction.node->op->reduction;
-    const std::string& variable = reduction.variable;
-    if (ir::is_arg(kind))
-      return combine(kind, {variable + "_value", variable}, {value, ir::index_value(col_)});
-    if (width_ == 1) return combine(kind, {variable}, {value});
-    Expr sum = ir::element(accumulators(reduction), value->dtype, v_);
-    return {set_element(accumulators(reduction), v_, combine_values(kind, sum, value))};
+  Block step(const Result& result, const Expr& value) const {
+    if (ir::is_arg(result.kind))
+      return combine(result.kind, result.variables(), {value, ir::index_value(col_)});
+    if (width_ == 1) return combine(result.kind, {result.variable}, {value});
+    const Variable& sums = accumulators(result);
+    return {set_element(sums, v_, combine_values(result.kind, ir::element(sums, v_), value))};
   }
 
-  void finish(const ReductionPlan::Reduction& reduction, DType dtype) {
-    ReduceKind kind = *reduction.node->op->reduction;
-    const std::string& variable = reduction.variable;
-    if (wide_rows_) return finish_rows(reduction, dtype);
-    if (!ir::is_arg(kind) && width_ > 1) fold_lanes(kind, variable, variable + "_lane", dtype);
-    over_threads(kind, variables(reduction));
+  void finish(const Result& result) {
+    if (wide_rows_) return finish_rows(result);
+    if (!ir::is_arg(result.kind) && width_ > 1) fold_lanes(result);
+    over_threads(result.kind, result.variables());
   }
 
-  void fold_lanes(ReduceKind kind, const std::string& variable, const std::string& lanes,
-                  DType dtype) {
-    body_->push_back(declare(variable, ir::element(lanes, dtype, 0)));
+  void fold_lanes(const Result& result) {
+    body_->push_back(declare(result.variable, ir::element(result.lanes, 0)));
     for (int64_t v = 1; v < width_; ++v)
-      append(*body_, combine(kind, {variable}, {ir::element(lanes, dtype, v)}));
+      append(*body_, combine(result.kind, {result.variable}, {ir::element(result.lanes, v)}));
   }
 
-  void finish_rows(const ReductionPlan::Reduction& reduction, DType dtype) {
+  void finish_rows(const Result& result) {
     if (row_threads_ == 1) return;
     for (int64_t v = 0; v < width_; ++v) {
-      const std::string name = reduction.variable + "_row" + std::to_string(v);
-      body_->push_back(declare(name, ir::element(reduction.variable, dtype, v)));
-      over_threads(*reduction.node->op->reduction, {name});
-      body_->push_back(set_element(reduction.variable, v, ir::variable(name, dtype)));
+      const Variable row = ir::new_variable(result.variable.name + "_row", result.variable.dtype);
+      body_->push_back(declare(row, ir::element(result.variable, v)));
+      over_threads(result.kind, {row});
+      body_->push_back(set_element(result.variable, v, ir::read(row)));
     }
   }
 
-  void over_threads(ReduceKind kind, const std::vector<std::string>& names) {
+  void over_threads(ReduceKind kind, const std::vector<Variable>& variables) {
     if (group_threads_ == 1) return;
-    body_->push_back(reduce_lanes(kind, names, group_threads_, plan_.inner ? 1 : block_rows_));
+    body_->push_back(reduce_lanes(kind, variables, group_threads_, plan_.inner ? 1 : block_rows_));
   }
 
-  // The variables of a reduction, as its steps combine them.
-  static std::vector<std::string> variables(const ReductionPlan::Reduction& reduction) {
-    const std::string& variable = reduction.variable;
-    if (ir::is_arg(*reduction.node->op->reduction)) return {variable + "_value", variable};
-    return {variable};
-  }
-
-  static std::string of_ranks(const std::string& variable) { return variable + "_of"; }
-
-  void gather(const std::vector<std::string>& names) {
-    for (const std::string& name : names)
-      body_->push_back(gather_cluster(of_ranks(name), name, cluster_));
+  // Shared arrays with the variables of all workgroups of the cluster, by rank. Words are gathered:
+  // a smaller type widens.
+  std::vector<Variable> gather(const std::vector<Variable>& variables) {
+    std::vector<Variable> arrays;
+    for (const Variable& variable : variables) {
+      const DType word = size_bytes(variable.dtype) < 4 ? DType::i32 : variable.dtype;
+      arrays.push_back(ir::new_variable(variable.name + "_of", word));
+      body_->push_back(gather_cluster(arrays.back(), variable, cluster_));
+    }
+    return arrays;
   }
 
   // Combines what all workgroups of the cluster have found, by rank: all get the same bits.
-  void over_ranks(ReduceKind kind, const std::vector<std::string>& names,
-                  const std::vector<DType>& dtypes) {
+  void over_ranks(ReduceKind kind, const std::vector<Variable>& variables,
+                  std::span<const Variable> gathered) {
     auto found = [&](const SymInt& rank) {
       std::vector<Expr> values;
-      for (size_t i = 0; i < names.size(); ++i)
-        values.push_back(ir::element(of_ranks(names[i]), dtypes[i], rank));
+      for (size_t i = 0; i < variables.size(); ++i)
+        values.push_back(ir::cast(ir::element(gathered[i], rank), variables[i].dtype));
       return values;
     };
     const std::vector<Expr> first = found(0);
-    for (size_t i = 0; i < names.size(); ++i) body_->push_back(assign(names[i], first[i]));
+    for (size_t i = 0; i < variables.size(); ++i) body_->push_back(assign(variables[i], first[i]));
     const SymInt rank = SymInt::axis("rank", cluster_ - 1);
-    body_->push_back(loop(rank, combine(kind, names, found(rank + 1)), true));
+    body_->push_back(loop(rank, combine(kind, variables, found(rank + 1)), true));
   }
 
   // All reductions of a stage at once: one exchange.
-  void over_cluster(const std::vector<const ReductionPlan::Reduction*>& reductions,
-                    const std::vector<Expr>& values) {
+  void over_cluster(const std::vector<const Result*>& results) {
     if (cluster_ == 1) return;
-    for (const auto* reduction : reductions) gather(variables(*reduction));
-    for (size_t i = 0; i < reductions.size(); ++i)
-      over_ranks(*reductions[i]->node->op->reduction, variables(*reductions[i]),
-                 {values[i]->dtype, DType::i64});
+    std::vector<std::vector<Variable>> gathered;
+    for (const Result* result : results) gathered.push_back(gather(result->variables()));
+    for (size_t i = 0; i < results.size(); ++i)
+      over_ranks(results[i]->kind, results[i]->variables(), gathered[i]);
   }
 
   void reduce_stage(int stage) {
-    std::vector<const ReductionPlan::Reduction*> now;
-    for (const auto& reduction : plan_.reductions)
-      if (reduction.stage == stage) now.push_back(&reduction);
+    std::vector<const Result*> now;
+    for (size_t i = 0; i < results_.size(); ++i)
+      if (plan_.reductions[i].stage == stage) now.push_back(&results_[i]);
     const auto& values = stage_values_[static_cast<size_t>(stage)];
-    for (size_t i = 0; i < now.size(); ++i) start(*now[i], values[i]->dtype);
+    for (const Result* result : now) start(*result);
     for_columns(static_cast<size_t>(stage), values, [&](const std::vector<Expr>& rewritten) {
       Block block;
       for (size_t i = 0; i < now.size(); ++i) append(block, step(*now[i], rewritten[i]));
       return block;
     });
-    for (size_t i = 0; i < now.size(); ++i) finish(*now[i], values[i]->dtype);
-    over_cluster(now, values);
+    for (const Result* result : now) finish(*result);
+    over_cluster(now);
   }
 
   // The maximum and the sum of exp(x - maximum) in one pass: a sum is scaled down when its thread
@@ -390,85 +402,88 @@ class Lowering {
   // of the row.
   void reduce_online() {
     const DType f32 = DType::f32;
-    const std::string &max = plan_.reductions[0].variable, &sum = plan_.reductions[1].variable;
-    const Expr top = ir::variable(max, f32), total = ir::variable(sum, f32);
+    const Variable &max = results_[0].variable, &sum = results_[1].variable;
+    const Expr top = ir::read(max), total = ir::read(sum);
     body_->push_back(declare(max, identity_value(ReduceKind::max, f32)));
     body_->push_back(declare(sum, ir::constant(f32, 0)));
     std::vector<Expr> values = stage_values_[0];
     const bool terms = cached_ && use_terms();
     // Outputs of 16 bits do not show the difference.
     const Fn term = !terms || stores_16_bits() ? Fn::exp_term : Fn::exp;
-    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}));
     auto piece = [&](const SymInt& first, int64_t count) {
       const SymInt e = SymInt::axis("e", count), at = e * width_ + v_;
       auto each = [&](Block body) { return loop(e, {loop(v_, std::move(body), true)}, true); };
-      auto element = [&](const char* name, const SymInt& i) { return ir::element(name, f32, i); };
-      Block load = vectorize_values(values, v_, inliner_, [&](const std::vector<Expr>& x) {
-        return Block{set_element("x_at", at, x[0])};
+      const Variable partial = ir::new_variable("part", f32),
+                     higher_of = ir::new_variable("higher", f32),
+                     base_of = ir::new_variable("base", f32);
+      auto part = [&](const SymInt& i) { return ir::element(partial, i); };
+      Block load = vectorize_values(values, v_, [&](const std::vector<Expr>& x) {
+        return Block{set_element(x_at_, at, x[0])};
       });
-      Block none = {
-          loop(v_, {set_element("x_at", at, identity_value(ReduceKind::max, f32))}, true)};
+      Block none = {loop(v_, {set_element(x_at_, at, identity_value(ReduceKind::max, f32))}, true)};
       Block block = {
-          array("x_at", f32, count * width_),
+          array(x_at_, count * width_),
           loop(e, vector_of_row(first + e, std::move(load), std::move(none)), true),
-          array("part", f32, width_),
-          loop(v_, {set_element("part", v_, element("x_at", v_))}, true),
-          each({set_element(
-              "part", v_,
-              combine_values(ReduceKind::max, element("part", v_), element("x_at", at)))}),
-          declare("higher", top),
+          array(partial, width_),
+          loop(v_, {set_element(partial, v_, ir::element(x_at_, v_))}, true),
+          each({set_element(partial, v_,
+                            combine_values(ReduceKind::max, part(v_), ir::element(x_at_, at)))}),
+          declare(higher_of, top),
       };
       for (int64_t v = 0; v < width_; ++v)
-        append(block, combine(ReduceKind::max, {"higher"}, {element("part", v)}));
-      const Expr higher = ir::variable("higher", f32), base = ir::variable("base", f32);
-      block.push_back(declare("base", exponent_base(higher)));
+        append(block, combine(ReduceKind::max, {higher_of}, {part(v)}));
+      const Expr higher = ir::read(higher_of), base = ir::read(base_of);
+      block.push_back(declare(base_of, exponent_base(higher)));
       block.push_back(assign(sum, ir::mul(total, exp_term(top, base))));
       block.push_back(assign(max, higher));
-      block.push_back(loop(v_, {set_element("part", v_, ir::constant(f32, 0))}, true));
+      block.push_back(loop(v_, {set_element(partial, v_, ir::constant(f32, 0))}, true));
       Block each_term;
-      Expr value = ir::call(term, {ir::sub(element("x_at", at), base)});
+      Expr value = ir::call(term, {ir::sub(ir::element(x_at_, at), base)});
       if (terms) {
-        block.push_back(array("terms", f32, count * width_));
-        each_term.push_back(set_element("terms", at, value));
-        value = element("terms", at);
+        block.push_back(array(terms_, count * width_));
+        each_term.push_back(set_element(terms_, at, value));
+        value = ir::element(terms_, at);
       }
-      each_term.push_back(set_element("part", v_, ir::add(element("part", v_), value)));
+      each_term.push_back(set_element(partial, v_, ir::add(part(v_), value)));
       block.push_back(each(std::move(each_term)));
       for (int64_t v = 0; v < width_; ++v)
-        append(block, combine(ReduceKind::sum, {sum}, {element("part", v)}));
+        append(block, combine(ReduceKind::sum, {sum}, {part(v)}));
       return block;
     };
     if (cached_)
       append(*body_, piece(0, iterations_));
     else
       append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
-    const Expr own = ir::variable("own", f32), base = ir::variable("row_base", f32);
-    body_->push_back(declare("own", top));
+    const Variable own_max = ir::new_variable("own", f32),
+                   row_base = ir::new_variable("row_base", f32);
+    const Expr own = ir::read(own_max), base = ir::read(row_base);
+    body_->push_back(declare(own_max, top));
     over_threads(ReduceKind::max, {max});
-    body_->push_back(declare("row_base", exponent_base(top)));
+    body_->push_back(declare(row_base, exponent_base(top)));
     body_->push_back(assign(sum, ir::mul(total, exp_term(own, base))));
     over_threads(ReduceKind::sum, {sum});
     if (cluster_ > 1) {
-      gather({max, sum});
-      over_ranks(ReduceKind::max, {max}, {f32});
-      body_->push_back(assign("row_base", exponent_base(top)));
+      const std::vector<Variable> gathered = gather({max, sum});
+      over_ranks(ReduceKind::max, {max}, gathered);
+      body_->push_back(assign(row_base, exponent_base(top)));
       body_->push_back(assign(sum, ir::constant(f32, 0)));
       const SymInt rank = SymInt::axis("rank", cluster_);
-      const Expr below = exp_term(ir::element(of_ranks(max), f32, rank), base);
-      const Expr part = ir::mul(ir::element(of_ranks(sum), f32, rank), below);
+      const Expr below = exp_term(ir::element(gathered[0], rank), base);
+      const Expr part = ir::mul(ir::element(gathered[1], rank), below);
       body_->push_back(loop(rank, combine(ReduceKind::sum, {sum}, {part}), true));
     }
     // Where the maximum is infinite there is no sum: inf - inf.
     body_->push_back(assign(sum, ir::add(total, ir::sub(top, top))));
-    if (terms) body_->push_back(declare("factor", ir::call(term, {ir::sub(own, base)})));
+    if (terms) body_->push_back(declare(factor_, ir::call(term, {ir::sub(own, base)})));
   }
 
   // The outputs as what they are of the terms of a kept row, or of the row itself; whether any is
   // of the terms.
   bool use_terms() {
     const Expr &x = stage_values_[0][0], &term = stage_values_[1][0];
-    const Expr factor = ir::variable("factor", DType::f32);
-    const Expr kept = ir::element("terms", DType::f32, cache_index());
+    const Expr factor = ir::read(factor_);
+    const Expr kept = ir::element(terms_, cache_index());
     bool found = false;
     ir::rewrite_all(full_values_, [&](const Expr& e) -> Expr {
       if (e->kind == ExprNode::Kind::call && e->fn == Fn::mul)
@@ -481,7 +496,7 @@ class Lowering {
       found = true;
       return ir::mul(kept, factor);
     });
-    cache_[x.get()] = "x_at";
+    cache_[x.get()] = x_at_;
     first_stage_[x.get()] = 0;
     return found;
   }
@@ -519,13 +534,15 @@ class Lowering {
       if (output.full) continue;
       std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
       SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
-      sinks.push_back({region_.slot_of_output(output.value), "", offset,
+      sinks.push_back({region_.slot_of_output(output.value),
+                       {},
+                       offset,
                        inliner_.value_at(output.stored.base, base)});
     }
     if (sinks.empty()) return;
     Block rows;
     if (wide_rows_) {
-      rows = vectorize(sinks, v_, inliner_);
+      rows = vectorize(sinks, v_);
     } else {
       for (const Sink& sink : sinks) rows.push_back(store(sink.buffer, sink.offset, sink.value));
     }
@@ -541,15 +558,15 @@ class Lowering {
     std::vector<Sink> sinks;
     std::vector<Expr> values = full_values_;
     use_kept(values, stage);
-    append(*body_, hoist_invariants(values, {group_, v_, iteration_}, inliner_));
+    append(*body_, hoist_invariants(values, {group_, v_, iteration_}));
     size_t next = 0;
     for (const auto& output : plan_.outputs) {
       if (!output.full) continue;
       std::vector<SymInt> base = output_base_index(plan_, output, row_, col_);
       SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
-      sinks.push_back({region_.slot_of_output(output.value), "", offset, values[next++]});
+      sinks.push_back({region_.slot_of_output(output.value), {}, offset, values[next++]});
     }
-    append(*body_, over_row(vectorize(sinks, v_, inliner_)));
+    append(*body_, over_row(vectorize(sinks, v_)));
   }
 
   const Region& region_;
@@ -569,10 +586,16 @@ class Lowering {
   Block* body_ = nullptr;
   std::vector<std::vector<Expr>> stage_values_;
   std::vector<Expr> full_values_;
-  std::map<const ExprNode*, std::string> cache_;
+  std::map<const ExprNode*, Variable> cache_;
   std::map<const ExprNode*, size_t> first_stage_;
   std::vector<Expr> cached_exprs_;
   std::vector<Expr> early_loads_;
+  std::vector<Result> results_;  // of the plan's reductions
+  // A row that is reduced in one pass keeps its elements, their exponentials below the thread's
+  // maximum, and the factor that makes those exponentials below the row's.
+  Variable x_at_ = ir::new_variable("x_at", DType::f32),
+           terms_ = ir::new_variable("terms", DType::f32),
+           factor_ = ir::new_variable("factor", DType::f32);
 };
 
 }  // namespace

@@ -23,16 +23,14 @@ int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Va
 bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& reduction) {
   Inliner inliner(region);
   std::vector<SymInt> kept, reduced;
-  for (int64_t e : reduction.dims.kept_extents)
-    kept.push_back(SymInt::axis(inliner.new_name("k"), e));
-  for (int64_t e : reduction.dims.reduced_extents)
-    reduced.push_back(SymInt::axis(inliner.new_name("c"), e));
+  for (int64_t e : reduction.dims.kept_extents) kept.push_back(SymInt::axis("k", e));
+  for (int64_t e : reduction.dims.reduced_extents) reduced.push_back(SymInt::axis("c", e));
   const ir::Value* input = reduction.node->inputs[0];
   // Results of earlier stages are not of interest here.
   for (const ir::Node* node : region.nodes)
     if (node->op->kind == ir::OpKind::reduce)
       inliner.bind(node->outputs[0], [node](std::span<const SymInt>) {
-        return ir::variable("unused", compute_dtype(node->outputs[0]->dtype()));
+        return ir::read(ir::new_variable("unused", compute_dtype(node->outputs[0]->dtype())));
       });
   Expr body = inliner.value_at(input, join_index(reduction.dims, kept, reduced));
   int64_t best = -1;
@@ -77,47 +75,49 @@ std::vector<SymInt> output_base_index(const ReductionPlan& plan,
 
 void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row) {
   for (const auto& reduction : plan.reductions) {
-    DType dtype = compute_dtype(reduction.node->outputs[0]->dtype());
     inliner.bind(reduction.node->outputs[0], [=](std::span<const SymInt> index) -> Expr {
       std::vector<SymInt> kept = kept_index(reduction.node, reduction.dims, index);
       const auto& extents = reduction.dims.kept_extents;
       SymInt asked = ir::linearize(kept, std::vector<SymInt>(extents.begin(), extents.end()));
-      if (!(asked == row)) throw RowMismatch();
-      return ir::variable(reduction.variable, dtype);
+      if (!(asked == row)) return nullptr;
+      return ir::read(reduction.result);
     });
   }
 }
 
-std::optional<ReductionPlan> plan_reduction(const Region& region) {
+OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
+  if (!region.anchor || region.anchor->op->kind != ir::OpKind::reduce)
+    return Refusal{"it is anchored by no reduction", true};
   ReductionPlan plan;
   std::map<const ir::Value*, int> memo;
   for (const ir::Node* node : region.nodes) {
     if (node->op->kind == ir::OpKind::contraction || node->op->kind == ir::OpKind::scan ||
         node->op->kind == ir::OpKind::sort)
-      return std::nullopt;
+      return Refusal{str(node->op_name(), " beside a reduction")};
     if (node->op->kind != ir::OpKind::reduce) continue;
     int stage = stage_of(region, node->outputs[0], memo) - 1;
-    plan.reductions.push_back({node, reduction_dims(node), stage, ""});
+    plan.reductions.push_back({node, reduction_dims(node), stage, {}});
     plan.stages = std::max(plan.stages, stage + 1);
   }
-  if (plan.reductions.empty()) return std::nullopt;
   std::stable_sort(plan.reductions.begin(), plan.reductions.end(),
                    [](const auto& a, const auto& b) { return a.stage < b.stage; });
   plan.rows = plan.reductions[0].dims.rows();
   plan.cols = plan.reductions[0].dims.cols();
-  for (size_t i = 0; i < plan.reductions.size(); ++i) {
-    auto& reduction = plan.reductions[i];
+  for (auto& reduction : plan.reductions) {
     if (reduction.dims.rows() != plan.rows || reduction.dims.cols() != plan.cols)
-      return std::nullopt;
-    reduction.variable = std::string(name(*reduction.node->op->reduction)) + std::to_string(i);
+      return Refusal{str("reductions of ", plan.rows, " rows of ", plan.cols, " and of ",
+                         reduction.dims.rows(), " rows of ", reduction.dims.cols())};
+    reduction.result = ir::new_variable(std::string(name(*reduction.node->op->reduction)),
+                                        compute_dtype(reduction.node->outputs[0]->dtype()));
   }
   for (const ir::Value* value : region.outputs) {
     ReductionPlan::Output output{value, peel_views(region, value), false};
-    int64_t n = numel(value);
+    const int64_t n = ir::numel(value);
     if (n == plan.rows * plan.cols && plan.cols != 1)
       output.full = true;
     else if (n != plan.rows)
-      return std::nullopt;
+      return Refusal{str("an output of ", n, " elements is neither one of each of ", plan.rows,
+                         " rows nor of each of their ", plan.cols, " columns")};
     // A row's result under a view is stored by the row that has it.
     plan.outputs.push_back(output);
   }
@@ -125,17 +125,14 @@ std::optional<ReductionPlan> plan_reduction(const Region& region) {
   SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.cols);
   Inliner inliner(region);
   bind_reductions(inliner, plan, row);
-  try {
-    for (const auto& reduction : plan.reductions) reduction_body(inliner, reduction, row, col);
-    for (const auto& output : plan.outputs)
-      inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
-  } catch (const RowMismatch&) { return std::nullopt; }
+  for (const auto& reduction : plan.reductions) reduction_body(inliner, reduction, row, col);
+  for (const auto& output : plan.outputs)
+    inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
+  if (const ir::Value* reduced = inliner.asked_elsewhere())
+    return Refusal{
+        str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
   plan.inner = plan.rows == 1 || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
   return plan;
-}
-
-int64_t most_kept_columns(const Target& target) {
-  return target.max_cluster * int64_t{target.registers_per_unit} / 2;
 }
 
 bool waits_for_reduction(const Expr& load) {

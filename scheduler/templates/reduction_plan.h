@@ -2,10 +2,10 @@
 // dependent stages (mean, then variance), and outputs per element or per row.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "scheduler/inline.h"
+#include "scheduler/refusal.h"
 
 namespace tcc::sched {
 
@@ -13,8 +13,8 @@ struct ReductionPlan {
   struct Reduction {
     const ir::Node* node;
     ReductionDims dims;
-    int stage;             // 0 depends on no other reduction of the region
-    std::string variable;  // holds the result of the row
+    int stage;            // 0 depends on no other reduction of the region
+    ir::Variable result;  // of the row
   };
   struct Output {
     const ir::Value* value;
@@ -28,12 +28,9 @@ struct ReductionPlan {
   bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
 };
 
-// Nothing when the region's reductions do not share rows and columns, or an output needs another
-// row's result.
-std::optional<ReductionPlan> plan_reduction(const Region& region);
-
-// Columns of a row that the workgroups of a cluster, or one alone, keep in registers, at most.
-int64_t most_kept_columns(const Target& target);
+// Refuses reductions that do not share rows and columns, and outputs that need another row's
+// result.
+OrRefusal<ReductionPlan> plan_reduction(const Region& region);
 
 // The element of a reduction's input, and of an output's base value, at (row, col).
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
@@ -41,9 +38,7 @@ Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction,
 std::vector<SymInt> output_base_index(const ReductionPlan& plan,
                                       const ReductionPlan::Output& output, const SymInt& row,
                                       const SymInt& col);
-// Makes the results of the reductions available as variables; throws RowMismatch when asked for
-// another row's.
-struct RowMismatch {};
+// Makes the results of the reductions available as variables: those of `row`, no other row's.
 void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row);
 
 // Where the load lies follows from a reduced value (an argmax that a gather reads at): it cannot be

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/templates/scan_lowering.h"
 #include "scheduler/templates/scan_plan.h"
 #include "support/checked.h"
@@ -12,17 +12,17 @@
 namespace tcc::sched {
 namespace {
 
-class Scan : public Template {
+class Lines : public Candidate {
  public:
-  std::string_view name() const override { return "scan"; }
-  int version() const override { return 2; }
+  Lines(const Template& by, const Region& region, const Target& target, ScanPlan plan)
+      : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  bool accepts(const Region& region, const Target&) const override {
-    return plan_scan(region).has_value();
-  }
+  Kernel lower(const Config& config) const override { return lower_scan(region(), plan_, config); }
 
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    const ScanPlan plan = *plan_scan(region);
+ private:
+  ConfigSpace make_space() const override {
+    const Target& target = this->target();
+    const ScanPlan& plan = plan_;
     ConfigSpace space;
     space.parameters = {
         {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a line"},
@@ -46,8 +46,9 @@ class Scan : public Template {
   }
 
   // Vectors of 16 bytes where they divide the line, and as many threads as it has, or more lines.
-  Config default_config(const Region& region, const Target& target) const override {
-    const ScanPlan plan = *plan_scan(region);
+  Config make_default_config() const override {
+    const Target& target = this->target();
+    const ScanPlan& plan = plan_;
     const int64_t length = std::max<int64_t>(plan.length, 1);
     const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 32 : 256);
     if (!plan.along_memory) {
@@ -76,12 +77,13 @@ class Scan : public Template {
     return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const ScanPlan plan = *plan_scan(region);
+  CostModel make_cost_model() const override {
+    const Region& region = this->region();
+    const ScanPlan& plan = plan_;
     const auto length = static_cast<double>(std::max<int64_t>(1, plan.length));
     const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
     const double stored = size_bytes(plan.node->outputs[0]->dtype());
-    return [=](const Config& c) {
+    return [=, target = target(), plan = plan_](const Config& c) {
       const auto row_threads = static_cast<double>(c["row_threads"]),
                  rows = static_cast<double>(c["rows"]), items = static_cast<double>(c["items"]);
       LaunchCost cost;
@@ -110,16 +112,24 @@ class Scan : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target&) const override {
-    return lower_scan(region, *plan_scan(region), config);
+  ScanPlan plan_;
+};
+
+class Scan : public Template {
+ public:
+  std::string_view name() const override { return "scan"; }
+  int version() const override { return 2; }
+  int specificity() const override { return 0; }
+
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<ScanPlan> plan = plan_scan(region);
+    if (!plan) return plan.refusal();
+    return std::make_shared<const Lines>(*this, region, target, *std::move(plan));
   }
 };
 
-}  // namespace
+const RegisterTemplate<Scan> registered;
 
-const Template& scan_template() {
-  static const Scan instance;
-  return instance;
-}
+}  // namespace
 
 }  // namespace tcc::sched

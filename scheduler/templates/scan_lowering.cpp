@@ -38,6 +38,12 @@ class Lowering {
         rows_(config["rows"]),
         items_(config["items"]),
         tile_(row_threads_ * items_),
+        carry_(variable("carry")),
+        part_(variable("part")),
+        own_(variable("own")),
+        prefix_(variable("prefix")),
+        total_(variable("total")),
+        scanned_(variable("scanned")),
         item_(SymInt::axis("item", items_)) {}
 
   Kernel run() {
@@ -56,7 +62,7 @@ class Lowering {
     // Threads past the last line repeat it, since all must arrive at barriers, and write nothing.
     if (!line_.is_const())
       kernel.body.push_back(let_index(line_, ir::min(raw_line_, plan_.lines - 1)));
-    kernel.body.push_back(declare("carry", nothing()));
+    kernel.body.push_back(declare(carry_, nothing()));
     // Many tiles are walked in parts, whose totals join the carry as a whole: one running sum of
     // many terms would lose digits.
     const int64_t tiles = ceil_div(plan_.length, tile_), inner = tiles_of_part(tiles),
@@ -75,16 +81,16 @@ class Lowering {
       kernel.body.push_back(std::move(walk));
       return kernel;
     }
-    kernel.body.push_back(loop(part, {declare("part", nothing()), std::move(walk),
-                                      assign("carry", join(variable("carry"), variable("part")))}));
+    kernel.body.push_back(loop(part, {declare(part_, nothing()), std::move(walk),
+                                      assign(carry_, join(ir::read(carry_), ir::read(part_)))}));
     return kernel;
   }
 
  private:
   Expr nothing() const { return identity_value(kind_, plan_.dtype); }
-  Expr variable(const char* name) const { return ir::variable(name, plan_.dtype); }
+  Variable variable(const char* name) const { return ir::new_variable(name, plan_.dtype); }
   Expr join(const Expr& a, const Expr& b) const { return combine_values(kind_, a, b); }
-  Expr scanned(const SymInt& item) const { return ir::element("scanned", plan_.dtype, item); }
+  Expr scanned(const SymInt& item) const { return ir::element(scanned_, item); }
 
   // The place in the line of the thread's element that is `item`-th in memory.
   SymInt position(const SymInt& item) const {
@@ -99,25 +105,25 @@ class Lowering {
   Expr is_in_line(const SymInt& position) const { return ir::in_range(position, 0, plan_.length); }
 
   Block of_tile() {
-    Block block = {array("scanned", plan_.dtype, items_)};
+    Block block = {array(scanned_, items_)};
     append(block, load_items());
     // In the order of the scan; what stands at an item afterwards includes it, or does not.
     const SymInt step = SymInt::axis("step", items_),
                  item = plan_.reverse ? items_ - 1 - step : step;
-    Block scan = {declare("own", scanned(item))};
-    if (plan_.exclusive) scan.push_back(set_element("scanned", item, variable("total")));
-    scan.push_back(assign("total", join(variable("total"), variable("own"))));
-    if (!plan_.exclusive) scan.push_back(set_element("scanned", item, variable("total")));
-    append(block, {declare("prefix", nothing()), declare("total", nothing()),
+    Block scan = {declare(own_, scanned(item))};
+    if (plan_.exclusive) scan.push_back(set_element(scanned_, item, ir::read(total_)));
+    scan.push_back(assign(total_, join(ir::read(total_), ir::read(own_))));
+    if (!plan_.exclusive) scan.push_back(set_element(scanned_, item, ir::read(total_)));
+    append(block, {declare(prefix_, nothing()), declare(total_, nothing()),
                    loop(step, std::move(scan), true)});
     if (row_threads_ > 1)
       block.push_back(
-          scan_lanes(kind_, "prefix", "total", row_threads_, plan_.along_memory ? 1 : rows_));
-    const char* running = in_parts_ ? "part" : "carry";
-    block.push_back(assign("prefix", join(variable(running), variable("prefix"))));
-    if (in_parts_) block.push_back(assign("prefix", join(variable("carry"), variable("prefix"))));
+          scan_lanes(kind_, prefix_, total_, row_threads_, plan_.along_memory ? 1 : rows_));
+    const Variable& running = in_parts_ ? part_ : carry_;
+    block.push_back(assign(prefix_, join(ir::read(running), ir::read(prefix_))));
+    if (in_parts_) block.push_back(assign(prefix_, join(ir::read(carry_), ir::read(prefix_))));
     append(block, store_items());
-    block.push_back(assign(running, join(variable(running), variable("total"))));
+    block.push_back(assign(running, join(ir::read(running), ir::read(total_))));
     return block;
   }
 
@@ -127,17 +133,17 @@ class Lowering {
   }
 
   Block load_items() {
-    const Block none = {loop(item_, {set_element("scanned", item_, nothing())}, true)};
+    const Block none = {loop(item_, {set_element(scanned_, item_, nothing())}, true)};
     if (!whole()) {
       const SymInt at = position(item_);
       return {loop(item_,
-                   {set_element("scanned", item_,
+                   {set_element(scanned_, item_,
                                 ir::select(is_in_line(at), operand_at(in_line(at)), nothing()))},
                    true)};
     }
-    Block loads = vectorize_values({operand_at(position(item_))}, item_, inliner_,
+    Block loads = vectorize_values({operand_at(position(item_))}, item_,
                                    [&](const std::vector<Expr>& values) -> Block {
-                                     return {set_element("scanned", item_, values[0])};
+                                     return {set_element(scanned_, item_, values[0])};
                                    });
     if (ir::is_true(has_vector())) return loads;
     return {branch(has_vector(), std::move(loads), none)};
@@ -145,7 +151,7 @@ class Lowering {
 
   std::vector<Sink> sinks(const SymInt& at) {
     const std::vector<SymInt> index = plan_.index_of(line_, at);
-    bind_scan(inliner_, plan_, index, join(variable("prefix"), scanned(item_)));
+    bind_scan(inliner_, plan_, index, join(ir::read(prefix_), scanned(item_)));
     std::vector<Sink> sinks;
     for (const auto& output : plan_.outputs) {
       Sink sink;
@@ -162,10 +168,10 @@ class Lowering {
     Block stores;
     if (whole()) {
       conditions.push_back(has_vector());
-      stores = vectorize(sinks(position(item_)), item_, inliner_);
+      stores = vectorize(sinks(position(item_)), item_);
     } else {
       const SymInt at = position(item_);
-      Block one = vectorize(sinks(in_line(at)), 0, inliner_);
+      Block one = vectorize(sinks(in_line(at)), 0);
       stores = {loop(item_, {branch(is_in_line(at), std::move(one))}, true)};
     }
     const Expr inside = ir::all_of(conditions);
@@ -179,6 +185,9 @@ class Lowering {
   ir::ReduceKind kind_;
   int64_t row_threads_, rows_, items_, tile_;
   bool in_parts_ = false;
+  // Running sums: of the line, of a part of it, and those of scan_lanes.
+  Variable carry_, part_, own_, prefix_, total_;
+  Variable scanned_;
   SymInt item_, line_, raw_line_, first_;  // first_: the thread's first element of the tile
 };
 

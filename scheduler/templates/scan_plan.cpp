@@ -1,17 +1,8 @@
 #include "scheduler/templates/scan_plan.h"
 
-#include <exception>
-
 #include "scheduler/templates/common.h"
 
 namespace tcc::sched {
-namespace {
-
-// An output asks for an element of the scan that is not its own.
-struct OtherElement : std::exception {};
-
-}  // namespace
-
 std::vector<SymInt> ScanPlan::index_of(const SymInt& line, const SymInt& position) const {
   if (node->outputs[0]->rank() == 0) return {};
   std::vector<SymInt> index = delinearize_ints(line, line_shape);
@@ -23,17 +14,18 @@ void bind_scan(Inliner& inliner, const ScanPlan& plan, const std::vector<SymInt>
                const Expr& value) {
   inliner.bind(plan.node->outputs[0], [=](std::span<const SymInt> asked) -> Expr {
     for (size_t d = 0; d < asked.size(); ++d)
-      if (!(asked[d] == index[d])) throw OtherElement();
+      if (!(asked[d] == index[d])) return nullptr;
     return value;
   });
 }
 
-std::optional<ScanPlan> plan_scan(const Region& region) {
-  if (!region.anchor || region.anchor->op->kind != ir::OpKind::scan) return std::nullopt;
+OrRefusal<ScanPlan> plan_scan(const Region& region) {
+  if (!region.anchor || region.anchor->op->kind != ir::OpKind::scan)
+    return Refusal{"it is anchored by no scan", true};
   for (const ir::Node* node : region.nodes)
     if (node != region.anchor && node->op->kind != ir::OpKind::pointwise &&
         node->op->kind != ir::OpKind::view)
-      return std::nullopt;
+      return Refusal{str(node->op_name(), " beside a scan")};
   ScanPlan plan;
   plan.node = region.anchor;
   const ir::Value* result = plan.node->outputs[0];
@@ -51,19 +43,20 @@ std::optional<ScanPlan> plan_scan(const Region& region) {
   plan.dtype = compute_dtype(result->dtype());
   for (const ir::Value* value : region.outputs) {
     ScanPlan::Output output{value, peel_views(region, value, result)};
-    if (const_shape(*output.stored.base) != const_shape(*result)) return std::nullopt;
+    if (const_shape(*output.stored.base) != const_shape(*result))
+      return Refusal{"an output of another shape than the scan's"};
     plan.outputs.push_back(output);
   }
-  if (plan.outputs.empty()) return std::nullopt;
+  if (plan.outputs.empty()) return Refusal{"nothing of the scan is stored"};
   if (plan.lines == 0 || plan.length == 0) return plan;  // there are no elements to ask for
   const SymInt line = SymInt::axis("line", plan.lines),
                position = SymInt::axis("position", plan.length);
   const std::vector<SymInt> index = plan.index_of(line, position);
   Inliner inliner(region);
-  bind_scan(inliner, plan, index, ir::variable("scanned", plan.dtype));
-  try {
-    for (const auto& output : plan.outputs) inliner.value_at(output.stored.base, index);
-  } catch (const OtherElement&) { return std::nullopt; }
+  bind_scan(inliner, plan, index, ir::read(ir::new_variable("scanned", plan.dtype)));
+  for (const auto& output : plan.outputs) inliner.value_at(output.stored.base, index);
+  if (inliner.asked_elsewhere())
+    return Refusal{"an output needs other elements of the scan than its own"};
   // Where the first output or the operand has neighbours.
   const auto neighbours = [&](const SymInt& offset) {
     return plan.length > 1 && coefficient(offset, position) == 1;

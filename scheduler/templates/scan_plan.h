@@ -1,10 +1,10 @@
 // What the scan template needs to know of its region.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "scheduler/inline.h"
+#include "scheduler/refusal.h"
 
 namespace tcc::sched {
 
@@ -27,9 +27,9 @@ struct ScanPlan {
   std::vector<SymInt> index_of(const SymInt& line, const SymInt& position) const;
 };
 
-// Nothing unless the region is one scan, what makes its operand, and what is made of each of its
+// Refuses what is not one scan, what makes its operand, and what is made of each of its
 // elements alone.
-std::optional<ScanPlan> plan_scan(const Region& region);
+OrRefusal<ScanPlan> plan_scan(const Region& region);
 
 // Lets `inliner` read the scan's result, whose element at `index` is `value`.
 void bind_scan(Inliner& inliner, const ScanPlan& plan, const std::vector<SymInt>& index,

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/templates/sort_lowering.h"
 #include "scheduler/templates/sort_plan.h"
 #include "support/checked.h"
@@ -15,18 +15,19 @@ namespace {
 
 const std::vector<int64_t> kItems = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15};
 
-class Sort : public Template {
+class Runs : public Candidate {
  public:
-  std::string_view name() const override { return "sort"; }
-  int version() const override { return 1; }
+  Runs(const Template& by, const Region& region, const Target& target, SortPlan plan)
+      : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  bool accepts(const Region& region, const Target& target) const override {
-    const auto plan = plan_sort(region);
-    return plan && !space(region, target).violation(default_config(region, target)).size();
+  Kernel lower(const Config& config) const override {
+    return lower_sort(region(), plan_, config, target());
   }
 
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    const SortPlan plan = *plan_sort(region);
+ private:
+  ConfigSpace make_space() const override {
+    const Target& target = this->target();
+    const SortPlan& plan = plan_;
     ConfigSpace space;
     space.parameters = {{"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
                         {"items", kItems, "elements of a thread"}};
@@ -46,8 +47,9 @@ class Sort : public Template {
 
   // Nine elements of a thread: odd, so that threads' first elements are in different banks. Fewer
   // of a short run, of which a workgroup takes several.
-  Config default_config(const Region& region, const Target& target) const override {
-    const SortPlan plan = *plan_sort(region);
+  Config make_default_config() const override {
+    const Target& target = this->target();
+    const SortPlan& plan = plan_;
     constexpr int64_t few = 9;
     const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 64 : 256);
     const int64_t length = std::max<int64_t>(plan.sorted > 0 ? plan.keep : plan.run, 1);
@@ -66,11 +68,9 @@ class Sort : public Template {
     return {{"threads", threads}, {"items", *items}};
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const SortPlan plan = *plan_sort(region);
-    const double bytes = region_bytes(region);
-    const double prologue = region_arithmetic(region);
-    return [=](const Config& c) {
+  CostModel make_cost_model() const override {
+    const double bytes = region_bytes(region()), prologue = region_arithmetic(region());
+    return [bytes, prologue, target = target(), plan = plan_](const Config& c) {
       LaunchCost cost;
       const auto items = static_cast<double>(c["items"]),
                  threads = static_cast<double>(c["threads"]);
@@ -107,16 +107,28 @@ class Sort : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target& target) const override {
-    return lower_sort(region, *plan_sort(region), config, target);
+  SortPlan plan_;
+};
+
+class Sort : public Template {
+ public:
+  std::string_view name() const override { return "sort"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 0; }
+
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<SortPlan> plan = plan_sort(region);
+    if (!plan) return plan.refusal();
+    const int64_t run = plan->run;
+    auto runs = std::make_shared<const Runs>(*this, region, target, *std::move(plan));
+    const std::string reason = runs->space().violation(runs->default_config());
+    if (!reason.empty()) return Refusal{str("a run of ", run, " elements: ", reason)};
+    return runs;
   }
 };
 
-}  // namespace
+const RegisterTemplate<Sort> registered;
 
-const Template& sort_template() {
-  static const Sort instance;
-  return instance;
-}
+}  // namespace
 
 }  // namespace tcc::sched

@@ -17,7 +17,6 @@ namespace {
 using ir::Fn;
 
 Expr number(const SymInt& value) { return ir::cast(ir::index_value(value), DType::i32); }
-Expr i32_variable(const std::string& name) { return ir::variable(name, DType::i32); }
 Expr both(const Expr& a, const Expr& b) { return ir::call(Fn::logical_and, {a, b}); }
 Expr either(const Expr& a, const Expr& b) { return ir::call(Fn::logical_or, {a, b}); }
 Expr less(const Expr& a, const Expr& b) { return ir::call(Fn::lt, {a, b}); }
@@ -42,14 +41,18 @@ class Lowering {
         threads_(config["threads"]),
         items_(config["items"]),
         tile_(threads_ * items_),
+        key_(ir::new_variable("key", plan.key)),
+        place_(ir::new_variable("place", DType::i32)),
+        keys_(ir::new_variable("keys", plan.key)),
+        places_(ir::new_variable("places", DType::i32)),
         item_(SymInt::axis("item", items_)),
         unroll_(unroll) {}
 
   Kernel run() {
     Kernel kernel = start_kernel(region_);
     kernel.workgroup = static_cast<int>(threads_);
-    kernel.shared = {{"keys", plan_.key, tile_}};
-    if (plan_.carries_places()) kernel.shared.push_back({"places", DType::i32, tile_});
+    kernel.shared = {{keys_, tile_}};
+    if (plan_.carries_places()) kernel.shared.push_back({places_, tile_});
     body_ = &kernel.body;
     if (plan_.rows == 0 || plan_.keep == 0) return kernel;  // nothing to store
     plan_.sorted > 0 ? merge_runs(kernel) : sort_runs(kernel);
@@ -71,6 +74,8 @@ class Lowering {
     return index;
   }
 
+  static Variable i32_variable(const char* name) { return ir::new_variable(name, DType::i32); }
+
   // The key of an element of x: rounded where a stored one would be.
   Expr key_at(const SymInt& row, const SymInt& position) {
     const Expr value = inliner_.value_at(plan_.x, index_of(row, position));
@@ -85,7 +90,7 @@ class Lowering {
 
   // A place in [0, extent) that was computed.
   SymInt place(const Expr& value, int64_t extent) {
-    return SymInt::indirect(inliner_.new_name("spot"), value, {0, extent - 1});
+    return SymInt::indirect("spot", value, {0, extent - 1});
   }
 
   // Whether b, which stands behind a, must come before it.
@@ -98,22 +103,22 @@ class Lowering {
     return either(lower, both(high_nan, ir::call(Fn::logical_not, {low_nan})));
   }
 
-  Expr key(const SymInt& item) const { return ir::element("key", plan_.key, item); }
-  Expr own_place(const SymInt& item) const { return ir::element("place", DType::i32, item); }
-  Expr shared_key(const Expr& at) { return ir::element("keys", plan_.key, place(at, tile_)); }
-  Expr shared_place(const Expr& at) { return ir::element("places", DType::i32, place(at, tile_)); }
+  Expr key(const SymInt& item) const { return ir::element(key_, item); }
+  Expr own_place(const SymInt& item) const { return ir::element(place_, item); }
+  Expr shared_key(const Expr& at) { return ir::element(keys_, place(at, tile_)); }
+  Expr shared_place(const Expr& at) { return ir::element(places_, place(at, tile_)); }
 
   void declare_registers() {
-    body_->push_back(array("key", plan_.key, items_));
-    if (plan_.carries_places()) body_->push_back(array("place", DType::i32, items_));
+    body_->push_back(array(key_, items_));
+    if (plan_.carries_places()) body_->push_back(array(place_, items_));
   }
 
   // Registers to their places in shared memory, from `first` on, once all have read what was there.
   void share_registers(const SymInt& first) {
     body_->push_back(barrier());
-    Block block = {set_element("keys", first + item_, key(item_))};
+    Block block = {set_element(keys_, first + item_, key(item_))};
     if (plan_.carries_places())
-      block.push_back(set_element("places", first + item_, own_place(item_)));
+      block.push_back(set_element(places_, first + item_, own_place(item_)));
     body_->push_back(loop(item_, std::move(block), unroll_));
     body_->push_back(barrier());
   }
@@ -122,45 +127,46 @@ class Lowering {
   // that are the `diagonal`-th and following of the merged run, into registers.
   Block merge_items(const SymInt& a, const SymInt& a_length, const SymInt& b,
                     const SymInt& b_length, const SymInt& diagonal, int64_t longest) {
-    const std::string low = inliner_.new_name("low"), high = inliner_.new_name("high"),
-                      middle = inliner_.new_name("middle");
+    const Variable low = i32_variable("low"), high = i32_variable("high"),
+                   middle = i32_variable("middle");
     Block block = {declare(low, at_least(number(diagonal - b_length), 0)),
                    declare(high, smaller(number(diagonal), number(a_length)))};
-    const Expr mid = i32_variable(middle), zero_based = number(diagonal - 1);
+    const Expr mid = ir::read(middle), zero_based = number(diagonal - 1);
     Block step = {
-        declare(middle, ir::call(Fn::shift_right, {ir::add(i32_variable(low), i32_variable(high)),
+        declare(middle, ir::call(Fn::shift_right, {ir::add(ir::read(low), ir::read(high)),
                                                    ir::constant_int(DType::i32, 1)})),
         branch(comes_before(shared_key(ir::add(number(b), ir::sub(zero_based, mid))),
                             shared_key(ir::add(number(a), mid))),
                {assign(high, mid)}, {assign(low, ir::add(mid, ir::constant_int(DType::i32, 1)))})};
-    block.push_back(loop(SymInt::axis(inliner_.new_name("step"), bisection_steps(longest)),
-                         {branch(less(i32_variable(low), i32_variable(high)), std::move(step))}));
+    block.push_back(loop(SymInt::axis("step", bisection_steps(longest)),
+                         {branch(less(ir::read(low), ir::read(high)), std::move(step))}));
     append(block, merge_serially(a, a_length, b, b_length, diagonal, low));
     return block;
   }
 
   Block merge_serially(const SymInt& a, const SymInt& a_length, const SymInt& b,
-                       const SymInt& b_length, const SymInt& diagonal, const std::string& low) {
+                       const SymInt& b_length, const SymInt& diagonal, const Variable& low) {
     const Expr last = ir::constant_int(DType::i32, tile_ - 1);
-    const std::string i = inliner_.new_name("i"), j = inliner_.new_name("j"),
-                      a_key = inliner_.new_name("a_key"), b_key = inliner_.new_name("b_key"),
-                      take = inliner_.new_name("take"), from = inliner_.new_name("from");
+    const Variable i = i32_variable("i"), j = i32_variable("j"), from = i32_variable("from"),
+                   a_key = ir::new_variable("a_key", plan_.key),
+                   b_key = ir::new_variable("b_key", plan_.key),
+                   take = ir::new_variable("take", DType::boolean);
     // i and j are places in shared memory.
-    const Expr iv = i32_variable(i), jv = i32_variable(j), fv = i32_variable(from);
-    const Expr ka = ir::variable(a_key, plan_.key), kb = ir::variable(b_key, plan_.key);
-    const Expr taken = ir::variable(take, DType::boolean);
-    Block block = {declare(i, ir::add(number(a), i32_variable(low))),
+    const Expr iv = ir::read(i), jv = ir::read(j), fv = ir::read(from);
+    const Expr ka = ir::read(a_key), kb = ir::read(b_key);
+    const Expr taken = ir::read(take);
+    Block block = {declare(i, ir::add(number(a), ir::read(low))),
                    declare(j, ir::add(number(b + diagonal),
-                                      ir::sub(ir::constant_int(DType::i32, 0), i32_variable(low)))),
+                                      ir::sub(ir::constant_int(DType::i32, 0), ir::read(low)))),
                    declare(a_key, shared_key(smaller(iv, last))),
                    declare(b_key, shared_key(smaller(jv, last)))};
     const Expr a_left = less(iv, number(a + a_length)), b_left = less(jv, number(b + b_length));
     Block step = {declare(take, either(ir::call(Fn::logical_not, {a_left}),
                                        both(b_left, comes_before(kb, ka)))),
-                  set_element("key", item_, ir::select(taken, kb, ka))};
+                  set_element(key_, item_, ir::select(taken, kb, ka))};
     if (plan_.carries_places())
       step.push_back(
-          set_element("place", item_, shared_place(smaller(ir::select(taken, jv, iv), last))));
+          set_element(place_, item_, shared_place(smaller(ir::select(taken, jv, iv), last))));
     const Expr one = ir::constant_int(DType::i32, 1);
     append(step, {declare(from, smaller(ir::add(ir::select(taken, jv, iv), one), last)),
                   branch(taken, {assign(j, ir::add(jv, one)), assign(b_key, shared_key(fv))},
@@ -178,11 +184,11 @@ class Lowering {
     if (plan_.values)
       stores.push_back(store(region_.slot_of_output(plan_.values),
                              region_.layout(plan_.values).offset(to),
-                             ir::element("keys", plan_.key, first + p)));
+                             ir::element(keys_, first + p)));
     if (plan_.indices)
       stores.push_back(store(region_.slot_of_output(plan_.indices),
                              region_.layout(plan_.indices).offset(to),
-                             ir::cast(ir::element("places", DType::i32, first + p), plan_.index)));
+                             ir::cast(ir::element(places_, first + p), plan_.index)));
     const Expr conditions[] = {ir::index_less(p, length), is_mine};
     const Expr inside = ir::all_of(conditions);
     if (inside) stores = {branch(inside, std::move(stores))};
@@ -210,17 +216,17 @@ class Lowering {
 
     const SymInt p = item_ * row_threads + lane;
     const SymInt from = run * plan_.run + ir::min(p, length - 1);
-    Block loads = {set_element("keys", base + p, key_at(row, from))};
+    Block loads = {set_element(keys_, base + p, key_at(row, from))};
     if (plan_.carries_places() && plan_.given)
-      loads.push_back(set_element("places", base + p, place_at(row, from)));
+      loads.push_back(set_element(places_, base + p, place_at(row, from)));
     append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
     declare_registers();
     const SymInt mine = lane * items_ + item_;
-    Block reads = {set_element("key", item_, ir::element("keys", plan_.key, base + mine))};
+    Block reads = {set_element(key_, item_, ir::element(keys_, base + mine))};
     if (plan_.carries_places())
-      reads.push_back(set_element("place", item_,
-                                  plan_.given ? ir::element("places", DType::i32, base + mine)
-                                              : number(run * plan_.run + mine)));
+      reads.push_back(set_element(
+          place_, item_,
+          plan_.given ? ir::element(places_, base + mine) : number(run * plan_.run + mine)));
     body_->push_back(loop(item_, std::move(reads), unroll_));
     sort_registers(lane, length);
     share_registers(base + lane * items_);
@@ -238,12 +244,14 @@ class Lowering {
       const int64_t pairs = (items_ - first) / 2;
       const SymInt pair = SymInt::axis(first == 0 ? "even" : "odd", std::max<int64_t>(pairs, 1));
       const SymInt left = pair * 2 + first, right = left + 1;
-      Block swap = {declare("left_key", key(left)), set_element("key", left, key(right)),
-                    set_element("key", right, ir::variable("left_key", plan_.key))};
+      const Variable left_key = ir::new_variable("left_key", plan_.key),
+                     left_place = i32_variable("left_place");
+      Block swap = {declare(left_key, key(left)), set_element(key_, left, key(right)),
+                    set_element(key_, right, ir::read(left_key))};
       if (plan_.carries_places())
-        append(swap, {declare("left_place", own_place(left)),
-                      set_element("place", left, own_place(right)),
-                      set_element("place", right, i32_variable("left_place"))});
+        append(swap,
+               {declare(left_place, own_place(left)), set_element(place_, left, own_place(right)),
+                set_element(place_, right, ir::read(left_place))});
       const Expr conditions[] = {ir::index_less(lane * items_ + right, length),
                                  comes_before(key(right), key(left))};
       Block block;
@@ -261,16 +269,14 @@ class Lowering {
   // Runs of `width` elements become runs of twice as many.
   void merge_round(int64_t width, const SymInt& base, const SymInt& lane, const SymInt& length) {
     const int64_t group = 2 * width / items_, wanted = std::min(width, plan_.keep);
-    const std::string suffix = std::to_string(width);
-    const SymInt start = let("start" + suffix, floordiv(lane, group) * (2 * width), tile_);
+    const SymInt start = let("start", floordiv(lane, group) * (2 * width), tile_);
     const auto length_from = [&](const char* name, const SymInt& first) {
-      return let(name + suffix, ir::max(ir::min(length - first, wanted), 0), wanted + 1);
+      return let(name, ir::max(ir::min(length - first, wanted), 0), wanted + 1);
     };
     const SymInt a_length = length_from("a_length", start),
                  b_length = length_from("b_length", start + width);
     const SymInt raw = mod(lane, group) * items_;
-    const SymInt diagonal =
-        let("diagonal" + suffix, ir::min(raw, a_length + b_length), 2 * wanted + 1);
+    const SymInt diagonal = let("diagonal", ir::min(raw, a_length + b_length), 2 * wanted + 1);
     Block merge =
         merge_items(base + start, a_length, base + start + width, b_length, diagonal, wanted);
     // Threads whose items are not kept have nothing to do.
@@ -299,10 +305,10 @@ class Lowering {
     const SymInt first = let("first", ir::min(mod(block, parts) * tile_, all), plan_.keep + 1);
     const SymInt last = let("last", ir::min(first + tile_, all), plan_.keep + 1);
     // Where this part begins and ends in the first run; what is left of it is the second run's.
-    const std::string begin = bisect_in_memory(row, a, a_length, b_length, first),
-                      end = bisect_in_memory(row, a, a_length, b_length, last);
-    const SymInt a_first = place(i32_variable(begin), plan_.sorted + 1),
-                 a_last = place(i32_variable(end), plan_.sorted + 1);
+    const Variable begin = bisect_in_memory(row, a, a_length, b_length, first),
+                   end = bisect_in_memory(row, a, a_length, b_length, last);
+    const SymInt a_first = place(ir::read(begin), plan_.sorted + 1),
+                 a_last = place(ir::read(end), plan_.sorted + 1);
     const SymInt from_a = let("from_a", a_last - a_first, tile_ + 1),
                  from_b = let("from_b", last - first - from_a, tile_ + 1);
 
@@ -314,8 +320,8 @@ class Lowering {
                                ir::constant_int(DType::i32, plan_.extent - 1)),
                        0),
               plan_.extent);
-    Block loads = {set_element("keys", p, key_at(row, from))};
-    if (plan_.carries_places()) loads.push_back(set_element("places", p, place_at(row, from)));
+    Block loads = {set_element(keys_, p, key_at(row, from))};
+    if (plan_.carries_places()) loads.push_back(set_element(places_, p, place_at(row, from)));
     append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
     declare_registers();
     const SymInt diagonal = let("diagonal", ir::min(thread * items_, last - first), tile_ + 1);
@@ -325,22 +331,22 @@ class Lowering {
   }
 
   // A variable with the number of elements of the first run among the `diagonal` first.
-  std::string bisect_in_memory(const SymInt& row, const SymInt& a, const SymInt& a_length,
-                               const SymInt& b_length, const SymInt& diagonal) {
-    const std::string low = inliner_.new_name("low"), high = inliner_.new_name("high"),
-                      middle = inliner_.new_name("middle");
+  Variable bisect_in_memory(const SymInt& row, const SymInt& a, const SymInt& a_length,
+                            const SymInt& b_length, const SymInt& diagonal) {
+    const Variable low = i32_variable("low"), high = i32_variable("high"),
+                   middle = i32_variable("middle");
     append(*body_, {declare(low, at_least(number(diagonal - b_length), 0)),
                     declare(high, smaller(number(diagonal), number(a_length)))});
-    const Expr mid = i32_variable(middle);
+    const Expr mid = ir::read(middle);
     const auto key_of = [&](const Expr& at) { return key_at(row, place(at, plan_.extent)); };
     Block step = {
-        declare(middle, ir::call(Fn::shift_right, {ir::add(i32_variable(low), i32_variable(high)),
+        declare(middle, ir::call(Fn::shift_right, {ir::add(ir::read(low), ir::read(high)),
                                                    ir::constant_int(DType::i32, 1)})),
         branch(comes_before(key_of(ir::sub(number(a + plan_.sorted + diagonal - 1), mid)),
                             key_of(ir::add(number(a), mid))),
                {assign(high, mid)}, {assign(low, ir::add(mid, ir::constant_int(DType::i32, 1)))})};
-    body_->push_back(loop(SymInt::axis(inliner_.new_name("step"), bisection_steps(plan_.sorted)),
-                          {branch(less(i32_variable(low), i32_variable(high)), std::move(step))}));
+    body_->push_back(loop(SymInt::axis("step", bisection_steps(plan_.sorted)),
+                          {branch(less(ir::read(low), ir::read(high)), std::move(step))}));
     return low;
   }
 
@@ -348,6 +354,8 @@ class Lowering {
   const SortPlan& plan_;
   Inliner inliner_;
   int64_t threads_, items_, tile_;
+  Variable key_, place_;    // a thread's items, in registers
+  Variable keys_, places_;  // the workgroup's, in shared memory
   SymInt item_;
   bool unroll_;
   Block* body_ = nullptr;

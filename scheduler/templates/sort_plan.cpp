@@ -2,36 +2,25 @@
 
 #include <algorithm>
 
+#include "scheduler/limits.h"
 #include "scheduler/templates/common.h"
 
 namespace tcc::sched {
-namespace {
-
-// Elements of a thread that sorts the longest runs, and threads beyond which more do not pay.
-constexpr int64_t kItems = 9, kThreads = 256;
-
-int64_t bytes_of(DType key) { return std::max(4, size_bytes(key)); }
-
-}  // namespace
-
-int64_t SortPlan::element_bytes() const { return bytes_of(key) + (carries_places() ? 4 : 0); }
-
-int64_t longest_run(DType key, const Target& target) {
-  const int64_t fitting = target.static_shared_bytes() / ((bytes_of(key) + 4) * kItems);
-  const int64_t threads = std::min({fitting, int64_t{target.max_workgroup_size}, kThreads});
-  return power_of_two_at_most(threads) * kItems;
+int64_t SortPlan::element_bytes() const {
+  return sorted_key_bytes(key) + (carries_places() ? 4 : 0);
 }
 
-std::optional<SortPlan> plan_sort(const Region& region) {
-  if (!region.anchor || region.anchor->op->kind != ir::OpKind::sort) return std::nullopt;
+OrRefusal<SortPlan> plan_sort(const Region& region) {
+  if (!region.anchor || region.anchor->op->kind != ir::OpKind::sort)
+    return Refusal{"it is anchored by no sort", true};
   for (const ir::Node* node : region.nodes)
     if (node != region.anchor && node->op->kind != ir::OpKind::pointwise &&
         node->op->kind != ir::OpKind::view)
-      return std::nullopt;
+      return Refusal{str(node->op_name(), " beside a sort")};
   SortPlan plan;
   plan.node = region.anchor;
   for (const ir::Value* output : region.outputs) {
-    if (output->producer != plan.node) return std::nullopt;
+    if (output->producer != plan.node) return Refusal{"an output is made of what is sorted"};
     (output->output_index == 0 ? plan.values : plan.indices) = output;
   }
   plan.x = plan.node->inputs[0];

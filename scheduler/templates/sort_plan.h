@@ -1,11 +1,10 @@
 // What the sort template needs to know of its region.
 #pragma once
 
-#include <optional>
 #include <vector>
 
+#include "scheduler/refusal.h"
 #include "scheduler/region.h"
-#include "scheduler/target.h"
 
 namespace tcc::sched {
 
@@ -28,10 +27,7 @@ struct SortPlan {
   bool carries_places() const { return indices != nullptr; }
 };
 
-// Nothing unless the region is one sort_runs and what makes its operands, element by element.
-std::optional<SortPlan> plan_sort(const Region& region);
-
-// The longest run of keys of `key` that one workgroup of `target` sorts.
-int64_t longest_run(DType key, const Target& target);
+// Refuses what is not one sort_runs and what makes its operands, element by element.
+OrRefusal<SortPlan> plan_sort(const Region& region);
 
 }  // namespace tcc::sched

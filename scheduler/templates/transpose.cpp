@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/cost.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -29,7 +29,7 @@ struct Plan {
   size_t p = 0, q = 0;
   int64_t extent_p() const { return shape[p]; }
   int64_t extent_q() const { return shape[q]; }
-  std::set<std::string> across;  // texts of the loads to stage
+  std::set<Expr, LoadLess> across;  // the loads to stage
 };
 
 // Elements that a thread holds while the tile is filled, at most.
@@ -37,12 +37,13 @@ constexpr int64_t kMaxHeld = 32;
 
 int64_t threads(const Config& config) { return config["tile"] * config["rows"] / config["vector"]; }
 
-std::optional<Plan> plan_transpose(const Region& region) {
-  if (region.anchor || region.outputs.empty()) return std::nullopt;
+OrRefusal<Plan> plan_transpose(const Region& region) {
+  if (region.anchor || region.outputs.empty())
+    return Refusal{"it is anchored by more than elements", true};
   for (const ir::Node* node : region.nodes)
     if (node->op->expensive ||
         (node->op->kind != ir::OpKind::pointwise && node->op->kind != ir::OpKind::view))
-      return std::nullopt;
+      return Refusal{str(node->op_name(), " takes long for an element"), true};
   Plan plan;
   plan.shape = const_shape(*region.outputs[0]);
   const Layout& layout = region.layout(region.outputs[0]);
@@ -54,23 +55,24 @@ std::optional<Plan> plan_transpose(const Region& region) {
       found = true;
     }
   }
-  if (!found || plan.shape[plan.p] < 16) return std::nullopt;
+  if (!found || plan.shape[plan.p] < 16)
+    return Refusal{"the first output has no contiguous dim of 16 elements", true};
   for (const ir::Value* output : region.outputs)
     if (const_shape(*output) != plan.shape || region.layout(output).strides[plan.p] != 1)
-      return std::nullopt;
+      return Refusal{"its outputs lie differently", true};
   Inliner inliner(region);
   std::map<size_t, int64_t> votes;  // dim -> bytes read along it
-  std::map<size_t, std::set<std::string>> loads;
+  std::map<size_t, std::set<Expr, LoadLess>> loads;
   for (const ir::Value* output : region.outputs)
     ir::visit(inliner.value_at(output, plan.axes), [&](const Expr& e) {
       if (e->kind != ExprNode::Kind::load || !is_affine(e->index)) return;
       if (coefficient(e->index, plan.axes[plan.p]) <= 1) return;  // contiguous, or the same for all
       for (size_t d = 0; d < plan.shape.size(); ++d)
         if (d != plan.p && plan.shape[d] >= 16 && coefficient(e->index, plan.axes[d]) == 1 &&
-            loads[d].insert(load_key(e)).second)
+            loads[d].insert(e).second)
           votes[d] += size_bytes(e->stored);
     });
-  if (votes.empty()) return std::nullopt;
+  if (votes.empty()) return Refusal{"nothing is read along another dim than is written", true};
   plan.q = std::max_element(votes.begin(), votes.end(), [](auto& a, auto& b) {
              return a.second < b.second;
            })->first;
@@ -78,17 +80,17 @@ std::optional<Plan> plan_transpose(const Region& region) {
   return plan;
 }
 
-class Transpose : public Template {
+class Turned : public Candidate {
  public:
-  std::string_view name() const override { return "transpose"; }
-  int version() const override { return 2; }
+  Turned(const Template& by, const Region& region, const Target& target, Plan plan)
+      : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  bool accepts(const Region& region, const Target&) const override {
-    return plan_transpose(region).has_value();
-  }
+  bool turns_layouts() const override { return true; }
 
-  ConfigSpace space(const Region& region, const Target& target) const override {
-    const Plan plan = *plan_transpose(region);
+ private:
+  ConfigSpace make_space() const override {
+    const Target& target = this->target();
+    const Plan& plan = plan_;
     const auto staged = static_cast<int64_t>(plan.across.size());
     ConfigSpace space;
     space.parameters = {
@@ -117,9 +119,10 @@ class Transpose : public Template {
     return space;
   }
 
-  Config default_config(const Region& region, const Target& target) const override {
-    const Plan plan = *plan_transpose(region);
-    const ConfigSpace legal = space(region, target);
+  Config make_default_config() const override {
+    const Region& region = this->region();
+    const Target& target = this->target();
+    const ConfigSpace& legal = space();
     // 16 bytes of an access, while that leaves enough tiles for all units.
     int64_t vector = target.is_cpu ? 1 : 16 / size_bytes(region.outputs[0]->dtype());
     const int64_t elements = numel(region.outputs[0]);
@@ -135,8 +138,9 @@ class Transpose : public Template {
     return {{"tile", 16}, {"rows", 2}, {"vector", 1}};
   }
 
-  CostModel cost_model(const Region& region, const Target& target) const override {
-    const Plan plan = *plan_transpose(region);
+  CostModel make_cost_model() const override {
+    const Region& region = this->region();
+    const Plan& plan = plan_;
     Inliner inliner(region);
     std::vector<Expr> values;
     for (const ir::Value* output : region.outputs)
@@ -149,7 +153,7 @@ class Transpose : public Template {
     const auto staged = static_cast<double>(plan.across.size());
     const double direct = work.contiguous + static_cast<double>(region.outputs.size());
     const double bytes = region_bytes(region);
-    return [=, p = plan.shape[plan.p], q = plan.shape[plan.q]](const Config& c) {
+    return [=, target = target(), p = plan.shape[plan.p], q = plan.shape[plan.q]](const Config& c) {
       const int64_t tile = c["tile"];
       const auto steps = static_cast<double>(tile / c["rows"]);
       const auto width = static_cast<double>(c["vector"]);
@@ -179,8 +183,10 @@ class Transpose : public Template {
     };
   }
 
-  Kernel lower(const Region& region, const Config& config, const Target&) const override {
-    Plan plan = *plan_transpose(region);
+ public:
+  Kernel lower(const Config& config) const override {
+    const Region& region = this->region();
+    const Plan& plan = plan_;
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
     const int64_t tile = config["tile"], rows = config["rows"], width = config["vector"];
@@ -220,45 +226,43 @@ class Transpose : public Template {
       values.push_back(inliner.value_at(output, plan.axes));
     // In: neighbouring threads along q. Out: along p. Tiles are padded by one so that columns hit
     // different banks.
-    std::map<std::string, std::string> tiles;
+    std::map<Expr, Variable, LoadLess> tiles;
     std::vector<Sink> in, out;
     for (const Expr& value : values)
       ir::visit(value, [&](const Expr& e) {
-        if (e->kind != ExprNode::Kind::load || !plan.across.count(load_key(e))) return;
-        auto [entry, inserted] =
-            tiles.try_emplace(load_key(e), "tile" + std::to_string(tiles.size()));
+        if (e->kind != ExprNode::Kind::load || !plan.across.count(e)) return;
+        auto [entry, inserted] = tiles.try_emplace(e, ir::new_variable("tile", e->dtype));
         if (!inserted) return;
-        kernel.shared.push_back({entry->second, e->dtype, tile * (tile + 1)});
+        kernel.shared.push_back({entry->second, tile * (tile + 1)});
         in.push_back({-1, entry->second, (fast + lane) * (tile + 1) + row_in_tile, e});
       });
     // What is read the way it is written comes before the barrier, so that all loads are in flight
     // together.
-    std::map<std::string, std::string> held;
+    std::map<Expr, Variable, LoadLess> held;
     std::vector<Sink> direct;
     const SymInt held_at = step * width + lane;
     for (const Expr& value : values)
       ir::visit(value, [&](const Expr& e) {
-        if (width == 1 || e->kind != ExprNode::Kind::load || tiles.count(load_key(e))) return;
+        if (width == 1 || e->kind != ExprNode::Kind::load || tiles.count(e)) return;
         if (coefficient(e->index, plan.axes[plan.p]) != 1) return;
         if (static_cast<int64_t>(held.size() + 1) * width * (tile / rows) > kMaxHeld) return;
-        auto [entry, inserted] =
-            held.try_emplace(load_key(e), "held" + std::to_string(held.size()));
+        auto [entry, inserted] = held.try_emplace(e, ir::new_variable("held", e->dtype));
         if (!inserted) return;
-        kernel.body.push_back(array(entry->second, e->dtype, width * (tile / rows)));
+        kernel.body.push_back(array(entry->second, width * (tile / rows)));
         direct.push_back({-1, entry->second, held_at, e});
       });
     for (size_t i = 0; i < values.size(); ++i) {
       const ir::Value* output = region.outputs[i];
       Expr value = ir::rewrite(values[i], [&](const Expr& e) -> Expr {
         if (e->kind != ExprNode::Kind::load) return nullptr;
-        if (auto found = held.find(load_key(e)); found != held.end())
-          return ir::element(found->second, e->dtype, held_at);
-        auto found = tiles.find(load_key(e));
+        if (auto found = held.find(e); found != held.end())
+          return ir::element(found->second, held_at);
+        auto found = tiles.find(e);
         if (found == tiles.end()) return nullptr;
-        return ir::element(found->second, e->dtype, row_in_tile * (tile + 1) + fast + lane);
+        return ir::element(found->second, row_in_tile * (tile + 1) + fast + lane);
       });
       const SymInt offset = region.layout(output).offset(plan.axes);
-      out.push_back({region.slot_of_output(output), "", offset, value});
+      out.push_back({region.slot_of_output(output), {}, offset, value});
     }
     // A step of all threads: a vector along the dim `along`, in a row of the dim `other`.
     auto pass = [&](size_t along, const SymInt& base_along, size_t other, const SymInt& base_other,
@@ -273,7 +277,7 @@ class Transpose : public Template {
             sink.value, [](const Expr&) { return nullptr; }, place);
       }
       Block block = {let_index(start, floordiv(first, width)), let_index(plan.axes[other], row)};
-      append(block, vectorize(sinks, lane, inliner));
+      append(block, vectorize(sinks, lane));
       for (Stmt& stmt : block) stmt.early = early && stmt.kind == Stmt::Kind::load_vector;
       std::vector<Expr> inside = {ir::index_less(first, plan.shape[along]),
                                   ir::index_less(row, plan.shape[other])};
@@ -287,13 +291,26 @@ class Transpose : public Template {
     pass(plan.p, base_p, plan.q, base_q, std::move(out));
     return kernel;
   }
+
+ private:
+  Plan plan_;
 };
 
-}  // namespace
+class Transpose : public Template {
+ public:
+  std::string_view name() const override { return "transpose"; }
+  int version() const override { return 2; }
+  int specificity() const override { return 1; }
 
-const Template& transpose_template() {
-  static const Transpose instance;
-  return instance;
-}
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<Plan> plan = plan_transpose(region);
+    if (!plan) return plan.refusal();
+    return std::make_shared<const Turned>(*this, region, target, *std::move(plan));
+  }
+};
+
+const RegisterTemplate<Transpose> registered;
+
+}  // namespace
 
 }  // namespace tcc::sched

@@ -113,16 +113,16 @@ std::shared_ptr<Device> test_device(const std::string& name) {
   return device;
 }
 
-sched::KernelBinary compile_test_kernel(const Device& device, TestKernel kernel, int64_t n) {
-  const sched::Target& target = device.target();
-  sched::KernelBinary binary;
+exec::StandaloneKernel compile_test_kernel(const Device& device, TestKernel kernel, int64_t n) {
+  const exec::Target& target = device.target();
+  exec::StandaloneKernel binary;
   binary.num_arguments = num_arguments(kernel);
   binary.workgroup = kWorkgroup;
-  binary.grid = {static_cast<uint32_t>(ceil_div(n, kWorkgroup)), 1, 1};
-  binary.argument_table = target.api == sched::Api::vulkan && kernel == TestKernel::sum20;
-  binary.entry = target.api == sched::Api::vulkan ? "main" : "kernel_main";
-  binary.source = target.api == sched::Api::vulkan ? glsl_source(kernel, n, target.is_cpu)
-                                                   : cuda_source(kernel, n, target.is_cpu);
+  binary.grid = {ceil_div(n, kWorkgroup), 1, 1};
+  binary.argument_table = target.api == exec::Api::vulkan && kernel == TestKernel::sum20;
+  binary.entry = target.api == exec::Api::vulkan ? "main" : "kernel_main";
+  binary.source = target.api == exec::Api::vulkan ? glsl_source(kernel, n, target.is_cpu)
+                                                  : cuda_source(kernel, n, target.is_cpu);
   binary.code = backends::compile_source(binary.source, "test_kernel", target, nullptr, true);
   return binary;
 }
@@ -130,7 +130,7 @@ sched::KernelBinary compile_test_kernel(const Device& device, TestKernel kernel,
 void DeviceTest::SetUp() {
   messages_before_ = vulkan::validation_message_count();
   device = test_device(GetParam());
-  if (const std::string why = backends::compiler_missing(device->target().api); !why.empty())
+  if (const std::string why = backends::backend_for(device->target().api).compiler_missing(); !why.empty())
     GTEST_SKIP() << why;
   stream = device->create_stream();
 }

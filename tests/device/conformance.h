@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "tests/device/runnable_kernel.h"
 
 namespace tcc::runtime {
 
@@ -34,7 +35,7 @@ enum class TestKernel {
 };
 inline constexpr int64_t kSlowSize = 10'000;
 // Compiled for the device. For the null device, a binary without code.
-sched::KernelBinary compile_test_kernel(const Device& device, TestKernel kernel, int64_t n);
+exec::StandaloneKernel compile_test_kernel(const Device& device, TestKernel kernel, int64_t n);
 
 // ---- fixture
 
@@ -44,9 +45,9 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   void TearDown() override;
 
   // The null device runs nothing: results of kernels are not looked at.
-  bool runs_kernels() const { return device->target().api != sched::Api::null; }
-  std::unique_ptr<LoadedKernel> load(TestKernel kernel, int64_t n) {
-    return device->load(compile_test_kernel(*device, kernel, n));
+  bool runs_kernels() const { return device->target().api != exec::Api::null; }
+  RunnableKernel load(TestKernel kernel, int64_t n) {
+    return load_kernel(*device, compile_test_kernel(*device, kernel, n));
   }
   std::unique_ptr<Buffer> upload(const std::vector<float>& values);
   std::vector<float> download(const Buffer& buffer);

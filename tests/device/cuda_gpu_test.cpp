@@ -16,6 +16,7 @@
 #include "runtime/cuda/driver_api.h"
 #include "runtime/device.h"
 #include "support/error.h"
+#include "tests/device/runnable_kernel.h"
 
 namespace tcc::runtime {
 namespace {
@@ -44,8 +45,9 @@ const std::string add_one = R"(
 extern "C" __global__ void k(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] += 1.0f; }
 )";
 
-sched::KernelBinary binary_of(const std::string& source, const std::string& arch, uint32_t grid) {
-  sched::KernelBinary binary;
+exec::StandaloneKernel binary_of(const std::string& source, const std::string& arch,
+                                 uint32_t grid) {
+  exec::StandaloneKernel binary;
   binary.entry = "k";
   binary.source = source;
   binary.code = backends::compile_cuda(source, "k", arch);
@@ -66,8 +68,8 @@ class CudaTest : public ::testing::Test {
   }
 
   std::string arch() const { return device->target().arch; }
-  std::unique_ptr<LoadedKernel> load(const std::string& source, uint32_t grid = kGrid) {
-    return device->load(binary_of(source, arch(), grid));
+  RunnableKernel load(const std::string& source, uint32_t grid = kGrid) {
+    return load_kernel(*device, binary_of(source, arch(), grid));
   }
   std::unique_ptr<Buffer> zeros(int64_t floats = kFloats) {
     auto buffer = device->allocate(floats * 4);
@@ -106,7 +108,7 @@ class PrimaryContext {
 };
 
 TEST_F(CudaTest, DescribesTheDevice) {
-  const sched::Target& target = device->target();
+  const exec::Target& target = device->target();
   EXPECT_EQ(target.arch.substr(0, 3), "sm_");
   EXPECT_EQ(target.id(), "cuda:" + target.arch);
   EXPECT_GE(target.shared_bytes, 48 << 10);
@@ -145,8 +147,8 @@ TEST_F(CudaTest, IsCapturedByTheCaller) {
   const PrimaryContext current;
   const auto kernel = load(add_one);
   const auto x = zeros();
-  const BoundLaunch launch{kernel.get(), {x->address()}};
-  const std::vector<BoundLaunch> three(3, launch);
+  const BoundStep launch = kernel.on({x->address()});
+  const std::vector<BoundStep> three(3, launch);
   const auto recording = device->record(three);
 
   cuda::CUstream handle = nullptr;
@@ -187,7 +189,7 @@ TEST_F(CudaTest, UsesTheCallersStreamAndMemory) {
     EXPECT_EQ(x->address(), address);
     EXPECT_EQ(x->bytes(), kFloats * 4);
     wrapped->fill(*x, 0, x->bytes(), 0);
-    const BoundLaunch launch{kernel.get(), {x->address()}};
+    const BoundStep launch = kernel.on({x->address()});
     wrapped->run({&launch, 1});
     CU(cuStreamSynchronize(handle));
     expect_all(*x, 1);
@@ -202,7 +204,7 @@ TEST_F(CudaTest, UsesTheCallersStreamAndMemory) {
 TEST_F(CudaTest, UsesTheDefaultStream) {
   const auto kernel = load(add_one);
   const auto x = zeros();
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   const auto recording = device->record({&launch, 1});
   const auto wrapped = device->wrap_stream(nullptr);
   wrapped->run({&launch, 1});
@@ -242,7 +244,7 @@ TEST_F(CudaTest, RefusesAStreamOfAnotherContext) {
   // Work in the device's own context leaves the caller's current.
   const auto kernel = load(add_one);
   const auto x = zeros();
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   stream->run({&launch, 1});
   expect_all(*x, 1);
   CU(cuCtxGetCurrent(&now));
@@ -261,7 +263,7 @@ TEST_F(CudaTest, OutOfMemoryIsAnErrorThatPasses) {
 
   const auto kernel = load(add_one);
   const auto x = zeros();
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   stream->run({&launch, 1});
   expect_all(*x, 1);
 }
@@ -281,12 +283,12 @@ extern "C" __global__ void k(float* x) {
   x[blockIdx.x * blockDim.x + threadIdx.x] = wrong;
 }
 )");
-  sched::KernelBinary binary = binary_of(source, arch(), kGrid);
+  exec::StandaloneKernel binary = binary_of(source, arch(), kGrid);
   binary.shared_bytes = bytes;
-  const auto kernel = device->load(binary);
+  const auto kernel = load_kernel(*device, binary);
   const auto x = zeros();
   stream->fill(*x, 0, x->bytes(), 0xff);
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   const auto recording = device->record({&launch, 1});
   stream->run(*recording);
   expect_all(*x, 0);
@@ -298,13 +300,14 @@ extern "C" __global__ void k(float* x) {
 }
 
 TEST_F(CudaTest, RefusesALaunchThatCannotWork) {
-  sched::KernelBinary binary = binary_of(add_one, arch(), 1);
+  exec::StandaloneKernel binary = binary_of(add_one, arch(), 1);
   binary.workgroup = 2048;
   EXPECT_TRUE(
       caught([&] { device->load(binary); }).says("a workgroup of 2048; the device allows 1024"));
-  binary = binary_of(add_one, arch(), 1);
-  binary.grid = {1, 1 << 20, 1};
-  EXPECT_TRUE(caught([&] { device->load(binary); }).says("in dimension 1; the device allows"));
+  const auto kernel = load(add_one);
+  BoundStep tall = kernel.on({0});
+  std::get<BoundLaunch>(tall).grid = {1, 1 << 20, 1};
+  EXPECT_TRUE(caught([&] { stream->run({&tall, 1}); }).says("in dimension 1; the device allows"));
   binary = binary_of("extern \"C\" __global__ void __launch_bounds__(64) k(float*) {}", arch(), 1);
   EXPECT_TRUE(caught([&] { device->load(binary); }).says("allow 64"));
 }
@@ -312,21 +315,21 @@ TEST_F(CudaTest, RefusesALaunchThatCannotWork) {
 TEST_F(CudaTest, AnEmptyGridLaunchesNothing) {
   const auto kernel = load(add_one, 0);
   const auto x = zeros();
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   stream->run({&launch, 1});
   expect_all(*x, 0);
 }
 
 TEST_F(CudaTest, CodeOfAnotherArchitectureIsRefused) {
   if (arch().starts_with("sm_8")) GTEST_SKIP() << "sm_80 code runs here";
-  const sched::KernelBinary binary = binary_of(add_one, "sm_80", kGrid);
+  const exec::StandaloneKernel binary = binary_of(add_one, "sm_80", kGrid);
   const Caught error = caught([&] { device->load(binary); });
   EXPECT_EQ(error.kind, ErrorKind::device);
   EXPECT_TRUE(error.says("another GPU architecture than " + arch())) << error.message;
 }
 
 TEST_F(CudaTest, DamagedCodeIsRefused) {
-  sched::KernelBinary binary = binary_of(add_one, arch(), kGrid);
+  exec::StandaloneKernel binary = binary_of(add_one, arch(), kGrid);
   binary.code.resize(binary.code.size() / 2);
   const Caught truncated = caught([&] { device->load(binary); });
   EXPECT_EQ(truncated.kind, ErrorKind::device);
@@ -352,11 +355,11 @@ TEST_F(CudaTest, TheDriverTranslatesPtx) {
   st.global.f32 [%a], %v;
   ret;
 })";
-  sched::KernelBinary binary = binary_of(add_one, arch(), 1);
+  exec::StandaloneKernel binary = binary_of(add_one, arch(), 1);
   binary.code.assign(text.c_str(), text.c_str() + text.size() + 1);
-  const auto kernel = device->load(binary);
+  const auto kernel = load_kernel(*device, binary);
   const auto x = zeros(kWorkgroup);
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   stream->run({&launch, 1});
   expect_all(*x, 2);
 
@@ -398,9 +401,8 @@ TEST_F(CudaTest, TimesAreThoseOfTheDevice) {
   const auto kernel = load(add_one, static_cast<uint32_t>(floats / kWorkgroup));
   const auto small = load(add_one);
   const auto x = zeros(floats);
-  const std::vector<BoundLaunch> launches = {{kernel.get(), {x->address()}},
-                                             {small.get(), {x->address()}},
-                                             {kernel.get(), {x->address()}}};
+  const std::vector<BoundStep> launches = {kernel.on({x->address()}), small.on({x->address()}),
+                                           kernel.on({x->address()})};
   const auto recording = device->record(launches);
   stream->run(*recording);
   const std::vector<double> each = stream->time_each(launches);
@@ -424,19 +426,19 @@ TEST_F(CudaTest, ThreadsHaveStreamsOfTheirOwn) {
   std::vector<std::string> messages(4);
   for (size_t t = 0; t < messages.size(); ++t)
     threads.emplace_back([&, t] {
-      messages[t] =
-          caught([&] {
-            const auto kernel = load(add_one);
-            const auto own = device->create_stream();
-            const auto x = device->allocate(kFloats * 4);
-            own->fill(*x, 0, x->bytes(), 0);
-            const std::vector<BoundLaunch> launches(10, BoundLaunch{kernel.get(), {x->address()}});
-            const auto recording = device->record(launches);
-            for (int i = 0; i < 100; ++i) own->run(*recording);
-            std::vector<float> values(kFloats);
-            own->copy_to_host(std::as_writable_bytes(std::span(values)), *x, 0);
-            if (values != std::vector<float>(kFloats, 1000.0f)) fail_device("wrong values");
-          }).message;
+      messages[t] = caught([&] {
+                      const auto kernel = load(add_one);
+                      const auto own = device->create_stream();
+                      const auto x = device->allocate(kFloats * 4);
+                      own->fill(*x, 0, x->bytes(), 0);
+                      const std::vector<BoundStep> launches(10, kernel.on({x->address()}));
+                      const auto recording = device->record(launches);
+                      for (int i = 0; i < 100; ++i) own->run(*recording);
+                      std::vector<float> values(kFloats);
+                      own->copy_to_host(std::as_writable_bytes(std::span(values)), *x, 0);
+                      if (values != std::vector<float>(kFloats, 1000.0f))
+                        fail_device("wrong values");
+                    }).message;
     });
   for (std::thread& thread : threads) thread.join();
   for (const std::string& message : messages) EXPECT_EQ(message, "no error");
@@ -455,9 +457,9 @@ class CudaFaultDeathTest : public CudaTest {
     {
       const auto kernel = load(add_one);
       const auto x = zeros();
-      const BoundLaunch good{kernel.get(), {x->address()}};
+      const BoundStep good = kernel.on({x->address()});
       const auto recording = device->record({&good, 1});
-      const BoundLaunch bad{kernel.get(), {DeviceAddress{1} << 46}};
+      const BoundStep bad = kernel.on({DeviceAddress{1} << 46});
       stream->run({&bad, 1});
       messages.push_back(caught([&] { stream->synchronize(); }).message);
       messages.push_back(caught([&] { stream->run(*recording); }).message);

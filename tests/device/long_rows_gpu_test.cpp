@@ -35,9 +35,8 @@ std::string device_with_clusters() {
 class ClusterConfig : public sched::ConfigSource {
  public:
   explicit ClusterConfig(sched::Config config) : fixed_(std::move(config)) {}
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override {
-    const sched::ConfigChoice choice = fixed_.choose(kernel_template, region, target);
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    const sched::ConfigChoice choice = fixed_.choose(candidate);
     used_ += choice.tier == sched::Tier::exact;
     return choice;
   }

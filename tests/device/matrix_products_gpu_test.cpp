@@ -237,9 +237,9 @@ void check_product(const std::shared_ptr<runtime::Device>& device, const sched::
     options.matmul_precision = backends::MatmulPrecision::high;
   else if (!product.dtype.empty())
     options.dtype = product.dtype == "f16" ? DType::f16 : DType::bf16;
-  sched::Executable executable = backends::compile(graph, target, options);
+  exec::Executable executable = backends::compile(graph, target, options);
   std::string used;
-  for (const sched::KernelBinary& kernel : executable.kernels)
+  for (const exec::KernelBinary& kernel : executable.kernels)
     used += kernel.template_name + " " + kernel.config + "; ";
   SCOPED_TRACE(str("seed ", seed, ": ", used, "\n", product.text));
   const ir::Graph typed =

@@ -145,7 +145,7 @@ TEST_P(MemoryTest, BuffersMayOutliveTheStreamAndTheDeviceHandle) {
 }
 
 TEST_P(MemoryTest, OnlyCudaUsesTheCallersMemoryAndStreams) {
-  if (device->target().api == sched::Api::cuda) GTEST_SKIP() << "it does";
+  if (device->target().api == exec::Api::cuda) GTEST_SKIP() << "it does";
   EXPECT_THROW(device->wrap(4096, 16), Error);
   EXPECT_THROW(device->wrap_stream(nullptr), Error);
 }

@@ -108,9 +108,10 @@ TEST_P(UnalignedTest, OnlyWhatIsAssumedIsCopied) {
   const auto vectors = compiled(
       "tcc: 1\ninputs: {x: {dtype: f32, shape: [64]}, z: {dtype: f32, shape: [0]}}\n"
       "nodes: [{out: y, op: relu, in: [x]}, {out: e, op: relu, in: [z]}]\noutputs: [y, e]\n");
-  Binding binding(*vectors, 0);
-  const sched::Executable& executable = vectors->executable();
-  EXPECT_EQ(sched::assumed_alignment(executable, executable.inputs[0]), 16);
+  const OwnMemory none;
+  Binding binding(*vectors, none);
+  const exec::Executable& executable = vectors->executable();
+  EXPECT_EQ(exec::assumed_alignment(executable, executable.inputs[0]), 16);
   const std::vector<DeviceAddress> aligned = {1024, 0}, off = {1024 + 4, 1}, torn = {1024 + 2, 0};
   EXPECT_EQ(binding.lacking(aligned, aligned), nullptr);
   EXPECT_EQ(binding.bind(aligned, aligned).size(), 1u);
@@ -123,10 +124,10 @@ TEST_P(UnalignedTest, OnlyWhatIsAssumedIsCopied) {
   EXPECT_EQ(binding.lacking(off, off)->name, "y");
   const auto launches = binding.bind(off, aligned);
   ASSERT_EQ(launches.size(), 2u);
-  EXPECT_TRUE(is_copy(launches[0]));
-  EXPECT_EQ(launches[0].bytes, 256);
-  EXPECT_EQ(launches[0].arguments[1], off[0]);
-  EXPECT_EQ(launches[1].arguments[0], launches[0].arguments[0]);
+  const auto& copy = std::get<BoundCopy>(launches[0]);
+  EXPECT_EQ(copy.bytes, 256);
+  EXPECT_EQ(copy.from, off[0]);
+  EXPECT_EQ(std::get<BoundLaunch>(launches[1]).arguments[0], copy.to);
   EXPECT_EQ(binding.bind(aligned, aligned).size(), 1u);
 
   // Elements of eight bytes are read one by one.
@@ -134,7 +135,7 @@ TEST_P(UnalignedTest, OnlyWhatIsAssumedIsCopied) {
       "tcc: 1\ninputs: {x: {dtype: f64, shape: [64]}}\n"
       "nodes: [{out: y, op: relu, in: [x]}]\noutputs: [y]\n");
   const std::vector<DeviceAddress> one = {1024 + 8};
-  EXPECT_EQ(Binding(*scalars, 0).lacking(one, one), nullptr);
+  EXPECT_EQ(Binding(*scalars, none).lacking(one, one), nullptr);
 }
 
 }  // namespace

@@ -14,18 +14,18 @@ class VulkanTest : public DeviceTest {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();
-    if (device->target().api != sched::Api::vulkan) GTEST_SKIP() << "not Vulkan";
+    if (device->target().api != exec::Api::vulkan) GTEST_SKIP() << "not Vulkan";
   }
-  std::chrono::duration<double> time_of(const sched::KernelBinary& binary) {
-    const auto kernel = device->load(binary);
+  std::chrono::duration<double> time_of(const exec::StandaloneKernel& binary) {
+    const auto kernel = load_kernel(*device, binary);
     const auto x = device->allocate(kSlowSize * 4);
-    const BoundLaunch launch{kernel.get(), {x->address()}};
+    const BoundStep launch = kernel.on({x->address()});
     const auto start = std::chrono::steady_clock::now();
     stream->run({&launch, 1});
     stream->synchronize();
     return std::chrono::steady_clock::now() - start;
   }
-  std::string load_error(const sched::KernelBinary& binary) {
+  std::string load_error(const exec::StandaloneKernel& binary) {
     try {
       device->load(binary);
     } catch (const Error& error) {
@@ -38,7 +38,7 @@ class VulkanTest : public DeviceTest {
 TCC_ON_EVERY_DEVICE(VulkanTest);
 
 TEST_P(VulkanTest, TheTargetIsFilledFromTheDevice) {
-  const sched::Target& target = device->target();
+  const exec::Target& target = device->target();
   EXPECT_FALSE(target.vendor.empty() || target.device.empty() || target.arch.empty() ||
                target.driver.empty());
   EXPECT_LE(target.subgroup_size_min, target.subgroup_size);
@@ -57,10 +57,10 @@ TEST_P(VulkanTest, TheTargetIsFilledFromTheDevice) {
 }
 
 TEST_P(VulkanTest, KernelsBeyondTheLimitsAreRefused) {
-  const sched::Target& target = device->target();
-  const sched::KernelBinary good = compile_test_kernel(*device, TestKernel::add, 10);
+  const exec::Target& target = device->target();
+  const exec::StandaloneKernel good = compile_test_kernel(*device, TestKernel::add, 10);
   EXPECT_EQ(load_error(good), "");
-  sched::KernelBinary bad = good;
+  exec::StandaloneKernel bad = good;
   bad.workgroup = target.max_workgroup_size + 1;
   EXPECT_NE(load_error(bad).find("a workgroup of "), std::string::npos);
   bad = good;
@@ -70,44 +70,45 @@ TEST_P(VulkanTest, KernelsBeyondTheLimitsAreRefused) {
   bad.num_arguments = static_cast<int>(target.push_constant_bytes / 8) + 1;
   EXPECT_NE(load_error(bad).find("bytes of push constants"), std::string::npos);
   if (target.max_grid[1] == UINT32_MAX) return;
-  bad = good;
-  bad.grid[1] = static_cast<uint32_t>(target.max_grid[1]) + 1;
-  EXPECT_NE(load_error(bad).find("grid size "), std::string::npos);
+  const auto kernel = load_kernel(*device, good);
+  BoundStep wide = kernel.on({0, 0, 0});
+  std::get<BoundLaunch>(wide).grid[1] = static_cast<uint32_t>(target.max_grid[1]) + 1;
+  EXPECT_ERROR_KIND(stream->run({&wide, 1}), ErrorKind::device, "grid size ");
 }
 
 TEST_P(VulkanTest, SubgroupSizesOfTheDeviceAreAccepted) {
-  const sched::Target& target = device->target();
+  const exec::Target& target = device->target();
   for (int size = target.subgroup_size_min; size <= target.subgroup_size_max; size *= 2) {
-    sched::KernelBinary binary = compile_test_kernel(*device, TestKernel::increment, 1000);
+    exec::StandaloneKernel binary = compile_test_kernel(*device, TestKernel::increment, 1000);
     binary.subgroup_size = size;
-    const auto kernel = device->load(binary);
+    const auto kernel = load_kernel(*device, binary);
     const auto x = upload(std::vector<float>(1000, 0));
-    const BoundLaunch launch{kernel.get(), {x->address()}};
+    const BoundStep launch = kernel.on({x->address()});
     stream->run({&launch, 1});
     EXPECT_EQ(download(*x), std::vector<float>(1000, 1)) << size;
   }
 }
 
 TEST_P(VulkanTest, AnEmptyGridRunsNothing) {
-  sched::KernelBinary binary = compile_test_kernel(*device, TestKernel::increment, 10);
+  exec::StandaloneKernel binary = compile_test_kernel(*device, TestKernel::increment, 10);
   binary.grid[1] = 0;
-  const auto kernel = device->load(binary);
+  const auto kernel = load_kernel(*device, binary);
   const auto x = upload(std::vector<float>(10, 3));
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   stream->run({&launch, 1});
   EXPECT_EQ(download(*x), std::vector<float>(10, 3));
 }
 
 TEST_P(VulkanTest, AHangingDeviceIsAnErrorAndEndsCleanly) {
-  const sched::KernelBinary slow = compile_test_kernel(*device, TestKernel::slow, kSlowSize);
+  const exec::StandaloneKernel slow = compile_test_kernel(*device, TestKernel::slow, kSlowSize);
   const auto duration = time_of(slow);
   ::setenv("TCC_DEVICE_TIMEOUT", std::to_string(duration.count() / 20).c_str(), 1);
   const auto own = open_vulkan(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
   ::unsetenv("TCC_DEVICE_TIMEOUT");
-  const auto kernel = own->load(slow);
+  const auto kernel = load_kernel(*own, slow);
   auto slow_stream = own->create_stream();
   const auto x = own->allocate(kSlowSize * 4);
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   slow_stream->run({&launch, 1});
   EXPECT_ERROR_KIND(slow_stream->synchronize(), ErrorKind::device, "timed out after ");
   EXPECT_ERROR_KIND(slow_stream->run({&launch, 1}), ErrorKind::device, "does not answer");
@@ -132,10 +133,10 @@ TEST_P(VulkanTest, TheDriversCompilationHasNoTimeLimit) {
   const auto own = open_vulkan(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
   ::unsetenv("TCC_DEVICE_TIMEOUT");
   const auto x = own->allocate((n + 1) * 4);
-  const auto kernel = own->load(second);
+  const auto kernel = load_kernel(*own, second);
   auto own_stream = own->create_stream();
   own_stream->fill(*x, 0, (n + 1) * 4, 0);
-  const BoundLaunch launch{kernel.get(), {x->address()}};
+  const BoundStep launch = kernel.on({x->address()});
   own_stream->run({&launch, 1});
   own_stream->synchronize();
 }

@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/options.h"
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/verify.h"
@@ -90,7 +91,8 @@ void load(const Case& test) {
   ir::verify(graph);
   ir::Graph bound = graph.bind(bindings);
   ir::verify(bound);
-  if (!dtype.empty()) bound = ir::convert_precision(bound, tools::parse_dtype_option(dtype));
+  if (const auto precision = parse_dtype_option(dtype, OptionStyle::command_line))
+    bound = ir::convert_precision(bound, *precision);
   tools::load_inputs(bound, files);
   for (const auto& value : bound.values())
     if (value->is_constant()) value->data->load();

@@ -94,7 +94,7 @@ const Case kCases[] = {
     {"scale.comp", "binary.comp", ":9: key 'source': is not a text file"},
     {"scale.comp", "\"a\\\"b.comp\"", ":9: key 'source': no quotes"},
     {"{source: scale.comp}", "{source: scale.comp, entry: main}", ":9: unknown key 'entry'"},
-    {"vulkan: {source: scale.comp}\n", "", ":1: needs a source: key 'cuda', 'vulkan' or both"},
+    {"vulkan: {source: scale.comp}\n", "", ":1: needs a source: one of the keys 'cuda', 'vulkan', or several"},
     {"[32, 64]", "[]", ":11: key 'THREADS': must have at least one value"},
     {"[32, 64]", "[32, 32]", ":11: key 'THREADS': has a value twice"},
     {"[32, 64]", "[32, 0.5]", ":11: key 'THREADS': must be an integer"},

@@ -22,6 +22,7 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/text.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "tests/fuzz/check_graph.h"
 #include "tests/fuzz/random_graphs.h"
@@ -36,13 +37,12 @@ class Counted : public sched::ConfigSource {
  public:
   Counted(uint64_t seed, std::map<std::string, int>& templates)
       : configs_(seed), templates_(templates) {}
-  sched::ConfigChoice choose(const sched::Template& kernel_template, const sched::Region& region,
-                             const sched::Target& target) const override {
-    sched::ConfigChoice choice = configs_.choose(kernel_template, region, target);
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    sched::ConfigChoice choice = configs_.choose(candidate);
+    const std::string_view by = candidate.kernel_template().name();
     const std::lock_guard lock(mutex_);
-    ++templates_[std::string(kernel_template.name())];
-    chosen_ += str("  ", region.name(), " [", kernel_template.name(), "] ",
-                   choice.config.to_string(), "\n");
+    ++templates_[std::string(by)];
+    chosen_ += str("  ", candidate.region().name(), " [", by, "] ", choice.config.to_string(), "\n");
     return choice;
   }
   std::string chosen() const { return std::exchange(chosen_, ""); }

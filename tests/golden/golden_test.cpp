@@ -21,6 +21,7 @@
 #include "backends/emit/emit.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "scheduler/kernel_parse.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -32,8 +33,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Compiled {
-  std::string regions, kernel_ir, text;     // text: for reading
-  std::vector<std::string> names, sources;  // of every kernel; sources: whole
+  std::string regions, kernel_ir, text;              // text: for reading
+  std::vector<std::string> names, kernels, sources;  // of every kernel; sources: whole
 };
 
 void replace(std::string& text, const std::string& part, const std::string& name) {
@@ -60,7 +61,7 @@ std::string without_device_source(std::string text, const sched::Kernel& kernel,
   return text;
 }
 
-std::string readable(const EmittedKernel& emitted) { return emitted.comment + emitted.source; }
+std::string readable(const exec::KernelText& emitted) { return emitted.comment + emitted.source; }
 
 Compiled compile_for(const std::string& name, const std::string& target_name) {
   const fs::path folder = testing::source_dir() / "tests/golden" / name;
@@ -69,14 +70,16 @@ Compiled compile_for(const std::string& name, const std::string& target_name) {
   const Scheduled scheduled = schedule(graph, target);
   Compiled result;
   result.regions = regions_text(scheduled.regions);
-  for (const sched::Region& region : scheduled.regions) {
-    const sched::Template& kernel_template = sched::template_for(region, target);
-    const sched::Config config = kernel_template.default_config(region, target);
-    const sched::Kernel kernel =
-        sched::legalize(kernel_template.lower(region, config, target), target);
-    const std::string title = str("// ==== ", region.name(), " [", kernel_template.name(), "] ",
-                                  config.to_string(), "\n");
-    result.kernel_ir += title + sched::to_string(kernel) + "\n";
+  for (const sched::ScheduledRegion& scheduled_region : scheduled.regions) {
+    const sched::Candidate& candidate = scheduled_region.candidate();
+    const sched::Region& region = candidate.region();
+    const sched::Config& config = candidate.default_config();
+    const sched::Kernel kernel = sched::legalize(candidate.lower(config), target);
+    const std::string title =
+        str("// ==== ", region.name(), " [", candidate.kernel_template().name(), "] ",
+            config.to_string(), "\n");
+    result.kernels.push_back(sched::to_string(kernel));
+    result.kernel_ir += title + result.kernels.back() + "\n";
     const std::string text = readable(emit(kernel, target, {.library = false}));
     result.text += title + without_device_source(text, kernel, target) + "\n";
     result.names.push_back(region.name());
@@ -124,6 +127,15 @@ TEST_P(Golden, TextIsAsReviewed) {
   compare(GetParam(), "kernel_ir.txt", cuda.kernel_ir);
   compare(GetParam(), "out.cu", cuda.text);
   compare(GetParam(), "out.comp", compile_for(GetParam(), "vulkan:nvidia").text);
+}
+
+TEST_P(Golden, KernelTextReadsBack) {
+  for (const char* target : {"cuda:sm_90a", "vulkan:nvidia"})
+    for (const std::string& text : compile_for(GetParam(), target).kernels) {
+      const sched::Kernel kernel = sched::parse_kernel(text);
+      sched::verify(kernel);
+      EXPECT_EQ(sched::to_string(kernel), text);
+    }
 }
 
 TEST_P(Golden, TextIsDeterministic) {

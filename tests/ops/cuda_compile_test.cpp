@@ -28,7 +28,7 @@ struct Overlaps {
 void compile_for(const std::string& target, const ir::Graph& graph, Overlaps& overlaps) {
   try {
     const sched::Target arch = sched::target_by_name(target);
-    for (const sched::KernelBinary& kernel : backends::compile(graph, arch).kernels) {
+    for (const exec::KernelBinary& kernel : backends::compile(graph, arch).kernels) {
       EXPECT_TRUE(!kernel.waits || waits_first(kernel.code)) << target << "\n" << kernel.source;
       ++overlaps.kernels;
       overlaps.late += arch.overlapping_launches && !kernel.waits;

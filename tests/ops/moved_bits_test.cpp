@@ -28,7 +28,7 @@ TEST(MovedBits, AreNotConverted) {
         backends::CompileOptions options;
         const auto executable = backends::compile(graph_of_copies(type, side, false),
                                                   sched::target_by_name(target), options);
-        for (const sched::KernelBinary& kernel : executable.kernels) {
+        for (const exec::KernelBinary& kernel : executable.kernels) {
           const std::string text = body_of(kernel.source);
           for (const char* conversion : {"f32", "tcc_pack"})
             EXPECT_EQ(text.find(conversion), std::string::npos)

@@ -88,7 +88,7 @@ TEST_P(Scans, FuseWithWhatIsAround) {
   graph.output_names = {"z"};
   EXPECT_EQ(difference(graph, GetParam(), draw_inputs(graph, {}), {}), "");
   const auto device = runtime::open_device(GetParam());
-  EXPECT_EQ(backends::compile(graph, device->target(), {}).launches.size(), 1u);
+  EXPECT_EQ(backends::compile(graph, device->target(), {}).steps.size(), 1u);
 }
 
 // Few long lines are cut; whether a part's number divides them or not, the result is the same.
@@ -125,7 +125,7 @@ TEST(SplitScans, TakeThreeLaunches) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   const auto launches = [&](int64_t lines, int64_t n) {
     const Scan scan{.shape = {lines, n}, .dim = 1, .dtype = DType::bf16};
-    return backends::compile(scan_graph(scan), target, options).launches.size();
+    return backends::compile(scan_graph(scan), target, options).steps.size();
   };
   EXPECT_EQ(launches(1, 1 << 20), 3u);
   EXPECT_EQ(launches(4096, 4096), 1u);

@@ -113,7 +113,7 @@ TEST(SplitSorts, TakeFewLaunches) {
     ir::Value* x = graph.add_input("x", {DType::f32, {8, n}});
     graph.outputs = ir::Builder(graph).ops(op, {x}, std::move(attrs));
     for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
-    return backends::compile(graph, sched::target_by_name("cuda:sm_90a"), options).launches.size();
+    return backends::compile(graph, sched::target_by_name("cuda:sm_90a"), options).steps.size();
   };
   EXPECT_EQ(launches("topk", 128'000, {{"k", int64_t{50}}}), 3u);
   EXPECT_EQ(launches("sort", 2304, {}), 1u);

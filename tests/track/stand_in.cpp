@@ -4,10 +4,12 @@
 //   noise X, placement X       deviations of the logarithm of a time: of each measurement, and of
 //                              each process
 //   seed N                     of both
+//   opened abort, opened sleep what opening it does
 //   FAULT CASE [VALUE]         of the case whose graph file is CASE.yaml:
 //     slow FACTOR              its time is that many times as long
 //     time SECONDS             its time is that; "nan" too
 //     launches N, arena N      what it needs
+//     elements N               of its input and output, as this library reads the graph
 //     compile_seconds X        compiling it takes that long
 //     refuse MESSAGE           compiling it fails
 //     wrong, nan, crash, hang  what running it does
@@ -42,6 +44,8 @@ struct tcc_graph {
 };
 struct tcc_compiled {
   std::string name;
+  int64_t shape[1];
+  std::string shape_text;
 };
 struct tcc_context {
   std::string name;
@@ -50,7 +54,6 @@ struct tcc_context {
 namespace {
 
 constexpr int64_t kElements = 16;
-constexpr int64_t kShape[] = {kElements};
 constexpr double kSeconds = 20e-6;  // of every case
 
 thread_local std::string last_error;
@@ -150,11 +153,21 @@ tcc_status guarded() {
   return behaviour().lost() ? failed(TCC_DEVICE_FAILED, "device lost") : TCC_OK;
 }
 
-tcc_status describe(const char* name, size_t index, tcc_tensor_info* info) {
+tcc_status describe(const char* name, const tcc_compiled* compiled, size_t index,
+                    tcc_tensor_info* info) {
   if (index != 0) return failed(TCC_BAD_INPUT, "no such tensor");
-  *info = {sizeof *info, name, "f32", "[16]", 1, kShape, kElements * 4, 16};
+  *info = {sizeof *info,           name, "f32", compiled->shape_text.c_str(), 1, compiled->shape,
+           compiled->shape[0] * 4, 16};
   return TCC_OK;
 }
+
+// While it is opened.
+[[maybe_unused]] const bool opened = [] {
+  if (behaviour().find("opened", "abort")) std::abort();
+  if (behaviour().find("opened", "sleep"))
+    for (;;) ::pause();
+  return true;
+}();
 
 }  // namespace
 
@@ -174,18 +187,23 @@ tcc_status tcc_compile(const tcc_graph* graph, const char*, const tcc_compile_op
   if (const std::string* message = behaviour().find("refuse", graph->name))
     return failed(TCC_BAD_INPUT, *message);
   ::usleep(static_cast<useconds_t>(behaviour().number("compile_seconds", graph->name, 0) * 1e6));
-  *compiled = new (std::nothrow) tcc_compiled{graph->name};
+  const auto elements =
+      static_cast<int64_t>(behaviour().number("elements", graph->name, kElements));
+  *compiled = new (std::nothrow)
+      tcc_compiled{graph->name, {elements}, "[" + std::to_string(elements) + "]"};
   return TCC_OK;
 }
 void tcc_compiled_destroy(tcc_compiled* compiled) noexcept { delete compiled; }
 
 size_t tcc_compiled_num_inputs(const tcc_compiled*) noexcept { return 1; }
 size_t tcc_compiled_num_outputs(const tcc_compiled*) noexcept { return 1; }
-tcc_status tcc_compiled_input(const tcc_compiled*, size_t index, tcc_tensor_info* info) noexcept {
-  return describe("x", index, info);
+tcc_status tcc_compiled_input(const tcc_compiled* compiled, size_t index,
+                              tcc_tensor_info* info) noexcept {
+  return describe("x", compiled, index, info);
 }
-tcc_status tcc_compiled_output(const tcc_compiled*, size_t index, tcc_tensor_info* info) noexcept {
-  return describe("y", index, info);
+tcc_status tcc_compiled_output(const tcc_compiled* compiled, size_t index,
+                               tcc_tensor_info* info) noexcept {
+  return describe("y", compiled, index, info);
 }
 int64_t tcc_launches(const tcc_compiled* compiled) noexcept {
   return static_cast<int64_t>(behaviour().number("launches", compiled->name, 1));

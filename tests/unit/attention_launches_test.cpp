@@ -39,7 +39,7 @@ size_t launches(std::string_view text, const std::string& target, DType dtype) {
   backends::CompileOptions options;
   options.dtype = dtype;
   options.binaries = false;
-  return backends::compile(graph, sched::target_by_name(target), options).launches.size();
+  return backends::compile(graph, sched::target_by_name(target), options).steps.size();
 }
 
 TEST(AttentionLaunches, AreThoseOfTheOp) {

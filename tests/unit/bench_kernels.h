@@ -50,14 +50,14 @@ inline std::string statements(Behaviour behaviour) {
   }
 }
 
-inline sched::KernelBinary kernel(Behaviour behaviour) {
+inline exec::StandaloneKernel kernel(Behaviour behaviour) {
   constexpr int kWorkgroup = 64;
-  static std::map<Behaviour, sched::KernelBinary> compiled;
-  sched::KernelBinary& binary = compiled[behaviour];
+  static std::map<Behaviour, exec::StandaloneKernel> compiled;
+  exec::StandaloneKernel& binary = compiled[behaviour];
   if (!binary.code.empty()) return binary;
   binary.entry = "main";
   binary.workgroup = kWorkgroup;
-  binary.grid = {static_cast<uint32_t>(kElements / kWorkgroup), 1, 1};
+  binary.grid = {kElements / kWorkgroup, 1, 1};
   binary.num_arguments = 2;
   binary.source = str(
       "#version 450\n"

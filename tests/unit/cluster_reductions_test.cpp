@@ -159,8 +159,7 @@ TEST(ClusterReductions, OthersAreCutAsBefore) {
 }
 
 std::string legalized(const TemplateCase& made, const sched::Config& config) {
-  return to_string(
-      legalize(made.kernel_template->lower(made.region(), config, made.target), made.target));
+  return to_string(legalize(made.candidate().lower(config), made.target));
 }
 
 // A maximum and its sum of exponentials take one exchange together, dependent reductions one each.
@@ -169,10 +168,10 @@ TEST(ClusterReductions, OneExchangeEach) {
   for (const int64_t keep : {0, 1}) {
     const std::string text = legalized(made, config_of(8, 512, 1, 8, keep));
     EXPECT_NE(text.find("grid 512 workgroup 512 cluster 8"), std::string::npos) << text;
-    EXPECT_EQ(count(text, "exchange 0 expects 64 bytes\n"), 1u);
-    EXPECT_EQ(count(text, "exchange 0 sends"), 2u);
-    EXPECT_EQ(count(text, "exchange 0 waits"), 1u);
-    EXPECT_EQ(count(text, "exchange 1"), 0u);
+    EXPECT_EQ(count(text, "exchanges[0] expects 64 bytes\n"), 1u);
+    EXPECT_EQ(count(text, "exchanges[0] sends"), 2u);
+    EXPECT_EQ(count(text, "exchanges[0] waits"), 1u);
+    EXPECT_EQ(count(text, "exchanges[1]"), 0u);
     // All expect before any sends.
     EXPECT_EQ(count(text, "cluster arrive"), 1u);
     EXPECT_EQ(count(text, "cluster wait"), 1u);
@@ -184,12 +183,12 @@ TEST(ClusterReductions, OneExchangeEach) {
   const TemplateCase norm(rows_of(64, 65536) + ", w: {dtype: bf16, shape: [65536]}",
                           "op: layer_norm, in: [x, w], normalized_shape: [65536]", kHopper);
   const std::string text = legalized(norm, config_of(8, 512, 1, 8, 1));
-  for (const char* exchange : {"exchange 0 waits", "exchange 1 waits"})
+  for (const char* exchange : {"exchanges[0] waits", "exchanges[1] waits"})
     EXPECT_EQ(count(text, exchange), 1u);
   EXPECT_EQ(count(text, " waits"), 2u);
   // An index is sent with its value, 8 and 2 bytes: as words.
   const TemplateCase index(rows_of(4, 131072), "op: argmax, in: [x], dim: 1", kHopper);
-  EXPECT_NE(legalized(index, config_of(4, 512, 1, 8, 0)).find("exchange 0 expects 48 bytes"),
+  EXPECT_NE(legalized(index, config_of(4, 512, 1, 8, 0)).find("exchanges[0] expects 48 bytes"),
             std::string::npos);
 }
 
@@ -197,8 +196,7 @@ TEST(ClusterReductions, TargetsWithoutThemRefuse) {
   const TemplateCase made(rows_of(64, 131072), kSoftmax, kHopper);
   sched::Target smaller = made.target;
   smaller.max_cluster = 4;
-  const sched::Kernel kernel =
-      made.kernel_template->lower(made.region(), config_of(8, 512, 1, 8, 1), made.target);
+  const sched::Kernel kernel = made.candidate().lower(config_of(8, 512, 1, 8, 1));
   EXPECT_NO_THROW(legalize(kernel, made.target));
   EXPECT_THROW(legalize(kernel, smaller), Error);
 }
@@ -233,7 +231,7 @@ TEST(ClusterReductions, CompileWithoutSpills) {
           parse_yaml_graph("tcc: 1\nname: rows\ninputs: {" + inputs + "}\nnodes:\n  - {out: y, " +
                                node + "}\noutputs: [y]\n",
                            "rows.yaml", ".");
-      const sched::KernelBinary kernel = backends::compile(graph, target, options).kernels.at(0);
+      const exec::KernelBinary kernel = backends::compile(graph, target, options).kernels.at(0);
       EXPECT_EQ(kernel.tier, "exact");
       EXPECT_EQ(test::frame_bytes(kernel.code), 0) << node << " " << kernel.config;
     }

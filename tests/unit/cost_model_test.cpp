@@ -6,7 +6,7 @@
 
 #include "autotune/random_words.h"
 #include "frontend/graph_file.h"
-#include "scheduler/templates/cost.h"
+#include "scheduler/cost.h"
 #include "tests/unit/search_fixture.h"
 
 namespace tcc::autotune {
@@ -38,7 +38,7 @@ TEST(CostModelTest, EveryLegalConfigHasATime) {
       made.space.enumerate([&](const sched::Config& config) {
         const double seconds = made.model(config);
         EXPECT_TRUE(std::isfinite(seconds) && seconds > 0) << config.to_string();
-        EXPECT_EQ(seconds, made.kernel_template->estimate(made.region(), config, made.target));
+        EXPECT_EQ(seconds, made.candidate().estimate(config));
         slowest = std::max(slowest, seconds);
         fastest = std::min(fastest, seconds);
         return true;
@@ -52,8 +52,7 @@ TEST(CostModelTest, LookUpsNeedNotMoveTheTable) {
   const TemplateCase made(
       "x: {dtype: f32, shape: [1000, 64]}, i: {dtype: i64, shape: [8], range: [0, 1000]}",
       "op: embedding, in: [i, x]", "cuda:sm_90a");
-  const sched::Kernel kernel = made.kernel_template->lower(
-      made.region(), made.kernel_template->default_config(made.region(), made.target), made.target);
+  const sched::Kernel kernel = made.candidate().lower(made.default_config);
   EXPECT_EQ(kernel.bytes, 8 * 64 * 4 + 8 * 64 * 4 + 8 * 8);
   const TemplateCase sums("x: {dtype: f32, shape: [64, 640]}", "op: sum, in: [x], dim: 1",
                           "cuda:sm_90a");

@@ -8,8 +8,8 @@
 namespace tcc::autotune {
 namespace {
 
-sched::KernelBinary kernel(const std::string& config) {
-  sched::KernelBinary binary;
+exec::StandaloneKernel kernel(const std::string& config) {
+  exec::StandaloneKernel binary;
   binary.config = config;
   return binary;
 }

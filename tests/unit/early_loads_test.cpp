@@ -13,7 +13,7 @@ bool loads_early(const std::string& x, const std::string& nodes) {
   const std::string text = "tcc: 1\ninputs:\n  x: {dtype: f32, shape: " + x +
                            "}\n  w: {dtype: f32, shape: [96]}\nnodes:\n" + nodes + "outputs: [y]\n";
   const ir::Graph graph = parse_yaml_graph(text, "g.yaml", ".");
-  for (const sched::KernelBinary& kernel :
+  for (const exec::KernelBinary& kernel :
        backends::compile(graph, sched::target_by_name("cuda:sm_90a"), {}).kernels)
     if (kernel.source.find("early") != std::string::npos) return true;
   return false;

@@ -10,7 +10,7 @@ namespace {
 std::string source_of(const std::string& graph, const std::string& target) {
   backends::CompileOptions options;
   options.binaries = false;
-  const sched::Executable executable =
+  const exec::Executable executable =
       backends::compile(ir::parse_graph(graph), sched::target_by_name(target), options);
   return executable.kernels.at(0).source;
 }

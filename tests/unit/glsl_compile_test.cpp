@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <regex>
+#include <span>
 #include <thread>
 
 #include "backends/compile/glsl.h"
@@ -65,6 +67,42 @@ TEST_F(GlslTest, CompilesValidCode) {
   EXPECT_EQ(compile_glsl(kernel, "kernel"), optimised);
   EXPECT_EQ(validate_spirv(optimize_spirv(plain)), "");
   EXPECT_FALSE(glsl_compiler_id().empty());
+}
+
+// One function: a label, then three instructions, or what damage makes of them.
+TEST(SpirvTest, CountsInstructionsOfFunctions) {
+  const auto op = [](uint32_t length, uint32_t code) { return length << 16 | code; };
+  const std::vector<uint32_t> module = {
+      0x07230203, 0x00010500, 0,
+      9,          0,  // header
+      op(2, 17),  1,  // OpCapability
+      op(2, 19),  1,          op(3, 33),
+      2,          1,  // types
+      op(5, 54),  1,          3,
+      0,          2,  // OpFunction
+      op(2, 248), 4,          op(1, 1),
+      op(1, 1),   op(1, 253),  // OpLabel, OpUndef, OpUndef, OpReturn
+      op(1, 56)};              // OpFunctionEnd
+  EXPECT_EQ(spirv_instructions(spirv_bytes(module)), 4);
+  for (size_t size = 0; size < module.size(); ++size) {
+    const std::span<const uint32_t> part(module.data(), size);
+    try {
+      EXPECT_LE(spirv_instructions(spirv_bytes(part)), 4);
+    } catch (const Error& error) { EXPECT_EQ(error.kind(), ErrorKind::device); }
+  }
+  for (const uint32_t length : {0u, 9u, 0xffffu}) {
+    std::vector<uint32_t> bad = module;
+    bad[module.size() - 2] = op(length, 253);
+    EXPECT_THROW(spirv_instructions(spirv_bytes(bad)), Error) << length;
+  }
+}
+
+TEST_F(GlslTest, AFunctionThatDoesMoreHasMoreInstructions) {
+  const std::string more =
+      std::regex_replace(kernel, std::regex("return x \\* x;"), "return sin(x * x) + cos(x);");
+  const int64_t here = spirv_instructions(compile_glsl(kernel, "kernel"));
+  EXPECT_GT(here, 20);
+  EXPECT_EQ(spirv_instructions(compile_glsl(more, "kernel")), here + 3);
 }
 
 TEST_F(GlslTest, ASmallKernelCompilesInWellUnder50Milliseconds) {

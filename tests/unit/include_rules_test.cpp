@@ -22,17 +22,22 @@ using Folders = std::set<std::string>;
 const std::map<std::string, Folders> allowed = {
     {"support", {}},
     {"ir", {"support"}},
+    {"executable", {"support", "ir"}},
     {"frontend", {"support", "ir"}},
-    {"scheduler", {"support", "ir"}},
-    {"backends", {"support", "ir", "scheduler"}},
-    {"runtime", {"support", "ir", "frontend", "scheduler", "backends"}},
-    {"autotune", {"support", "ir", "frontend", "scheduler", "backends", "runtime"}},
+    {"scheduler", {"support", "ir", "executable"}},
+    {"backends", {"support", "ir", "executable", "scheduler"}},
+    {"runtime", {"support", "ir", "executable"}},
+    {"autotune", {"support", "ir", "executable", "frontend", "scheduler", "backends", "runtime"}},
     {"track", {"support"}},
 };
 
-const Folders source_folders = {"support", "ir",       "frontend", "scheduler", "backends",
-                                "runtime", "autotune", "track",    "api",       "include",
-                                "tools",   "examples", "bench",    "tests"};
+const Folders source_folders = {"support",  "ir",      "executable", "frontend", "scheduler",
+                                "backends", "runtime", "autotune",   "track",    "api",
+                                "include",  "tools",   "examples",   "bench",    "tests"};
+
+// What a program needs that runs executables without the compiler: of ir, its data types alone.
+const Folders without_compiler = {"executable", "runtime"};
+const Folders data_of_ir = {"ir/dtype.h", "ir/symint.h", "ir/tensor.h"};
 
 // Headers that only some folders may include, by the beginning of their name.
 struct Fence {
@@ -114,6 +119,8 @@ std::string violation(const fs::path& root, const std::string& folder, const Inc
   const auto rule = allowed.find(folder);
   if (rule != allowed.end() && target != folder && !rule->second.count(target))
     return folder + " may not include " + target;
+  if (without_compiler.count(folder) && target == "ir" && !data_of_ir.count(include.path))
+    return folder + " includes no more of ir than its data types";
   return "";
 }
 
@@ -156,6 +163,25 @@ TEST_F(IncludeRules, FoldersIncludeOnlyWhatIsBelowThem) {
   }
 }
 
+// What the rest of the compiler asks of a template it asks its candidates.
+bool enters_templates(const fs::path& path, const Include& include) {
+  const Folders users = {"backends", "runtime", "api", "tools"};
+  const bool is_user = users.count(first_component(path)) > 0 ||
+                       (first_component(path) == "scheduler" &&
+                        !path.string().starts_with("scheduler/templates/"));
+  return is_user && include.quoted && include.path.starts_with("scheduler/templates/");
+}
+
+TEST_F(IncludeRules, OnlyTemplatesIncludeTheHeadersOfTemplates) {
+  for (const fs::path& path : sources(root, {".h", ".hpp", ".cpp"}))
+    for (const Include& include : includes_of(read(root / path)))
+      EXPECT_FALSE(enters_templates(path, include)) << path.string() << ":" << include.line;
+  const Include common{1, true, "scheduler/templates/common.h"};
+  EXPECT_TRUE(enters_templates("scheduler/partition.cpp", common));
+  EXPECT_TRUE(enters_templates("backends/build_executable.cpp", common));
+  EXPECT_FALSE(enters_templates("scheduler/templates/gemv.cpp", common));
+}
+
 TEST_F(IncludeRules, PublicHeadersIncludeOnlyPublicHeaders) {
   for (const fs::path& path : sources(root, {".h", ".hpp"})) {
     if (first_component(path) != "include") continue;
@@ -191,6 +217,9 @@ TEST_F(IncludeRules, TheCheckItselfFindsViolations) {
   EXPECT_NE(violation(root, "scheduler", {1, true, "backends/device_source.h"}), "");
   EXPECT_NE(violation(root, "backends/device/common/", {1, true, "ir/dtype.h"}), "");
   EXPECT_NE(violation(root, "backends/device/common/", {1, false, "vector"}), "");
+  EXPECT_EQ(violation(root, "runtime", {1, true, "ir/dtype.h"}), "");
+  EXPECT_NE(violation(root, "runtime", {1, true, "ir/graph.h"}), "");
+  EXPECT_NE(violation(root, "runtime", {1, true, "scheduler/target.h"}), "");
 }
 
 }  // namespace

@@ -81,9 +81,9 @@ std::vector<Layers> layers_of_launches(const Graph& graph) {
   backends::CompileOptions options;
   options.binaries = false;
   std::vector<Layers> all;
-  for (const sched::Launch& launch :
-       backends::compile(graph, sched::target_by_name("vulkan"), options).launches)
-    all.push_back(launch.layers);
+  const exec::Executable executable =
+      backends::compile(graph, sched::target_by_name("vulkan"), options);
+  for (const exec::KernelLaunch* launch : exec::launches(executable)) all.push_back(launch->layers);
   return all;
 }
 
@@ -130,15 +130,15 @@ TEST(Layers, AreInNoKey) {
   backends::CompileOptions options;
   options.binaries = false;
   const sched::Target target = sched::target_by_name("vulkan");
-  const sched::Executable a = backends::compile(graph, target, options),
-                          b = backends::compile(other, target, options);
+  const exec::Executable a = backends::compile(graph, target, options),
+                         b = backends::compile(other, target, options);
   ASSERT_EQ(a.kernels.size(), b.kernels.size());
   for (size_t i = 0; i < a.kernels.size(); ++i) {
     EXPECT_EQ(a.kernels[i].region_key, b.kernels[i].region_key);
     EXPECT_EQ(a.kernels[i].region_key.size(), 32u);
     EXPECT_EQ(a.kernels[i].source, b.kernels[i].source);
   }
-  EXPECT_NE(a.launches[0].layers, b.launches[0].layers);
+  EXPECT_NE(exec::launches(a)[0]->layers, exec::launches(b)[0]->layers);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "backends/compile/code.h"
 #include "backends/emit/emit.h"
 #include "frontend/graph_file.h"
+#include "scheduler/kernel_parse.h"
 #include "support/error.h"
 #include "tests/unit/search_fixture.h"
 
@@ -39,9 +40,12 @@ void check(const char* target, size_t most_compiled) {
     std::set<std::string> sources;
     made.space.enumerate([&](const sched::Config& config) {
       try {
-        const sched::Kernel kernel = sched::legalize(
-            made.kernel_template->lower(made.region(), config, made.target), made.target);
+        const sched::Kernel kernel = sched::legalize(made.candidate().lower(config), made.target);
         sources.insert(backends::emit(kernel, made.target).source);
+        const std::string text = sched::to_string(kernel);
+        const sched::Kernel read = sched::parse_kernel(text);
+        sched::verify(read);
+        EXPECT_EQ(sched::to_string(read), text);
       } catch (const std::exception& error) {
         ADD_FAILURE() << target << " " << node << " " << config.to_string() << ": " << error.what();
       }
@@ -62,14 +66,14 @@ void check(const char* target, size_t most_compiled) {
 }
 
 TEST(LegalConfigs, BecomeShaders) {
-  if (const std::string why = backends::compiler_missing(sched::Api::vulkan); !why.empty())
+  if (const std::string why = backends::backend_for(sched::Api::vulkan).compiler_missing(); !why.empty())
     GTEST_SKIP() << why;
   check("vulkan:lavapipe", 24);
   check("vulkan:mali", 6);
 }
 
 TEST(LegalConfigs, BecomeCudaKernels) {
-  if (const std::string why = backends::compiler_missing(sched::Api::cuda); !why.empty())
+  if (const std::string why = backends::backend_for(sched::Api::cuda).compiler_missing(); !why.empty())
     GTEST_SKIP() << why;
   check("cuda:sm_90a", 6);
 }
@@ -83,8 +87,7 @@ TEST(LegalConfigs, TailsAndSharedPartsHaveNamesOfTheirOwn) {
   config.set("vector", 8);
   config.set("vectors", 2);
   ASSERT_EQ(made.space.violation(config), "");
-  const sched::Kernel kernel =
-      sched::legalize(made.kernel_template->lower(made.region(), config, made.target), made.target);
+  const sched::Kernel kernel = sched::legalize(made.candidate().lower(config), made.target);
   backends::EmitOptions options;
   options.library = false;
   const std::string source = backends::emit(kernel, made.target, options).source;

@@ -159,12 +159,12 @@ TEST_F(LogTest, CancellingEndsATuning) {
   const backends::TemporaryFolder folder;
   std::atomic<int> trials = 0;
   TuneOptions options;
-  options.dims = {{"B", 2}};
+  options.compile.dims = {{"B", 2}};
   options.trials = 100000;
   options.isolate = false;
   options.output = folder.path() / "tuned";
   options.progress = [&](const TunedKernel&) { ++trials; };
-  options.cancelled = [&] { return trials >= 3; };
+  options.compile.cancelled = [&] { return trials >= 3; };
   const TuneReport report = tune(Graph::load(mlp()), "null", options);
   EXPECT_TRUE(report.interrupted);
   EXPECT_GE(trials, 3);
@@ -220,15 +220,18 @@ TEST_F(LogTest, AnArenaThatNoBufferHoldsFailsAtCompile) {
 
 TEST_F(LogTest, WeightsBeyondTheDevicesMemoryFailBeforeTheyAreLoaded) {
   const auto device = runtime::open_device("null");
-  const auto never = std::make_shared<const std::function<std::vector<std::byte>()>>(
-      []() -> std::vector<std::byte> {
-        ADD_FAILURE() << "weights are made";
-        return {};
-      });
-  sched::Executable executable;
+  struct Never final : exec::ConstantStore {
+    exec::ConstantBytes load(size_t) const override {
+      ADD_FAILURE() << "weights are made";
+      return {};
+    }
+    std::optional<Hash128> key(size_t) const override { return std::nullopt; }
+  };
+  exec::Executable executable;
   executable.name = "many";
+  executable.store = std::make_shared<const Never>();
   for (const char* name : {"a", "b"})  // either fits, both do not
-    executable.constants.push_back({name, device->memory_bytes() / 5 * 3, never});
+    executable.constants.push_back({name, device->memory_bytes() / 5 * 3});
   try {
     const runtime::Program program(device, std::move(executable));
     ADD_FAILURE() << "loaded";

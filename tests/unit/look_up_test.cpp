@@ -26,13 +26,13 @@ class LookUpTest : public RecordsTest {
   }
 
   const sched::Region& region() const { return scheduled_.regions[0]; }
-  const sched::Template& kernel_template() const { return sched::template_for(region(), target_); }
+  const sched::Candidate& candidate() const { return scheduled_.regions[0].candidate(); }
   // The record is of this region, measured here, and has another config than the default.
   Record fitting() const {
     Record r = example_record("", 1e-6);
-    sched::ConfigSpace space = kernel_template().space(region(), target_);
+    sched::ConfigSpace space = candidate().space();
     sched::Family family = sched::family_of(region());
-    r.key = key_of(kernel_template(), region(), target_);
+    r.key = key_of(candidate());
     r.family = family.key;
     r.extents = family.extents;
     r.operands = operands_text(region());
@@ -45,10 +45,10 @@ class LookUpTest : public RecordsTest {
   // A config that is not the default and takes from `low` to `high` times its time, as the model
   // sees it.
   sched::Config config_of_ratio(double low, double high) const {
-    const sched::Config standard = kernel_template().default_config(region(), target_);
-    const sched::CostModel cost = kernel_template().cost_model(region(), target_);
+    const sched::Config standard = candidate().default_config();
+    const sched::CostModel cost = candidate().cost_model();
     sched::Config found = standard;
-    kernel_template().space(region(), target_).enumerate([&](const sched::Config& config) {
+    candidate().space().enumerate([&](const sched::Config& config) {
       const double ratio = cost(config) / cost(standard);
       if (config != standard && ratio >= low && ratio <= high) found = config;
       return found == standard;
@@ -59,8 +59,8 @@ class LookUpTest : public RecordsTest {
 
   Explanation explain(std::initializer_list<Record> records) const {
     RecordStore store = store_of(records);
-    Explanation result = store.explain(kernel_template(), region(), target_);
-    sched::ConfigChoice choice = store.choose(kernel_template(), region(), target_);
+    Explanation result = store.explain(candidate());
+    sched::ConfigChoice choice = store.choose(candidate());
     EXPECT_EQ(choice.config, result.choice.config);
     EXPECT_EQ(choice.tier, result.choice.tier);
     EXPECT_EQ(result.record.has_value(), choice.tier != sched::Tier::analytic);
@@ -95,6 +95,7 @@ TEST_F(LookUpTest, OfThisKernel) {
 TEST_F(LookUpTest, AnotherEnvironmentIsStale) {
   target_.device = "NVIDIA H200";
   target_.driver = "570.1";
+  schedule(64);
   Record r = fitting();
   EXPECT_EQ(tier(r), sched::Tier::exact);
   r.environment.driver = "560.0";
@@ -123,7 +124,7 @@ TEST_F(LookUpTest, WhatIsRefusedIsExplained) {
   EXPECT_EQ(illegal.choice.tier, sched::Tier::analytic);
   EXPECT_EQ(illegal.refused[0],
             "exact: the record's config is not legal: parameter 'threads' cannot be 31");
-  EXPECT_EQ(illegal.choice.config, kernel_template().default_config(region(), target_));
+  EXPECT_EQ(illegal.choice.config, candidate().default_config());
 }
 
 TEST_F(LookUpTest, TheNearestShapeOfTheFamily) {
@@ -221,16 +222,16 @@ TEST_F(LookUpTest, ReplacedRecordsLeaveTheirFamily) {
   Record elsewhere = r;
   elsewhere.family = std::string(32, '2');
   store.override_with(store_of({elsewhere}));
-  EXPECT_EQ(store.choose(kernel_template(), region(), target_).tier, sched::Tier::analytic);
+  EXPECT_EQ(store.choose(candidate()).tier, sched::Tier::analytic);
   store.override_with(store_of({r}));
-  EXPECT_EQ(store.choose(kernel_template(), region(), target_).tier, sched::Tier::nearest);
+  EXPECT_EQ(store.choose(candidate()).tier, sched::Tier::nearest);
   store.erase(r.key);
-  EXPECT_EQ(store.choose(kernel_template(), region(), target_).tier, sched::Tier::analytic);
+  EXPECT_EQ(store.choose(candidate()).tier, sched::Tier::analytic);
 }
 
 TEST_F(LookUpTest, OperandsNameTypes) {
   EXPECT_EQ(operands_text(region()), "f32[64] -> f32[64]");
-  EXPECT_EQ(key_of(kernel_template(), region(), target_).region.size(), 32u);
+  EXPECT_EQ(key_of(candidate()).region.size(), 32u);
 }
 
 }  // namespace

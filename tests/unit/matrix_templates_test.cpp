@@ -73,11 +73,11 @@ TEST(MatrixTemplates, LaunchNoMoreClustersThanRunAtOnce) {
     backends::CompileOptions options;
     options.binaries = false;
     options.configs = configs;
-    return backends::compile(parse_yaml_graph(linear(m, n, 4096, false), "linear.yaml", "."),
-                             target, options)
-        .kernels.back();
+    const exec::Executable executable = backends::compile(
+        parse_yaml_graph(linear(m, n, 4096, false), "linear.yaml", "."), target, options);
+    return exec::standalone(executable, exec::launches(executable).size() - 1);
   };
-  auto cluster_of = [](const sched::KernelBinary& kernel) {
+  auto cluster_of = [](const exec::KernelBinary& kernel) {
     int64_t size = 1;
     for (const char* name : {"cluster_m=", "cluster_n=", "split_k="})
       size *= std::stoi(kernel.config.substr(kernel.config.find(name) + std::strlen(name)));
@@ -89,12 +89,12 @@ TEST(MatrixTemplates, LaunchNoMoreClustersThanRunAtOnce) {
     const auto kernel = kernel_of(&configs, 4096, 4096);
     const int64_t cluster = cluster_of(kernel);
     sizes.insert(cluster);
-    EXPECT_LE(kernel.grid[0] / cluster, target.concurrent_clusters(cluster)) << seed;
+    EXPECT_LE(kernel.grid[0].value() / cluster, target.concurrent_clusters(cluster)) << seed;
   }
   EXPECT_EQ(sizes, (std::set<int64_t>{1, 2, 4, 8}));
   // 16 tiles of 64 x 64 would split k eight times, were there room for 16 clusters.
   const auto narrow = kernel_of(nullptr, 64, 1024);
-  EXPECT_LE(narrow.grid[0] / cluster_of(narrow), target.concurrent_clusters(cluster_of(narrow)));
+  EXPECT_LE(narrow.grid[0].value() / cluster_of(narrow), target.concurrent_clusters(cluster_of(narrow)));
   target.clusters = {66, 33, 16};
   EXPECT_NE(kernel_of(nullptr, 64, 1024).grid, narrow.grid);
 }
@@ -104,11 +104,10 @@ TEST(MatrixTemplates, SplitKOnlyWhereAllAddUpOrThereIsOneRound) {
   auto violation = [&](int64_t m, int64_t block_n) {
     const auto graph = parse_yaml_graph(linear(m, 512, 4096, false), "linear.yaml", ".");
     const backends::Scheduled scheduled = backends::schedule(graph, target);
-    const sched::Region& region = scheduled.regions.back();
     const sched::Config config{{"block_m", 64}, {"block_n", block_n}, {"groups", 1},
                                {"pingpong", 0}, {"cluster_m", 1},     {"cluster_n", 1},
                                {"split_k", 8},  {"band", 1},          {"swapped", 0}};
-    return sched::template_for(region, target).space(region, target).violation(config);
+    return scheduled.regions.back().candidate().space().violation(config);
   };
   EXPECT_EQ(violation(64, 64), "");    // 8 tiles, a part of the columns for each workgroup
   EXPECT_EQ(violation(4096, 64), "");  // more of them
@@ -281,8 +280,8 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
       const auto graph = parse_yaml_graph(
           linear(ragged ? 301 : 512, ragged ? 777 : 1024, ragged ? 333 : 768, seed % 3 == 0),
           "linear.yaml", ".");
-      const sched::Executable executable = backends::compile(graph, target, options);
-      for (const sched::KernelBinary& kernel : executable.kernels) {
+      const exec::Executable executable = backends::compile(graph, target, options);
+      for (const exec::KernelBinary& kernel : executable.kernels) {
         EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
         EXPECT_EQ(test::frame_bytes(kernel.code), 0)
             << arch << " " << kernel.template_name << " " << kernel.config;
@@ -304,9 +303,9 @@ TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
       const std::string text =
           byte_product(ragged ? 301 : 512, ragged ? 778 : 1024, ragged ? 1001 : 768, seed & 1,
                        seed & 2, seed & 4 ? "u8" : "i8", seed % 5 ? "i8" : "u8");
-      const sched::Executable executable =
+      const exec::Executable executable =
           backends::compile(parse_yaml_graph(text, "bytes.yaml", "."), target, options);
-      const sched::KernelBinary& kernel = executable.kernels.back();
+      const exec::KernelBinary& kernel = executable.kernels.back();
       EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
       EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
       EXPECT_EQ(test::frame_bytes(kernel.code), 0)
@@ -329,9 +328,9 @@ TEST(MatrixTemplates, RandomConfigsOfF8CompileWithoutSpills) {
     const std::string text =
         f8_product(ragged ? 301 : 512, ragged ? 778 : 1024, ragged ? 1001 : 768, seed & 1, seed & 2,
                    seed & 4 ? "f8e4m3" : "f8e5m2", seed % 5 ? "f8e4m3" : "f8e5m2");
-    const sched::Executable executable =
+    const exec::Executable executable =
         backends::compile(parse_yaml_graph(text, "f8.yaml", "."), target, options);
-    const sched::KernelBinary& kernel = executable.kernels.back();
+    const exec::KernelBinary& kernel = executable.kernels.back();
     EXPECT_EQ(kernel.template_name, "gemm_sm90");
     EXPECT_EQ(kernel.tier, "exact") << "too few legal configs";
     EXPECT_EQ(test::frame_bytes(kernel.code), 0) << kernel.config << "\n" << text;
@@ -370,7 +369,7 @@ TEST(MatrixTemplates, ConfigsAtTheLimitOfRegistersCompileWithoutSpills) {
     options.plan = &plan;
     options.configs = &configs;
     options.binaries = limit.legal;
-    const sched::KernelBinary kernel =
+    const exec::KernelBinary kernel =
         backends::compile(parse_yaml_graph(limit.text, "g.yaml", "."), target, options)
             .kernels.back();
     EXPECT_EQ(kernel.config == config.to_string(), limit.legal) << config.to_string();
@@ -384,10 +383,9 @@ TEST(MatrixTemplates, HaveConfigsToChooseFrom) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
     const auto graph = parse_yaml_graph(linear(301, 777, 333, true), "linear.yaml", ".");
-    for (const sched::Region& region : backends::schedule(graph, target).regions) {
-      if (!region.anchor) continue;
-      EXPECT_GE(sched::template_for(region, target).space(region, target).size(), 500) << arch;
-    }
+    const backends::Scheduled scheduled = backends::schedule(graph, target);
+    for (const sched::ScheduledRegion& region : scheduled.regions)
+      if (region.region().anchor) { EXPECT_GE(region.candidate().space().size(), 500) << arch; }
   }
 }
 
@@ -420,9 +418,9 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
   options.plan = &plan;
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"})
     for (const auto& [text, load] : cases) {
-      const sched::Executable executable = backends::compile(parse_yaml_graph(text, "g.yaml", "."),
-                                                             sched::target_by_name(arch), options);
-      const sched::KernelBinary& kernel = executable.kernels.back();
+      const exec::Executable executable = backends::compile(parse_yaml_graph(text, "g.yaml", "."),
+                                                            sched::target_by_name(arch), options);
+      const exec::KernelBinary& kernel = executable.kernels.back();
       EXPECT_TRUE(kernel.template_name.starts_with("gemm_sm")) << kernel.template_name;
       EXPECT_NE(kernel.source.find(load), std::string::npos) << arch << "\n" << text;
       EXPECT_EQ(test::frame_bytes(kernel.code), 0) << arch << " " << kernel.config << "\n" << text;

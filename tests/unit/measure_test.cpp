@@ -142,7 +142,7 @@ TEST_F(LocalBenchTest, RightKernelsAreTimed) {
 TEST_F(LocalBenchTest, WrongKernelsAreFound) {
   const auto bench = local_bench(device_, test::job());
   ASSERT_EQ(bench->baseline(test::kernel(Behaviour::good)).status, Status::measured);
-  const auto reason = [&](const sched::KernelBinary& kernel, Status status) {
+  const auto reason = [&](const exec::StandaloneKernel& kernel, Status status) {
     const Measurement m = bench->measure(kernel, Effort::quick, kUnknown);
     EXPECT_EQ(name(m.status), name(status)) << m.reason;
     return m.reason;
@@ -153,7 +153,7 @@ TEST_F(LocalBenchTest, WrongKernelsAreFound) {
   // Elements that are not written are poison, not what an earlier kernel left.
   EXPECT_NE(reason(test::kernel(Behaviour::nothing), Status::wrong).find("element 0 is"),
             std::string::npos);
-  sched::KernelBinary other = test::kernel(Behaviour::good);
+  exec::StandaloneKernel other = test::kernel(Behaviour::good);
   other.num_arguments = 3;
   EXPECT_EQ(reason(other, Status::refused), "a kernel of 3 arguments where 'twice' has 2");
   reason(test::kernel(Behaviour::broken_code), Status::refused);
@@ -192,7 +192,7 @@ TEST(NullBenchTest, Measures) {
   BenchJob job = test::job();
   job.reference = {{0, 0, 1}};
   const auto bench = local_bench(runtime::open_device("null"), job);
-  sched::KernelBinary kernel;
+  exec::StandaloneKernel kernel;
   kernel.num_arguments = 2;
   EXPECT_EQ(bench->baseline(kernel).status, Status::measured);
   EXPECT_GT(bench->measure(kernel, Effort::full, kUnknown).seconds, 0);

@@ -32,7 +32,7 @@ const std::vector<Case> kOneLaunch = {{"pointwise"},
                                       {"transpose"}};
 const std::vector<Case> kTwoLaunches = {{"sum"}, {"column-sum"}, {"cross-entropy"}};
 
-sched::Executable compile_case(const Case& c) {
+exec::Executable compile_case(const Case& c) {
   const ir::Graph graph = load_graph(testing::source_dir() / "bench/cases" / (c.graph + ".yaml"));
   backends::CompileOptions options;
   options.dims = c.dims;
@@ -43,8 +43,8 @@ sched::Executable compile_case(const Case& c) {
 
 TEST(MemoryBound, OneLaunchAndNothingStoredBetween) {
   for (const Case& c : kOneLaunch) {
-    const sched::Executable executable = compile_case(c);
-    EXPECT_EQ(executable.launches.size(), 1u) << c.graph;
+    const exec::Executable executable = compile_case(c);
+    EXPECT_EQ(executable.steps.size(), 1u) << c.graph;
     EXPECT_EQ(executable.arena_bytes, 0) << c.graph;
   }
 }
@@ -52,9 +52,9 @@ TEST(MemoryBound, OneLaunchAndNothingStoredBetween) {
 // The second launch sums what the first one's workgroups, or rows, have found.
 TEST(MemoryBound, SplitReductionsAndLossesTakeTwoLaunches) {
   for (const Case& c : kTwoLaunches) {
-    const sched::Executable executable = compile_case(c);
-    EXPECT_EQ(executable.launches.size(), 2u) << c.graph;
-    EXPECT_LE(executable.arena_bytes, 2 << 20) << c.graph;
+    const exec::Executable executable = compile_case(c);
+    EXPECT_EQ(executable.steps.size(), 2u) << c.graph;
+    EXPECT_LE(executable.arena_bytes.value(), 2 << 20) << c.graph;
   }
 }
 
@@ -72,19 +72,17 @@ void expect_right(const std::string& graph_text, size_t step, const test::DrawOp
   for (const std::string& device : test::devices_present(test::Devices::software)) {
     const sched::Target target = runtime::open_device(device)->target();
     const backends::Scheduled scheduled = backends::schedule(graph, target);
-    const sched::Region& region = scheduled.regions.front();
     size_t number = 0;
-    sched::template_for(region, target)
-        .space(region, target)
-        .enumerate([&](const sched::Config& config) {
-          if (number++ % step != 0) return true;
-          const sched::FixedConfig fixed(config);
-          backends::CompileOptions options;
-          options.configs = &fixed;
-          EXPECT_EQ(test::difference(graph, device, inputs, options), "")
-              << device << " " << config.to_string();
-          return true;
-        });
+    const sched::ConfigSpace& space = scheduled.regions.front().candidate().space();
+    space.enumerate([&](const sched::Config& config) {
+      if (number++ % step != 0) return true;
+      const sched::FixedConfig fixed(config);
+      backends::CompileOptions options;
+      options.configs = &fixed;
+      EXPECT_EQ(test::difference(graph, device, inputs, options), "")
+          << device << " " << config.to_string();
+      return true;
+    });
     EXPECT_GE(number, 2 * step);
   }
 }

@@ -375,7 +375,9 @@ TEST(CTune, TellsOfEveryKernel) {
   EXPECT_EQ(tcc_tune(graph, "null", &options, &report), TCC_BAD_INPUT);
   options.search = nullptr;
   options.trials = 1000000;
-  options.cancelled = [](void*) -> int32_t { return 1; };
+  tcc_compile_options compile = TCC_COMPILE_OPTIONS_INIT;
+  compile.cancelled = [](void*) -> int32_t { return 1; };
+  options.compile = &compile;
   ASSERT_EQ(tcc_tune(graph, "null", &options, &report), TCC_OK) << tcc_last_error();
   EXPECT_EQ(tcc_tune_report_was_cancelled(report), 1);
   tcc_tune_report_destroy(report);

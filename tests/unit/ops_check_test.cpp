@@ -63,7 +63,7 @@ TEST_F(OpsCheckTest, RightKernelsPass) {
   for (const bool fuse : {true, false}) {
     const Built built = build(net("relu"), fuse);
     const OpsCheck result = check(built, built);
-    EXPECT_EQ(result.values, built.program->executable().launches.size());
+    EXPECT_EQ(result.values, built.program->executable().steps.size());
     EXPECT_EQ(result.differ, 0u);
     EXPECT_FALSE(result.first || result.first_nan || result.nan_origin || result.infinity_origin);
   }

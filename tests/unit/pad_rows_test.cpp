@@ -1,7 +1,5 @@
 // Padded rows: which values get them, which inputs are copied for them, and that results stay
 // right.
-#include "scheduler/pad_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -116,9 +114,10 @@ TEST(PadRows, ValuesBetweenKernelsAndConstantsArePadded) {
     const Region& product = scheduled.regions[1];
     ASSERT_EQ(product.inputs.size(), 2u);
     EXPECT_EQ(product.layout(product.inputs[0]).strides, (std::vector<int64_t>{336, 1}));
-    EXPECT_EQ(scheduled.regions[0].layout(product.inputs[0]), product.layout(product.inputs[0]));
+    EXPECT_EQ(scheduled.regions[0].region().layout(product.inputs[0]),
+              product.layout(product.inputs[0]));
     EXPECT_EQ(padded_values(scheduled).size(), 2u) << name;  // the softmax and the weight
-    EXPECT_TRUE(padded_operands(product, target).empty());
+    EXPECT_TRUE(scheduled.regions[1].candidate().row_wishes().empty());
     EXPECT_EQ(product.layout(product.outputs[0]), Layout::row_major({200, 203}));
   }
   for (const std::string& name : target_names())
@@ -141,7 +140,7 @@ TEST(PadRows, RowsOfSeveralDims) {
   const Value* rows = product.inputs[0];
   ASSERT_TRUE(rows->producer);
   EXPECT_EQ(product.layout(rows).strides[0], 136);
-  EXPECT_TRUE(padded_operands(product, target_by_name("cuda:sm_90a")).empty());
+  EXPECT_TRUE(scheduled.regions.back().candidate().row_wishes().empty());
 }
 
 TEST(PadRows, InputsOfLargeProductsAreCopied) {
@@ -153,12 +152,12 @@ TEST(PadRows, InputsOfLargeProductsAreCopied) {
     ASSERT_EQ(answers.asked.size(), 1u);
     EXPECT_EQ(answers.asked[0].alternatives, (std::vector<int64_t>{0, 1, 2, 3}));
     EXPECT_NE(answers.asked[0].default_choice, 0) << name;
-    EXPECT_EQ(scheduled.regions.front().name(), "identity");
+    EXPECT_EQ(scheduled.regions.front().region().name(), "identity");
     const PadAnswers both(3);
     const backends::Scheduled copied =
         schedule_for(linear_of(4097, 4095, 4093, true), target, &both);
     EXPECT_EQ(region_names(copied), (Strings{"identity", "identity", "matmul"})) << name;
-    EXPECT_TRUE(padded_operands(copied.regions.back(), target).empty());
+    EXPECT_TRUE(copied.regions.back().candidate().row_wishes().empty());
   }
 }
 
@@ -200,7 +199,7 @@ TEST(PadRows, ProductsOfCopiesLoadTiles) {
       backends::CompileOptions options;
       options.binaries = false;
       options.plan = &answers;
-      const Executable executable =
+      const exec::Executable executable =
           backends::compile(linear_of(513, 511, 509, true), target_by_name(name), options);
       const std::string& source = executable.kernels.back().source;
       EXPECT_EQ(count(source, "p.product.a.load = Load::tiles;"), choice ? 1u : 0u) << name;

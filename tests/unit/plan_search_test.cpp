@@ -223,8 +223,9 @@ class PlanSearchTest : public testing::Test {
     const TuneKernels tune = [&](std::span<const TuningTask> tasks) {
       TunedKernels tuned;
       for (const TuningTask& task : tasks) {
-        EXPECT_TRUE(tuned_.insert(task.key).second) << "tuned twice: " << task.region->name();
-        const double time = seconds(*task.region);
+        EXPECT_TRUE(tuned_.insert(task.key).second)
+            << "tuned twice: " << task.candidate->region().name();
+        const double time = seconds(task.candidate->region());
         if (time < 0) tuned.out_of_budget.insert(task.key);
         if (time <= 0) continue;
         Record record;
@@ -241,7 +242,7 @@ class PlanSearchTest : public testing::Test {
       RecordStore again;
       for (const TuningTask& task : tasks) {
         Record record = records.records().at(task.key);
-        const double time = confirmed_ ? confirmed_(*task.region) : record.seconds;
+        const double time = confirmed_ ? confirmed_(task.candidate->region()) : record.seconds;
         record.low *= time / record.seconds;
         record.high *= time / record.seconds;
         record.seconds = time;
@@ -383,11 +384,10 @@ TEST_F(PlanSearchTest, KnownKernelsAreNotTunedAgain) {
   const ir::Graph graph = long_matmul();
   std::vector<backends::Scheduled> graphs;
   graphs.push_back(backends::schedule(graph, target_));
-  for (const TuningTask& task : tuning_tasks(graphs, target_)) {
+  for (const TuningTask& task : tuning_tasks(graphs)) {
     Record record = found.records().at(task.key);
-    const sched::ConfigSpace space = task.kernel_template->space(*task.region, target_);
-    record.best = task.kernel_template->default_config(*task.region, target_);
-    record.environment = environment_of(space, target_);
+    record.best = task.candidate->default_config();
+    record.environment = environment_of(task.candidate->space(), target_);
     record.tcc = tcc_version();
     known.add(record);
   }

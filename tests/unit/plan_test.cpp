@@ -181,7 +181,7 @@ TEST(PlanTest, WeightsOfSplitMatmulsStayNarrow) {
       "g.yaml", ".");
   const backends::Scheduled scheduled = backends::schedule(graph, target_by_name("cuda:sm_80"));
   ASSERT_EQ(scheduled.regions.size(), 2u);
-  for (const ir::Value* input : scheduled.regions[0].inputs)
+  for (const ir::Value* input : scheduled.regions[0].region().inputs)
     EXPECT_EQ(input->dtype(), DType::bf16) << input->name;
 }
 

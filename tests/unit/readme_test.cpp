@@ -74,14 +74,13 @@ TEST(Readme, PictureOfFusionHasTheKernelsOfTheLayer) {
   if (!fs::exists(picture)) GTEST_SKIP() << "no docs/images beside this program";
   backends::CompileOptions options;
   options.binaries = false;
-  const sched::Executable executable = backends::compile(
+  const exec::Executable executable = backends::compile(
       load_graph(testing::source_dir() / "configs/models/transformer-encoder-layer.yaml"),
       sched::target_by_name("vulkan"), options);
   std::vector<std::string> kernels;  // "1  contraction" and the kernel's name below it
-  for (size_t i = 0; i < executable.launches.size(); ++i) {
-    const sched::KernelBinary& kernel =
-        executable.kernels[static_cast<size_t>(executable.launches[i].kernel)];
-    kernels.push_back(std::to_string(i + 1) + "  " + kernel.template_name);
+  for (const exec::KernelLaunch* launch : exec::launches(executable)) {
+    const exec::KernelBinary& kernel = executable.kernels[static_cast<size_t>(launch->kernel)];
+    kernels.push_back(std::to_string(kernels.size() / 2 + 1) + "  " + kernel.template_name);
     kernels.push_back(kernel.region);
   }
   const std::vector<std::string> texts = texts_of(read_file(picture));

@@ -247,7 +247,7 @@ class MigrateCommand : public RecordCommands {
     scheduled_ = backends::schedule(load_graph(graph_file()), target_, compile_);
     Record known = of_template("1", 1), own = of_template("2", 1), unknown = of_template("3", 1);
     known.key.region = autotune::schema2_key(region());
-    known.best = sched::template_for(region(), target_).default_config(region(), target_);
+    known.best = candidate().default_config();
     own.key.kernel_template = "user:stencil";
     unknown.name = "lost_kernel";
     for (const fs::path& file : save_records(store_of({known, own, unknown}), folder_ / "old")) {
@@ -258,7 +258,8 @@ class MigrateCommand : public RecordCommands {
     }
   }
 
-  const sched::Region& region() const { return scheduled_.regions.at(0); }
+  const sched::Candidate& candidate() const { return scheduled_.regions.at(0).candidate(); }
+  const sched::Region& region() const { return candidate().region(); }
 
   sched::Target target_ = sched::target_by_name("cuda:sm_90a");
   backends::CompileOptions compile_;
@@ -284,9 +285,8 @@ TEST_F(MigrateCommand, CarriesOverWhatTheModelHas) {
   const autotune::RecordStore store = load({folder_ / "old"});
   EXPECT_TRUE(warnings_.empty());
   EXPECT_EQ(store.records().size(), 2u);
-  const sched::Template& chosen = sched::template_for(region(), target_);
-  EXPECT_EQ(store.choose(chosen, region(), target_).tier, sched::Tier::stale);
-  const Record& record = store.records().at(autotune::key_of(chosen, region(), target_));
+  EXPECT_EQ(store.choose(candidate()).tier, sched::Tier::stale);
+  const Record& record = store.records().at(autotune::key_of(candidate()));
   EXPECT_EQ(record.extents, (std::vector<int64_t>{32, 32}));
   EXPECT_EQ(record.family, sched::family_of(region()).key);
   EXPECT_EQ(record.seconds, 1e-6);

@@ -46,7 +46,7 @@ ir::Graph layer(const Case& c, int64_t steps) {
 size_t launches(const ir::Graph& graph, const std::string& target) {
   backends::CompileOptions options;
   options.binaries = false;
-  return backends::compile(graph, sched::target_by_name(target), options).launches.size();
+  return backends::compile(graph, sched::target_by_name(target), options).steps.size();
 }
 
 class RecurrentLaunches : public ::testing::TestWithParam<Case> {};

@@ -203,7 +203,7 @@ TEST(Recurrent, JoinsItsStepsInParts) {
       "rnn", {{DType::f32, {200, 2, 1}}, {DType::f32, {1, 2, 1}}, {DType::f32, {1, 2, 2}}});
   const auto scheduled = backends::schedule(graph, {});
   size_t most = 0;
-  for (const auto& region : scheduled.regions) most = std::max(most, region.inputs.size());
+  for (const auto& region : scheduled.regions) most = std::max(most, region.region().inputs.size());
   EXPECT_LE(most, 33U);
 }
 

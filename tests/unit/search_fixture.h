@@ -33,11 +33,10 @@ inline sched::Target test_target(const std::string& name) {
                              (name.substr(kVulkan.size()) + ".yaml"));
 }
 
-// The first region of a graph for a target, and what its template says of it.
+// The first region of a graph for a target, and what its candidate says of it.
 struct TemplateCase {
   backends::Scheduled scheduled;
   sched::Target target;
-  const sched::Template* kernel_template = nullptr;
   sched::ConfigSpace space;
   sched::CostModel model;
   sched::Config default_config;
@@ -45,12 +44,12 @@ struct TemplateCase {
   TemplateCase(const std::string& inputs, const std::string& node, const std::string& target_name)
       : scheduled(schedule(inputs, node, target_name)),
         target(test_target(target_name)),
-        kernel_template(&sched::template_for(region(), target)),
-        space(kernel_template->space(region(), target)),
-        model(kernel_template->cost_model(region(), target)),
-        default_config(kernel_template->default_config(region(), target)) {}
+        space(candidate().space()),
+        model(candidate().cost_model()),
+        default_config(candidate().default_config()) {}
 
-  const sched::Region& region() const { return scheduled.regions.at(0); }
+  const sched::Candidate& candidate() const { return scheduled.regions.at(0).candidate(); }
+  const sched::Region& region() const { return candidate().region(); }
 
  private:
   static backends::Scheduled schedule(const std::string& inputs, const std::string& node,

@@ -39,14 +39,14 @@ Coverage coverage_of(const ir::Graph& graph, const Shipped& shipped, const Recor
   options.dtype = shipped.dtype;
   const backends::Scheduled scheduled = backends::schedule(graph, target, options);
   Coverage result;
-  for (const sched::Region& region : scheduled.regions) {
-    const sched::Template& chosen = sched::template_for(region, target);
-    const sched::Tier tier = records.choose(chosen, region, target).tier;
+  for (const sched::ScheduledRegion& region : scheduled.regions) {
+    const sched::Candidate& candidate = region.candidate();
+    const sched::Tier tier = records.choose(candidate).tier;
     ++result.kernels;
     if (tier == sched::Tier::exact || tier == sched::Tier::stale)
       ++result.covered;
     else
-      result.missing += "\n    " + std::string(chosen.name()) + " " + region.name();
+      result.missing += "\n    " + std::string(candidate.kernel_template().name()) + " " + candidate.region().name();
   }
   return result;
 }

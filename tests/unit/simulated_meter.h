@@ -31,16 +31,16 @@ class SimulatedMeter : public Bench {
  public:
   explicit SimulatedMeter(SimulatedDevice& device) : device_(device) { ++device.opened; }
 
-  Measurement baseline(const sched::KernelBinary& kernel) override {
+  Measurement baseline(const exec::StandaloneKernel& kernel) override {
     return summary(runs(kernel, kFull));
   }
-  Measurement measure(const sched::KernelBinary& kernel, Effort effort, double) override {
+  Measurement measure(const exec::StandaloneKernel& kernel, Effort effort, double) override {
     const Measurement result = summary(runs(kernel, effort == Effort::full ? kFull : kQuick));
     if (device_.measured) device_.measured();
     return result;
   }
-  std::pair<Measurement, Measurement> duel(const sched::KernelBinary& incumbent,
-                                           const sched::KernelBinary& challenger) override {
+  std::pair<Measurement, Measurement> duel(const exec::StandaloneKernel& incumbent,
+                                           const exec::StandaloneKernel& challenger) override {
     ++device_.duels;
     ++device_.dueled[incumbent.config];
     ++device_.dueled[challenger.config];
@@ -50,7 +50,7 @@ class SimulatedMeter : public Bench {
  private:
   static constexpr size_t kQuick = 3, kFull = 12, kPairs = 8;
 
-  std::vector<double> runs(const sched::KernelBinary& kernel, size_t count, bool next = true) {
+  std::vector<double> runs(const exec::StandaloneKernel& kernel, size_t count, bool next = true) {
     if (next) load_ = device_.load ? device_.load(device_.taken++) : 1;
     const double seconds = device_.seconds(kernel.config);
     std::vector<double> result;

@@ -22,7 +22,7 @@ class SweepTest : public testing::Test {
         "nodes: [{out: y, op: softmax, in: [x], dim: -1}]\noutputs: [y]\n",
         "test.yaml", ".");
     graphs_.push_back(backends::schedule(graph, device_->target()));
-    tunable_ = tunable_of(tuning_tasks(graphs_, device_->target())[0], device_->target(), {});
+    tunable_ = tunable_of(tuning_tasks(graphs_)[0], {});
     tunable_.bound_seconds = 0;
     tunable_.estimate = {};
     options_.trials = 12;

@@ -147,7 +147,6 @@ TEST(SymIntProperty, PrintsAndParses) {
     const SymInt symint = generator.tree(generator.variables(), 4).symint;
     if (symint.to_string().size() > 4096) continue;
     const SymInt parsed = parse_symint(symint.to_string());
-    EXPECT_EQ(parsed, symint) << "seed " << seed << ": " << parsed;
     EXPECT_EQ(parsed.to_string(), symint.to_string()) << "seed " << seed;
   }
 }

@@ -183,10 +183,50 @@ TEST(SymInt, SubstitutesInIndirectIndices) {
   EXPECT_EQ(at.range().hi, moved.substitute(j, 0).range().hi / 768);
 }
 
+TEST(SymInt, AxesAreToldApartByIdentityNotByName) {
+  const SymInt i = axis("i", 8), same_name = axis("i", 8), wider = axis("i", 32);
+  EXPECT_FALSE(i == same_name);
+  EXPECT_FALSE((i - same_name).is_const());
+  EXPECT_EQ((i + same_name).terms().size(), 2u);
+  EXPECT_FALSE(floordiv(i, 16) == floordiv(wider, 16));
+  EXPECT_FALSE(mod(i * 3, 16) == mod(wider * 3, 16));
+  EXPECT_FALSE(mod(wider, 16).uses(i.as_atom()));
+  EXPECT_EQ((i * 8 + wider).substitute(wider, 3), i * 8 + 3);
+  EXPECT_FALSE(i == SymInt::symbol("i"));
+  // An axis stays what it is when its extent becomes known.
+  const SymInt j = axis("j", B);
+  EXPECT_EQ((j + B).substitute(B, 4) - 4, j);
+  EXPECT_EQ(extent_of((j * 2).substitute(B, 4) - j), 4);
+}
+
+// The text must not depend on what was compiled before.
+TEST(SymInt, TermsAreOrderedByNameThenByAge) {
+  const SymInt late = axis("b", 4), early = axis("a", 4);
+  EXPECT_EQ((late + early).to_string(), "a+b");
+  for (int round = 0; round < 100; ++round) {
+    const SymInt first = axis("x", 10), second = axis("x", 20);
+    const SymInt sum = second * 2 + first * 3;
+    ASSERT_EQ(sum.to_string(), "x*3+x*2") << round;
+    ASSERT_EQ((mod(second, 7) * 2 + mod(first, 7) * 3).to_string(), "(x%7)*3+(x%7)*2") << round;
+    const auto numbered = [&](const Atom& atom) {
+      return atom == *first.as_atom() ? std::string("first") : std::string("second");
+    };
+    ASSERT_EQ(min(second, first + 3).to_string(numbered), "min(second, first+3)");
+    ASSERT_EQ(min(second, first).to_string(numbered), "min(first, second)");
+  }
+}
+
+TEST(SymInt, ExtentsOfAxes) {
+  EXPECT_EQ(extent_of(axis("i", 1)), 1);
+  EXPECT_EQ(extent_of(axis("i", 0)), 0);
+  EXPECT_EQ(extent_of(axis("i", B * 2)), B * 2);
+  EXPECT_THROW(extent_of(axis("i", 3) * 2), InternalError);
+}
+
 TEST(SymInt, VisitsAtomsFromOutside) {
   const SymInt i = axis("i", B);
   std::string seen;
-  (floordiv(i + S, 4) + S).visit_atoms([&](const AtomPtr& atom) { seen += atom->key + " "; });
+  (floordiv(i + S, 4) + S).visit_atoms([&](const AtomPtr& atom) { seen += atom->text + " "; });
   EXPECT_EQ(seen, "((S+i)//4) S i ");
 }
 

@@ -68,9 +68,19 @@ TEST(TrackExplain, PairsKernelsByKeyAndThenByLayers) {
   EXPECT_EQ(pairs[3].head, nullptr);
   EXPECT_EQ(pairs[3].base, &base[2]);
   EXPECT_EQ(change_of(pairs[0]), "region b -> d; source");
-  EXPECT_EQ(change_of(pairs[1]), "config  -> block=4");
+  EXPECT_EQ(change_of(pairs[1]), "layers now with moved, without x; config  -> block=4");
   EXPECT_EQ(change_of(pairs[2]), "only in head");
   EXPECT_EQ(change_of(pairs[3]), "only in base");
+}
+
+// The table names the first layer and counts the others.
+TEST(TrackExplain, LayersThatCameAndWentAreNamed) {
+  const TrackedKernel base = kernel("a", "k", {"x", "same", "same", "y"});
+  EXPECT_EQ(change_of({&base, &base}), "");
+  TrackedKernel head = kernel("a", "k", {"x", "same", "p", "q", "r", "s", "t"});
+  EXPECT_EQ(change_of({&base, &head}), "layers now with p, q, r and 2 more, without same, y");
+  head.layers = {"x", "same", "same"};
+  EXPECT_EQ(change_of({&base, &head}), "layers without y");
 }
 
 TEST(TrackExplain, TheLargestDifferenceStandsFirst) {

@@ -219,6 +219,16 @@ TEST_F(TrackCompareTest, EqualCountsAndWhatIsLeftOutAreSaid) {
   EXPECT_NE(calibrated.text.find("left out: 1 command."), std::string::npos) << calibrated.text;
 }
 
+// Both sides were given one graph; one of them reads another size from it.
+TEST_F(TrackCompareTest, OtherWorkIsNotCompared) {
+  library("head", "elements c1 32\nslow c1 2\n");
+  const std::string why =
+      "the work differs: base reads f32[16] -> f32[16] from the graph, head f32[32] -> f32[32]";
+  expect_failed(compare("", 1), "c1", why);
+  const json counted = quantity(compare("--only counts", 1), "c1", "compiling");
+  EXPECT_NE(counted.at("reason").get<std::string>().find(why), std::string::npos) << counted;
+}
+
 TEST_F(TrackCompareTest, OnlyCountsSaysWhichCaseIsRefused) {
   library("head", "refuse c1 too large\n");
   const json failure = quantity(compare("--only counts", 1), "c1", "compiling");
@@ -264,6 +274,23 @@ TEST_F(TrackCompareTest, AFullDiskIsAnErrorThatNamesTheFile) {
             std::string::npos)
       << outcome.text;
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(TrackCompareTest, ALibraryThatCannotBeOpenedIsNamed) {
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"opened abort", "was killed by SIGABRT"}, {"opened sleep", "took more than 1 s"}};
+  for (const auto& [fault, why] : faults)
+    for (const char* side : {"base", "head"}) {
+      library("base", "");
+      library("head", "");
+      library(side, fault + "\n");
+      const Outcome outcome = run("compare base head suite.yaml --device null --limit 1");
+      EXPECT_EQ(outcome.code, 2) << outcome.text;
+      const std::string file = (fs::canonical(folder_ / side) / "libtcc-core.so").string();
+      EXPECT_NE(outcome.text.find(file + ": opening it failed"), std::string::npos) << outcome.text;
+      EXPECT_NE(outcome.text.find(why), std::string::npos) << outcome.text;
+      EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
+    }
 }
 
 TEST_F(TrackCompareTest, WhatIsNoLibraryIsSaid) {

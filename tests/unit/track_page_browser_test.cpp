@@ -106,6 +106,26 @@ TEST_F(TrackPageBrowserTest, AHistoryWithoutAGateIsNeutral) {
   EXPECT_EQ(count(between(text, "class=\"step\"", ">"), "var(--fail)"), 1u);
 }
 
+// Other work ends a level without being a change.
+TEST_F(TrackPageBrowserTest, ABreakOfAHistoryIsDrawnAndSaid) {
+  TrackReport report;
+  ReportedCase& one = report.cases.emplace_back();
+  one.name = "a";
+  one.histories = {testing::sample_history("time", "s", 1e-4, 0.001, 20, {}, 1)};
+  one.histories[0].changes.clear();
+  one.histories[0].breaks = {{12, "the work changed"}};
+  Quantity& time = one.quantities.emplace_back();
+  time.name = "time";
+  time.unit = "s";
+  time.head = 1e-4;
+  const std::string text = body(drawn(page_of(report), "document.querySelector('.open').click();"));
+  EXPECT_EQ(count(text, "class=\"break\""), 1u) << text;
+  EXPECT_EQ(count(text, "class=\"step\""), 0u);
+  EXPECT_EQ(count(text, "<li>the work changed at "), 1u);
+  // A level on each side: the path moves twice.
+  EXPECT_EQ(count(between(text, "class=\"level\" d=\"", "\""), "M"), 2u);
+}
+
 TEST_F(TrackPageBrowserTest, TheTableFiltersAndSorts) {
   const std::string page = page_of(testing::sample_report());
   const auto rows = [&](const std::string& script) {

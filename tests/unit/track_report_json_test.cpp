@@ -34,7 +34,9 @@ TEST(TrackReportJsonTest, WhatIsWrittenFollowsTheSchemaAndReadsBack) {
 }
 
 TEST(TrackReportJsonTest, NothingIsLost) {
-  const TrackReport before = testing::sample_report(13, 30);
+  TrackReport before = testing::sample_report(13, 30);
+  before.cases[6].histories[0].breaks = {{12, "the work changed"}};
+  EXPECT_EQ(violation(report_json(before, Style::compact)), "");
   const TrackReport after = parse_report(report_json(before, Style::compact), "a.json");
   ASSERT_EQ(after.cases.size(), 13u);
   EXPECT_EQ(after.head.commit, before.head.commit);
@@ -56,6 +58,9 @@ TEST(TrackReportJsonTest, NothingIsLost) {
   EXPECT_EQ(b.histories[0].points[17].low, a.histories[0].points[17].low);
   ASSERT_EQ(b.histories[0].changes.size(), 1u);
   EXPECT_EQ(b.histories[0].changes[0].first, 20u);
+  ASSERT_EQ(b.histories[0].breaks.size(), 1u);
+  EXPECT_EQ(b.histories[0].breaks[0].point, 12u);
+  EXPECT_EQ(b.histories[0].breaks[0].why, "the work changed");
 }
 
 TEST(TrackReportJsonTest, NanAndInfinityAreNullAndComeBack) {

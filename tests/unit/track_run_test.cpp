@@ -122,7 +122,7 @@ std::vector<TrackedCase> command(const std::string& script, const TrackCase& lik
   one.kind = TrackCase::Kind::command;
   one.command = {"sh", "-c", script};
   one.folder = "/";
-  return measure_command(one, {});
+  return measure_command(one);
 }
 
 std::string complaint(const std::string& script, double timeout = 20) {
@@ -231,8 +231,23 @@ class TrackRunProgram : public ::testing::Test {
     EXPECT_FALSE(damage.any());
     return runs;
   }
+  // Until a run has a case, a minute at most.
+  void wait_for_case() const {
+    for (int i = 0; i < 600 && !has_case(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 
   fs::path folder_;
+
+ private:
+  bool has_case() const {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder_ / "store" / "runs", error))
+      if (!entry.path().filename().string().starts_with(".") &&
+          read_file(entry.path()).find("\"case\"") != std::string::npos)
+        return true;
+    return false;
+  }
 };
 
 TEST_F(TrackRunProgram, WritesOneRunOfAllKinds) {
@@ -307,21 +322,10 @@ class TrackRunEnded : public TrackRunProgram {
               "--store", "store", nullptr);
       ::_exit(1);
     }
-    for (int i = 0; i < 600 && !has_case(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    wait_for_case();
     ::kill(child, signal);
     ::waitpid(child, nullptr, 0);
     return stored();
-  }
-
- private:
-  bool has_case() const {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder_ / "store" / "runs", error))
-      if (!entry.path().filename().string().starts_with(".") &&
-          read_file(entry.path()).find("\"case\"") != std::string::npos)
-        return true;
-    return false;
   }
 };
 
@@ -341,6 +345,57 @@ TEST_F(TrackRunEnded, AnInterruptedProcessSaysSo) {
     EXPECT_EQ(runs[0].end.how, "interrupted");
     EXPECT_EQ(runs[0].cases.size(), 1u);
   }
+}
+
+// The first case of three is stored, and the second takes long.
+class TrackRunFaults : public TrackRunProgram {
+ protected:
+  void SetUp() override {
+    TrackRunProgram::SetUp();
+    if (test::devices_present(test::Devices::software).empty())
+      GTEST_SKIP() << "there is no software device";
+    const std::string small = "  - {graph: " + models() + "/mlp.yaml, dims: {B: ";
+    std::ofstream(folder_ / "large.yaml")
+        << "tcc: 1\ninputs:\n  x: {dtype: f32, shape: [4096, 4096]}\n"
+           "nodes:\n  - {out: y, op: matmul, in: [x, x]}\noutputs: [y]\n";
+    suite(small + "1}}\n  - {graph: large.yaml}\n" + small + "2}}\n");
+  }
+  void expect_second_failed(const std::string& why) const {
+    const auto runs = stored();
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].end.how, "complete");
+    ASSERT_EQ(runs[0].cases.size(), 3u);
+    EXPECT_EQ(runs[0].cases[0].status, Status::ok);
+    EXPECT_EQ(runs[0].cases[1].status, Status::failed);
+    EXPECT_NE(runs[0].cases[1].reason.find(why), std::string::npos) << runs[0].cases[1].reason;
+    EXPECT_EQ(runs[0].cases[2].status, Status::ok) << runs[0].cases[2].reason;
+    EXPECT_GT(runs[0].cases[2].quantities.at("time").value, 0);
+  }
+};
+
+TEST_F(TrackRunFaults, ACrashCostsItsCase) {
+  const std::string program = testing::program("tcc-track").string();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::chdir(folder_.c_str()) != 0) ::_exit(1);
+    ::execl(program.c_str(), program.c_str(), "run", "suite.yaml", "--device", "vulkan:0",
+            "--blocks", "1", "--store", "store", nullptr);
+    ::_exit(1);
+  }
+  wait_for_case();
+  pid_t worker = 0;
+  std::ifstream(str("/proc/", child, "/task/", child, "/children")) >> worker;
+  ASSERT_GT(worker, 0);
+  ::kill(worker, SIGSEGV);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  expect_second_failed("the measuring process was killed by SIGSEGV");
+}
+
+TEST_F(TrackRunFaults, ACaseThatTakesTooLongFails) {
+  EXPECT_EQ(track("--device vulkan:0 --blocks 1 --limit 4").code, 1);
+  expect_second_failed("the measuring process took more than 4 s");
 }
 
 // Budgets stand beside comparisons: nothing grew, and it is too much all the same.

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/compile/glsl.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "tests/run_command.h"
@@ -27,7 +28,15 @@ class TrackSelf : public ::testing::TestWithParam<std::string> {
 
   std::string command(const std::string& store) const {
     return "'" + testing::program("tcc-track").string() + "' run bench/track/self.yaml --target " +
-           GetParam() + " --host any --store '" + store + "'";
+           GetParam() + (has_instructions() ? " --instructions" : "") + " --host any --store '" +
+           store + "'";
+  }
+  // The baseline counts instructions where they are known, as this compiler makes them.
+  bool has_instructions() const { return GetParam().starts_with("vulkan"); }
+  bool baseline_has(const std::string& compiler) const {
+    for (const auto& entry : fs::directory_iterator(folder_ / "runs"))
+      if (read_file(entry.path()).find(compiler) != std::string::npos) return true;
+    return false;
   }
   testing::Outcome judged() const {
     return testing::run_command("cd '" + testing::source_dir().string() + "' && " +
@@ -41,8 +50,11 @@ TEST_P(TrackSelf, NothingGrew) {
   const testing::Outcome outcome = judged();
   EXPECT_EQ(outcome.code, 0) << outcome.text << "\nTo accept an intended change:\n  "
                              << command("bench/track/baseline") << " --replace\n";
-  // All but the compile times of the 14 cases have a baseline.
-  EXPECT_NE(outcome.text.find("14 quantities have too short a history"), std::string::npos)
+  // All but the compile times of the 14 cases have a baseline; instructions have none of another
+  // compiler.
+  const bool other = has_instructions() && !baseline_has(backends::glsl_compiler_id());
+  EXPECT_NE(outcome.text.find(str(other ? 28 : 14, " quantities have too short a history")),
+            std::string::npos)
       << outcome.text;
 }
 
@@ -57,6 +69,27 @@ TEST_P(TrackSelf, OneLaunchMoreIsFound) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(std::regex_search(
       outcome.text, std::regex("transformer-encoder-layer bf16 +launches +8 +9 .*worse")))
+      << outcome.text;
+}
+
+// A kernel that got a quarter more instructions.
+TEST_P(TrackSelf, MoreInstructionsAreFound) {
+  if (!has_instructions()) GTEST_SKIP() << "they are counted for Vulkan";
+  if (!baseline_has(backends::glsl_compiler_id()))
+    GTEST_SKIP() << "the baseline is of another compiler";
+  const std::regex pattern(R"("case":"sum[^\n]*"instructions":\{"value":(\d+)\})");
+  for (const auto& entry : fs::directory_iterator(folder_ / "runs")) {
+    std::string text = read_file(entry.path());
+    std::smatch match;
+    if (!std::regex_search(text, match, pattern)) continue;
+    const std::string fewer = std::to_string(std::stoi(match[1]) * 4 / 5);
+    text.replace(static_cast<size_t>(match.position(1)), static_cast<size_t>(match.length(1)),
+                 fewer);
+    write_file_atomic(entry.path(), text);
+  }
+  const testing::Outcome outcome = judged();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(std::regex_search(outcome.text, std::regex("sum[^\n]* +instructions [^\n]*worse")))
       << outcome.text;
 }
 

@@ -43,6 +43,7 @@ TrackedCase made_case(const std::string& name, double seconds) {
   one.quantities["launches"] = {3, 3, 3, ""};
   one.quantities["top1"] = {0.75, 0.75, 0.75, "more"};
   one.budget["time"] = 1;
+  one.work = "1:0123456789abcdef0123456789abcdef";
   one.before = autotune::Clocks{1980, 3201, "power cap"};
   one.samples = {{seconds, seconds}, {seconds}};
   TrackedKernel kernel;
@@ -410,9 +411,22 @@ TEST(TrackRunName, SortsByDateAndIsAFileName) {
   run.host = "a/../b c\n";
   const std::string name = new_run_name(run);
   EXPECT_TRUE(is_run_name(name)) << name;
-  EXPECT_TRUE(name.starts_with("20261122T123105Z-0123456-a_.._b_c_-")) << name;
+  EXPECT_TRUE(name.starts_with("20261122T123105Z.000-0123456-a_.._b_c_-")) << name;
   EXPECT_NE(new_run_name(run), name);
   for (const char* bad : {"", ".a", "-a", "a/b", "a b", "\xc3\xa9"}) EXPECT_FALSE(is_run_name(bad));
+}
+
+// Runs of one second are ordered by their milliseconds, and after those whose names have none.
+TEST(TrackRunName, SortsWithinASecond) {
+  TrackedRun run = header();
+  std::vector<std::string> names = {"20261122T123104Z-ffffff-z-0", "20261122T123105Z-ffffff-z-0"};
+  for (const int milliseconds : {0, 7, 42, 999}) {
+    run.milliseconds = milliseconds;
+    names.push_back(new_run_name(run));
+  }
+  names.push_back("20261122T123106Z-000000-a-0");
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  for (const std::string& name : names) EXPECT_TRUE(is_run_name(name)) << name;
 }
 
 TEST(TrackKernels, AreNamedByTheirLayers) {

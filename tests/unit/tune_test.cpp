@@ -36,8 +36,8 @@ struct Search {
     const ir::Graph graph =
         graph_of("x: {dtype: f32, shape: [24, 40]}", "{out: y, op: softmax, in: [x], dim: -1}");
     graphs.push_back(backends::schedule(graph, device->target()));
-    for (const TuningTask& task : tuning_tasks(graphs, device->target())) {
-      tunables.push_back(tunable_of(task, device->target(), {}));
+    for (const TuningTask& task : tuning_tasks(graphs)) {
+      tunables.push_back(tunable_of(task, {}));
       tunables.back().bound_seconds = 0;  // the null device takes no time
     }
     options.workers = false;
@@ -57,7 +57,7 @@ TEST(TuneTest, TasksAreDistinctKernels) {
   graphs.push_back(backends::schedule(graph, device->target()));
   graphs.push_back(backends::schedule(graph, device->target()));
   const size_t regions = graphs[0].regions.size() + graphs[1].regions.size();
-  const auto tasks = tuning_tasks(graphs, device->target());
+  const auto tasks = tuning_tasks(graphs);
   EXPECT_LT(tasks.size(), regions);
   int launches = 0;
   for (const TuningTask& task : tasks) launches += task.launches;
@@ -72,7 +72,7 @@ TEST(TuneTest, ShardsAreAPartition) {
         backends::schedule(graph_of("x: {dtype: f32, shape: [" + std::to_string(n) + ", 8]}",
                                     "{out: y, op: exp, in: [x]}"),
                            device->target()));
-  const auto tasks = tuning_tasks(graphs, device->target());
+  const auto tasks = tuning_tasks(graphs);
   std::set<RecordKey> seen;
   for (int i = 0; i < 3; ++i) {
     const auto part = shard(tasks, i, 3);
@@ -290,7 +290,7 @@ TEST(TuneTest, WhatTheLogHoldsIsNotMeasuredAgain) {
   const TuneResult first = search.run();
   search.options.resume = true;
   int compiled = 0;
-  search.tunables[0].compile = [&](const sched::Config&) -> sched::KernelBinary {
+  search.tunables[0].compile = [&](const sched::Config&) -> exec::StandaloneKernel {
     ++compiled;
     fail_device("nothing is left to compile");
   };
@@ -324,7 +324,7 @@ TEST(TuneTest, CandidatesThatDoNotCompileAreNoted) {
 TEST(TuneTest, AKernelWithoutADefaultIsAnErrorOfItsOwn) {
   Search search(runtime::open_device("null"));
   search.tunables.push_back(search.tunables[0]);
-  search.tunables[0].compile = [](const sched::Config&) -> sched::KernelBinary {
+  search.tunables[0].compile = [](const sched::Config&) -> exec::StandaloneKernel {
     fail_device("kernel softmax does not compile");
   };
   const TuneResult result = search.run();
@@ -349,8 +349,8 @@ TEST(TuneTest, VulkanCandidatesAreRightAndTheRecordIsUsed) {
   EXPECT_LE(kernel.best_seconds, kernel.default_seconds);
   RecordStore store;
   store.add(*kernel.record);
-  const auto tasks = tuning_tasks(search.graphs, device->target());
-  const auto choice = store.choose(*tasks[0].kernel_template, *tasks[0].region, device->target());
+  const auto tasks = tuning_tasks(search.graphs);
+  const auto choice = store.choose(*tasks[0].candidate);
   EXPECT_EQ(choice.tier, sched::Tier::exact);
   EXPECT_EQ(choice.config, kernel.record->best);
 }

@@ -45,10 +45,36 @@ TEST(TunerApi, TunesAGraphAndCompileFindsTheRecords) {
   EXPECT_EQ(compiled.kernels()[0].config, kernel.best_config);
 }
 
+// Precision and rounding are part of a kernel's key: records serve the options that they were tuned with.
+TEST(TunerApi, TunesWhatOtherOptionsMake) {
+  const Graph graph = Graph::from_yaml(R"(
+graph: product
+dims: {}
+inputs: {x: {dtype: f32, shape: [64, 256]}, w: {dtype: f32, shape: [256, 64]}}
+nodes:
+  - {out: y, op: matmul, in: [x, w]}
+  - {out: z, op: gelu, in: [y]}
+outputs: [z]
+)");
+  const auto tier = [&](CompileOptions options, const std::filesystem::path& records) {
+    options.tuning = {records};
+    return compile(graph, "null", options).kernels().at(0).tier;
+  };
+  for (const CompileOptions& options : {CompileOptions{.matmul_precision = "high"},
+                                        CompileOptions{.strict_rounding = true}}) {
+    const backends::TemporaryFolder folder;
+    tune(graph, "null",
+         {.compile = options, .trials = 2, .output = folder.path() / "tuned", .isolate = false});
+    EXPECT_EQ(tier(options, folder.path() / "tuned"), "exact");
+    EXPECT_NE(tier({}, folder.path() / "tuned"), "exact");
+  }
+}
+
 TEST(TunerApi, RefusesWhatItDoesNotKnow) {
   const Graph graph = Graph::from_yaml(kSoftmax);
   EXPECT_THROW(tune(graph, "null", {.search = "magic"}), Error);
-  EXPECT_THROW(tune(graph, "null", {.dims = {{"M", 1}}}), Error);
+  EXPECT_THROW(tune(graph, "null", {.compile = {.dims = {{"M", 1}}}}), Error);
+  EXPECT_THROW(tune(graph, "null", {.compile = {.matmul_precision = "exact"}}), Error);
   EXPECT_THROW(tune(graph, "none:7"), Error);
 }
 

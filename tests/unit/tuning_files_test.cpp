@@ -83,12 +83,11 @@ TEST_F(TuningFilesTest, AnswerAsTheParsedFilesDo) {
         if (!in_memory) forget_tuning_files();
         const TuningFiles files =
             open_tuning_files({}, regions.target.api, cache(), [](const auto&) {});
-        for (const sched::Region& region : regions.scheduled.regions) {
-          const sched::Template& kernel = sched::template_for(region, regions.target);
-          const sched::ConfigChoice got = files.choose(kernel, region, regions.target);
-          const sched::ConfigChoice want = expected.choose(kernel, region, regions.target);
-          EXPECT_EQ(got.config, want.config) << target << " " << region.name();
-          EXPECT_EQ(got.tier, want.tier) << target << " " << region.name();
+        for (const sched::ScheduledRegion& region : regions.scheduled.regions) {
+          const sched::ConfigChoice got = files.choose(region.candidate());
+          const sched::ConfigChoice want = expected.choose(region.candidate());
+          EXPECT_EQ(got.config, want.config) << target << " " << region.region().name();
+          EXPECT_EQ(got.tier, want.tier) << target << " " << region.region().name();
           known += want.tier != sched::Tier::analytic;
           ++all;
         }

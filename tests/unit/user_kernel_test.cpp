@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autotune/space.h"
-#include "autotune/user_kernel/local_size.h"
+#include "backends/vulkan/local_size.h"
 #include "backends/compile/code.h"
 #include "backends/compile/spirv.h"
 #include "support/error.h"
@@ -12,6 +12,8 @@
 
 namespace tcc::autotune {
 namespace {
+
+using backends::local_size;
 
 sched::Target cuda() { return sched::target_by_name("cuda:sm_90a"); }
 
@@ -37,9 +39,9 @@ TEST(UserKernelTest, LaunchGeometry) {
   const BoundKernel matmul(example("matmul"), {{"M", 100}, {"N", 300}}, cuda());
   backends::CompileOptions options;
   options.binaries = false;
-  const sched::KernelBinary binary = matmul.compile(
+  const exec::StandaloneKernel binary = matmul.compile(
       with(matmul.kernel().default_config, {{"TILE_M", 32}, {"THREAD_M", 2}}), options);
-  EXPECT_EQ(binary.grid, (std::array<uint32_t, 3>{5, 4, 1}));
+  EXPECT_EQ(binary.grid, (exec::Grid{5, 4, 1}));
   EXPECT_EQ(binary.block, (std::array<uint32_t, 3>{16, 16, 1}));
   EXPECT_EQ(binary.workgroup, 256);
   EXPECT_EQ(binary.shared_bytes, 4 * 16 * (32 + 1 + 64));
@@ -183,7 +185,7 @@ TEST(UserKernelTest, WrongResultsAreRejected) {
   using Status = Measurement::Status;
   const auto measured = [&](const Tunable& kernel) {
     const auto bench = local_bench(device, kernel.job(3));
-    const sched::KernelBinary binary = kernel.compile(kernel.default_config);
+    const exec::StandaloneKernel binary = kernel.compile(kernel.default_config);
     const Measurement baseline = bench->baseline(kernel.expected ? kernel.expected() : binary);
     return kernel.expected ? bench->measure(binary, Effort::quick, 1.0) : baseline;
   };
@@ -200,7 +202,7 @@ TEST(UserKernelTest, WrongResultsAreRejected) {
 }
 
 TEST(UserKernelTest, ExamplesCompileForCuda) {
-  if (std::string missing = backends::compiler_missing(sched::Api::cuda); !missing.empty())
+  if (std::string missing = backends::backend_for(sched::Api::cuda).compiler_missing(); !missing.empty())
     GTEST_SKIP() << missing;
   for (const char* name : {"matmul", "nbody", "nbody_direct"}) {
     const Tunable kernel = tunable(example(name), cuda());
@@ -212,7 +214,7 @@ TEST(UserKernelTest, ExamplesCompileForCuda) {
 }
 
 TEST(UserKernelTest, TheFilesWorkgroupMustBeTheModules) {
-  if (std::string missing = backends::compiler_missing(sched::Api::vulkan); !missing.empty())
+  if (std::string missing = backends::backend_for(sched::Api::vulkan).compiler_missing(); !missing.empty())
     GTEST_SKIP() << missing;
   UserKernel kernel = example("nbody_direct");
   const sched::Target target = sched::target_by_name("vulkan");
@@ -271,7 +273,7 @@ TEST(LocalSizeTest, IsReadFromEveryFormThatModulesHave) {
 }
 
 TEST(UserKernelTest, MessagesOfTheCompilerNameTheSourcesLines) {
-  if (std::string missing = backends::compiler_missing(sched::Api::vulkan); !missing.empty())
+  if (std::string missing = backends::backend_for(sched::Api::vulkan).compiler_missing(); !missing.empty())
     GTEST_SKIP() << missing;
   UserKernel kernel = example("nbody_direct");
   kernel.sources.at(sched::Api::vulkan).text =

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backends/backend.h"
 #include "backends/compile/code.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -69,7 +70,7 @@ class ValueNames : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ValueNames, AreInNoKey) {
   const sched::Target target = sched::target_by_name(GetParam());
-  if (const std::string why = compiler_missing(target.api); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = backend_for(target.api).compiler_missing(); !why.empty()) GTEST_SKIP() << why;
   for (const bool is_model : {false, true}) {
     const fs::path mlp = testing::source_dir() / "configs/models/mlp.yaml";
     ir::Graph graph = is_model ? load_graph(mlp) : several_kernels();
@@ -77,11 +78,11 @@ TEST_P(ValueNames, AreInNoKey) {
     KernelCache cache(folder.path());
     CompileOptions options;
     options.cache = &cache;
-    const sched::Executable before = compile(graph, target, options);
+    const exec::Executable before = compile(graph, target, options);
     const size_t compiled = files_below(folder.path());
     EXPECT_GT(compiled, 0u);
     rename_all(graph);
-    const sched::Executable after = compile(graph, target, options);
+    const exec::Executable after = compile(graph, target, options);
     EXPECT_EQ(files_below(folder.path()), compiled) << "kernels were compiled anew";
     ASSERT_EQ(after.kernels.size(), before.kernels.size());
     std::string comments;

@@ -16,11 +16,11 @@ constexpr int64_t kElements = 1 << 20;
 constexpr int kWorkgroup = 256;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-sched::KernelBinary kernel(const std::string& statement) {
-  sched::KernelBinary binary;
+exec::StandaloneKernel kernel(const std::string& statement) {
+  exec::StandaloneKernel binary;
   binary.entry = "kernel_main";
   binary.workgroup = kWorkgroup;
-  binary.grid = {static_cast<uint32_t>(kElements / kWorkgroup), 1, 1};
+  binary.grid = {kElements / kWorkgroup, 1, 1};
   binary.num_arguments = 2;
   binary.source =
       str("extern \"C\" __global__ void kernel_main(const float* x, float* y) {\n"
@@ -41,7 +41,7 @@ TEST(WorkerGpuTest, PoisonedContextsAreReplaced) {
   job.inputs = {{.dtype = DType::f32, .elements = kElements}};
   job.outputs = {{.dtype = DType::f32, .elements = kElements}};
   const auto bench = workers->bench(job);
-  const sched::KernelBinary good = kernel("y[i] = 2.0f * x[i];");
+  const exec::StandaloneKernel good = kernel("y[i] = 2.0f * x[i];");
   const Measurement baseline = bench->baseline(good);
   ASSERT_EQ(baseline.status, Status::measured) << baseline.reason;
   EXPECT_GT(baseline.clocks.sm_mhz, 0);

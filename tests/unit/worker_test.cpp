@@ -156,7 +156,7 @@ TEST(WorkerProtocolTest, JobsKernelsAndMeasurementsComeBack) {
   EXPECT_EQ(back.outputs[1].noise, 0.25);
   EXPECT_EQ(back.reference, job.reference);
 
-  sched::KernelBinary kernel;
+  exec::StandaloneKernel kernel;
   kernel.entry = "main";
   kernel.code = {1, 2, 255};
   kernel.workgroup = 64;
@@ -187,9 +187,11 @@ TEST(WorkerProtocolTest, WhatIsNoMessageIsRefused) {
   job["inputs"][0]["dtype"] = "f7";
   EXPECT_ERROR_KIND(job_from_json(job), ErrorKind::bad_input, "no dtype 'f7'");
   EXPECT_ERROR_KIND(job_from_json(nullptr), ErrorKind::bad_input, "bad job");
-  auto kernel = to_json(sched::KernelBinary{});
-  kernel["workgroup"] = 1 << 20;
-  EXPECT_ERROR_KIND(kernel_from_json(kernel), ErrorKind::bad_input, "a workgroup is 1048576");
+  exec::StandaloneKernel kernel;
+  kernel.workgroup = 1 << 20;
+  EXPECT_ERROR_KIND(kernel_from_json(to_json(kernel)), ErrorKind::bad_input,
+                    "a workgroup is 1048576");
+  EXPECT_ERROR_KIND(kernel_from_json("rubbish"), ErrorKind::bad_input, "bad kernel");
   EXPECT_ERROR_KIND(measurements_from_json({{{"status", 17}}}), ErrorKind::bad_input, "a status");
   const std::vector<uint8_t> rubbish = {0xff, 0x00, 0x13};
   EXPECT_ERROR_KIND(decode_frame(rubbish), ErrorKind::bad_input, "bad message");

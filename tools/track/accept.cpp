@@ -56,7 +56,9 @@ int accept_main(const Options& options) {
     const TrackedRun* from = first_run(options, machine);
     if (!from) continue;
     TrackedRun header = *from;
-    header.date = utc_now();
+    const UtcTime now = utc_time();
+    header.date = now.date;
+    header.milliseconds = now.milliseconds;
     header.command = command_words();
     header.planned = 0;
     header.name = new_run_name(header);

@@ -139,7 +139,7 @@ class Bisection {
     }
     std::cout << printable(most->name) << ": " << change_text(most->effect.ratio) << " ("
               << interval_text(most->effect) << ")\n";
-    std::erase_if(cases_, [&](const TrackCase& one) { return one.name != most->name; });
+    std::erase_if(cases_.graphs, [&](const TrackCase& one) { return one.name != most->name; });
     // Half of the way from good to bad is the line between them: changes up to half of the smallest
     // are ignored.
     step_ = options_.choices;
@@ -154,9 +154,16 @@ class Bisection {
     if (OnInterrupt::came()) return std::nullopt;
     const std::optional<fs::path> library = built(commits_[number]);
     if (!library) return std::nullopt;
-    Comparing comparing(step_, cases_, good.string(), library->string());
-    comparing.run();
-    const track::CaseResult& result = comparing.times()[0];
+    std::optional<Comparing> comparing;
+    try {
+      comparing.emplace(step_, cases_, good.string(), library->string());
+    } catch (const Error& error) {
+      std::cout << "not judged  " << printable(error.what()) << "  " << described(commits_[number])
+                << std::endl;
+      return std::nullopt;
+    }
+    comparing->run();
+    const track::CaseResult& result = comparing->times()[0];
     const bool known = result.verdict == track::CaseResult::Verdict::slower ||
                        result.verdict == track::CaseResult::Verdict::same ||
                        result.verdict == track::CaseResult::Verdict::faster;
@@ -182,7 +189,7 @@ class Bisection {
     const fs::path before = narrowed.first == 0 ? good : tree_.beside(commits_[narrowed.first - 1]);
     const fs::path after = tree_.beside(commits_[narrowed.last]);
     if (!fs::exists(before) || !fs::exists(after)) return;
-    Duels duels(cases_,
+    Duels duels(cases_.graphs,
                 {.base = before.string(),
                  .head = after.string(),
                  .compile = {options_.choices.device, options_.choices.tuning, ""}},
@@ -193,7 +200,7 @@ class Bisection {
 
   const Options& options_;
   Git git_;
-  std::vector<TrackCase> cases_;
+  ComparedCases cases_;
   WorkTree tree_;
   std::string good_;
   std::vector<std::string> commits_;

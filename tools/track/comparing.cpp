@@ -22,6 +22,8 @@ namespace {
 
 using track::CaseResult;
 
+constexpr double kOpenSeconds = 120;  // that opening a library may take
+
 Quantity::Verdict verdict_of(CaseResult::Verdict verdict) {
   switch (verdict) {
     case CaseResult::Verdict::same: return Quantity::Verdict::same;
@@ -57,22 +59,6 @@ bool is_changed(const ReportedCase& one) {
     return quantity.verdict == Quantity::Verdict::worse ||
            quantity.verdict == Quantity::Verdict::better;
   });
-}
-
-// Names how many cases of the suites two libraries cannot be compared on.
-void note_left_out(const CompareChoices& choices, std::vector<std::string>& notes) {
-  if (choices.suites.empty()) return;
-  size_t kernels = 0, commands = 0;
-  for (const TrackCase& one : read_suites(choices.suites, choices.filters, SuiteKinds::all)) {
-    kernels += one.kind == TrackCase::Kind::kernel;
-    commands += one.kind == TrackCase::Kind::command;
-  }
-  std::string others;
-  if (kernels > 0) others = counted(kernels, "kernel");
-  if (commands > 0) others += (others.empty() ? "" : " and ") + counted(commands, "command");
-  if (!others.empty())
-    notes.push_back("Libraries are compared on graphs; of the suites, this is left out: " + others +
-                    ".");
 }
 
 DuelSetup setup_of(const CompareChoices& choices, const std::string& device,
@@ -150,15 +136,31 @@ void add_compare_choices(CLI::App& app, CompareChoices& choices) {
       ->capture_default_str();
 }
 
-std::vector<TrackCase> cases_of(const CompareChoices& choices) {
-  return read_suites(choices.suites, choices.filters);
+ComparedCases cases_of(const CompareChoices& choices) {
+  ComparedCases cases;
+  size_t kernels = 0, commands = 0;
+  for (TrackCase& one : read_suites(choices.suites, choices.filters)) {
+    kernels += one.kind == TrackCase::Kind::kernel;
+    commands += one.kind == TrackCase::Kind::command;
+    if (one.kind == TrackCase::Kind::graph) cases.graphs.push_back(std::move(one));
+  }
+  if (kernels > 0) cases.left_out = counted(kernels, "kernel");
+  if (commands > 0)
+    cases.left_out += (cases.left_out.empty() ? "" : " and ") + counted(commands, "command");
+  if (cases.graphs.empty())
+    fail_input("no graph to compare libraries on; of the suites, this is left out: ",
+               cases.left_out);
+  return cases;
 }
 
-Comparing::Comparing(const CompareChoices& choices, std::vector<TrackCase> cases,
+Comparing::Comparing(const CompareChoices& choices, const ComparedCases& cases,
                      const std::string& base, const std::string& head)
     : choices_(choices),
       head_([&] {
         TrackReport report;
+        const double limit = std::min(choices.limit, kOpenSeconds);
+        report.base = {base, library_version(base, limit), "", ""};
+        report.head = {head, library_version(head, limit), "", ""};
         const auto device = runtime::open_device(choices.device);
         report.device = device->name();
         report.description = device->target().device;
@@ -169,17 +171,17 @@ Comparing::Comparing(const CompareChoices& choices, std::vector<TrackCase> cases
         report.date = utc_now();
         report.version = build_version();
         report.commit = build_commit();
-        const Library opened_base(base), opened_head(head);
-        report.base = {base, opened_base.version(), "", ""};
-        report.head = {head, opened_head.version(), "", ""};
-        note_left_out(choices, report.notes);
+        if (!cases.left_out.empty())
+          report.notes.push_back(
+              "Libraries are compared on graphs; of the suites, this is left out: " +
+              cases.left_out + ".");
         report.false_alarms = choices.false_alarms_percent / 100;
         report.smallest = choices.smallest_percent / 100;
         return report;
       }()),
-      duels_(cases, setup_of(choices, head_.device, base, head, false), choices.limit),
-      compilations_(cases, setup_of(choices, head_.device, base, head, true), choices.limit),
-      failures_(cases.size()) {}
+      duels_(cases.graphs, setup_of(choices, head_.device, base, head, false), choices.limit),
+      compilations_(cases.graphs, setup_of(choices, head_.device, base, head, true), choices.limit),
+      failures_(cases.graphs.size()) {}
 
 bool Comparing::interrupted() const { return OnInterrupt::came(); }
 

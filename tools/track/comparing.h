@@ -28,14 +28,19 @@ struct CompareChoices {
 // --limit.
 void add_compare_choices(CLI::App& app, CompareChoices& choices);
 
+// What two libraries are compared on.
+struct ComparedCases {
+  std::vector<TrackCase> graphs;
+  std::string left_out;  // "1 kernel and 2 commands"; "": nothing
+};
 // Those of all suites that a filter leaves. Throws Error(bad_input) where none is left or two have
 // one name.
-std::vector<TrackCase> cases_of(const CompareChoices& choices);
+ComparedCases cases_of(const CompareChoices& choices);
 
 class Comparing {
  public:
   // Libraries, as Library takes them. Throws Error(bad_input) where one is none.
-  Comparing(const CompareChoices& choices, std::vector<TrackCase> cases, const std::string& base,
+  Comparing(const CompareChoices& choices, const ComparedCases& cases, const std::string& base,
             const std::string& head);
 
   // Measures what is judged; says on standard error how far it is. Ends early, with what it has,

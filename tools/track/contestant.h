@@ -30,6 +30,9 @@ class Contestant {
   Contestant(const Library& library, const TrackCase& one, const TrackCompile& options);
 
   const CaseFacts& facts() const { return facts_; }
+  // "f32[16], i32[4] -> f32[16]": types and shapes of inputs and outputs. Two libraries for which
+  // they differ read different work from the case.
+  std::string interface() const;
   // The sources of the kernels, in their order; empty where the library does not tell.
   std::vector<std::string> sources() const;
   // Inputs for it, the same for every contestant of a case.

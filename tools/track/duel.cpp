@@ -2,27 +2,22 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <csignal>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "support/error.h"
-#include "tcc/progress.hpp"
-#include "tools/track/told.h"
+#include "tools/track/case_json.h"
 
 namespace tcc::tools {
 namespace {
 
-using autotune::WorkerProcess;
 using nlohmann::json;
 
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
-constexpr double kStartSeconds = 120;   // until both libraries are open
-constexpr size_t kMostCompilers = 8;    // processes that compile at a time
-constexpr double kListenSeconds = 0.1;  // between looks for an interrupt
+constexpr double kStartSeconds = 120;  // until both libraries are open
+constexpr size_t kMostCompilers = 8;   // processes that compile at a time
 
 CaseFacts facts_from(const json& from) {
   return {.launches = from.at("launches"),
@@ -32,71 +27,35 @@ CaseFacts facts_from(const json& from) {
           .kernels = from.at("kernels")};
 }
 
-// Somebody ended the process: the kernel, for want of memory, or a user.
-struct KilledFromOutside : Error {
-  using Error::Error;
-};
-
 }  // namespace
 
-Duels::Duels(std::vector<TrackCase> cases, DuelSetup setup, double limit)
-    : setup_(std::move(setup)), limit_(limit), seen_(cases.size()), asked_(cases.size()) {
-  for (TrackCase& one : cases) cases_.push_back({.what = std::move(one)});
+json DuelProcess::ask(const char* what, const TrackCase& one, bool head_first) {
+  const bool usable = worker_ && worker_->is_alive() && setup_.head_first == head_first;
+  if (!usable || seen_.contains(one.name)) {
+    setup_.head_first = head_first;
+    seen_.clear();
+    worker_.reset();
+    worker_ = std::make_unique<Worker>("duel", to_json(setup_).dump(), kStartSeconds);
+  }
+  seen_.insert(one.name);
+  return worker_->ask({{"do", what}, {"case", to_json(one)}}, limit_);
 }
 
-void Duels::start(bool head_first) {
-  setup_.head_first = head_first;
-  std::fill(seen_.begin(), seen_.end(), false);
-  worker_ = std::make_unique<WorkerProcess>(
-      std::vector<std::string>{"/proc/self/exe", "--worker", to_json(setup_).dump()});
-  exchange(nullptr, kStartSeconds);
-}
-
-// Throws, and gives the worker up, where no good reply comes: after an error, what it still has of
-// the device may be unusable for the cases that follow.
-json Duels::exchange(const json& request, double limit) {
-  using Clock = std::chrono::steady_clock;
-  std::unique_ptr<WorkerProcess> worker = std::move(worker_);
-  const auto deadline = Clock::now() + std::chrono::duration<double>(limit);
-  const auto left = [&] { return std::chrono::duration<double>(deadline - Clock::now()).count(); };
-  json reply;
-  auto outcome = worker->exchange(request, std::min(limit, kListenSeconds), reply);
-  while (outcome == WorkerProcess::Outcome::timed_out && left() > 0) {
-    if (OnInterrupt::came()) throw Cancelled();
-    outcome = worker->exchange(nullptr, std::min(left(), kListenSeconds), reply);
-  }
-  if (outcome == WorkerProcess::Outcome::replied) {
-    if (reply.contains("error")) {
-      const json& error = reply.at("error");
-      throw Error(static_cast<ErrorKind>(error.at("kind").get<int>()),
-                  error.at("message").get<std::string>());
-    }
-    worker_ = std::move(worker);
-    return reply;
-  }
-  worker->kill();
-  const bool late = outcome == WorkerProcess::Outcome::timed_out;
-  std::string message = "the measuring process ";
-  message += late ? str("took more than ", limit, " s") : worker->ending();
-  if (const std::string words = worker->last_words(); !words.empty()) message += ": " + words;
-  if (!late && worker->signal() == SIGKILL) throw KilledFromOutside(ErrorKind::device, message);
-  throw Error(ErrorKind::device, message);
+Duels::Duels(const std::vector<TrackCase>& cases, const DuelSetup& setup, double limit)
+    : setup_(setup), limit_(limit), process_(setup, limit), asked_(cases.size()) {
+  for (const TrackCase& one : cases) cases_.push_back({.what = one});
 }
 
 json Duels::ask(const char* what, size_t number) {
   Case& one = cases_[number];
   const bool head_first = asked_[number]++ % 2 == 1;
-  const auto attempt = [&] {
-    if (!worker_ || seen_[number] || setup_.head_first != head_first) start(head_first);
-    seen_[number] = true;
-    return exchange({{"do", what}, {"case", to_json(one.what)}}, limit_);
-  };
   json reply;
   try {
-    reply = attempt();
-  } catch (const KilledFromOutside& error) {
+    reply = process_.ask(what, one.what, head_first);
+  } catch (const WorkerEnded& error) {
+    if (!error.killed_from_outside) throw;
     notes_.push_back(str(one.what.name, ": ", error.what(), "; another took its place"));
-    reply = attempt();
+    reply = process_.ask(what, one.what, head_first);
   }
   one.base.facts = facts_from(reply.at("base"));
   one.head.facts = facts_from(reply.at("head"));
@@ -110,13 +69,10 @@ void Duels::fill_cache(const std::function<bool(size_t)>& told) {
   bool goes_on = true;
   const auto work = [&] {
     // Whatever is wrong with a case is found, and said, by the process that measures it.
-    Duels part(std::vector<TrackCase>{}, setup_, limit_);
+    DuelProcess process(setup_, limit_);
     for (size_t i; (i = next++) < cases_.size();) {
-      part.cases_.assign(1, {.what = cases_[i].what});
-      part.seen_.assign(1, false);
-      part.asked_.assign(1, 0);
       try {
-        part.ask("compile", 0);
+        process.ask("compile", cases_[i].what, false);
       } catch (const std::exception&) {}
       const std::lock_guard lock(mutex);
       if (!(goes_on = goes_on && told(++done))) return;

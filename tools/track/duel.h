@@ -1,24 +1,41 @@
-// The cases of a suite, base against head, measured in worker processes.
+// The cases of a suite, base against head, measured in workers.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "autotune/worker_process.h"
 #include "tcc/track.hpp"
 #include "tools/track/duel_worker.h"
+#include "tools/track/worker.h"
 
 namespace tcc::tools {
+
+// Both libraries side by side in a worker, which takes one block of each case: the next block is
+// another worker's.
+class DuelProcess {
+ public:
+  // One block may take `limit` seconds.
+  DuelProcess(const DuelSetup& setup, double limit) : setup_(setup), limit_(limit) {}
+  // Throws as Worker::ask does.
+  nlohmann::json ask(const char* what, const TrackCase& one, bool head_first);
+
+ private:
+  DuelSetup setup_;
+  double limit_;
+  std::unique_ptr<Worker> worker_;
+  std::set<std::string> seen_;  // cases, by this worker
+};
 
 class Duels {
  public:
   // `setup.head_first` is decided here, from block to block. One block of one case may take
   // `limit` seconds.
-  Duels(std::vector<TrackCase> cases, DuelSetup setup, double limit);
+  Duels(const std::vector<TrackCase>& cases, const DuelSetup& setup, double limit);
 
   // Compiles every case once, in several processes at a time, so that the kernels' cache has them.
   // `told` is called from any thread, one call at a time. Failures show when a case is measured.
@@ -53,15 +70,12 @@ class Duels {
  private:
   // A reply with the facts of both sides, which are kept.
   nlohmann::json ask(const char* what, size_t number);
-  void start(bool head_first);
-  nlohmann::json exchange(const nlohmann::json& request, double limit);
 
   std::vector<Case> cases_;
   DuelSetup setup_;
   double limit_;
   std::vector<std::string> notes_;
-  std::unique_ptr<autotune::WorkerProcess> worker_;
-  std::vector<bool> seen_;     // by this worker
+  DuelProcess process_;
   std::vector<size_t> asked_;  // how often, of each case
 };
 

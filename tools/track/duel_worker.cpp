@@ -1,18 +1,16 @@
 #include "tools/track/duel_worker.h"
 
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "autotune/worker_protocol.h"
-#include "autotune/worker_serve.h"
 #include "backends/compile/process.h"
 #include "support/error.h"
 #include "tcc/track.hpp"
+#include "tools/track/case_json.h"
 
 namespace tcc::tools {
 namespace {
@@ -33,16 +31,6 @@ json to_json(const CaseFacts& facts) {
           {"kernels", facts.kernels}};
 }
 
-TrackCase case_from(const json& from) {
-  TrackCase one;
-  one.name = from.at("name");
-  one.graph = from.at("graph").get<std::string>();
-  one.dims = from.at("dims").get<std::map<std::string, int64_t>>();
-  one.dtype = from.at("dtype");
-  one.matmul_precision = from.at("matmul_precision");
-  return one;
-}
-
 DuelSetup setup_from(const json& from) {
   return {.base = from.at("base"),
           .head = from.at("head"),
@@ -51,19 +39,25 @@ DuelSetup setup_from(const json& from) {
           .cold = from.at("cold")};
 }
 
-class Duelist {
+class Duelist final : public Served {
  public:
   explicit Duelist(const DuelSetup& setup) : setup_(setup) {
     in_order([&](bool is_head) { open(is_head).emplace(is_head ? setup_.head : setup_.base); });
   }
 
-  json answer(const json& request) {
+  json hello() override { return json::object(); }
+
+  json answer(const json& request) override {
     const TrackCase one = case_from(request.at("case"));
     // Those of the case before live until here: a device that nobody uses is closed, and opening
     // it takes longer than a block.
     Sides<std::unique_ptr<Contestant>> before = compile(one);
     std::swap(before, compiled_);
     drop(before);
+    const std::string base = compiled_.base->interface(), head = compiled_.head->interface();
+    if (base != head)
+      fail_input("the work differs: base reads ", base, " from the graph, head ", head,
+                 "; they are not compared");
     json reply = {{"base", to_json(compiled_.base->facts())},
                   {"head", to_json(compiled_.head->facts())}};
     const auto what = request.at("do").get<std::string>();
@@ -188,30 +182,11 @@ json to_json(const DuelSetup& setup) {
           {"cold", setup.cold}};
 }
 
-json to_json(const TrackCase& one) {
-  return {{"name", one.name},
-          {"graph", one.graph.string()},
-          {"dims", one.dims},
-          {"dtype", one.dtype},
-          {"matmul_precision", one.matmul_precision}};
-}
-
-int serve_duels(const std::string& setup) {
+std::unique_ptr<Served> serve_duels(const std::string& setup) {
   // Tensors come and go with every case: faulting their pages in again takes longer than a block.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  const int output = autotune::begin_worker();
-  std::optional<Duelist> duelist;
-  const json hello = autotune::reply_or_error([&] {
-    duelist.emplace(setup_from(json::parse(setup)));
-    return json::object();
-  });
-  if (!autotune::write_frame(output, hello) || !duelist) return 1;
-  while (const std::optional<json> request = autotune::read_frame(STDIN_FILENO))
-    if (!autotune::write_frame(output,
-                               autotune::reply_or_error([&] { return duelist->answer(*request); })))
-      return 1;
-  return 0;
+  return std::make_unique<Duelist>(setup_from(json::parse(setup)));
 }
 
 }  // namespace tcc::tools

@@ -2,22 +2,22 @@
 // block of each case; the next block is a new process's, so that what stays the same for as long as
 // a process runs (where its code and memory lie) is sampled too.
 //
-// Frames as of autotune/worker_protocol.h. The worker speaks first: {}. Then every request has one
-// reply.
+// Its hello is {}.
 //   {"do": "block", "case"}    {"pairs": [[base, head]], "difference", "base": FACTS, "head":
 //   FACTS}
 //   {"do": "compile", "case"}  {"base": FACTS, "head": FACTS}
 //   {"do": "kernels", "case"}  {"base": FACTS, "head": FACTS}, each with "seconds" and "sources" of
-//   its
-//                            kernels
-// or {"error": {"kind", "message"}}. FACTS: {"launches", "arena_bytes", "constant_bytes",
+//                              its kernels
+// FACTS: {"launches", "arena_bytes", "constant_bytes",
 // "compile_seconds", "kernels"}.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "tools/track/contestant.h"
+#include "tools/track/worker.h"
 
 namespace tcc::tools {
 
@@ -30,9 +30,7 @@ struct DuelSetup {
   bool cold = false;
 };
 nlohmann::json to_json(const DuelSetup& setup);
-nlohmann::json to_json(const TrackCase& one);
 
-// Runs `tcc-track --worker SETUP` until its parent is gone. Returns the exit code.
-int serve_duels(const std::string& setup);
+std::unique_ptr<Served> serve_duels(const std::string& setup);
 
 }  // namespace tcc::tools

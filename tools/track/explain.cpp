@@ -15,6 +15,7 @@
 #include "tools/track/read_runs.h"
 #include "tools/track/report_text.h"
 #include "tools/track/rules.h"
+#include "tools/track/work.h"
 
 namespace tcc::tools {
 namespace {
@@ -64,13 +65,13 @@ void print_diffs(const Duels::Case& one, const ReportedCase& reported, size_t mo
 }
 
 int explain_libraries(const Options& options) {
-  std::vector<TrackCase> cases = cases_of(options.choices);
+  ComparedCases cases = cases_of(options.choices);
   std::set<std::string> names;
-  for (const TrackCase& one : cases) names.insert(one.name);
-  std::erase_if(cases, [&](const TrackCase& one) { return one.name != options.name; });
-  if (cases.empty())
+  for (const TrackCase& one : cases.graphs) names.insert(one.name);
+  std::erase_if(cases.graphs, [&](const TrackCase& one) { return one.name != options.name; });
+  if (cases.graphs.empty())
     fail_input("no suite has a case '", options.name, "'; ", known_names(options.name, names));
-  Comparing comparing(options.choices, std::move(cases), options.base, options.head);
+  Comparing comparing(options.choices, cases, options.base, options.head);
   comparing.run();
   comparing.time_kernels(0);
   const TrackReport report = comparing.report();
@@ -127,6 +128,8 @@ int explain_runs(const Options& options) {
   const TrackedCase &before = runs[base].cases[0], &after = runs[head].cases[0];
   std::cout << printable(options.name) << "\nbase " << printable(runs[base].run.name) << "\nhead "
             << printable(runs[head].run.name) << "\n";
+  if (works_differ(before.work, after.work))
+    std::cout << "The work changed: base and head compute different things.\n";
   std::vector<std::vector<std::string>> rows;
   for (const auto& [quantity, value] : after.quantities) {
     const auto found = before.quantities.find(quantity);

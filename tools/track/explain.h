@@ -18,7 +18,8 @@ struct KernelPair {
 // In the order of `head`, then those that only `base` has.
 std::vector<KernelPair> paired(const std::vector<TrackedKernel>& base,
                                const std::vector<TrackedKernel>& head);
-// "config block_m=64 -> block_m=128; source", or "" where nothing but times differ.
+// "config block_m=64 -> block_m=128; layers now with gelu; source", or "" where nothing but times
+// differ.
 std::string change_of(const KernelPair& pair);
 // A table of the time that all launches of each took in base and in head, their share of the
 // roofline, and what changed; the largest difference first.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "support/error.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/track/explain.h"
@@ -31,6 +32,35 @@ std::string launches_text(const KernelPair& pair) {
   const int64_t base = pair.base ? pair.base->launches : 0;
   const int64_t head = pair.head ? pair.head->launches : 0;
   return base == head ? std::to_string(head) : std::to_string(base) + " -> " + std::to_string(head);
+}
+
+// "with dense, gelu; without relu": what one list has and the other has not.
+std::string layers_change(const std::vector<std::string>& base,
+                          const std::vector<std::string>& head) {
+  constexpr size_t kMostNamed = 3;
+  const auto only_in = [](const std::vector<std::string>& here,
+                          const std::vector<std::string>& there) {
+    std::vector<std::string> left = there, only;
+    for (const std::string& layer : here) {
+      const auto found = std::find(left.begin(), left.end(), layer);
+      if (found == left.end())
+        only.push_back(layer);
+      else
+        left.erase(found);
+    }
+    return only;
+  };
+  std::string text;
+  const auto add = [&](const char* word, const std::vector<std::string>& layers) {
+    if (layers.empty()) return;
+    text += str(text.empty() ? "" : ", ", word);
+    for (size_t i = 0; i < std::min(layers.size(), kMostNamed); ++i)
+      text += str(i > 0 ? ", " : " ", printable(layers[i]));
+    if (layers.size() > kMostNamed) text += str(" and ", layers.size() - kMostNamed, " more");
+  };
+  add("now with", only_in(head, base));
+  add("without", only_in(base, head));
+  return text;
 }
 
 }  // namespace
@@ -66,6 +96,9 @@ std::string change_of(const KernelPair& pair) {
   };
   compare("template", pair.base->kernel_template, pair.head->kernel_template);
   compare("region", pair.base->region, pair.head->region);
+  if (const std::string layers = layers_change(pair.base->layers, pair.head->layers);
+      !layers.empty())
+    add("layers " + layers);
   compare("config", pair.base->config, pair.head->config);
   compare("config from", pair.base->tier, pair.head->tier);
   if (pair.base->source != pair.head->source) add("source");

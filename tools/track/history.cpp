@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "support/error.h"
 #include "support/plural.h"
@@ -34,22 +35,9 @@ TrackedHistory drawn(const std::string& quantity, const Rule& rule, const Series
     const TrackedRun& run = machine.runs[point.run];
     history.points.push_back({run.name, run.commit, run.date, point.value, point.low, point.high});
   }
-  history.changes = changes_of(rule, series.values(), false_alarms);
+  history.changes = changes_of(rule, series, 0, false_alarms);
+  history.breaks = series.breaks;
   return history;
-}
-
-// Those since something was accepted.
-std::vector<Change> open_changes(const Rule& rule, const TrackedHistory& history,
-                                 const Series& series, double false_alarms) {
-  if (series.accepted == 0) return history.changes;
-  std::vector<double> values = series.values();
-  values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(series.accepted));
-  std::vector<Change> changes = changes_of(rule, values, false_alarms);
-  for (Change& change : changes) {
-    change.first += series.accepted;
-    change.last += series.accepted;
-  }
-  return changes;
 }
 
 // The newest change that began, or went on, within the last runs.
@@ -69,7 +57,7 @@ Quantity judged_by(const Rule& rule, const TrackedHistory& history, const Series
     return quantity;
   }
   quantity.base = quantity.head;
-  for (const Change& change : open_changes(rule, history, series, gate.false_alarms)) {
+  for (const Change& change : changes_of(rule, series, series.counted_from(), gate.false_alarms)) {
     if (change.last + gate.runs < count) continue;
     quantity.verdict =
         is_worse(rule, change) ? Quantity::Verdict::worse : Quantity::Verdict::better;
@@ -96,8 +84,11 @@ ReportedCase reported(const std::string& name, const CaseHistory& one,
     result.gates = gate.runs > 0;
     reported.quantities.push_back(std::move(result));
   }
+  std::set<std::string> breaks;  // once for all quantities
   for (const auto& [quantity, series] : one.quantities) {
     const Rule rule = rule_of(quantity, series.counter);
+    for (const TrackedHistory::Break& each : series.breaks)
+      breaks.insert(describe(each, series, machine));
     TrackedHistory history = drawn(quantity, rule, series, machine, gate.false_alarms);
     Quantity judged = judged_by(rule, history, series, machine, gate);
     if (one.last_run == series.points.back().run) hold_to(one.last.budget, judged);
@@ -111,6 +102,7 @@ ReportedCase reported(const std::string& name, const CaseHistory& one,
     const auto place = quantity == "time" ? reported.histories.begin() : reported.histories.end();
     reported.histories.insert(place, std::move(history));
   }
+  for (const std::string& text : breaks) notes.push_back(name + ": " + text);
   return reported;
 }
 
@@ -119,13 +111,16 @@ std::string history_table(const TrackReport& report) {
   for (const ReportedCase& one : report.cases)
     for (const TrackedHistory& history : one.histories) {
       // Kernels and counts that never changed go without saying.
-      if (history.changes.empty() && history.quantity != "time") continue;
+      if (history.changes.empty() && history.breaks.empty() && history.quantity != "time") continue;
       const TrackedHistory::Point& last = history.points.back();
       std::string changes;
       for (const Change& change : history.changes)
         changes += str(changes.empty() ? "" : "; ", size_text(history, change),
                        change.kind == Change::Kind::drift ? " drift" : "", " ",
                        history.points[change.first].date.substr(0, 10));
+      for (const TrackedHistory::Break& each : history.breaks)
+        changes += str(changes.empty() ? "" : "; ", each.why, " ",
+                       history.points[each.point].date.substr(0, 10));
       rows.push_back({printable(one.name), printable(history.quantity),
                       std::to_string(history.points.size()), value_text(last.value, history.unit),
                       changes.empty() ? "-" : changes});
@@ -190,6 +185,12 @@ TrackReport history_report(const MachineHistory& machine, const GateOptions& gat
   return report;
 }
 
+void add_any_work(CLI::App& app, bool& any_work) {
+  app.add_flag("--any-work", any_work,
+               "hold a case against runs of other work, too: for a repository of models, where the "
+               "graphs are what changes");
+}
+
 Command add_history(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
@@ -213,6 +214,7 @@ Command add_history(CLI::App& program) {
       ->expected(0, 1)
       ->default_str("20")
       ->check(CLI::Range(1, 1000000));
+  add_any_work(*app, options->choices.any_work);
   app->add_option("--false-alarms", options->false_alarms_percent,
                   "how often a history without any change may show one, in percent")
       ->check(CLI::Range(0.001, 50.0))

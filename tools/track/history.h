@@ -17,6 +17,8 @@ struct GateOptions {
 TrackReport history_report(const MachineHistory& machine, const GateOptions& gate);
 
 Command add_history(CLI::App& program);
+// --any-work.
+void add_any_work(CLI::App& app, bool& any_work);
 
 // How a report was made: by the newest run, or by the run's machine.
 TrackReport report_head(const TrackedRun& run);

@@ -9,6 +9,7 @@
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "tools/track/report_text.h"
+#include "tools/track/work.h"
 
 namespace tcc::tools {
 namespace {
@@ -55,6 +56,9 @@ class Loader {
     std::vector<MachineHistory> all;
     for (auto& [name, history] : machines_) {
       order(history);
+      for (auto& [case_name, one] : history.cases)
+        for (auto& [quantity, series] : one.quantities)
+          series.breaks = breaks_of(quantity, series, one, history);
       for (const Acceptance& one : accepted_[name]) accept(history, one);
       all.push_back(std::move(history));
     }
@@ -69,6 +73,7 @@ class Loader {
 
   void add(MachineHistory& history, size_t run, TrackedCase&& one) {
     CaseHistory& to = history.cases[one.name];
+    if (!one.work.empty()) to.works.emplace_back(run, one.work);
     if (one.status == TrackedCase::Status::ok) {
       for (const auto& [quantity, measured] : one.quantities) {
         Series& series = to.quantities[quantity];
@@ -116,12 +121,38 @@ class Loader {
     history.runs = std::move(runs);
     for (auto& [name, one] : history.cases) {
       one.last_run = rank[one.last_run];
+      for (auto& [run, work] : one.works) run = rank[run];
+      std::sort(one.works.begin(), one.works.end());
       for (auto& [quantity, series] : one.quantities) {
         for (Series::Point& point : series.points) point.run = rank[point.run];
         std::sort(series.points.begin(), series.points.end(),
                   [](const auto& a, const auto& b) { return a.run < b.run; });
       }
     }
+  }
+
+  // What is known last of the work, and of the compiler, counts up to the next that is known.
+  std::vector<TrackedHistory::Break> breaks_of(const std::string& quantity, const Series& series,
+                                               const CaseHistory& one,
+                                               const MachineHistory& history) const {
+    const bool by_compiler = rule_of(quantity, series.counter).by_compiler;
+    std::vector<TrackedHistory::Break> breaks;
+    std::string_view last_work, last_compiler;
+    auto work = one.works.begin();
+    for (size_t i = 0; i < series.points.size(); ++i) {
+      const size_t run = series.points[i].run;
+      work = std::find_if(work, one.works.end(), [&](const auto& w) { return w.first >= run; });
+      const std::string_view here =
+          work != one.works.end() && work->first == run ? work->second : std::string_view();
+      const std::string& compiler = history.runs[run].compiler;
+      if (!choices_.any_work && works_differ(last_work, here))
+        breaks.push_back({i, "the work changed"});
+      else if (by_compiler && i > 0 && compiler != last_compiler)
+        breaks.push_back({i, "the compiler changed"});
+      if (!here.empty()) last_work = here;
+      last_compiler = compiler;
+    }
+    return breaks;
   }
 
   // An acceptance of runs or cases that are not here says nothing.
@@ -201,6 +232,15 @@ std::vector<double> Series::values() const {
   return values;
 }
 
+size_t Series::counted_from() const {
+  return std::max(accepted, breaks.empty() ? 0 : breaks.back().point);
+}
+
+std::string Series::why_from() const {
+  if (counted_from() == 0) return "";
+  return accepted == counted_from() ? "accepted: " + note : breaks.back().why;
+}
+
 std::vector<MachineHistory> load_histories(const Store& store, const HistoryChoices& choices,
                                            Damage& damage) {
   check_date(choices.since);
@@ -239,6 +279,28 @@ std::vector<Change> changes_of(const Rule& rule, const std::vector<double>& valu
   return changes;
 }
 
+std::vector<Change> changes_of(const Rule& rule, const Series& series, size_t from,
+                               double false_alarms) {
+  const std::vector<double> values = series.values();
+  std::vector<size_t> ends;
+  for (const TrackedHistory::Break& one : series.breaks)
+    if (one.point > from) ends.push_back(one.point);
+  ends.push_back(values.size());
+  std::vector<Change> all;
+  for (const size_t end : ends) {
+    const std::vector<double> stretch(values.begin() + static_cast<std::ptrdiff_t>(from),
+                                      values.begin() + static_cast<std::ptrdiff_t>(end));
+    for (Change change :
+         changes_of(rule, stretch, false_alarms / static_cast<double>(ends.size()))) {
+      change.first += from;
+      change.last += from;
+      all.push_back(change);
+    }
+    from = end;
+  }
+  return all;
+}
+
 bool is_worse(const Rule& rule, const Change& change) {
   return rule.more_is_better ? change.ratio < 1 : change.ratio > 1;
 }
@@ -267,6 +329,18 @@ std::string describe(const Change& change, const TrackedHistory& history, const 
   differs("driver", &TrackedRun::driver);
   differs("compiler", &TrackedRun::compiler);
   differs("tcc", &TrackedRun::version);
+  return text;
+}
+
+std::string describe(const TrackedHistory::Break& one, const Series& series,
+                     const MachineHistory& machine) {
+  const TrackedRun& before = machine.runs[series.points[one.point - 1].run];
+  const TrackedRun& at = machine.runs[series.points[one.point].run];
+  std::string text = one.why + ", " + at.date.substr(0, 10);
+  if (!at.commit.empty() || !before.commit.empty())
+    text += ", " + short_commit(before.commit) + ".." + short_commit(at.commit);
+  if (before.compiler != at.compiler)
+    text += ", compiler " + before.compiler + " -> " + at.compiler;
   return text;
 }
 

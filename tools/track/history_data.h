@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/track/read_runs.h"
@@ -19,6 +20,7 @@ struct HistoryChoices {
   std::string until = {};                  // runs up to the one of this name; "": all
   bool by_commit = false;  // in the order of the commits' dates, where runs have them
   bool kernels = false;    // times of kernels, too
+  bool any_work = false;   // levels go on where the work of a case changed
 };
 
 struct Series {
@@ -28,10 +30,15 @@ struct Series {
   };
   std::vector<Point> points;
   std::string counter;  // the rule of a counter
-  size_t accepted = 0;  // the point that judge and a gate count from, or the end
+  // Where the work of the case changed, or the compiler of a quantity that depends on it.
+  std::vector<TrackedHistory::Break> breaks;
+  size_t accepted = 0;  // the point from which on a change was accepted, or the end
   std::string note;     // why, where something was accepted
 
   std::vector<double> values() const;
+  // The point that judge and a gate count from, or the end; and why it is not the first.
+  size_t counted_from() const;
+  std::string why_from() const;
 };
 
 struct CaseHistory {
@@ -41,6 +48,8 @@ struct CaseHistory {
   TrackedCase last;                           // without samples
   size_t last_run = 0;                        // the one that has it
   std::vector<TrackedKernel> kernels_before;  // of the run before that one
+  // By run, where it is known.
+  std::vector<std::pair<size_t, std::string>> works;
 };
 
 struct MachineHistory {
@@ -63,11 +72,17 @@ std::string known_names(const std::string& wanted, const std::set<std::string>& 
 // that.
 std::vector<track::Change> changes_of(const Rule& rule, const std::vector<double>& values,
                                       double false_alarms);
+// The same from a point on, of each stretch between breaks; the rate is shared between them.
+std::vector<track::Change> changes_of(const Rule& rule, const Series& series, size_t from,
+                                      double false_alarms);
 bool is_worse(const Rule& rule, const track::Change& change);
 
 // "step of +5.1 % at run 45 of 60, 2026-11-20, abc1234..def5678, driver 550 -> 580"; nothing that
 // changed but the code is left out.
 std::string describe(const track::Change& change, const TrackedHistory& history,
                      const Series& series, const MachineHistory& machine);
+// "the work changed, 2026-11-20, abc1234..def5678".
+std::string describe(const TrackedHistory::Break& one, const Series& series,
+                     const MachineHistory& machine);
 
 }  // namespace tcc::tools

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <set>
 
 #include "support/error.h"
 #include "support/plural.h"
@@ -19,7 +20,7 @@ using Verdict = Quantity::Verdict;
 
 struct Options {
   std::string store, run;
-  double smallest_percent = 5, false_alarms_percent = 5;
+  JudgeOptions judge;
   ReportOptions reports;
 };
 
@@ -87,14 +88,16 @@ class Judging {
     }
     // "time" first.
     const auto time = one.quantities.find("time");
-    if (time != one.quantities.end()) add(one, time->first, time->second, reported);
+    std::set<std::string> breaks;  // once for all quantities
+    if (time != one.quantities.end()) add(one, time->first, time->second, reported, breaks);
     for (const auto& [quantity, series] : one.quantities)
       if (quantity != "time" && !quantity.starts_with(kKernelPrefix))
-        add(one, quantity, series, reported);
+        add(one, quantity, series, reported, breaks);
+    for (const std::string& text : breaks) report_.notes.push_back(name + ": " + text);
   }
 
   void add(const CaseHistory& one, const std::string& name, const Series& series,
-           ReportedCase& reported) {
+           ReportedCase& reported, std::set<std::string>& breaks) {
     if (series.points.back().run != run_) return;
     const Rule rule = rule_of(name, series.counter);
     Quantity& quantity = reported.quantities.emplace_back();
@@ -108,14 +111,16 @@ class Judging {
       quantity.verdict = Verdict::not_judged;
       return;
     }
-    const size_t accepted = std::min(series.accepted, history.size());
-    if (accepted > 0 && accepted == history.size()) {
+    const size_t from = std::min(series.counted_from(), history.size());
+    if (from > 0 && from == history.size()) {
       quantity.base = history.back();
       quantity.verdict = Verdict::not_judged;
-      quantity.reason = "accepted: " + series.note;
+      quantity.reason = series.why_from();
+      if (!series.breaks.empty() && series.breaks.back().point == from)
+        breaks.insert(describe(series.breaks.back(), series, machine_));
       return;
     }
-    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(accepted));
+    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(from));
     if (rule.kind != Rule::Kind::noisy) {
       if (history.empty()) {
         quantity.verdict = Verdict::not_judged;
@@ -182,8 +187,7 @@ int judge_main(const Options& options) {
   check_report_options(options.reports);
   const auto store =
       open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; });
-  const TrackReport report = judge_stored(
-      *store, options.run, {options.smallest_percent / 100, options.false_alarms_percent / 100});
+  const TrackReport report = judge_stored(*store, options.run, options.judge.choices());
   if (!prints_report(options.reports)) std::cout << judge_table(report);
   write_reports(report, options.reports);
   return report.passes() ? 0 : 1;
@@ -213,6 +217,7 @@ TrackReport judge_stored(const Store& store, const std::string& run, const Judge
   HistoryChoices choice;
   choice.until = name;
   choice.machine = stored.run.machine();
+  choice.any_work = choices.any_work;
   damage = {};
   const std::vector<MachineHistory> machines = load_histories(store, choice, damage);
   const MachineHistory& machine = machines.front();
@@ -287,15 +292,22 @@ std::string judge_table(const TrackReport& report) {
                     100 * report.false_alarms, " % at most, if runs differ independently.\n");
 }
 
-void add_judge_options(CLI::App& app, double& smallest_percent, double& false_alarms_percent) {
-  app.add_option("--smallest", smallest_percent,
+JudgeChoices JudgeOptions::choices() const {
+  return {.smallest = smallest_percent / 100,
+          .false_alarms = false_alarms_percent / 100,
+          .any_work = any_work};
+}
+
+void add_judge_options(CLI::App& app, JudgeOptions& options) {
+  app.add_option("--smallest", options.smallest_percent,
                  "the smallest change of a time that is to be seen, in percent")
       ->check(CLI::Range(0.01, 900.0))
       ->capture_default_str();
-  app.add_option("--false-alarms", false_alarms_percent,
+  app.add_option("--false-alarms", options.false_alarms_percent,
                  "how often a run without any change may report one, in percent")
       ->check(CLI::Range(0.001, 50.0))
       ->capture_default_str();
+  add_any_work(app, options.any_work);
 }
 
 Command add_judge(CLI::App& program) {
@@ -306,7 +318,7 @@ Command add_judge(CLI::App& program) {
                   "a folder, or a branch: git:BRANCH, git:REPOSITORY#BRANCH")
       ->required();
   app->add_option("--run", options->run, "another run, by its name");
-  add_judge_options(*app, options->smallest_percent, options->false_alarms_percent);
+  add_judge_options(*app, options->judge);
   add_report_options(*app, options->reports);
   return {app, [options] { return judge_main(*options); }};
 }

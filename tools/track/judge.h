@@ -11,9 +11,16 @@ namespace tcc::tools {
 struct JudgeChoices {
   double smallest = 0.05, false_alarms = 0.05;
   bool with_history = true;  // else budgets and results alone
+  bool any_work = false;     // as HistoryChoices has it
 };
-// --smallest, --false-alarms.
-void add_judge_options(CLI::App& app, double& smallest_percent, double& false_alarms_percent);
+// What `judge` and `run --judge` are asked by.
+struct JudgeOptions {
+  double smallest_percent = 5, false_alarms_percent = 5;
+  bool any_work = false;
+  JudgeChoices choices() const;
+};
+// --smallest, --false-alarms, --any-work.
+void add_judge_options(CLI::App& app, JudgeOptions& options);
 
 // `run` is a number of the machine's runs. Throws Error(bad_input) where nothing was measured.
 TrackReport judged_report(const MachineHistory& machine, size_t run, const JudgeChoices& choices);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "support/error.h"
 
@@ -20,6 +21,18 @@ ErrorKind kind_of(tcc_status status) {
     default: return ErrorKind::bad_input;
   }
 }
+
+class ServedLibrary final : public Served {
+ public:
+  explicit ServedLibrary(const std::string& path) : library_(path) {}
+  nlohmann::json hello() override { return {{"version", library_.version()}}; }
+  nlohmann::json answer(const nlohmann::json&) override {
+    fail_input("a library that is only opened answers nothing");
+  }
+
+ private:
+  Library library_;
+};
 
 }  // namespace
 
@@ -79,6 +92,19 @@ Library::~Library() = default;
 
 void Library::check(tcc_status status) const {
   if (status != TCC_OK) throw Error(kind_of(status), last_error_());
+}
+
+std::unique_ptr<Served> serve_library(const std::string& path) {
+  return std::make_unique<ServedLibrary>(path);
+}
+
+std::string library_version(const fs::path& path, double limit) {
+  const fs::path file = find_library(path);
+  try {
+    return Worker("library", file.string(), limit).hello().at("version");
+  } catch (const WorkerEnded& error) {
+    fail_input(file.string(), ": opening it failed: ", error.what());
+  }
 }
 
 void copy_installation(const fs::path& path, const fs::path& to) {

@@ -7,6 +7,7 @@
 
 #include "backends/compile/process.h"
 #include "tcc/c_api.h"
+#include "tools/track/worker.h"
 
 namespace tcc::tools {
 
@@ -54,6 +55,11 @@ class Library {
   decltype(&tcc_version) version_;
   decltype(&tcc_last_error) last_error_;
 };
+
+// Opens the library in a worker, which has `limit` seconds for it, and returns its version. Throws
+// Error(bad_input), naming the file, where that fails or ends the worker.
+std::string library_version(const std::filesystem::path& path, double limit);
+std::unique_ptr<Served> serve_library(const std::string& path);
 
 // The file that Library opens for `path`. Throws Error(bad_input) where there is none.
 std::filesystem::path find_library(const std::filesystem::path& path);

@@ -8,12 +8,13 @@
 #include <limits>
 #include <numeric>
 
+#include "api/options.h"
 #include "autotune/clocks.h"
 #include "autotune/statistics.h"
 #include "autotune/tuning_files.h"
 #include "autotune/user_kernel/user_tunable.h"
-#include "backends/compile/glsl.h"
-#include "backends/compile/nvrtc.h"
+#include "backends/backend.h"
+#include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
@@ -25,6 +26,7 @@
 #include "tools/bench_report.h"
 #include "tools/program.h"
 #include "tools/tensors.h"
+#include "tools/track/work.h"
 
 namespace tcc::tools {
 namespace {
@@ -50,10 +52,11 @@ autotune::TuningFiles tuning_of(const MeasureOptions& options) {
 class Subject {
  public:
   virtual ~Subject() = default;
-  virtual sched::Executable compile(const backends::CompileOptions& options) = 0;
+  virtual std::string work() const = 0;
+  virtual exec::Executable compile(const backends::CompileOptions& options) = 0;
   virtual std::vector<Tensor> inputs() = 0;
   // Sets the quantity "error", and the status where the result is wrong.
-  virtual void check(const sched::Executable& executable, const std::vector<Tensor>& inputs,
+  virtual void check(const exec::Executable& executable, const std::vector<Tensor>& inputs,
                      const std::vector<Tensor>& outputs, TrackedCase& record) = 0;
 };
 
@@ -61,31 +64,32 @@ class GraphSubject final : public Subject {
  public:
   GraphSubject(const TrackCase& one, const MeasureOptions& options)
       : case_(one), options_(options), tuning_(tuning_of(options)) {
-    compile_.dims.insert(one.dims.begin(), one.dims.end());
+    CompileOptions options_of_case;
+    options_of_case.dims.insert(one.dims.begin(), one.dims.end());
+    options_of_case.dtype = one.dtype;
+    options_of_case.matmul_precision = one.matmul_precision;
+    set_kernel_options(options_of_case, compile_);
     GraphFileOptions file;
     file.dims = compile_.dims;
     graph_ = load_graph(one.graph, file);
     check_dims(compile_.dims, graph_);
-    if (!one.dtype.empty()) compile_.dtype = parse_dtype_option(one.dtype);
-    const auto precision = backends::parse_matmul_precision(one.matmul_precision);
-    if (!precision)
-      fail_input("matmul_precision '", one.matmul_precision, "': must be highest, high or medium");
-    compile_.matmul_precision = *precision;
     compile_.configs = &tuning_;
     compile_.plan = &tuning_;
     bound_ = graph_.bind(compile_.dims);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
   }
 
-  sched::Executable compile(const backends::CompileOptions& options) override {
+  exec::Executable compile(const backends::CompileOptions& options) override {
     compile_.cache = options.cache;
     compile_.binaries = options.binaries;
     return backends::compile(graph_, options_.target, compile_);
   }
 
+  std::string work() const override { return work_of(bound_, case_.matmul_precision); }
+
   std::vector<Tensor> inputs() override { return load_inputs(bound_, InputFiles(InputOptions())); }
 
-  void check(const sched::Executable&, const std::vector<Tensor>& inputs,
+  void check(const exec::Executable&, const std::vector<Tensor>& inputs,
              const std::vector<Tensor>& outputs, TrackedCase& record) override {
     std::vector<ir::RefTensor> given;
     given.reserve(inputs.size());
@@ -130,10 +134,12 @@ class KernelSubject final : public Subject {
         dims_(one.dims.begin(), one.dims.end()),
         bound_(kernel_, dims_, options.target) {}
 
-  sched::Executable compile(const backends::CompileOptions& options) override {
+  std::string work() const override { return work_of(bound_); }
+
+  exec::Executable compile(const backends::CompileOptions& options) override {
     const autotune::RecordStore records =
         tuning_.records(autotune::key_of(bound_), bound_.family());
-    sched::Executable executable =
+    exec::Executable executable =
         autotune::executable_of(bound_, autotune::choose(records, bound_), options);
     executable.kernels.front().region_key = bound_.region();
     return executable;
@@ -165,7 +171,7 @@ class KernelSubject final : public Subject {
     return tensors;
   }
 
-  void check(const sched::Executable& executable, const std::vector<Tensor>&,
+  void check(const exec::Executable& executable, const std::vector<Tensor>&,
              const std::vector<Tensor>& outputs, TrackedCase& record) override {
     double squares = 0, differences = 0;
     for (const autotune::ReferenceSample& sample : job_.reference) {
@@ -179,7 +185,7 @@ class KernelSubject final : public Subject {
     }
     const auto bench = autotune::local_bench(options_.device, job_);
     if (tunable_.expected) bench->baseline(tunable_.expected());
-    const sched::KernelBinary& kernel = executable.kernels.front();
+    const exec::StandaloneKernel kernel = exec::standalone(executable, 0);
     const autotune::Measurement result =
         tunable_.expected ? bench->measure(kernel, autotune::Effort::quick,
                                            std::numeric_limits<double>::infinity())
@@ -209,21 +215,26 @@ void add_count(TrackedCase& record, const char* quantity, double value) {
   record.quantities[quantity] = {value, value, value};
 }
 
-// The facts of a program, whatever runs it.
-void add_counts(TrackedCase& record, const sched::Executable& executable) {
-  int64_t source = 0, constants = 0;
-  for (const sched::KernelBinary& kernel : executable.kernels)
+// The facts of a program, whatever runs it. Instructions are known of Vulkan's kernels alone, where
+// they were compiled.
+void add_counts(TrackedCase& record, const exec::Executable& executable) {
+  int64_t source = 0, constants = 0, instructions = 0;
+  for (const exec::KernelBinary& kernel : executable.kernels) {
     source += static_cast<int64_t>(kernel.source.size());
-  for (const sched::ConstantBuffer& constant : executable.constants) constants += constant.bytes;
-  add_count(record, "launches", static_cast<double>(executable.launches.size()));
+    if (executable.target.api == sched::Api::vulkan && !kernel.code.empty())
+      instructions += backends::spirv_instructions(kernel.code);
+  }
+  for (const exec::ConstantInfo& constant : executable.constants) constants += constant.bytes;
+  add_count(record, "launches", static_cast<double>(exec::launches(executable).size()));
   add_count(record, "kernels", static_cast<double>(executable.kernels.size()));
-  add_count(record, "arena bytes", static_cast<double>(executable.arena_bytes));
+  add_count(record, "arena bytes", static_cast<double>(executable.arena_bytes.value()));
   add_count(record, "constant bytes", static_cast<double>(constants));
   add_count(record, "source bytes", static_cast<double>(source));
+  if (instructions > 0) add_count(record, "instructions", static_cast<double>(instructions));
 }
 
 void add_kernels(TrackedCase& record, const BenchResult& bench,
-                 const sched::Executable& executable) {
+                 const exec::Executable& executable) {
   for (const KernelRow& row : kernel_rows(bench, executable)) {
     TrackedKernel& kernel = record.kernels.emplace_back();
     kernel.region = row.kernel->region;
@@ -256,7 +267,7 @@ std::vector<double> measure_block(runtime::Context& context, BenchResult& bench)
   std::vector<double> samples;
   samples.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) samples.push_back(context.time_replay(replays));
-  for (int i = 0; i < kLaunchRepetitions; ++i) bench.launches.push_back(context.time_launches());
+  for (int i = 0; i < kLaunchRepetitions; ++i) bench.steps.push_back(context.time_steps());
   return samples;
 }
 
@@ -268,15 +279,16 @@ class Measurer {
       subject_ = std::make_unique<GraphSubject>(one, options);
     else
       subject_ = std::make_unique<KernelSubject>(one, options);
+    record_.work = subject_->work();
   }
 
   TrackedCase measure() {
     backends::KernelCache cache(options_.warm ? backends::default_cache_folder() : "");
     backends::CompileOptions compile;
     compile.cache = &cache;
-    compile.binaries = options_.device != nullptr;
+    compile.binaries = options_.device || options_.instructions;
     const auto start = Clock::now();
-    const sched::Executable executable = subject_->compile(compile);
+    const exec::Executable executable = subject_->compile(compile);
     const double seconds = seconds_since(start);
     record_.from_cache = options_.warm;
     record_.quantities["compile time"] = {seconds, seconds, seconds};
@@ -289,7 +301,7 @@ class Measurer {
   }
 
  private:
-  void run(const sched::Executable& executable) {
+  void run(const exec::Executable& executable) {
     record_.before = clocks_of(*options_.device);
     const std::vector<Tensor> inputs = subject_->inputs();
     BenchResult bench;
@@ -297,7 +309,6 @@ class Measurer {
     const bool reload = program->constant_bytes() <= kReloadedBytes;
     const auto start = Clock::now();
     for (size_t i = 0; i < options_.blocks; ++i) {
-      if (options_.cancelled && options_.cancelled()) throw Cancelled();
       if (i >= kLeastBlocks && seconds_since(start) > options_.seconds) break;
       if (i > 0 && reload) {
         auto next = std::make_shared<const runtime::Program>(options_.device, executable);
@@ -318,11 +329,11 @@ class Measurer {
     add_kernels(record_, bench, executable);
   }
 
-  bool is_checked(const sched::Executable& executable) const {
+  bool is_checked(const exec::Executable& executable) const {
     double flops = 0, bytes = 0;
-    for (const sched::Launch& launch : executable.launches) {
-      flops += executable.kernels[static_cast<size_t>(launch.kernel)].flops;
-      bytes += executable.kernels[static_cast<size_t>(launch.kernel)].bytes;
+    for (const exec::KernelLaunch* launch : exec::launches(executable)) {
+      flops += executable.kernels[static_cast<size_t>(launch->kernel)].flops;
+      bytes += executable.kernels[static_cast<size_t>(launch->kernel)].bytes;
     }
     return options_.check && options_.target.api != sched::Api::null &&
            std::max(flops, bytes) <= options_.check_limit;
@@ -354,16 +365,13 @@ Measured summary_of(const std::vector<std::vector<double>>& blocks) {
 }
 
 void warm_up_compiler(const sched::Target& target) {
-  if (target.api == sched::Api::cuda)
-    backends::compile_cuda("extern \"C\" __global__ void warm(float* x) { *x = 1; }\n", "warm",
-                           target.arch);
-  if (target.api == sched::Api::vulkan)
-    backends::compile_glsl("#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n", "warm");
+  const backends::Backend& backend = backends::backend_for(target.api);
+  backend.compile(backend.smallest_source(), "warm", target, backends::TextOrigin::user);
 }
 
-std::vector<TrackedCase> measure_case(const TrackCase& one, const MeasureOptions& options) {
-  if (one.kind == TrackCase::Kind::command) return measure_command(one, options);
-  return {Measurer(one, options).measure()};
+TrackedCase measure_case(const TrackCase& one, const MeasureOptions& options) {
+  TCC_CHECK(one.kind != TrackCase::Kind::command, "measure_command measures commands");
+  return Measurer(one, options).measure();
 }
 
 }  // namespace tcc::tools

@@ -20,15 +20,15 @@ struct MeasureOptions {
   double seconds = 20;              // of blocks after the third, at most
   bool warm = false;                // kernels from the disk cache where they are there
   bool check = false;               // against the reference
+  bool instructions = false;        // without a device: compiles kernels, and counts them
   double check_limit = 1e9;         // operations and bytes of one run; larger cases are not checked
-  std::function<bool()> cancelled = {};
 };
 
-// The records of a case: one, or one for each benchmark of a command. Throws Error for a case that
-// does not compile or run, Cancelled.
-std::vector<TrackedCase> measure_case(const TrackCase& one, const MeasureOptions& options);
-// Measures a command, which needs no device.
-std::vector<TrackedCase> measure_command(const TrackCase& one, const MeasureOptions& options);
+// The record of a graph or a kernel. Throws Error for one that does not compile or run.
+TrackedCase measure_case(const TrackCase& one, const MeasureOptions& options);
+// Measures a command, which needs no device. `cancelled` is asked now and then.
+std::vector<TrackedCase> measure_command(const TrackCase& one,
+                                         const std::function<bool()>& cancelled = {});
 
 // Starts the compiler of kernels, so that the first case does not pay for it.
 void warm_up_compiler(const sched::Target& target);

@@ -170,7 +170,8 @@ class Reader {
 
 }  // namespace
 
-std::vector<TrackedCase> measure_command(const TrackCase& one, const MeasureOptions& options) {
+std::vector<TrackedCase> measure_command(const TrackCase& one,
+                                         const std::function<bool()>& cancelled) {
   Reader reader(one);
   for (int i = 0; i < one.executions; ++i) {
     const backends::ProcessResult result = backends::run_process(
@@ -179,8 +180,8 @@ std::vector<TrackedCase> measure_command(const TrackCase& one, const MeasureOpti
          .most_output = kMostOutput,
          .separate_errors = true,
          .folder = one.folder,
-         .cancelled = options.cancelled});
-    if (options.cancelled && options.cancelled()) throw Cancelled();
+         .cancelled = cancelled});
+    if (cancelled && cancelled()) throw Cancelled();
     const std::string words =
         result.errors.empty() ? "" : "; its last words: " + last_words(result.errors);
     if (result.timed_out) fail_device("took more than ", one.timeout, " s and was killed", words);

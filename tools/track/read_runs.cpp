@@ -171,6 +171,7 @@ TrackedCase case_of(const json& line) {
   one.kind = text(line, "kind");
   one.file = text(line, "suite");
   one.line = static_cast<int>(std::min<int64_t>(count(line, "line"), 1 << 30));
+  one.work = optional_text(line, "work");
   const std::string status = text(line, "status");
   using Status = TrackedCase::Status;
   bool known = false;
@@ -229,6 +230,21 @@ TrackedKernel kernel_of(const json& object) {
   return kernel;
 }
 
+std::string name_of_details(const json& object) {
+  for (const char* key : {"samples", "kernels"})
+    if (object.contains(key)) return text(object, key);
+  fail_input("neither a case, nor accepted, nor an end");
+}
+
+// Samples or kernels.
+void take_details(const json& object, TrackedCase& one) {
+  if (name_of_details(object) != one.name) fail_input("details of another case");
+  if (object.contains("samples"))
+    one.samples = samples_of(object);
+  else
+    for (const json& kernel : list(object, "list")) one.kernels.push_back(kernel_of(kernel));
+}
+
 Acceptance acceptance_of(const json& line) {
   return {text(line, "accept"), optional_text(line, "quantity"), text(line, "from"),
           text(line, "note")};
@@ -284,15 +300,8 @@ class RunParser {
       add(acceptance_of(object));
     else if (object.contains("end"))
       result_.end = {text(object, "end"), number(object, "seconds")};
-    else if (object.contains("samples"))
-      with_case(text(object, "samples"),
-                [&](TrackedCase& one) { one.samples = samples_of(object); });
-    else if (object.contains("kernels"))
-      with_case(text(object, "kernels"), [&](TrackedCase& one) {
-        for (const json& kernel : list(object, "list")) one.kernels.push_back(kernel_of(kernel));
-      });
     else
-      fail_input("neither a case, nor accepted, nor an end");
+      add_details(object);
     return true;
   }
 
@@ -311,10 +320,10 @@ class RunParser {
   }
 
   // They stand behind their case.
-  template <class Body>
-  void with_case(const std::string& name, const Body& body) {
+  void add_details(const json& object) {
+    const std::string name = name_of_details(object);
     if (!result_.cases.empty() && result_.cases.back().name == name)
-      body(result_.cases.back());
+      take_details(object, result_.cases.back());
     else if (!options_.cases || options_.cases(name))
       fail_input("details of '", name.substr(0, 100), "' without their case");
   }
@@ -349,6 +358,21 @@ std::optional<StoredRun> parse_run(std::string_view text, const std::string& nam
                                    const std::string& place, const ReadOptions& options,
                                    Damage& damage) {
   return RunParser(name, place, options, damage).parse(text);
+}
+
+TrackedCase parse_case(std::string_view lines) {
+  TrackedCase one;
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = std::min(lines.find('\n', at), lines.size());
+    const json object = parsed(lines.substr(at, end - at));
+    if (object.contains("case"))
+      one = case_of(object);
+    else
+      take_details(object, one);
+    at = end + 1;
+  }
+  if (one.name.empty()) fail_input("no case");
+  return one;
 }
 
 void read_runs(const Store& store, const ReadOptions& options, Damage& damage,

@@ -43,6 +43,9 @@ std::optional<StoredRun> parse_run(std::string_view text, const std::string& nam
                                    const std::string& place, const ReadOptions& options,
                                    Damage& damage);
 
+// One case's lines, as case_lines() makes them. Throws Error(bad_input) where they are damaged.
+TrackedCase parse_case(std::string_view lines);
+
 // All runs that are wanted, one after the other in the order of their names: of the times at which
 // they began, unless somebody renamed them.
 void read_runs(const Store& store, const ReadOptions& options, Damage& damage,

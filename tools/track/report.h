@@ -59,9 +59,15 @@ struct TrackedHistory {
     double value = 0;
     double low = 0, high = 0;  // 95 % interval; both equal to the value where there is none
   };
+  // From this point on, values are not to be held against those before it.
+  struct Break {
+    size_t point = 0;
+    std::string why;  // "the work changed"
+  };
   std::string quantity, unit;
   std::vector<Point> points;
   std::vector<track::Change> changes;  // numbers of points
+  std::vector<Break> breaks = {};      // in order
 };
 
 struct ReportedCase {

@@ -106,7 +106,14 @@ void write_history(JsonWriter& json, const TrackedHistory& history, const Runs& 
         .member("last", change.last)
         .member("ratio", change.ratio)
         .end_object();
-  json.end_array().end_object();
+  json.end_array();
+  if (!history.breaks.empty()) {
+    json.key("breaks").begin_array();
+    for (const TrackedHistory::Break& one : history.breaks)
+      json.begin_object().member("point", one.point).member("why", one.why).end_object();
+    json.end_array();
+  }
+  json.end_object();
 }
 
 void write_case(JsonWriter& json, const ReportedCase& one, const Runs& runs) {

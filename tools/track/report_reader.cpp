@@ -216,8 +216,15 @@ track::Change read_change(const Node& node, size_t points) {
   return change;
 }
 
+TrackedHistory::Break read_break(const Node& node, size_t points) {
+  node.check_members({"point", "why"});
+  const TrackedHistory::Break one{node["point"].count<size_t>(), node["why"].text()};
+  if (one.point == 0 || one.point >= points) node.fail("must lie within the ", points, " points");
+  return one;
+}
+
 TrackedHistory read_history(const Node& node, const Runs& runs) {
-  node.check_members({"quantity", "unit", "points", "changes"});
+  node.check_members({"quantity", "unit", "points", "changes"}, {"breaks"});
   TrackedHistory history;
   history.quantity = node["quantity"].text();
   history.unit = node["unit"].text();
@@ -225,6 +232,9 @@ TrackedHistory read_history(const Node& node, const Runs& runs) {
       [&](const Node& point) { return read_point(point, runs); });
   history.changes = node["changes"].list<track::Change>(
       [&](const Node& change) { return read_change(change, history.points.size()); });
+  if (node.has("breaks"))
+    history.breaks = node["breaks"].list<TrackedHistory::Break>(
+        [&](const Node& one) { return read_break(one, history.points.size()); });
   return history;
 }
 

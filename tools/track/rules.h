@@ -24,7 +24,8 @@ struct Rule {
   double ignored = -1;  // negative: half of the smallest change that is to be seen
   double factor = 1;
   bool more_is_better = false;
-  bool gates = true;  // a worse one makes the exit code 1
+  bool gates = true;         // a worse one makes the exit code 1
+  bool by_compiler = false;  // what different compilers give is not comparable
 };
 
 // Those that have names of their own; "time" first.

@@ -4,14 +4,14 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
-#include "autotune/records.h"
-#include "runtime/device.h"
 #include "support/error.h"
 #include "support/plural.h"
 #include "support/version.h"
 #include "tools/program.h"
 #include "tools/run_info.h"
+#include "tools/track/case_worker.h"
 #include "tools/track/git.h"
 #include "tools/track/judge.h"
 #include "tools/track/measure.h"
@@ -26,12 +26,12 @@ namespace tcc::tools {
 namespace {
 
 struct Options {
-  std::vector<std::string> suites, filters, tuning, labels;
-  std::string store, device = "auto", target, commit, host;
-  size_t blocks = 8;
-  double seconds = 20;
-  bool warm = false, check = false, judge = false, replace = false;
-  double smallest_percent = 5, false_alarms_percent = 5;
+  std::vector<std::string> suites, filters, labels;
+  std::string store, commit, host;
+  CaseSetup setup;
+  double limit = 3600;
+  bool judge = false, replace = false;
+  JudgeOptions judging;
   ReportOptions reports;
 };
 
@@ -61,27 +61,17 @@ class Run {
  public:
   explicit Run(const Options& options)
       : options_(checked(options)),
-        cases_(read_suites(options.suites, options.filters, SuiteKinds::all)),
-        store_(
-            open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; })) {
+        cases_(read_suites(options.suites, options.filters)),
+        store_(open_store(options.store, say)) {
     const bool only_commands = std::all_of(cases_.begin(), cases_.end(), [](const TrackCase& one) {
       return one.kind == TrackCase::Kind::command;
     });
-    if (!options.target.empty()) {
-      if (options.check) fail_input("--check: nothing runs with --target");
-      measure_.target = sched::target_by_name(options.target);
-    } else if (!only_commands) {
-      measure_.device = runtime::open_device(options.device);
-      measure_.target = measure_.device->target();
-      warm_up_compiler(measure_.target);
-    }
-    measure_.tuning = options.tuning;
-    measure_.blocks = options.blocks;
-    measure_.seconds = options.seconds;
-    measure_.warm = options.warm;
-    measure_.check = options.check;
-    measure_.cancelled = [] { return OnInterrupt::came(); };
-    make_header(!only_commands || !options.target.empty());
+    const CaseSetup& setup = options.setup;
+    if (setup.target.empty() && setup.instructions)
+      fail_input("--instructions: of --target; a device's kernels are counted anyway");
+    if (!setup.target.empty() && setup.check) fail_input("--check: nothing runs with --target");
+    if (!setup.target.empty() || !only_commands) worker_.emplace(setup, options.limit, say);
+    make_header();
   }
 
   int run() {
@@ -89,9 +79,13 @@ class Run {
     const auto writer = store_->begin(header_.name);
     Told told;
     RunSteps steps;
-    steps.measure = [&](const TrackCase& one) { return measure_case(one, measure_); };
-    if (measure_.device) steps.device_works = [&] { return works(*measure_.device); };
-    steps.cancelled = measure_.cancelled;
+    steps.cancelled = [] { return OnInterrupt::came(); };
+    steps.measure = [&](const TrackCase& one) -> std::vector<TrackedCase> {
+      if (one.kind == TrackCase::Kind::command) return measure_command(one, steps.cancelled);
+      return {worker_->measure(one)};
+    };
+    if (worker_ && options_.setup.target.empty())
+      steps.device_works = [&] { return worker_->device_works(); };
     steps.progress = [&](size_t done, size_t all, const std::string& next) {
       told.tell(str("measured ", done, " of ", counted(all, "case"), "; now ", printable(next)));
     };
@@ -105,13 +99,17 @@ class Run {
   }
 
  private:
+  static void say(const std::string& text) { std::cerr << printable(text) << "\n"; }
+
   static const Options& checked(const Options& options) {
     check_report_options(options.reports);
     return options;
   }
 
-  void make_header(bool has_target) {
-    header_.date = utc_now();
+  void make_header() {
+    const UtcTime now = utc_time();
+    header_.date = now.date;
+    header_.milliseconds = now.milliseconds;
     header_.host = options_.host.empty() ? host_name() : options_.host;
     const GitCommit commit =
         options_.commit.empty() ? commit_of(".") : commit_named(".", options_.commit);
@@ -119,15 +117,7 @@ class Run {
     header_.commit_date = commit.date;
     header_.version = build_version();
     header_.tcc_commit = build_commit();
-    if (has_target) {
-      const sched::Target& target = measure_.target;
-      if (measure_.device) header_.device = measure_.device->name();
-      header_.description = measure_.device ? target.device : "";
-      header_.vendor = target.vendor;
-      header_.driver = target.driver;
-      header_.target = target.id();
-      if (measure_.device) header_.compiler = autotune::environment_of({}, target).compiler;
-    }
+    if (worker_) worker_->describe(header_);
     header_.command = command_words();
     header_.suites = options_.suites;
     header_.labels = labels_of(options_.labels);
@@ -135,21 +125,10 @@ class Run {
     header_.name = new_run_name(header_);
   }
 
-  // Whether a device still does anything after an error.
-  static bool works(runtime::Device& device) {
-    try {
-      const auto stream = device.create_stream();
-      const auto buffer = device.allocate(256);
-      stream->fill(*buffer, 0, 256, 1);
-      stream->synchronize();
-      return true;
-    } catch (const std::exception&) { return false; }
-  }
-
   // Against the runs before, where that is asked for. A run of which nothing was stored has none.
   bool report() const {
-    const JudgeChoices choices{options_.smallest_percent / 100, options_.false_alarms_percent / 100,
-                               options_.judge};
+    JudgeChoices choices = options_.judging.choices();
+    choices.with_history = options_.judge;
     if (!options_.judge && !writes_report(options_.reports)) return true;
     const TrackReport report = judge_stored(*store_, header_.name, choices);
     if (options_.judge && !prints_report(options_.reports)) std::cout << judge_table(report);
@@ -195,7 +174,7 @@ class Run {
   const Options& options_;
   std::vector<TrackCase> cases_;
   std::unique_ptr<Store> store_;
-  MeasureOptions measure_;
+  std::optional<CaseWorker> worker_;
   TrackedRun header_;
 };
 
@@ -211,24 +190,30 @@ Command add_run(CLI::App& program) {
   app->add_option("--store", options->store,
                   "a folder, or a branch: git:BRANCH, git:REPOSITORY#BRANCH")
       ->required();
-  app->add_option("--device", options->device, "cuda:N, vulkan:N, null or auto")
+  app->add_option("--device", options->setup.device, "cuda:N, vulkan:N, null or auto")
       ->capture_default_str();
-  app->add_option("--target", options->target,
+  app->add_option("--target", options->setup.target,
                   "generate kernels for a target (cuda:sm_90a, vulkan) and count: no device, no "
                   "compiler, no times");
+  app->add_flag("--instructions", options->setup.instructions,
+                "compile the kernels of --target vulkan, too, and count their instructions");
+  app->add_option("--limit", options->limit,
+                  "seconds that one case may take; a case that takes longer fails")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
   app->add_option("--filter", options->filters, "cases whose name holds one of these words")
       ->allow_extra_args(false);
-  app->add_option("--tuning", options->tuning, "files and folders of tuning records; several")
+  app->add_option("--tuning", options->setup.tuning, "files and folders of tuning records; several")
       ->allow_extra_args(false);
-  app->add_option("--blocks", options->blocks, "fresh contexts that a case is measured on")
+  app->add_option("--blocks", options->setup.blocks, "fresh contexts that a case is measured on")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app->add_option("--seconds", options->seconds, "of a case's blocks, from the fourth on")
+  app->add_option("--seconds", options->setup.seconds, "of a case's blocks, from the fourth on")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
-  app->add_flag("--warm", options->warm,
+  app->add_flag("--warm", options->setup.warm,
                 "take kernels from the disk cache: compile times are then no cold ones");
-  app->add_flag("--check", options->check,
+  app->add_flag("--check", options->setup.check,
                 "hold results against the reference, of cases with up to 1e9 operations and bytes");
   app->add_option("--commit", options->commit,
                   "the commit that is measured (default: what this folder stands at)");
@@ -241,7 +226,7 @@ Command add_run(CLI::App& program) {
                 "a baseline");
   app->add_flag("--judge", options->judge,
                 "judge the run by the runs before it, as tcc-track judge does");
-  add_judge_options(*app, options->smallest_percent, options->false_alarms_percent);
+  add_judge_options(*app, options->judging);
   add_report_options(*app, options->reports);
   return {app, [options] { return Run(*options).run(); }};
 }

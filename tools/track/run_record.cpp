@@ -1,6 +1,7 @@
 #include "tools/track/run_record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "support/error.h"
@@ -101,9 +102,10 @@ std::string new_run_name(const TrackedRun& run) {
   std::random_device random;
   std::string end;
   for (int i = 0; i < 8; ++i) end += kDigits[random() % 16];
+  const std::string milliseconds = std::to_string(1000 + run.milliseconds % 1000).substr(1);
   std::string commit = run.commit.empty() ? "none" : part(run.commit.substr(0, 7), 7);
   if (is_dirty(run.commit)) commit += kDirty;
-  return date + "-" + commit + "-" + part(run.host, 64) + "-" + end;
+  return date + "." + milliseconds + "-" + commit + "-" + part(run.host, 64) + "-" + end;
 }
 
 bool is_run_name(std::string_view name) {
@@ -141,10 +143,14 @@ std::string header_line(const TrackedRun& run) {
 std::string case_lines(const TrackedCase& one) {
   JsonWriter json;
   json.begin_object().member("case", one.name).member("kind", one.kind);
-  json.member("suite", one.file).member("line", one.line).member("status", name(one.status));
+  json.member("suite", one.file).member("line", one.line);
+  if (!one.work.empty()) json.member("work", one.work);
+  json.member("status", name(one.status));
   if (one.status != TrackedCase::Status::ok) json.member("reason", one.reason);
   json.member("from_cache", one.from_cache).key("quantities").begin_object();
-  for (const auto& [name, value] : one.quantities) measured(json.key(name), value);
+  // JSON has no infinity; the error of a wrong result may be one.
+  for (const auto& [name, value] : one.quantities)
+    if (std::isfinite(value.value)) measured(json.key(name), value);
   json.end_object();
   if (!one.budget.empty()) {
     json.key("budget").begin_object();

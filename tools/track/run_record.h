@@ -18,6 +18,7 @@ namespace tcc::tools {
 struct TrackedRun {
   std::string name = {};  // its file's, without ".jsonl"
   std::string date = {};  // UTC, "2026-11-22T12:31:05Z"
+  int milliseconds = 0;   // after the date: of a new run's name, not stored
   std::string host = {};
   std::string commit = {}, commit_date = {};  // of the user's repository; "": there is none
   std::string version = {}, tcc_commit = {};  // of tcc
@@ -46,6 +47,7 @@ struct TrackedCase {
   std::string name = {}, kind = {};  // "graph", "kernel", "command"
   std::string file = {};             // the suite, and the line of the case in it
   int line = 0;
+  std::string work = {};  // tools/track/work.h; "": unknown, as of commands and old records
   Status status = Status::ok;
   std::string reason = {};
   std::map<std::string, Measured> quantities = {};  // by the names of tools/track/rules.h
@@ -77,8 +79,9 @@ bool is_dirty(const std::string& commit);
 // Its first ten digits; it stays dirty.
 std::string short_commit(const std::string& commit);
 
-// "20261122T123105Z-abc1234-host-5f3a9c21", "20261122T123105Z-abc1234-dirty-host-5f3a9c21": sorts
-// by date; the end is random.
+// "20261122T123105Z.042-abc1234-host-5f3a9c21", "20261122T123105Z.042-abc1234-dirty-host-5f3a9c21":
+// sorts by date; the end is random. Older names lack the milliseconds, and sort before those of
+// their second.
 std::string new_run_name(const TrackedRun& run);
 // Whether it may be a file's name in a store: letters, digits, "-", "_", "."; at most 200.
 bool is_run_name(std::string_view name);

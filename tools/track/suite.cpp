@@ -59,18 +59,15 @@ void read_budget(const yaml::Item& item, TrackCase& one) {
 
 class Reader {
  public:
-  Reader(const fs::path& file, SuiteKinds kinds)
+  explicit Reader(const fs::path& file)
       : file_(file.string()),
         folder_(file.parent_path()),
-        root_(yaml::parse_document(read_file(file, kMostBytes), file_)),
-        kinds_(kinds) {}
+        root_(yaml::parse_document(read_file(file, kMostBytes), file_)) {}
 
   std::vector<TrackCase> run() {
     root_.allow_keys({"suite", "dtype", "matmul_precision", "budget", "peers", "cases"});
     for (const yaml::Item& item : root_.at("cases").list("case")) read(item);
-    if (cases_.empty())
-      root_.fail(others_ ? "the suite has no graph, and only graphs are taken here"
-                         : "the suite has no case of fixed sizes");
+    if (cases_.empty()) root_.fail("the suite has no case of fixed sizes");
     return std::move(cases_);
   }
 
@@ -171,19 +168,14 @@ class Reader {
     if (!names_.insert(one.name).second)
       item.fail(str("a second case '", one.name, "': give one of them a name"));
     if (names_.size() > kMostCases) item.fail(str("a suite has at most ", kMostCases, " cases"));
-    if (kinds_ == SuiteKinds::graphs && one.kind != TrackCase::Kind::graph)
-      others_ = true;
-    else
-      cases_.push_back(std::move(one));
+    cases_.push_back(std::move(one));
   }
 
   std::string file_;
   fs::path folder_;
   yaml::Item root_;
-  SuiteKinds kinds_;
   std::set<std::string> names_;
   std::vector<TrackCase> cases_;
-  bool others_ = false;  // of kinds that were not asked for
 };
 
 }  // namespace
@@ -197,16 +189,14 @@ std::string_view name(TrackCase::Kind kind) {
   return "";
 }
 
-std::vector<TrackCase> read_suite(const fs::path& file, SuiteKinds kinds) {
-  return Reader(file, kinds).run();
-}
+std::vector<TrackCase> read_suite(const fs::path& file) { return Reader(file).run(); }
 
 std::vector<TrackCase> read_suites(const std::vector<std::string>& files,
-                                   const std::vector<std::string>& filters, SuiteKinds kinds) {
+                                   const std::vector<std::string>& filters) {
   std::vector<TrackCase> cases;
   std::set<std::string> names;
   for (const std::string& file : files)
-    for (TrackCase& one : read_suite(file, kinds)) {
+    for (TrackCase& one : read_suite(file)) {
       if (!names.insert(one.name).second)
         fail_input(file, ":", one.line, ": case '", one.name, "' is in an earlier suite too");
       const auto holds = [&](const std::string& word) {

@@ -33,18 +33,14 @@ struct TrackCase {
 };
 std::string_view name(TrackCase::Kind kind);  // "graph", ...
 
-enum class SuiteKinds : uint8_t { graphs, all };
-
 // Throws Error(bad_input) as "FILE:LINE: ...", for two cases of one name too. Keys that are for
 // other programs (peers, group) are read over; cases of `random` sizes are not for tracking and are
-// left out, and so are cases of other kinds than asked for.
-std::vector<TrackCase> read_suite(const std::filesystem::path& file,
-                                  SuiteKinds kinds = SuiteKinds::graphs);
+// left out.
+std::vector<TrackCase> read_suite(const std::filesystem::path& file);
 
 // The cases of several suites that --filter leaves: names that hold one of the words. Throws
 // Error(bad_input) for a name that two suites have, and where no case is left.
 std::vector<TrackCase> read_suites(const std::vector<std::string>& files,
-                                   const std::vector<std::string>& filters,
-                                   SuiteKinds kinds = SuiteKinds::graphs);
+                                   const std::vector<std::string>& filters);
 
 }  // namespace tcc::tools

@@ -23,7 +23,7 @@ struct GraphOptions {
   std::vector<std::string> kernels;  // files of users' own kernels
   std::vector<std::string> dims;     // "B=1,8,32"
   InputOptions inputs;               // what decides shapes of ONNX graphs
-  CompileArguments compile;
+  CompileOptions compile;
 };
 void add_graph_options(CLI::App& app, GraphOptions& options);
 // Throws Error(bad_input) where neither is named.

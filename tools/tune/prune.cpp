@@ -9,6 +9,7 @@
 #include "autotune/plan_sites.h"
 #include "autotune/record_file.h"
 #include "autotune/tune.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/plural.h"
@@ -79,8 +80,8 @@ class Prune {
     graphs_ = schedule_graphs(options_.graphs, *target_, compile);
     for (const sched::PlanSite& site : recorder.sites())
       sites_.emplace(autotune::key_of(site), site);
-    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_, *target_))
-      spaces_.emplace(task.key, task.kernel_template->space(*task.region, *target_));
+    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_))
+      spaces_.emplace(task.key, task.candidate->space());
   }
 
   void prune(const fs::path& file) {

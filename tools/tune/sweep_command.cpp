@@ -242,8 +242,8 @@ class Sweep {
     std::vector<std::string> labels;
     graphs_ = schedule_graphs(options_.graphs, dims, target_, tune_.compile, &labels);
     std::vector<autotune::Tunable> all;
-    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_, target_))
-      all.push_back(autotune::tunable_of(task, target_, tune_.compile));
+    for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs_))
+      all.push_back(autotune::tunable_of(task, tune_.compile));
     for (autotune::Tunable& kernel :
          user_tunables(options_.graphs, dims, target_, tune_.compile, &labels))
       all.push_back(std::move(kernel));
@@ -261,7 +261,7 @@ class Sweep {
     for (size_t i = 0; i < labels.size(); ++i) {
       Batch& batch = batches_.emplace_back(Batch{labels[i], {}});
       if (i < graphs_.size())
-        for (const autotune::TuningTask& task : autotune::tuning_tasks({&graphs_[i], 1}, target_))
+        for (const autotune::TuningTask& task : autotune::tuning_tasks({&graphs_[i], 1}))
           batch.launches[task.key] = task.launches;
       else
         batch.launches[all[all.size() - (labels.size() - i)].key] = 1;

@@ -151,9 +151,10 @@ int why(const WhyOptions& options) {
   const auto own = user_tunables(options.graphs, dims, target, {});
   dims.check_all_used();
   std::vector<Answer> answers;
-  for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs, target))
-    answers.push_back({task.region->name(), autotune::operands_text(*task.region), task.key,
-                       store.explain(*task.kernel_template, *task.region, target)});
+  for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs))
+    answers.push_back({task.candidate->region().name(),
+                       autotune::operands_text(task.candidate->region()), task.key,
+                       store.explain(*task.candidate)});
   for (const autotune::Tunable& kernel : own)
     answers.push_back({kernel.name, kernel.operands, kernel.key, explain(store, kernel)});
   if (options.json) {

@@ -17,10 +17,10 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_i64 b1;
 };
-shared f32 exchange0_f32[256];
-shared i64 exchange3_i64[256];
-shared f32 exchange1_f32[256];
-shared i64 exchange4_i64[256];
+shared f32 exchange[256];
+shared i64 exchange1[256];
+shared f32 exchange2[256];
+shared i64 exchange3[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -28,61 +28,61 @@ void main() {
   i32 thread = i32(gl_LocalInvocationIndex);
   i32 lane = thread & 63;
   i32 row = (thread >> 6) + block * 4;
-  f32 argmax0_value = -tcc_inf_f32();
-  i64 argmax0 = i64(1000l);
+  f32 argmax_value = -tcc_inf_f32();
+  i64 argmax = i64(1000l);
   {
     [[unroll]]
     for (i32 e = 0; e < 4; ++e) {
       if ((e * 64 + lane) < 250) {
         i32 group = e * 64 + lane;
-        f32 x0[4];
-        uvec4 w0 = Words4(b0).v[group + row * 250];
-        x0[0] = tcc_bits_f32(w0.x);
-        x0[1] = tcc_bits_f32(w0.y);
-        x0[2] = tcc_bits_f32(w0.z);
-        x0[3] = tcc_bits_f32(w0.w);
+        f32 x[4];
+        uvec4 w = Words4(b0).v[group + row * 250];
+        x[0] = tcc_bits_f32(w.x);
+        x[1] = tcc_bits_f32(w.y);
+        x[2] = tcc_bits_f32(w.z);
+        x[3] = tcc_bits_f32(w.w);
         [[unroll]]
         for (i32 v = 0; v < 4; ++v) {
-          bool t1 = tcc_isnan_f32(x0[v]);
-          bool t2 = tcc_isnan_f32(argmax0_value);
-          if (((x0[v] > argmax0_value) || (t1 && (!t2))) || (((x0[v] == argmax0_value) || (t1 && t2)) && (tcc_i32_to_i64(group * 4 + v) < argmax0))) {
-            argmax0_value = x0[v];
-            argmax0 = tcc_i32_to_i64(group * 4 + v);
+          bool t = tcc_isnan_f32(x[v]);
+          bool t1 = tcc_isnan_f32(argmax_value);
+          if (((x[v] > argmax_value) || (t && (!t1))) || (((x[v] == argmax_value) || (t && t1)) && (tcc_i32_to_i64(group * 4 + v) < argmax))) {
+            argmax_value = x[v];
+            argmax = tcc_i32_to_i64(group * 4 + v);
           }
         }
       }
     }
   }
-  exchange0_f32[thread] = argmax0_value;
-  exchange3_i64[thread] = argmax0;
+  exchange[thread] = argmax_value;
+  exchange1[thread] = argmax;
   barrier();
-  argmax0_value = exchange0_f32[-(thread & 15) + thread];
-  argmax0 = exchange3_i64[-(thread & 15) + thread];
+  argmax_value = exchange[-(thread & 15) + thread];
+  argmax = exchange1[-(thread & 15) + thread];
   [[unroll]]
   for (i32 x1 = 0; x1 < 15; ++x1) {
-    bool t3 = tcc_isnan_f32(exchange0_f32[-(thread & 15) + thread + x1 + 1]);
-    bool t4 = tcc_isnan_f32(argmax0_value);
-    if (((exchange0_f32[-(thread & 15) + thread + x1 + 1] > argmax0_value) || (t3 && (!t4))) || (((exchange0_f32[-(thread & 15) + thread + x1 + 1] == argmax0_value) || (t3 && t4)) && (exchange3_i64[-(thread & 15) + thread + x1 + 1] < argmax0))) {
-      argmax0_value = exchange0_f32[-(thread & 15) + thread + x1 + 1];
-      argmax0 = exchange3_i64[-(thread & 15) + thread + x1 + 1];
+    bool t2 = tcc_isnan_f32(exchange[-(thread & 15) + thread + x1 + 1]);
+    bool t3 = tcc_isnan_f32(argmax_value);
+    if (((exchange[-(thread & 15) + thread + x1 + 1] > argmax_value) || (t2 && (!t3))) || (((exchange[-(thread & 15) + thread + x1 + 1] == argmax_value) || (t2 && t3)) && (exchange1[-(thread & 15) + thread + x1 + 1] < argmax))) {
+      argmax_value = exchange[-(thread & 15) + thread + x1 + 1];
+      argmax = exchange1[-(thread & 15) + thread + x1 + 1];
     }
   }
-  exchange1_f32[thread] = argmax0_value;
-  exchange4_i64[thread] = argmax0;
+  exchange2[thread] = argmax_value;
+  exchange3[thread] = argmax;
   barrier();
-  argmax0_value = exchange1_f32[-((thread >> 4) & 3) * 16 + thread];
-  argmax0 = exchange4_i64[-((thread >> 4) & 3) * 16 + thread];
+  argmax_value = exchange2[-((thread >> 4) & 3) * 16 + thread];
+  argmax = exchange3[-((thread >> 4) & 3) * 16 + thread];
   [[unroll]]
   for (i32 x2 = 0; x2 < 3; ++x2) {
-    bool t5 = tcc_isnan_f32(exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16]);
-    bool t6 = tcc_isnan_f32(argmax0_value);
-    if (((exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] > argmax0_value) || (t5 && (!t6))) || (((exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] == argmax0_value) || (t5 && t6)) && (exchange4_i64[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] < argmax0))) {
-      argmax0_value = exchange1_f32[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16];
-      argmax0 = exchange4_i64[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16];
+    bool t4 = tcc_isnan_f32(exchange2[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16]);
+    bool t5 = tcc_isnan_f32(argmax_value);
+    if (((exchange2[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] > argmax_value) || (t4 && (!t5))) || (((exchange2[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] == argmax_value) || (t4 && t5)) && (exchange3[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16] < argmax))) {
+      argmax_value = exchange2[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16];
+      argmax = exchange3[-((thread >> 4) & 3) * 16 + thread + x2 * 16 + 16];
     }
   }
   if (lane == 0) {
-    b1.v[row] = argmax0;
+    b1.v[row] = argmax;
   }
 }
 

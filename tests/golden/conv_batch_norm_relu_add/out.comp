@@ -54,15 +54,15 @@ layout(local_size_x = 128) in;
 void load_a(i32 batch, i32 at, i32 k, inout f32 out_values[4]) {
   i32 m = at;
   i32 kk = k;
-  f32 x0[4];
-  uvec4 w0 = Words4(b1).v[kk * 8 + m];
-  x0[0] = tcc_bits_f32(w0.x);
-  x0[1] = tcc_bits_f32(w0.y);
-  x0[2] = tcc_bits_f32(w0.z);
-  x0[3] = tcc_bits_f32(w0.w);
+  f32 x[4];
+  uvec4 w = Words4(b1).v[kk * 8 + m];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
@@ -76,17 +76,17 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[2]) {
   if (part < 196) {
     i32 m = row;
     i32 n = part;
-    f32 y0[2];
-    f32 s1 = b2.v[m];
-    f32 x2[2];
-    uvec2 w0 = Words2(b3).v[(n % 98) + (n / 98) * 3136 + m * 98];
-    x2[0] = tcc_bits_f32(w0.x);
-    x2[1] = tcc_bits_f32(w0.y);
+    f32 y[2];
+    f32 s = b2.v[m];
+    f32 x[2];
+    uvec2 w = Words2(b3).v[(n % 98) + (n / 98) * 3136 + m * 98];
+    x[0] = tcc_bits_f32(w.x);
+    x[1] = tcc_bits_f32(w.y);
     [[unroll]]
     for (i32 v = 0; v < 2; ++v) {
-      y0[v] = tcc_max_f32(acc[v] + s1, 0.0f) + x2[v];
+      y[v] = tcc_max_f32(acc[v] + s, 0.0f) + x[v];
     }
-    Words2(b4).v[(n % 98) + (n / 98) * 3136 + m * 98] = uvec2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
+    Words2(b4).v[(n % 98) + (n / 98) * 3136 + m * 98] = uvec2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
   }
 }
 

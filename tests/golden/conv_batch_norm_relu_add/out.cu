@@ -33,15 +33,15 @@ static __device__ __forceinline__ void load_a(const f32* __restrict__ b0, const 
   if (k < 144) {
     i32 m = at;
     i32 kk = min(143, k);
-    f32 x0[4];
-    uint4 w0 = ((const uint4*)b1)[kk * 8 + m];
-    x0[0] = tcc_bits_f32(w0.x);
-    x0[1] = tcc_bits_f32(w0.y);
-    x0[2] = tcc_bits_f32(w0.z);
-    x0[3] = tcc_bits_f32(w0.w);
+    f32 x[4];
+    uint4 w = ((const uint4*)b1)[kk * 8 + m];
+    x[0] = tcc_bits_f32(w.x);
+    x[1] = tcc_bits_f32(w.y);
+    x[2] = tcc_bits_f32(w.z);
+    x[3] = tcc_bits_f32(w.w);
     #pragma unroll
     for (i32 v = 0; v < 4; ++v) {
-      out_values[v] = x0[v];
+      out_values[v] = x[v];
     }
   } else {
     #pragma unroll
@@ -67,17 +67,17 @@ static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, cons
   if (part < 196) {
     i32 m = row;
     i32 n = part;
-    f32 y0[2];
-    f32 s1 = b2[m];
-    f32 x2[2];
-    uint2 w0 = ((const uint2*)b3)[(n % 98) + (n / 98) * 3136 + m * 98];
-    x2[0] = tcc_bits_f32(w0.x);
-    x2[1] = tcc_bits_f32(w0.y);
+    f32 y[2];
+    f32 s = b2[m];
+    f32 x[2];
+    uint2 w = ((const uint2*)b3)[(n % 98) + (n / 98) * 3136 + m * 98];
+    x[0] = tcc_bits_f32(w.x);
+    x[1] = tcc_bits_f32(w.y);
     #pragma unroll
     for (i32 v = 0; v < 2; ++v) {
-      y0[v] = tcc_max_f32(acc[v] + s1, 0.0f) + x2[v];
+      y[v] = tcc_max_f32(acc[v] + s, 0.0f) + x[v];
     }
-    ((uint2*)b4)[(n % 98) + (n / 98) * 3136 + m * 98] = make_uint2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
+    ((uint2*)b4)[(n % 98) + (n / 98) * 3136 + m * 98] = make_uint2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
   }
 }
 

@@ -15,7 +15,7 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 exchange2_f32[128];
+shared f32 exchange[128];
 layout(local_size_x = 128) in;
 
 void main() {
@@ -28,14 +28,14 @@ void main() {
     i32 first = lane * 4;
     f32 scanned[4];
     if (first < 300) {
-      f32 x0[4];
-      x0[0] = b0.v[first + line * 300];
-      x0[1] = b0.v[first + line * 300 + 1];
-      x0[2] = b0.v[first + line * 300 + 2];
-      x0[3] = b0.v[first + line * 300 + 3];
+      f32 x[4];
+      x[0] = b0.v[first + line * 300];
+      x[1] = b0.v[first + line * 300 + 1];
+      x[2] = b0.v[first + line * 300 + 2];
+      x[3] = b0.v[first + line * 300 + 3];
       [[unroll]]
       for (i32 item = 0; item < 4; ++item) {
-        scanned[item] = x0[item];
+        scanned[item] = x[item];
       }
     } else {
       [[unroll]]
@@ -51,11 +51,11 @@ void main() {
       total = total + own;
       scanned[step] = total;
     }
-    f32 other0 = subgroupShuffleXor(total, 1u);
+    f32 other = subgroupShuffleXor(total, 1u);
     if (0 < (thread & 1)) {
-      prefix = prefix + other0;
+      prefix = prefix + other;
     }
-    total = total + other0;
+    total = total + other;
     f32 other1 = subgroupShuffleXor(total, 2u);
     if (0 < ((thread >> 1) & 1)) {
       prefix = prefix + other1;
@@ -76,31 +76,31 @@ void main() {
       prefix = prefix + other4;
     }
     total = total + other4;
-    exchange2_f32[thread] = total;
+    exchange[thread] = total;
     barrier();
-    f32 before5 = 0.0f;
+    f32 before = 0.0f;
     total = 0.0f;
     [[unroll]]
-    for (i32 x6 = 0; x6 < 4; ++x6) {
-      f32 part7 = exchange2_f32[-(thread >> 5) * 32 + thread + x6 * 32];
-      if (x6 < (thread >> 5)) {
-        before5 = before5 + part7;
+    for (i32 x1 = 0; x1 < 4; ++x1) {
+      f32 part = exchange[-(thread >> 5) * 32 + thread + x1 * 32];
+      if (x1 < (thread >> 5)) {
+        before = before + part;
       }
-      total = total + part7;
+      total = total + part;
     }
-    prefix = prefix + before5;
+    prefix = prefix + before;
     barrier();
     prefix = carry + prefix;
     if (first < 300) {
-      f32 y1[4];
+      f32 y[4];
       [[unroll]]
       for (i32 item = 0; item < 4; ++item) {
-        y1[item] = prefix + scanned[item];
+        y[item] = prefix + scanned[item];
       }
-      b1.v[first + line * 300] = y1[0];
-      b1.v[first + line * 300 + 1] = y1[1];
-      b1.v[first + line * 300 + 2] = y1[2];
-      b1.v[first + line * 300 + 3] = y1[3];
+      b1.v[first + line * 300] = y[0];
+      b1.v[first + line * 300 + 1] = y[1];
+      b1.v[first + line * 300 + 2] = y[2];
+      b1.v[first + line * 300 + 3] = y[3];
     }
     carry = carry + total;
   }

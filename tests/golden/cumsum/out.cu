@@ -1,6 +1,6 @@
 // ==== cumsum [scan] items=4 row_threads=128 rows=1
 // y = cumsum(x) : f32[16, 300]
-__shared__ f32 exchange2_f32[128];
+__shared__ f32 exchange[128];
 
 extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
   tcc_cuda_release();
@@ -14,14 +14,14 @@ extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const f32* __res
     i32 first = lane * 4;
     f32 scanned[4];
     if (first < 300) {
-      f32 x0[4];
-      x0[0] = b0[first + line * 300];
-      x0[1] = b0[first + line * 300 + 1];
-      x0[2] = b0[first + line * 300 + 2];
-      x0[3] = b0[first + line * 300 + 3];
+      f32 x[4];
+      x[0] = b0[first + line * 300];
+      x[1] = b0[first + line * 300 + 1];
+      x[2] = b0[first + line * 300 + 2];
+      x[3] = b0[first + line * 300 + 3];
       #pragma unroll
       for (i32 item = 0; item < 4; ++item) {
-        scanned[item] = x0[item];
+        scanned[item] = x[item];
       }
     } else {
       #pragma unroll
@@ -37,11 +37,11 @@ extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const f32* __res
       total = total + own;
       scanned[step] = total;
     }
-    f32 other0 = __shfl_xor_sync(0xffffffffu, total, 1u);
+    f32 other = __shfl_xor_sync(0xffffffffu, total, 1u);
     if (0 < (thread & 1)) {
-      prefix = prefix + other0;
+      prefix = prefix + other;
     }
-    total = total + other0;
+    total = total + other;
     f32 other1 = __shfl_xor_sync(0xffffffffu, total, 2u);
     if (0 < ((thread >> 1) & 1)) {
       prefix = prefix + other1;
@@ -62,31 +62,31 @@ extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const f32* __res
       prefix = prefix + other4;
     }
     total = total + other4;
-    exchange2_f32[thread] = total;
+    exchange[thread] = total;
     __syncthreads();
-    f32 before5 = 0.0f;
+    f32 before = 0.0f;
     total = 0.0f;
     #pragma unroll
-    for (i32 x6 = 0; x6 < 4; ++x6) {
-      f32 part7 = exchange2_f32[-(thread >> 5) * 32 + thread + x6 * 32];
-      if (x6 < (thread >> 5)) {
-        before5 = before5 + part7;
+    for (i32 x1 = 0; x1 < 4; ++x1) {
+      f32 part = exchange[-(thread >> 5) * 32 + thread + x1 * 32];
+      if (x1 < (thread >> 5)) {
+        before = before + part;
       }
-      total = total + part7;
+      total = total + part;
     }
-    prefix = prefix + before5;
+    prefix = prefix + before;
     __syncthreads();
     prefix = carry + prefix;
     if (first < 300) {
-      f32 y1[4];
+      f32 y[4];
       #pragma unroll
       for (i32 item = 0; item < 4; ++item) {
-        y1[item] = prefix + scanned[item];
+        y[item] = prefix + scanned[item];
       }
-      b1[first + line * 300] = y1[0];
-      b1[first + line * 300 + 1] = y1[1];
-      b1[first + line * 300 + 2] = y1[2];
-      b1[first + line * 300 + 3] = y1[3];
+      b1[first + line * 300] = y[0];
+      b1[first + line * 300 + 1] = y[1];
+      b1[first + line * 300 + 2] = y[2];
+      b1[first + line * 300 + 3] = y[3];
     }
     carry = carry + total;
   }

@@ -27,8 +27,8 @@ void main() {
   i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
   i32 thread = i32(gl_LocalInvocationIndex);
   i32 i = block * 256 + thread;
-  i64 t0 = b0.v[i >> 6];
-  i32 at0 = i32(min(max(((t0 < i64(0l)) ? (t0 + i64(1000l)) : t0), i64(0l)), i64(999l)));
-  b2.v[i] = u16(tcc_f32_to_f16(tcc_f16_to_f32(u32(b1.v[(i & 63) + at0 * 64])) * 8.0f));
+  i64 t = b0.v[i >> 6];
+  i32 at = i32(min(max(((t < i64(0l)) ? (t + i64(1000l)) : t), i64(0l)), i64(999l)));
+  b2.v[i] = u16(tcc_f32_to_f16(tcc_f16_to_f32(u32(b1.v[(i & 63) + at * 64])) * 8.0f));
 }
 

@@ -23,109 +23,109 @@ extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(con
   i32 thread = i32(threadIdx.x);
   i32 lane = thread & 31;
   i32 row = (thread >> 5) + block * 8;
-  f32 sum0_lane[8];
+  f32 sum_lane[8];
   #pragma unroll
   for (i32 v = 0; v < 8; ++v) {
-    sum0_lane[v] = 0.0f;
+    sum_lane[v] = 0.0f;
   }
-  f32 kept0[24];
-  f32 early2[24];
-  f32 early3[24];
+  f32 kept[24];
+  f32 early[24];
+  f32 early1[24];
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
-    f32 x4[8];
-    uint4 w0 = ((const uint4*)b0)[group + row * 96];
-    x4[0] = tcc_bits_f32(w0.x << 16);
-    x4[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-    x4[2] = tcc_bits_f32(w0.y << 16);
-    x4[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-    x4[4] = tcc_bits_f32(w0.z << 16);
-    x4[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-    x4[6] = tcc_bits_f32(w0.w << 16);
-    x4[7] = tcc_bits_f32(w0.w & 0xffff0000u);
-    f32 x5[8];
+    f32 x[8];
+    uint4 w = ((const uint4*)b0)[group + row * 96];
+    x[0] = tcc_bits_f32(w.x << 16);
+    x[1] = tcc_bits_f32(w.x & 0xffff0000u);
+    x[2] = tcc_bits_f32(w.y << 16);
+    x[3] = tcc_bits_f32(w.y & 0xffff0000u);
+    x[4] = tcc_bits_f32(w.z << 16);
+    x[5] = tcc_bits_f32(w.z & 0xffff0000u);
+    x[6] = tcc_bits_f32(w.w << 16);
+    x[7] = tcc_bits_f32(w.w & 0xffff0000u);
+    f32 x1[8];
     uint4 w1 = ((const uint4*)b1)[group + row * 96];
-    x5[0] = tcc_bits_f32(w1.x << 16);
-    x5[1] = tcc_bits_f32(w1.x & 0xffff0000u);
-    x5[2] = tcc_bits_f32(w1.y << 16);
-    x5[3] = tcc_bits_f32(w1.y & 0xffff0000u);
-    x5[4] = tcc_bits_f32(w1.z << 16);
-    x5[5] = tcc_bits_f32(w1.z & 0xffff0000u);
-    x5[6] = tcc_bits_f32(w1.w << 16);
-    x5[7] = tcc_bits_f32(w1.w & 0xffff0000u);
-    f32 x6[8];
+    x1[0] = tcc_bits_f32(w1.x << 16);
+    x1[1] = tcc_bits_f32(w1.x & 0xffff0000u);
+    x1[2] = tcc_bits_f32(w1.y << 16);
+    x1[3] = tcc_bits_f32(w1.y & 0xffff0000u);
+    x1[4] = tcc_bits_f32(w1.z << 16);
+    x1[5] = tcc_bits_f32(w1.z & 0xffff0000u);
+    x1[6] = tcc_bits_f32(w1.w << 16);
+    x1[7] = tcc_bits_f32(w1.w & 0xffff0000u);
+    f32 x2[8];
     uint4 w2 = tcc_cuda_load4((const uint4*)b2 + (group));
-    x6[0] = tcc_bits_f32(w2.x << 16);
-    x6[1] = tcc_bits_f32(w2.x & 0xffff0000u);
-    x6[2] = tcc_bits_f32(w2.y << 16);
-    x6[3] = tcc_bits_f32(w2.y & 0xffff0000u);
-    x6[4] = tcc_bits_f32(w2.z << 16);
-    x6[5] = tcc_bits_f32(w2.z & 0xffff0000u);
-    x6[6] = tcc_bits_f32(w2.w << 16);
-    x6[7] = tcc_bits_f32(w2.w & 0xffff0000u);
-    f32 x7[8];
+    x2[0] = tcc_bits_f32(w2.x << 16);
+    x2[1] = tcc_bits_f32(w2.x & 0xffff0000u);
+    x2[2] = tcc_bits_f32(w2.y << 16);
+    x2[3] = tcc_bits_f32(w2.y & 0xffff0000u);
+    x2[4] = tcc_bits_f32(w2.z << 16);
+    x2[5] = tcc_bits_f32(w2.z & 0xffff0000u);
+    x2[6] = tcc_bits_f32(w2.w << 16);
+    x2[7] = tcc_bits_f32(w2.w & 0xffff0000u);
+    f32 x3[8];
     uint4 w3 = tcc_cuda_load4((const uint4*)b3 + (group));
-    x7[0] = tcc_bits_f32(w3.x << 16);
-    x7[1] = tcc_bits_f32(w3.x & 0xffff0000u);
-    x7[2] = tcc_bits_f32(w3.y << 16);
-    x7[3] = tcc_bits_f32(w3.y & 0xffff0000u);
-    x7[4] = tcc_bits_f32(w3.z << 16);
-    x7[5] = tcc_bits_f32(w3.z & 0xffff0000u);
-    x7[6] = tcc_bits_f32(w3.w << 16);
-    x7[7] = tcc_bits_f32(w3.w & 0xffff0000u);
+    x3[0] = tcc_bits_f32(w3.x << 16);
+    x3[1] = tcc_bits_f32(w3.x & 0xffff0000u);
+    x3[2] = tcc_bits_f32(w3.y << 16);
+    x3[3] = tcc_bits_f32(w3.y & 0xffff0000u);
+    x3[4] = tcc_bits_f32(w3.z << 16);
+    x3[5] = tcc_bits_f32(w3.z & 0xffff0000u);
+    x3[6] = tcc_bits_f32(w3.w << 16);
+    x3[7] = tcc_bits_f32(w3.w & 0xffff0000u);
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      f32 c8 = x4[v] + x5[v];
-      kept0[e * 8 + v] = c8;
-      early2[e * 8 + v] = x6[v];
-      early3[e * 8 + v] = x7[v];
-      sum0_lane[v] = sum0_lane[v] + c8;
+      f32 c = x[v] + x1[v];
+      kept[e * 8 + v] = c;
+      early[e * 8 + v] = x2[v];
+      early1[e * 8 + v] = x3[v];
+      sum_lane[v] = sum_lane[v] + c;
     }
   }
-  f32 sum0 = sum0_lane[0];
-  sum0 = sum0 + sum0_lane[1];
-  sum0 = sum0 + sum0_lane[2];
-  sum0 = sum0 + sum0_lane[3];
-  sum0 = sum0 + sum0_lane[4];
-  sum0 = sum0 + sum0_lane[5];
-  sum0 = sum0 + sum0_lane[6];
-  sum0 = sum0 + sum0_lane[7];
-  f32 other0 = __shfl_xor_sync(0xffffffffu, sum0, 1u);
-  sum0 = sum0 + other0;
-  f32 other1 = __shfl_xor_sync(0xffffffffu, sum0, 2u);
-  sum0 = sum0 + other1;
-  f32 other2 = __shfl_xor_sync(0xffffffffu, sum0, 4u);
-  sum0 = sum0 + other2;
-  f32 other3 = __shfl_xor_sync(0xffffffffu, sum0, 8u);
-  sum0 = sum0 + other3;
-  f32 other4 = __shfl_xor_sync(0xffffffffu, sum0, 16u);
-  sum0 = sum0 + other4;
-  f32 sum1_lane[8];
+  f32 sum = sum_lane[0];
+  sum = sum + sum_lane[1];
+  sum = sum + sum_lane[2];
+  sum = sum + sum_lane[3];
+  sum = sum + sum_lane[4];
+  sum = sum + sum_lane[5];
+  sum = sum + sum_lane[6];
+  sum = sum + sum_lane[7];
+  f32 other = __shfl_xor_sync(0xffffffffu, sum, 1u);
+  sum = sum + other;
+  f32 other1 = __shfl_xor_sync(0xffffffffu, sum, 2u);
+  sum = sum + other1;
+  f32 other2 = __shfl_xor_sync(0xffffffffu, sum, 4u);
+  sum = sum + other2;
+  f32 other3 = __shfl_xor_sync(0xffffffffu, sum, 8u);
+  sum = sum + other3;
+  f32 other4 = __shfl_xor_sync(0xffffffffu, sum, 16u);
+  sum = sum + other4;
+  f32 sum_lane1[8];
   #pragma unroll
   for (i32 v = 0; v < 8; ++v) {
-    sum1_lane[v] = 0.0f;
+    sum_lane1[v] = 0.0f;
   }
   f32 kept1[24];
-  f32 h9 = tcc_div_f32(sum0, 768.0f);
+  f32 h = tcc_div_f32(sum, 768.0f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      f32 c10 = kept0[e * 8 + v] - h9;
-      kept1[e * 8 + v] = c10;
-      sum1_lane[v] = sum1_lane[v] + (c10 * c10);
+      f32 c1 = kept[e * 8 + v] - h;
+      kept1[e * 8 + v] = c1;
+      sum_lane1[v] = sum_lane1[v] + (c1 * c1);
     }
   }
-  f32 sum1 = sum1_lane[0];
-  sum1 = sum1 + sum1_lane[1];
-  sum1 = sum1 + sum1_lane[2];
-  sum1 = sum1 + sum1_lane[3];
-  sum1 = sum1 + sum1_lane[4];
-  sum1 = sum1 + sum1_lane[5];
-  sum1 = sum1 + sum1_lane[6];
-  sum1 = sum1 + sum1_lane[7];
+  f32 sum1 = sum_lane1[0];
+  sum1 = sum1 + sum_lane1[1];
+  sum1 = sum1 + sum_lane1[2];
+  sum1 = sum1 + sum_lane1[3];
+  sum1 = sum1 + sum_lane1[4];
+  sum1 = sum1 + sum_lane1[5];
+  sum1 = sum1 + sum_lane1[6];
+  sum1 = sum1 + sum_lane1[7];
   f32 other5 = __shfl_xor_sync(0xffffffffu, sum1, 1u);
   sum1 = sum1 + other5;
   f32 other6 = __shfl_xor_sync(0xffffffffu, sum1, 2u);
@@ -136,19 +136,19 @@ extern "C" __global__ void __launch_bounds__(256) add_sum_div_sub_mul_kernel(con
   sum1 = sum1 + other8;
   f32 other9 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
   sum1 = sum1 + other9;
-  f32 h11 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
+  f32 h1 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
   #pragma unroll
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
-    f32 y12[8];
-    f32 y13[8];
+    f32 y[8];
+    f32 y1[8];
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      y12[v] = kept0[e * 8 + v];
-      y13[v] = ((kept1[e * 8 + v] * h11) * early2[e * 8 + v]) + early3[e * 8 + v];
+      y[v] = kept[e * 8 + v];
+      y1[v] = ((kept1[e * 8 + v] * h1) * early[e * 8 + v]) + early1[e * 8 + v];
     }
-    ((uint4*)b4)[group + row * 96] = make_uint4(tcc_pack_bf16(y12[0], y12[1]), tcc_pack_bf16(y12[2], y12[3]), tcc_pack_bf16(y12[4], y12[5]), tcc_pack_bf16(y12[6], y12[7]));
-    ((uint4*)b5)[group + row * 96] = make_uint4(tcc_pack_bf16(y13[0], y13[1]), tcc_pack_bf16(y13[2], y13[3]), tcc_pack_bf16(y13[4], y13[5]), tcc_pack_bf16(y13[6], y13[7]));
+    ((uint4*)b4)[group + row * 96] = make_uint4(tcc_pack_bf16(y[0], y[1]), tcc_pack_bf16(y[2], y[3]), tcc_pack_bf16(y[4], y[5]), tcc_pack_bf16(y[6], y[7]));
+    ((uint4*)b5)[group + row * 96] = make_uint4(tcc_pack_bf16(y1[0], y1[1]), tcc_pack_bf16(y1[2], y1[3]), tcc_pack_bf16(y1[4], y1[5]), tcc_pack_bf16(y1[6], y1[7]));
   }
 }
 

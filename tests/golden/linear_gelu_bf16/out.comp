@@ -55,57 +55,57 @@ layout(local_size_x = 128) in;
 void load_a(i32 batch, i32 at, i32 k, inout f32 out_values[8]) {
   i32 m = at;
   i32 kk = k;
-  f32 x0[8];
-  uvec4 w0 = Words4(b1).v[kk + m * 32];
-  x0[0] = tcc_bits_f32(w0.x << 16);
-  x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-  x0[2] = tcc_bits_f32(w0.y << 16);
-  x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-  x0[4] = tcc_bits_f32(w0.z << 16);
-  x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-  x0[6] = tcc_bits_f32(w0.w << 16);
-  x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+  f32 x[8];
+  uvec4 w = Words4(b1).v[kk + m * 32];
+  x[0] = tcc_bits_f32(w.x << 16);
+  x[1] = tcc_bits_f32(w.x & 0xffff0000u);
+  x[2] = tcc_bits_f32(w.y << 16);
+  x[3] = tcc_bits_f32(w.y & 0xffff0000u);
+  x[4] = tcc_bits_f32(w.z << 16);
+  x[5] = tcc_bits_f32(w.z & 0xffff0000u);
+  x[6] = tcc_bits_f32(w.w << 16);
+  x[7] = tcc_bits_f32(w.w & 0xffff0000u);
   [[unroll]]
   for (i32 v = 0; v < 8; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
 void load_b(i32 batch, i32 at, i32 k, inout f32 out_values[8]) {
   i32 n = at;
   i32 kk = k;
-  f32 x0[8];
-  uvec4 w0 = Words4(b0).v[kk + n * 32];
-  x0[0] = tcc_bits_f32(w0.x << 16);
-  x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-  x0[2] = tcc_bits_f32(w0.y << 16);
-  x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-  x0[4] = tcc_bits_f32(w0.z << 16);
-  x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-  x0[6] = tcc_bits_f32(w0.w << 16);
-  x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+  f32 x[8];
+  uvec4 w = Words4(b0).v[kk + n * 32];
+  x[0] = tcc_bits_f32(w.x << 16);
+  x[1] = tcc_bits_f32(w.x & 0xffff0000u);
+  x[2] = tcc_bits_f32(w.y << 16);
+  x[3] = tcc_bits_f32(w.y & 0xffff0000u);
+  x[4] = tcc_bits_f32(w.z << 16);
+  x[5] = tcc_bits_f32(w.z & 0xffff0000u);
+  x[6] = tcc_bits_f32(w.w << 16);
+  x[7] = tcc_bits_f32(w.w & 0xffff0000u);
   [[unroll]]
   for (i32 v = 0; v < 8; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
 void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
   i32 m = row;
   i32 n = part;
-  f32 y0[4];
-  f32 x1[4];
-  uvec2 w0 = Words2(b2).v[n];
-  x1[0] = tcc_bits_f32(w0.x << 16);
-  x1[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-  x1[2] = tcc_bits_f32(w0.y << 16);
-  x1[3] = tcc_bits_f32(w0.y & 0xffff0000u);
+  f32 y[4];
+  f32 x[4];
+  uvec2 w = Words2(b2).v[n];
+  x[0] = tcc_bits_f32(w.x << 16);
+  x[1] = tcc_bits_f32(w.x & 0xffff0000u);
+  x[2] = tcc_bits_f32(w.y << 16);
+  x[3] = tcc_bits_f32(w.y & 0xffff0000u);
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    f32 t1 = acc[v] + x1[v];
-    y0[v] = t1 * tcc_normal_cdf_f32(t1);
+    f32 t = acc[v] + x[v];
+    y[v] = t * tcc_normal_cdf_f32(t);
   }
-  Words2(b3).v[m * 128 + n] = uvec2(tcc_pack_bf16(y0[0], y0[1]), tcc_pack_bf16(y0[2], y0[3]));
+  Words2(b3).v[m * 128 + n] = uvec2(tcc_pack_bf16(y[0], y[1]), tcc_pack_bf16(y[2], y[3]));
 }
 
 // ... backends/device/glsl/contraction.comp follows

@@ -56,23 +56,23 @@ constexpr tcc::kernels::GemmSm90 params = tcc_parameters();
 static __device__ __forceinline__ void epilogue(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
   i32 m = row;
   i32 n = part;
-  f32 y0[8];
-  f32 x1[8];
-  uint4 w0 = ((const uint4*)b2)[n];
-  x1[0] = tcc_bits_f32(w0.x << 16);
-  x1[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-  x1[2] = tcc_bits_f32(w0.y << 16);
-  x1[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-  x1[4] = tcc_bits_f32(w0.z << 16);
-  x1[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-  x1[6] = tcc_bits_f32(w0.w << 16);
-  x1[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+  f32 y[8];
+  f32 x[8];
+  uint4 w = ((const uint4*)b2)[n];
+  x[0] = tcc_bits_f32(w.x << 16);
+  x[1] = tcc_bits_f32(w.x & 0xffff0000u);
+  x[2] = tcc_bits_f32(w.y << 16);
+  x[3] = tcc_bits_f32(w.y & 0xffff0000u);
+  x[4] = tcc_bits_f32(w.z << 16);
+  x[5] = tcc_bits_f32(w.z & 0xffff0000u);
+  x[6] = tcc_bits_f32(w.w << 16);
+  x[7] = tcc_bits_f32(w.w & 0xffff0000u);
   #pragma unroll
   for (i32 v = 0; v < 8; ++v) {
-    f32 t1 = acc[v] + x1[v];
-    y0[v] = t1 * tcc_normal_cdf_f32(t1);
+    f32 t = acc[v] + x[v];
+    y[v] = t * tcc_normal_cdf_f32(t);
   }
-  ((uint4*)b3)[m * 64 + n] = make_uint4(tcc_pack_bf16(y0[0], y0[1]), tcc_pack_bf16(y0[2], y0[3]), tcc_pack_bf16(y0[4], y0[5]), tcc_pack_bf16(y0[6], y0[7]));
+  ((uint4*)b3)[m * 64 + n] = make_uint4(tcc_pack_bf16(y[0], y[1]), tcc_pack_bf16(y[2], y[3]), tcc_pack_bf16(y[4], y[5]), tcc_pack_bf16(y[6], y[7]));
 }
 
 // ... backends/device/cuda/gemm_sm90.cu follows

@@ -50,49 +50,49 @@ layout(local_size_x = 128) in;
 void load_a(i32 batch, i32 at, i32 k, inout f32 out_values[4]) {
   i32 m = at;
   i32 kk = k;
-  f32 x0[4];
-  uvec4 w0 = Words4(b1).v[kk + m * 64];
-  x0[0] = tcc_bits_f32(w0.x);
-  x0[1] = tcc_bits_f32(w0.y);
-  x0[2] = tcc_bits_f32(w0.z);
-  x0[3] = tcc_bits_f32(w0.w);
+  f32 x[4];
+  uvec4 w = Words4(b1).v[kk + m * 64];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
 void load_b(i32 batch, i32 at, i32 k, inout f32 out_values[4]) {
   i32 n = at;
   i32 kk = k;
-  f32 x0[4];
-  uvec4 w0 = Words4(b0).v[kk + n * 64];
-  x0[0] = tcc_bits_f32(w0.x);
-  x0[1] = tcc_bits_f32(w0.y);
-  x0[2] = tcc_bits_f32(w0.z);
-  x0[3] = tcc_bits_f32(w0.w);
+  f32 x[4];
+  uvec4 w = Words4(b0).v[kk + n * 64];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
 void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
   i32 m = row;
   i32 n = part;
-  f32 y0[4];
-  f32 x1[4];
-  uvec4 w0 = Words4(b2).v[n];
-  x1[0] = tcc_bits_f32(w0.x);
-  x1[1] = tcc_bits_f32(w0.y);
-  x1[2] = tcc_bits_f32(w0.z);
-  x1[3] = tcc_bits_f32(w0.w);
+  f32 y[4];
+  f32 x[4];
+  uvec4 w = Words4(b2).v[n];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    f32 t1 = acc[v] + x1[v];
-    y0[v] = t1 * tcc_normal_cdf_f32(t1);
+    f32 t = acc[v] + x[v];
+    y[v] = t * tcc_normal_cdf_f32(t);
   }
-  Words4(b3).v[m * 128 + n] = uvec4(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]), tcc_f32_bits(y0[2]), tcc_f32_bits(y0[3]));
+  Words4(b3).v[m * 128 + n] = uvec4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
 }
 
 // ... backends/device/glsl/contraction.comp follows

@@ -32,47 +32,47 @@
 static __device__ __forceinline__ void load_a(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3, i32 batch, i32 at, i32 k, f32 (&out_values)[4]) {
   i32 m = at;
   i32 kk = k;
-  f32 x0[4];
-  uint4 w0 = ((const uint4*)b1)[kk + m * 64];
-  x0[0] = tcc_bits_f32(w0.x);
-  x0[1] = tcc_bits_f32(w0.y);
-  x0[2] = tcc_bits_f32(w0.z);
-  x0[3] = tcc_bits_f32(w0.w);
+  f32 x[4];
+  uint4 w = ((const uint4*)b1)[kk + m * 64];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
 static __device__ __forceinline__ void load_b(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3, i32 batch, i32 at, i32 k, f32 (&out_values)[4]) {
   i32 n = at;
   i32 kk = k;
-  f32 x0[4];
-  uint4 w0 = ((const uint4*)b0)[kk + n * 64];
-  x0[0] = tcc_bits_f32(w0.x);
-  x0[1] = tcc_bits_f32(w0.y);
-  x0[2] = tcc_bits_f32(w0.z);
-  x0[3] = tcc_bits_f32(w0.w);
+  f32 x[4];
+  uint4 w = ((const uint4*)b0)[kk + n * 64];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
-    out_values[v] = x0[v];
+    out_values[v] = x[v];
   }
 }
 
 static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[2]) {
   i32 m = row;
   i32 n = part;
-  f32 y0[2];
-  f32 x1[2];
-  uint2 w0 = ((const uint2*)b2)[n];
-  x1[0] = tcc_bits_f32(w0.x);
-  x1[1] = tcc_bits_f32(w0.y);
+  f32 y[2];
+  f32 x[2];
+  uint2 w = ((const uint2*)b2)[n];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
   #pragma unroll
   for (i32 v = 0; v < 2; ++v) {
-    f32 t1 = acc[v] + x1[v];
-    y0[v] = t1 * tcc_normal_cdf_f32(t1);
+    f32 t = acc[v] + x[v];
+    y[v] = t * tcc_normal_cdf_f32(t);
   }
-  ((uint2*)b3)[m * 256 + n] = make_uint2(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]));
+  ((uint2*)b3)[m * 256 + n] = make_uint2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
 }
 
 // ... backends/device/cuda/contraction.cu follows

@@ -20,14 +20,14 @@ void main() {
   i32 thread = i32(gl_LocalInvocationIndex);
   if ((block * 256 + thread) < 3136) {
     i32 i = block * 256 + thread;
-    f32 acc0 = -tcc_inf_f32();
-    for (i32 r0 = 0; r0 < 3; ++r0) {
+    f32 acc = -tcc_inf_f32();
+    for (i32 r = 0; r < 3; ++r) {
       for (i32 r1 = 0; r1 < 3; ++r1) {
-        f32 t1 = ((0 <= (((i / 14) % 14) * 2 + r0 - 1)) && (0 <= ((i % 14) * 2 + r1 - 1))) ? b0.v[(i / 196) * 784 + max(((i / 14) % 14) * 2 + r0 - 1, 0) * 28 + max((i % 14) * 2 + r1 - 1, 0)] : (-tcc_inf_f32());
-        acc0 = tcc_max_f32(acc0, t1);
+        f32 t = ((0 <= (((i / 14) % 14) * 2 + r - 1)) && (0 <= ((i % 14) * 2 + r1 - 1))) ? b0.v[(i / 196) * 784 + max(((i / 14) % 14) * 2 + r - 1, 0) * 28 + max((i % 14) * 2 + r1 - 1, 0)] : (-tcc_inf_f32());
+        acc = tcc_max_f32(acc, t);
       }
     }
-    b1.v[i] = acc0;
+    b1.v[i] = acc;
   }
 }
 

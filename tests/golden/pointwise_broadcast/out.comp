@@ -30,8 +30,8 @@ void main() {
   i32 block = i32(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);
   i32 thread = i32(gl_LocalInvocationIndex);
   i32 i = block * 256 + thread;
-  f32 c0 = (b0.v[i] + b1.v[i & 31]) * b2.v[(i >> 5) & 15];
-  b4.v[i] = c0;
-  b5.v[i] = (u32(b3.v[(i & 31) + (i >> 9) * 32]) != 0u) ? c0 : 0.0f;
+  f32 c = (b0.v[i] + b1.v[i & 31]) * b2.v[(i >> 5) & 15];
+  b4.v[i] = c;
+  b5.v[i] = (u32(b3.v[(i & 31) + (i >> 9) * 32]) != 0u) ? c : 0.0f;
 }
 

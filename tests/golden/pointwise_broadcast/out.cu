@@ -9,8 +9,8 @@ extern "C" __global__ void __launch_bounds__(256) add_mul_where_kernel(const f32
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);
   i32 i = block * 256 + thread;
-  f32 c0 = (b0[i] + b1[i & 31]) * b2[(i >> 5) & 15];
-  b4[i] = c0;
-  b5[i] = (u32(b3[(i & 31) + (i >> 9) * 32]) != 0u) ? c0 : 0.0f;
+  f32 c = (b0[i] + b1[i & 31]) * b2[(i >> 5) & 15];
+  b4[i] = c;
+  b5[i] = (u32(b3[(i & 31) + (i >> 9) * 32]) != 0u) ? c : 0.0f;
 }
 

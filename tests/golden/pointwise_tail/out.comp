@@ -21,8 +21,8 @@ void main() {
   i32 thread = i32(gl_LocalInvocationIndex);
   if (thread < 77) {
     i32 i = thread;
-    f32 t0 = tcc_f16_to_f32(u32(b0.v[i]));
-    b1.v[i] = u16(tcc_f32_to_f16(t0 * tcc_sigmoid_f32(t0)));
+    f32 t = tcc_f16_to_f32(u32(b0.v[i]));
+    b1.v[i] = u16(tcc_f32_to_f16(t * tcc_sigmoid_f32(t)));
   }
 }
 

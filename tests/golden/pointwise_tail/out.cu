@@ -7,8 +7,8 @@ extern "C" __global__ void __launch_bounds__(256) silu_kernel(const u16* __restr
   i32 thread = i32(threadIdx.x);
   if (thread < 77) {
     i32 i = thread;
-    f32 t0 = tcc_f16_to_f32(u32(b0[i]));
-    b1[i] = u16(tcc_f32_to_f16(t0 * tcc_sigmoid_f32(t0)));
+    f32 t = tcc_f16_to_f32(u32(b0[i]));
+    b1[i] = u16(tcc_f32_to_f16(t * tcc_sigmoid_f32(t)));
   }
 }
 

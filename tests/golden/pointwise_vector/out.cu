@@ -9,23 +9,23 @@ extern "C" __global__ void __launch_bounds__(256) add_relu_mul_kernel(const f32*
   i32 block = i32(blockIdx.x + blockIdx.y * gridDim.x);
   i32 thread = i32(threadIdx.x);
   i32 i = block * 256 + thread;
-  f32 y0[4];
+  f32 y[4];
+  f32 x[4];
+  uint4 w = ((const uint4*)b0)[i];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   f32 x1[4];
-  uint4 w0 = ((const uint4*)b0)[i];
-  x1[0] = tcc_bits_f32(w0.x);
-  x1[1] = tcc_bits_f32(w0.y);
-  x1[2] = tcc_bits_f32(w0.z);
-  x1[3] = tcc_bits_f32(w0.w);
-  f32 x2[4];
   uint4 w1 = ((const uint4*)b1)[i];
-  x2[0] = tcc_bits_f32(w1.x);
-  x2[1] = tcc_bits_f32(w1.y);
-  x2[2] = tcc_bits_f32(w1.z);
-  x2[3] = tcc_bits_f32(w1.w);
+  x1[0] = tcc_bits_f32(w1.x);
+  x1[1] = tcc_bits_f32(w1.y);
+  x1[2] = tcc_bits_f32(w1.z);
+  x1[3] = tcc_bits_f32(w1.w);
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
-    y0[v] = tcc_max_f32(x1[v] + x2[v], 0.0f) * 0.5f;
+    y[v] = tcc_max_f32(x[v] + x1[v], 0.0f) * 0.5f;
   }
-  ((uint4*)b2)[i] = make_uint4(tcc_f32_bits(y0[0]), tcc_f32_bits(y0[1]), tcc_f32_bits(y0[2]), tcc_f32_bits(y0[3]));
+  ((uint4*)b2)[i] = make_uint4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
 }
 

@@ -13,7 +13,7 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 exchange0_f32[256];
+shared f32 exchange[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -21,23 +21,23 @@ void main() {
   i32 thread = i32(gl_LocalInvocationIndex);
   i32 lane = thread >> 5;
   i32 row = (thread & 31) + block * 32;
-  f32 sum0 = 0.0f;
+  f32 sum = 0.0f;
   for (i32 piece = 0; piece < 8; ++piece) {
     [[unroll]]
     for (i32 e = 0; e < 8; ++e) {
       i32 group = e * 8 + lane + piece * 64;
-      sum0 = sum0 + b0.v[group * 1024 + row];
+      sum = sum + b0.v[group * 1024 + row];
     }
   }
-  exchange0_f32[thread] = sum0;
+  exchange[thread] = sum;
   barrier();
-  sum0 = exchange0_f32[-(thread >> 5) * 32 + thread];
+  sum = exchange[-(thread >> 5) * 32 + thread];
   [[unroll]]
-  for (i32 x0 = 0; x0 < 7; ++x0) {
-    sum0 = sum0 + exchange0_f32[-(thread >> 5) * 32 + thread + x0 * 32 + 32];
+  for (i32 x = 0; x < 7; ++x) {
+    sum = sum + exchange[-(thread >> 5) * 32 + thread + x * 32 + 32];
   }
   if (lane == 0) {
-    b1.v[row] = sum0;
+    b1.v[row] = sum;
   }
 }
 

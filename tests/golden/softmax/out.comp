@@ -23,8 +23,8 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 exchange0_f32[256];
-shared f32 exchange1_f32[256];
+shared f32 exchange[256];
+shared f32 exchange1[256];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -32,53 +32,53 @@ void main() {
   i32 thread = i32(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
   i32 lane = thread & 63;
   i32 row = (thread >> 6) + block * 4;
-  f32 max0_lane[4];
+  f32 max_lane[4];
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    max0_lane[v] = -tcc_inf_f32();
+    max_lane[v] = -tcc_inf_f32();
   }
-  f32 kept0[16];
+  f32 kept[16];
   [[unroll]]
   for (i32 e = 0; e < 4; ++e) {
     if ((e * 64 + lane) < 250) {
       i32 group = e * 64 + lane;
-      f32 x2[4];
-      uvec4 w0 = Words4(b0).v[group + row * 250];
-      x2[0] = tcc_bits_f32(w0.x);
-      x2[1] = tcc_bits_f32(w0.y);
-      x2[2] = tcc_bits_f32(w0.z);
-      x2[3] = tcc_bits_f32(w0.w);
+      f32 x[4];
+      uvec4 w = Words4(b0).v[group + row * 250];
+      x[0] = tcc_bits_f32(w.x);
+      x[1] = tcc_bits_f32(w.y);
+      x[2] = tcc_bits_f32(w.z);
+      x[3] = tcc_bits_f32(w.w);
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
-        kept0[e * 4 + v] = x2[v];
-        max0_lane[v] = tcc_max_f32(max0_lane[v], x2[v]);
+        kept[e * 4 + v] = x[v];
+        max_lane[v] = tcc_max_f32(max_lane[v], x[v]);
       }
     }
   }
-  f32 max0 = max0_lane[0];
-  max0 = tcc_max_f32(max0, max0_lane[1]);
-  max0 = tcc_max_f32(max0, max0_lane[2]);
-  max0 = tcc_max_f32(max0, max0_lane[3]);
-  f32 other0 = subgroupShuffleXor(max0, 1u);
-  max0 = tcc_max_f32(max0, other0);
-  f32 other1 = subgroupShuffleXor(max0, 2u);
-  max0 = tcc_max_f32(max0, other1);
-  f32 other2 = subgroupShuffleXor(max0, 4u);
-  max0 = tcc_max_f32(max0, other2);
-  f32 other3 = subgroupShuffleXor(max0, 8u);
-  max0 = tcc_max_f32(max0, other3);
-  f32 other4 = subgroupShuffleXor(max0, 16u);
-  max0 = tcc_max_f32(max0, other4);
-  exchange0_f32[thread] = max0;
+  f32 max1 = max_lane[0];
+  max1 = tcc_max_f32(max1, max_lane[1]);
+  max1 = tcc_max_f32(max1, max_lane[2]);
+  max1 = tcc_max_f32(max1, max_lane[3]);
+  f32 other = subgroupShuffleXor(max1, 1u);
+  max1 = tcc_max_f32(max1, other);
+  f32 other1 = subgroupShuffleXor(max1, 2u);
+  max1 = tcc_max_f32(max1, other1);
+  f32 other2 = subgroupShuffleXor(max1, 4u);
+  max1 = tcc_max_f32(max1, other2);
+  f32 other3 = subgroupShuffleXor(max1, 8u);
+  max1 = tcc_max_f32(max1, other3);
+  f32 other4 = subgroupShuffleXor(max1, 16u);
+  max1 = tcc_max_f32(max1, other4);
+  exchange[thread] = max1;
   barrier();
-  max0 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
+  max1 = exchange[-((thread >> 5) & 1) * 32 + thread];
   {
-    max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32]);
+    max1 = tcc_max_f32(max1, exchange[-((thread >> 5) & 1) * 32 + thread + 32]);
   }
-  f32 sum1_lane[4];
+  f32 sum_lane[4];
   [[unroll]]
   for (i32 v = 0; v < 4; ++v) {
-    sum1_lane[v] = 0.0f;
+    sum_lane[v] = 0.0f;
   }
   f32 kept1[16];
   [[unroll]]
@@ -87,43 +87,43 @@ void main() {
       i32 group = e * 64 + lane;
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
-        f32 c3 = tcc_exp_f32(kept0[e * 4 + v] - max0);
-        kept1[e * 4 + v] = c3;
-        sum1_lane[v] = sum1_lane[v] + c3;
+        f32 c = tcc_exp_f32(kept[e * 4 + v] - max1);
+        kept1[e * 4 + v] = c;
+        sum_lane[v] = sum_lane[v] + c;
       }
     }
   }
-  f32 sum1 = sum1_lane[0];
-  sum1 = sum1 + sum1_lane[1];
-  sum1 = sum1 + sum1_lane[2];
-  sum1 = sum1 + sum1_lane[3];
-  f32 other6 = subgroupShuffleXor(sum1, 1u);
-  sum1 = sum1 + other6;
-  f32 other7 = subgroupShuffleXor(sum1, 2u);
-  sum1 = sum1 + other7;
-  f32 other8 = subgroupShuffleXor(sum1, 4u);
-  sum1 = sum1 + other8;
-  f32 other9 = subgroupShuffleXor(sum1, 8u);
-  sum1 = sum1 + other9;
-  f32 other10 = subgroupShuffleXor(sum1, 16u);
-  sum1 = sum1 + other10;
-  exchange1_f32[thread] = sum1;
+  f32 sum = sum_lane[0];
+  sum = sum + sum_lane[1];
+  sum = sum + sum_lane[2];
+  sum = sum + sum_lane[3];
+  f32 other5 = subgroupShuffleXor(sum, 1u);
+  sum = sum + other5;
+  f32 other6 = subgroupShuffleXor(sum, 2u);
+  sum = sum + other6;
+  f32 other7 = subgroupShuffleXor(sum, 4u);
+  sum = sum + other7;
+  f32 other8 = subgroupShuffleXor(sum, 8u);
+  sum = sum + other8;
+  f32 other9 = subgroupShuffleXor(sum, 16u);
+  sum = sum + other9;
+  exchange1[thread] = sum;
   barrier();
-  sum1 = exchange1_f32[-((thread >> 5) & 1) * 32 + thread];
+  sum = exchange1[-((thread >> 5) & 1) * 32 + thread];
   {
-    sum1 = sum1 + exchange1_f32[-((thread >> 5) & 1) * 32 + thread + 32];
+    sum = sum + exchange1[-((thread >> 5) & 1) * 32 + thread + 32];
   }
-  f32 h4 = tcc_div_f32(1.0f, sum1);
+  f32 h = tcc_div_f32(1.0f, sum);
   [[unroll]]
   for (i32 e = 0; e < 4; ++e) {
     if ((e * 64 + lane) < 250) {
       i32 group = e * 64 + lane;
-      f32 y5[4];
+      f32 y[4];
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
-        y5[v] = kept1[e * 4 + v] * h4;
+        y[v] = kept1[e * 4 + v] * h;
       }
-      Words4(b1).v[group + row * 250] = uvec4(tcc_f32_bits(y5[0]), tcc_f32_bits(y5[1]), tcc_f32_bits(y5[2]), tcc_f32_bits(y5[3]));
+      Words4(b1).v[group + row * 250] = uvec4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
     }
   }
 }

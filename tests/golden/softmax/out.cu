@@ -5,8 +5,8 @@
 // sum.4 = sum(exp.3) : f32[128, 1]
 // reciprocal.5 = reciprocal(sum.4) : f32[128, 1]
 // y = mul(exp.3, reciprocal.5) : f32[128, 1000]
-__shared__ f32 exchange0_f32[256];
-__shared__ f32 exchange1_f32[256];
+__shared__ f32 exchange[256];
+__shared__ f32 exchange1[256];
 
 extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_kernel(const f32* __restrict__ b0, f32* __restrict__ b1) {
   tcc_cuda_release();
@@ -15,53 +15,53 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
   i32 thread = i32(threadIdx.x);
   i32 lane = thread & 63;
   i32 row = (thread >> 6) + block * 4;
-  f32 max0_lane[4];
+  f32 max_lane[4];
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
-    max0_lane[v] = -tcc_inf_f32();
+    max_lane[v] = -tcc_inf_f32();
   }
-  f32 kept0[16];
+  f32 kept[16];
   #pragma unroll
   for (i32 e = 0; e < 4; ++e) {
     if ((e * 64 + lane) < 250) {
       i32 group = e * 64 + lane;
-      f32 x2[4];
-      uint4 w0 = ((const uint4*)b0)[group + row * 250];
-      x2[0] = tcc_bits_f32(w0.x);
-      x2[1] = tcc_bits_f32(w0.y);
-      x2[2] = tcc_bits_f32(w0.z);
-      x2[3] = tcc_bits_f32(w0.w);
+      f32 x[4];
+      uint4 w = ((const uint4*)b0)[group + row * 250];
+      x[0] = tcc_bits_f32(w.x);
+      x[1] = tcc_bits_f32(w.y);
+      x[2] = tcc_bits_f32(w.z);
+      x[3] = tcc_bits_f32(w.w);
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
-        kept0[e * 4 + v] = x2[v];
-        max0_lane[v] = tcc_max_f32(max0_lane[v], x2[v]);
+        kept[e * 4 + v] = x[v];
+        max_lane[v] = tcc_max_f32(max_lane[v], x[v]);
       }
     }
   }
-  f32 max0 = max0_lane[0];
-  max0 = tcc_max_f32(max0, max0_lane[1]);
-  max0 = tcc_max_f32(max0, max0_lane[2]);
-  max0 = tcc_max_f32(max0, max0_lane[3]);
-  f32 other0 = __shfl_xor_sync(0xffffffffu, max0, 1u);
-  max0 = tcc_max_f32(max0, other0);
-  f32 other1 = __shfl_xor_sync(0xffffffffu, max0, 2u);
-  max0 = tcc_max_f32(max0, other1);
-  f32 other2 = __shfl_xor_sync(0xffffffffu, max0, 4u);
-  max0 = tcc_max_f32(max0, other2);
-  f32 other3 = __shfl_xor_sync(0xffffffffu, max0, 8u);
-  max0 = tcc_max_f32(max0, other3);
-  f32 other4 = __shfl_xor_sync(0xffffffffu, max0, 16u);
-  max0 = tcc_max_f32(max0, other4);
-  exchange0_f32[thread] = max0;
+  f32 max1 = max_lane[0];
+  max1 = tcc_max_f32(max1, max_lane[1]);
+  max1 = tcc_max_f32(max1, max_lane[2]);
+  max1 = tcc_max_f32(max1, max_lane[3]);
+  f32 other = __shfl_xor_sync(0xffffffffu, max1, 1u);
+  max1 = tcc_max_f32(max1, other);
+  f32 other1 = __shfl_xor_sync(0xffffffffu, max1, 2u);
+  max1 = tcc_max_f32(max1, other1);
+  f32 other2 = __shfl_xor_sync(0xffffffffu, max1, 4u);
+  max1 = tcc_max_f32(max1, other2);
+  f32 other3 = __shfl_xor_sync(0xffffffffu, max1, 8u);
+  max1 = tcc_max_f32(max1, other3);
+  f32 other4 = __shfl_xor_sync(0xffffffffu, max1, 16u);
+  max1 = tcc_max_f32(max1, other4);
+  exchange[thread] = max1;
   __syncthreads();
-  max0 = exchange0_f32[-((thread >> 5) & 1) * 32 + thread];
+  max1 = exchange[-((thread >> 5) & 1) * 32 + thread];
   {
-    max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 1) * 32 + thread + 32]);
+    max1 = tcc_max_f32(max1, exchange[-((thread >> 5) & 1) * 32 + thread + 32]);
   }
-  f32 sum1_lane[4];
+  f32 sum_lane[4];
   #pragma unroll
   for (i32 v = 0; v < 4; ++v) {
-    sum1_lane[v] = 0.0f;
+    sum_lane[v] = 0.0f;
   }
   f32 kept1[16];
   #pragma unroll
@@ -70,43 +70,43 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
       i32 group = e * 64 + lane;
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
-        f32 c3 = tcc_exp_f32(kept0[e * 4 + v] - max0);
-        kept1[e * 4 + v] = c3;
-        sum1_lane[v] = sum1_lane[v] + c3;
+        f32 c = tcc_exp_f32(kept[e * 4 + v] - max1);
+        kept1[e * 4 + v] = c;
+        sum_lane[v] = sum_lane[v] + c;
       }
     }
   }
-  f32 sum1 = sum1_lane[0];
-  sum1 = sum1 + sum1_lane[1];
-  sum1 = sum1 + sum1_lane[2];
-  sum1 = sum1 + sum1_lane[3];
-  f32 other6 = __shfl_xor_sync(0xffffffffu, sum1, 1u);
-  sum1 = sum1 + other6;
-  f32 other7 = __shfl_xor_sync(0xffffffffu, sum1, 2u);
-  sum1 = sum1 + other7;
-  f32 other8 = __shfl_xor_sync(0xffffffffu, sum1, 4u);
-  sum1 = sum1 + other8;
-  f32 other9 = __shfl_xor_sync(0xffffffffu, sum1, 8u);
-  sum1 = sum1 + other9;
-  f32 other10 = __shfl_xor_sync(0xffffffffu, sum1, 16u);
-  sum1 = sum1 + other10;
-  exchange1_f32[thread] = sum1;
+  f32 sum = sum_lane[0];
+  sum = sum + sum_lane[1];
+  sum = sum + sum_lane[2];
+  sum = sum + sum_lane[3];
+  f32 other5 = __shfl_xor_sync(0xffffffffu, sum, 1u);
+  sum = sum + other5;
+  f32 other6 = __shfl_xor_sync(0xffffffffu, sum, 2u);
+  sum = sum + other6;
+  f32 other7 = __shfl_xor_sync(0xffffffffu, sum, 4u);
+  sum = sum + other7;
+  f32 other8 = __shfl_xor_sync(0xffffffffu, sum, 8u);
+  sum = sum + other8;
+  f32 other9 = __shfl_xor_sync(0xffffffffu, sum, 16u);
+  sum = sum + other9;
+  exchange1[thread] = sum;
   __syncthreads();
-  sum1 = exchange1_f32[-((thread >> 5) & 1) * 32 + thread];
+  sum = exchange1[-((thread >> 5) & 1) * 32 + thread];
   {
-    sum1 = sum1 + exchange1_f32[-((thread >> 5) & 1) * 32 + thread + 32];
+    sum = sum + exchange1[-((thread >> 5) & 1) * 32 + thread + 32];
   }
-  f32 h4 = tcc_div_f32(1.0f, sum1);
+  f32 h = tcc_div_f32(1.0f, sum);
   #pragma unroll
   for (i32 e = 0; e < 4; ++e) {
     if ((e * 64 + lane) < 250) {
       i32 group = e * 64 + lane;
-      f32 y5[4];
+      f32 y[4];
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
-        y5[v] = kept1[e * 4 + v] * h4;
+        y[v] = kept1[e * 4 + v] * h;
       }
-      ((uint4*)b1)[group + row * 250] = make_uint4(tcc_f32_bits(y5[0]), tcc_f32_bits(y5[1]), tcc_f32_bits(y5[2]), tcc_f32_bits(y5[3]));
+      ((uint4*)b1)[group + row * 250] = make_uint4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
     }
   }
 }

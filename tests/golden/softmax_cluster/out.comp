@@ -27,8 +27,8 @@ layout(push_constant) uniform Arguments {
   In_bf16 b0;
   Out_bf16 b1;
 };
-shared f32 exchange0_f32[1024];
-shared f32 exchange1_f32[1024];
+shared f32 exchange[1024];
+shared f32 exchange1[1024];
 layout(local_size_x = 1024) in;
 
 void main() {
@@ -36,26 +36,26 @@ void main() {
   i32 thread = i32(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
   i32 lane = thread;
   i32 row = block;
-  f32 max0 = -tcc_inf_f32();
-  f32 sum1 = 0.0f;
+  f32 max1 = -tcc_inf_f32();
+  f32 sum = 0.0f;
   for (i32 piece = 0; piece < 4; ++piece) {
     f32 x_at[32];
     [[unroll]]
     for (i32 e = 0; e < 4; ++e) {
       i32 group = e * 1024 + lane + piece * 4096;
-      f32 x0[8];
-      uvec4 w0 = Words4(b0).v[group + row * 16384];
-      x0[0] = tcc_bits_f32(w0.x << 16);
-      x0[1] = tcc_bits_f32(w0.x & 0xffff0000u);
-      x0[2] = tcc_bits_f32(w0.y << 16);
-      x0[3] = tcc_bits_f32(w0.y & 0xffff0000u);
-      x0[4] = tcc_bits_f32(w0.z << 16);
-      x0[5] = tcc_bits_f32(w0.z & 0xffff0000u);
-      x0[6] = tcc_bits_f32(w0.w << 16);
-      x0[7] = tcc_bits_f32(w0.w & 0xffff0000u);
+      f32 x[8];
+      uvec4 w = Words4(b0).v[group + row * 16384];
+      x[0] = tcc_bits_f32(w.x << 16);
+      x[1] = tcc_bits_f32(w.x & 0xffff0000u);
+      x[2] = tcc_bits_f32(w.y << 16);
+      x[3] = tcc_bits_f32(w.y & 0xffff0000u);
+      x[4] = tcc_bits_f32(w.z << 16);
+      x[5] = tcc_bits_f32(w.z & 0xffff0000u);
+      x[6] = tcc_bits_f32(w.w << 16);
+      x[7] = tcc_bits_f32(w.w & 0xffff0000u);
       [[unroll]]
       for (i32 v = 0; v < 8; ++v) {
-        x_at[e * 8 + v] = x0[v];
+        x_at[e * 8 + v] = x[v];
       }
     }
     f32 part[8];
@@ -70,7 +70,7 @@ void main() {
         part[v] = tcc_max_f32(part[v], x_at[e * 8 + v]);
       }
     }
-    f32 higher = max0;
+    f32 higher = max1;
     higher = tcc_max_f32(higher, part[0]);
     higher = tcc_max_f32(higher, part[1]);
     higher = tcc_max_f32(higher, part[2]);
@@ -80,8 +80,8 @@ void main() {
     higher = tcc_max_f32(higher, part[6]);
     higher = tcc_max_f32(higher, part[7]);
     f32 base = (higher == (-tcc_inf_f32())) ? 0.0f : higher;
-    sum1 = sum1 * tcc_exp_term_f32(max0 - base);
-    max0 = higher;
+    sum = sum * tcc_exp_term_f32(max1 - base);
+    max1 = higher;
     [[unroll]]
     for (i32 v = 0; v < 8; ++v) {
       part[v] = 0.0f;
@@ -93,71 +93,71 @@ void main() {
         part[v] = part[v] + tcc_exp_term_f32(x_at[e * 8 + v] - base);
       }
     }
-    sum1 = sum1 + part[0];
-    sum1 = sum1 + part[1];
-    sum1 = sum1 + part[2];
-    sum1 = sum1 + part[3];
-    sum1 = sum1 + part[4];
-    sum1 = sum1 + part[5];
-    sum1 = sum1 + part[6];
-    sum1 = sum1 + part[7];
+    sum = sum + part[0];
+    sum = sum + part[1];
+    sum = sum + part[2];
+    sum = sum + part[3];
+    sum = sum + part[4];
+    sum = sum + part[5];
+    sum = sum + part[6];
+    sum = sum + part[7];
   }
-  f32 own = max0;
-  f32 other0 = subgroupShuffleXor(max0, 1u);
-  max0 = tcc_max_f32(max0, other0);
-  f32 other1 = subgroupShuffleXor(max0, 2u);
-  max0 = tcc_max_f32(max0, other1);
-  f32 other2 = subgroupShuffleXor(max0, 4u);
-  max0 = tcc_max_f32(max0, other2);
-  f32 other3 = subgroupShuffleXor(max0, 8u);
-  max0 = tcc_max_f32(max0, other3);
-  f32 other4 = subgroupShuffleXor(max0, 16u);
-  max0 = tcc_max_f32(max0, other4);
-  exchange0_f32[thread] = max0;
+  f32 own = max1;
+  f32 other = subgroupShuffleXor(max1, 1u);
+  max1 = tcc_max_f32(max1, other);
+  f32 other1 = subgroupShuffleXor(max1, 2u);
+  max1 = tcc_max_f32(max1, other1);
+  f32 other2 = subgroupShuffleXor(max1, 4u);
+  max1 = tcc_max_f32(max1, other2);
+  f32 other3 = subgroupShuffleXor(max1, 8u);
+  max1 = tcc_max_f32(max1, other3);
+  f32 other4 = subgroupShuffleXor(max1, 16u);
+  max1 = tcc_max_f32(max1, other4);
+  exchange[thread] = max1;
   barrier();
-  max0 = exchange0_f32[-((thread >> 5) & 15) * 32 + thread];
+  max1 = exchange[-((thread >> 5) & 15) * 32 + thread];
   [[unroll]]
-  for (i32 x5 = 0; x5 < 15; ++x5) {
-    max0 = tcc_max_f32(max0, exchange0_f32[-((thread >> 5) & 15) * 32 + thread + x5 * 32 + 32]);
+  for (i32 x1 = 0; x1 < 15; ++x1) {
+    max1 = tcc_max_f32(max1, exchange[-((thread >> 5) & 15) * 32 + thread + x1 * 32 + 32]);
   }
-  exchange1_f32[thread] = max0;
+  exchange1[thread] = max1;
   barrier();
-  max0 = exchange1_f32[-(thread >> 9) * 512 + thread];
+  max1 = exchange1[-(thread >> 9) * 512 + thread];
   {
-    max0 = tcc_max_f32(max0, exchange1_f32[-(thread >> 9) * 512 + thread + 512]);
+    max1 = tcc_max_f32(max1, exchange1[-(thread >> 9) * 512 + thread + 512]);
   }
-  f32 row_base = (max0 == (-tcc_inf_f32())) ? 0.0f : max0;
-  sum1 = sum1 * tcc_exp_term_f32(own - row_base);
-  f32 other7 = subgroupShuffleXor(sum1, 1u);
-  sum1 = sum1 + other7;
-  f32 other8 = subgroupShuffleXor(sum1, 2u);
-  sum1 = sum1 + other8;
-  f32 other9 = subgroupShuffleXor(sum1, 4u);
-  sum1 = sum1 + other9;
-  f32 other10 = subgroupShuffleXor(sum1, 8u);
-  sum1 = sum1 + other10;
-  f32 other11 = subgroupShuffleXor(sum1, 16u);
-  sum1 = sum1 + other11;
-  exchange0_f32[thread] = sum1;
+  f32 row_base = (max1 == (-tcc_inf_f32())) ? 0.0f : max1;
+  sum = sum * tcc_exp_term_f32(own - row_base);
+  f32 other5 = subgroupShuffleXor(sum, 1u);
+  sum = sum + other5;
+  f32 other6 = subgroupShuffleXor(sum, 2u);
+  sum = sum + other6;
+  f32 other7 = subgroupShuffleXor(sum, 4u);
+  sum = sum + other7;
+  f32 other8 = subgroupShuffleXor(sum, 8u);
+  sum = sum + other8;
+  f32 other9 = subgroupShuffleXor(sum, 16u);
+  sum = sum + other9;
+  exchange[thread] = sum;
   barrier();
-  sum1 = exchange0_f32[-((thread >> 5) & 15) * 32 + thread];
+  sum = exchange[-((thread >> 5) & 15) * 32 + thread];
   [[unroll]]
-  for (i32 x12 = 0; x12 < 15; ++x12) {
-    sum1 = sum1 + exchange0_f32[-((thread >> 5) & 15) * 32 + thread + x12 * 32 + 32];
+  for (i32 x2 = 0; x2 < 15; ++x2) {
+    sum = sum + exchange[-((thread >> 5) & 15) * 32 + thread + x2 * 32 + 32];
   }
-  exchange1_f32[thread] = sum1;
+  exchange1[thread] = sum;
   barrier();
-  sum1 = exchange1_f32[-(thread >> 9) * 512 + thread];
+  sum = exchange1[-(thread >> 9) * 512 + thread];
   {
-    sum1 = sum1 + exchange1_f32[-(thread >> 9) * 512 + thread + 512];
+    sum = sum + exchange1[-(thread >> 9) * 512 + thread + 512];
   }
-  sum1 = sum1 + (max0 - max0);
-  f32 h1 = tcc_div_f32(1.0f, sum1);
-  for (i32 piece = 0; piece < 4; ++piece) {
+  sum = sum + (max1 - max1);
+  f32 h = tcc_div_f32(1.0f, sum);
+  for (i32 piece1 = 0; piece1 < 4; ++piece1) {
     [[unroll]]
-    for (i32 e = 0; e < 4; ++e) {
-      i32 group = e * 1024 + lane + piece * 4096;
-      f32 y2[8];
+    for (i32 e1 = 0; e1 < 4; ++e1) {
+      i32 group = e1 * 1024 + lane + piece1 * 4096;
+      f32 y[8];
       f32 x3[8];
       uvec4 w1 = Words4(b0).v[group + row * 16384];
       x3[0] = tcc_bits_f32(w1.x << 16);
@@ -170,9 +170,9 @@ void main() {
       x3[7] = tcc_bits_f32(w1.w & 0xffff0000u);
       [[unroll]]
       for (i32 v = 0; v < 8; ++v) {
-        y2[v] = tcc_exp_f32(x3[v] - max0) * h1;
+        y[v] = tcc_exp_f32(x3[v] - max1) * h;
       }
-      Words4(b1).v[group + row * 16384] = uvec4(tcc_pack_bf16(y2[0], y2[1]), tcc_pack_bf16(y2[2], y2[3]), tcc_pack_bf16(y2[4], y2[5]), tcc_pack_bf16(y2[6], y2[7]));
+      Words4(b1).v[group + row * 16384] = uvec4(tcc_pack_bf16(y[0], y[1]), tcc_pack_bf16(y[2], y[3]), tcc_pack_bf16(y[4], y[5]), tcc_pack_bf16(y[6], y[7]));
     }
   }
 }

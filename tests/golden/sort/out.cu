@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     place[item] = item + lane * 5;
   }
   #pragma unroll
-  for (i32 round = 0; round < 3; ++round) {
+  for (i32 round1 = 0; round1 < 3; ++round1) {
     #pragma unroll
     for (i32 even = 0; even < 2; ++even) {
       if (((even * 2 + lane * 5 + 1) < 300) && ((key[even * 2 + 1] < key[even * 2]) || (tcc_isnan_f32(key[even * 2]) && (!tcc_isnan_f32(key[even * 2 + 1]))))) {
@@ -39,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     #pragma unroll
     for (i32 odd = 0; odd < 2; ++odd) {
       if (((lane * 5 + odd * 2 + 2) < 300) && ((key[odd * 2 + 2] < key[odd * 2 + 1]) || (tcc_isnan_f32(key[odd * 2 + 1]) && (!tcc_isnan_f32(key[odd * 2 + 2]))))) {
-        f32 left_key = key[odd * 2 + 1];
+        f32 left_key1 = key[odd * 2 + 1];
         key[odd * 2 + 1] = key[odd * 2 + 2];
-        key[odd * 2 + 2] = left_key;
-        i32 left_place = place[odd * 2 + 1];
+        key[odd * 2 + 2] = left_key1;
+        i32 left_place1 = place[odd * 2 + 1];
         place[odd * 2 + 1] = place[odd * 2 + 2];
-        place[odd * 2 + 2] = left_place;
+        place[odd * 2 + 2] = left_place1;
       }
     }
   }
@@ -55,45 +55,45 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     places[base + item + lane * 5] = place[item];
   }
   __syncthreads();
-  i32 start5 = (lane >> 1) * 10;
-  i32 a_length5 = max(0, min(-start5 + 300, 5));
-  i32 b_length5 = max(0, min(-start5 + 295, 5));
-  i32 diagonal5 = min((lane & 1) * 5, a_length5 + b_length5);
-  i32 low0 = max((-b_length5 + diagonal5), 0);
-  i32 high1 = min(diagonal5, a_length5);
-  for (i32 step5 = 0; step5 < 3; ++step5) {
-    if (low0 < high1) {
-      i32 middle2 = tcc_shr_i32(low0 + high1, 1);
-      i32 spot4 = i32((base + start5 + 5) + ((diagonal5 - 1) - middle2));
-      i32 spot3 = i32((base + start5) + middle2);
-      if ((keys[spot4] < keys[spot3]) || (tcc_isnan_f32(keys[spot3]) && (!tcc_isnan_f32(keys[spot4])))) {
-        high1 = middle2;
+  i32 start = (lane >> 1) * 10;
+  i32 a_length = max(0, min(-start + 300, 5));
+  i32 b_length = max(0, min(-start + 295, 5));
+  i32 diagonal = min((lane & 1) * 5, a_length + b_length);
+  i32 low = max((-b_length + diagonal), 0);
+  i32 high = min(diagonal, a_length);
+  for (i32 step = 0; step < 3; ++step) {
+    if (low < high) {
+      i32 middle = tcc_shr_i32(low + high, 1);
+      i32 spot = i32((base + start + 5) + ((diagonal - 1) - middle));
+      i32 spot1 = i32((base + start) + middle);
+      if ((keys[spot] < keys[spot1]) || (tcc_isnan_f32(keys[spot1]) && (!tcc_isnan_f32(keys[spot])))) {
+        high = middle;
       } else {
-        low0 = middle2 + 1;
+        low = middle + 1;
       }
     }
   }
-  i32 i6 = (base + start5) + low0;
-  i32 j7 = (base + diagonal5 + start5 + 5) + (0 - low0);
-  i32 spot12 = i32(min(i6, 639));
-  f32 a_key8 = keys[spot12];
-  i32 spot13 = i32(min(j7, 639));
-  f32 b_key9 = keys[spot13];
+  i32 i = (base + start) + low;
+  i32 j = (base + diagonal + start + 5) + (0 - low);
+  i32 spot2 = i32(min(i, 639));
+  f32 a_key = keys[spot2];
+  i32 spot3 = i32(min(j, 639));
+  f32 b_key = keys[spot3];
   #pragma unroll
   for (i32 item = 0; item < 5; ++item) {
-    bool take10 = (!(i6 < (a_length5 + base + start5))) || ((j7 < (b_length5 + base + start5 + 5)) && ((b_key9 < a_key8) || (tcc_isnan_f32(a_key8) && (!tcc_isnan_f32(b_key9)))));
-    key[item] = take10 ? b_key9 : a_key8;
-    i32 spot14 = i32(min((take10 ? j7 : i6), 639));
-    place[item] = places[spot14];
-    i32 from11 = min(((take10 ? j7 : i6) + 1), 639);
-    if (take10) {
-      j7 = j7 + 1;
-      i32 spot16 = i32(from11);
-      b_key9 = keys[spot16];
+    bool take = (!(i < (a_length + base + start))) || ((j < (b_length + base + start + 5)) && ((b_key < a_key) || (tcc_isnan_f32(a_key) && (!tcc_isnan_f32(b_key)))));
+    key[item] = take ? b_key : a_key;
+    i32 spot4 = i32(min((take ? j : i), 639));
+    place[item] = places[spot4];
+    i32 from = min(((take ? j : i) + 1), 639);
+    if (take) {
+      j = j + 1;
+      i32 spot5 = i32(from);
+      b_key = keys[spot5];
     } else {
-      i6 = i6 + 1;
-      i32 spot15 = i32(from11);
-      a_key8 = keys[spot15];
+      i = i + 1;
+      i32 spot6 = i32(from);
+      a_key = keys[spot6];
     }
   }
   __syncthreads();
@@ -103,45 +103,45 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     places[base + item + lane * 5] = place[item];
   }
   __syncthreads();
-  i32 start10 = (lane >> 2) * 20;
-  i32 a_length10 = max(0, min(10, -start10 + 300));
-  i32 b_length10 = max(0, min(10, -start10 + 290));
-  i32 diagonal10 = min((lane & 3) * 5, a_length10 + b_length10);
-  i32 low17 = max((-b_length10 + diagonal10), 0);
-  i32 high18 = min(diagonal10, a_length10);
-  for (i32 step22 = 0; step22 < 4; ++step22) {
-    if (low17 < high18) {
-      i32 middle19 = tcc_shr_i32(low17 + high18, 1);
-      i32 spot21 = i32((base + start10 + 10) + ((diagonal10 - 1) - middle19));
-      i32 spot20 = i32((base + start10) + middle19);
-      if ((keys[spot21] < keys[spot20]) || (tcc_isnan_f32(keys[spot20]) && (!tcc_isnan_f32(keys[spot21])))) {
-        high18 = middle19;
+  i32 start1 = (lane >> 2) * 20;
+  i32 a_length1 = max(0, min(10, -start1 + 300));
+  i32 b_length1 = max(0, min(10, -start1 + 290));
+  i32 diagonal1 = min((lane & 3) * 5, a_length1 + b_length1);
+  i32 low1 = max((-b_length1 + diagonal1), 0);
+  i32 high1 = min(diagonal1, a_length1);
+  for (i32 step1 = 0; step1 < 4; ++step1) {
+    if (low1 < high1) {
+      i32 middle1 = tcc_shr_i32(low1 + high1, 1);
+      i32 spot7 = i32((base + start1 + 10) + ((diagonal1 - 1) - middle1));
+      i32 spot8 = i32((base + start1) + middle1);
+      if ((keys[spot7] < keys[spot8]) || (tcc_isnan_f32(keys[spot8]) && (!tcc_isnan_f32(keys[spot7])))) {
+        high1 = middle1;
       } else {
-        low17 = middle19 + 1;
+        low1 = middle1 + 1;
       }
     }
   }
-  i32 i23 = (base + start10) + low17;
-  i32 j24 = (base + diagonal10 + start10 + 10) + (0 - low17);
-  i32 spot29 = i32(min(i23, 639));
-  f32 a_key25 = keys[spot29];
-  i32 spot30 = i32(min(j24, 639));
-  f32 b_key26 = keys[spot30];
+  i32 i1 = (base + start1) + low1;
+  i32 j1 = (base + diagonal1 + start1 + 10) + (0 - low1);
+  i32 spot9 = i32(min(i1, 639));
+  f32 a_key1 = keys[spot9];
+  i32 spot10 = i32(min(j1, 639));
+  f32 b_key1 = keys[spot10];
   #pragma unroll
   for (i32 item = 0; item < 5; ++item) {
-    bool take27 = (!(i23 < (a_length10 + base + start10))) || ((j24 < (b_length10 + base + start10 + 10)) && ((b_key26 < a_key25) || (tcc_isnan_f32(a_key25) && (!tcc_isnan_f32(b_key26)))));
-    key[item] = take27 ? b_key26 : a_key25;
-    i32 spot31 = i32(min((take27 ? j24 : i23), 639));
-    place[item] = places[spot31];
-    i32 from28 = min(((take27 ? j24 : i23) + 1), 639);
-    if (take27) {
-      j24 = j24 + 1;
-      i32 spot33 = i32(from28);
-      b_key26 = keys[spot33];
+    bool take1 = (!(i1 < (a_length1 + base + start1))) || ((j1 < (b_length1 + base + start1 + 10)) && ((b_key1 < a_key1) || (tcc_isnan_f32(a_key1) && (!tcc_isnan_f32(b_key1)))));
+    key[item] = take1 ? b_key1 : a_key1;
+    i32 spot11 = i32(min((take1 ? j1 : i1), 639));
+    place[item] = places[spot11];
+    i32 from1 = min(((take1 ? j1 : i1) + 1), 639);
+    if (take1) {
+      j1 = j1 + 1;
+      i32 spot12 = i32(from1);
+      b_key1 = keys[spot12];
     } else {
-      i23 = i23 + 1;
-      i32 spot32 = i32(from28);
-      a_key25 = keys[spot32];
+      i1 = i1 + 1;
+      i32 spot13 = i32(from1);
+      a_key1 = keys[spot13];
     }
   }
   __syncthreads();
@@ -151,45 +151,45 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     places[base + item + lane * 5] = place[item];
   }
   __syncthreads();
-  i32 start20 = (lane >> 3) * 40;
-  i32 a_length20 = max(0, min(20, -start20 + 300));
-  i32 b_length20 = max(0, min(20, -start20 + 280));
-  i32 diagonal20 = min((lane & 7) * 5, a_length20 + b_length20);
-  i32 low34 = max((-b_length20 + diagonal20), 0);
-  i32 high35 = min(diagonal20, a_length20);
-  for (i32 step39 = 0; step39 < 5; ++step39) {
-    if (low34 < high35) {
-      i32 middle36 = tcc_shr_i32(low34 + high35, 1);
-      i32 spot38 = i32((base + start20 + 20) + ((diagonal20 - 1) - middle36));
-      i32 spot37 = i32((base + start20) + middle36);
-      if ((keys[spot38] < keys[spot37]) || (tcc_isnan_f32(keys[spot37]) && (!tcc_isnan_f32(keys[spot38])))) {
-        high35 = middle36;
+  i32 start2 = (lane >> 3) * 40;
+  i32 a_length2 = max(0, min(20, -start2 + 300));
+  i32 b_length2 = max(0, min(20, -start2 + 280));
+  i32 diagonal2 = min((lane & 7) * 5, a_length2 + b_length2);
+  i32 low2 = max((-b_length2 + diagonal2), 0);
+  i32 high2 = min(diagonal2, a_length2);
+  for (i32 step2 = 0; step2 < 5; ++step2) {
+    if (low2 < high2) {
+      i32 middle2 = tcc_shr_i32(low2 + high2, 1);
+      i32 spot14 = i32((base + start2 + 20) + ((diagonal2 - 1) - middle2));
+      i32 spot15 = i32((base + start2) + middle2);
+      if ((keys[spot14] < keys[spot15]) || (tcc_isnan_f32(keys[spot15]) && (!tcc_isnan_f32(keys[spot14])))) {
+        high2 = middle2;
       } else {
-        low34 = middle36 + 1;
+        low2 = middle2 + 1;
       }
     }
   }
-  i32 i40 = (base + start20) + low34;
-  i32 j41 = (base + diagonal20 + start20 + 20) + (0 - low34);
-  i32 spot46 = i32(min(i40, 639));
-  f32 a_key42 = keys[spot46];
-  i32 spot47 = i32(min(j41, 639));
-  f32 b_key43 = keys[spot47];
+  i32 i2 = (base + start2) + low2;
+  i32 j2 = (base + diagonal2 + start2 + 20) + (0 - low2);
+  i32 spot16 = i32(min(i2, 639));
+  f32 a_key2 = keys[spot16];
+  i32 spot17 = i32(min(j2, 639));
+  f32 b_key2 = keys[spot17];
   #pragma unroll
   for (i32 item = 0; item < 5; ++item) {
-    bool take44 = (!(i40 < (a_length20 + base + start20))) || ((j41 < (b_length20 + base + start20 + 20)) && ((b_key43 < a_key42) || (tcc_isnan_f32(a_key42) && (!tcc_isnan_f32(b_key43)))));
-    key[item] = take44 ? b_key43 : a_key42;
-    i32 spot48 = i32(min((take44 ? j41 : i40), 639));
-    place[item] = places[spot48];
-    i32 from45 = min(((take44 ? j41 : i40) + 1), 639);
-    if (take44) {
-      j41 = j41 + 1;
-      i32 spot50 = i32(from45);
-      b_key43 = keys[spot50];
+    bool take2 = (!(i2 < (a_length2 + base + start2))) || ((j2 < (b_length2 + base + start2 + 20)) && ((b_key2 < a_key2) || (tcc_isnan_f32(a_key2) && (!tcc_isnan_f32(b_key2)))));
+    key[item] = take2 ? b_key2 : a_key2;
+    i32 spot18 = i32(min((take2 ? j2 : i2), 639));
+    place[item] = places[spot18];
+    i32 from2 = min(((take2 ? j2 : i2) + 1), 639);
+    if (take2) {
+      j2 = j2 + 1;
+      i32 spot19 = i32(from2);
+      b_key2 = keys[spot19];
     } else {
-      i40 = i40 + 1;
-      i32 spot49 = i32(from45);
-      a_key42 = keys[spot49];
+      i2 = i2 + 1;
+      i32 spot20 = i32(from2);
+      a_key2 = keys[spot20];
     }
   }
   __syncthreads();
@@ -199,45 +199,45 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     places[base + item + lane * 5] = place[item];
   }
   __syncthreads();
-  i32 start40 = (lane >> 4) * 80;
-  i32 a_length40 = max(0, min(-start40 + 300, 40));
-  i32 b_length40 = max(0, min(-start40 + 260, 40));
-  i32 diagonal40 = min((lane & 15) * 5, a_length40 + b_length40);
-  i32 low51 = max((-b_length40 + diagonal40), 0);
-  i32 high52 = min(diagonal40, a_length40);
-  for (i32 step56 = 0; step56 < 6; ++step56) {
-    if (low51 < high52) {
-      i32 middle53 = tcc_shr_i32(low51 + high52, 1);
-      i32 spot55 = i32((base + start40 + 40) + ((diagonal40 - 1) - middle53));
-      i32 spot54 = i32((base + start40) + middle53);
-      if ((keys[spot55] < keys[spot54]) || (tcc_isnan_f32(keys[spot54]) && (!tcc_isnan_f32(keys[spot55])))) {
-        high52 = middle53;
+  i32 start3 = (lane >> 4) * 80;
+  i32 a_length3 = max(0, min(-start3 + 300, 40));
+  i32 b_length3 = max(0, min(-start3 + 260, 40));
+  i32 diagonal3 = min((lane & 15) * 5, a_length3 + b_length3);
+  i32 low3 = max((-b_length3 + diagonal3), 0);
+  i32 high3 = min(diagonal3, a_length3);
+  for (i32 step3 = 0; step3 < 6; ++step3) {
+    if (low3 < high3) {
+      i32 middle3 = tcc_shr_i32(low3 + high3, 1);
+      i32 spot21 = i32((base + start3 + 40) + ((diagonal3 - 1) - middle3));
+      i32 spot22 = i32((base + start3) + middle3);
+      if ((keys[spot21] < keys[spot22]) || (tcc_isnan_f32(keys[spot22]) && (!tcc_isnan_f32(keys[spot21])))) {
+        high3 = middle3;
       } else {
-        low51 = middle53 + 1;
+        low3 = middle3 + 1;
       }
     }
   }
-  i32 i57 = (base + start40) + low51;
-  i32 j58 = (base + diagonal40 + start40 + 40) + (0 - low51);
-  i32 spot63 = i32(min(i57, 639));
-  f32 a_key59 = keys[spot63];
-  i32 spot64 = i32(min(j58, 639));
-  f32 b_key60 = keys[spot64];
+  i32 i3 = (base + start3) + low3;
+  i32 j3 = (base + diagonal3 + start3 + 40) + (0 - low3);
+  i32 spot23 = i32(min(i3, 639));
+  f32 a_key3 = keys[spot23];
+  i32 spot24 = i32(min(j3, 639));
+  f32 b_key3 = keys[spot24];
   #pragma unroll
   for (i32 item = 0; item < 5; ++item) {
-    bool take61 = (!(i57 < (a_length40 + base + start40))) || ((j58 < (b_length40 + base + start40 + 40)) && ((b_key60 < a_key59) || (tcc_isnan_f32(a_key59) && (!tcc_isnan_f32(b_key60)))));
-    key[item] = take61 ? b_key60 : a_key59;
-    i32 spot65 = i32(min((take61 ? j58 : i57), 639));
-    place[item] = places[spot65];
-    i32 from62 = min(((take61 ? j58 : i57) + 1), 639);
-    if (take61) {
-      j58 = j58 + 1;
-      i32 spot67 = i32(from62);
-      b_key60 = keys[spot67];
+    bool take3 = (!(i3 < (a_length3 + base + start3))) || ((j3 < (b_length3 + base + start3 + 40)) && ((b_key3 < a_key3) || (tcc_isnan_f32(a_key3) && (!tcc_isnan_f32(b_key3)))));
+    key[item] = take3 ? b_key3 : a_key3;
+    i32 spot25 = i32(min((take3 ? j3 : i3), 639));
+    place[item] = places[spot25];
+    i32 from3 = min(((take3 ? j3 : i3) + 1), 639);
+    if (take3) {
+      j3 = j3 + 1;
+      i32 spot26 = i32(from3);
+      b_key3 = keys[spot26];
     } else {
-      i57 = i57 + 1;
-      i32 spot66 = i32(from62);
-      a_key59 = keys[spot66];
+      i3 = i3 + 1;
+      i32 spot27 = i32(from3);
+      a_key3 = keys[spot27];
     }
   }
   __syncthreads();
@@ -247,45 +247,45 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     places[base + item + lane * 5] = place[item];
   }
   __syncthreads();
-  i32 start80 = (lane >> 5) * 160;
-  i32 a_length80 = max(0, min(-start80 + 300, 80));
-  i32 b_length80 = max(0, min(-start80 + 220, 80));
-  i32 diagonal80 = min((lane & 31) * 5, a_length80 + b_length80);
-  i32 low68 = max((-b_length80 + diagonal80), 0);
-  i32 high69 = min(diagonal80, a_length80);
-  for (i32 step73 = 0; step73 < 7; ++step73) {
-    if (low68 < high69) {
-      i32 middle70 = tcc_shr_i32(low68 + high69, 1);
-      i32 spot72 = i32((base + start80 + 80) + ((diagonal80 - 1) - middle70));
-      i32 spot71 = i32((base + start80) + middle70);
-      if ((keys[spot72] < keys[spot71]) || (tcc_isnan_f32(keys[spot71]) && (!tcc_isnan_f32(keys[spot72])))) {
-        high69 = middle70;
+  i32 start4 = (lane >> 5) * 160;
+  i32 a_length4 = max(0, min(-start4 + 300, 80));
+  i32 b_length4 = max(0, min(-start4 + 220, 80));
+  i32 diagonal4 = min((lane & 31) * 5, a_length4 + b_length4);
+  i32 low4 = max((-b_length4 + diagonal4), 0);
+  i32 high4 = min(diagonal4, a_length4);
+  for (i32 step4 = 0; step4 < 7; ++step4) {
+    if (low4 < high4) {
+      i32 middle4 = tcc_shr_i32(low4 + high4, 1);
+      i32 spot28 = i32((base + start4 + 80) + ((diagonal4 - 1) - middle4));
+      i32 spot29 = i32((base + start4) + middle4);
+      if ((keys[spot28] < keys[spot29]) || (tcc_isnan_f32(keys[spot29]) && (!tcc_isnan_f32(keys[spot28])))) {
+        high4 = middle4;
       } else {
-        low68 = middle70 + 1;
+        low4 = middle4 + 1;
       }
     }
   }
-  i32 i74 = (base + start80) + low68;
-  i32 j75 = (base + diagonal80 + start80 + 80) + (0 - low68);
-  i32 spot80 = i32(min(i74, 639));
-  f32 a_key76 = keys[spot80];
-  i32 spot81 = i32(min(j75, 639));
-  f32 b_key77 = keys[spot81];
+  i32 i4 = (base + start4) + low4;
+  i32 j4 = (base + diagonal4 + start4 + 80) + (0 - low4);
+  i32 spot30 = i32(min(i4, 639));
+  f32 a_key4 = keys[spot30];
+  i32 spot31 = i32(min(j4, 639));
+  f32 b_key4 = keys[spot31];
   #pragma unroll
   for (i32 item = 0; item < 5; ++item) {
-    bool take78 = (!(i74 < (a_length80 + base + start80))) || ((j75 < (b_length80 + base + start80 + 80)) && ((b_key77 < a_key76) || (tcc_isnan_f32(a_key76) && (!tcc_isnan_f32(b_key77)))));
-    key[item] = take78 ? b_key77 : a_key76;
-    i32 spot82 = i32(min((take78 ? j75 : i74), 639));
-    place[item] = places[spot82];
-    i32 from79 = min(((take78 ? j75 : i74) + 1), 639);
-    if (take78) {
-      j75 = j75 + 1;
-      i32 spot84 = i32(from79);
-      b_key77 = keys[spot84];
+    bool take4 = (!(i4 < (a_length4 + base + start4))) || ((j4 < (b_length4 + base + start4 + 80)) && ((b_key4 < a_key4) || (tcc_isnan_f32(a_key4) && (!tcc_isnan_f32(b_key4)))));
+    key[item] = take4 ? b_key4 : a_key4;
+    i32 spot32 = i32(min((take4 ? j4 : i4), 639));
+    place[item] = places[spot32];
+    i32 from4 = min(((take4 ? j4 : i4) + 1), 639);
+    if (take4) {
+      j4 = j4 + 1;
+      i32 spot33 = i32(from4);
+      b_key4 = keys[spot33];
     } else {
-      i74 = i74 + 1;
-      i32 spot83 = i32(from79);
-      a_key76 = keys[spot83];
+      i4 = i4 + 1;
+      i32 spot34 = i32(from4);
+      a_key4 = keys[spot34];
     }
   }
   __syncthreads();
@@ -295,43 +295,43 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     places[base + item + lane * 5] = place[item];
   }
   __syncthreads();
-  i32 diagonal160 = min(300, lane * 5);
+  i32 diagonal5 = min(300, lane * 5);
   if ((lane * 5) < 300) {
-    i32 low85 = max((diagonal160 - 140), 0);
-    i32 high86 = min(diagonal160, 160);
-    for (i32 step90 = 0; step90 < 8; ++step90) {
-      if (low85 < high86) {
-        i32 middle87 = tcc_shr_i32(low85 + high86, 1);
-        i32 spot89 = i32((base + 160) + ((diagonal160 - 1) - middle87));
-        i32 spot88 = i32(base + middle87);
-        if ((keys[spot89] < keys[spot88]) || (tcc_isnan_f32(keys[spot88]) && (!tcc_isnan_f32(keys[spot89])))) {
-          high86 = middle87;
+    i32 low5 = max((diagonal5 - 140), 0);
+    i32 high5 = min(diagonal5, 160);
+    for (i32 step5 = 0; step5 < 8; ++step5) {
+      if (low5 < high5) {
+        i32 middle5 = tcc_shr_i32(low5 + high5, 1);
+        i32 spot35 = i32((base + 160) + ((diagonal5 - 1) - middle5));
+        i32 spot36 = i32(base + middle5);
+        if ((keys[spot35] < keys[spot36]) || (tcc_isnan_f32(keys[spot36]) && (!tcc_isnan_f32(keys[spot35])))) {
+          high5 = middle5;
         } else {
-          low85 = middle87 + 1;
+          low5 = middle5 + 1;
         }
       }
     }
-    i32 i91 = base + low85;
-    i32 j92 = (base + diagonal160 + 160) + (0 - low85);
-    i32 spot97 = i32(min(i91, 639));
-    f32 a_key93 = keys[spot97];
-    i32 spot98 = i32(min(j92, 639));
-    f32 b_key94 = keys[spot98];
+    i32 i5 = base + low5;
+    i32 j5 = (base + diagonal5 + 160) + (0 - low5);
+    i32 spot37 = i32(min(i5, 639));
+    f32 a_key5 = keys[spot37];
+    i32 spot38 = i32(min(j5, 639));
+    f32 b_key5 = keys[spot38];
     #pragma unroll
     for (i32 item = 0; item < 5; ++item) {
-      bool take95 = (!(i91 < (base + 160))) || ((j92 < (base + 300)) && ((b_key94 < a_key93) || (tcc_isnan_f32(a_key93) && (!tcc_isnan_f32(b_key94)))));
-      key[item] = take95 ? b_key94 : a_key93;
-      i32 spot99 = i32(min((take95 ? j92 : i91), 639));
-      place[item] = places[spot99];
-      i32 from96 = min(((take95 ? j92 : i91) + 1), 639);
-      if (take95) {
-        j92 = j92 + 1;
-        i32 spot101 = i32(from96);
-        b_key94 = keys[spot101];
+      bool take5 = (!(i5 < (base + 160))) || ((j5 < (base + 300)) && ((b_key5 < a_key5) || (tcc_isnan_f32(a_key5) && (!tcc_isnan_f32(b_key5)))));
+      key[item] = take5 ? b_key5 : a_key5;
+      i32 spot39 = i32(min((take5 ? j5 : i5), 639));
+      place[item] = places[spot39];
+      i32 from5 = min(((take5 ? j5 : i5) + 1), 639);
+      if (take5) {
+        j5 = j5 + 1;
+        i32 spot40 = i32(from5);
+        b_key5 = keys[spot40];
       } else {
-        i91 = i91 + 1;
-        i32 spot100 = i32(from96);
-        a_key93 = keys[spot100];
+        i5 = i5 + 1;
+        i32 spot41 = i32(from5);
+        a_key5 = keys[spot41];
       }
     }
   }

@@ -14,7 +14,7 @@ layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
 };
-shared f32 tile0[1056];
+shared f32 tile[1056];
 layout(local_size_x = 256) in;
 
 void main() {
@@ -24,14 +24,14 @@ void main() {
   for (i32 s = 0; s < 4; ++s) {
     i32 first = (block >> 3) * 32 + (thread & 31);
     i32 d1 = (block & 7) * 32 + (thread >> 5) + s * 8;
-    tile0[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0.v[d1 * 512 + first];
+    tile[(thread & 31) * 33 + (thread >> 5) + s * 8] = b0.v[d1 * 512 + first];
   }
   barrier();
   [[unroll]]
   for (i32 s = 0; s < 4; ++s) {
-    i32 first = (block & 7) * 32 + (thread & 31);
+    i32 first1 = (block & 7) * 32 + (thread & 31);
     i32 d0 = (block >> 3) * 32 + (thread >> 5) + s * 8;
-    b1.v[d0 * 256 + first] = tile0[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
+    b1.v[d0 * 256 + first1] = tile[(thread & 31) + (thread >> 5) * 33 + s * 264] + 1.0f;
   }
 }
 

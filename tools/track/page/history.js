@@ -17,8 +17,9 @@ function linearTicks(low, high, count, unit) {
 
 const geometricMean = values => Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
 
-// The levels between changes: of each stretch its first and last point and its value there.
-function levels(points, changes) {
+// The levels between changes: of each stretch its first and last point and its value there. A break ends a level as a step does.
+function levels(points, history) {
+  const changes = [...history.changes, ...breaks(history).map(one => ({kind: 'step', first: one.point, last: one.point}))];
   const known = (from, to) => points.slice(from, to + 1).map(p => p.value).filter(value => value > 0);
   const stretches = [];
   let from = 0;
@@ -37,6 +38,8 @@ function levels(points, changes) {
   }
   return stretches.filter(stretch => stretch.start > 0);
 }
+
+const breaks = history => history.breaks ?? [];
 
 const runText = (report, point) => {
   const run = report.runs[point.run];
@@ -92,10 +95,11 @@ function historyPlot(box, report, history, budget) {
   const x = index => left + (index + 0.5) / points.length * (width - left - right);
   const y = value => top + (high - value) / (high - low) * (height - top - bottom);
   const changes = history.changes.map(one => changeText(report, shown, one));
+  const broken = breaks(history).map(one => `${one.why} at ${runText(report, points[one.point])}`);
   const svg = element(box, 'svg', {viewBox: `0 0 ${width} ${height}`, class: 'history', role: 'img', tabindex: 0,
     'aria-label': `${history.quantity} over ${plural(points.length, 'run')}, last ` +
       `${figure(known[known.length - 1].value, history.unit)}. ` +
-      (changes.length ? changes.join('; ') : 'No change was found') + '. Arrow keys tell each run.'});
+      ([...changes, ...broken].join('; ') || 'No change was found') + '. Arrow keys tell each run.'});
 
   for (const tick of linearTicks(low, high, 4, history.unit)) {
     element(svg, 'line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: 'var(--line)'});
@@ -124,6 +128,11 @@ function historyPlot(box, report, history, budget) {
     element(svg, 'text', {x: Math.max(left + 34, Math.min(width - right - 34, middle)), y: top - 8, 'text-anchor': 'middle',
                           style: `fill: ${color}; font-weight: 600`}, `${drift ? 'drift ' : ''}${sizeText(shown, one)}`);
   }
+  for (const one of breaks(history)) {
+    const at = x(one.point) - 0.5 * (x(1) - x(0));
+    element(svg, 'line', {class: 'break', x1: at, x2: at, y1: top - 4, y2: height - bottom, stroke: 'var(--muted)', 'stroke-width': 1.5});
+    element(svg, 'text', {x: Math.max(left + 50, Math.min(width - right - 50, at)), y: height - bottom - 6, 'text-anchor': 'middle'}, one.why);
+  }
   // One path for all intervals, and one for all points: there may be thousands.
   const at = value => value.toFixed(1);
   element(svg, 'path', {d: known.filter(p => isNumber(p.low) && isNumber(p.high) && p.high > p.low)
@@ -131,7 +140,7 @@ function historyPlot(box, report, history, budget) {
     stroke: 'var(--accent)', 'stroke-opacity': 0.35, 'stroke-width': Math.max(1, Math.min(4, 300 / points.length)), fill: 'none'});
   element(svg, 'path', {d: known.map(p => `M${at(x(p.index))} ${at(y(p.value))}h0`).join(''),
     stroke: 'var(--accent)', 'stroke-width': Math.max(2.5, Math.min(5, 600 / points.length)), 'stroke-linecap': 'round', fill: 'none'});
-  element(svg, 'path', {class: 'level', d: levels(points, history.changes)
+  element(svg, 'path', {class: 'level', d: levels(points, history)
     .map(s => `M${at(x(s.from))} ${at(y(s.start))}L${at(x(s.to))} ${at(y(s.end))}`).join(''),
     stroke: 'var(--text)', 'stroke-opacity': 0.75, 'stroke-width': 1.5, fill: 'none'});
 
@@ -148,7 +157,8 @@ function historyPlot(box, report, history, budget) {
                             clientY: box.top + y(point.value) / height * box.height};
     const range = isNumber(point.low) && isNumber(point.high) && point.high > point.low
                 ? ` (${figure(point.low, history.unit)} to ${figure(point.high, history.unit)})` : '';
-    const here = history.changes.flatMap((one, i) => point.index >= one.first && point.index <= one.last ? [changes[i]] : []);
+    const here = history.changes.flatMap((one, i) => point.index >= one.first && point.index <= one.last ? [changes[i]] : [])
+      .concat(breaks(history).flatMap((one, i) => point.index === one.point ? [broken[i]] : []));
     showTip(place, [figure(point.value, history.unit) + range, runText(report, point), ...here].join('\n'));
   };
   const end = () => { hideTip(); focus.setAttribute('visibility', 'hidden'); };
@@ -169,8 +179,8 @@ function historyPlot(box, report, history, budget) {
     event.preventDefault();
     tell(moved);
   });
-  if (changes.length) {
+  if (changes.length + broken.length) {
     const list = element(box, 'ul', {class: 'changes'});
-    for (const text of changes) element(list, 'li', {}, text);
+    for (const text of [...changes, ...broken]) element(list, 'li', {}, text);
   }
 }

@@ -1,0 +1,26 @@
+// The options that decide which kernels a graph becomes. tcc::CompileOptions declares them once, for the C++ and C
+// interfaces, the tuner and the tools.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backends/pipeline.h"
+
+#include "tcc/tcc.hpp"
+
+namespace tcc {
+
+// How an error names an option: `dtype 'i32'` or `--dtype i32`.
+enum class OptionStyle { member, command_line };
+
+// Sets dims, dtype, matmul_precision, strict_rounding and fuse of `inner`. Throws Error(bad_input) for a value that does
+// not exist.
+void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
+                        OptionStyle style = OptionStyle::member);
+
+// Nothing for "". Throws Error(bad_input) for what is no float type.
+std::optional<DType> parse_dtype_option(const std::string& text,
+                                        OptionStyle style = OptionStyle::member);
+
+}  // namespace tcc

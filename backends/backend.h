@@ -1,0 +1,83 @@
+// A back end: how the kernels of one API are spelled and compiled. docs/add-a-backend.md says what
+// else a new one needs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/emit/dialect.h"
+#include "scheduler/target.h"
+
+namespace tcc::backends {
+
+// Where a kernel's text comes from. Floats of the first two are computed as written
+// (docs/decisions/016-float-semantics.md), those of the third by the rules of its language.
+enum class TextOrigin {
+  generated,      // printed from kernel IR
+  device_source,  // a file of backends/device, with generated hooks: unrolled as far as it pays
+  user,           // a user's own kernel
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual sched::Api api() const = 0;
+  virtual const Dialect& dialect() const = 0;
+
+  // The name under which the device finds a kernel in its code.
+  virtual std::string entry_of(const std::string& kernel) const { return kernel; }
+  // Whether users' kernels may name another entry.
+  virtual bool has_named_entries() const { return true; }
+
+  // "" when kernels can be compiled here, else why not.
+  virtual std::string compiler_missing() const = 0;
+  // The compiler's name and version: part of every cache key and tuning record.
+  virtual std::string compiler_id() const = 0;
+  // The rest of what the code depends on, beside the text: options, and the instruction set.
+  virtual std::string flags(const sched::Target& target, TextOrigin origin) const = 0;
+  virtual std::string instruction_set(const sched::Target& target) const = 0;
+  // Throws Error(device) with the compiler's first lines. Empty: kernels have no code.
+  virtual std::vector<uint8_t> compile(const std::string& source, const std::string& name,
+                                       const sched::Target& target, TextOrigin origin) const = 0;
+  // What is wrong with the code, or "": asked where code is validated.
+  virtual std::string violation(const std::vector<uint8_t>&) const { return ""; }
+  // Of files that tools write: ".cubin".
+  virtual std::string code_ending(const std::vector<uint8_t>& code) const = 0;
+
+  // The text of a user's kernel after `defines`, which come where the language wants them. Throws
+  // Error(bad_input) that names `file`.
+  virtual std::string with_defines(const std::string& text, const std::string& defines,
+                                   const std::string& file) const;
+  // Code states its workgroup and the sizes of its shared arrays; else each launch does.
+  virtual bool sizes_are_in_code() const { return false; }
+  // The workgroup that the code states, if it does.
+  virtual std::optional<std::array<uint32_t, 3>> workgroup_of(const std::vector<uint8_t>&) const {
+    return std::nullopt;
+  }
+  // A text that compiles, without a kernel's work: what a compiler's first use costs.
+  virtual std::string smallest_source() const = 0;
+};
+
+// Makes a back end known, from a file of its folder:
+//   const RegisterBackend<CudaBackend> registered;
+void register_backend(const Backend& backend);
+template <class T>
+class RegisterBackend {
+ public:
+  RegisterBackend() { register_backend(instance_); }
+
+ private:
+  T instance_;
+};
+
+// All back ends, by name.
+std::span<const Backend* const> backends();
+// Throws InternalError for an API without a back end.
+const Backend& backend_for(sched::Api api);
+
+}  // namespace tcc::backends

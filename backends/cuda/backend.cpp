@@ -1,0 +1,38 @@
+// CUDA C++ by NVRTC.
+#include "backends/backend.h"
+#include "backends/compile/nvrtc.h"
+#include "backends/cuda/dialect.h"
+
+namespace tcc::backends {
+namespace {
+
+CudaOptions options_of(TextOrigin origin) { return {.fmad = origin == TextOrigin::user}; }
+
+class CudaBackend : public Backend {
+ public:
+  sched::Api api() const override { return sched::Api::cuda; }
+  const Dialect& dialect() const override { return cuda_dialect(); }
+  std::string compiler_missing() const override { return nvrtc_missing(); }
+  std::string compiler_id() const override { return nvrtc_id(); }
+  std::string flags(const sched::Target&, TextOrigin origin) const override {
+    return options_of(origin).fmad ? "fmad" : "";
+  }
+  std::string instruction_set(const sched::Target& target) const override { return target.arch; }
+  std::vector<uint8_t> compile(const std::string& source, const std::string& name,
+                               const sched::Target& target, TextOrigin origin) const override {
+    return compile_cuda(source, name, target.arch, options_of(origin));
+  }
+  // NVRTC gives PTX for architectures that it does not know.
+  std::string code_ending(const std::vector<uint8_t>& code) const override {
+    const bool is_elf = code.size() > 4 && code[0] == 0x7f && code[1] == 'E';
+    return is_elf ? ".cubin" : ".ptx";
+  }
+  std::string smallest_source() const override {
+    return "extern \"C\" __global__ void warm(float* x) { *x = 1; }\n";
+  }
+};
+
+const RegisterBackend<CudaBackend> registered;
+
+}  // namespace
+}  // namespace tcc::backends

@@ -1,0 +1,13 @@
+// Names that the text of a kernel means something else by.
+#pragma once
+
+#include "backends/emit/dialect.h"
+#include "scheduler/kernel_names.h"
+
+namespace tcc::backends {
+
+// Words of all dialects, functions that printed expressions call, and what the prelude and the
+// kernel's device source define as macros. Names that begin with tcc_ or TCC_ are the library's.
+sched::KernelNames::Reserved reserved_words(const Dialect& dialect, const sched::Kernel& kernel);
+
+}  // namespace tcc::backends

@@ -1,0 +1,27 @@
+// The null device's kernels: the text of CUDA, and no code.
+#include "backends/backend.h"
+#include "backends/cuda/dialect.h"
+
+namespace tcc::backends {
+namespace {
+
+class NullBackend : public Backend {
+ public:
+  sched::Api api() const override { return sched::Api::null; }
+  const Dialect& dialect() const override { return cuda_dialect(); }
+  std::string compiler_missing() const override { return ""; }
+  std::string compiler_id() const override { return ""; }
+  std::string flags(const sched::Target&, TextOrigin) const override { return ""; }
+  std::string instruction_set(const sched::Target&) const override { return ""; }
+  std::vector<uint8_t> compile(const std::string&, const std::string&, const sched::Target&,
+                               TextOrigin) const override {
+    return {};
+  }
+  std::string code_ending(const std::vector<uint8_t>&) const override { return ".ptx"; }
+  std::string smallest_source() const override { return ""; }
+};
+
+const RegisterBackend<NullBackend> registered;
+
+}  // namespace
+}  // namespace tcc::backends

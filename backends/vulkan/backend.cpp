@@ -1,0 +1,81 @@
+// GLSL to SPIR-V.
+#include <algorithm>
+
+#include "backends/backend.h"
+#include "backends/compile/glsl.h"
+#include "backends/compile/spirv.h"
+#include "backends/vulkan/dialect.h"
+#include "backends/vulkan/local_size.h"
+#include "support/error.h"
+
+namespace tcc::backends {
+namespace {
+
+GlslOptions options_of(TextOrigin origin, const sched::Target& target) {
+  GlslOptions options;
+  // SPIRV-Tools would take a second for what the driver does to a device source in a tenth of one.
+  options.optimize = origin != TextOrigin::device_source;
+  if (origin != TextOrigin::user) options.exact_floats = target.float_controls;
+  return options;
+}
+
+// Where the text goes on after its #version line; 0: there is none. Comments may stand before it.
+size_t after_version(const std::string& text) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    size_t at = begin;
+    while (at < end && (text[at] == ' ' || text[at] == '\t')) ++at;
+    if (text.compare(at, 8, "#version") == 0) return end;
+    begin = end;
+  }
+  return 0;
+}
+
+class VulkanBackend : public Backend {
+ public:
+  sched::Api api() const override { return sched::Api::vulkan; }
+  const Dialect& dialect() const override { return glsl_dialect(); }
+  std::string entry_of(const std::string&) const override { return "main"; }
+  bool has_named_entries() const override { return false; }
+  std::string compiler_missing() const override { return glsl_compiler_missing(); }
+  std::string compiler_id() const override { return glsl_compiler_id(); }
+  std::string flags(const sched::Target& target, TextOrigin origin) const override {
+    const GlslOptions options = options_of(origin, target);
+    std::string text = options.optimize ? "optimized, loops kept" : "";
+    if (const auto& controls = options.exact_floats)
+      text += str(" exact floats ", controls->keep_special, " ", controls->keep_denormals, " ",
+                  controls->round_to_even);
+    return text;
+  }
+  std::string instruction_set(const sched::Target&) const override { return "spirv"; }
+  std::vector<uint8_t> compile(const std::string& source, const std::string& name,
+                               const sched::Target& target, TextOrigin origin) const override {
+    return compile_glsl(source, name, options_of(origin, target));
+  }
+  std::string violation(const std::vector<uint8_t>& code) const override {
+    const std::string reason = validate_spirv(code);
+    return reason.empty() ? "" : "invalid SPIR-V: " + reason;
+  }
+  std::string code_ending(const std::vector<uint8_t>&) const override { return ".spv"; }
+  std::string with_defines(const std::string& text, const std::string& defines,
+                           const std::string& file) const override {
+    const size_t at = after_version(text);
+    if (at == 0) fail_input(file, ": has no #version line, which GLSL needs");
+    const auto lines = std::count(text.begin(), text.begin() + static_cast<long>(at), '\n');
+    return text.substr(0, at) + defines + "#line " + std::to_string(lines + 1) + "\n" +
+           text.substr(at);
+  }
+  bool sizes_are_in_code() const override { return true; }
+  std::optional<std::array<uint32_t, 3>> workgroup_of(
+      const std::vector<uint8_t>& code) const override {
+    return local_size(code);
+  }
+  std::string smallest_source() const override {
+    return "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
+  }
+};
+
+const RegisterBackend<VulkanBackend> registered;
+
+}  // namespace
+}  // namespace tcc::backends

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "executable/executable.h"
+#include "ir/tensor.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::exec {
+namespace {
+
+constexpr int64_t kMostRank = 32;
+constexpr size_t kMostDims = 5;  // of a tensor map
+
+template <class T>
+void within(const char* what, const T& value, int64_t low, int64_t high) {
+  const auto number = static_cast<int64_t>(value);
+  if (number < low || number > high)
+    fail_input(what, " is ", number, ", outside [", low, ", ", high, "]");
+}
+
+int64_t last_of(const auto& list) { return std::ssize(list) - 1; }
+
+void check_kernel(const KernelBinary& kernel) {
+  within("a workgroup", kernel.workgroup, 0, 1 << 16);
+  within("a kernel's shared memory", kernel.shared_bytes, 0, 1 << 30);
+  within("a subgroup size", kernel.subgroup_size, 0, 1 << 16);
+  within("a kernel's number of arguments", kernel.num_arguments, 0, 1 << 13);
+  within("a kernel's number of tensor maps", kernel.num_maps, 0, 64);
+  within("a kernel's number of alignments", std::ssize(kernel.alignments), 0, kernel.num_arguments);
+  for (const int alignment : kernel.alignments) {
+    within("an alignment", alignment, 1, 1 << 12);
+    if (!std::has_single_bit(static_cast<unsigned>(alignment)))
+      fail_input("an alignment of ", alignment, " bytes");
+  }
+  for (const uint32_t threads : kernel.block) within("a workgroup's side", threads, 0, 1 << 16);
+}
+
+void check_map(const TensorMap& map, int64_t arguments) {
+  within("a tensor map's argument", map.argument, 0, arguments - 1);
+  const size_t rank = map.dims.size();
+  if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank || map.box.size() != rank)
+    fail_input("a tensor map of ", rank, " dims, ", map.strides.size(), " strides and ",
+               map.box.size(), " sides of a box");
+  for (const int side : map.box) within("a side of a tensor map's box", side, 1, 256);
+  const int s = map.swizzle;
+  if (s != 0 && s != 32 && s != 64 && s != 128) fail_input("a tensor map's swizzle is ", s);
+}
+
+void check_scalar(const Scalar& scalar) {
+  if (scalar.dtype != DType::i32 && scalar.dtype != DType::i64)
+    fail_input("a scalar argument of type ", name(scalar.dtype));
+}
+
+class Checker {
+ public:
+  explicit Checker(const Executable& executable) : e_(executable) {}
+
+  void run() {
+    for (const std::string& symbol : e_.symbols)
+      if (!symbols_.insert(symbol).second) fail_input("two symbols '", symbol, "'");
+    for (const KernelBinary& kernel : e_.kernels) check_kernel(kernel);
+    for (const ConstantInfo& constant : e_.constants)
+      within("a constant's size", constant.bytes, 0, Tensor::max_bytes);
+    for (size_t i = 0; i < e_.buffers.size(); ++i) check_buffer(i);
+    check_list(e_.inputs, BufferInfo::Kind::input);
+    check_list(e_.outputs, BufferInfo::Kind::output);
+    known(e_.arena_bytes);
+    known(e_.live_bytes_peak);
+    for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
+  }
+
+ private:
+  void known(const SymInt& expression) const {
+    expression.visit_atoms([&](const ir::AtomPtr& atom) {
+      if (atom->kind == ir::Atom::Kind::symbol && !symbols_.contains(atom->name))
+        fail_input("no symbol '", atom->name, "'");
+    });
+  }
+
+  void check_buffer(size_t i) const {
+    const BufferInfo& buffer = e_.buffers[i];
+    within("a buffer's rank", std::ssize(buffer.shape), 0, kMostRank);
+    if (buffer.strides.size() != buffer.shape.size())
+      fail_input("buffer ", i, " has ", buffer.shape.size(), " dims and ", buffer.strides.size(),
+                 " strides");
+    for (const SymInt& dim : buffer.shape) known(dim);
+    for (const SymInt& stride : buffer.strides) known(stride);
+    known(buffer.bytes);
+    known(buffer.offset);
+    within("a buffer's alias", buffer.alias, -1, static_cast<int64_t>(i) - 1);
+    if (buffer.alias >= 0) return;
+    const auto number = [&](int64_t last) {
+      if (!buffer.offset.is_const()) fail_input("buffer ", i, " has no fixed number");
+      within("a buffer's number", buffer.offset.value(), 0, last);
+    };
+    if (buffer.kind == BufferInfo::Kind::input) number(last_of(e_.inputs));
+    if (buffer.kind == BufferInfo::Kind::output) number(last_of(e_.outputs));
+    if (buffer.kind == BufferInfo::Kind::constant) {
+      number(last_of(e_.constants));
+      const auto constant = static_cast<size_t>(buffer.offset.value());
+      if (!buffer.bytes.is(e_.constants[constant].bytes))
+        fail_input("buffer ", i, " has another size than its constant");
+    }
+  }
+
+  // Inputs and outputs know their places in their lists.
+  void check_list(const std::vector<int>& list, BufferInfo::Kind kind) const {
+    for (size_t i = 0; i < list.size(); ++i) {
+      within("an input or output", list[i], 0, last_of(e_.buffers));
+      const BufferInfo& buffer = e_.buffers[static_cast<size_t>(list[i])];
+      if (buffer.kind != kind || buffer.alias >= 0 || !buffer.offset.is(static_cast<int64_t>(i)))
+        fail_input("buffer ", list[i], " is no input or output ", i);
+    }
+  }
+
+  void check_address(const Address& at) const {
+    within("a step's buffer", at.buffer, 0, last_of(e_.buffers));
+    known(at.offset);
+  }
+
+  void check_step(const KernelLaunch& launch) const {
+    within("a launch's kernel", launch.kernel, 0, last_of(e_.kernels));
+    const KernelBinary& kernel = e_.kernels[static_cast<size_t>(launch.kernel)];
+    if (std::ssize(launch.arguments) != kernel.num_arguments)
+      fail_input(launch.arguments.size(), " arguments for a kernel of ", kernel.num_arguments);
+    if (std::ssize(launch.maps) != kernel.num_maps)
+      fail_input(launch.maps.size(), " tensor maps for a kernel of ", kernel.num_maps);
+    for (const SymInt& side : launch.grid) known(side);
+    for (const Argument& argument : launch.arguments) {
+      if (const auto* address = std::get_if<Address>(&argument)) {
+        check_address(*address);
+      } else {
+        check_scalar(std::get<Scalar>(argument));
+        known(std::get<Scalar>(argument).value);
+      }
+    }
+    for (const TensorMap& map : launch.maps) {
+      check_map(map, std::ssize(launch.arguments));
+      if (!std::holds_alternative<Address>(launch.arguments[static_cast<size_t>(map.argument)]))
+        fail_input("a tensor map of a scalar");
+      known(map.offset);
+      for (const SymInt& dim : map.dims) known(dim);
+      for (const SymInt& stride : map.strides) known(stride);
+    }
+  }
+
+  void check_step(const Copy& copy) const {
+    check_address(copy.to);
+    check_address(copy.from);
+    known(copy.bytes);
+  }
+
+  void check_step(const Fill& fill) const {
+    check_address(fill.to);
+    known(fill.bytes);
+  }
+
+  void check_step(const HostCall& call) const {
+    for (const auto* list : {&call.reads, &call.writes})
+      for (const int buffer : *list) within("a step's buffer", buffer, 0, last_of(e_.buffers));
+  }
+
+  const Executable& e_;
+  std::set<std::string, std::less<>> symbols_;
+};
+
+// Everything that depends on the values of symbols.
+class RangeChecker {
+ public:
+  RangeChecker(const Executable& executable, const Sizes& sizes) : e_(executable), sizes_(sizes) {}
+
+  void run() {
+    const int64_t arena = sizes_.of(e_.arena_bytes);
+    within("the arena's size", arena, 0, Tensor::max_bytes);
+    for (const BufferInfo& buffer : e_.buffers) {
+      const int64_t bytes = sizes_.of(buffer.bytes), offset = sizes_.of(buffer.offset);
+      within("a buffer's size", bytes, 0, Tensor::max_bytes);
+      if (buffer.alias >= 0)
+        require("an alias", offset, bytes, bytes_[static_cast<size_t>(buffer.alias)]);
+      else if (buffer.kind == BufferInfo::Kind::arena)
+        require("a buffer of the arena", offset, bytes, arena);
+      const auto dense = tensor_bytes(buffer.dtype, sizes_.of(buffer.shape));
+      const bool outside =
+          buffer.kind == BufferInfo::Kind::input || buffer.kind == BufferInfo::Kind::output;
+      if (!dense || (outside && *dense != bytes))
+        fail_input("buffer '", buffer.name, "' of ", bytes,
+                   " bytes has another size than its type");
+      bytes_.push_back(bytes);
+    }
+    for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
+  }
+
+ private:
+  static void require(const char* what, int64_t offset, int64_t bytes, int64_t size) {
+    if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset)
+      fail_input(what, ": bytes ", offset, " to ", offset, " + ", bytes, " of ", size);
+  }
+
+  void require(const char* what, const Address& at, int64_t bytes) const {
+    require(what, sizes_.of(at.offset), bytes, bytes_[static_cast<size_t>(at.buffer)]);
+  }
+
+  void check_step(const KernelLaunch& launch) const {
+    sizes_.of(launch.grid);
+    for (const Argument& argument : launch.arguments) {
+      if (const auto* address = std::get_if<Address>(&argument))
+        require("an argument", *address, 0);
+      if (const auto* scalar = std::get_if<Scalar>(&argument)) {
+        const int64_t value = sizes_.of(scalar->value);
+        if (scalar->dtype == DType::i32) within("a scalar argument", value, INT32_MIN, INT32_MAX);
+      }
+    }
+    for (const TensorMap& map : launch.maps) {
+      const TensorMap numbers = sizes_.of(map);
+      within("a tensor map's offset", numbers.offset.value(), 0, Tensor::max_bytes);
+      for (const SymInt& dim : numbers.dims)
+        within("a tensor map's dim", dim.value(), 1, int64_t{1} << 32);
+      for (const SymInt& stride : numbers.strides)
+        within("a tensor map's stride", stride.value(), 0, (int64_t{1} << 40) - 1);
+    }
+  }
+
+  void check_step(const Copy& copy) const {
+    const int64_t bytes = sizes_.of(copy.bytes);
+    require("a copy", copy.to, bytes);
+    require("a copy", copy.from, bytes);
+  }
+
+  void check_step(const Fill& fill) const {
+    const int64_t bytes = sizes_.of(fill.bytes);
+    require("a fill", fill.to, bytes);
+    if (bytes % 4 != 0 || sizes_.of(fill.to.offset) % 4 != 0)
+      fail_input("a fill of ", bytes, " bytes at ", fill.to.offset.to_string());
+  }
+
+  void check_step(const HostCall&) const {}
+
+  const Executable& e_;
+  const Sizes& sizes_;
+  std::vector<int64_t> bytes_;  // by buffer
+};
+
+}  // namespace
+
+void check(const Executable& executable, const Sizes& sizes) {
+  for (const std::string& symbol : executable.symbols)
+    if (const auto found = sizes.values.find(symbol); found == sizes.values.end())
+      fail_input("'", symbol, "' has no value");
+    else
+      within("a size", found->second, 0, int64_t{1} << 40);
+  RangeChecker(executable, sizes).run();
+}
+
+void check(const Executable& executable) {
+  Checker(executable).run();
+  if (executable.symbols.empty()) check(executable, Sizes());
+}
+
+void check(const StandaloneKernel& kernel) {
+  check_kernel(kernel);
+  Sizes().of(kernel.grid);
+  if (std::ssize(kernel.maps) != kernel.num_maps)
+    fail_input(kernel.maps.size(), " tensor maps for a kernel of ", kernel.num_maps);
+  for (const Scalar& scalar : kernel.scalars) check_scalar(scalar);
+  if (std::ssize(kernel.scalars) > kernel.num_arguments) fail_input("more scalars than arguments");
+  for (const TensorMap& map : kernel.maps)
+    check_map(map, kernel.num_arguments - std::ssize(kernel.scalars));
+}
+
+}  // namespace tcc::exec

@@ -1,0 +1,98 @@
+#include "executable/cuda_targets.h"
+
+#include <array>
+
+#include "support/error.h"
+
+namespace tcc::exec {
+namespace {
+
+struct Architecture {
+  int number;  // 10 x compute capability
+  // One GPU has so many multiprocessors and threads, and reaches so much.
+  int units, threads_per_unit;
+  int l2_mib;
+  int shared_kib;                    // of a workgroup, at most
+  double bandwidth, flops_f32;       // bytes/s, sustained; FLOP/s
+  double flops_matrix;               // FLOP/s on 16-bit operands, dense, summed in f32
+  std::array<int, 3> clusters = {};  // Target::clusters
+};
+
+constexpr Architecture kArchitectures[] = {
+    {70, 80, 2048, 6, 96, 0.77e12, 15.7e12, 0},                     // V100
+    {72, 8, 2048, 1, 96, 0.11e12, 1.4e12, 0},                       // Xavier
+    {75, 40, 1024, 4, 64, 0.27e12, 8.1e12, 0},                      // T4
+    {80, 108, 2048, 40, 163, 2.0e12, 19.5e12, 312e12},              // A100-SXM4-80GB
+    {86, 82, 1536, 6, 99, 0.80e12, 35.6e12, 71e12},                 // GeForce RTX 3090
+    {87, 16, 1536, 4, 163, 0.17e12, 5.3e12, 21e12},                 // Orin
+    {89, 128, 1536, 72, 99, 0.86e12, 82.6e12, 165e12},              // GeForce RTX 4090
+    {90, 132, 2048, 50, 227, 4.0e12, 60e12, 989e12, {66, 30, 15}},  // H200-SXM
+    {100, 148, 2048, 126, 227, 6.8e12, 75e12, 2250e12},             // B200
+    {103, 148, 2048, 126, 227, 6.8e12, 75e12, 2250e12},             // B300
+    {120, 170, 1536, 96, 99, 1.5e12, 105e12, 209e12},               // GeForce RTX 5090
+    {121, 48, 1536, 24, 99, 0.23e12, 31e12, 62e12},                 // GB10
+};
+
+// From 9.0 on, some instructions exist for exactly one architecture, whose name ends in "a".
+bool has_own_instructions(const Architecture& architecture) { return architecture.number >= 90; }
+
+Target target_of(const Architecture& architecture, bool own) {
+  Target target;
+  target.api = Api::cuda;
+  target.vendor = "nvidia";
+  target.arch = str("sm_", architecture.number, own ? "a" : "");
+  target.shared_bytes = int64_t{architecture.shared_kib} << 10;
+  target.compute_units = architecture.units;
+  target.clusters = architecture.clusters;
+  target.max_threads_per_unit = architecture.threads_per_unit;
+  target.l2_bytes = int64_t{architecture.l2_mib} << 20;
+  target.bandwidth = architecture.bandwidth;
+  target.flops_f32 = architecture.flops_f32;
+  target.flops_matrix = architecture.flops_matrix;
+  target.matrix_units = cuda_matrix_units(architecture.number, own);
+  target.f8_units = cuda_f8_units(architecture.number, own);
+  target.matrix_row_bytes = 16;
+  target.overlapping_launches = cuda_overlapping_launches(architecture.number);
+  target.max_cluster = cuda_max_cluster(architecture.number);
+  return target;
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
+  if (architecture == 90 && own) return {"wgmma", "mma"};
+  if (architecture >= 80) return {"mma"};
+  return {};
+}
+
+std::vector<std::string> cuda_f8_units(int architecture, bool own) {
+  if (architecture == 90 && own) return {"wgmma"};
+  return {};
+}
+
+bool cuda_overlapping_launches(int architecture) { return architecture >= 90; }
+
+int cuda_max_cluster(int architecture) {
+  // Eight is what every device with clusters runs; GeForce chips (12.x) are left out.
+  return architecture >= 90 && architecture < 120 ? 8 : 1;
+}
+
+std::optional<Target> cuda_target(std::string_view arch) {
+  for (const Architecture& architecture : kArchitectures)
+    for (const bool own : {false, true})
+      if ((!own || has_own_instructions(architecture)) &&
+          arch == str("sm_", architecture.number, own ? "a" : ""))
+        return target_of(architecture, own);
+  return std::nullopt;
+}
+
+std::vector<std::string> cuda_architectures() {
+  std::vector<std::string> names;
+  for (const Architecture& architecture : kArchitectures) {
+    names.push_back(str("sm_", architecture.number));
+    if (has_own_instructions(architecture)) names.push_back(names.back() + "a");
+  }
+  return names;
+}
+
+}  // namespace tcc::exec

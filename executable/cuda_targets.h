@@ -1,0 +1,32 @@
+// CUDA architectures by name, for compiling without a device.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executable/target.h"
+
+namespace tcc::exec {
+
+// "sm_80", "sm_90a": an architecture of compute capability 7.0 or later that CUDA has had, with or
+// without the "a" of its own instructions where there is one. The analytic model gets the numbers
+// of the architecture's best-known GPU; the compiler decides whether it knows the architecture.
+std::optional<Target> cuda_target(std::string_view arch);
+
+// The matrix units of an architecture (80 for "sm_80"), the fastest first; own: with the "a" of its
+// own instructions.
+std::vector<std::string> cuda_matrix_units(int architecture, bool own);
+// Those of them that multiply f8.
+std::vector<std::string> cuda_f8_units(int architecture, bool own);
+
+// Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
+bool cuda_overlapping_launches(int architecture);
+
+// The workgroups of a cluster, at most; 1: there are no clusters.
+int cuda_max_cluster(int architecture);
+
+std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
+
+}  // namespace tcc::exec

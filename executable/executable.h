@@ -1,0 +1,132 @@
+// A compiled graph: immutable plain data for one kind of device, with no pointer back into the
+// compiler. It is written and read by executable/serialize.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "executable/kernel_binary.h"
+#include "executable/target.h"
+#include "ir/dtype.h"
+#include "support/hash.h"
+
+namespace tcc::exec {
+
+struct BufferInfo {
+  // Inputs and outputs are the caller's memory. The arena holds values between steps; a workspace
+  // is one step's scratch memory; a state lives as long as its context and is zero at first.
+  enum class Kind : uint8_t { input, output, constant, arena, state, workspace };
+  Kind kind = Kind::arena;
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<SymInt> shape;
+  std::vector<SymInt> strides;  // inputs and outputs are row-major
+  SymInt bytes = 0;
+  SymInt offset = 0;  // arena: within it; input, output, constant: its number in its list
+  // The number of an earlier buffer whose memory this one is in, `offset` bytes from its beginning,
+  // whatever its kind; -1: it has its own.
+  int alias = -1;
+};
+
+// A place in a buffer, in bytes from its beginning.
+struct Address {
+  int buffer = 0;
+  SymInt offset = 0;
+};
+using Argument = std::variant<Address, Scalar>;
+
+struct KernelLaunch {
+  int kernel = 0;  // index into kernels
+  Grid grid = {1, 1, 1};
+  std::vector<Argument> arguments;
+  std::vector<TensorMap> maps = {};
+  std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
+};
+
+// The two ranges do not overlap.
+struct Copy {
+  Address to, from;
+  SymInt bytes = 0;
+};
+
+struct Fill {
+  Address to;
+  SymInt bytes = 0;  // a multiple of 4, as the place is
+  uint8_t value = 0;
+};
+
+// A function that the program's user registered (runtime/host_calls.h), on copies in host memory of
+// what it reads; what it writes is copied back.
+struct HostCall {
+  std::string function;
+  std::vector<int> reads, writes;  // buffers
+};
+
+// Reading a size back and collectives will be further kinds, with numbers that the file format
+// reserves.
+using Step = std::variant<KernelLaunch, Copy, Fill, HostCall>;
+
+// A constant in its physical layout. Its bytes are in a store.
+struct ConstantInfo {
+  std::string name;
+  int64_t bytes = 0;
+};
+
+// The bytes of a constant, which `owner` keeps, and what equal bytes share: content_hash(bytes).
+struct ConstantBytes {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+  Hash128 key;
+};
+
+// Where constants' bytes come from: a file, or weights that are loaded and packed on demand.
+// Thread-safe.
+class ConstantStore {
+ public:
+  virtual ~ConstantStore() = default;
+  // Constant `i` of the executable; its bytes may be made anew at each call. Throws Error.
+  virtual ConstantBytes load(size_t i) const = 0;
+  // Its key, where that is known without loading it.
+  virtual std::optional<Hash128> key(size_t i) const = 0;
+};
+
+struct Executable {
+  std::string name;
+  Target target;
+  std::vector<std::string> symbols;   // names in the expressions below
+  std::vector<KernelBinary> kernels;  // distinct ones
+  std::vector<Step> steps;            // in order; each waits for the ones before it
+  std::vector<BufferInfo> buffers;
+  std::vector<int> inputs, outputs;  // buffer indices, in the graph's order
+  std::vector<ConstantInfo> constants;
+  SymInt arena_bytes = 0;
+  // The largest sum of live arena buffers: a lower bound of arena_bytes.
+  SymInt live_bytes_peak = 0;
+  // Not part of the data: the bytes of `constants`. Null where there are none.
+  std::shared_ptr<const ConstantStore> store;
+};
+
+// The launches among the steps, in order.
+std::vector<const KernelLaunch*> launches(const Executable& executable);
+
+// Launch `i` of launches() with its kernel; TCC_CHECKs that its addresses are whole buffers.
+StandaloneKernel standalone(const Executable& executable, size_t i);
+
+// What the address of a buffer must be a multiple of for all kernels that get it, in bytes: a fact
+// that the runtime sees to for inputs and outputs.
+int64_t assumed_alignment(const Executable& executable, int buffer);
+
+// Throws Error(bad_input) unless every index, count and kind is within bounds, and, where there are
+// no symbols, every offset and size: a runtime may use the executable without further checks.
+void check(const Executable& executable);
+// The same of what depends on the symbols' values, once a program is bound to them.
+void check(const Executable& executable, const Sizes& sizes);
+void check(const StandaloneKernel& kernel);
+
+}  // namespace tcc::exec

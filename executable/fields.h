@@ -1,0 +1,142 @@
+// The fields of every type that is written, in the order of the format. A change of this file is a
+// new kFormatVersion.
+#pragma once
+
+#include "executable/archive.h"
+#include "executable/executable.h"
+
+namespace tcc::exec {
+
+namespace archived {
+
+template <class T>
+void tag(Writer& to, const T& value, T) {
+  field(to, value);
+}
+template <class T>
+void tag(Reader& from, T& value, T last) {
+  value = static_cast<T>(from.number(0, static_cast<int64_t>(last)));
+}
+
+template <class A, class... T>
+void all(A& archive, T&... values) {
+  (field(archive, values), ...);
+}
+
+template <class A>
+void fields(A& a, FloatControls& x) {
+  all(a, x.keep_special, x.keep_denormals, x.round_to_even);
+}
+
+template <class A>
+void fields(A& a, Target& x) {
+  tag(a, x.api, Api::vulkan);
+  all(a, x.vendor, x.device, x.arch, x.driver);
+  all(a, x.subgroup_size, x.subgroup_size_min, x.subgroup_size_max, x.max_workgroup_size);
+  all(a, x.max_grid, x.shared_bytes, x.max_buffer_bytes, x.push_constant_bytes, x.max_cluster);
+  all(a, x.compute_units, x.clusters, x.registers_per_unit, x.max_threads_per_unit, x.l2_bytes);
+  all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
+  all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
+  all(a, x.float_controls, x.unified_memory, x.overlapping_launches);
+  all(a, x.matrix_units, x.f8_units, x.matrix_row_bytes, x.max_loop_iterations, x.is_cpu);
+}
+
+template <class A>
+void fields(A& a, TensorMap& x) {
+  all(a, x.name, x.argument);
+  tag(a, x.dtype, DType::f8e5m2);
+  all(a, x.offset, x.dims, x.strides, x.box, x.swizzle);
+}
+
+template <class A>
+void fields(A& a, Scalar& x) {
+  tag(a, x.dtype, DType::f8e5m2);
+  all(a, x.value);
+}
+
+template <class A>
+void fields(A& a, KernelBinary& x) {
+  all(a, x.workgroup, x.shared_bytes, x.flops, x.bytes, x.flop_rate);
+  all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments, x.num_maps,
+      x.alignments);
+  all(a, x.template_name, x.region, x.config, x.template_version, x.region_key, x.tier);
+  all(a, x.code, x.block);
+}
+
+template <class A>
+void fields(A& a, StandaloneKernel& x) {
+  fields(a, static_cast<KernelBinary&>(x));
+  all(a, x.grid, x.scalars, x.maps);
+}
+
+template <class A>
+void fields(A& a, BufferInfo& x) {
+  tag(a, x.kind, BufferInfo::Kind::workspace);
+  all(a, x.name);
+  tag(a, x.dtype, DType::f8e5m2);
+  all(a, x.shape, x.strides, x.bytes, x.offset, x.alias);
+}
+
+template <class A>
+void fields(A& a, Address& x) {
+  all(a, x.buffer, x.offset);
+}
+
+// The alternative's number, then its fields. Among steps, 4 and 5 are reserved for reading a size
+// back and for collectives.
+template <class A, class... T>
+void fields(A& a, std::variant<T...>& x) {
+  if constexpr (A::reads) {
+    const auto kind = static_cast<size_t>(a.number(0, sizeof...(T) - 1));
+    size_t at = 0;
+    ((at++ == kind ? field(a, x.template emplace<T>()) : void()), ...);
+  } else {
+    a.number(static_cast<int64_t>(x.index()));
+    std::visit([&](auto& value) { field(a, value); }, x);
+  }
+}
+
+template <class A>
+void fields(A& a, KernelLaunch& x) {
+  all(a, x.kernel, x.grid, x.arguments, x.maps, x.layers);
+}
+
+template <class A>
+void fields(A& a, Copy& x) {
+  all(a, x.to, x.from, x.bytes);
+}
+
+template <class A>
+void fields(A& a, Fill& x) {
+  all(a, x.to, x.bytes, x.value);
+}
+
+template <class A>
+void fields(A& a, HostCall& x) {
+  all(a, x.function, x.reads, x.writes);
+}
+
+template <class A>
+void fields(A& a, ConstantInfo& x) {
+  all(a, x.name, x.bytes);
+}
+
+template <class A>
+void fields(A& a, Executable& x) {
+  all(a, x.name, x.target, x.symbols, x.kernels, x.steps, x.buffers, x.inputs, x.outputs);
+  all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
+  // Conditions on sizes under which the executable may run: reserved.
+  if constexpr (A::reads)
+    a.number(0, 0);
+  else
+    a.number(int64_t{0});
+}
+
+}  // namespace archived
+
+template <class A, class T>
+void fields(A& archive, T& value) {
+  archived::fields(archive, value);
+}
+
+}  // namespace tcc::exec

@@ -1,0 +1,44 @@
+// Executables and kernels as bytes: the one form in which they are kept in files and sent to other
+// processes. A file holds a version, its constants' bytes (equal ones once), the executable, and a
+// checksum of it:
+//
+//   "tcc-exec", version (u32), 0 (u32)
+//   constants, each at a multiple of 64 bytes
+//   the executable's fields (executable/fields.h)
+//   their place and size (u64 each), their content_hash (16 bytes), "tcc-end."
+//
+// All readers throw Error(bad_input), which begins with the given name, for bytes that are no such
+// thing, were changed or are cut off, and for a version that they do not know.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executable/executable.h"
+
+namespace tcc::exec {
+
+inline constexpr uint32_t kFormatVersion = 1;
+
+// Loads one constant at a time.
+using Sink = std::function<void(std::span<const std::byte>)>;
+void write_executable(const Executable& executable, const Sink& sink);
+void save_executable(const Executable& executable, const std::filesystem::path& path);
+
+// Constants stay where they are: `owner` keeps the bytes as long as the executable's store lives. A
+// constant is held against its checksum when it is loaded.
+Executable read_executable(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
+                           const std::string& name);
+// Maps the file.
+Executable load_executable(const std::filesystem::path& path);
+
+// With version and checksum; the source text is left out.
+std::vector<uint8_t> write_kernel(const StandaloneKernel& kernel);
+StandaloneKernel read_kernel(std::span<const uint8_t> bytes, const std::string& name);
+
+}  // namespace tcc::exec

@@ -1,0 +1,35 @@
+// The values of a program's symbols: what its expressions are evaluated with, once, when it is
+// bound. A number is the expression of no symbol.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executable/tensor_map.h"
+#include "ir/symint.h"
+
+namespace tcc::exec {
+
+using ir::SymInt;
+
+using Grid = std::array<SymInt, 3>;  // workgroups
+
+struct Sizes {
+  std::map<std::string, int64_t, std::less<>> values = {};
+
+  // Throws Error(bad_input) for a symbol without a value and where the number overflows.
+  int64_t of(const SymInt& expression) const;
+  std::vector<int64_t> of(std::span<const SymInt> expressions) const;
+  // Throws Error(bad_input) for a dim below 0 or beyond 32 bits, too.
+  std::array<uint32_t, 3> of(const Grid& grid) const;
+  TensorMap of(const TensorMap& map) const;
+};
+
+// The numbers of expressions without symbols; TCC_CHECKs that they are.
+std::vector<int64_t> fixed(std::span<const SymInt> expressions);
+
+}  // namespace tcc::exec

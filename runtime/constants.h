@@ -1,0 +1,34 @@
+// The constants on a device: programs of equal bytes share them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "executable/executable.h"
+
+namespace tcc::runtime {
+
+class Buffer;
+class Device;
+class Stream;
+
+// Thread-safe. It keeps nothing alive: a constant goes with the last program that uses it.
+class ConstantPool {
+ public:
+  // Constant `i` in the device's memory, uploaded through `stream` unless it is there. Throws Error
+  // when it cannot be loaded or memory is out.
+  std::shared_ptr<Buffer> get(Device& device, Stream& stream, const exec::Executable& executable,
+                              size_t i);
+  // The bytes that the executable's constants would add, as far as that is known without loading.
+  int64_t missing_bytes(const exec::Executable& executable) const;
+
+ private:
+  std::shared_ptr<Buffer> find(const std::optional<Hash128>& key) const;
+
+  mutable std::mutex mutex_;
+  std::map<Hash128, std::weak_ptr<Buffer>> buffers_;
+};
+
+}  // namespace tcc::runtime

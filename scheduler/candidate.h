@@ -1,0 +1,103 @@
+// A candidate: a region that a kernel template takes, on one target, with everything that the
+// template found out about it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "scheduler/config.h"
+#include "scheduler/kernel.h"
+#include "scheduler/refusal.h"
+#include "scheduler/region.h"
+#include "scheduler/target.h"
+
+namespace tcc::sched {
+
+class Template;
+
+// Predicts the seconds of a legal config, for ranking. It is cheap: a space of a million configs is
+// ranked. It owns what it needs.
+using CostModel = std::function<double(const Config&)>;
+
+// A layout in which a kernel would rather have one of its buffers.
+struct LayoutWish {
+  const ir::Value* value;
+  Layout layout;
+};
+
+// Immutable and thread-safe. The graph outlives it; the region and the target are copies.
+class Candidate {
+ public:
+  virtual ~Candidate() = default;
+  Candidate(const Candidate&) = delete;
+  Candidate& operator=(const Candidate&) = delete;
+
+  const Template& kernel_template() const { return template_; }
+  const Region& region() const { return region_; }
+  const Target& target() const { return target_; }
+
+  // Each of the three is made at the first question and kept.
+  const ConfigSpace& space() const;
+  // A legal config of the space without tuning: the analytic model's choice.
+  const Config& default_config() const;
+  // The analytic model of the region's kernels (scheduler/cost.h).
+  const CostModel& cost_model() const;
+  double estimate(const Config& config) const { return cost_model()(config); }
+
+  // Whether the kernels cut long sums among threads and workgroups well enough by themselves. Where
+  // not, and the result has few tiles, the graph cuts them (split_contractions).
+  virtual bool splits_sums() const { return false; }
+  // Whether the kernels read along one dim and write along another at the speed of memory: other
+  // kernels' wishes for the layouts of its buffers cost it nothing.
+  virtual bool turns_layouts() const { return false; }
+  // Orders of dims that the kernels want in memory, whoever else reads the buffers.
+  virtual std::vector<LayoutWish> order_wishes() const { return {}; }
+  // Longer rows, and other orders that come with them, in addition to the layouts that there are.
+  virtual std::vector<LayoutWish> row_wishes() const { return {}; }
+
+  // Deterministic; `config` is legal. The result is not legalised yet.
+  virtual Kernel lower(const Config& config) const = 0;
+
+ protected:
+  Candidate(const Template& by, const Region& region, const Target& target)
+      : template_(by), region_(region), target_(target) {}
+
+ private:
+  virtual ConfigSpace make_space() const = 0;
+  virtual Config make_default_config() const = 0;
+  virtual CostModel make_cost_model() const = 0;
+
+  template <class T>
+  struct Once {
+    mutable std::once_flag flag;
+    mutable std::optional<T> value;
+  };
+
+  const Template& template_;
+  const Region region_;
+  const Target target_;
+  Once<ConfigSpace> space_;
+  Once<Config> default_config_;
+  Once<CostModel> cost_model_;
+};
+
+using CandidatePtr = std::shared_ptr<const Candidate>;
+using Match = OrRefusal<CandidatePtr>;
+
+// A region of a program, and how it becomes a kernel.
+class ScheduledRegion {
+ public:
+  ScheduledRegion(CandidatePtr candidate) : candidate_(std::move(candidate)) {}
+  const Region& region() const { return candidate_->region(); }
+  const Candidate& candidate() const { return *candidate_; }
+  const CandidatePtr& shared() const { return candidate_; }
+  operator const Region&() const { return region(); }
+
+ private:
+  CandidatePtr candidate_;
+};
+
+}  // namespace tcc::sched

@@ -1,0 +1,336 @@
+// The rules of kernel IR: what every pass may rely on, and must keep.
+#include <bit>
+#include <map>
+#include <unordered_map>
+
+#include "ir/bit_cast.h"
+#include "scheduler/axis_use.h"
+#include "scheduler/kernel.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::AtomPtr;
+using ir::AxisRole;
+using ir::ExprNode;
+
+constexpr int64_t kWidestVector = 64;
+
+// The body of a kernel, or of a hook of it.
+class Verifier {
+ public:
+  explicit Verifier(const Kernel& kernel, const Hook* hook = nullptr)
+      : kernel_(kernel), hook_(hook), place_(hook ? kernel.name + ", " + hook->name : kernel.name) {
+    if (hook) {
+      for (const Hook::Parameter& p : hook->parameters)
+        p.is_index() ? bind(p.axis, AxisRole::parameter) : declare(p.array, p.elements, p.written);
+    } else {
+      bind(block_axis(kernel.grid), AxisRole::block);
+      bind(thread_axis(kernel.workgroup), AxisRole::thread);
+      for (const Array& array : kernel.shared) declare(array.variable, array.elements, true);
+    }
+  }
+
+  void block(const Block& block) {
+    const Scope outside = scope_;
+    for (const Stmt& stmt : block) statement(stmt);
+    scope_ = outside;
+  }
+
+ private:
+  struct Declared {
+    Variable variable;
+    int64_t elements;  // 0: a single value
+    bool written;      // may be
+  };
+  struct Scope {
+    AxisSet axes;
+    AxisSet loops;  // those of them that loops go along
+    std::map<uint64_t, Declared> variables;
+  };
+
+  template <class... Parts>
+  void require(bool holds, const Parts&... parts) const {
+    if (!holds) throw InternalError(str(place_, ": ", parts...));
+  }
+
+  // ---- axes and variables
+
+  void bind(const SymInt& axis, AxisRole role) {
+    if (axis.is_const()) return;
+    const AtomPtr atom = axis.as_atom();
+    require(atom && atom->kind == ir::Atom::Kind::axis, axis, " is bound, but is not an axis");
+    require(atom->role == role, "the axis ", axis, " is bound as what it is not");
+    index(atom->args[0]);
+    require(scope_.axes.insert(atom).second, "the axis ", axis, " is bound twice");
+  }
+
+  void declare(const Variable& variable, int64_t elements, bool written) {
+    require(variable.id != 0, "a variable without identity is declared");
+    const bool is_new =
+        scope_.variables.try_emplace(variable.id, Declared{variable, elements, written}).second;
+    require(is_new, variable.name, " is declared twice");
+  }
+
+  const Declared& known(const Variable& variable) const {
+    const auto found = scope_.variables.find(variable.id);
+    require(found != scope_.variables.end(), variable.name, " is not declared here");
+    const Declared& declared = found->second;
+    require(declared.variable.dtype == variable.dtype, variable.name, " is ",
+            name(declared.variable.dtype), ", and used as ", name(variable.dtype));
+    return declared;
+  }
+
+  const Declared& single(const Variable& variable) const {
+    const Declared& declared = known(variable);
+    require(declared.elements == 0, variable.name, " is an array");
+    return declared;
+  }
+
+  const Declared& array(const Variable& variable) const {
+    const Declared& declared = known(variable);
+    require(declared.elements > 0, variable.name, " is not an array");
+    return declared;
+  }
+
+  // ---- values
+
+  // Axes that a value depends on must be bound; axes that it binds itself must not be.
+  void check_axes(const AxisUse::Axes& axes) const {
+    for (const AtomPtr& axis : axes.free) {
+      const auto found = scope_.axes.find(axis);
+      require(found != scope_.axes.end(), "the axis ", axis->name, " is not bound here");
+      require((*found)->args[0] == axis->args[0], "the axis ", axis->name, " has extents ",
+              (*found)->args[0], " and ", axis->args[0]);
+    }
+    for (const AtomPtr& axis : axes.bound) {
+      require(axis->role == AxisRole::reduction, "a reduction goes along ", axis->name,
+              ", which is no axis of reductions");
+      require(!scope_.axes.contains(axis) && !axes.free.contains(axis), "the axis ", axis->name,
+              " is bound twice");
+    }
+  }
+
+  void index(const SymInt& index) {
+    if (index.is_const()) return;
+    check_axes(use_.of(index));
+    index.visit_atoms([&](const AtomPtr& atom) {
+      if (atom->value) nodes(atom->value);
+    });
+  }
+
+  void value(const Expr& e) {
+    require(e != nullptr, "a value is missing");
+    check_axes(use_.of(e));
+    nodes(e);
+  }
+
+  void value(const Expr& e, DType dtype, const std::string& what) {
+    value(e);
+    require(e->dtype == dtype, what, " is ", name(dtype), ", and its value ", name(e->dtype));
+  }
+
+  void nodes(const Expr& e) {
+    bool selects = false;
+    ir::visit(e, [&](const Expr& node) {
+      selects |= node->kind == ExprNode::Kind::call && node->fn == ir::Fn::select;
+    });
+    guards_ += selects;
+    ir::visit(e, [&](const Expr& node) {
+      switch (node->kind) {
+        case ExprNode::Kind::load: {
+          const Argument& from = argument(node->buffer, false);
+          require(node->stored == from.dtype || node->stored == bits_of(from.dtype), "b",
+                  node->buffer, " is ", name(from.dtype), ", and read as ", name(node->stored));
+          within(node->index, from.elements, "b" + std::to_string(node->buffer));
+          break;
+        }
+        case ExprNode::Kind::var: single(node->variable); break;
+        case ExprNode::Kind::element:
+          within(node->index, array(node->variable).elements, node->variable.name);
+          break;
+        default: break;
+      }
+    });
+    guards_ -= selects;
+  }
+
+  // Integers with the bits of what memory holds as `stored`.
+  static DType bits_of(DType stored) {
+    return is_low_precision(stored) ? ir::bits_type(stored) : stored;
+  }
+
+  const Argument& argument(int slot, bool written) const {
+    require(slot >= 0 && slot < static_cast<int>(kernel_.arguments.size()), "there is no buffer b",
+            slot);
+    const Argument& argument = kernel_.arguments[static_cast<size_t>(slot)];
+    require(argument.written == written, written ? "the input b" : "the output b", slot,
+            written ? " is written" : " is read");
+    return argument;
+  }
+
+  // No value of `index`, as far as its range tells, lies in [0, count).
+  void within(const SymInt& index, int64_t count, const std::string& what) const {
+    if (guards_ > 0) return;  // which may be false, always
+    const ir::Interval range = index.range();
+    require(range.hi >= 0 && range.lo < count, what, "[", index, "] is outside of its ", count,
+            " elements");
+    if (!takes_its_extremes(index)) return;
+    require(range.lo >= 0 && range.hi < count, what, "[", index, "] reaches outside of its ", count,
+            " elements");
+  }
+
+  // A sum of loops' axes, which take all their values, each by itself.
+  bool takes_its_extremes(const SymInt& index) const {
+    AxisSet seen;
+    for (const SymInt::Term& term : index.terms()) {
+      if (term.atoms.size() != 1) return false;
+      const AtomPtr& atom = term.atoms[0];
+      if (atom->kind != ir::Atom::Kind::axis || !atom->args[0].is_const()) return false;
+      const bool given = atom->role == AxisRole::local || atom->role == AxisRole::parameter;
+      if (given && !scope_.loops.contains(atom)) return false;
+      if (!seen.insert(atom).second) return false;
+    }
+    return true;
+  }
+
+  // Memory takes computed values of its dtype, or their bits.
+  void stored(DType value, int slot) const {
+    const DType dtype = argument(slot, true).dtype;
+    require(value == compute_dtype(dtype) || value == bits_of(dtype), "b", slot, " is ",
+            name(dtype), ", and ", name(value), " is stored to it");
+  }
+
+  // ---- statements
+
+  void vector(const Stmt& stmt, bool store) {
+    const Declared& declared = array(stmt.variable);
+    const Argument& buffer = argument(stmt.buffer, store);
+    const DType dtype = declared.variable.dtype;
+    require(dtype == compute_dtype(buffer.dtype) || dtype == bits_of(buffer.dtype), "b",
+            stmt.buffer, " is ", name(buffer.dtype), ", and a vector of it ", name(dtype));
+    require(stmt.count > 0 && stmt.count <= kWidestVector, "a vector of ", stmt.count, " elements");
+    require(stmt.count <= declared.elements, "a vector of ", stmt.count, " elements in ",
+            stmt.variable.name, " of ", declared.elements);
+    index(stmt.index);
+    within(stmt.index, buffer.elements, "b" + std::to_string(stmt.buffer));
+    within(stmt.index + (stmt.count - 1), buffer.elements, "b" + std::to_string(stmt.buffer));
+  }
+
+  void lanes(const Stmt& stmt) {
+    require(!hook_, "a hook combines threads");
+    const bool scans = stmt.kind == Stmt::Kind::scan_lanes;
+    require(stmt.variables.size() == (scans || ir::is_arg(stmt.reduce) ? 2 : 1),
+            stmt.variables.size(), " variables are combined");
+    for (const Variable& variable : stmt.variables) single(variable);
+    const auto power = [](int64_t n) {
+      return n > 0 && std::has_single_bit(static_cast<uint64_t>(n));
+    };
+    require(power(stmt.count), stmt.count, " threads are combined: not a power of two");
+    require(stmt.stride > 0 && stmt.count <= kernel_.workgroup / stmt.stride, stmt.count,
+            " threads, ", stmt.stride, " apart, are combined: more than there are");
+  }
+
+  void cluster(const Stmt& stmt) {
+    require(!hook_, "a hook reaches other workgroups");
+    require(stmt.count == kernel_.cluster, stmt.count, " workgroups of a cluster of ",
+            kernel_.cluster, " exchange");
+  }
+
+  void statement(const Stmt& stmt) {
+    switch (stmt.kind) {
+      case Stmt::Kind::let_index: {
+        index(stmt.index);
+        bind(stmt.axis, AxisRole::local);
+        const ir::Interval range = stmt.index.range();
+        const int64_t most = ir::extent_of(stmt.axis).range().hi;
+        require(guards_ > 0 || most == 0 || (range.hi >= 0 && range.lo < most), "the axis ",
+                stmt.axis, " is ", stmt.index, ", outside of its extent");
+        return;
+      }
+      case Stmt::Kind::declare:
+        value(stmt.value, stmt.variable.dtype, stmt.variable.name);
+        return declare(stmt.variable, 0, true);
+      case Stmt::Kind::assign:
+        single(stmt.variable);
+        return value(stmt.value, stmt.variable.dtype, stmt.variable.name);
+      case Stmt::Kind::array:
+        require(stmt.count > 0, "the array ", stmt.variable.name, " is empty");
+        return declare(stmt.variable, stmt.count, true);
+      case Stmt::Kind::set_element: {
+        const Declared& declared = array(stmt.variable);
+        require(declared.written, "the parameter ", stmt.variable.name, " is written");
+        index(stmt.index);
+        within(stmt.index, declared.elements, stmt.variable.name);
+        return value(stmt.value, stmt.variable.dtype, stmt.variable.name);
+      }
+      case Stmt::Kind::store:
+        value(stmt.value);
+        index(stmt.index);
+        stored(stmt.value->dtype, stmt.buffer);
+        return within(stmt.index, argument(stmt.buffer, true).elements,
+                      "b" + std::to_string(stmt.buffer));
+      case Stmt::Kind::load_vector: return vector(stmt, false);
+      case Stmt::Kind::store_vector: return vector(stmt, true);
+      case Stmt::Kind::loop: {
+        const Scope outside = scope_;
+        bind(stmt.axis, AxisRole::local);
+        if (!stmt.axis.is_const()) scope_.loops.insert(stmt.axis.as_atom());
+        block(stmt.body);
+        scope_ = outside;
+        return;
+      }
+      case Stmt::Kind::branch:
+        value(stmt.value, DType::boolean, "a condition");
+        ++guards_;
+        block(stmt.body);
+        block(stmt.otherwise);
+        --guards_;
+        return;
+      case Stmt::Kind::barrier: return require(!hook_, "a hook has a barrier");
+      case Stmt::Kind::reduce_lanes:
+      case Stmt::Kind::scan_lanes: return lanes(stmt);
+      case Stmt::Kind::gather_cluster:
+        cluster(stmt);
+        single(stmt.variables.at(0));
+        return declare(stmt.variable, stmt.count, false);
+      case Stmt::Kind::send_cluster:
+        cluster(stmt);
+        single(stmt.variables.at(0));
+        require(array(stmt.variables.at(1)).elements == kernel_.cluster, stmt.variables[1].name,
+                " has not one element for each workgroup of the cluster");
+        [[fallthrough]];
+      case Stmt::Kind::expect_bytes:
+      case Stmt::Kind::await_bytes:
+        require(!hook_, "a hook reaches other workgroups");
+        return within(stmt.index, array(stmt.variable).elements, stmt.variable.name);
+      case Stmt::Kind::cluster_arrive:
+      case Stmt::Kind::cluster_wait: return require(!hook_, "a hook reaches other workgroups");
+      case Stmt::Kind::return_value:
+        require(hook_ && hook_->returns, "nothing is to be returned here");
+        return value(stmt.value, hook_->result, "the result");
+    }
+  }
+
+  const Kernel& kernel_;
+  const Hook* hook_;
+  std::string place_;
+  Scope scope_;
+  AxisUse use_;
+  int guards_ = 0;  // branches and selects around what is at hand
+};
+
+}  // namespace
+
+void verify(const Kernel& kernel) {
+  TCC_CHECK(kernel.workgroup >= 1 && kernel.grid >= 0, kernel.name, ": ", kernel.grid,
+            " workgroups of ", kernel.workgroup, " threads");
+  TCC_CHECK(kernel.cluster >= 1 && kernel.grid % kernel.cluster == 0, kernel.name,
+            ": a cluster is not whole");
+  TCC_CHECK(!kernel.arguments.empty(), kernel.name, " has no arguments");
+  Verifier(kernel).block(kernel.body);
+  for (const Hook& hook : kernel.hooks) Verifier(kernel, &hook).block(hook.body);
+}
+
+}  // namespace tcc::sched

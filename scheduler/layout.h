@@ -1,0 +1,23 @@
+// Layouts of the buffers between kernels.
+#pragma once
+
+#include <vector>
+
+#include "scheduler/candidate.h"
+
+namespace tcc::sched {
+
+// [N, C, *spatial] as [N, *spatial, C] in memory.
+Layout channels_last(const std::vector<int64_t>& shape);
+
+// Whether the layout may change without a copy: of what kernels write for kernels, and of constants
+// that are packed when they are loaded. Graph inputs and outputs are dense by contract, and mutable
+// weights are other programs' memory, too.
+bool has_free_layout(const ir::Graph& graph, const ir::Value* value);
+
+// Chooses the physical layout of every value between regions, and of constants, by the wishes of
+// the regions' candidates: first orders of dims, then longer rows. Regions whose layouts change are
+// matched again.
+void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& regions);
+
+}  // namespace tcc::sched

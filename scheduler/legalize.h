@@ -1,0 +1,36 @@
+// The passes that restrict a kernel to what its target can do. No target decision is made after
+// them: the emitter only spells.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "scheduler/kernel.h"
+
+namespace tcc::sched {
+
+struct KernelPass {
+  std::string_view name;
+  void (*run)(Kernel& kernel, const Target& target);
+};
+// In their order. The kernel is verified before the first one and after each.
+std::span<const KernelPass> legalize_passes();
+
+using AfterKernelPass = std::function<void(std::string_view pass, const Kernel& kernel)>;
+Kernel legalize(Kernel kernel, const Target& target, const AfterKernelPass& after);
+
+// The passes that have files of their own.
+// Combinations of threads become shuffles and shared memory; those of a cluster's workgroups become
+// bytes that are sent and awaited.
+void lower_exchanges(Kernel& kernel, const Target& target);
+// Removes casts to a 16-bit float right before a store to a buffer of that type, which rounds.
+void drop_stored_rounding(Kernel& kernel);
+// Fills in Kernel::requirements.
+void find_requirements(Kernel& kernel, const Target& target);
+
+// Elements that one access of `stmt`, a load_vector or store_vector, moves: as many as the address
+// is known to be a multiple of, at most 16 bytes; 1 where that is no whole 32-bit word.
+int vector_elements(const Kernel& kernel, const Stmt& stmt);
+
+}  // namespace tcc::sched

@@ -1,0 +1,51 @@
+// A result, or the reason why there is none.
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "support/error.h"
+
+namespace tcc::sched {
+
+struct Refusal {
+  std::string reason;  // a short sentence with facts: "a row of 70000 elements does not fit ..."
+  // The region has not what the template is for (a reduction, a sort), so that the reason says
+  // nothing about the region.
+  bool other_kind = false;
+};
+
+template <class T>
+class OrRefusal {
+ public:
+  template <class U>
+    requires std::convertible_to<U, T>
+  OrRefusal(U&& value) : value_(std::forward<U>(value)) {}
+  OrRefusal(Refusal refusal) : refusal_(std::move(refusal)) {}
+
+  explicit operator bool() const { return value_.has_value(); }
+  T& operator*() & { return checked(); }
+  T&& operator*() && { return std::move(checked()); }
+  T* operator->() { return &checked(); }
+  const T& operator*() const& { return const_cast<OrRefusal*>(this)->checked(); }
+  const T* operator->() const { return &const_cast<OrRefusal*>(this)->checked(); }
+  // Of a result that is not there.
+  const Refusal& refusal() const {
+    TCC_CHECK(!value_, "there is no refusal");
+    return refusal_;
+  }
+  const std::string& reason() const { return refusal().reason; }
+
+ private:
+  T& checked() {
+    TCC_CHECK(value_, refusal_.reason);
+    return *value_;
+  }
+
+  std::optional<T> value_;
+  Refusal refusal_;
+};
+
+}  // namespace tcc::sched

@@ -1,0 +1,48 @@
+#include "scheduler/template.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// The list is made before the first registration, whichever file that is in.
+std::vector<const Template*>& registered() {
+  static std::vector<const Template*> all;
+  return all;
+}
+
+bool comes_before(const Template* a, const Template* b) {
+  return a->specificity() != b->specificity() ? a->specificity() > b->specificity()
+                                              : a->name() < b->name();
+}
+
+}  // namespace
+
+void register_template(const Template& kernel_template) {
+  TCC_CHECK(!find_template(kernel_template.name()), "two templates '", kernel_template.name(), "'");
+  auto& all = registered();
+  all.insert(std::upper_bound(all.begin(), all.end(), &kernel_template, comes_before),
+             &kernel_template);
+}
+
+std::span<const Template* const> templates() { return registered(); }
+
+const Template* find_template(std::string_view name) {
+  for (const Template* t : templates())
+    if (t->name() == name) return t;
+  return nullptr;
+}
+
+Match match_region(const Region& region, const Target& target) {
+  Refusal refusal{"no kernel template is for such a region", true};
+  for (const Template* t : templates()) {
+    Match match = t->match(region, target);
+    if (match) return match;
+    if (!match.refusal().other_kind) refusal = match.refusal();
+  }
+  return refusal;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,102 @@
+// Vector accesses, on expressions that are written out.
+#include "scheduler/vectorize.h"
+
+#include <gtest/gtest.h>
+
+namespace tcc::sched {
+namespace {
+
+class Vectorize : public ::testing::Test {
+ protected:
+  // The statements as text, in a loop over `i`.
+  std::string text(const std::vector<Sink>& sinks, const SymInt& lane) {
+    Kernel kernel;
+    kernel.name = "k";
+    for (const bool written : {false, false, true})
+      kernel.arguments.push_back({.dtype = DType::f32, .written = written, .elements = 4096});
+    kernel.body = {loop(i, vectorize(sinks, lane))};
+    verify(kernel);
+    const std::string whole = to_string(kernel);
+    return whole.substr(whole.find("  for i"));
+  }
+
+  static Expr at(int buffer, const SymInt& offset) { return ir::load(buffer, DType::f32, offset); }
+
+  const SymInt i = SymInt::axis("i", 128), v = SymInt::axis("v", 4);
+};
+
+TEST_F(Vectorize, ContiguousAccessesBecomeVectors) {
+  EXPECT_EQ(
+      text({{.buffer = 2, .offset = i * 4 + v, .value = ir::call(ir::Fn::exp, {at(0, i * 4 + v)})}},
+           v),
+      R"(  for i < 128
+    array y: f32[4]
+    array x: f32[4]
+    x[0..4) = b0[i*4..]
+    unroll v < 4
+      y[v] = exp(x[v])
+    b2[i*4..] = y[0..4)
+)");
+}
+
+TEST_F(Vectorize, WhatTheLaneDoesNotChangeIsReadOnce) {
+  EXPECT_EQ(text({{.buffer = 2, .offset = i + v * 8, .value = ir::add(at(0, i), at(1, v * 2))}}, v),
+            R"(  for i < 128
+    var s: f32 = load(b0, i)
+    unroll v < 4
+      b2[i+v*8] = (s + load(b1, v*2))
+)");
+}
+
+TEST_F(Vectorize, ALaneOfOneElementNeedsNoLoop) {
+  EXPECT_EQ(text({{.buffer = 2, .offset = i, .value = at(0, i)}}, 0),
+            R"(  for i < 128
+    b2[i] = load(b0, i)
+)");
+}
+
+TEST_F(Vectorize, WhatSeveralSinksComputeIsSharedByTheLane) {
+  const Expr e = ir::call(ir::Fn::exp, {at(0, i * 4 + v)});
+  const Block block = vectorize({{.buffer = 2, .offset = i * 4 + v, .value = e},
+                                 {.buffer = 2, .offset = i * 4 + v + 1024, .value = ir::mul(e, e)}},
+                                v);
+  int declared = 0;
+  for (const Stmt& stmt : block)
+    for (const Stmt& inner : stmt.body) declared += inner.kind == Stmt::Kind::declare;
+  EXPECT_EQ(declared, 1);
+}
+
+// A reduction within an expression keeps its loads: they differ at each of its steps.
+TEST_F(Vectorize, LoadsOfAReductionStayInIt) {
+  const SymInt r = SymInt::axis("r", 3, ir::AxisRole::reduction);
+  EXPECT_EQ(text({{.buffer = 2,
+                   .offset = i * 4 + v,
+                   .value = ir::reduce(ir::ReduceKind::sum, {r}, at(0, i * 4 + v + r))}},
+                 v),
+            R"(  for i < 128
+    array y: f32[4]
+    unroll v < 4
+      y[v] = reduce_sum[r < 3](load(b0, i*4+r+v))
+    b2[i*4..] = y[0..4)
+)");
+}
+
+TEST_F(Vectorize, HoistsWhatDoesNotVary) {
+  std::vector<Expr> values = {ir::add(at(0, v), ir::call(ir::Fn::exp, {at(1, i)}))};
+  const Block hoisted = hoist_invariants(values, {v});
+  ASSERT_EQ(hoisted.size(), 1u);
+  EXPECT_EQ(ir::to_string(hoisted[0].value), "exp(load(b1, i))");
+  EXPECT_EQ(ir::to_string(values[0]), "(load(b0, v) + h)");
+}
+
+// Another axis of the same name is another axis.
+TEST_F(Vectorize, NamesDoNotMatter) {
+  const SymInt other = SymInt::axis("v", 4);
+  std::vector<Expr> values = {at(0, other)};
+  EXPECT_EQ(hoist_invariants(values, {v}).size(), 1u);
+  values = {at(0, other)};
+  EXPECT_EQ(hoist_invariants(values, {other}).size(), 0u);
+}
+
+}  // namespace
+}  // namespace tcc::sched

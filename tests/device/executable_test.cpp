@@ -1,0 +1,146 @@
+// Conformance: executables that are written, read and run, by this program and by one that links
+// libtcc-runtime alone; steps that are no launches; constants that programs share.
+#include <sstream>
+
+#include "backends/compile/process.h"
+#include "backends/pipeline.h"
+#include "executable/serialize.h"
+#include "frontend/graph_file.h"
+#include "runtime/program.h"
+#include "support/error.h"
+#include "tests/device/conformance.h"
+#include "tests/expect_error.h"
+#include "tests/run_command.h"
+
+namespace tcc::runtime {
+namespace {
+
+using exec::Address;
+using exec::BufferInfo;
+
+class ExecutableTest : public DeviceTest {
+ protected:
+  exec::Executable compiled(const std::string& yaml, int64_t batch) {
+    backends::CompileOptions options;
+    options.dims["B"] = batch;
+    return backends::compile(parse_yaml_graph(yaml, "graph.yaml", "."), device->target(), options);
+  }
+};
+TCC_ON_EVERY_DEVICE(ExecutableTest);
+
+constexpr const char* kLayer =
+    "tcc: 1\ndims: {B: 2}\n"
+    "inputs: {x: {dtype: f32, shape: [B, 24]}}\n"
+    "weights: {w: {dtype: f32, shape: [40, 24], init: {normal: 1}},\n"
+    "  b: {dtype: f32, shape: [40], init: {normal: 1}}}\n"
+    "nodes:\n"
+    "  - {out: y, op: linear, in: [x, w, b]}\n"
+    "  - {out: z, op: softmax, in: [y], dim: -1}\n"
+    "outputs: [z]\n";
+
+TEST_P(ExecutableTest, IsWrittenAndRunsWithoutTheCompiler) {
+  const exec::Executable executable = compiled(kLayer, 3);
+  Tensor x(DType::f32, {3, 24});
+  for (int64_t i = 0; i < x.numel(); ++i) x.set(i, static_cast<double>(i));
+  const backends::TemporaryFolder folder;
+  const auto file = folder.path() / "layer.tccx";
+  exec::save_executable(executable, file);
+
+  Context compiled_now(std::make_shared<const Program>(device, executable));
+  Context loaded(std::make_shared<const Program>(device, exec::load_executable(file)));
+  const Tensor expected = compiled_now.run({&x, 1}).at(0), got = loaded.run({&x, 1}).at(0);
+  const testing::Outcome outcome = testing::run_command(
+      str(TCC_BINARY_DIR, "/bin/run_executable ", file.string(), " ", GetParam()));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  if (!runs_kernels()) return;
+  std::istringstream printed(outcome.text);
+  for (int64_t i = 0; i < expected.numel(); ++i) {
+    EXPECT_EQ(got.get(i), expected.get(i)) << i;
+    double value = -1;
+    printed >> value;
+    EXPECT_FLOAT_EQ(static_cast<float>(value), static_cast<float>(expected.get(i))) << i;
+  }
+}
+
+TEST_P(ExecutableTest, IsRefusedByAnotherKindOfDevice) {
+  exec::Executable executable = compiled(kLayer, 1);
+  executable.target.api = runs_kernels() ? exec::Api::null : exec::Api::vulkan;
+  EXPECT_ERROR_KIND(Program(device, std::move(executable)), ErrorKind::device, "was compiled for");
+}
+
+TEST_P(ExecutableTest, ProgramsShareTheirConstants) {
+  const ir::Graph graph = parse_yaml_graph(kLayer, "graph.yaml", ".");
+  const auto program = [&](int64_t batch) {
+    backends::CompileOptions options;
+    options.dims["B"] = batch;
+    return std::make_unique<const Program>(device,
+                                           backends::compile(graph, device->target(), options));
+  };
+  const int64_t before = device->allocated_bytes();
+  auto two = program(2);
+  const int64_t alone = device->allocated_bytes() - before;
+  EXPECT_GE(alone, two->constant_bytes());
+  const auto three = program(3);
+  EXPECT_EQ(device->allocated_bytes() - before, alone) << "the weights are there twice";
+  EXPECT_EQ(three->constant_bytes(), two->constant_bytes());
+  // By their content: another graph object, and a file.
+  const backends::TemporaryFolder folder;
+  exec::save_executable(compiled(kLayer, 5), folder.path() / "five.tccx");
+  const Program five(device, exec::load_executable(folder.path() / "five.tccx"));
+  EXPECT_EQ(device->allocated_bytes() - before, alone);
+  // The last one that uses them frees them.
+  two.reset();
+  EXPECT_EQ(device->allocated_bytes() - before, alone);
+}
+
+TEST_P(ExecutableTest, StatesLiveFromRunToRun) {
+  using Kind = BufferInfo::Kind;
+  exec::Executable e;
+  e.name = "shift";
+  e.target = device->target();
+  const auto add = [&](Kind kind, const char* name, int64_t offset, int alias = -1) {
+    BufferInfo& buffer = e.buffers.emplace_back();
+    buffer.kind = kind;
+    buffer.name = name;
+    buffer.shape = {4};
+    buffer.strides = {1};
+    buffer.bytes = 16;
+    buffer.offset = offset;
+    buffer.alias = alias;
+  };
+  add(Kind::input, "x", 0);
+  add(Kind::output, "before", 0);
+  add(Kind::output, "twice", 1);
+  add(Kind::state, "s", 0);
+  add(Kind::workspace, "w", 0);
+  add(Kind::arena, "half", 0, 4);  // the first half of w
+  e.buffers[5].shape = {2};
+  e.buffers[5].bytes = 8;
+  e.inputs = {0};
+  e.outputs = {1, 2};
+  // before = state; state = x; w = (x[2], x[3], 0, 0); twice = w
+  e.steps = {exec::Copy{{1}, {3}, 16}, exec::Copy{{3}, {0}, 16}, exec::Fill{{4}, 16, 0},
+             exec::Copy{{5}, {0, 8}, 8}, exec::Copy{{2}, {4}, 16}};
+  exec::check(e);
+  const auto program = std::make_shared<const Program>(device, e);
+  Context context(program), other(program);
+  const auto run = [](Context& in, float first) {
+    Tensor x(DType::f32, {4});
+    for (int64_t i = 0; i < 4; ++i) x.set(i, first + static_cast<double>(i));
+    std::vector<double> all;
+    for (const Tensor& tensor : in.run({&x, 1}))
+      for (int64_t i = 0; i < 4; ++i) all.push_back(tensor.get(i));
+    return all;
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(run(context, 1), (Values{0, 0, 0, 0, 3, 4, 0, 0}));
+  EXPECT_EQ(run(context, 5), (Values{1, 2, 3, 4, 7, 8, 0, 0}));
+  EXPECT_EQ(run(other, 9), (Values{0, 0, 0, 0, 11, 12, 0, 0})) << "contexts share no state";
+  EXPECT_EQ(run(context, 1), (Values{5, 6, 7, 8, 3, 4, 0, 0}));
+
+  e.steps.emplace_back(exec::HostCall{"draw", {0}, {1}});
+  EXPECT_ERROR_KIND(Program(device, e), ErrorKind::device, "the host's function 'draw'");
+}
+
+}  // namespace
+}  // namespace tcc::runtime

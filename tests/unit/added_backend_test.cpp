@@ -1,0 +1,95 @@
+// A back end that only this file knows: it registers itself, and so does its device; the compiler,
+// the tuner's records and the look-up of devices use them like any other.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "autotune/records.h"
+#include "backends/backend.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "runtime/device.h"
+
+namespace tcc::backends {
+namespace {
+
+// CUDA's spelling with another barrier; the code of a kernel is its text, backwards.
+class Backwards : public Backend {
+ public:
+  sched::Api api() const override { return sched::api_of("backwards"); }
+  const Dialect& dialect() const override {
+    static const Dialect instance = [] {
+      Dialect d = backend_for(sched::Api::cuda).dialect();
+      d.barrier = "all_meet();";
+      return d;
+    }();
+    return instance;
+  }
+  std::string entry_of(const std::string& kernel) const override { return "the_" + kernel; }
+  std::string compiler_missing() const override { return ""; }
+  std::string compiler_id() const override { return "backwards 1.0"; }
+  std::string flags(const sched::Target&, TextOrigin) const override { return ""; }
+  std::string instruction_set(const sched::Target&) const override { return "letters"; }
+  std::vector<uint8_t> compile(const std::string& source, const std::string&, const sched::Target&,
+                               TextOrigin) const override {
+    return {source.rbegin(), source.rend()};
+  }
+  std::string violation(const std::vector<uint8_t>& code) const override {
+    return code.empty() ? "no code" : "";
+  }
+  std::string code_ending(const std::vector<uint8_t>&) const override { return ".txet"; }
+  std::string smallest_source() const override { return " "; }
+};
+
+const RegisterBackend<Backwards> registered;
+const runtime::RegisterDevices devices({"backwards", -1, nullptr, runtime::open_null});
+
+sched::Target target() {
+  sched::Target target;
+  target.api = sched::api_of("backwards");
+  return target;
+}
+
+ir::Graph softmax() {
+  return parse_yaml_graph(
+      "tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [8, 4096]}}\n"
+      "nodes: [{out: y, op: softmax, in: [x], dim: 1}]\noutputs: [y]\n",
+      "g.yaml", ".");
+}
+
+TEST(AddedBackend, SpellsAndCompilesKernels) {
+  CompileOptions options;
+  options.validate = true;
+  const exec::Executable executable = compile(softmax(), target(), options);
+  ASSERT_EQ(executable.kernels.size(), 1u);
+  const exec::KernelBinary& kernel = executable.kernels[0];
+  EXPECT_NE(kernel.source.find("all_meet();"), std::string::npos);
+  EXPECT_TRUE(kernel.entry.starts_with("the_")) << kernel.entry;
+  EXPECT_TRUE(std::equal(kernel.code.begin(), kernel.code.end(), kernel.source.rbegin(),
+                         kernel.source.rend()));
+}
+
+TEST(AddedBackend, IsListedByName) {
+  std::vector<std::string> names;
+  for (const Backend* backend : backends()) names.emplace_back(sched::name(backend->api()));
+  EXPECT_EQ(names, (std::vector<std::string>{"backwards", "cuda", "null", "vulkan"}));
+  EXPECT_EQ(sched::api_of("cuda"), sched::Api::cuda);
+  EXPECT_EQ(sched::api_of("backwards"), target().api);
+  EXPECT_EQ(target().id(), "backwards");
+}
+
+TEST(AddedBackend, IsInTheEnvironmentOfRecords) {
+  const Scheduled scheduled = schedule(softmax(), target());
+  const sched::Candidate& candidate = scheduled.regions.at(0).candidate();
+  EXPECT_EQ(autotune::key_of(candidate).device, "backwards");
+  EXPECT_EQ(autotune::environment_of(candidate.space(), target()).compiler, "backwards 1.0");
+}
+
+TEST(AddedBackend, HasDevices) {
+  EXPECT_TRUE(runtime::open_device("backwards"));
+  EXPECT_THROW(runtime::open_device("backwards:0"), Error);
+  EXPECT_THROW(runtime::open_device("forwards"), Error);
+}
+
+}  // namespace
+}  // namespace tcc::backends

@@ -1,0 +1,268 @@
+#include "executable/executable.h"
+
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "executable/serialize.h"
+#include "support/content_hash.h"
+#include "support/error.h"
+#include "tests/expect_error.h"
+
+namespace tcc::exec {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+class Constants final : public ConstantStore {
+ public:
+  explicit Constants(std::vector<Bytes> all) : all_(std::move(all)) {}
+  ConstantBytes load(size_t i) const override {
+    const auto copy = std::make_shared<const Bytes>(all_.at(i));
+    return {copy, *copy, content_hash(*copy)};
+  }
+  std::optional<Hash128> key(size_t) const override { return std::nullopt; }
+
+ private:
+  std::vector<Bytes> all_;
+};
+
+BufferInfo buffer(BufferInfo::Kind kind, const char* name, SymInt elements, SymInt offset) {
+  BufferInfo info;
+  info.kind = kind;
+  info.name = name;
+  info.shape = {elements};
+  info.strides = {1};
+  info.bytes = elements * 4;
+  info.offset = offset;
+  return info;
+}
+
+// Every kind of step, buffer and argument, on `n` elements.
+Executable sample(const SymInt& n = 8) {
+  using Kind = BufferInfo::Kind;
+  Executable e;
+  e.name = "sample";
+  e.target.arch = "generic";
+  e.target.matrix_units = {"mma"};
+  if (!n.is_const()) e.symbols = {"n"};
+  KernelBinary& kernel = e.kernels.emplace_back();
+  kernel.entry = "k";
+  kernel.source = "void k() {}";
+  kernel.code = {1, 2, 3, 0, 255};
+  kernel.workgroup = 64;
+  kernel.num_arguments = 3;
+  kernel.num_maps = 1;
+  kernel.alignments = {16, 4};
+  kernel.region = "add";
+  kernel.flops = 0.5;
+  e.buffers = {buffer(Kind::input, "x", n, 0),           buffer(Kind::output, "y", n, 0),
+               buffer(Kind::constant, "w", 4, 0),        buffer(Kind::constant, "v", 4, 1),
+               buffer(Kind::arena, "t", n, 256),         buffer(Kind::state, "s", n, 0),
+               buffer(Kind::workspace, "scratch", n, 0), buffer(Kind::arena, "part", 1, 4)};
+  e.buffers.back().alias = 4;
+  e.inputs = {0};
+  e.outputs = {1};
+  e.constants = {{"w", 16}, {"v", 16}};
+  e.arena_bytes = n * 4 + 256;
+  e.live_bytes_peak = n * 4;
+  e.store = std::make_shared<const Constants>(
+      std::vector<Bytes>{Bytes(16, std::byte{7}), Bytes(16, std::byte{7})});
+  KernelLaunch launch;
+  launch.grid = {ceildiv(n, 64), 1, 1};
+  launch.arguments = {Address{0}, Address{4, 4}, Scalar{DType::i32, n}};
+  launch.maps = {{"map", 0, DType::f32, 0, {n, 1}, {n * 4}, {8, 1}, 128}};
+  launch.layers = {"first", "second"};
+  e.steps = {launch, Copy{{1}, {4}, n * 4}, Fill{{5, 4}, 4, 9}, HostCall{"draw", {0}, {1}}};
+  return e;
+}
+
+Bytes written(const Executable& executable) {
+  Bytes all;
+  write_executable(executable, [&](std::span<const std::byte> bytes) {
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  });
+  return all;
+}
+
+Executable read(const Bytes& bytes) {
+  const auto copy = std::make_shared<const Bytes>(bytes);
+  return read_executable(copy, *copy, "file");
+}
+
+TEST(Executables, ComeBackAsTheyWereWritten) {
+  for (const SymInt& n : {SymInt(8), SymInt::symbol("n")}) {
+    const Bytes bytes = written(sample(n));
+    const Executable back = read(bytes);
+    EXPECT_EQ(written(back), bytes);
+    EXPECT_EQ(back.steps.size(), 4u);
+    EXPECT_EQ(back.target.matrix_units, std::vector<std::string>{"mma"});
+    const auto& launch = std::get<KernelLaunch>(back.steps[0]);
+    EXPECT_EQ(launch.grid[0], ceildiv(n, 64));
+    EXPECT_EQ(std::get<Scalar>(launch.arguments[2]).value, n);
+    EXPECT_EQ(back.buffers[7].alias, 4);
+    EXPECT_EQ(Bytes(back.store->load(1).bytes.begin(), back.store->load(1).bytes.end()),
+              Bytes(16, std::byte{7}));
+    // Equal constants are in the file once.
+    EXPECT_EQ(back.store->load(0).bytes.data(), back.store->load(1).bytes.data());
+    EXPECT_EQ(back.store->key(0), back.store->key(1));
+  }
+}
+
+TEST(Executables, AreRefusedWhereTheyAreCutOff) {
+  const Bytes bytes = written(sample(SymInt::symbol("n")));
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_ERROR_KIND(read(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(size))),
+                      ErrorKind::bad_input, "file: ");
+}
+
+TEST(Executables, AreRefusedWhereAByteChanged) {
+  const Bytes bytes = written(sample());
+  const Bytes same = written(read(bytes));
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    Bytes changed = bytes;
+    changed[at] ^= std::byte{0x10};
+    try {
+      const Executable executable = read(changed);
+      // What is left is a constant, which is looked at when it is loaded, or between two things.
+      EXPECT_EQ(written(executable), same) << at;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::bad_input) << at;
+      EXPECT_EQ(std::string_view(error.what()).substr(0, 6), "file: ") << error.what();
+    }
+  }
+  Bytes constant = bytes;
+  constant[64] ^= std::byte{1};
+  EXPECT_ERROR_KIND(read(constant).store->load(0), ErrorKind::bad_input, "constant 0 is damaged");
+  Bytes newer = bytes;
+  newer[8] = std::byte{2};
+  EXPECT_ERROR_KIND(read(newer), ErrorKind::bad_input, "file: has version 2");
+}
+
+// Behind a checksum that is right, everything is hostile still: what is read passed check().
+TEST(Executables, ChangedOnPurposeAreRefusedOrSound) {
+  const Bytes bytes = written(sample(SymInt::symbol("n")));
+  const size_t footer = bytes.size() - 40;
+  int64_t begin = 0, size = 0;
+  std::memcpy(&begin, &bytes[footer], 8);
+  std::memcpy(&size, &bytes[footer + 8], 8);
+  std::mt19937 random(1);
+  int refused = 0, read_well = 0;
+  for (int round = 0; round < 4000; ++round) {
+    Bytes changed = bytes;
+    const std::span payload =
+        std::span(changed).subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
+    for (uint32_t changes = 1 + random() % 3; changes > 0; --changes)
+      payload[random() % payload.size()] = static_cast<std::byte>(random() % 3 ? random() : 0xff);
+    const Hash128 checksum = content_hash(payload);
+    std::memcpy(&changed[footer + 16], &checksum, sizeof checksum);
+    try {
+      const Executable executable = read(changed);
+      check(executable);
+      for (size_t i = 0; i < executable.constants.size(); ++i) executable.store->load(i);
+      ++read_well;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::bad_input) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(read_well, 100);
+}
+
+TEST(Executables, AreCheckedBeforeTheyAreUsed) {
+  struct Case {
+    std::function<void(Executable&)> change;
+    const char* reason;
+  };
+  const auto launch = [](Executable& e) -> KernelLaunch& {
+    return std::get<KernelLaunch>(e.steps[0]);
+  };
+  const Case cases[] = {
+      {[&](auto& e) { launch(e).kernel = 1; }, "a launch's kernel is 1"},
+      {[&](auto& e) { launch(e).arguments.pop_back(); }, "2 arguments for a kernel of 3"},
+      {[&](auto& e) { launch(e).maps.clear(); }, "0 tensor maps for a kernel of 1"},
+      {[&](auto& e) { launch(e).maps[0].argument = 2; }, "a tensor map of a scalar"},
+      {[&](auto& e) { launch(e).maps[0].box.pop_back(); }, "a tensor map of 2 dims"},
+      {[&](auto& e) { launch(e).arguments[0] = Address{8}; }, "a step's buffer is 8"},
+      {[&](auto& e) {
+         launch(e).arguments[1] = Address{4, 33};
+       },
+       "an argument: bytes 33"},
+      {[&](auto& e) {
+         launch(e).arguments[2] = Scalar{DType::f32, 1};
+       },
+       "of type f32"},
+      {[&](auto& e) {
+         launch(e).arguments[2] = Scalar{DType::i32, int64_t{1} << 31};
+       },
+       "a scalar argument is 2147483648"},
+      {[&](auto& e) { launch(e).grid[0] = -1; }, "a grid of -1"},
+      {[&](auto& e) { launch(e).grid[1] = SymInt::symbol("m"); }, "no symbol 'm'"},
+      {[](auto& e) { e.kernels[0].alignments = {3}; }, "an alignment of 3"},
+      {[](auto& e) { e.kernels[0].workgroup = 1 << 20; }, "a workgroup is 1048576"},
+      {[](auto& e) { e.buffers[7].alias = 7; }, "a buffer's alias is 7"},
+      {[](auto& e) { e.buffers[7].offset = 30; }, "an alias: bytes 30 to 30 + 4 of 32"},
+      {[](auto& e) { e.buffers[4].offset = 260; }, "a buffer of the arena: bytes 260"},
+      {[](auto& e) { e.buffers[2].offset = 2; }, "a buffer's number is 2"},
+      {[](auto& e) { e.buffers[2].bytes = 20; }, "another size than its constant"},
+      {[](auto& e) { e.buffers[0].bytes = 28; }, "'x' of 28 bytes has another size"},
+      {[](auto& e) { e.buffers[0].strides = {}; }, "1 dims and 0 strides"},
+      {[](auto& e) { e.inputs = {1}; }, "buffer 1 is no input or output 0"},
+      {[](auto& e) {
+         e.outputs = {1, 1};
+       },
+       "buffer 1 is no input or output 1"},
+      {[](auto& e) { e.arena_bytes = -1; }, "the arena's size is -1"},
+      {[](auto& e) { std::get<Copy>(e.steps[1]).bytes = 36; }, "a copy: bytes 0 to 0 + 36 of 32"},
+      {[](auto& e) { std::get<Fill>(e.steps[2]).to.offset = 32; }, "a fill: bytes 32"},
+      {[](auto& e) { std::get<Fill>(e.steps[2]).to.offset = 2; }, "a fill of 4 bytes at 2"},
+      {[](auto& e) { std::get<HostCall>(e.steps[3]).writes = {-1}; }, "a step's buffer is -1"},
+  };
+  EXPECT_NO_THROW(check(sample()));
+  for (const Case& one : cases) {
+    Executable executable = sample();
+    one.change(executable);
+    EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, one.reason);
+  }
+}
+
+TEST(Executables, ExpressionsAreCheckedOnceTheyHaveValues) {
+  const Executable executable = sample(SymInt::symbol("n"));
+  EXPECT_NO_THROW(check(executable));
+  EXPECT_NO_THROW(check(executable, {{{"n", 100}}}));
+  EXPECT_ERROR_KIND(check(executable, {}), ErrorKind::bad_input, "'n' has no value");
+  // Bytes 4 to 8 are beyond a buffer of one element.
+  EXPECT_ERROR_KIND(check(executable, {{{"n", 1}}}), ErrorKind::bad_input,
+                    "an alias: bytes 4 to 4 + 4 of 4");
+  EXPECT_ERROR_KIND(check(executable, {{{"n", int64_t{1} << 39}}}), ErrorKind::bad_input, "");
+  const Sizes hundred{{{"n", 100}}};
+  EXPECT_EQ(hundred.of(std::get<KernelLaunch>(executable.steps[0]).grid),
+            (std::array<uint32_t, 3>{2, 1, 1}));
+}
+
+TEST(Executables, KernelsAloneComeBack) {
+  Executable executable = sample();
+  EXPECT_THROW(standalone(executable, 0), InternalError) << "an argument within a buffer";
+  std::get<KernelLaunch>(executable.steps[0]).arguments[1] = Address{4};
+  StandaloneKernel kernel = standalone(executable, 0);
+  const auto bytes = write_kernel(kernel);
+  const StandaloneKernel back = read_kernel(bytes, "worker");
+  EXPECT_EQ(write_kernel(back), bytes);
+  EXPECT_EQ(back.code, kernel.code);
+  EXPECT_EQ(back.grid, kernel.grid);
+  EXPECT_EQ(back.maps, kernel.maps);
+  EXPECT_EQ(back.scalars.size(), 1u);
+  EXPECT_EQ(back.source, "");
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_ERROR_KIND(read_kernel(std::span(bytes).first(size), "worker"), ErrorKind::bad_input,
+                      "worker: ");
+  kernel.num_maps = 3;
+  EXPECT_ERROR_KIND(read_kernel(write_kernel(kernel), "worker"), ErrorKind::bad_input,
+                    "1 tensor maps for a kernel of 3");
+}
+
+}  // namespace
+}  // namespace tcc::exec

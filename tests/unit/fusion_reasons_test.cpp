@@ -1,0 +1,94 @@
+// Every two neighbouring regions say why they are not one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "tests/source_dir.h"
+
+namespace tcc::backends {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+struct Explained {
+  Scheduled scheduled;
+  Lines lines;
+};
+
+Explained explained(const ir::Graph& graph, CompileOptions options = {}) {
+  Explained result;
+  options.explain_fusion = [&](const std::string& line) { result.lines.push_back(line); };
+  result.scheduled = schedule(graph, sched::target_by_name("vulkan"), options);
+  return result;
+}
+
+Explained explained(const std::string& inputs, const std::string& nodes,
+                    const std::string& outputs) {
+  return explained(parse_yaml_graph("tcc: 1\nname: g\ninputs: {" + inputs + "}\nnodes: [" + nodes +
+                                        "]\noutputs: [" + outputs + "]\n",
+                                    "g.yaml", "."));
+}
+
+TEST(FusionReasons, OneKernelNeedsNone) {
+  EXPECT_EQ(explained("x: {dtype: f32, shape: [8, 640]}",
+                      "{out: e, op: exp, in: [x]}, {out: y, op: sum, in: [e], dim: 1}", "y")
+                .lines,
+            Lines{});
+}
+
+TEST(FusionReasons, AreTheTemplatesOwn) {
+  EXPECT_EQ(
+      explained("x: {dtype: f32, shape: [8, 640]}",
+                "{out: a, op: sum, in: [x], dim: 1}, {out: b, op: cumsum, in: [a], dim: 0}", "b")
+          .lines,
+      Lines{"sum | cumsum: sum beside a scan"});
+  EXPECT_EQ(explained("x: {dtype: f32, shape: [8, 640]}",
+                      "{out: a, op: sum, in: [x], dim: 1, keepdim: true}, "
+                      "{out: d, op: div, in: [x, a]}, {out: b, op: sum, in: [d], dim: 0}",
+                      "b")
+                .lines.size(),
+            1u);
+}
+
+TEST(FusionReasons, OfWhatIsNotComputedAgain) {
+  const Explained two =
+      explained("x: {dtype: f32, shape: [64, 64]}, w: {dtype: f32, shape: [64, 64]}",
+                "{out: e, op: exp, in: [x]}, {out: a, op: matmul, in: [e, w]}, "
+                "{out: b, op: matmul, in: [w, e]}",
+                "a, b");
+  ASSERT_EQ(two.scheduled.regions.size(), 3u);
+  ASSERT_EQ(two.lines.size(), 1u);
+  EXPECT_TRUE(two.lines[0].starts_with("exp | matmul: ")) << two.lines[0];
+  EXPECT_TRUE(two.lines[0].ends_with(" (2 times)")) << two.lines[0];
+}
+
+// Each pair of a model's regions has its line; equal ones are counted.
+TEST(FusionReasons, CoverEveryPair) {
+  const ir::Graph graph =
+      load_graph(testing::source_dir() / "configs/models/transformer-encoder-layer.yaml");
+  for (const bool fuse : {true, false}) {
+    CompileOptions options;
+    options.fuse = fuse;
+    const Explained model = explained(graph, options);
+    size_t pairs = 0, told = 0;
+    for (const sched::ScheduledRegion& region : model.scheduled.regions)
+      for (const sched::ScheduledRegion& other : model.scheduled.regions)
+        pairs += std::any_of(
+            region.region().outputs.begin(), region.region().outputs.end(),
+            [&](const ir::Value* value) { return other.region().slot_of_input(value) >= 0; });
+    for (const std::string& line : model.lines) {
+      const size_t at = line.rfind(" (");
+      const bool counted = at != std::string::npos && line.ends_with(" times)");
+      told += counted ? std::stoul(line.substr(at + 2)) : 1;
+      EXPECT_NE(line.find(" | "), std::string::npos) << line;
+      EXPECT_FALSE(line.ends_with(": ")) << line;
+    }
+    EXPECT_EQ(told, pairs);
+    EXPECT_GT(pairs, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace tcc::backends

@@ -1,0 +1,13 @@
+// A graph or a user's kernel of a suite, as workers are told of it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tools/track/suite.h"
+
+namespace tcc::tools {
+
+nlohmann::json to_json(const TrackCase& one);
+TrackCase case_from(const nlohmann::json& from);
+
+}  // namespace tcc::tools

@@ -1,0 +1,57 @@
+// The cases of a run, measured in a worker: one that crashes, hangs or loses the device costs its
+// case.
+//
+// The worker's hello: {"device", "description", "vendor", "driver", "target", "compiler"}.
+//   {"case"}    {"record": LINES, "log": [LINE]}, or {"failed": {"kind", "message"}, "log": [LINE]}
+//               where it is no fault of the device
+// LINES are those of the store, LINE is for standard error.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/track/run_record.h"
+#include "tools/track/suite.h"
+#include "tools/track/worker.h"
+
+namespace tcc::tools {
+
+struct CaseSetup {
+  std::string device = "auto";  // as runtime::open_device takes it
+  std::string target;           // in its place: kernels are generated, nothing runs
+  std::vector<std::string> tuning;
+  size_t blocks = 8;
+  double seconds = 20;
+  bool warm = false, check = false, instructions = false;  // as MeasureOptions has them
+};
+
+std::unique_ptr<Served> serve_cases(const std::string& setup);
+
+class CaseWorker {
+ public:
+  // A case may take `limit` seconds. `say` is told what the worker logs, and that it was replaced;
+  // a line each. Throws Error where the device cannot be opened, or there is no such target.
+  CaseWorker(const CaseSetup& setup, double limit, std::function<void(const std::string&)> say);
+
+  // The members of a header that tell of device, target and compiler.
+  void describe(TrackedRun& header) const;
+  // Throws what the case's fault is; WorkerEnded where it ended the worker, and Cancelled. A worker
+  // that was killed by SIGKILL, which no case does to it, is replaced once by another.
+  TrackedCase measure(const TrackCase& one);
+  // Whether the device still does anything, as a new worker sees it.
+  bool device_works();
+
+ private:
+  void start();
+  TrackedCase ask(const TrackCase& one);
+
+  std::string setup_;
+  double limit_;
+  std::function<void(const std::string&)> say_;
+  std::unique_ptr<Worker> worker_;
+  TrackedRun facts_;
+};
+
+}  // namespace tcc::tools
