@@ -293,8 +293,9 @@ class Partitioner {
     return match ? "" : match.reason();
   }
 
+  // The first reason counts: what a template says of the two comes before what absorbing says.
   void note(const Node* before, const Node* after, const std::string& why) {
-    if (options_.explain) notes_[{before, after}] = why;
+    if (options_.explain) notes_.try_emplace({before, after}, why);
   }
 
   // Why two groups, of which `h` reads what `g` writes, are two.

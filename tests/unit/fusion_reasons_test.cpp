@@ -43,7 +43,7 @@ TEST(FusionReasons, AreTheTemplatesOwn) {
       explained("x: {dtype: f32, shape: [8, 640]}",
                 "{out: a, op: sum, in: [x], dim: 1}, {out: b, op: cumsum, in: [a], dim: 0}", "b")
           .lines,
-      Lines{"sum | cumsum: sum beside a scan"});
+      Lines{"sum | cumsum: cumsum beside a reduction"});
   EXPECT_EQ(explained("x: {dtype: f32, shape: [8, 640]}",
                       "{out: a, op: sum, in: [x], dim: 1, keepdim: true}, "
                       "{out: d, op: div, in: [x, a]}, {out: b, op: sum, in: [d], dim: 0}",
