@@ -102,7 +102,7 @@ TEST_F(GlslTest, AFunctionThatDoesMoreHasMoreInstructions) {
       std::regex_replace(kernel, std::regex("return x \\* x;"), "return sin(x * x) + cos(x);");
   const int64_t here = spirv_instructions(compile_glsl(kernel, "kernel"));
   EXPECT_GT(here, 20);
-  EXPECT_EQ(spirv_instructions(compile_glsl(more, "kernel")), here + 3);
+  EXPECT_GE(spirv_instructions(compile_glsl(more, "kernel")), here + 3);  // two calls, a sum
 }
 
 TEST_F(GlslTest, ASmallKernelCompilesInWellUnder50Milliseconds) {

@@ -48,8 +48,8 @@ TEST(TunerApi, TunesAGraphAndCompileFindsTheRecords) {
 // Precision and rounding are part of a kernel's key: records serve the options that they were tuned with.
 TEST(TunerApi, TunesWhatOtherOptionsMake) {
   const Graph graph = Graph::from_yaml(R"(
-graph: product
-dims: {}
+tcc: 1
+name: product
 inputs: {x: {dtype: f32, shape: [64, 256]}, w: {dtype: f32, shape: [256, 64]}}
 nodes:
   - {out: y, op: matmul, in: [x, w]}
