@@ -85,7 +85,8 @@ TCC_FN f32 widen(u32 word, bool upper) {
     return __uint_as_float(word);
 }
 
-TCC_FN void widen_vector(const u32 (&w)[WORDS], f32 (&v)[B.vector]) {
+template <i32 COUNT>
+TCC_FN void widen_vector(const u32 (&w)[COUNT], f32 (&v)[B.vector]) {
   constexpr bool wide = bytes_of(B.element) == 4;
 #pragma unroll
   for (i32 i = 0; i < B.vector; ++i) v[i] = wide ? widen(w[i], false) : widen(w[i / 2], i % 2 == 1);
@@ -123,7 +124,7 @@ TCC_FN void load_vector(const Hooks& hooks, i32 batch, i32 column, i32 k, bool i
   } else {
     const Element_B* const line = (const Element_B*)hooks.buffer + hooks.line(batch, B.major_k ? column : k);
     const i32 at = B.major_k ? k : column, size = B.major_k ? SIZE_K : SIZE_N;
-    u32 w[WORDS];
+    u32 w[4];  // lines are read in vectors of 16 bytes; other kernels check this branch too, with their WORDS
     shift_unaligned<Element_B>(fetch_unaligned(line, at, size, inside), size - at, w);
     widen_vector(w, v);
   }
