@@ -22,7 +22,7 @@ TEST(GemvComputed, CompilesForAnyVector) {
               ", shape: [4, 32, 3, 3]}}\n"
               "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1}]\noutputs: [y]\n"),
           "g.yaml", ".");
-      const sched::Executable executable = compile(graph, sched::target_by_name("cuda:sm_90a"));
+      const auto executable = compile(graph, sched::target_by_name("cuda:sm_90a"));
       EXPECT_TRUE(std::ranges::any_of(executable.kernels,
                                       [](const auto& kernel) {
                                         return kernel.template_name == "gemv" &&
