@@ -32,6 +32,28 @@ struct Lowered {
   std::map<std::string_view, std::string> kernel_texts;  // by pass, for dumps
 };
 
+// `name` is what messages call it.
+exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::string& name,
+                                     const sched::Target& target, const CompileOptions& options) {
+  exec::StandaloneKernel result;
+  static_cast<exec::KernelTraits&>(result) = kernel;
+  static_cast<exec::KernelText&>(result) = emit(kernel, target);
+  result.region = name;
+  result.grid = {kernel.launch[0], kernel.launch[1], 1};
+  for (const std::string& size : kernel.sizes)
+    result.scalars.push_back({DType::i64, ir::SymInt::symbol(size)});
+  result.maps = kernel.maps;
+  result.loop_iterations = kernel.loop_iterations;
+  const TextOrigin origin =
+      kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
+  if (options.binaries)
+    result.code = compile_source(result.source, name, target, options.cache,
+                                 options.validate || asked_for_log("validate"), origin);
+  // A kernel without a binary is not checked; it does not run either.
+  if (result.waits && options.binaries) result.waits = waits_first(result.code);
+  return result;
+}
+
 Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoice& choice,
                      const CompileOptions& options) {
   const sched::Target& target = candidate.target();
@@ -42,26 +64,15 @@ Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoic
                         if (is_shown(pass, options))
                           lowered.kernel_texts[pass] = sched::to_string(after);
                       });
-  exec::StandaloneKernel& result = lowered.kernel;
-  static_cast<exec::KernelTraits&>(result) = kernel;
-  static_cast<exec::KernelText&>(result) = emit(kernel, target);
-  static_cast<exec::KernelLabel&>(result) = {
+  lowered.kernel = compile_legal(kernel, candidate.region().name(), target, options);
+  static_cast<exec::KernelLabel&>(lowered.kernel) = {
       .template_name = std::string(candidate.kernel_template().name()),
       .region = candidate.region().name(),
       .config = choice.config.to_string(),
       .template_version = candidate.kernel_template().version(),
       .region_key = {},
       .tier = std::string(sched::name(choice.tier))};
-  result.grid = {kernel.launch[0], kernel.launch[1], 1};
-  result.maps = kernel.maps;
   if (is_shown("lower", options)) lowered.kernel_texts["lower"] = sched::to_string(kernel);
-  const TextOrigin origin =
-      kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
-  if (options.binaries)
-    result.code = compile_source(result.source, result.region, target, options.cache,
-                                 options.validate || asked_for_log("validate"), origin);
-  // A kernel without a binary is not checked; it does not run either.
-  if (result.waits && options.binaries) result.waits = waits_first(result.code);
   return lowered;
 }
 
@@ -169,6 +180,7 @@ class Builder {
       launch.grid = kernel.grid;
       launch.arguments.insert(launch.arguments.end(), kernel.scalars.begin(), kernel.scalars.end());
       launch.maps = kernel.maps;
+      launch.loop_iterations = kernel.loop_iterations;
     }
     std::map<std::string_view, std::string> texts;
     std::string sources;
@@ -323,9 +335,14 @@ exec::Executable build_executable(const Scheduled& scheduled, const sched::Targe
   return Builder(scheduled, target, options).run();
 }
 
-exec::StandaloneKernel compile_region(const sched::Candidate& candidate, const sched::Config& config,
-                                   const CompileOptions& options) {
+exec::StandaloneKernel compile_region(const sched::Candidate& candidate,
+                                      const sched::Config& config, const CompileOptions& options) {
   return lower_region(candidate, {config, sched::Tier::exact}, options).kernel;
+}
+
+exec::StandaloneKernel compile_kernel(const sched::Kernel& kernel, const sched::Target& target,
+                                      const CompileOptions& options) {
+  return compile_legal(sched::legalize(kernel, target), kernel.name, target, options);
 }
 
 }  // namespace tcc::backends

@@ -12,6 +12,7 @@
 #include "backends/compile/kernel_cache.h"
 #include "executable/executable.h"
 #include "ir/graph.h"
+#include "scheduler/kernel.h"
 #include "scheduler/plan.h"
 #include "scheduler/tuning.h"
 #include "support/watch.h"
@@ -65,5 +66,9 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
 // then its outputs.
 exec::StandaloneKernel compile_region(const sched::Candidate& candidate, const sched::Config& config,
                                    const CompileOptions& options = {});
+
+// A kernel, legalised and compiled. Its scalars are the kernel's sizes.
+exec::StandaloneKernel compile_kernel(const sched::Kernel& kernel, const sched::Target& target,
+                                      const CompileOptions& options = {});
 
 }  // namespace tcc::backends

@@ -128,6 +128,7 @@ class Checker {
     if (std::ssize(launch.maps) != kernel.num_maps)
       fail_input(launch.maps.size(), " tensor maps for a kernel of ", kernel.num_maps);
     for (const SymInt& side : launch.grid) known(side);
+    known(launch.loop_iterations);
     for (const Argument& argument : launch.arguments) {
       if (const auto* address = std::get_if<Address>(&argument)) {
         check_address(*address);
@@ -204,6 +205,11 @@ class RangeChecker {
 
   void check_step(const KernelLaunch& launch) const {
     sizes_.of(launch.grid);
+    const int64_t iterations = sizes_.of(launch.loop_iterations),
+                  most = e_.target.max_loop_iterations;
+    if (most > 0 && iterations > most)
+      fail_input("a thread runs up to ", iterations, " loop iterations, and ", e_.target.id(),
+                 " stops it after ", most);
     for (const Argument& argument : launch.arguments) {
       if (const auto* address = std::get_if<Address>(&argument))
         require("an argument", *address, 0);

@@ -19,6 +19,7 @@ StandaloneKernel standalone(const Executable& executable, size_t i) {
   static_cast<KernelBinary&>(kernel) = executable.kernels[static_cast<size_t>(launch.kernel)];
   kernel.grid = launch.grid;
   kernel.maps = launch.maps;
+  kernel.loop_iterations = launch.loop_iterations;
   for (const Argument& argument : launch.arguments) {
     if (const auto* scalar = std::get_if<Scalar>(&argument)) kernel.scalars.push_back(*scalar);
     if (const auto* address = std::get_if<Address>(&argument))

@@ -46,6 +46,8 @@ struct KernelLaunch {
   Grid grid = {1, 1, 1};
   std::vector<Argument> arguments;
   std::vector<TensorMap> maps = {};
+  // Of one thread, where sizes decide: devices with Target::max_loop_iterations refuse more.
+  SymInt loop_iterations = 0;
   std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
 };
 

@@ -66,7 +66,7 @@ void fields(A& a, KernelBinary& x) {
 template <class A>
 void fields(A& a, StandaloneKernel& x) {
   fields(a, static_cast<KernelBinary&>(x));
-  all(a, x.grid, x.scalars, x.maps);
+  all(a, x.grid, x.scalars, x.maps, x.loop_iterations);
 }
 
 template <class A>
@@ -98,7 +98,7 @@ void fields(A& a, std::variant<T...>& x) {
 
 template <class A>
 void fields(A& a, KernelLaunch& x) {
-  all(a, x.kernel, x.grid, x.arguments, x.maps, x.layers);
+  all(a, x.kernel, x.grid, x.arguments, x.maps, x.loop_iterations, x.layers);
 }
 
 template <class A>

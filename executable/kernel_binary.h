@@ -60,6 +60,7 @@ struct Scalar {
 struct StandaloneKernel : KernelBinary {
   Grid grid = {1, 1, 1};
   std::vector<Scalar> scalars;  // the arguments after the buffers
+  SymInt loop_iterations = 0;   // as of KernelLaunch
   std::vector<TensorMap> maps;
 };
 

@@ -225,7 +225,7 @@ Hook::Parameter Hook::array_parameter(std::string name, DType dtype, int64_t ele
   return parameter;
 }
 
-SymInt block_axis(int64_t grid) { return SymInt::standard_axis(ir::AxisRole::block, grid); }
+SymInt block_axis(const SymInt& grid) { return SymInt::standard_axis(ir::AxisRole::block, grid); }
 SymInt thread_axis(int64_t workgroup) {
   return SymInt::standard_axis(ir::AxisRole::thread, workgroup);
 }

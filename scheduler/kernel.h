@@ -2,7 +2,7 @@
 //
 // A kernel is either a body of structured statements over ir::Expr, or a device source file
 // (backends/device/) with defines and hooks, whose bodies are such statements too. All buffers are
-// arguments; the grid is one-dimensional
+// arguments, and so are sizes that come at run time; the grid is one-dimensional
 // until `legalize` splits it where a target's limit asks for it.
 #pragma once
 
@@ -27,7 +27,7 @@ using ir::Variable;
 struct Argument {
   DType dtype;
   bool written = false;    // an output; otherwise read only
-  int64_t elements = 0;    // of the buffer: offsets stay below
+  SymInt elements = 0;     // of the buffer: offsets stay below
   int64_t alignment = 16;  // bytes: what the buffer's address may be assumed to be a multiple of
   int64_t needed = 1;      // of that, what the device source makes use of besides its hooks
 };
@@ -163,8 +163,14 @@ struct Kernel : exec::KernelTraits {
   std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
   std::string comment;  // the region, for the reader of the generated text
   std::vector<Argument> arguments;
-  int64_t grid = 1;                        // workgroups
-  std::array<int64_t, 2> launch = {0, 0};  // the same by dimension; legalize sets it
+  // Symbols of its expressions, whose values are arguments after the buffers: i64 each. Indices are
+  // then 64 bits wide.
+  std::vector<std::string> sizes;
+  SymInt grid = 1;                        // workgroups
+  std::array<SymInt, 2> launch = {0, 0};  // the same by dimension; legalize sets it
+  // Of one thread, where sizes at run time decide: checked when the kernel is launched. Legalize
+  // sets it.
+  SymInt loop_iterations = 0;
   std::vector<Array> shared;
   Block body;
   // A device source file below backends/device/<dialect>/, without its ending, with its parameters,
@@ -187,7 +193,7 @@ struct Kernel : exec::KernelTraits {
 };
 
 // The standard axes: the workgroup's index in the grid and the thread's in the workgroup.
-SymInt block_axis(int64_t grid);
+SymInt block_axis(const SymInt& grid);
 SymInt thread_axis(int64_t workgroup);
 
 // The kernel IR as text, for dumps and goldens.

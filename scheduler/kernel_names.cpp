@@ -9,6 +9,7 @@ namespace tcc::sched {
 KernelNames::KernelNames(const Kernel& kernel, const Hook* hook, const Reserved& reserved)
     : taken_(reserved) {
   for (size_t i = 0; i < kernel.arguments.size(); ++i) taken_.insert("b" + std::to_string(i));
+  for (const std::string& size : kernel.sizes) taken_.insert(size_name(size));
   if (!hook) {
     add(block_axis(kernel.grid));
     add(thread_axis(kernel.workgroup));

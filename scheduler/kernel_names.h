@@ -13,6 +13,9 @@
 
 namespace tcc::sched {
 
+// What the kernel's text calls a size that comes at run time.
+inline std::string size_name(const std::string& symbol) { return "size_" + symbol; }
+
 class KernelNames {
  public:
   using Reserved = std::set<std::string, std::less<>>;

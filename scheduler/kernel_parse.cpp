@@ -83,11 +83,22 @@ class Parser {
     return value;
   }
 
+  // A number, or an expression of sizes.
+  SymInt size(LineParser& line) {
+    SymInt value = extent(line);
+    if (value.is_const() && value.value() > kMost) line.fail(str("more than ", kMost));
+    return value;
+  }
+
   void head(LineParser& line) {
     line.expect_word("kernel");
     kernel_.name = line.word();
+    while (line.accept_word("size")) {
+      kernel_.sizes.push_back(line.word());
+      scope_.indices[kernel_.sizes.back()] = SymInt::symbol(kernel_.sizes.back());
+    }
     line.expect_word("grid");
-    kernel_.grid = bounded(line);
+    kernel_.grid = size(line);
     line.expect_word("workgroup");
     kernel_.workgroup = static_cast<int>(bounded(line, 1 << 16));
     while (!line.at_end()) {
@@ -150,7 +161,7 @@ class Parser {
     if (!argument.written) line.expect_word("in");
     argument.dtype = line.dtype();
     line.expect("[");
-    argument.elements = bounded(line);
+    argument.elements = size(line);
     line.expect("]");
     if (line.accept_word("align")) argument.alignment = bounded(line, 1 << 16);
     if (line.accept_word("needed")) argument.needed = bounded(line, 1 << 16);

@@ -140,7 +140,9 @@ class Writer {
 };
 
 void write_head(std::ostringstream& out, const Kernel& kernel) {
-  out << "kernel " << kernel.name << " grid " << kernel.grid << " workgroup " << kernel.workgroup;
+  out << "kernel " << kernel.name;
+  for (const std::string& size : kernel.sizes) out << " size " << size;
+  out << " grid " << kernel.grid << " workgroup " << kernel.workgroup;
   if (kernel.cluster > 1) out << " cluster " << kernel.cluster;
   if (kernel.resident > 0) out << " resident " << kernel.resident;
   if (kernel.shared_bytes > 0) out << " shared_bytes " << kernel.shared_bytes;

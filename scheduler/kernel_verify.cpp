@@ -115,8 +115,18 @@ class Verifier {
   void index(const SymInt& index) {
     if (index.is_const()) return;
     check_axes(use_.of(index));
+    sizes(index);
     index.visit_atoms([&](const AtomPtr& atom) {
       if (atom->value) nodes(atom->value);
+    });
+  }
+
+  void sizes(const SymInt& expression) const {
+    expression.visit_atoms([&](const AtomPtr& atom) {
+      require(atom->kind != ir::Atom::Kind::symbol ||
+                  std::find(kernel_.sizes.begin(), kernel_.sizes.end(), atom->name) !=
+                      kernel_.sizes.end(),
+              "the kernel is not given the size ", atom->name);
     });
   }
 
@@ -171,14 +181,16 @@ class Verifier {
   }
 
   // No value of `index`, as far as its range tells, lies in [0, count).
-  void within(const SymInt& index, int64_t count, const std::string& what) const {
+  void within(const SymInt& index, const SymInt& elements, const std::string& what) const {
+    sizes(elements);
     if (guards_ > 0) return;  // which may be false, always
     const ir::Interval range = index.range();
-    require(range.hi >= 0 && range.lo < count, what, "[", index, "] is outside of its ", count,
+    const int64_t count = elements.range().hi;
+    require(range.hi >= 0 && range.lo < count, what, "[", index, "] is outside of its ", elements,
             " elements");
-    if (!takes_its_extremes(index)) return;
-    require(range.lo >= 0 && range.hi < count, what, "[", index, "] reaches outside of its ", count,
-            " elements");
+    if (!elements.is_const() || !takes_its_extremes(index)) return;
+    require(range.lo >= 0 && range.hi < count, what, "[", index, "] reaches outside of its ",
+            elements, " elements");
   }
 
   // A sum of loops' axes, which take all their values, each by itself.
@@ -324,9 +336,9 @@ class Verifier {
 }  // namespace
 
 void verify(const Kernel& kernel) {
-  TCC_CHECK(kernel.workgroup >= 1 && kernel.grid >= 0, kernel.name, ": ", kernel.grid,
+  TCC_CHECK(kernel.workgroup >= 1 && kernel.grid.range().lo >= 0, kernel.name, ": ", kernel.grid,
             " workgroups of ", kernel.workgroup, " threads");
-  TCC_CHECK(kernel.cluster >= 1 && kernel.grid % kernel.cluster == 0, kernel.name,
+  TCC_CHECK(kernel.cluster >= 1 && kernel.grid.divisible_by(kernel.cluster), kernel.name,
             ": a cluster is not whole");
   TCC_CHECK(!kernel.arguments.empty(), kernel.name, " has no arguments");
   Verifier(kernel).block(kernel.body);

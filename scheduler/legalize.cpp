@@ -37,6 +37,17 @@ int64_t iterations(const Block& block) {
   return total;
 }
 
+// The same where sizes at run time decide: at most, without those of reductions within expressions.
+SymInt sized_iterations(const Block& block) {
+  SymInt total = 0;
+  for (const Stmt& stmt : block) {
+    SymInt inside = ir::max(sized_iterations(stmt.body), sized_iterations(stmt.otherwise));
+    if (stmt.kind == Stmt::Kind::loop) inside = ir::extent_of(stmt.axis) * (inside + 1);
+    total = total + inside;
+  }
+  return total;
+}
+
 bool needs(const Kernel& kernel, DType dtype) {
   return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
                      [&](const Argument& a) { return a.dtype == dtype; });
@@ -47,8 +58,9 @@ bool needs(const Kernel& kernel, DType dtype) {
 void choose_index_width(Kernel& kernel, const Target&) {
   constexpr int64_t kNarrow = (int64_t{1} << 31) - (1 << 20);
   for (const Argument& argument : kernel.arguments)
-    if (argument.elements >= kNarrow) kernel.wide_index = true;
-  if (kernel.grid * kernel.workgroup >= kNarrow / 32 || leaves_32_bits(kernel))
+    if (argument.elements.range().hi >= kNarrow) kernel.wide_index = true;
+  if (!kernel.sizes.empty() || (kernel.grid * kernel.workgroup).value() >= kNarrow / 32 ||
+      leaves_32_bits(kernel))
     kernel.wide_index = true;
 }
 
@@ -56,16 +68,18 @@ void choose_index_width(Kernel& kernel, const Target&) {
 // the work leaves at once, in a device source by its own test.
 void split_grid(Kernel& kernel, const Target& target) {
   kernel.launch = {kernel.grid, 1};
-  if (kernel.grid <= target.max_grid[0]) return;
+  // One that sizes at run time decide is checked when the kernel is launched.
+  if (!kernel.grid.is_const() || kernel.grid.value() <= target.max_grid[0]) return;
+  const int64_t grid = kernel.grid.value();
   // Near-square, so that few workgroups are beyond the end.
-  const int64_t rows = (kernel.grid + target.max_grid[0] - 1) / target.max_grid[0];
-  const int64_t columns = (kernel.grid + rows - 1) / rows;
+  const int64_t rows = (grid + target.max_grid[0] - 1) / target.max_grid[0];
+  const int64_t columns = (grid + rows - 1) / rows;
   if (rows > target.max_grid[1])
-    fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(),
+    fail_device(kernel.name, ": needs ", grid, " workgroups, more than ", target.id(),
                 " can launch");
   kernel.launch = {columns, rows};
   const int64_t launched = columns * rows;
-  if (launched == kernel.grid || !kernel.is_generated()) return;
+  if (launched == grid || !kernel.is_generated()) return;
   const SymInt number = block_axis(launched), block = SymInt::axis("block", kernel.grid);
   Block work = {let_index(block, number)};
   for (Stmt& stmt : substitute(kernel.body, block_axis(kernel.grid), block))
@@ -104,8 +118,10 @@ void check_limits(Kernel& kernel, const Target& target) {
   if (kernel.cluster > target.max_cluster)
     fail_device(kernel.name, ": needs clusters of ", kernel.cluster, " workgroups, ", target.id(),
                 " has ", target.max_cluster);
-  if (int64_t count = iterations(kernel.body);
-      target.max_loop_iterations > 0 && count > target.max_loop_iterations)
+  if (!kernel.sizes.empty()) {
+    kernel.loop_iterations = sized_iterations(kernel.body);
+  } else if (int64_t count = iterations(kernel.body);
+             target.max_loop_iterations > 0 && count > target.max_loop_iterations)
     fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(),
                 " stops it after ", target.max_loop_iterations);
 }

@@ -18,6 +18,7 @@ const Dialect& cuda_dialect() {
                  {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type = "";
     d.buffer_parameter = "{const}{storage}* __restrict__ {name}";
+    d.size_parameter = "const i64 {name}";
     d.parameter_separator = ", ";
     d.element = "{buffer}[{index}]";
     d.vector_type = "";

@@ -29,6 +29,7 @@ struct Dialect {
   // Declaration of the type of a buffer of {storage}, once per type; {access}, {type}.
   std::string buffer_type;
   std::string buffer_parameter;  // one kernel argument: {storage} {name} {const}
+  std::string size_parameter;    // an i64 that a kernel gets by value: {name}
   std::string parameter_separator;
   std::string element;      // {buffer} {index}
   std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in
@@ -56,6 +57,7 @@ struct Dialect {
   std::string table_block;  // the same, when arguments come through a table; with `table_entry` per
                             // argument
   std::string table_entry;  // {storage} {name} {number} {const}
+  std::string table_size;   // the same of a `size_parameter`
   std::string block_index, thread_index, lane_thread_index;
   std::string hook;                   // {result} {name} {parameters}
   std::string hook_buffers;           // whether hooks are passed the buffers: "yes" or ""

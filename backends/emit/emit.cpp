@@ -24,7 +24,7 @@ class Unit {
   Unit(const Kernel& kernel, const sched::Target& target, const EmitOptions& options)
       : kernel_(kernel), target_(target), options_(options), d_(backend_for(target.api).dialect()) {
     reserved_ = reserved_words(d_, kernel);
-    auto bytes = static_cast<int64_t>(kernel.arguments.size()) * 8;
+    auto bytes = static_cast<int64_t>(kernel.arguments.size() + kernel.sizes.size()) * 8;
     table_ = !d_.table_block.empty() && bytes > target.push_constant_bytes;
   }
 
@@ -49,7 +49,7 @@ class Unit {
             .subgroup_size = kernel_.uses_lanes ? target_.subgroup_size : 0,
             .waits = waits(),
             .argument_table = table_,
-            .num_arguments = static_cast<int>(kernel_.arguments.size()),
+            .num_arguments = static_cast<int>(kernel_.arguments.size() + kernel_.sizes.size()),
             .num_maps = static_cast<int>(kernel_.maps.size()),
             .alignments = kernel_.requirements.alignments};
   }
@@ -127,19 +127,30 @@ class Unit {
     return text;
   }
 
+  // Buffers and sizes.
+  std::string all_parameters() const {
+    std::string text = parameters();
+    for (const std::string& size : kernel_.sizes)
+      text += d_.parameter_separator + fill(d_.size_parameter, {{"name", sched::size_name(size)}});
+    return text;
+  }
+
   std::string argument_block() const {
-    if (!table_) return fill(d_.argument_block, {{"parameters", parameters()}});
+    if (!table_) return fill(d_.argument_block, {{"parameters", all_parameters()}});
     std::string text = d_.table_block;
     for (size_t i = 0; i < kernel_.arguments.size(); ++i)
       text += fill(d_.table_entry, {{"type", buffer_type(kernel_.arguments[i])},
                                     {"name", buffer_name(static_cast<int>(i))},
                                     {"number", std::to_string(i)}});
+    for (size_t i = 0; i < kernel_.sizes.size(); ++i)
+      text += fill(d_.table_size, {{"name", sched::size_name(kernel_.sizes[i])},
+                                   {"number", std::to_string(kernel_.arguments.size() + i)}});
     return text;
   }
 
-  // The buffers, then the tensor maps.
+  // The buffers, the sizes, then the tensor maps.
   std::string entry_parameters() const {
-    std::string text = parameters();
+    std::string text = all_parameters();
     for (const exec::TensorMap& map : kernel_.maps) {
       TCC_CHECK(!d_.map_parameter.empty(), kernel_.name, ": ", d_.name, " has no tensor maps");
       text += d_.parameter_separator + fill(d_.map_parameter, {{"name", map.name}});
@@ -240,7 +251,7 @@ class Unit {
     for (const auto& [name, value] : kernel_.defines)
       text += "#define " + name + " " + value + "\n";
     text += "#define WORKGROUP " + std::to_string(kernel_.workgroup) + "\n";
-    text += "#define GRID " + std::to_string(kernel_.grid) + "\n";
+    text += "#define GRID " + std::to_string(kernel_.grid.value()) + "\n";
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
     text += "#define TCC_ENTRY " + entry() + "\n";
     if (!d_.wait.empty()) {

@@ -352,7 +352,7 @@ std::string Printer::index_operand(const SymInt& value) {
 std::string Printer::atom(const ir::AtomPtr& atom) {
   using Kind = ir::Atom::Kind;
   switch (atom->kind) {
-    case Kind::symbol: return atom->name;
+    case Kind::symbol: return sched::size_name(atom->name);
     case Kind::axis: return names_.of(*atom);
     case Kind::indirect: {
       const std::string& name = names_.of(*atom);

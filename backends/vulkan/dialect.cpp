@@ -41,6 +41,7 @@ const Dialect& glsl_dialect() {
         "  {storage} v[];\n"
         "};\n";
     d.buffer_parameter = "  {type} {name};\n";
+    d.size_parameter = "  i64 {name};\n";
     d.parameter_separator = "";
     d.element = "{buffer}.v[{index}]";
     d.vector_type =
@@ -60,6 +61,7 @@ const Dialect& glsl_dialect() {
         "Table {\n  uvec2 v[];\n};\n"
         "layout(push_constant) uniform Arguments {\n  Table table;\n};\n";
     d.table_entry = "#define {name} {type}(table.v[{number}])\n";
+    d.table_size = "#define {name} i64(packUint2x32(table.v[{number}]))\n";
     d.block_index = "gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x";
     d.thread_index = "gl_LocalInvocationIndex";
     // Full subgroups: this numbers the threads so that neighbours are lanes of one subgroup.

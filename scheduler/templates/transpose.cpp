@@ -201,8 +201,7 @@ class Turned : public Candidate {
       }
     grid.push_back(tiles_q);
     grid.push_back(tiles_p);
-    kernel.grid = 1;
-    for (int64_t g : grid) kernel.grid *= g;
+    kernel.grid = *checked_product(grid);
     kernel.workgroup = static_cast<int>(threads(config));
     SymInt thread = thread_axis(kernel.workgroup);
     std::vector<SymInt> at = delinearize_ints(block_axis(kernel.grid), grid);

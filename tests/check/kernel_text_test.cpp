@@ -53,6 +53,18 @@ TEST(KernelText, IsReadAsWritten) {
 )");
 }
 
+TEST(KernelText, OfSizesThatComeAtRunTime) {
+  expect_same(R"(kernel sums size n size r grid (r+31)//32 workgroup 32 wide
+  b0: in f32[n*r]
+  b1: out f32[r]
+  if ([block*32+thread] < [r])
+    var sum: f32 = 0.0
+    for c < n
+      sum = (sum + load(b0, block*n*32+c+n*thread))
+    b1[block*32+thread] = sum
+)");
+}
+
 TEST(KernelText, OfDeviceSources) {
   expect_same(R"(kernel matmul_kernel grid 12 workgroup 128
   b0: in f32[256]

@@ -186,7 +186,7 @@ TEST(SplitGrid, GuardsWhatIsBeyondTheWork) {
   Target target = shuffling(true);
   target.max_grid = {4, 4, 1};
   const Kernel kernel = after("split-grid", kGrid, target);
-  EXPECT_EQ(kernel.launch, (std::array<int64_t, 2>{4, 2}));
+  EXPECT_EQ(kernel.launch, (std::array<SymInt, 2>{4, 2}));
   EXPECT_EQ(to_string(kernel), R"(kernel k grid 8 workgroup 64
   b0: out f32[7]
   if ([block] < 7)
@@ -197,7 +197,7 @@ TEST(SplitGrid, GuardsWhatIsBeyondTheWork) {
 
 TEST(SplitGrid, LeavesGridsThatFit) {
   const Kernel kernel = after("split-grid", kGrid, shuffling(true));
-  EXPECT_EQ(kernel.launch, (std::array<int64_t, 2>{7, 1}));
+  EXPECT_EQ(kernel.launch, (std::array<SymInt, 2>{7, 1}));
   EXPECT_EQ(to_string(kernel), kGrid);
 }
 
@@ -261,6 +261,27 @@ TEST(CheckLimits, NamesTheLimit) {
   expect("kernel k grid 4 workgroup 32 cluster 4" + rest, "needs clusters of 4 workgroups");
   expect("kernel k grid 1 workgroup 32\n  b0: out f32[3000000000]\n", "need 64-bit integers");
   EXPECT_EQ(message("kernel k grid 32 workgroup 32" + rest, target), "");
+}
+
+TEST(Legalize, SizesAtRunTimeAreArgumentsOfWideKernels) {
+  const std::string text =
+      "kernel k size n grid (n+31)//32 workgroup 32\n"
+      "  b0: out f32[n]\n"
+      "  if ([block*32+thread] < [n])\n"
+      "    for i < n\n"
+      "      for j < 3\n"
+      "        b0[block*32+thread] = 1.0\n";
+  Target target = target_by_name("cuda:sm_80");
+  target.max_loop_iterations = 100;
+  const Kernel kernel = legalize(parse_kernel(text), target);
+  EXPECT_TRUE(kernel.wide_index);
+  EXPECT_TRUE(kernel.requirements.int64);
+  const SymInt n = SymInt::symbol("n");
+  EXPECT_EQ(kernel.launch, (std::array<SymInt, 2>{floordiv(n + 31, 32), 1}));
+  EXPECT_EQ(kernel.loop_iterations, n * 4);
+  Kernel nameless = parse_kernel(text);
+  nameless.sizes.clear();
+  EXPECT_THROW(verify(nameless), InternalError);
 }
 
 }  // namespace
