@@ -98,7 +98,8 @@ class LocalBench final : public Bench {
   std::vector<Output> outputs_;
   size_t sets_ = 1, per_set_ = 0, next_set_ = 0;
   bool has_expected_ = false;
-  std::vector<std::pair<uint64_t, Loaded>> duelists_;  // by a hash; the last used ones come last
+  // By a hash; the last used ones come last. They stay where they are while others come and go.
+  std::vector<std::pair<uint64_t, std::unique_ptr<Loaded>>> duelists_;
   std::optional<Loaded> baseline_;                     // to keep a device awake that dozes off
   double baseline_seconds_ = 0;
 };
@@ -333,14 +334,14 @@ const LocalBench::Loaded& LocalBench::duelist(const StandaloneKernel& kernel) {
                               kernel.code.size());
   const uint64_t key =
       Hasher().add(kernel.entry).add(kernel.source).add(code).add(kernel.config).digest().low;
-  auto found = std::ranges::find(duelists_, key, &std::pair<uint64_t, Loaded>::first);
+  auto found = std::ranges::find(duelists_, key, &decltype(duelists_)::value_type::first);
   if (found == duelists_.end()) {
     if (duelists_.size() == kDuelists) duelists_.erase(duelists_.begin());
-    duelists_.emplace_back(key, load(kernel));
+    duelists_.emplace_back(key, std::make_unique<Loaded>(load(kernel)));
     found = duelists_.end() - 1;
   }
   std::rotate(found, found + 1, duelists_.end());
-  return duelists_.back().second;
+  return *duelists_.back().second;
 }
 
 }  // namespace
