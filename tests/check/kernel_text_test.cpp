@@ -54,7 +54,7 @@ TEST(KernelText, IsReadAsWritten) {
 }
 
 TEST(KernelText, OfSizesThatComeAtRunTime) {
-  expect_same(R"(kernel sums size n size r grid (r+31)//32 workgroup 32 wide
+  expect_same(R"(kernel sums size n size r grid ((r+31)//32) workgroup 32 wide
   b0: in f32[n*r]
   b1: out f32[r]
   if ([block*32+thread] < [r])
