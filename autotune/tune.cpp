@@ -274,11 +274,6 @@ std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs
   std::map<RecordKey, size_t> places;
   for (const backends::Scheduled& graph : graphs) {
     for (const sched::ScheduledRegion& scheduled : graph.regions) {
-      const sched::Region& region = scheduled.region();
-      bool empty =
-          std::all_of(region.outputs.begin(), region.outputs.end(),
-                      [&](const ir::Value* output) { return region.layout(output).elements == 0; });
-      if (empty) continue;
       RecordKey key = key_of(scheduled.candidate());
       auto [entry, inserted] = places.try_emplace(key, tasks.size());
       if (inserted)

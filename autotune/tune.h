@@ -28,8 +28,7 @@ struct TuningTask {
   int launches = 1;  // regions with this key
 };
 
-// The distinct kernels of the graphs, in the order of their first use; regions without elements
-// have none.
+// The distinct kernels of the graphs, in the order of their first use.
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs);
 
 // What is known of one kernel so far, and at the end.

@@ -117,12 +117,7 @@ class Builder {
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
       : graph_(*scheduled.graph), target_(target), options_(options) {
     for (const sched::ScheduledRegion& scheduled_region : scheduled.regions) {
-      // A value without elements needs no kernel.
-      const Region& region = scheduled_region.region();
-      if (std::none_of(region.outputs.begin(), region.outputs.end(),
-                       [](const ir::Value* v) { return ir::numel(v) > 0; }))
-        continue;
-      regions_.push_back(&region);
+      regions_.push_back(&scheduled_region.region());
       candidates_.push_back(&scheduled_region.candidate());
     }
   }

@@ -35,8 +35,13 @@ class Partitioner {
     std::vector<ScheduledRegion> regions;
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_.nodes(g).empty()) continue;
+      const Region region = groups_.region(groups_.nodes(g));
+      // A value without elements needs no kernel.
+      if (std::none_of(region.outputs.begin(), region.outputs.end(),
+                       [](const Value* v) { return ir::numel(v) > 0; }))
+        continue;
       const Match& match = groups_.match(groups_.nodes(g));
-      TCC_CHECK(match, groups_.region(groups_.nodes(g)).name(), " has no kernel: ", match.reason());
+      TCC_CHECK(match, region.name(), " has no kernel: ", match.reason());
       regions.emplace_back(*match);
     }
     return regions;

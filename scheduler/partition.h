@@ -17,8 +17,8 @@ struct PartitionOptions {
   std::function<void(const std::string& line)> explain = {};
 };
 
-// Cuts a decomposed, bound graph into regions in an order that keeps live bytes low; every graph
-// output is an output of exactly one region. The graph must outlive the regions.
+// Cuts a decomposed, bound graph into regions in an order that keeps live bytes low. Every graph
+// output that has elements is an output of exactly one region. The graph must outlive the regions.
 std::vector<ScheduledRegion> partition(const ir::Graph& graph, const Target& target,
                                        const PartitionOptions& options = {});
 
