@@ -115,6 +115,18 @@ std::vector<Place> write_constants(const Executable& executable, CountingSink& t
   return places;
 }
 
+// Reads and checks an executable or a kernel. Every error begins with `name`.
+template <class T>
+void read_checked(Reader& reader, T& value, const std::string& name) {
+  try {
+    field(reader, value);
+    check(value);
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with(name + ": ")) throw;
+    fail_input(name, ": ", error.what());
+  }
+}
+
 }  // namespace
 
 void write_executable(const Executable& executable, const Sink& sink) {
@@ -177,13 +189,7 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
 
   Reader reader(all.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)), name);
   Executable executable;
-  try {
-    field(reader, executable);
-    check(executable);
-  } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with(name + ": ")) throw;
-    fail_input(name, ": ", error.what());
-  }
+  read_checked(reader, executable, name);
   auto store = std::make_shared<FileConstants>(std::move(owner), name);
   for (const ConstantInfo& constant : executable.constants) {
     Place place;
@@ -232,13 +238,7 @@ StandaloneKernel read_kernel(std::span<const uint8_t> bytes, const std::string& 
     head.fail("is damaged: its checksum differs");
   Reader reader(payload, name);
   StandaloneKernel kernel;
-  try {
-    field(reader, kernel);
-    check(kernel);
-  } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with(name + ": ")) throw;
-    fail_input(name, ": ", error.what());
-  }
+  read_checked(reader, kernel, name);
   reader.end();
   return kernel;
 }

@@ -20,6 +20,12 @@ using ir::Node;
 using ir::OpKind;
 using ir::Value;
 
+// A value without elements needs no kernel.
+bool stores_elements(const Region& region) {
+  return std::any_of(region.outputs.begin(), region.outputs.end(),
+                     [](const Value* output) { return ir::numel(output) > 0; });
+}
+
 class Partitioner {
  public:
   Partitioner(const ir::Graph& graph, const Target& target, const PartitionOptions& options)
@@ -35,13 +41,9 @@ class Partitioner {
     std::vector<ScheduledRegion> regions;
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_.nodes(g).empty()) continue;
-      const Region region = groups_.region(groups_.nodes(g));
-      // A value without elements needs no kernel.
-      if (std::none_of(region.outputs.begin(), region.outputs.end(),
-                       [](const Value* v) { return ir::numel(v) > 0; }))
-        continue;
       const Match& match = groups_.match(groups_.nodes(g));
-      TCC_CHECK(match, region.name(), " has no kernel: ", match.reason());
+      if (!stores_elements(match ? (*match)->region() : groups_.region(groups_.nodes(g)))) continue;
+      TCC_CHECK(match, groups_.region(groups_.nodes(g)).name(), " has no kernel: ", match.reason());
       regions.emplace_back(*match);
     }
     return regions;

@@ -35,7 +35,7 @@ MeasureOptions options_from(const json& setup) {
   return options;
 }
 
-// What would stand on standard error, which nobody sees of a worker.
+// Keeps what would stand on standard error, which nobody sees of a worker.
 class KeptLog {
  public:
   KeptLog() {
@@ -122,24 +122,18 @@ CaseWorker::CaseWorker(const CaseSetup& setup, double limit,
                 {"check", setup.check},     {"instructions", setup.instructions}}
                .dump();
   start();
-  const json& hello = worker_->hello();
-  facts_.device = hello.at("device");
-  facts_.description = hello.at("description");
-  facts_.vendor = hello.at("vendor");
-  facts_.driver = hello.at("driver");
-  facts_.target = hello.at("target");
-  facts_.compiler = hello.at("compiler");
 }
 
 void CaseWorker::start() { worker_ = std::make_unique<Worker>("cases", setup_, kStartSeconds); }
 
 void CaseWorker::describe(TrackedRun& header) const {
-  header.device = facts_.device;
-  header.description = facts_.description;
-  header.vendor = facts_.vendor;
-  header.driver = facts_.driver;
-  header.target = facts_.target;
-  header.compiler = facts_.compiler;
+  const json& hello = worker_->hello();
+  header.device = hello.at("device");
+  header.description = hello.at("description");
+  header.vendor = hello.at("vendor");
+  header.driver = hello.at("driver");
+  header.target = hello.at("target");
+  header.compiler = hello.at("compiler");
 }
 
 TrackedCase CaseWorker::measure(const TrackCase& one) {

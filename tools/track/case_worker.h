@@ -51,7 +51,6 @@ class CaseWorker {
   double limit_;
   std::function<void(const std::string&)> say_;
   std::unique_ptr<Worker> worker_;
-  TrackedRun facts_;
 };
 
 }  // namespace tcc::tools
