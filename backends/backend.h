@@ -44,9 +44,9 @@ class Backend {
   // Throws Error(device) with the compiler's first lines. Empty: kernels have no code.
   virtual std::vector<uint8_t> compile(const std::string& source, const std::string& name,
                                        const sched::Target& target, TextOrigin origin) const = 0;
-  // What is wrong with the code, or "": asked where code is validated.
+  // Says what is wrong with the code, or "". It is asked where code is validated.
   virtual std::string violation(const std::vector<uint8_t>&) const { return ""; }
-  // Of files that tools write: ".cubin".
+  // The ending of files of code that tools write: ".cubin".
   virtual std::string code_ending(const std::vector<uint8_t>& code) const = 0;
 
   // The text of a user's kernel after `defines`, which come where the language wants them. Throws

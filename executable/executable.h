@@ -46,7 +46,8 @@ struct KernelLaunch {
   Grid grid = {1, 1, 1};
   std::vector<Argument> arguments;
   std::vector<TensorMap> maps = {};
-  // Of one thread, where sizes decide: devices with Target::max_loop_iterations refuse more.
+  // Iterations of one thread, where sizes decide: devices with Target::max_loop_iterations refuse
+  // more.
   SymInt loop_iterations = 0;
   std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
 };
@@ -120,8 +121,8 @@ std::vector<const KernelLaunch*> launches(const Executable& executable);
 // Launch `i` of launches() with its kernel; TCC_CHECKs that its addresses are whole buffers.
 StandaloneKernel standalone(const Executable& executable, size_t i);
 
-// What the address of a buffer must be a multiple of for all kernels that get it, in bytes: a fact
-// that the runtime sees to for inputs and outputs.
+// The number of bytes that the address of a buffer must be a multiple of for all kernels that get
+// it. The runtime sees to it for inputs and outputs.
 int64_t assumed_alignment(const Executable& executable, int buffer);
 
 // Throws Error(bad_input) unless every index, count and kind is within bounds, and, where there are

@@ -12,7 +12,7 @@
 
 namespace tcc::exec {
 
-// What lowering decides and a launch or a report needs.
+// Lowering decides these; a launch or a report needs them.
 struct KernelTraits {
   int workgroup = 1;            // threads
   int64_t shared_bytes = 0;     // dynamic shared memory (cuda)
@@ -20,7 +20,7 @@ struct KernelTraits {
   double flop_rate = 0;         // of the unit that does them, FLOP/s; 0: that of f32
 };
 
-// What emitting its text decides.
+// Emitting the kernel's text decides these.
 struct KernelText {
   std::string entry;      // entry point
   // The region, for people: comment lines to stand before the source. They hold names that a user
@@ -33,11 +33,11 @@ struct KernelText {
   bool argument_table = false;
   int num_arguments = 0;  // buffers, then scalars: 8 bytes each
   int num_maps = 0;       // tensor maps: parameters after the arguments (cuda)
-  // What the buffers' addresses must be multiples of, in bytes; empty: 16 each.
+  // The buffers' addresses must be multiples of these, in bytes; empty: of 16 each.
   std::vector<int> alignments;
 };
 
-// What reports and tuning records call it.
+// Reports and tuning records call the kernel by these.
 struct KernelLabel {
   std::string template_name, region, config;
   int template_version = 0;

@@ -67,8 +67,8 @@ struct Target {
   // next templates on.
   std::vector<std::string> matrix_units;
   std::vector<std::string> f8_units;  // those of them that multiply f8; others read it as f16
-  // What the matrix units' asynchronous copies move at once: rows that they read are padded to a
-  // multiple of it where that is free or pays. 0: rows stay as they are.
+  // Bytes that the matrix units' asynchronous copies move at once: rows that they read are padded
+  // to a multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
 
   // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.
@@ -86,7 +86,8 @@ struct Target {
   double least_seconds(double bytes, double flops, double flop_rate) const;
 
   bool is_cpu = false;  // a software device: compile and measure alternate
-  // What compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8": part of every cache key.
+  // Names what compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8". It is a part of
+  // every cache key.
   std::string id() const;
 };
 

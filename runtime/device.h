@@ -47,7 +47,7 @@ struct BoundCopy {
   DeviceAddress to = 0, from = 0;
   int64_t bytes = 0;
 };
-// Of whole words: address and bytes are multiples of 4.
+// Fills whole words: address and bytes are multiples of 4.
 struct BoundFill {
   DeviceAddress to = 0;
   int64_t bytes = 0;
@@ -91,7 +91,7 @@ class Device {
   virtual const exec::Target& target() const = 0;
   virtual std::string name() const = 0;  // "cuda:0", "vulkan:1", "null"
   virtual int64_t memory_bytes() const = 0;
-  // What the buffers of this device object take now, at least.
+  // Bytes that the buffers of this device object take now, at least.
   virtual int64_t allocated_bytes() const = 0;
   virtual std::string pci_address() const { return ""; }  // "0000:3b:00.0"; "": unknown or none
 
@@ -106,7 +106,7 @@ class Device {
   virtual std::unique_ptr<Stream> wrap_stream(void* handle) = 0;
   virtual std::unique_ptr<Recording> record(std::span<const BoundStep> steps) = 0;
 
-  // What the programs on this device share.
+  // The programs on this device share these.
   ConstantPool& constants() { return constants_; }
 
  private:

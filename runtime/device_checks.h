@@ -18,7 +18,7 @@ inline void check_range(int64_t offset, int64_t bytes, int64_t size) {
             " to ", offset, " + ", bytes, " of a buffer of ", size);
 }
 
-// What messages call a kernel.
+// Messages call a kernel so.
 inline const std::string& label_of(const exec::KernelBinary& binary) {
   return binary.template_name.empty() ? binary.entry : binary.template_name;
 }

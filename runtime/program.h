@@ -26,7 +26,7 @@ class Program {
   Device& device() const { return *device_; }
   const LoadedKernel& kernel(int i) const { return *kernels_[static_cast<size_t>(i)]; }
   DeviceAddress constant(size_t i) const { return constants_[i]->address(); }
-  // Of all constants, those included that other programs on the device use, too.
+  // Counts all constants, also those that other programs on the device use.
   int64_t constant_bytes() const { return constant_bytes_; }
 
  private:

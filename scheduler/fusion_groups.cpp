@@ -263,7 +263,7 @@ Match FusionGroups::find_match(const std::vector<const Node*>& nodes) const {
   const auto rows = std::find_if(whole.nodes.begin(), whole.nodes.end(),
                                  [](const Node* node) { return anchors_rows(*node); });
   whole.anchor = rows == whole.nodes.end() ? nullptr : *rows;
-  // What is added to a matrix product may not make it a serial loop.
+  // Nodes that join a matrix product may not make it a serial loop.
   if (is_product && !whole.anchor) return match;
   whole.tf32 = whole.unit_sums = false;
   return match_region(whole, target_);

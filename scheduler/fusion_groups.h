@@ -57,7 +57,8 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
-  // What computes the node's operands, and what reads its results, through light nodes.
+  // Finds the nodes that compute this node's operands and those that read its results, through
+  // light nodes.
   void find_neighbours(const ir::Node* light, std::set<const ir::Node*>& into) const;
   Match find_match(const std::vector<const ir::Node*>& nodes) const;
   void collect_light(const ir::Value* value, std::set<const ir::Node*>& into) const;

@@ -168,8 +168,8 @@ struct Kernel : exec::KernelTraits {
   std::vector<std::string> sizes;
   SymInt grid = 1;                        // workgroups
   std::array<SymInt, 2> launch = {0, 0};  // the same by dimension; legalize sets it
-  // Of one thread, where sizes at run time decide: checked when the kernel is launched. Legalize
-  // sets it.
+  // Iterations of one thread, where sizes at run time decide. A launch checks them; legalize sets
+  // them.
   SymInt loop_iterations = 0;
   std::vector<Array> shared;
   Block body;

@@ -13,7 +13,7 @@
 
 namespace tcc::sched {
 
-// What the kernel's text calls a size that comes at run time.
+// The kernel's text calls a size that comes at run time by this name.
 inline std::string size_name(const std::string& symbol) { return "size_" + symbol; }
 
 class KernelNames {

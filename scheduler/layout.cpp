@@ -23,8 +23,8 @@ CandidatePtr matched_again(const Candidate& candidate, const Layouts& layouts) {
   return *std::move(match);
 }
 
-// What pooling and the like hand from one value with its channels last to another follows, until
-// nothing changes.
+// Values that pooling and the like make of values with their channels last get their channels last
+// too, until nothing changes.
 void spread_channels_last(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions,
                           Layouts& chosen) {
   for (bool changed = true; changed;) {

@@ -1,4 +1,4 @@
-// What workgroups can hold at once: limits that graph passes and templates share.
+// Limits of what a workgroup can hold at once, which graph passes and templates share.
 #pragma once
 
 #include <algorithm>

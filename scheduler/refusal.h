@@ -31,7 +31,7 @@ class OrRefusal {
   T* operator->() { return &checked(); }
   const T& operator*() const& { return const_cast<OrRefusal*>(this)->checked(); }
   const T* operator->() const { return &const_cast<OrRefusal*>(this)->checked(); }
-  // Of a result that is not there.
+  // The reason why there is no result; TCC_CHECKs that there is none.
   const Refusal& refusal() const {
     TCC_CHECK(!value_, "there is no refusal");
     return refusal_;

@@ -1,4 +1,4 @@
-// What kernels are generated for, by name. Generating text needs no such device.
+// Targets that kernels are generated for, by name. Generating text needs no such device.
 #pragma once
 
 #include <string>

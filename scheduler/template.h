@@ -14,8 +14,8 @@ class Template {
   virtual std::string_view name() const = 0;
   // Raised whenever a config's meaning changes: records of another version are unusable.
   virtual int version() const = 0;
-  // Of several templates that take a region, the one with the highest number gets it. Those of one
-  // number take no region together.
+  // Several templates may take a region: the one with the highest number gets it. No two templates
+  // of one number take the same region.
   virtual int specificity() const = 0;
   // The region as this template's kernels see it, or why they cannot compute it on the target. The
   // graph outlives the candidate.

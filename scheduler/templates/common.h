@@ -1,4 +1,4 @@
-// What templates share: the kernel's frame and index helpers.
+// Helpers that templates share: the kernel's frame and indices.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ struct Shape : GemmShape {
         tiles_m(sm90::tiles_m(kernel)),
         tiles_n(sm90::tiles_n(kernel)) {}
 
-  // What the target decides is filled in: how many clusters run at once, and how many stages fit.
+  // Fills in what the target decides: how many clusters run at once, and how many stages fit.
   GemmSm90 on(const Target& target) const {
     GemmSm90 g = kernel;
     g.clusters = std::min<int64_t>(target.concurrent_clusters(cluster()), tiles());

@@ -1,5 +1,4 @@
-// What the candidates of all templates for matrix products and convolutions have in common: the
-// layouts that they wish for.
+// The candidates of all templates for matrix products and convolutions wish for the same layouts.
 #pragma once
 
 #include "scheduler/candidate.h"

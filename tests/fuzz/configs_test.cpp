@@ -64,8 +64,8 @@ RandomGraphOptions shape_of(uint64_t seed) {
   return shape;
 }
 
-// What random graphs seldom have: kernels of the templates for products, transposes, scans and
-// sorts, of any size.
+// Makes kernels that random graphs seldom have: of the templates for products, transposes, scans
+// and sorts, of any size.
 ir::Graph kernel_graph(uint64_t seed) {
   RandomSource random(seed);
   const std::vector<int64_t> sizes = {1, 2, 3, 7, 8, 16, 17, 33, 64, 100, 128, 136};

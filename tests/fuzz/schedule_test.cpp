@@ -1,5 +1,5 @@
-// What holds for the schedule of any graph: regions are in topological order, each output is made
-// once, and equal graphs have equal schedules.
+// Checks what holds for the schedule of any graph: regions are in topological order, each output is
+// made once, and equal graphs have equal schedules.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -126,7 +126,8 @@ TEST(Executables, AreRefusedWhereAByteChanged) {
     changed[at] ^= std::byte{0x10};
     try {
       const Executable executable = read(changed);
-      // What is left is a constant, which is looked at when it is loaded, or between two things.
+      // The byte is then one of a constant, which is looked at when it is loaded, or between two
+      // things.
       EXPECT_EQ(written(executable), same) << at;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::bad_input) << at;

@@ -35,7 +35,7 @@ const Folders source_folders = {"support",  "ir",      "executable", "frontend",
                                 "backends", "runtime", "autotune",   "track",    "api",
                                 "include",  "tools",   "examples",   "bench",    "tests"};
 
-// What a program needs that runs executables without the compiler: of ir, its data types alone.
+// A program that runs executables without the compiler needs these, and of ir its data types alone.
 const Folders without_compiler = {"executable", "runtime"};
 const Folders data_of_ir = {"ir/dtype.h", "ir/symint.h", "ir/tensor.h"};
 
@@ -88,7 +88,7 @@ std::string first_component(const fs::path& path) { return path.begin()->string(
 
 // The rule that an include in `folder` breaks, or nothing.
 std::string violation(const fs::path& root, const std::string& folder, const Include& include) {
-  // What templates share with their device sources includes nothing else.
+  // Headers that templates share with their device sources include nothing else.
   const std::string shared_with_devices = "backends/device/common/";
   const bool is_shared =
       include.path.starts_with(shared_with_devices) && fs::exists(root / include.path);
@@ -163,7 +163,7 @@ TEST_F(IncludeRules, FoldersIncludeOnlyWhatIsBelowThem) {
   }
 }
 
-// What the rest of the compiler asks of a template it asks its candidates.
+// The rest of the compiler asks candidates, never their templates.
 bool enters_templates(const fs::path& path, const Include& include) {
   const Folders users = {"backends", "runtime", "api", "tools"};
   const bool is_user = users.count(first_component(path)) > 0 ||

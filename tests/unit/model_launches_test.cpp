@@ -75,7 +75,7 @@ TEST_P(ModelLaunches, AreAsMany) {
     }
 }
 
-// Of the table in the README: "| `bert-base`, batch 1 | 111 | 123 | ...".
+// The README's table has rows like "| `bert-base`, batch 1 | 111 | 123 | ...".
 TEST_P(ModelLaunches, AreInTheReadme) {
   std::ifstream file(testing::source_dir() / "README.md");
   std::string row;

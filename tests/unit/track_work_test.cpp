@@ -169,7 +169,7 @@ TEST_F(TrackWorkHistory, RecordsOfBeforeAreUnknown) {
   const TrackReport report = judged();
   EXPECT_EQ(quantity(report, "launches").verdict, Verdict::worse);
   EXPECT_EQ(quantity(report, "time").verdict, Verdict::worse);
-  // What was known before a run of unknown work still counts after it.
+  // The work that was known before a run of unknown work still counts after it.
   store(11, "", 2e-4, 3);
   store(12, "1:a", 2e-4, 3);
   ASSERT_EQ(history().cases.at(0).histories.at(0).breaks.size(), 1u);

@@ -28,7 +28,7 @@ struct CompareChoices {
 // --limit.
 void add_compare_choices(CLI::App& app, CompareChoices& choices);
 
-// What two libraries are compared on.
+// The cases that two libraries are compared on.
 struct ComparedCases {
   std::vector<TrackCase> graphs;
   std::string left_out;  // "1 kernel and 2 commands"; "": nothing

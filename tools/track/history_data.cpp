@@ -131,7 +131,7 @@ class Loader {
     }
   }
 
-  // What is known last of the work, and of the compiler, counts up to the next that is known.
+  // The last known work and compiler count up to the next that is known.
   std::vector<TrackedHistory::Break> breaks_of(const std::string& quantity, const Series& series,
                                                const CaseHistory& one,
                                                const MachineHistory& history) const {

@@ -13,7 +13,7 @@ struct JudgeChoices {
   bool with_history = true;  // else budgets and results alone
   bool any_work = false;     // as HistoryChoices has it
 };
-// What `judge` and `run --judge` are asked by.
+// Options of `judge` and `run --judge`.
 struct JudgeOptions {
   double smallest_percent = 5, false_alarms_percent = 5;
   bool any_work = false;

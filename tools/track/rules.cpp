@@ -25,7 +25,7 @@ constexpr std::array kRules = {
     Rule{"constant bytes", "constants", "bytes", Kind::exact},
     // The bytes of all kernels' text: any change of a generator changes it.
     Rule{"source bytes", "source", "bytes", Kind::factor, 0, 1.1},
-    // Of SPIR-V: it depends on the version of its compiler.
+    // Instructions of SPIR-V: their number depends on the version of the compiler.
     Rule{"instructions", "instructions", "", Kind::factor, 0, 1.1, false, true, true},
     Rule{"error", "error", "", Kind::factor, 0, 2},
 };

@@ -79,7 +79,7 @@ sched::Target target_of(const Record& record, sched::Target target) {
   return target;
 }
 
-// What the records were made for: a target of each device and set of capabilities.
+// The targets that the records were made for: one of each device and set of capabilities.
 std::vector<sched::Target> targets_of(const std::vector<OldFile>& files,
                                       const std::vector<std::string>& names) {
   std::vector<sched::Target> targets;
