@@ -2,6 +2,8 @@
 // new kFormatVersion.
 #pragma once
 
+#include <algorithm>
+
 #include "executable/archive.h"
 #include "executable/executable.h"
 
@@ -28,9 +30,28 @@ void fields(A& a, FloatControls& x) {
   all(a, x.keep_special, x.keep_denormals, x.round_to_even);
 }
 
+// By name: the numbers of back ends that are added differ from process to process.
+inline void api_field(Writer& to, Api api) { field(to, std::string(name(api))); }
+inline void api_field(Reader& from, Api& api) {
+  constexpr size_t kMostShown = 40;
+  std::string text;
+  field(from, text);
+  const std::optional<Api> found = find_api(text);
+  if (!found) {
+    const bool is_plain =
+        text.size() <= kMostShown &&
+        std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+    std::string known;
+    for (const std::string& one : api_names()) known += (known.empty() ? "" : ", ") + one;
+    from.fail("is for the back end '", is_plain ? text : "?",
+              "', which this program does not have; it has ", known);
+  }
+  api = *found;
+}
+
 template <class A>
 void fields(A& a, Target& x) {
-  tag(a, x.api, Api::vulkan);
+  api_field(a, x.api);
   all(a, x.vendor, x.device, x.arch, x.driver);
   all(a, x.subgroup_size, x.subgroup_size_min, x.subgroup_size_max, x.max_workgroup_size);
   all(a, x.max_grid, x.shared_bytes, x.max_buffer_bytes, x.push_constant_bytes, x.max_cluster);
@@ -57,8 +78,8 @@ void fields(A& a, Scalar& x) {
 template <class A>
 void fields(A& a, KernelBinary& x) {
   all(a, x.workgroup, x.shared_bytes, x.flops, x.bytes, x.flop_rate);
-  all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments, x.num_maps,
-      x.alignments);
+  all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments,
+      x.num_maps, x.alignments);
   all(a, x.template_name, x.region, x.config, x.template_version, x.region_key, x.tier);
   all(a, x.code, x.block);
 }

@@ -46,7 +46,8 @@ void check_header(Reader& reader, std::string_view magic) {
   reader.raw(numbers, sizeof numbers);
   if (found != magic) reader.fail("does not begin with ", magic);
   if (numbers[0] != kFormatVersion || numbers[1] != 0)
-    reader.fail("has version ", numbers[0], " of the format; this tcc reads ", kFormatVersion);
+    reader.fail("has version ", numbers[0], " of the format; this tcc reads ", kFormatVersion,
+                ": compile the graph again");
 }
 
 // Constants that lie in a file's bytes.

@@ -23,7 +23,7 @@
 
 namespace tcc::exec {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 // Loads one constant at a time.
 using Sink = std::function<void(std::span<const std::byte>)>;

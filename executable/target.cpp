@@ -14,20 +14,20 @@ namespace tcc::exec {
 namespace {
 
 // The names of all APIs, by number; names stay where they are.
-struct ApiNames {
+struct ApiList {
   std::mutex mutex;
   std::deque<std::string> names = {"null", "cuda", "vulkan"};
 };
 
-ApiNames& api_names() {
-  static ApiNames* const instance = new ApiNames;
+ApiList& all_apis() {
+  static ApiList* const instance = new ApiList;
   return *instance;
 }
 
 }  // namespace
 
 std::string_view name(Api api) {
-  ApiNames& all = api_names();
+  ApiList& all = all_apis();
   const std::lock_guard lock(all.mutex);
   TCC_CHECK(static_cast<size_t>(api) < all.names.size(), "Api ", static_cast<int>(api));
   return all.names[static_cast<size_t>(api)];
@@ -35,7 +35,7 @@ std::string_view name(Api api) {
 
 Api api_of(std::string_view name) {
   constexpr size_t kMost = 200;
-  ApiNames& all = api_names();
+  ApiList& all = all_apis();
   const std::lock_guard lock(all.mutex);
   const auto found = std::find(all.names.begin(), all.names.end(), name);
   const auto number = found - all.names.begin();
@@ -44,6 +44,20 @@ Api api_of(std::string_view name) {
     all.names.emplace_back(name);
   }
   return static_cast<Api>(number);
+}
+
+std::optional<Api> find_api(std::string_view name) {
+  ApiList& all = all_apis();
+  const std::lock_guard lock(all.mutex);
+  const auto found = std::find(all.names.begin(), all.names.end(), name);
+  if (found == all.names.end()) return std::nullopt;
+  return static_cast<Api>(found - all.names.begin());
+}
+
+std::vector<std::string> api_names() {
+  ApiList& all = all_apis();
+  const std::lock_guard lock(all.mutex);
+  return {all.names.begin(), all.names.end()};
 }
 
 int64_t Target::concurrent_clusters(int64_t size) const {

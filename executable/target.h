@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,10 @@ std::string_view name(Api api);
 // The API of that name, one of these or a back end's of its own: the same one for the same name.
 // Throws Error(bad_input) for more than 200 names.
 Api api_of(std::string_view name);
+// The same where there is one: for names that others give.
+std::optional<Api> find_api(std::string_view name);
+// All names, in the order of their numbers.
+std::vector<std::string> api_names();
 
 // Execution modes of SPIR-V that a Vulkan device may have, each a set of widths of floats: a sum of
 // 16, 32 and 64.

@@ -95,6 +95,7 @@ RegisterDevices::RegisterDevices(const DeviceKind& kind) {
   auto& all = registered();
   for (const DeviceKind& other : all)
     TCC_CHECK(other.name != kind.name, "two kinds of device '", kind.name, "'");
+  exec::api_of(kind.name);  // from now on files may name it
   all.insert(std::upper_bound(all.begin(), all.end(), kind, comes_before), kind);
 }
 

@@ -6,9 +6,12 @@
 
 #include "autotune/records.h"
 #include "backends/backend.h"
+#include "backends/compile/process.h"
 #include "backends/pipeline.h"
+#include "executable/serialize.h"
 #include "frontend/graph_file.h"
-#include "runtime/device.h"
+#include "runtime/program.h"
+#include "tests/expect_error.h"
 
 namespace tcc::backends {
 namespace {
@@ -42,13 +45,44 @@ class Backwards : public Backend {
 };
 
 const RegisterBackend<Backwards> registered;
-const runtime::RegisterDevices devices({"backwards", -1, nullptr, runtime::open_null});
 
 sched::Target target() {
   sched::Target target;
   target.api = sched::api_of("backwards");
   return target;
 }
+
+// The null device under another name.
+class BackwardsDevice : public runtime::Device {
+ public:
+  const exec::Target& target() const override { return target_; }
+  std::string name() const override { return "backwards"; }
+  int64_t memory_bytes() const override { return null_->memory_bytes(); }
+  int64_t allocated_bytes() const override { return null_->allocated_bytes(); }
+  std::unique_ptr<runtime::Buffer> allocate(int64_t bytes) override {
+    return null_->allocate(bytes);
+  }
+  std::unique_ptr<runtime::Buffer> wrap(runtime::DeviceAddress address, int64_t bytes) override {
+    return null_->wrap(address, bytes);
+  }
+  std::unique_ptr<runtime::LoadedKernel> load(const exec::KernelBinary& binary) override {
+    return null_->load(binary);
+  }
+  std::unique_ptr<runtime::Stream> create_stream() override { return null_->create_stream(); }
+  std::unique_ptr<runtime::Stream> wrap_stream(void* handle) override {
+    return null_->wrap_stream(handle);
+  }
+  std::unique_ptr<runtime::Recording> record(std::span<const runtime::BoundStep> steps) override {
+    return null_->record(steps);
+  }
+
+ private:
+  const std::shared_ptr<runtime::Device> null_ = runtime::open_null();
+  const exec::Target target_ = backends::target();
+};
+
+std::shared_ptr<runtime::Device> open_backwards(int) { return std::make_shared<BackwardsDevice>(); }
+const runtime::RegisterDevices devices({"backwards", -1, nullptr, open_backwards});
 
 ir::Graph softmax() {
   return parse_yaml_graph(
@@ -83,6 +117,24 @@ TEST(AddedBackend, IsInTheEnvironmentOfRecords) {
   const sched::Candidate& candidate = scheduled.regions.at(0).candidate();
   EXPECT_EQ(autotune::key_of(candidate).device, "backwards");
   EXPECT_EQ(autotune::environment_of(candidate.space(), target()).compiler, "backwards 1.0");
+}
+
+TEST(AddedBackend, ProgramsAreSavedAndReadAgain) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "softmax.tccx";
+  exec::save_executable(compile(softmax(), target()), file);
+  exec::Executable back = exec::load_executable(file);
+  EXPECT_EQ(back.target.api, target().api);
+  EXPECT_EQ(back.target.id(), "backwards");
+  ASSERT_EQ(back.kernels.size(), 1u);
+  EXPECT_NE(back.kernels[0].source.find("all_meet();"), std::string::npos);
+  const auto program =
+      std::make_shared<const runtime::Program>(runtime::open_device("backwards"), back);
+  runtime::Context context(program);
+  const Tensor x(DType::f32, {8, 4096});
+  EXPECT_EQ(context.run({&x, 1}).at(0).shape(), (std::vector<int64_t>{8, 4096}));
+  EXPECT_ERROR_KIND(runtime::Program(runtime::open_device("null"), std::move(back)),
+                    ErrorKind::device, "was compiled for backwards");
 }
 
 TEST(AddedBackend, HasDevices) {

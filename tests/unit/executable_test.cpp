@@ -138,27 +138,59 @@ TEST(Executables, AreRefusedWhereAByteChanged) {
   constant[64] ^= std::byte{1};
   EXPECT_ERROR_KIND(read(constant).store->load(0), ErrorKind::bad_input, "constant 0 is damaged");
   Bytes newer = bytes;
-  newer[8] = std::byte{2};
-  EXPECT_ERROR_KIND(read(newer), ErrorKind::bad_input, "file: has version 2");
+  newer[8] = std::byte{99};
+  EXPECT_ERROR_KIND(read(newer), ErrorKind::bad_input, "file: has version 99");
+  Bytes older = bytes;
+  older[8] = std::byte{1};
+  EXPECT_ERROR_KIND(read(older), ErrorKind::bad_input,
+                    "file: has version 1 of the format; this tcc reads 2: compile the graph again");
+}
+
+// Where the executable's fields are in a file: its place and size.
+std::span<std::byte> payload_of(Bytes& bytes) {
+  const size_t footer = bytes.size() - 40;
+  int64_t begin = 0, size = 0;
+  std::memcpy(&begin, &bytes[footer], 8);
+  std::memcpy(&size, &bytes[footer + 8], 8);
+  return std::span(bytes).subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
+}
+
+void seal(Bytes& bytes) {
+  const Hash128 checksum = content_hash(payload_of(bytes));
+  std::memcpy(&bytes[bytes.size() - 24], &checksum, sizeof checksum);
+}
+
+// The number of a back end that is added is another one in each process.
+TEST(Executables, NameTheirBackEnd) {
+  Executable executable = sample();
+  executable.target.api = api_of("added");
+  Bytes bytes = written(executable);
+  EXPECT_EQ(read(bytes).target.api, api_of("added"));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t at = text.find("added");
+  ASSERT_NE(at, text.npos);
+  bytes[at] = std::byte{'f'};
+  seal(bytes);
+  EXPECT_ERROR_KIND(read(bytes), ErrorKind::bad_input,
+                    "file: is for the back end 'fdded', which this program does not have; it has "
+                    "null, cuda, vulkan, added");
+  bytes[at] = std::byte{'\n'};
+  seal(bytes);
+  EXPECT_ERROR_KIND(read(bytes), ErrorKind::bad_input, "is for the back end '?'");
+  EXPECT_FALSE(find_api("fdded")) << "a file adds no name";
 }
 
 // Behind a checksum that is right, everything is hostile still: what is read passed check().
 TEST(Executables, ChangedOnPurposeAreRefusedOrSound) {
   const Bytes bytes = written(sample(SymInt::symbol("n")));
-  const size_t footer = bytes.size() - 40;
-  int64_t begin = 0, size = 0;
-  std::memcpy(&begin, &bytes[footer], 8);
-  std::memcpy(&size, &bytes[footer + 8], 8);
   std::mt19937 random(1);
   int refused = 0, read_well = 0;
   for (int round = 0; round < 4000; ++round) {
     Bytes changed = bytes;
-    const std::span payload =
-        std::span(changed).subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
+    const std::span payload = payload_of(changed);
     for (uint32_t changes = 1 + random() % 3; changes > 0; --changes)
       payload[random() % payload.size()] = static_cast<std::byte>(random() % 3 ? random() : 0xff);
-    const Hash128 checksum = content_hash(payload);
-    std::memcpy(&changed[footer + 16], &checksum, sizeof checksum);
+    seal(changed);
     try {
       const Executable executable = read(changed);
       check(executable);
