@@ -161,6 +161,12 @@ class Checker {
   void check_step(const HostCall& call) const {
     for (const auto* list : {&call.reads, &call.writes})
       for (const int buffer : *list) within("a step's buffer", buffer, 0, last_of(e_.buffers));
+    for (const int buffer : call.writes) {
+      const BufferInfo::Kind kind = e_.buffers[static_cast<size_t>(owner_of(e_, buffer))].kind;
+      if (kind == BufferInfo::Kind::constant || kind == BufferInfo::Kind::input)
+        fail_input("the host's function '", call.function, "' writes buffer ", buffer,
+                   ", which is a constant or an input");
+    }
   }
 
   const Executable& e_;
@@ -241,7 +247,22 @@ class RangeChecker {
       fail_input("a fill of ", bytes, " bytes at ", fill.to.offset.to_string());
   }
 
-  void check_step(const HostCall&) const {}
+  // The host gets dense tensors.
+  void check_step(const HostCall& call) const {
+    for (const auto* list : {&call.reads, &call.writes})
+      for (const int number : *list) {
+        const BufferInfo& buffer = e_.buffers[static_cast<size_t>(number)];
+        const std::vector<int64_t> shape = sizes_.of(buffer.shape);
+        const auto dense = tensor_bytes(buffer.dtype, shape);
+        int64_t stride = 1;
+        bool is_dense = dense == bytes_[static_cast<size_t>(number)];
+        for (size_t i = shape.size(); i-- > 0 && is_dense; stride *= shape[i])
+          is_dense = shape[i] <= 1 || sizes_.of(buffer.strides[i]) == stride;
+        if (!is_dense)
+          fail_input("the host's function '", call.function, "' gets buffer '", buffer.name,
+                     "', which is not dense and row-major");
+      }
+  }
 
   const Executable& e_;
   const Sizes& sizes_;

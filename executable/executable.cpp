@@ -28,17 +28,12 @@ StandaloneKernel standalone(const Executable& executable, size_t i) {
   return kernel;
 }
 
-namespace {
-
-// The buffer whose memory `buffer` is in.
 int owner_of(const Executable& executable, int buffer) {
   int owner = buffer;
   while (executable.buffers[static_cast<size_t>(owner)].alias >= 0)
     owner = executable.buffers[static_cast<size_t>(owner)].alias;
   return owner;
 }
-
-}  // namespace
 
 int64_t assumed_alignment(const Executable& executable, int buffer) {
   constexpr int kUnknown = 16;

@@ -65,7 +65,7 @@ struct Fill {
 };
 
 // A function that the program's user registered (runtime/host_calls.h), on copies in host memory of
-// what it reads; what it writes is copied back.
+// what it reads; what it writes is copied back. The buffers are dense and row-major.
 struct HostCall {
   std::string function;
   std::vector<int> reads, writes;  // buffers
@@ -120,6 +120,9 @@ std::vector<const KernelLaunch*> launches(const Executable& executable);
 
 // Launch `i` of launches() with its kernel; TCC_CHECKs that its addresses are whole buffers.
 StandaloneKernel standalone(const Executable& executable, size_t i);
+
+// The buffer whose memory `buffer` is in: itself where it has its own.
+int owner_of(const Executable& executable, int buffer);
 
 // The number of bytes that the address of a buffer must be a multiple of for all kernels that get
 // it. The runtime sees to it for inputs and outputs.

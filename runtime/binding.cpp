@@ -19,6 +19,11 @@ Binding::Binding(const Program& program, const OwnMemory& memory)
                                              ? memory_.sizes.of(buffer.offset)
                                              : int64_t{0}});
   }
+  const exec::Executable& executable = program.executable();
+  for (const exec::Step& step : executable.steps)
+    if (const auto* call = std::get_if<exec::HostCall>(&step))
+      calls_.emplace_back(program.device(), executable, *call, program.function(call->function),
+                          memory.sizes);
 }
 
 std::vector<Binding::Value> Binding::values_of(const std::vector<int>& buffers) const {
@@ -132,22 +137,60 @@ void Binding::add(const exec::Step& step) {
     to.bytes = sizes.of(fill->bytes);
     to.value = fill->value;
     add_slot(to.to, fill->to);
-  } else {
-    TCC_CHECK(false, "a step that Program refuses");
   }
+}
+
+void Binding::add_call(HostCallSite& site, StepRange& range) {
+  range.call = &site;
+  for (const HostCallSite::Value& value : site.reads()) {
+    auto& copy = steps_.emplace_back().emplace<BoundCopy>(
+        BoundCopy{value.memory->address(), 0, value.bytes});
+    add_slot(copy.from, {value.buffer});
+  }
+  range.middle = steps_.size();
+  for (const HostCallSite::Value& value : site.writes()) {
+    auto& copy = steps_.emplace_back().emplace<BoundCopy>(
+        BoundCopy{0, value.memory->address(), value.bytes});
+    add_slot(copy.to, {value.buffer});
+  }
+}
+
+void Binding::each_part(
+    const std::function<void(size_t begin, size_t end, HostCallSite* call)>& use) const {
+  size_t begin = 0;
+  for (const StepRange& range : ranges_) {
+    if (!range.call) continue;
+    use(begin, range.middle, range.call);
+    begin = range.middle;
+  }
+  use(begin, steps_.size(), nullptr);
 }
 
 void Binding::make_steps() {
   const std::vector<exec::Step>& steps = program_.executable().steps;
   steps_.clear();
   slots_.clear();
-  steps_.reserve(inputs_.size() + steps.size() + outputs_.size());
+  ranges_.clear();
+  // Slots point into the bound steps, which must not move.
+  size_t most = inputs_.size() + steps.size() + outputs_.size();
+  for (const HostCallSite& call : calls_) most += call.reads().size() + call.writes().size();
+  steps_.reserve(most);
   const auto add_copies = [&](const std::vector<Value>& values) {
     for (const Value& value : values)
       if (value.staged) steps_.push_back(BoundCopy{0, 0, value.bytes});
   };
   add_copies(inputs_);
-  for (const exec::Step& step : steps) add(step);
+  auto call = calls_.begin();
+  for (const exec::Step& step : steps) {
+    StepRange& range = ranges_.emplace_back();
+    range.begin = steps_.size();
+    if (std::holds_alternative<exec::HostCall>(step))
+      add_call(*call++, range);
+    else
+      add(step);
+    range.end = steps_.size();
+    if (!range.call) range.middle = range.end;
+  }
   add_copies(outputs_);
   made_ = true;
 }

@@ -2,6 +2,7 @@
 // kernels assume (exec::assumed_alignment) pass through staging buffers that do.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,6 +31,18 @@ class Binding {
   std::span<const BoundStep> bind(std::span<const DeviceAddress> inputs,
                                   std::span<const DeviceAddress> outputs);
 
+  // What bind() made of a step of the executable: [begin, end) of the bound steps; a call of the
+  // host comes after [begin, middle), which copies what it reads.
+  struct StepRange {
+    size_t begin = 0, middle = 0, end = 0;
+    HostCallSite* call = nullptr;
+  };
+  const StepRange& range(size_t step) const { return ranges_[step]; }
+  const std::vector<HostCallSite>& calls() const { return calls_; }
+  // Gives the bound steps in order, in parts that end with a call of the host or, null, at the end.
+  void each_part(
+      const std::function<void(size_t begin, size_t end, HostCallSite* call)>& use) const;
+
  private:
   // An input or an output.
   struct Value {
@@ -57,6 +70,7 @@ class Binding {
   static bool place(std::vector<Value>& values, std::span<const DeviceAddress> addresses);
   void make_steps();
   void add(const exec::Step& step);
+  void add_call(HostCallSite& site, StepRange& range);
   void add_slot(uint64_t& address, const exec::Address& at);
   Place place_of(const exec::Address& at) const;
   DeviceAddress address_of(const Place& place) const;
@@ -64,9 +78,11 @@ class Binding {
   const Program& program_;
   const OwnMemory& memory_;
   std::vector<Value> inputs_, outputs_;
-  std::vector<Place> places_;  // by buffer
+  std::vector<Place> places_;        // by buffer
+  std::vector<HostCallSite> calls_;  // in the order of the steps
   std::vector<BoundStep> steps_;
-  std::vector<Slot> slots_;  // within steps_
+  std::vector<StepRange> ranges_;  // by step of the executable
+  std::vector<Slot> slots_;        // within steps_
   bool made_ = false;
 };
 

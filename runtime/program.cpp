@@ -1,6 +1,8 @@
 #include "runtime/program.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 
 #include "runtime/binding.h"
 #include "support/bytes_text.h"
@@ -25,20 +27,36 @@ void check_memory(Device& device, const exec::Executable& executable) {
               bytes_text(memory));
 }
 
+double host_seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 void check_kind(const Device& device, const exec::Executable& executable) {
   if (executable.target.api != device.target().api)
     fail_device(device.name(), ": ", executable.name, " was compiled for ", executable.target.id());
+}
+
+void check_functions(const HostFunctions& functions, const exec::Executable& executable) {
   for (const exec::Step& step : executable.steps)
-    if (const auto* call = std::get_if<exec::HostCall>(&step))
-      fail_device(device.name(), ": ", executable.name, " calls the host's function '",
-                  call->function, "', which this version does not do");
+    if (const auto* call = std::get_if<exec::HostCall>(&step)) {
+      const auto found = functions.find(call->function);
+      if (found == functions.end() || !found->second)
+        fail_input(executable.name, " calls the host's function '", call->function,
+                   "', which is not registered: Program takes functions by name");
+    }
 }
 
 }  // namespace
 
-Program::Program(std::shared_ptr<Device> device, exec::Executable executable, const Watch* watch)
-    : device_(std::move(device)), executable_(std::move(executable)) {
+Program::Program(std::shared_ptr<Device> device, exec::Executable executable, const Watch* watch,
+                 HostFunctions functions)
+    : device_(std::move(device)),
+      executable_(std::move(executable)),
+      functions_(std::move(functions)) {
   check_kind(*device_, executable_);
+  check_functions(functions_, executable_);
   check_memory(*device_, executable_);
   const size_t total = executable_.kernels.size() + executable_.constants.size();
   size_t done = 0;
@@ -104,12 +122,20 @@ void Context::reserve(std::span<const DeviceAddress> inputs,
 
 void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
   reserve(inputs, outputs);
-  stream_->run(callers_->bind(inputs, outputs));
+  const std::span<const BoundStep> steps = callers_->bind(inputs, outputs);
+  if (!callers_->calls().empty() && stream_->is_capturing())
+    fail_input(program_->executable().name,
+               " calls functions of the host, which a captured stream cannot");
+  callers_->each_part([&](size_t begin, size_t end, HostCallSite* call) {
+    if (begin < end) stream_->run(steps.subspan(begin, end - begin));
+    if (call) call->run(*stream_);
+  });
 }
 
 void Context::make_own_buffers() {
-  if (recording_) return;
+  if (own_binding_) return;
   const exec::Executable& executable = program_->executable();
+  own_.clear();
   std::vector<DeviceAddress> inputs, outputs;
   auto make = [&](const std::vector<int>& numbers, std::vector<DeviceAddress>& addresses) {
     for (int number : numbers) {
@@ -120,10 +146,13 @@ void Context::make_own_buffers() {
   };
   make(executable.inputs, inputs);
   make(executable.outputs, outputs);
-  Binding binding(*program_, memory_);
-  const std::span<const BoundStep> bound = binding.bind(inputs, outputs);
-  steps_.assign(bound.begin(), bound.end());
-  recording_ = program_->device().record(steps_);
+  auto binding = std::make_unique<Binding>(*program_, memory_);
+  steps_ = binding->bind(inputs, outputs);
+  recorded_.clear();
+  binding->each_part([&](size_t begin, size_t end, HostCallSite* call) {
+    recorded_.push_back({program_->device().record(steps_.subspan(begin, end - begin)), call});
+  });
+  own_binding_ = std::move(binding);
 }
 
 void Context::set_inputs(std::span<const Tensor> inputs) {
@@ -146,7 +175,10 @@ void Context::set_inputs(std::span<const Tensor> inputs) {
 
 void Context::replay() {
   make_own_buffers();
-  stream_->run(*recording_);
+  for (const Recorded& part : recorded_) {
+    stream_->run(*part.recording);
+    if (part.call) part.call->run(*stream_);
+  }
 }
 
 std::vector<Tensor> Context::outputs() {
@@ -172,7 +204,12 @@ std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
 
 void Context::run_step(size_t i) {
   make_own_buffers();
-  stream_->run(std::span(steps_).subspan(i, 1));
+  const Binding::StepRange& step = own_binding_->range(i);
+  stream_->run(steps_.subspan(step.begin, step.middle - step.begin));
+  if (step.call) {
+    step.call->run(*stream_);
+    stream_->run(steps_.subspan(step.middle, step.end - step.middle));
+  }
   stream_->synchronize();
 }
 
@@ -198,12 +235,32 @@ std::vector<std::byte> Context::read(int buffer) {
 
 std::vector<double> Context::time_steps() {
   make_own_buffers();
-  return stream_->time_each(steps_);
+  std::vector<double> seconds;
+  for (size_t i = 0, count = program_->executable().steps.size(); i < count;) {
+    const Binding::StepRange& first = own_binding_->range(i);
+    if (first.call) {
+      seconds.push_back(host_seconds([&] { run_step(i); }));
+      ++i;
+      continue;
+    }
+    const size_t begin = first.begin;
+    size_t end = begin;
+    for (; i < count && !own_binding_->range(i).call; ++i) end = own_binding_->range(i).end;
+    const std::vector<double> some = stream_->time_each(steps_.subspan(begin, end - begin));
+    seconds.insert(seconds.end(), some.begin(), some.end());
+  }
+  return seconds;
 }
 
 double Context::time_replay(int repeat) {
   make_own_buffers();
-  return stream_->time(*recording_, repeat);
+  if (own_binding_->calls().empty()) return stream_->time(*recorded_.at(0).recording, repeat);
+  stream_->synchronize();
+  return host_seconds([&] {
+           for (int i = 0; i < repeat; ++i) replay();
+           stream_->synchronize();
+         }) /
+         repeat;
 }
 
 }  // namespace tcc::runtime

@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "executable/executable.h"
 #include "ir/tensor.h"
 #include "runtime/device.h"
+#include "runtime/host_calls.h"
 #include "support/watch.h"
 
 namespace tcc::runtime {
@@ -18,9 +20,10 @@ class Program {
  public:
   // Loads the kernels and uploads the constants that are not on the device yet. Throws
   // Error(device) when the executable is for another kind of device, or when the device refuses
-  // one, is out of memory, or has less in all than constants and arena need. `watch` may end it.
-  Program(std::shared_ptr<Device> device, exec::Executable executable,
-          const Watch* watch = nullptr);
+  // one, is out of memory, or has less in all than constants and arena need; Error(bad_input) when
+  // it calls a function of the host that `functions` lacks. `watch` may end it.
+  Program(std::shared_ptr<Device> device, exec::Executable executable, const Watch* watch = nullptr,
+          HostFunctions functions = {});
 
   const exec::Executable& executable() const { return executable_; }
   Device& device() const { return *device_; }
@@ -28,10 +31,14 @@ class Program {
   DeviceAddress constant(size_t i) const { return constants_[i]->address(); }
   // Counts all constants, also those that other programs on the device use.
   int64_t constant_bytes() const { return constant_bytes_; }
+  const HostFunction& function(std::string_view name) const {
+    return functions_.find(name)->second;
+  }
 
  private:
   std::shared_ptr<Device> device_;
   exec::Executable executable_;
+  HostFunctions functions_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
   std::vector<std::shared_ptr<Buffer>> constants_;
   int64_t constant_bytes_ = 0;
@@ -56,7 +63,8 @@ class Context {
 
   // On the caller's device buffers, in the graph's order, row-major, each as large as its type
   // says, at any multiple of its element's size. Asynchronous; allocates, synchronises and reads
-  // back nothing, so that it can be captured, once reserve() has been called for addresses that are
+  // back nothing, so that it can be captured (not with calls of the host, which it waits for), once
+  // reserve() has been called for addresses that are
   // aligned alike; else it calls that itself. Empty values may have address 0.
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
@@ -72,7 +80,7 @@ class Context {
 
   // The pieces of the above: upload, replay, download.
   void set_inputs(std::span<const Tensor> inputs);
-  void replay();  // asynchronous
+  void replay();  // asynchronous, but for calls of the host
   std::vector<Tensor> outputs();
 
   // For looking inside: one step, on the context's own buffers, and what a buffer of the
@@ -80,7 +88,8 @@ class Context {
   void run_step(size_t i);
   std::vector<std::byte> read(int buffer);
 
-  // Device seconds per step, in order, and of the whole replayed graph (mean of `repeat`).
+  // Device seconds per step, in order, and of the whole replayed graph (mean of `repeat`). A call
+  // of the host, and a graph with one, is timed by the host's clock, with its copies.
   std::vector<double> time_steps();
   double time_replay(int repeat);
   Stream& stream() { return *stream_; }
@@ -94,8 +103,14 @@ class Context {
   std::unique_ptr<Stream> stream_;
   OwnMemory memory_;
   std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
-  std::vector<BoundStep> steps_;              // on own buffers
-  std::unique_ptr<Recording> recording_;
+  // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.
+  struct Recorded {
+    std::unique_ptr<Recording> recording;
+    HostCallSite* call;
+  };
+  std::unique_ptr<Binding> own_binding_;
+  std::span<const BoundStep> steps_;
+  std::vector<Recorded> recorded_;
   std::unique_ptr<Binding> callers_;
 };
 

@@ -137,9 +137,92 @@ TEST_P(ExecutableTest, StatesLiveFromRunToRun) {
   EXPECT_EQ(run(context, 5), (Values{1, 2, 3, 4, 7, 8, 0, 0}));
   EXPECT_EQ(run(other, 9), (Values{0, 0, 0, 0, 11, 12, 0, 0})) << "contexts share no state";
   EXPECT_EQ(run(context, 1), (Values{5, 6, 7, 8, 3, 4, 0, 0}));
+}
 
-  e.steps.emplace_back(exec::HostCall{"draw", {0}, {1}});
-  EXPECT_ERROR_KIND(Program(device, e), ErrorKind::device, "the host's function 'draw'");
+// x -> a kernel -> half of it on the host -> the kernel again.
+TEST_P(ExecutableTest, CallsTheHostBetweenLaunches) {
+  exec::Executable e = compiled(
+      "tcc: 1\ndims: {B: 2}\ninputs: {x: {dtype: f32, shape: [B, 24]}}\n"
+      "nodes: [{out: y, op: add, in: [x, x]}]\noutputs: [y]\n",
+      2);
+  ASSERT_EQ(e.steps.size(), 1u);
+  const auto launch = std::get<exec::KernelLaunch>(e.steps[0]);
+  const int input = e.inputs.at(0), output = e.outputs.at(0);
+  const auto arena = [&](const char* name) {
+    BufferInfo buffer = e.buffers[static_cast<size_t>(output)];
+    buffer.kind = BufferInfo::Kind::arena;
+    buffer.name = name;
+    buffer.offset = e.arena_bytes.value();
+    e.arena_bytes = e.arena_bytes + 256;
+    e.buffers.push_back(buffer);
+    return static_cast<int>(e.buffers.size()) - 1;
+  };
+  const int twice = arena("twice"), half = arena("half");
+  const auto with = [&](int from, int to) {
+    exec::KernelLaunch changed = launch;
+    for (exec::Argument& argument : changed.arguments)
+      if (auto* at = std::get_if<Address>(&argument)) at->buffer = at->buffer == input ? from : to;
+    return changed;
+  };
+  e.steps = {with(input, twice), exec::HostCall{"halve", {twice}, {half}}, with(half, output)};
+  exec::check(e);
+  EXPECT_ERROR_KIND(Program(device, e), ErrorKind::bad_input,
+                    "calls the host's function 'halve', which is not registered");
+  EXPECT_ERROR_KIND(Program(device, e, nullptr, {{"halves", nullptr}}), ErrorKind::bad_input,
+                    "'halve', which is not registered");
+
+  const backends::TemporaryFolder folder;
+  exec::save_executable(e, folder.path() / "host.tccx");
+  int calls = 0;
+  double seen = 0;
+  const HostFunctions functions = {
+      {"halve", [&](std::span<const Tensor> reads, std::span<Tensor> writes) {
+         ++calls;
+         seen = reads[0].get(5);
+         for (int64_t i = 0; i < reads[0].numel(); ++i) writes[0].set(i, reads[0].get(i) / 2 + 1);
+       }}};
+  const auto program = std::make_shared<const Program>(
+      device, exec::load_executable(folder.path() / "host.tccx"), nullptr, functions);
+  Context context(program);
+  Tensor x(DType::f32, {2, 24});
+  for (int64_t i = 0; i < x.numel(); ++i) x.set(i, static_cast<double>(i));
+  const auto expect = [&](const Tensor& y) {
+    if (!runs_kernels()) return;
+    for (int64_t i = 0; i < x.numel(); ++i)
+      EXPECT_EQ(y.get(i), 2 * (static_cast<double>(i) + 1)) << i;
+  };
+  expect(context.run({&x, 1}).at(0));
+  EXPECT_EQ(calls, 1);
+  if (runs_kernels()) { EXPECT_EQ(seen, 10); }
+  // Again, on the caller's memory, which needs no alignment, and step by step.
+  auto in = device->allocate(200), out = device->allocate(200);
+  stream->copy_to_device(*in, 4, {x.data(), x.bytes()});
+  const DeviceAddress from = in->address() + 4, to = out->address() + 8;
+  context.run({&from, 1}, {&to, 1});
+  Tensor y(DType::f32, {2, 24});
+  context.stream().synchronize();
+  stream->copy_to_host({y.data(), y.bytes()}, *out, 8);
+  expect(y);
+  EXPECT_EQ(calls, 2);
+  for (size_t i = 0; i < 3; ++i) context.run_step(i);
+  expect(context.outputs().at(0));
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(context.time_steps().size(), 3u);
+  EXPECT_GE(context.time_replay(2), 0);
+  EXPECT_EQ(calls, 6);
+  expect(context.outputs().at(0));
+
+  const HostFunctions throwing = {
+      {"halve", [](std::span<const Tensor>, std::span<Tensor>) { fail_input("no halves today"); }}};
+  Context other(std::make_shared<const Program>(device, e, nullptr, throwing));
+  EXPECT_ERROR_KIND(other.run({&x, 1}), ErrorKind::bad_input, "no halves today");
+  const HostFunctions other_type = {
+      {"halve", [](std::span<const Tensor>, std::span<Tensor> written) {
+         written[0] = Tensor(DType::f32, {3});
+       }}};
+  Context third(std::make_shared<const Program>(device, e, nullptr, other_type));
+  EXPECT_ERROR_KIND(third.run({&x, 1}), ErrorKind::bad_input,
+                    "the host's function 'halve' changed the type of its result 0");
 }
 
 }  // namespace

@@ -253,6 +253,11 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
       {[](auto& e) { std::get<Fill>(e.steps[2]).to.offset = 32; }, "a fill: bytes 32"},
       {[](auto& e) { std::get<Fill>(e.steps[2]).to.offset = 2; }, "a fill of 4 bytes at 2"},
       {[](auto& e) { std::get<HostCall>(e.steps[3]).writes = {-1}; }, "a step's buffer is -1"},
+      {[](auto& e) { std::get<HostCall>(e.steps[3]).writes = {2}; },
+       "'draw' writes buffer 2, which is a constant or an input"},
+      {[](auto& e) { std::get<HostCall>(e.steps[3]).writes = {0}; },
+       "'draw' writes buffer 0, which is a constant or an input"},
+      {[](auto& e) { e.buffers[0].strides = {2}; }, "'draw' gets buffer 'x', which is not dense"},
   };
   EXPECT_NO_THROW(check(sample()));
   for (const Case& one : cases) {

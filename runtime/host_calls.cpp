@@ -1,0 +1,47 @@
+#include "runtime/host_calls.h"
+
+#include <algorithm>
+
+#include "runtime/device.h"
+#include "support/error.h"
+
+namespace tcc::runtime {
+
+HostCallSite::HostCallSite(Device& device, const exec::Executable& executable,
+                           const exec::HostCall& call, const HostFunction& function,
+                           const exec::Sizes& sizes)
+    : name_(call.function), function_(function) {
+  const auto make = [&](const std::vector<int>& buffers, std::vector<Value>& values) {
+    for (const int number : buffers) {
+      const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+      const int64_t bytes = sizes.of(buffer.bytes);
+      values.push_back({number, sizes.of(buffer.shape), buffer.dtype, bytes,
+                        device.allocate(std::max<int64_t>(bytes, 1))});
+    }
+  };
+  make(call.reads, reads_);
+  make(call.writes, writes_);
+}
+
+HostCallSite::~HostCallSite() = default;
+HostCallSite::HostCallSite(HostCallSite&&) noexcept = default;
+
+void HostCallSite::run(Stream& stream) {
+  std::vector<Tensor> reads, writes;
+  for (const Value& value : reads_) {
+    Tensor& tensor = reads.emplace_back(value.dtype, value.shape);
+    if (tensor.bytes() > 0) stream.copy_to_host({tensor.data(), tensor.bytes()}, *value.memory, 0);
+  }
+  stream.synchronize();
+  for (const Value& value : writes_) writes.emplace_back(value.dtype, value.shape);
+  function_(reads, writes);
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const Value& value = writes_[i];
+    if (writes[i].dtype() != value.dtype || writes[i].shape() != value.shape)
+      fail_input("the host's function '", name_, "' changed the type of its result ", i);
+    if (value.bytes > 0)
+      stream.copy_to_device(*value.memory, 0, {writes[i].data(), writes[i].bytes()});
+  }
+}
+
+}  // namespace tcc::runtime

@@ -1,0 +1,55 @@
+// Functions of the host among a program's steps.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executable/executable.h"
+#include "ir/tensor.h"
+
+namespace tcc::runtime {
+
+class Buffer;
+class Device;
+class Stream;
+
+// Gets copies of what its step reads and zeroed tensors for what it writes, in the step's order;
+// what it leaves in those is copied to the device. It may not change their types. What it throws
+// ends the run.
+using HostFunction = std::function<void(std::span<const Tensor> reads, std::span<Tensor> writes)>;
+using HostFunctions = std::map<std::string, HostFunction, std::less<>>;
+
+// One host call of a context: device memory beside the program's buffers, which steps before it
+// fill and steps after it empty, wherever the program's buffers lie.
+class HostCallSite {
+ public:
+  HostCallSite(Device& device, const exec::Executable& executable, const exec::HostCall& call,
+               const HostFunction& function, const exec::Sizes& sizes);
+  ~HostCallSite();
+  HostCallSite(HostCallSite&&) noexcept;
+
+  // A value that the function reads or writes.
+  struct Value {
+    int buffer;  // of the program
+    std::vector<int64_t> shape;
+    DType dtype;
+    int64_t bytes;
+    std::unique_ptr<Buffer> memory;
+  };
+  const std::vector<Value>& reads() const { return reads_; }
+  const std::vector<Value>& writes() const { return writes_; }
+
+  // Waits for `stream`, then calls the function.
+  void run(Stream& stream);
+
+ private:
+  const std::string& name_;
+  const HostFunction& function_;
+  std::vector<Value> reads_, writes_;
+};
+
+}  // namespace tcc::runtime
