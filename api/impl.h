@@ -1,4 +1,5 @@
-// What the public handles point to, and what the files of the API share.
+// The objects that the public handles point to, and the functions that several files of the API
+// use, are declared here.
 #pragma once
 
 #include <filesystem>

@@ -1,11 +1,11 @@
-/* tcc's C ABI: the same as tcc/tcc.hpp, for C and for other languages. docs/embedding.md,
- * examples/embed.c.
+/* tcc's C ABI offers the functions of tcc/tcc.hpp to C and to other languages. docs/embedding.md
+ * describes it, and examples/embed.c shows it. Sizes are in bytes and times in seconds.
  *
- * Functions that can fail return a tcc_status; tcc_last_error() says why, in one line, for the
- * calling thread. Output parameters are written only on success. Strings and arrays that a handle
- * gives live as long as the handle. Graphs and compiled graphs are immutable and may be used from
- * several threads; a context belongs to one thread at a time. Destroying NULL does nothing, and
- * handles may be destroyed in any order.
+ * Functions that can fail return a tcc_status; tcc_last_error() gives the reason in one line, for
+ * the calling thread. Output parameters are written only on success. Strings and arrays that a
+ * handle gives live as long as the handle. Graphs and compiled graphs are immutable and may be used
+ * from several threads; a context belongs to one thread at a time. Destroying NULL does nothing,
+ * and handles may be destroyed in any order.
  *
  * Structs begin with their size, set by the caller, so that a program and a library of different
  * versions fit together.
@@ -28,7 +28,7 @@ extern "C" {
 #define TCC_API
 #endif
 
-/* The numbers are the tools' exit codes. */
+/* The outcome of a call. The numbers are the tools' exit codes. */
 typedef enum tcc_status {
   TCC_OK = 0,
   TCC_CHECK_FAILED = 1,  /* a result differs from the reference */
@@ -39,14 +39,16 @@ typedef enum tcc_status {
   TCC_INTERNAL = 70      /* a bug in tcc */
 } tcc_status;
 
-/* A graph as it was written, whose dims may be symbols; a graph on a device: kernels and weights;
- * and what running needs besides: a stream, the memory of intermediate values. */
+/* A graph as it was written: its dims may be symbols. */
 typedef struct tcc_graph tcc_graph;
+/* A graph that is compiled for and loaded to a device: kernels and weights. */
 typedef struct tcc_compiled tcc_compiled;
+/* Running needs a context: a stream and the memory of intermediate values. */
 typedef struct tcc_context tcc_context;
 
 TCC_API const char* tcc_version(void) TCC_NOEXCEPT; /* "0.1.0" */
-/* Of the last call on this thread that failed, "" when none did; valid until the next failure. */
+/* Returns the error of the last call on this thread that failed, "" when none did. The text is
+ * valid until the next failure. */
 TCC_API const char* tcc_last_error(void) TCC_NOEXCEPT;
 
 /* ---- The log */
@@ -58,29 +60,29 @@ typedef enum tcc_log_level {
   TCC_LOG_ERROR = 3    /* a device or its validation layers report a fault */
 } tcc_log_level;
 
-/* `channel` is "cache", "compile", "device", "memory", "output_code", "partition" or "tuning". Both
- * texts live as long as the call. */
+/* Receives a message. `channel` is one of "cache", "compile", "device", "fusion", "memory",
+ * "output_code", "partition", "tuning". Both texts live as long as the call. */
 typedef void (*tcc_log_fn)(void* user, tcc_log_level level, const char* channel, const char* text);
 
-/* From now on `log` gets every message of at least the level `least`, and those of the channels
- * that the environment variable TCC_LOGS names, whatever their level; from any thread, one call at
- * a time. It may not compile or tune. NULL restores the beginning: warnings, errors and the
- * channels of TCC_LOGS go to standard error. Once this has returned, the function before is not
- * called any more. */
+/* Installs `log`, which replaces the function before. It gets every message of at least the level
+ * `least`, and every message of the channels that the environment variable TCC_LOGS names. It is
+ * called from any thread, one call at a time, and may not compile or tune. NULL restores the
+ * default: warnings, errors and the channels of TCC_LOGS go to standard error. Once this function
+ * has returned, the previous one is not called any more. */
 TCC_API tcc_status tcc_set_log(tcc_log_fn log, void* user, tcc_log_level least) TCC_NOEXCEPT;
 
 /* ---- Devices */
 
 typedef struct tcc_device_info {
   size_t size;        /* sizeof(tcc_device_info) */
-  const char* id;     /* "cuda:0": what tcc_compile takes */
+  const char* id;     /* "cuda:0": an argument of tcc_compile */
   const char* kind;   /* "cuda", "vulkan" */
-  int64_t index;      /* of its kind */
+  int64_t index;      /* among the devices of its kind */
   const char* name;   /* as the driver says: "NVIDIA H200" */
   const char* driver; /* name and version */
-  const char* target; /* what kernels are compiled for: "cuda:sm_90a" */
+  const char* target; /* the target of its kernels: "cuda:sm_90a" */
   int64_t memory_bytes;
-  int64_t max_buffer_bytes; /* of one tensor */
+  int64_t max_buffer_bytes; /* the largest tensor */
   int32_t is_cpu;           /* 1: a software device */
 } tcc_device_info;
 #define TCC_DEVICE_INFO_INIT \
@@ -93,7 +95,8 @@ TCC_API void tcc_device_list_destroy(tcc_device_list* list) TCC_NOEXCEPT;
 TCC_API size_t tcc_device_list_size(const tcc_device_list* list) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_device_list_get(const tcc_device_list* list, size_t index,
                                        tcc_device_info* info) TCC_NOEXCEPT;
-/* Why there are not more, a line each: "cuda: libcuda.so.1 not found". */
+/* Returns the reason why a kind of device is missing, a line each: "cuda: libcuda.so.1 not found".
+ */
 TCC_API const char* tcc_device_list_missing(const tcc_device_list* list) TCC_NOEXCEPT;
 
 /* ---- Tensors */
@@ -102,48 +105,49 @@ TCC_API const char* tcc_device_list_missing(const tcc_device_list* list) TCC_NOE
 typedef struct tcc_tensor_info {
   size_t size; /* sizeof(tcc_tensor_info) */
   const char* name;
-  const char* dtype;      /* "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64", "u8" to
-                           * "u64",      "bool" */
+  const char* dtype;      /* "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64",
+                           * "u8" to "u64", "bool" */
   const char* shape_text; /* "[B, 784]" of a graph, "[32, 784]" of a compiled one */
   size_t rank;
   const int64_t* shape; /* compiled graphs only, else NULL */
   int64_t bytes;        /* compiled graphs only, else 0 */
-  int64_t alignment;    /* of pointers that tcc_context_run uses without a copy, in bytes; compiled
-                         * graphs only, else 0 */
+  int64_t alignment; /* tcc_context_run uses pointers that are multiples of this many bytes without
+                      * a copy; compiled graphs only, else 0 */
 } tcc_tensor_info;
 #define TCC_TENSOR_INFO_INIT \
   { sizeof(tcc_tensor_info), NULL, NULL, NULL, 0, NULL, 0, 0 }
 
 /* ---- Graphs */
 
-/* A .yaml or .onnx file; weight files must lie in its folder and are read when it is compiled. */
+/* Loads a .yaml or .onnx file. Weight files must lie in its folder; they are read when the graph is
+ * compiled. TCC_BAD_INPUT for a file that is missing or wrong. */
 TCC_API tcc_status tcc_graph_load(const char* path, tcc_graph** graph) TCC_NOEXCEPT;
-/* The same from memory; `folder` is where weight files are looked for, NULL for the working
- * directory. */
+/* Reads the text of a .yaml file from memory. Weight files are looked for in `folder`, NULL for the
+ * working directory. */
 TCC_API tcc_status tcc_graph_from_yaml(const char* text, const char* folder,
                                        tcc_graph** graph) TCC_NOEXCEPT;
 /* Zeros are the defaults. */
 typedef struct tcc_graph_options {
   size_t size;     /* sizeof(tcc_graph_options) */
-  size_t num_dims; /* numbers from the start, for an ONNX graph whose structure depends on them */
+  size_t num_dims; /* sizes of symbols; an ONNX graph whose structure depends on them needs them */
   const char* const* dim_names;
   const int64_t* dim_values;
   size_t num_files; /* the bytes of files that the graph names (weights, external data) */
-  const char* const* file_names; /* as the graph has them */
-  const void* const* file_data;  /* not copied: to be kept until the graph is destroyed */
+  const char* const* file_names; /* the names in the graph */
+  const void* const* file_data;  /* not copied: they must live as long as the graph */
   const size_t* file_sizes;
-  const char* folder; /* of the other files that it names; NULL: none is opened */
-  /* For an ONNX model's external data that is not among those files: copies `length` bytes of
-   * `name` from `offset` on to `to`; 0 where it has none. Called on first use, when the graph is
-   * compiled, from several threads at a time. */
+  const char* folder; /* of the other files that the graph names; NULL: none is opened */
+  /* Reads external data of an ONNX model that is not among those files: it copies `length` bytes of
+   * `name` from `offset` on to `to` and returns 1, or returns 0 where it has none. It is called on
+   * first use, when the graph is compiled, from several threads at a time. */
   int32_t (*read)(void* user, const char* name, uint64_t offset, void* to, size_t length);
-  void* user; /* of `read` */
+  void* user; /* the first argument of `read` */
 } tcc_graph_options;
 #define TCC_GRAPH_OPTIONS_INIT \
   { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* From memory: the bytes of an .onnx or .yaml file, which are not needed afterwards. `options` may
- * be NULL. */
+/* Read a graph from the bytes of an .onnx or .yaml file, which are not needed afterwards. `options`
+ * may be NULL. */
 TCC_API tcc_status tcc_graph_from_onnx(const void* model, size_t model_size,
                                        const tcc_graph_options* options,
                                        tcc_graph** graph) TCC_NOEXCEPT;
@@ -161,36 +165,38 @@ TCC_API tcc_status tcc_graph_output(const tcc_graph* graph, size_t index,
 
 /* ---- Compiling */
 
-/* How far compiling is. The stages, in this order: "graph" (passes over the graph), "kernels"
- * (compiled, or found in the cache), "load" (kernels and weights, on the device). From any thread,
- * one call at a time. */
+/* Gets the progress of compiling. The stages are, in this order, "graph" (passes over the graph),
+ * "kernels" (they are compiled or found in the cache) and "load" (kernels and weights are loaded to
+ * the device). It is called from any thread, one call at a time. */
 typedef void (*tcc_progress_fn)(void* user, const char* stage, size_t done, size_t total);
-/* Not 0: end it. From any thread, also while another call of it runs. */
+/* Returns another number than 0 to end the compilation. It is called from any thread, also while
+ * another call of it runs. */
 typedef int32_t (*tcc_cancelled_fn)(void* user);
 
 /* Zeros are the defaults. */
 typedef struct tcc_compile_options {
   size_t size;     /* sizeof(tcc_compile_options) */
-  size_t num_dims; /* values of symbols; the graph's defaults fill the rest */
+  size_t num_dims; /* sizes of symbols; the graph's defaults fill the rest */
   const char* const* dim_names;
   const int64_t* dim_values;
   const char* dtype; /* "f32", "f16", "bf16": casts the graph's floating point; NULL leaves it */
-  const char* matmul_precision; /* of f32 and f8 products: NULL or "highest", "high", "medium" */
+  const char* matmul_precision; /* f32 and f8 products: NULL or "highest", "high", "medium" */
   size_t num_tuning;            /* files and folders of tuning records, besides $TCC_TUNING_PATH */
   const char* const* tuning;
   const char* cache_dir;   /* of compiled kernels; NULL: $TCC_CACHE_DIR, else ~/.cache/tcc */
   int32_t no_cache;        /* 1: compile every kernel, even if it is on disk */
   int32_t strict_rounding; /* 1: round after every op, as an eager framework does */
   tcc_progress_fn progress;
-  tcc_cancelled_fn cancelled; /* asked between passes, kernels and weights: TCC_CANCELLED */
-  void* user;                 /* for both */
+  tcc_cancelled_fn cancelled; /* called between passes, kernels and weights: TCC_CANCELLED */
+  void* user;                 /* the first argument of both */
   int32_t no_fuse;            /* 1: one kernel per op */
 } tcc_compile_options;
 #define TCC_COMPILE_OPTIONS_INIT \
   { sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, 0 }
 
-/* `device`: "cuda:N", "vulkan:N", "null" (runs nothing: for tests) or "auto". `options` may be
- * NULL. More memory than the device has, in one buffer or in all, is TCC_DEVICE_FAILED. */
+/* Compiles a graph for a device and loads it. `device` is "cuda:N", "vulkan:N", "null" (it runs
+ * nothing; it serves tests) or "auto". `options` may be NULL. The status is TCC_DEVICE_FAILED where
+ * the device has too little memory, for one buffer or for all. */
 TCC_API tcc_status tcc_compile(const tcc_graph* graph, const char* device,
                                const tcc_compile_options* options,
                                tcc_compiled** compiled) TCC_NOEXCEPT;
@@ -203,55 +209,59 @@ TCC_API tcc_status tcc_compiled_input(const tcc_compiled* compiled, size_t index
 TCC_API tcc_status tcc_compiled_output(const tcc_compiled* compiled, size_t index,
                                        tcc_tensor_info* info) TCC_NOEXCEPT;
 
-/* The place of an input or output by its name. */
+/* Give the index of an input or output by its name; TCC_BAD_INPUT for an unknown name. */
 TCC_API tcc_status tcc_compiled_input_index(const tcc_compiled* compiled, const char* name,
                                             size_t* index) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_compiled_output_index(const tcc_compiled* compiled, const char* name,
                                              size_t* index) TCC_NOEXCEPT;
 
 TCC_API const char* tcc_device(const tcc_compiled* compiled) TCC_NOEXCEPT; /* "cuda:0" */
-/* Kernel launches per run; device memory of each context's intermediate values; of the weights. */
+/* These return the kernel launches per run, the device memory of each context's intermediate
+ * values, and the device memory of the weights. */
 TCC_API int64_t tcc_launches(const tcc_compiled* compiled) TCC_NOEXCEPT;
 TCC_API int64_t tcc_arena_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 TCC_API int64_t tcc_constant_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
-/* A JSON array with an object for each distinct kernel: region, template, config, tier, launches,
- * flops and bytes of a launch and the least_seconds that they take, hashes of what it computes
- * (region_key) and of its source (source_key), layers. */
+/* Returns a JSON array with an object for each distinct kernel: region, template, config, tier,
+ * launches, flops and bytes of a launch, least_seconds (a lower bound of its time), the hashes of
+ * the computation (region_key) and of the source (source_key), layers. */
 TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT;
-/* The source of a kernel of the report, by its place there: CUDA C++ or GLSL. NULL beyond its end;
- * lives as long as `compiled`. */
+/* Returns the source of the kernel at `index` of the report, CUDA C++ or GLSL; NULL beyond the
+ * report's end. It lives as long as `compiled`. */
 TCC_API const char* tcc_kernel_source(const tcc_compiled* compiled, size_t index) TCC_NOEXCEPT;
 
 /* ---- Running */
 
-/* With a stream of its own. */
+/* Makes a context with a stream of its own. */
 TCC_API tcc_status tcc_context_create(const tcc_compiled* compiled,
                                       tcc_context** context) TCC_NOEXCEPT;
-/* On the caller's stream: a CUstream or cudaStream_t of the device's primary context, NULL for the
- * default stream. It must outlive the context. Other devices than CUDA's have none: TCC_BAD_INPUT.
+/* Makes a context on the caller's stream, which must outlive it: a CUstream or cudaStream_t of the
+ * device's primary context, NULL for the default stream. TCC_BAD_INPUT on devices other than
+ * CUDA's.
  */
 TCC_API tcc_status tcc_context_create_on_stream(const tcc_compiled* compiled, void* stream,
                                                 tcc_context** context) TCC_NOEXCEPT;
 TCC_API void tcc_context_destroy(tcc_context* context) TCC_NOEXCEPT;
 
-/* On the caller's device buffers (CUDA device pointers), in the graph's order, aligned to their
- * elements; outputs overlap nothing else. Asynchronous on the stream: allocates and waits for
- * nothing, so that it can be captured in a CUDA graph. A value whose pointer is no multiple of
- * tcc_tensor_info's alignment is copied from or to aligned memory of the context's own, on the
- * device; the first run with such a pointer reserves it. */
+/* Runs on the caller's device buffers (CUDA device pointers), in the graph's order. They are dense,
+ * row-major and aligned to their elements; outputs overlap no other buffer. The call is
+ * asynchronous on the stream: it allocates nothing and does not wait, so that it can be captured in
+ * a CUDA graph. If a pointer is not a multiple of tcc_tensor_info's alignment, its tensor is copied
+ * from or to aligned device memory of the context's own; the first run with such a pointer reserves
+ * it. */
 TCC_API tcc_status tcc_context_run(tcc_context* context, const void* const* inputs,
                                    size_t num_inputs, void* const* outputs,
                                    size_t num_outputs) TCC_NOEXCEPT;
-/* Reserves that memory ahead, for pointers that are aligned alike. Needed only where the first run
- * with them is captured: that fails with TCC_BAD_INPUT, since nothing may be allocated then. */
+/* Reserves the memory that tcc_context_run needs for pointers with these alignments. This is needed
+ * only if the first run with them is captured: nothing may be allocated then, and the run fails
+ * with TCC_BAD_INPUT. */
 TCC_API tcc_status tcc_context_reserve(tcc_context* context, const void* const* inputs,
                                        size_t num_inputs, void* const* outputs,
                                        size_t num_outputs) TCC_NOEXCEPT;
-/* On host memory, each buffer as large as tcc_tensor_info's bytes; waits for the result. */
+/* Runs on host memory and waits for the result. Each buffer has tcc_tensor_info's bytes. */
 TCC_API tcc_status tcc_context_run_host(tcc_context* context, const void* const* inputs,
                                         size_t num_inputs, void* const* outputs,
                                         size_t num_outputs) TCC_NOEXCEPT;
-/* The same two by name, in any order: all inputs and all outputs. */
+/* These do the same by name, in any order, with all inputs and all outputs. */
 TCC_API tcc_status tcc_context_run_named(tcc_context* context, const char* const* input_names,
                                          const void* const* inputs, size_t num_inputs,
                                          const char* const* output_names, void* const* outputs,
@@ -260,63 +270,69 @@ TCC_API tcc_status tcc_context_run_host_named(tcc_context* context, const char* 
                                               const void* const* inputs, size_t num_inputs,
                                               const char* const* output_names, void* const* outputs,
                                               size_t num_outputs) TCC_NOEXCEPT;
-TCC_API tcc_status tcc_context_synchronize(tcc_context* context)
-    TCC_NOEXCEPT; /* waits for the stream */
-/* Seconds of the device for one run: the mean of `replays` (at least 1) in a row, by its timers, on
- * the buffers of tcc_context_run_host with what they hold. Waits. */
+/* Waits for the stream. */
+TCC_API tcc_status tcc_context_synchronize(tcc_context* context) TCC_NOEXCEPT;
+/* Gives the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by the
+ * device's timers. It runs on the buffers of tcc_context_run_host with their present contents, and
+ * waits. */
 TCC_API tcc_status tcc_context_time(tcc_context* context, int32_t replays,
                                     double* seconds) TCC_NOEXCEPT;
-/* Seconds of the device for one launch of each kernel of tcc_kernel_report, in its order; `size` is
- * their number. Waits. */
+/* Gives the device's seconds for one launch of each kernel of tcc_kernel_report, in its order;
+ * `size` is their number. It waits. */
 TCC_API tcc_status tcc_context_time_kernels(tcc_context* context, double* seconds,
                                             size_t size) TCC_NOEXCEPT;
 
 /* ---- Tuning (docs/tuning.md) */
 
-/* One distinct kernel of the graph, so far or at the end. */
+/* The results of one distinct kernel of the graph, so far or at the end. Seconds are of one launch.
+ */
 typedef struct tcc_tuned_kernel {
   size_t size;                 /* sizeof(tcc_tuned_kernel) */
   const char* region;          /* the ops that are fused in it */
-  const char* kernel_template; /* what it is made from */
+  const char* kernel_template; /* the template that it is made from */
   const char* output;          /* type of its first output, "f32[32, 512]" */
   const char* best_config;     /* "block_m=64 ..." */
-  double default_seconds;      /* of one launch with the analytic default; 0: not measured */
+  double default_seconds;      /* with the analytic default config; 0: not measured */
   double best_seconds;
   int64_t launches;   /* per run of the graph */
   int64_t space_size; /* legal configs */
-  int64_t trials;     /* measured, or refused; the default included */
-  int64_t rejected;   /* of them: wrong, hung, crashed or refused */
+  int64_t trials;     /* configs measured or refused, with the default */
+  int64_t rejected;   /* trials that were wrong, hung, crashed or refused */
   const char* error;  /* why it could not be tuned; "" otherwise */
 } tcc_tuned_kernel;
 #define TCC_TUNED_KERNEL_INIT \
   { sizeof(tcc_tuned_kernel), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL }
 
-/* After every trial, from any thread, one call at a time; `kernel` lives as long as the call. */
+/* Called after every trial, from any thread, one call at a time; `kernel` lives as long as the
+ * call.
+ */
 typedef void (*tcc_tune_progress_fn)(void* user, const tcc_tuned_kernel* kernel);
 
 /* Zeros are the defaults. */
 typedef struct tcc_tune_options {
   size_t size; /* sizeof(tcc_tune_options) */
-  /* How the graph is compiled, NULL: by the defaults. Records serve compilations with the same
-   * options. `tuning` names records in use that must be beaten; `cancelled` is asked every few
-   * milliseconds, and what is known by then is saved; `progress` is not told. */
+  /* The options that the graph is compiled with; NULL: the defaults. Records serve compilations
+   * with the same options. `tuning` names records in use that must be beaten. `cancelled` is called
+   * every few milliseconds; the records that are known when it ends the tuning are saved.
+   * `progress` is not called. */
   const tcc_compile_options* compile;
   const char* search;    /* NULL or "auto", "exhaustive", "random", "staged", "evolutionary" */
   size_t trials;         /* measurements of each kernel, beside the default; 0: 64 */
   double budget_seconds; /* for all kernels together; 0: no limit */
   int32_t jobs;          /* threads that compile; 0: one per core */
-  int32_t in_process;    /* 1: this process measures, and a candidate that hangs hangs it */
+  int32_t in_process;    /* 1: this process measures; a candidate that hangs hangs it */
   uint64_t seed;
   const char* output;    /* folder of the tuning files; NULL: nothing is saved */
-  const char* log;       /* the trial log, appended to; NULL: none */
-  int32_t resume;        /* 1: what the log holds is not measured again */
+  const char* log;       /* the trial log, which is appended to; NULL: none */
+  int32_t resume;        /* 1: trials in the log are not measured again */
   tcc_tune_progress_fn progress;
   void* user; /* of progress */
 } tcc_tune_options;
 #define TCC_TUNE_OPTIONS_INIT \
   { sizeof(tcc_tune_options), NULL, NULL, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL }
 
-/* The outcome is TCC_OK also where it was cancelled, and where single kernels failed. */
+/* Tunes the kernels of a graph. The status is TCC_OK also where the tuning was cancelled, and where
+ * single kernels failed. */
 typedef struct tcc_tune_report tcc_tune_report;
 TCC_API tcc_status tcc_tune(const tcc_graph* graph, const char* device,
                             const tcc_tune_options* options, tcc_tune_report** report) TCC_NOEXCEPT;

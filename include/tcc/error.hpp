@@ -7,7 +7,8 @@
 #pragma GCC visibility push(default)
 namespace tcc {
 
-// The numbers are the tools' exit codes and the C ABI's tcc_status.
+// The kinds of errors. Their numbers are the tools' exit codes and the values of the C interface's
+// tcc_status.
 enum class ErrorKind : int {
   check_failed = 1,  // a result differs from the reference
   bad_input = 2,     // usage, or a file that the user gave

@@ -1,4 +1,5 @@
-// One hook receives everything that the library reports beside errors. docs/embedding.md.
+// One hook receives everything that the library reports beside errors; docs/embedding.md describes
+// it.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -18,18 +19,18 @@ enum class LogLevel : int {
   error = 3,    // a device or its validation layers report a fault
 };
 
-// `channel` is one of "cache", "compile", "device", "fusion", "memory", "output_code", "partition",
-// "tuning".
+// Receives a message. `channel` is one of "cache", "compile", "device", "fusion", "memory",
+// "output_code", "partition", "tuning". Both texts live as long as the call.
 using LogHook =
     std::function<void(LogLevel level, std::string_view channel, std::string_view text)>;
 
-// From now on `hook` gets every message of at least the level `least`, and those of the channels
-// that the environment variable TCC_LOGS names, whatever their level. An empty hook restores the
-// beginning: warnings, errors and the channels of TCC_LOGS go to standard error.
+// Installs `hook`, which replaces the one before. It gets every message of at least the level
+// `least`, and every message of the channels that the environment variable TCC_LOGS names. An empty
+// hook restores the default: warnings, errors and the channels of TCC_LOGS go to standard error.
 //
-// The hook is called from any thread, one call at a time; what it throws is dropped. It may not
-// call compile() or tune(). Once this function has returned, the hook before is not called any
-// more.
+// The hook is called from any thread, one call at a time. Exceptions that it throws are dropped. It
+// may not call compile() or tune(). Once this function has returned, the previous hook is not
+// called any more.
 void set_log_hook(LogHook hook, LogLevel least = LogLevel::info);
 
 }  // namespace tcc

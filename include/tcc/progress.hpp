@@ -1,4 +1,4 @@
-// Following compile() and ending it early. docs/embedding.md.
+// A caller can follow compile() and end it early; docs/embedding.md describes it.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -13,14 +13,15 @@
 #pragma GCC visibility push(default)
 namespace tcc {
 
-// How far compile() is. The stages, in this order: "graph" (passes over the graph), "kernels"
-// (distinct kernels compiled or found in the cache), "load" (kernels and weights, on the device).
+// The progress of compile(). The stages are, in this order, "graph" (passes over the graph),
+// "kernels" (distinct kernels are compiled or found in the cache) and "load" (kernels and weights
+// are loaded to the device).
 struct CompileProgress {
   std::string_view stage;
-  std::size_t done = 0, total = 0;  // of the stage
+  std::size_t done = 0, total = 0;  // steps of the stage
 };
 
-// compile() throws this when the caller's `cancelled` said so.
+// compile() throws this when CompileOptions::cancelled returned true.
 class Cancelled : public Error {
  public:
   Cancelled() : Error(ErrorKind::cancelled, "cancelled by the caller") {}

@@ -1,13 +1,14 @@
-// tcc's C++ API: load a graph, compile it for a device, run it. `find_package(tcc)`, target
-// tcc::tcc; docs/embedding.md.
+// tcc's C++ API: load a graph, compile it for a device, run it. CMake finds it by
+// `find_package(tcc)`, target tcc::tcc; docs/embedding.md describes its use.
 //
 //   tcc::Graph graph = tcc::Graph::load("mlp.yaml");
 //   tcc::CompiledGraph compiled = tcc::compile(graph, "auto", {.dims = {{"B", 8}}});
 //   tcc::Context context(compiled);
 //   std::vector<tcc::HostTensor> outputs = context.run(inputs);
 //
-// Everything throws tcc::Error, or std::bad_alloc. Element types are named as in graph files:
-// "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to "i64", "u8" to "u64", "bool".
+// Functions throw tcc::Error or std::bad_alloc. Sizes are in bytes and times in seconds. Element
+// types are named as in graph files: "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8" to
+// "i64", "u8" to "u64", "bool".
 #pragma once
 
 #if __cplusplus < 202002L
@@ -37,22 +38,23 @@ namespace tcc {
 
 std::string_view version();  // "0.1.0"
 
-// An input or output of a graph; its dims are numbers or expressions of the graph's symbols: "B",
-// "2*B".
+// An input or output of a graph. Each dim of `shape` is a number or an expression of the graph's
+// symbols: "784", "B", "2*B".
 struct ValueSpec {
   std::string name, dtype;
   std::vector<std::string> shape;
 };
 
-// The same once it is compiled: dense, row-major.
+// An input or output of a compiled graph: a dense, row-major tensor whose dims are numbers.
 struct TensorSpec {
   std::string name, dtype;
   std::vector<std::int64_t> shape;
   std::int64_t bytes = 0;
-  std::int64_t alignment = 1;  // of pointers that Context::run_device uses without a copy, in bytes
+  // Context::run_device uses pointers that are multiples of this many bytes without a copy.
+  std::int64_t alignment = 1;
 };
 
-// The dtype of a C++ type: dtype_of<float>() is "f32".
+// Returns the dtype of a C++ type: dtype_of<float>() is "f32".
 template <class T>
 constexpr std::string_view dtype_of();
 
@@ -63,49 +65,52 @@ struct HostTensor {
   std::vector<std::byte> bytes;
 
   HostTensor() = default;
-  // Zero-filled. Throws Error(bad_input) for an unknown dtype, a negative dim or a size that
-  // overflows.
+  // Makes a tensor of zeros. Throws Error(bad_input) for an unknown dtype, a negative dim or a size
+  // that overflows.
   HostTensor(std::string_view dtype, std::vector<std::int64_t> shape);
   explicit HostTensor(const TensorSpec& spec) : HostTensor(spec.dtype, spec.shape) {}
-  // A copy of `values`, which must be as many as the shape says.
+  // Makes a tensor with a copy of `values`. Throws Error(bad_input) unless they are as many as the
+  // shape says.
   template <class T>
   static HostTensor of(std::vector<std::int64_t> shape, const std::vector<T>& values);
 
-  // The elements. Throws Error(bad_input) when they are of another type; f16 and bf16 are
-  // std::uint16_t here, f8e4m3 and f8e5m2 std::uint8_t.
+  // Returns the elements in row-major order. Throws Error(bad_input) when T is not their type. The
+  // bits of f16 and bf16 are read as std::uint16_t, those of f8e4m3 and f8e5m2 as std::uint8_t.
   template <class T>
   std::span<T> as();
   template <class T>
   std::span<const T> as() const;
 };
 
-// Where a graph in memory finds what it does not hold itself.
+// A graph in memory finds the files that it names by these options.
 struct MemoryOptions {
-  // As in Graph::load.
+  // The sizes of symbolic dims, as in Graph::load.
   std::map<std::string, std::int64_t> dims{};
   // The bytes of the files that the graph names (weights, external data), by the names that it
   // gives them. They are not copied: they must live as long as the graph and its copies.
   std::map<std::string, std::span<const std::byte>> files{};
-  // For an ONNX model's external data that is not in `files`: fills `to` with the bytes of `name`
-  // from `offset` on; false where it has none. Called on first use, when the graph is compiled, from
-  // several threads at a time.
+  // Reads external data of an ONNX model that is not in `files`: it fills `to` with the bytes of
+  // `name` from `offset` on and returns true, or returns false where it has none. It is called on
+  // first use, when the graph is compiled, from several threads at a time.
   std::function<bool(std::string_view name, std::uint64_t offset, std::span<std::byte> to)> read{};
-  // The folder of the other files that it names; "": none is opened.
+  // The folder in which the other files that the graph names are opened; "": none is opened.
   std::filesystem::path folder{};
 };
 
-// A graph as it was written: its dims may still be symbols. Immutable; copies share it.
+// A graph as it was written: its dims may still be symbols. A Graph is immutable, and copies share
+// its contents.
 class Graph {
  public:
-  // A .yaml (docs/yaml-format.md) or .onnx file (docs/onnx.md). Weight files must lie in its
-  // folder; they are read when it is compiled. `dims` are numbers from the start: an ONNX graph
-  // whose structure depends on a dim needs it here.
+  // Loads a .yaml (docs/yaml-format.md) or .onnx file (docs/onnx.md). Weight files must lie in its
+  // folder; they are read when the graph is compiled. `dims` gives symbols their sizes at once: an
+  // ONNX graph whose structure depends on a dim needs it here. Throws Error(bad_input), which names
+  // file and line, for a file that is missing or wrong.
   static Graph load(const std::filesystem::path& path,
                     const std::map<std::string, std::int64_t>& dims = {});
-  // The same from memory; `folder` is where weight files are looked for.
+  // Reads the text of a .yaml file from memory; weight files are looked for in `folder`.
   static Graph from_yaml(std::string_view text, const std::filesystem::path& folder = ".");
   static Graph from_yaml(std::string_view text, const MemoryOptions& options);
-  // An ONNX model: the bytes of its .onnx file, which are not needed afterwards.
+  // Reads an ONNX model from the bytes of its .onnx file, which are not needed afterwards.
   static Graph from_onnx(std::span<const std::byte> model, const MemoryOptions& options = {});
 
   std::string name() const;
@@ -122,36 +127,37 @@ class Graph {
 };
 
 struct CompileOptions {
-  std::map<std::string, std::int64_t> dims{};  // of symbols; the graph's defaults fill the rest
+  std::map<std::string, std::int64_t> dims{};  // of symbols; the default is the graph's
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
-  // Of f32 and f8 products: "highest", "high" or "medium".
+  // The precision of f32 and f8 products: "highest", "high" or "medium".
   std::string matmul_precision = "highest";
   bool strict_rounding = false;  // round after every op, as an eager framework does
   bool fuse = true;              // false: one kernel per op
-  // Files and folders of tuning records, besides $TCC_TUNING_PATH.
+  // Files and folders of tuning records, which are used besides those of $TCC_TUNING_PATH.
   std::vector<std::filesystem::path> tuning{};
-  bool use_cache = true;              // of compiled kernels, on disk
+  bool use_cache = true;              // keeps compiled kernels on disk
   std::filesystem::path cache_dir{};  // "": $TCC_CACHE_DIR, else ~/.cache/tcc
-  // Told of tuning records that are damaged and skipped; by default the log is (tcc/log.hpp).
+  // Called for each tuning record that is damaged and skipped; by default the log gets the message
+  // (tcc/log.hpp).
   std::function<void(const std::string&)> warn{};
-  // Told how far compile() is, from any thread, one call at a time.
+  // Called with the progress of compile(), from any thread, one call at a time.
   std::function<void(const CompileProgress&)> progress{};
-  // Asked between passes, kernels and weights, from any thread: true ends compile(), which throws
-  // Cancelled. What is being compiled is waited for.
+  // Called between passes, kernels and weights, from any thread. If it returns true, compile()
+  // waits for the kernels that are being compiled and throws Cancelled.
   std::function<bool()> cancelled{};
 };
 
-// What became of the graph: one entry per distinct kernel.
+// The report of one distinct kernel of a compiled graph.
 struct KernelReport {
   std::string region;           // the ops that are fused in it
-  std::string kernel_template;  // what it was made from
+  std::string kernel_template;  // the template that it was made from
   std::string config;           // "block_m=64 ..."
-  std::string tier;  // where the config came from: exact, stale, nearest, device, default
+  std::string tier;             // source of the config: exact, stale, nearest, device, default
   int launches = 0;  // per run
-  double flops = 0, bytes = 0;      // per launch: operations, and bytes that must move
-  double least_seconds = 0;         // per launch: what the device needs for them at least
-  std::vector<std::string> layers;  // of the user's graph, which its launches compute
-  // Hashes: of what it computes (as in tuning records), and of its source text.
+  double flops = 0, bytes = 0;      // per launch: operations, and bytes read and written
+  double least_seconds = 0;         // per launch: a lower bound for this device
+  std::vector<std::string> layers;  // of the graph as written that its launches compute
+  // The hash of the computation (as in tuning records), and the hash of the source text.
   std::string region_key, source_key;
 };
 
@@ -159,40 +165,41 @@ class KernelFile;  // tcc/tuned_kernel.hpp
 
 // A device of this machine.
 struct DeviceInfo {
-  std::string id;      // "cuda:0": what compile() takes
+  std::string id;      // "cuda:0": an argument of compile()
   std::string kind;    // "cuda", "vulkan"
-  int index = 0;       // of its kind
+  int index = 0;       // among the devices of its kind
   std::string name;    // as the driver says: "NVIDIA H200"
   std::string driver;  // name and version
-  std::string target;  // what kernels are compiled for: "cuda:sm_90a"
+  std::string target;  // the target of its kernels: "cuda:sm_90a"
   std::int64_t memory_bytes = 0;
-  std::int64_t max_buffer_bytes = 0;  // of one tensor
+  std::int64_t max_buffer_bytes = 0;  // the largest tensor
   bool is_cpu = false;                // a software device
 };
 struct DeviceList {
   std::vector<DeviceInfo> devices;
-  std::vector<std::string> missing;  // "cuda: libcuda.so.1 not found": why there are not more
+  std::vector<std::string> missing;  // why a kind has none: "cuda: libcuda.so.1 not found"
 };
-// Opens none of them. "null" is not listed.
+// Lists the devices of this machine without opening them. "null" is not listed.
 DeviceList list_devices();
 
-// A graph on a device: kernels and weights. Immutable, may be used from several threads; copies
-// share it.
+// A graph that is compiled for and loaded to a device: kernels and weights. It is immutable and may
+// be used from several threads; copies share its contents.
 class CompiledGraph {
  public:
   std::string device() const;  // "cuda:0"
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
-  // The place of an input or output in them. Throws Error(bad_input) for a name that is none.
+  // Return the index of an input or output by its name. Throw Error(bad_input) for an unknown name.
   std::size_t input_index(std::string_view name) const;
   std::size_t output_index(std::string_view name) const;
   std::int64_t launches() const;  // per run
-  std::int64_t arena_bytes()
-      const;  // device memory that each Context takes for intermediate values
-  std::int64_t constant_bytes() const;  // device memory of the weights, shared by all
+  // Device memory that each Context takes for intermediate values.
+  std::int64_t arena_bytes() const;
+  // Device memory of the weights, which all Contexts share.
+  std::int64_t constant_bytes() const;
   std::vector<KernelReport> kernels() const;
-  // The source of one of them, CUDA C++ or GLSL; lives as long as this. Throws Error(bad_input)
-  // where there is none of this number.
+  // Returns the source of kernels()[kernel] in CUDA C++ or GLSL; it lives as long as this object.
+  // Throws Error(bad_input) for an index beyond the end.
   const std::string& kernel_source(std::size_t kernel) const;
 
   struct Impl;
@@ -206,60 +213,69 @@ class CompiledGraph {
   std::shared_ptr<const Impl> impl_;
 };
 
-// `device` is "cuda:N", "vulkan:N", "null" (runs nothing: for tests) or "auto". Throws Error:
-// bad_input for the graph or an option, no_device, device (a compiler's error, or more memory than
-// the device has, in one buffer or in all); Cancelled.
+// Compiles a graph for a device and loads it. `device` is "cuda:N", "vulkan:N", "null" (it runs
+// nothing; it serves tests) or "auto". Throws Error(bad_input) for a mistake in the graph or an
+// option, Error(no_device), Error(device) where a kernel's compiler fails or the device has too
+// little memory (for one buffer or for all), and Cancelled.
 CompiledGraph compile(const Graph& graph, std::string_view device,
                       const CompileOptions& options = {});
 
-// The reference's result: the graph evaluated on the CPU, op by op, slowly. Uses dims and dtype of
-// the options.
+// Evaluates the graph on the CPU, op by op, and returns the outputs. It is slow, and serves to
+// check results. It uses `dims` and `dtype` of the options. Throws Error(bad_input) for inputs that
+// do not fit the graph.
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options = {});
 
-// What running needs besides the compiled graph: a stream and the memory of intermediate values.
-// One per thread; not thread-safe. Keeps the compiled graph alive.
+// Running needs a Context: a stream and the memory of intermediate values. It is not thread-safe;
+// threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
  public:
-  // With a stream of its own.
+  // Makes a context with a stream of its own.
   explicit Context(const CompiledGraph& compiled);
-  // On the caller's stream (CUDA: a CUstream or cudaStream_t of the device's primary context, null
-  // for the default stream), which must outlive this. Throws Error(bad_input) on other devices.
+  // Makes a context on the caller's stream, which must outlive it. On CUDA this is a CUstream or
+  // cudaStream_t of the device's primary context, null for the default stream. Throws
+  // Error(bad_input) on other devices.
   Context(const CompiledGraph& compiled, void* stream);
   ~Context();
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
 
-  // On host tensors, through device buffers of the context's own; waits for the result. Throws
-  // Error(bad_input) for another number of inputs, another dtype or shape.
+  // Copies host tensors to device buffers of the context's own, runs the graph, waits and returns
+  // the outputs. Throws Error(bad_input) for a wrong number of inputs, a wrong dtype or a wrong
+  // shape.
   std::vector<HostTensor> run(std::span<const HostTensor> inputs);
-  // The same on plain host memory, each as large as TensorSpec::bytes says.
+  // Does the same on plain host memory. Each pointer refers to TensorSpec::bytes bytes.
   void run_host(std::span<const void* const> inputs, std::span<void* const> outputs);
-  // The same by name, in any order: every input, and all outputs come back. Throws
-  // Error(bad_input) for a name that is missing or none of the graph's.
+  // Does the same with all inputs and all outputs by name. Throws Error(bad_input) for a missing or
+  // an unknown name.
   std::map<std::string, HostTensor> run_named(const std::map<std::string, HostTensor>& inputs);
 
-  // On the caller's device buffers (CUDA device pointers), in the graph's order, dense, row-major,
-  // aligned to their elements; outputs overlap nothing else. Asynchronous on the stream: allocates
-  // and waits for nothing, so that it can be captured in a CUDA graph. Throws Error(bad_input) for
-  // a wrong number of pointers, a null or a misaligned one.
+  // Runs on the caller's device buffers (CUDA device pointers), in the graph's order. They are
+  // dense, row-major and aligned to their elements; outputs overlap no other buffer. The call is
+  // asynchronous on the stream: it allocates nothing and does not wait, so that it can be captured
+  // in a CUDA graph. Throws Error(bad_input) for a wrong number of pointers, a null pointer or a
+  // pointer that is not aligned to its elements.
   //
-  // A value whose pointer is no multiple of TensorSpec::alignment is copied from or to aligned
-  // memory of the context's own, on the device; the first run with such a pointer reserves it.
+  // If a pointer is not a multiple of TensorSpec::alignment, its tensor is copied from or to
+  // aligned device memory of the context's own. The first run with such a pointer reserves that
+  // memory.
   void run_device(std::span<const void* const> inputs, std::span<void* const> outputs);
-  // The same by name: all inputs and all outputs.
+  // Does the same with all inputs and all outputs by name.
   void run_device_named(const std::map<std::string, const void*>& inputs,
                         const std::map<std::string, void*>& outputs);
-  // Reserves that memory ahead, for pointers that are aligned alike. Needed only where the first
-  // run with them is captured: that throws Error(bad_input), since nothing may be allocated then.
+  // Reserves the memory that run_device() needs for pointers with these alignments. This is needed
+  // only if the first run with them is captured: nothing may be allocated then, and run_device()
+  // throws Error(bad_input).
   void reserve(std::span<const void* const> inputs, std::span<void* const> outputs);
   void synchronize();  // waits for the stream
 
-  // Seconds of the device for one run: the mean of `replays` (at least 1) in a row, by its timers,
-  // on the buffers of run() and run_host() with what they hold. Waits.
+  // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by
+  // the device's timers. It runs on the buffers of run() and run_host() with their present
+  // contents, and waits.
   double time(int replays = 1);
-  // Seconds of the device for one launch of each kernel, in the order of CompiledGraph::kernels():
-  // the mean over its launches in one run, each with a timer around it. Waits.
+  // Returns the device's seconds for one launch of each kernel, in the order of
+  // CompiledGraph::kernels(): the mean over its launches in one run, each of which is timed. It
+  // waits.
   std::vector<double> time_kernels();
 
  private:

@@ -1,5 +1,6 @@
-// The statistics of `tcc-track`, for programs that measure by themselves: A against B with a stated
-// rate of false alarms, and change points in a history. docs/tracking.md.
+// The statistics of `tcc-track` serve programs that measure by themselves: they compare A with B at
+// a stated rate of false alarms, and find change points in a history. docs/tracking.md describes
+// them.
 //
 //   tcc::track::Comparison comparison({.false_alarms = 0.05, .smallest = 0.01});
 //   std::vector<tcc::track::CaseResult> results = comparison.run({"softmax", "matmul"}, measure);
@@ -23,12 +24,13 @@ namespace tcc::track {
 struct Pair {
   double base = 0, head = 0;
 };
-// Pairs of one placement: code, buffers and contexts were set up once for all of them, and anew for
-// the next block. Placement alone can change a kernel's time by a percent, for as long as it stays.
+// A block is the pairs of one placement: code, buffers and contexts were set up once for all of
+// them, and anew for the next block. Placement alone can change a kernel's time by a percent, for
+// as long as it stays.
 using Block = std::vector<Pair>;
 
-// An even number of values has the mean of the two in the middle. Throws Error(bad_input) for no
-// value.
+// Returns the median; for an even number of values it is the mean of the two in the middle. Throws
+// Error(bad_input) for no value.
 double median_of(std::vector<double> values);
 
 struct Effect {
@@ -39,16 +41,17 @@ struct Effect {
   std::size_t blocks = 0;
   double freedom = 0;  // degrees, of Student's t
 };
-// Student's t over the blocks' medians. From four blocks on, the effect of an order that alternates
-// from block to block (which of the two is set up and measured first) is taken out. Throws
-// Error(bad_input) for no block, an empty block or a value that is not positive and finite.
+// Estimates head over base by Student's t over the blocks' medians. From four blocks on, the effect
+// of an order that alternates from block to block (which of the two is set up and measured first)
+// is taken out. Throws Error(bad_input) for no block, an empty block or a value that is not
+// positive and finite.
 Effect paired_effect(std::span<const Block> blocks);
 
-// The two-sided p-value of "the ratio lies within 1 / (1 + ignored) .. 1 + ignored". 1 with fewer
-// than two blocks.
+// Returns the two-sided p-value of "the ratio lies within 1 / (1 + ignored) .. 1 + ignored"; 1 with
+// fewer than two blocks.
 double p_value(const Effect& effect, double ignored = 0);
 
-// The probability that Student's t on `blocks` blocks of this `deviation` calls a ratio of
+// Returns the probability that Student's t on `blocks` blocks of this `deviation` calls a ratio of
 // 1 + `change` different at the two-sided `level`, where ratios up to 1 + `ignored` do not count.
 double power(double change, double deviation, std::size_t blocks, double level, double ignored = 0);
 
@@ -77,17 +80,17 @@ struct CaseResult {
 };
 std::string_view name(CaseResult::Verdict verdict);  // "same", "slower", ...
 
-// Compares many cases in two stages. The screening measures every case with few blocks; what looks
-// changed is measured again from nothing, with as many blocks as its own noise asks for. Verdicts
-// come from the second, independent measurement alone, corrected by Holm's method, so that the
-// false alarms of a whole run stay below `false_alarms` whatever the screening did.
+// Compares many cases in two stages. The screening measures every case with few blocks; cases that
+// look changed are measured again from nothing, with as many blocks as their own noise asks for.
+// Verdicts come from the second, independent measurement alone, corrected by Holm's method, so that
+// the false alarms of a whole run stay below `false_alarms` whatever the screening did.
 class Comparison {
  public:
   // Throws Error(bad_input) for probabilities outside (0, 1) and too few blocks.
   explicit Comparison(const CompareOptions& options = {});
 
-  // Measures one block of a case. What it throws makes the case `failed`; tcc::Cancelled ends the
-  // run.
+  // Measures one block of a case. An exception that it throws makes the case `failed`;
+  // tcc::Cancelled ends the run.
   using Measure = std::function<Block(std::size_t number)>;
   // Called after each block; returning false ends the run. Where a run was ended, cases without a
   // verdict are `unmeasurable`, "interrupted".
@@ -95,9 +98,9 @@ class Comparison {
   std::vector<CaseResult> run(std::span<const std::string> names, const Measure& measure,
                               const Progress& progress = {}) const;
 
-  // The smallest relative change that is seen with the asked power, by a screening of `screened`
-  // blocks and a confirmation of `blocks` together, in a run where `confirmed` cases are measured
-  // again.
+  // Returns the smallest relative change that is seen with the asked power, by a screening of
+  // `screened` blocks and a confirmation of `blocks` together, in a run where `confirmed` cases are
+  // measured again.
   double visible(double deviation, std::size_t screened, std::size_t blocks,
                  std::size_t confirmed) const;
   const CompareOptions& options() const { return options_; }
@@ -120,14 +123,14 @@ struct HistoryOptions {
   std::size_t least_runs = 5;  // between two changes; 3 where a step is clear
 };
 
-// The changes in a history of one positive value per run, in the order of runs: the piecewise
-// constant or linear curve of logarithms that explains it best for its number of pieces (optimal
-// partitioning). Single outliers are no change. Throws Error(bad_input) for a value that is not
-// positive and finite.
+// Returns the changes in a history of one positive value per run, in the order of runs, by the
+// piecewise constant or linear curve of logarithms that explains it best for its number of pieces
+// (optimal partitioning). Single outliers are no change. Throws Error(bad_input) for a value that
+// is not positive and finite.
 std::vector<Change> find_changes(std::span<const double> values,
                                  const HistoryOptions& options = {});
 
-// A new run, where nothing but stored runs is there to compare it with.
+// One value of a new run, and the values of stored runs that it is compared with.
 struct NextRun {
   std::string name;
   std::vector<double> history;  // in the order of runs
@@ -147,11 +150,11 @@ struct JudgeOptions {
   HistoryOptions history = {};
 };
 
-// Judges all values of one run: whether each lies beyond what its history's newest level of
-// `least_runs` lets expect (Student's prediction interval), and twice as far from the mean as any
-// of it; corrected by Holm's method. Runs that were reported do not count until they are a level.
-// The effect is the value over what was expected; its blocks are the level's runs. Throws
-// Error(bad_input) for a value that is not positive and finite.
+// Judges all values of one run. A value is reported if it lies outside of Student's prediction
+// interval of its history's newest level of `least_runs`, and twice as far from the level's mean as
+// any run of the level. The probabilities are corrected by Holm's method. Runs that were reported
+// do not count until they are a level. The effect is the value over the expected value; its blocks
+// are the level's runs. Throws Error(bad_input) for a value that is not positive and finite.
 std::vector<CaseResult> judge(std::span<const NextRun> runs, const JudgeOptions& options = {});
 
 }  // namespace tcc::track

@@ -1,11 +1,12 @@
-// Kernels of your own, tuned by `tcc-tune --kernel` (docs/tuning-your-own-kernels.md): load the
-// kernel file, compile it with the config that the tuning records have for the device and the dims,
-// and launch it like a compiled graph.
+// Users' own kernels are tuned by `tcc-tune --kernel` (docs/tuning-your-own-kernels.md). A program
+// loads the kernel file, compiles it with the config that the tuning records have for the device
+// and the dims, and launches it like a compiled graph.
 //
 //   tcc::KernelFile file = tcc::KernelFile::load("matmul.yaml");
-//   tcc::CompiledGraph matmul = tcc::compile(file, "cuda:0", {.dims = {{"M", 512}}, .tuning =
-//   {"tuned"}}); tcc::Context context(matmul, stream); context.run_device(inputs, outputs);   // or
-//   run(), run_host() on host memory
+//   tcc::CompiledGraph matmul =
+//       tcc::compile(file, "cuda:0", {.dims = {{"M", 512}}, .tuning = {"tuned"}});
+//   tcc::Context context(matmul, stream);
+//   context.run_device(inputs, outputs);  // or run(), run_host() on host memory
 #pragma once
 
 #include "tcc/tcc.hpp"
@@ -15,10 +16,11 @@
 #pragma GCC visibility push(default)
 namespace tcc {
 
-// A kernel file and the sources that it names. Immutable; copies share it.
+// A kernel file and the sources that it names. A KernelFile is immutable, and copies share its
+// contents.
 class KernelFile {
  public:
-  // Throws Error(bad_input) as "FILE:LINE: ..." for whatever is wrong in the file.
+  // Throws Error(bad_input) "FILE:LINE: ..." for every mistake in the file.
   static KernelFile load(const std::filesystem::path& path);
 
   std::string name() const;
@@ -34,11 +36,11 @@ class KernelFile {
   std::shared_ptr<const Impl> impl_;
 };
 
-// The kernel as a graph of one launch, specialised for its dims: inputs and outputs are those of
-// the file, in its order; CompiledGraph::kernels() tells config and tier. Of the options, `dims`,
-// `tuning`, `use_cache`, `cache_dir`, `warn`, `progress` and `cancelled` count. Throws Error:
-// bad_input for the file, a dim or a default config that is not legal; no_device; device where the
-// source does not compile.
+// Compiles the kernel, specialised for its dims, as a graph of one launch. Inputs and outputs are
+// those of the file, in its order; CompiledGraph::kernels() gives config and tier. The options
+// `dims`, `tuning`, `use_cache`, `cache_dir`, `warn`, `progress` and `cancelled` are used, the
+// others are ignored. Throws Error(bad_input) for a mistake in the file, a wrong dim or a default
+// config that is not legal, Error(no_device), and Error(device) where the source does not compile.
 CompiledGraph compile(const KernelFile& kernel, std::string_view device,
                       const CompileOptions& options = {});
 
