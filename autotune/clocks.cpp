@@ -9,7 +9,7 @@
 namespace tcc::autotune {
 namespace {
 
-// As in nvml.h; every function returns 0 for success.
+// The declarations are those of nvml.h; every function returns 0 for success.
 struct Nvml {
   using Handle = struct nvmlDevice_st*;
   static constexpr int kSmClock = 1, kMemoryClock = 2;

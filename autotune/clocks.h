@@ -7,10 +7,10 @@
 
 namespace tcc::autotune {
 
-// Of the GPU at a PCI address ("0000:3b:00.0"), now; all unknown where NVML is missing or does not
-// know the address. Thread-safe.
+// Reads the current clocks of the GPU at a PCI address ("0000:3b:00.0"). All are unknown where NVML
+// is missing or does not know the address. Thread-safe.
 Clocks read_clocks(const std::string& pci_address);
-// The highest clock of its multiprocessors, in MHz; 0 where it is not known.
+// Returns the highest clock of the GPU's SMs in MHz; 0 where it is not known.
 double highest_sm_mhz(const std::string& pci_address);
 
 }  // namespace tcc::autotune

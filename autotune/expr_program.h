@@ -13,7 +13,7 @@
 
 namespace tcc::autotune {
 
-// What a load reads: element `offset` is number offset % pattern size.
+// A load reads from such a buffer: its element `offset` is pattern[offset % pattern size].
 struct ExprBuffer {
   DType dtype = DType::f32;
   int64_t elements = 0;

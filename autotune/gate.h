@@ -21,7 +21,7 @@ struct GateResult {
 // order differ by about its square root in ulps.
 double combined_values(const sched::Region& region);
 
-// What the RMSE of an output may be, in its RMS:
+// Returns the largest RMSE that an output may have, relative to its RMS:
 //   8 ulp(dtype) + (16 + 8 sqrt(combined)) ulp(compute dtype)
 // or with `output.rounded` instead of dtype where that is coarser. Two right results are each
 // within the rule of ir/reference/compare.h; missing one of `combined` values exceeds this by far.

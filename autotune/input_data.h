@@ -1,4 +1,4 @@
-// What input buffers hold: random elements that are the same on every machine.
+// Input buffers of benchmarks hold random elements that are the same on every machine.
 #pragma once
 
 #include "autotune/bench.h"

@@ -30,7 +30,7 @@ class KeyTable {
   const Keys* find(const std::string& old_key) const;
   size_t size() const { return keys_.size(); }
 
-  // As YAML, sorted by old key.
+  // Returns the table as YAML, sorted by old key.
   std::string to_yaml() const;
   // Adds the entries of such a text; throws Error(bad_input) naming file and line: the text is not
   // trusted.

@@ -16,7 +16,8 @@ namespace tcc::autotune {
 
 inline constexpr int kPlanSchema = 2;
 
-// What a record is for. A mismatch in any of these makes it unusable.
+// A record is for this device, site and kind of choice. A mismatch in any of these makes it
+// unusable.
 struct PlanKey {
   std::string device;  // Target::id()
   std::string kind;    // "split_k"
@@ -29,8 +30,8 @@ struct PlanRecord {
   std::string description;  // for people
   int64_t choice = 0;
   int64_t default_choice = 0;  // of the tcc that measured
-  // Of the launches in which the alternatives differ, with the best known configs; those that could
-  // not be measured are missing.
+  // Each alternative's seconds of the launches in which the alternatives differ, with the best
+  // known configs. Alternatives that could not be measured are missing.
   std::map<int64_t, double> seconds;
   std::string measured_on, driver, tcc;  // as in Record: device and version
   std::string date;                      // "2026-11-21", UTC

@@ -87,7 +87,7 @@ class PlanSearch {
       if (best.out_of_budget) result_.out_of_time = true;
       if (!best.failure.empty()) stopped();
     }
-    // Where what is in use cannot be measured, nothing can be compared with it.
+    // If the choices in use cannot be measured, nothing can be compared with them.
     for (int pass = 0; pass < kPasses && best.failure.empty(); ++pass)
       if (!improve(best)) break;
     if (!result_.is_part) result_.best_seconds = total_seconds(best);
@@ -113,7 +113,7 @@ class PlanSearch {
     for (size_t i = 0; i < pending.size() && !stopped(); ++i) {
       const SiteKey key = key_of(pending[i]);
       if (!done.insert(key).second) continue;
-      // As it is now: choices that were made since may have changed its alternatives.
+      // The site is looked up anew: choices that were made since may have changed its alternatives.
       const auto now = std::find_if(best.sites.begin(), best.sites.end(),
                                     [&](const auto& site) { return key_of(site) == key; });
       if (now == best.sites.end() || (options_.is_part && !options_.is_part(*now))) continue;

@@ -36,7 +36,8 @@ struct PlanComparison {
   bool is_decided = true;
 };
 
-// What a launch of a replayed graph or command buffer costs beside its kernel's time: a guess.
+// Estimates the seconds that a launch of a replayed graph or command buffer costs beside its
+// kernel's time.
 double launch_seconds(const sched::Target& target);
 
 struct PlanSearchOptions {
@@ -69,7 +70,7 @@ struct PlanSearchResult {
 // Schedules the graphs by a plan.
 using ScheduleByPlan =
     std::function<std::vector<backends::Scheduled>(const sched::PlanSource& plan)>;
-// What tuning found: kernels that cannot be measured are in neither.
+// Tuning found these records. Kernels that cannot be measured are in neither member.
 struct TunedKernels {
   RecordStore records;
   std::set<RecordKey> out_of_budget;  // not measured: time was over

@@ -73,7 +73,8 @@ std::string record_text(const Record& record) {
 std::string record_file_text(std::span<const Record* const> records) {
   TCC_CHECK(!records.empty(), "a tuning file has records");
   std::vector<const Record*> sorted(records.begin(), records.end());
-  // As they are written: a file that was read and is written again keeps its order.
+  // Records are compared as they are written, so that a file that is read and written again keeps
+  // its order.
   auto place = [](const Record* r) {
     return std::tuple(quoted_field(r->name), quoted_field(r->operands), r->key);
   };

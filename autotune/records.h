@@ -15,7 +15,7 @@
 
 namespace tcc::autotune {
 
-// What a record is for. A mismatch in any of these makes it unusable.
+// A record is for this template, region and device. A mismatch in any of these makes it unusable.
 struct RecordKey {
   std::string kernel_template;
   int version = 0;
@@ -24,16 +24,16 @@ struct RecordKey {
   friend auto operator<=>(const RecordKey&, const RecordKey&) = default;
 };
 
-// What a record was measured with. A difference makes it stale, not unusable; what is unknown ("")
-// is no difference.
+// A record was measured with this driver, compiler and device. A difference makes it stale, not
+// unusable; an unknown value ("") is no difference.
 struct Environment {
   std::string device;  // as the driver names it: "NVIDIA H200"
   std::string driver;
   std::string compiler;
   std::string space;   // hash of the config space
   std::string vendor;  // "nvidia"
-  // What of the device configs depend on, by name: "compute_units", "shared_bytes", ... Used to
-  // find the nearest of several devices.
+  // The properties of the device that configs depend on, by name: "compute_units", "shared_bytes",
+  // ... They serve to find the nearest of several devices.
   std::map<std::string, int64_t> capabilities;
   friend bool operator==(const Environment&, const Environment&) = default;
 };
@@ -100,11 +100,12 @@ struct Found {
   sched::Tier tier = sched::Tier::analytic;
 };
 
-// What of a record's environment is another today ("driver '570.1', not '580.0'"), or "".
+// Returns text that says how a record's environment differs from today's ("driver '570.1', not
+// '580.0'"), or "".
 std::string environment_change(const Record& record, const Environment& now,
                                const std::string& tcc);
 
-// Where a config came from, and why nothing closer served.
+// An explanation says where a config came from, and why nothing closer served.
 struct Explanation {
   sched::ConfigChoice choice;
   std::optional<Record> record;      // none: the analytic default
@@ -126,7 +127,8 @@ class RecordStore : public sched::ConfigSource {
   // The same choice, with its reasons. Slower: looks through the template's other versions too.
   Explanation explain(const sched::Candidate& candidate) const;
 
-  // What both do, for any kernel; a pointer into this store. `refused` gets the reasons.
+  // choose() and explain() look a candidate up with this; it serves users' kernels as well. It
+  // returns a pointer into this store; `refused` gets the reasons.
   Found find(const Query& query, std::vector<std::string>* refused = nullptr) const;
 
   // Keeps the preferred() one of two records of one key.
@@ -159,9 +161,9 @@ class RecordStore : public sched::ConfigSource {
   std::map<FamilyKey, std::set<RecordKey>> families_;
 };
 
-// Where records are found without being asked for, in rising precedence: configs/tuned as shipped,
-// then the entries of $TCC_TUNING_PATH (separated by colons). Those of its entries that are not
-// there are left out, with a warning each where `warn` is set.
+// Returns the folders and files whose records are used by default, in rising precedence:
+// configs/tuned as shipped, then the entries of $TCC_TUNING_PATH (separated by colons). Entries
+// that do not exist are left out, with a warning each where `warn` is set.
 std::vector<std::filesystem::path> default_tuning_folders(
     const std::function<void(const std::string&)>& warn = {});
 

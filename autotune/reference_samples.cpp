@@ -92,7 +92,7 @@ std::vector<Index> chosen_elements(const Index& shape, uint64_t seed) {
 
 using Sample = SampledElement;
 
-// As many of `elements` as the limit of work allows.
+// Evaluates as many of `elements` as the limit of work allows.
 std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuffer> buffers,
                              std::span<const Index> elements) {
   using Rounding = ExprEvaluator::Rounding;
@@ -152,7 +152,7 @@ class RootMeanSquare {
   double squares_ = 0, count_ = 0;
 };
 
-// Which samples tell something, and the noise of those. Where few differ between f64, step by step
+// Says which samples can be compared, and their noise. Where few differ between f64, step by step
 // rounding and noise by more than the gate would forgive, rounding decides those few (an index, a
 // floor), and they are left out. Where many do, sums cancel, which the noise allows for.
 struct Decided {

@@ -1,5 +1,5 @@
-// What the outputs of a region should be, computed on the CPU: the whole of small outputs, seeded
-// samples of large ones.
+// The expected outputs of a region are computed on the CPU: small outputs as a whole, large ones at
+// seeded samples.
 #pragma once
 
 #include <vector>

@@ -23,8 +23,8 @@ std::vector<double> take_samples(const SampleFn& run, Effort effort, double abou
 using SamplePairs = std::pair<std::vector<double>, std::vector<double>>;
 using SamplePairsFn = std::function<SamplePairs(size_t count)>;
 
-// As take_samples at full effort, until both intervals are that narrow, for twice the time; at
-// least 6 pairs, 3 of runs of a second and more.
+// Takes pairs until both intervals are as narrow as take_samples() wants them at full effort, for
+// at most twice its time. It takes at least 6 pairs, or 3 where a run takes a second or more.
 SamplePairs take_pairs(const SamplePairsFn& run, double about_seconds);
 
 }  // namespace tcc::autotune

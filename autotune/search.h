@@ -1,4 +1,5 @@
-// Which configs of a space are tried, in what order, and how well each is measured.
+// A search decides which configs of a space are tried, in what order, and with what effort each is
+// measured.
 #pragma once
 
 #include <functional>
@@ -23,10 +24,11 @@ struct Trial {
 class Searcher {
  public:
   virtual ~Searcher() = default;
-  // What to measure next; no (config, effort) was proposed before. Empty: the search is over.
-  // Called when all of the batch before were reported.
+  // Returns the trials to measure next; none of these pairs (config, effort) was proposed before.
+  // The search is over when it is empty. It is called when all trials of the batch before were
+  // reported.
   virtual std::vector<Trial> next_batch() = 0;
-  // What came of one trial: its median seconds, or nothing when it failed or was wrong.
+  // Reports the outcome of one trial: its median seconds, or nothing when it failed or was wrong.
   virtual void report(const Trial& trial, std::optional<double> seconds) = 0;
 };
 
@@ -48,7 +50,7 @@ struct KnownConfig {
   double seconds = 0;  // its median; 0: it failed
 };
 
-// What a searcher knows before it starts.
+// A searcher is given this problem before it starts.
 struct SearchProblem {
   const sched::ConfigSpace* space = nullptr;  // outlives the searcher
   std::vector<KnownConfig> known;             // the default config, and what is in use today

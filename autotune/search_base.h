@@ -1,5 +1,5 @@
-// What the searchers share: the numbered configs, the budget, what was proposed and what came of
-// it, and when a search is over.
+// The base class of all searchers numbers the configs, keeps the budget, records the proposed
+// trials with their outcomes, and decides when a search is over.
 #pragma once
 
 #include <map>
@@ -16,12 +16,13 @@ class BudgetedSearch : public Searcher {
  public:
   explicit BudgetedSearch(const SearchProblem& problem);
 
-  // What choose() proposes; nothing once the bound is reached or the budget is spent.
+  // Returns the trials that choose() proposes; none once the bound is reached or the budget is
+  // spent.
   std::vector<Trial> next_batch() final;
   void report(const Trial& trial, std::optional<double> seconds) final;
 
  protected:
-  // What is known of a config that was proposed.
+  // A config that was proposed has these results so far.
   struct Result {
     std::optional<double> quick, full;  // median seconds
     bool failed = false;                // at either effort

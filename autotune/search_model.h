@@ -1,4 +1,4 @@
-// What measurements say of configs that were not measured: regression over a space.
+// A regression over a space predicts the time of configs that were not measured.
 #pragma once
 
 #include <vector>

@@ -21,7 +21,7 @@ class ConfigList {
   // Nothing for a config that is not legal.
   std::optional<size_t> find(const sched::Config& config) const;
 
-  // Which value each parameter has: the first is 0.
+  // Returns the index of each parameter's value; the first value has index 0.
   std::vector<int> positions(size_t number) const;
   // Nothing for positions that are not a legal config's.
   std::optional<size_t> find_positions(const std::vector<int>& positions) const;

@@ -6,7 +6,8 @@
 
 namespace tcc::autotune {
 
-// Of at least one value; the mean of the two in the middle where their number is even.
+// Returns the median of at least one value; for an even number of values it is the mean of the two
+// in the middle.
 double median(std::span<const double> values);
 
 struct Interval {

@@ -307,8 +307,8 @@ class KernelSweep final : public Sweep {
     event(options_.events.trial);
   }
 
-  // What the log holds beside the trials that this search proposed: of another seed, or a longer
-  // search.
+  // Adds the trials of the log that this search did not propose; they come from another seed or a
+  // longer search.
   void take_logged() {
     std::set<std::pair<sched::Config, Effort>> noted;
     for (const LoggedTrial& trial : result_.trials) noted.insert({trial.config, trial.effort});

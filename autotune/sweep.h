@@ -16,7 +16,7 @@
 
 namespace tcc::autotune {
 
-// What the sweeps of one tune() share. Thread-safe where several use it.
+// The sweeps of one tune() share this context. Members that several threads use are thread-safe.
 struct SweepContext {
   const TuneOptions& options;
   bool device_is_cpu = false;  // compile and measure alternate

@@ -51,8 +51,8 @@ struct TaskHistory {
 };
 using TrialHistory = std::map<RecordKey, TaskHistory>;
 
-// What a log says, plain or gzip. Damaged lines are skipped with a warning that names file and
-// line; a file that is missing has no trials.
+// Reads a trial log, plain or gzip. Damaged lines are skipped with a warning that names file and
+// line; a missing file has no trials.
 TrialHistory read_trial_log(const std::filesystem::path& path,
                             const std::function<void(const std::string&)>& warn);
 

@@ -1,5 +1,5 @@
-// What can be tuned, as plain data and a few functions: a kernel of a graph, or a user's own. The
-// search, the measurement, the log and the records know nothing else of it.
+// A tunable is a kernel of a graph or of a user, as plain data and a few functions. The search, the
+// measurement, the log and the records use nothing else of a kernel.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Tunable {
   std::string name;      // for people: "matmul_add_gelu"
   std::string operands;  // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
   std::string output;    // the first output's type, "f32[32, 512]"
-  // As in a Record: what it is without its sizes (32 digits), and the sizes.
+  // The key of the kernel without its sizes (32 digits), and the sizes, as in a Record.
   std::string family;
   std::vector<int64_t> extents;
   Environment environment;
@@ -40,8 +40,8 @@ struct Tunable {
   std::function<exec::StandaloneKernel(const sched::Config&)> compile;
   // Predicted seconds of a legal config, for ranking; empty: nothing is known.
   std::function<double(const sched::Config&)> estimate;
-  // What the kernels compute on, with its reference samples: CPU work, done once. Throws
-  // Error(bad_input) when there is no reference for the data.
+  // Makes the inputs that the kernels compute on, and the reference samples of their outputs. This
+  // is CPU work that is done once. Throws Error(bad_input) when there is no reference for the data.
   std::function<BenchJob(uint64_t seed)> job;
   // The config that a program takes which is compiled with these records. Empty: the default's.
   std::function<sched::ConfigChoice(const RecordStore&)> choose;

@@ -153,7 +153,8 @@ class Tuning {
       const double left = seconds_left(), least = least_.at(kernel);
       double seconds = left * std::min(1.0, at_once() * share(kernels, at));
       if (!shared) seconds = std::max(seconds, least);
-      // Where nothing else can be done with what is left, the heaviest one tries its luck.
+      // When the rest of the budget is too short for anything else, the kernel with the most time
+      // is tuned with it all the same.
       const bool is_last_chance = !shared && turns == 0 && left >= kLuck * options_.budget_seconds;
       if (is_last_chance) seconds = std::min(seconds, left);
       if (seconds < (is_last_chance ? 0 : least) || seconds > left || left <= 0) return;

@@ -31,7 +31,7 @@ struct TuningTask {
 // The distinct kernels of the graphs, in the order of their first use.
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs);
 
-// What is known of one kernel so far, and at the end.
+// The results of one kernel so far, or at the end.
 struct KernelResult {
   LoggedTask task;
   std::string output;  // "f32[32, 512]": the first output's type

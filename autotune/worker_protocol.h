@@ -1,5 +1,4 @@
-// What a tuner and its measuring worker say to each other: frames of a length (4 bytes, little
-// endian) and CBOR.
+// A tuner and its measuring worker exchange frames: a length (4 bytes, little endian), then CBOR.
 //
 // The worker speaks first, when its device is open: {"resident", "tcc"}. Then every request has one
 // reply. A worker holds several jobs, by their numbers.
@@ -35,11 +34,11 @@ BenchJob job_from_json(const nlohmann::json& json);
 exec::StandaloneKernel kernel_from_json(const nlohmann::json& json);
 std::vector<Measurement> measurements_from_json(const nlohmann::json& json);  // a list
 
-// What a frame's header says of the bytes behind it. Throws Error(bad_input) beyond
+// Returns the number of bytes that follow a frame's header. Throws Error(bad_input) beyond
 // kMostFrameBytes.
 inline constexpr size_t kFrameHeaderBytes = 4;
 size_t frame_size(std::span<const uint8_t> header);
-// Of the bytes behind the header. Throws Error(bad_input).
+// Decodes the bytes that follow the header. Throws Error(bad_input).
 nlohmann::json decode_frame(std::span<const uint8_t> bytes);
 
 // The next frame of a blocking descriptor; nothing at its end.

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where. Programs that were not built are left out and named at the end, so that what is
-# installed works; `cmake --build BUILD --target programs` builds all of them.
+# This file says what `cmake --install` installs, and where. Programs that were not built are left out and named at the
+# end, so that what is installed works; `cmake --build BUILD --target programs` builds all of them.
 #
 # The Tiny C Compiler is called tcc too. Nothing here has a name of it: its documents are in share/doc/tcc, its files in
 # lib/tcc.

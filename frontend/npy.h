@@ -43,7 +43,7 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 bool has_npy_code(DType dtype);  // NumPy has the type
 
-// What stands before the elements in a file written by tcc; its length is a multiple of 64.
+// Returns the header that tcc writes before the elements; its length is a multiple of 64.
 std::string npy_header_text(DType dtype, const std::vector<int64_t>& shape);
 
 class NpyFile : public TensorFile {

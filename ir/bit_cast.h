@@ -32,7 +32,7 @@ class MovedBits {
   explicit MovedBits(DType narrow, OfName of_name = {})
       : type_(narrow), of_name_(std::move(of_name)) {}
 
-  // As bits_type; null where `value` is computed.
+  // Like bits_type, but null where `value` is computed.
   Expr of(const Expr& value);
 
  private:

@@ -188,7 +188,7 @@ float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint3
 uint16_t f64_to_bf16(double value) { return narrow_from_f64<Format{8, 7}, uint16_t>(value); }
 
 float f8e4m3_to_f32(uint8_t bits) {
-  // As in f16_to_f32: 2^120 is the difference of the biases.
+  // This works like f16_to_f32: 2^120 is the difference of the biases.
   const uint32_t magnitude = bits & 0x7f;
   const float value = std::bit_cast<float>(magnitude << 20) * 0x1p120f;
   const uint32_t result = magnitude == 0x7f ? 0x7fc00000 : std::bit_cast<uint32_t>(value);

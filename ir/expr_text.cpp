@@ -48,7 +48,7 @@ class Printer {
   }
 
  private:
-  // As a tree, a DAG's text may be exponentially long: it ends somewhere.
+  // A DAG's text as a tree may be exponentially long, so it is cut.
   static constexpr size_t kMaxLength = 8192;
 
   void count_uses(const Expr& e) {

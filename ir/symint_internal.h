@@ -1,4 +1,4 @@
-// What the files that implement SymInt share. Nothing else includes this.
+// The files that implement SymInt share these declarations. Nothing else includes this.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What values a SymInt can take: interval arithmetic, and proofs about symbolic bounds.
+// Interval arithmetic and proofs about symbolic bounds find the values that a SymInt can take.
 #include <algorithm>
 
 #include "ir/symint_internal.h"
@@ -15,7 +15,8 @@ int64_t saturate(Wide value) {
   return static_cast<int64_t>(std::clamp<Wide>(value, -kUnbounded, kUnbounded));
 }
 
-// Which bound of an atom that has a number and a symbolic one to take.
+// An atom may have a bound that is a number and one that is symbolic: this says which of them to
+// take.
 enum class Prefer : uint8_t { number, symbol };
 constexpr Prefer kPreferences[] = {Prefer::number, Prefer::symbol};
 

@@ -1,7 +1,7 @@
 # Sourced by ./dev: programs, libraries and packages for other machines.
 
-# Where in a bundle a shared library goes. The C++ runtime is a fallback: a GPU driver on the other machine may need the
-# newer one of its own system, and a process has room for one.
+# Prints the folder of the bundle that a shared library goes to. The C++ runtime is a fallback: a GPU driver on the
+# other machine may need the newer one of its own system, and a process has room for one.
 bundle_place() {
   case $1 in
     libtcc-core.so*|linux-vdso.so.*|ld-linux*|libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*) ;;

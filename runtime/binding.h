@@ -53,7 +53,7 @@ class Binding {
     bool staged = false;        // by the steps at hand
     DeviceAddress address = 0;  // that kernels get
   };
-  // Where a buffer lies: `offset` bytes into the memory of buffer `owner`, which is no alias.
+  // A buffer lies `offset` bytes into the memory of buffer `owner`, which is no alias.
   struct Place {
     size_t owner;
     int64_t offset;

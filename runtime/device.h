@@ -29,8 +29,7 @@ class Buffer {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  // What the driver's compiler says, where it does: registers, spilled bytes, shared bytes; -1 when
-  // unknown.
+  // The driver's compiler reports these for one thread; -1 where it does not.
   virtual int registers() const { return -1; }
   virtual int spilled_bytes() const { return -1; }
 };
@@ -113,7 +112,7 @@ class Device {
   ConstantPool constants_;
 };
 
-// What there is on this machine, and why the rest is not.
+// A device of this machine, or a kind of device that is missing and the reason.
 struct DeviceEntry {
   std::string name;         // "cuda:0"
   std::string description;  // "NVIDIA H200, sm_90a, 132 SMs, 139.8 GiB"

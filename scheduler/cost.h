@@ -23,7 +23,7 @@ struct LaunchCost {
   double registers = 32;    // of a thread, 32 bits each
   double shared_bytes = 0;  // of a workgroup
 
-  // Of the whole launch, padding included; an operation of one thread counts 1.
+  // These counts are of the whole launch, padding included; an operation of one thread counts 1.
   double arithmetic = 0;    // fused multiply-adds, or anything that takes an issue slot
   double accesses = 0;      // load and store instructions, to buffers and shared memory
   double bank_cycles = 0;   // for which a load/store pipe is busy beyond one per subgroup access
@@ -31,7 +31,7 @@ struct LaunchCost {
   double memory_bytes = 0;  // that come from memory or go there, in whole sectors
   double cache_bytes = 0;   // that pass between the last-level cache and the units
 
-  // Of one thread.
+  // These are of one thread.
   double bytes_in_flight = 16;  // asked for before it waits
   double round_trips = 1;       // waits for memory, one after the other
   double barriers = 0;          // of the workgroup
@@ -45,8 +45,8 @@ double launch_seconds(const Target& target);
 // Bytes per second that one unit can draw, alone.
 double unit_bandwidth(const Target& target);
 
-// What one element of some expressions takes, when neighbouring threads take neighbouring values of
-// an axis; what the expressions have in common counts once.
+// The work of one element of some expressions, when neighbouring threads take neighbouring values
+// of an axis; common subexpressions count once.
 struct ElementWork {
   double contiguous = 0;  // loads of neighbouring elements
   double scattered = 0;   // loads of elements that are not neighbours
@@ -61,9 +61,9 @@ ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
 double region_arithmetic(const Region& region);
 // Bytes of the region's inputs and outputs, each once.
 double region_bytes(const Region& region);
-// What must come from memory and go there, for the roofline. An element-wise kernel need not read
-// more elements of an input than it writes: a table that it looks rows up in, a tensor that it
-// slices.
+// Returns the bytes that must be read from and written to memory, for the roofline. An element-wise
+// kernel need not read more elements of an input than it writes: a table that it looks rows up in,
+// a tensor that it slices.
 double least_bytes(const Region& region);
 
 }  // namespace tcc::sched

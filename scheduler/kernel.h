@@ -118,7 +118,7 @@ Block combine(ir::ReduceKind kind, const std::vector<Variable>& accs,
               const std::vector<Expr>& values);
 Expr combine_values(ir::ReduceKind kind, const Expr& a,
                     const Expr& b);  // not for argmax and argmin
-// What combines to nothing, in `dtype`.
+// Returns the identity of the reduction `kind` in `dtype`.
 Expr identity_value(ir::ReduceKind kind, DType dtype);
 Stmt return_value(Expr value);
 
@@ -182,8 +182,8 @@ struct Kernel : exec::KernelTraits {
   std::vector<TensorMap> maps;  // of a device source: parameters after the buffers
   int cluster = 1;              // neighbouring workgroups that share their shared memory (cuda)
   int resident = 0;             // workgroups per unit that registers must allow; 0: no matter
-  // Which units its workgroups get matters: it begins when the launch before it has ended, on an
-  // idle device, which places neighbours together.
+  // The kernel begins when the launch before it has ended, on an idle device, which places
+  // neighbouring workgroups on neighbouring SMs.
   bool begins_alone = false;
   bool uses_lanes = false;    // shuffles: thread numbers must follow subgroup lanes
   bool wide_index = false;    // some offset may reach 2^31: 64-bit index arithmetic

@@ -20,7 +20,8 @@ struct Lifetime {
 
 inline constexpr int64_t kArenaAlignment = 256;  // bytes
 
-// Of every intermediate value (neither graph input, output nor constant), in order of `first`.
+// Returns the lifetime of every intermediate value (neither graph input, output nor constant), in
+// order of `first`.
 std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order);
 
 // The largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no plan needs

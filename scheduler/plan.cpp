@@ -21,7 +21,7 @@ bool is_alternative(const PlanSite& site, int64_t choice) {
   return std::binary_search(site.alternatives.begin(), site.alternatives.end(), choice);
 }
 
-// Where an operand from outside comes from: its views decide how it lies in memory.
+// Says where an operand from outside comes from: its views decide how it lies in memory.
 std::string origin_text(const NodeText& writer, const ir::Value* value) {
   constexpr int kMostViews = 8;
   std::string text;

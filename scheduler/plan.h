@@ -34,8 +34,8 @@ class PlanSource {
   virtual int64_t choose(const PlanSite& site, const Target& target) const = 0;
 };
 
-// What passes ask: a source (null: the defaults), for the target that is compiled for. Both outlive
-// it.
+// Passes ask a Plan for choices. It wraps a source (null: the defaults) and the target that is
+// compiled for; both outlive it.
 class Plan {
  public:
   Plan() = default;

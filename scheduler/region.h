@@ -14,7 +14,7 @@ namespace tcc::sched {
 
 using ir::SymInt;
 
-// Where a value's elements lie in its buffer: element `index` at sum(index * strides).
+// A value's element `index` lies in its buffer at sum(index * strides).
 struct Layout {
   std::vector<int64_t> strides;
   int64_t elements = 0;  // of the buffer

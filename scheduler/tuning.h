@@ -1,4 +1,4 @@
-// Where a kernel's configuration comes from.
+// A ConfigSource gives kernels their configurations.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 
 namespace tcc::sched {
 
-// Where a computed element goes: a buffer, or an array (register or shared).
+// A computed element is stored to a buffer, or to an array (register or shared).
 struct Sink {
   int buffer = -1;
   Variable array = {};  // when buffer < 0
@@ -27,7 +27,7 @@ struct LoadLess {
 // stores become store_vector. Values must not depend on what the sinks write.
 Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane);
 
-// As above for values that are wanted in the loop itself: `body` gets the rewritten values for one
+// Does the same for values that the loop itself uses: `body` gets the rewritten values for one
 // lane.
 Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
                        const std::function<Block(const std::vector<Expr>& values)>& body);

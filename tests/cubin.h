@@ -1,4 +1,4 @@
-// What tests read in cubins.
+// Tests read cubins with these functions.
 #pragma once
 
 #include <algorithm>

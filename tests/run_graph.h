@@ -20,7 +20,8 @@
 
 namespace tcc::test {
 
-// Which devices a test is for: software devices run everywhere, GPUs in tests labelled gpu.
+// A test is for one of these kinds of devices: software devices run everywhere, GPUs in tests
+// labelled gpu.
 enum class Devices : uint8_t { software, gpu };
 
 // Stays open: opening a GPU costs seconds where several processes use it. Never closed, since the
@@ -64,7 +65,7 @@ inline std::vector<Tensor> draw_inputs(const ir::Graph& graph, const DrawOptions
     if (input->dtype() == DType::boolean) init = Init::integers(0, 2);
     if (is_integer(input->dtype())) {
       const auto [lo, hi] = input->random_range.value_or(std::pair(options.int_lo, options.int_hi));
-      // What the dtype holds of the range.
+      // The range is cut to the values that the dtype holds.
       const bool byte = size_bytes(input->dtype()) == 1, is_signed = info(input->dtype()).is_signed;
       init = Init::integers(std::max<int64_t>(lo, is_signed ? (byte ? -128 : lo) : 0),
                             byte ? std::min<int64_t>(hi, is_signed ? 128 : 256) : hi);

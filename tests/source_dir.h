@@ -1,4 +1,4 @@
-// Where tests find the repository's files and the build's programs.
+// Tests find the repository's files and the build's programs with these functions.
 #pragma once
 
 #include <cstdlib>

@@ -9,7 +9,7 @@
 namespace tcc::tools {
 namespace {
 
-// As roff text: "-" is the ASCII one, and no line is a command by accident.
+// Escapes text for roff: "-" is the ASCII one, and no line is a command by accident.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

@@ -108,7 +108,7 @@ class OpsChecker {
     return stored;
   }
 
-  // Where the reference's first NaN and infinity arise.
+  // Finds the values in which the reference's first NaN and first infinity arise.
   void find_origin(const ir::Value& value, const RefTensor& tensor) {
     const auto note = [&](std::optional<CheckedValue>& origin, auto is) {
       if (!origin && std::ranges::any_of(tensor.f, is)) origin = describe(value);

@@ -1,4 +1,4 @@
-// What every tool's main() shares: exit codes, one-line errors, devices by name.
+// Every tool's main() shares this: exit codes, one-line errors, devices by name.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,7 @@ void check_can_write(const std::string& option, const std::filesystem::path& fil
 
 std::string format_bytes(double bytes);      // "93.8 MiB"
 std::string format_seconds(double seconds);  // "12.3 us"
-// Of GB/s or TFLOP/s: "4061", "12.3", "0.0052"; "-" for what took no time.
+// Formats GB/s or TFLOP/s: "4061", "12.3", "0.0052"; "-" where no time passed.
 std::string format_rate(double rate);
 
 // A text table with aligned columns; numbers to the right.

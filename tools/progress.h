@@ -1,4 +1,4 @@
-// What is drawn on a terminal while a program works.
+// Draws the progress of a program on a terminal.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ class LiveLines {
 
   // Whether standard error is a terminal that can move its cursor.
   static bool possible();
-  // As it is now: terminals are resized.
+  // Reads the current size: terminals are resized.
   static TerminalSize size();
 
   // Draws `lines` in the place of the ones before, in one write; what does not fit the terminal is

@@ -30,7 +30,7 @@ Noise noise_of(const std::vector<double>& values) {
     double squares = 0;
     const std::size_t most = differences.size() - (differences.size() + 4) / 5;
     for (std::size_t i = 0; i < most; ++i) squares += differences[i] * differences[i];
-    // Where runs have two levels, most differences are small, and the median knows nothing of it.
+    // If runs have two levels, most differences are small, and the median does not show it.
     return std::max(median_of(differences) / kQuartile,
                     std::sqrt(squares / static_cast<double>(std::max<std::size_t>(most, 1))));
   };

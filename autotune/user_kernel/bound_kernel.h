@@ -41,12 +41,12 @@ class BoundKernel {
   double terms() const;  // at least 1
 
   // The file's parameters and constraints, and the target's limits: threads, shared memory, grid.
-  // What it holds lives as long as it does. A constraint that cannot be evaluated throws
+  // The space lives as long as this object. A constraint that cannot be evaluated throws
   // Error(bad_input) when it is asked.
   sched::ConfigSpace space() const;
 
-  // What is compiled: dims, scalars and parameters as #defines before the source's text, behind its
-  // #version in GLSL.
+  // Returns the text that is compiled: dims, scalars and parameters as #defines before the source's
+  // text, in GLSL after its #version line.
   std::string source_text(const sched::Config& config) const;
   // Arguments are the inputs, then the outputs. Uses `cache`, `validate` and `binaries` of the
   // options. Throws Error(device) when the compiler refuses the source, Error(bad_input) for a

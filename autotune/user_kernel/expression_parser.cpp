@@ -22,7 +22,7 @@ struct Spelling {
 };
 constexpr std::array kOr = {Spelling{"||", Op::logical_or}};
 constexpr std::array kAnd = {Spelling{"&&", Op::logical_and}};
-// What begins another one comes after it.
+// A spelling that is a prefix of another one comes after it.
 constexpr std::array kComparisons = {
     Spelling{"==", Op::equal},      Spelling{"!=", Op::not_equal},
     Spelling{"<=", Op::less_equal}, Spelling{">=", Op::greater_equal},

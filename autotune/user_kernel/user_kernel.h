@@ -54,7 +54,7 @@ struct KernelLaunch {
   Expression shared{0};                 // bytes of shared memory; cuda: dynamic
 };
 
-// Where the expected outputs come from.
+// The expected outputs come from a graph, from another kernel, or from a config of this one.
 struct KernelCheck {
   enum class Kind : uint8_t { graph, kernel, config };
   Kind kind = Kind::graph;

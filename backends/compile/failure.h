@@ -1,4 +1,4 @@
-// What a kernel's compiler says when it refuses a source.
+// A kernel's compiler refused a source: its message becomes an Error.
 #pragma once
 
 #include <filesystem>

@@ -44,7 +44,7 @@ const Nvrtc& nvrtc();
 // Opens one file or, given a bare name, searches the linker's path. Throws Error(device).
 Nvrtc open_nvrtc(const std::string& file);
 
-// What nvrtc() tries when TCC_NVRTC is not set, in this order.
+// Returns the libraries that nvrtc() tries, in this order, when TCC_NVRTC is not set.
 std::vector<std::string> nvrtc_candidates();
 
 // The libraries of a folder, newest version first.

@@ -38,15 +38,15 @@ DTYPES = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
 }  # fmt: skip
-# What takes a number as an operand other than by an infix operator.
+# These functions take a number as an operand.
 TAKES_NUMBERS = {"div", "where", "fmod", "floor_divide", "lerp"}
-# What the text names.
+# The generated text uses these names.
 NAMES = {"F", "torch", "int_mm", "scaled_mm"}
 # Random draws cannot be compared.
 UNSUPPORTED = {"rand", "randn", "randint", "dropout"}
 
 
-# What PyTorch multiplies 8-bit integers with, in 32 bits: matrices of 17 rows or more.
+# PyTorch multiplies 8-bit integers, with 32-bit sums, only in matrices of 17 rows or more.
 def int_mm(a, b):
     rows = a.shape[0]
     if rows > 16 or a.is_meta:
@@ -63,7 +63,8 @@ def unit_scale(device):
     return torch.ones((), device=device)
 
 
-# What it multiplies f8 with; sums stay in the matrix units where f32 products may be less exact, too.
+# PyTorch multiplies f8 with _scaled_mm. Sums stay in the tensor cores if f32 products may be
+# inexact, too.
 def scaled_mm(a, b, dtype):
     one, fast = unit_scale(a.device), torch.get_float32_matmul_precision() != "highest"
     return torch._scaled_mm(a, b, one, one, out_dtype=dtype, use_fast_accum=fast)

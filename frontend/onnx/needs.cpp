@@ -46,7 +46,7 @@ class Assumed : public GivenInputs {
     for (int64_t k = 0; k < tensor.numel(); ++k) tensor.set(k, 1);
     return std::make_shared<const Tensor>(std::move(tensor));
   }
-  // As an option: a single number is written, other data comes from a file.
+  // Writes the input as an option: a single number is written out, other data comes from a file.
   std::string option(const std::string& name) const {
     const auto type = types_.contains(name) ? type_of(name) : std::nullopt;
     const bool is_number =

@@ -1,4 +1,4 @@
-// What an import rule sees of one ONNX node, and what it gives back.
+// An import rule gets one ONNX node as an OpNode, and gives its results back through it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Scope;
 // A sequence: a list of tensors whose length the importer knows. It exists while importing only.
 using List = std::shared_ptr<const std::vector<Value*>>;
 
-// What a name of an ONNX graph stands for: a tensor, a sequence, or nothing (an omitted operand).
+// A name of an ONNX graph stands for a tensor, a sequence, or nothing (an omitted operand).
 struct Operand {
   Value* value = nullptr;
   List list;

@@ -15,10 +15,10 @@ namespace tcc::onnx {
 
 namespace pb = ::onnx;
 
-// Of TensorProto.DataType; throws Error(bad_input) "WHERE: ..." for types that tcc lacks (strings,
-// complex numbers, types of 2 to 6 bits).
+// Returns the dtype of a TensorProto.DataType. Throws Error(bad_input) "WHERE: ..." for types that
+// tcc lacks (strings, complex numbers, types of 2 to 6 bits).
 DType dtype_of(int32_t data_type, const std::string& where);
-// The same, and for a narrow type (narrow_types.h) the dtype that holds its elements.
+// Returns the same, and for a narrow type (narrow_types.h) the dtype that holds its elements.
 DType holder_of(int32_t data_type, const std::string& where);
 
 class TensorReader {

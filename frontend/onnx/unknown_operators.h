@@ -1,5 +1,5 @@
-// Which operators of a model have neither an import rule nor a function: to name all of them at
-// once.
+// Finds all operators of a model that have neither an import rule nor a function, so that one error
+// names them all.
 #pragma once
 
 #include <functional>

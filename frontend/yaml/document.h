@@ -61,7 +61,7 @@ class Item {
   std::string what_;  // "key 'shape'", for messages
 };
 
-// What follows "unknown key 'x'": the closest candidate, or all of them.
+// Returns the end of the message "unknown key 'x'": the closest candidate, or all of them.
 std::string or_known(std::string_view name, const std::vector<std::string>& candidates);
 
 // Parses a file of one document. Limits: size, depth, nodes, and nodes after aliases are followed.

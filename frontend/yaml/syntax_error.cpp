@@ -68,7 +68,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// Where the last line above `line` that says something is a word without a colon: that line.
+// Returns the last line above `line` that is not blank, if it is a word without a colon.
 const std::string_view* key_without_colon(const std::vector<std::string_view>& lines, size_t line) {
   while (line-- > 0)
     if (const std::string_view text = trimmed(lines[line]); !text.empty())

@@ -1,5 +1,5 @@
-// What is wrong with a text that is no YAML: the reader's complaint names the place where it gave
-// up, which may be lines after the mistake.
+// Explains what is wrong with a text that is not YAML. The YAML reader's own message names the
+// place where it gave up, which may be lines after the mistake.
 #pragma once
 
 #include <string>

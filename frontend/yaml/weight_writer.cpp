@@ -33,8 +33,8 @@ const Drawn* drawn_of(const ir::ConstantData& data) {
   return unbound ? &unbound->drawn() : nullptr;
 }
 
-// What draws the same numbers under this name and the seed 0, the one that a graph is read with
-// unless its reader says else; "" where nothing does.
+// Returns the `init` that draws the same numbers under this name and seed 0, the default seed of
+// graph files; "" where there is none.
 std::string init_of(const ir::Value& value, const std::string& name) {
   if (const Drawn* drawn = drawn_of(*value.data))
     if (drawn->init.kind == Init::Kind::constant || drawn->seed == stream_seed(0, name))

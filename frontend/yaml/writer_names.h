@@ -16,7 +16,7 @@ class WriterNames {
   explicit WriterNames(const ir::Graph& graph);
 
   const std::string& of(const ir::Value* value) const { return names_.at(value); }
-  // Of the outputs, in their order.
+  // The names of the outputs, in their order.
   const std::vector<std::string>& outputs() const { return outputs_; }
   // Outputs that are another name of a value: each takes an `identity`.
   const std::vector<std::pair<std::string, const ir::Value*>>& copies() const { return copies_; }

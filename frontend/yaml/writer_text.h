@@ -14,7 +14,8 @@ std::string name_text(const std::string& name);
 // The shortest text that reads back as the same number of `dtype`.
 std::string number_text(double value, DType dtype = DType::f64);
 std::string dims_text(std::span<const ir::SymInt> dims);  // "[B, 768]"
-// Of an input or a weight; throws Error(bad_input) for more dims than a file may state.
+// Returns the shape of an input or a weight as text. Throws Error(bad_input) for more dims than a
+// file may state.
 std::string shape_text(const ir::Value& value);
 // Throws Error(bad_input) for text that YAML graphs cannot hold.
 std::string attr_text(const ir::Attr& attr);

@@ -1,4 +1,4 @@
-// What matrix products and convolutions share: the dtype of their result.
+// Matrix products and convolutions share the rule for the dtype of their result.
 #pragma once
 
 #include "ir/op.h"

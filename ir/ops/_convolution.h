@@ -1,4 +1,4 @@
-// What the convolution ops share.
+// The convolution ops share these definitions.
 #pragma once
 
 #include <cstdint>

@@ -15,9 +15,8 @@
 
 namespace tcc::ir::ops {
 
-// What the function of one element sees: the operands' elements, converted to the op's working
-// dtype. The same function is stated three times, on expressions (the lowering), on doubles and on
-// integers (the reference).
+// The function of one element gets the operands' elements, converted to the op's working dtype. It
+// is stated three times, on expressions (the lowering), on doubles and on integers (the reference).
 template <class T>
 struct Operands {
   const Node& node;

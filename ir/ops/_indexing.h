@@ -1,4 +1,4 @@
-// What ops with index operands share.
+// Ops with index operands share these helpers.
 #pragma once
 
 #include <cstdint>

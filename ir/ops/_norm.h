@@ -1,5 +1,5 @@
-// What normalisations and losses share. Statistics are computed in compute_dtype(): f32 for f16 and
-// bf16.
+// Normalisations and losses share these helpers. Statistics are computed in compute_dtype(): f32
+// for f16 and bf16.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What ops ask of their operands.
+// Shape rules check their operands with these functions.
 #pragma once
 
 #include <string_view>

@@ -17,7 +17,7 @@ namespace tcc::ir::ops {
 // Ten rounds on a counter, under a key of 64 bits.
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t counter_high);
 
-// Which numbers a random node draws: its attributes `seed` and `offset`.
+// A random node's attributes `seed` and `offset` decide which numbers it draws.
 struct RandomStream {
   uint64_t seed, offset;
 };

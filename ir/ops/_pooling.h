@@ -1,4 +1,4 @@
-// What the pooling ops share: the reduction of one window, as an expression and as plain loops.
+// The pooling ops share the reduction of one window, as an expression and as plain loops.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What quantize and dequantize share: which scale and zero point belong to an element.
+// quantize and dequantize share the rule that says which scale and zero point belong to an element.
 #pragma once
 
 #include <span>

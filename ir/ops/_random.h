@@ -1,4 +1,4 @@
-// What the random ops share.
+// The random ops share these functions.
 #pragma once
 
 #include <cstdint>

@@ -183,7 +183,7 @@ class Group {
 
  private:
   bool is_backwards(int64_t d) const { return direction(node_) == "reverse" || first_ + d == 1; }
-  // Where direction `d` is at step `k`.
+  // Returns the position in time of direction `d` at step `k`.
   int64_t time(int64_t d, int64_t k) const { return is_backwards(d) ? steps_ - 1 - k : k; }
   bool keeps_bias() const { return spec_.keeps_bias && spec_.keeps_bias(node_); }
   Value* wide(Value* x) { return x ? b_.compute(x) : nullptr; }

@@ -1,4 +1,4 @@
-// What lstm, gru and rnn share: recurrent layers in ONNX's generality, unrolled over time. The
+// lstm, gru and rnn share this code: recurrent layers in ONNX's generality, unrolled over time. The
 // input's projection is one matmul over all steps. A step is one kernel or two: the products of the
 // state with the gates' weights, and the gates; both directions of a layer take their steps at
 // once.

@@ -11,9 +11,10 @@ namespace tcc::ir::ops {
 // h [D, B, hidden] times gates [first, first + count) of weights [D, gates * hidden, hidden], which
 // have h's dtype: [D, B, hidden] each, as the dtype that h is computed in.
 //
-// As sums side by side, which one kernel does with all that follows for the same element.
+// Makes the products as separate sums, which one kernel computes with everything that follows for
+// the same element.
 std::vector<Value*> dot_products(Builder& b, Value* h, Value* weight, int64_t first, int64_t count);
-// As columns of one matrix product: [D, B, count * hidden].
+// Makes them as columns of one matrix product: [D, B, count * hidden].
 Value* matrix_product(Builder& b, Value* h, Value* weight, int64_t first, int64_t count);
 
 // 8-bit weights [N, K] with a scale and a zero point, which may be null: one each, or one per row.

@@ -1,4 +1,4 @@
-// What the reduction ops share: their attributes, shape rule and reference loop.
+// The reduction ops share their attributes, shape rule and reference loop.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::vector<int> reduced_dims(const Node& node);
 // `shape` without `dims` (ascending), or with 1 in their place.
 Shape reduced_shape(const Shape& shape, std::span<const int> dims, bool keepdim);
 
-// What sums and products of `dtype` are typed as: i64 for integers and bool, `dtype` itself for
+// Returns the dtype of sums and products of `dtype`: i64 for integers and bool, `dtype` itself for
 // floats.
 DType accumulated_dtype(DType dtype);
 

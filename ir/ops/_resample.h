@@ -1,5 +1,5 @@
-// Where resampling reads: positions as exact fractions of integers rather than in floating point,
-// so that no rounding decides which element is the nearest.
+// Resampling reads at positions that are exact fractions of integers rather than floating point, so
+// that no rounding decides which element is the nearest.
 #pragma once
 
 #include <cstdint>

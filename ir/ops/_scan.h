@@ -1,4 +1,4 @@
-// What the prefix operations share.
+// The prefix operations share this definition.
 #pragma once
 
 #include <string>

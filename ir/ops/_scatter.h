@@ -1,4 +1,4 @@
-// What the scatter ops share: operands x, index, src and attribute `dim`.
+// The scatter ops share operands x, index, src and attribute `dim`.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the sorting ops share.
+// The sorting ops share these functions.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What split and chunk share: pieces of one dim, each a result.
+// split and chunk share this definition: each result is a piece of one dim.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What tril and triu share.
+// tril and triu share these functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What unfold and fold share: the columns of an image, one for each place of a window.
+// unfold and fold share the columns of an image, one for each place of a window.
 #pragma once
 
 #include <string>

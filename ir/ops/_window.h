@@ -18,9 +18,9 @@ std::vector<int64_t> spatial_ints(const InferContext& context, std::string_view 
 std::vector<int64_t> spatial_ints(const Node& node, std::string_view key, int rank,
                                   const std::vector<int64_t>& fallback = {});
 
-// What lies around each spatial dim. The attribute has one entry for all dims, one for each of them
-// or, as ONNX's `pads`, two for each: all beginnings, then all ends. The least that those two may
-// be is `lowest`, of the others it is 0.
+// The padding before and after each spatial dim. The attribute has one entry for all dims, one for
+// each dim or, as ONNX's `pads`, two for each: all beginnings, then all ends. Two entries per dim
+// may not be less than `lowest`; other entries may not be negative.
 struct Padding {
   std::vector<int64_t> lo, hi;
 };

@@ -7,7 +7,7 @@
 namespace tcc::ir::ops {
 namespace {
 
-// Where each operand begins along the joined dim, and the total at the end.
+// Returns the begin of each operand along the joined dim, and the total at the end.
 std::vector<SymInt> boundaries(const Node& node, int dim) {
   std::vector<SymInt> result = {0};
   for (const Value* x : node.inputs)

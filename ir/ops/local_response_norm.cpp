@@ -45,7 +45,8 @@ OpDef make_local_response_norm() {
   op.name = "local_response_norm";
   op.kind = OpKind::composite;
   op.operands = {"x"};
-  // Where `size` is even, one more channel counts on one side: PyTorch's before, ONNX's after.
+  // If `size` is even, one more channel counts on one side: before the channel in PyTorch, after it
+  // in ONNX.
   op.attrs = {{"size", AttrType::integer, std::nullopt},
               {"alpha", AttrType::number, 1e-4},
               {"beta", AttrType::number, 0.75},

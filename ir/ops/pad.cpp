@@ -52,7 +52,8 @@ std::vector<Type> infer(const InferContext& context) {
   return {out};
 }
 
-// Where index i of a padded dim comes from; in range for every i except in mode constant.
+// Returns the operand's index that index i of a padded dim reads; it is in range for every i except
+// in mode constant.
 SymInt source(const std::string& mode, const SymInt& i, const SymInt& extent) {
   if (mode == "circular") return mod(i, extent);
   if (mode == "replicate") return clamped_index(i, extent);

@@ -65,7 +65,7 @@ void reference(EvalContext& context) {
   const Range range = range_of(out.dtype);
   for_each_index(x.shape, [&](std::span<const int64_t> index, int64_t offset) {
     const double divisor = scale.f[static_cast<size_t>(parameter_offset(context, 1, index))];
-    // Where a quotient is rounded to decides its ties.
+    // The dtype that a quotient is rounded to decides its ties.
     const double quotient = std::nearbyint(round_to(wide, float_at(x, offset) / divisor));
     int64_t zero_point = 0;
     if (context.inputs[2])

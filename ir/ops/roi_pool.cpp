@@ -38,7 +38,7 @@ Expr in_bin(const Node& node, const Expr& low, const Expr& high, const SymInt& b
   return call(Fn::logical_and, {call(Fn::ge, {at, start}), call(Fn::lt, {at, end})});
 }
 
-// Where the bins lie is data: every element of the image is looked at.
+// The places of the bins are data, so that every element of the image is read for each bin.
 Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Node& node = context.node();
   const Shape& x = context.operand_type(kX).shape;

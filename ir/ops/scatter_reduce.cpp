@@ -10,7 +10,7 @@ namespace {
 
 bool is_mean(const Node& node) { return node.attr<std::string>("reduce") == "mean"; }
 
-// As scatter_add: every element of the output reads all indices along `dim`, in order.
+// This works like scatter_add: every element of the output reads all indices along `dim`, in order.
 Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Node& node = context.node();
   const Expr x = context.operand(0, index);

@@ -179,7 +179,8 @@ class ScoreMatcher {
     return false;
   }
 
-  // What is applied after a step must keep its meaning: sums are not scaled, what is low stays so.
+  // The steps that are applied after a step must keep its meaning: sums are not scaled, and low
+  // values stay low.
   bool fits(const Node& node, size_t scores, const ScoreStep& step) const {
     const Shape& shape = node.outputs[0]->shape();
     if (node.inputs[scores]->shape() != shape) return false;

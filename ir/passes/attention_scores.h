@@ -1,4 +1,4 @@
-// What recognize_attention sees between the two products of attention.
+// recognize_attention reads the nodes between the two products of attention as these steps.
 #pragma once
 
 #include <map>

@@ -47,7 +47,8 @@ class Decomposer {
     for (size_t k = nodes.size(); k-- > 0;) pending_.push_back({std::move(nodes[k]), nesting});
   }
 
-  // What stands for `value` now: a composition's result may itself have been a composite's.
+  // Returns the value that replaces `value` now: a composition's result may itself have been a
+  // composite's.
   Value* current(Value* value) const {
     for (auto found = replaced_.find(value); found != replaced_.end();
          found = replaced_.find(value))

@@ -8,9 +8,9 @@ namespace tcc::ir {
 // sizes are all known.
 //
 // A folded constant is lazy: its data is computed on first use by the reference interpreter,
-// together with the folded constants that it is made of, in f64 and rounded once to its dtype.
-// Where it is the same everywhere, because an elementwise op met splats, ConstantData::splat()
-// knows the value.
+// together with the folded constants that it is made of, in f64 and rounded once to its dtype. If
+// all elements are equal, because an elementwise op met splats, ConstantData::splat() knows the
+// value.
 //
 // Nothing is folded that makes data grow: a result of more than 4096 elements and more than 4 times
 // the operands' stays a node (broadcasts, iota).

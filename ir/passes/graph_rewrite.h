@@ -10,7 +10,7 @@
 
 namespace tcc::ir {
 
-// What stands for a node's results: one value per result, or nothing to keep the node.
+// These values replace a node's results: one value per result, or none to keep the node.
 using Replacement = std::vector<Value*>;
 
 // Visits the nodes in order, their operands already rewritten; the nodes that `replace` makes

@@ -1,4 +1,4 @@
-// Which folded constants are the same everywhere.
+// Finds folded constants whose elements are all equal.
 #include <cmath>
 #include <map>
 

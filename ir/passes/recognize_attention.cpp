@@ -63,8 +63,8 @@ Scaled without_scale(Builder& b, Value* x, KnownValues& known, int depth = 0) {
 
 // ---- heads
 
-// What `x` is the transposition of, in its last two dims and perhaps in another batch; null where
-// it is none.
+// Returns the value that `x` transposes in its last two dims, perhaps with other batch dims; null
+// where `x` is no transposition.
 Value* untransposed(Builder& b, Value* x) {
   const Node* node = x->producer;
   if (!node) return nullptr;

@@ -9,7 +9,7 @@
 namespace tcc::runtime::cuda {
 namespace {
 
-// Where containers and WSL put the driver without telling the linker.
+// Containers and WSL put the driver in these places without telling the linker.
 constexpr const char* kPlaces[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                    "/usr/lib/wsl/lib/libcuda.so.1"};
 

@@ -187,7 +187,7 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuEventSynchronize, (CUevent event))                                                          \
   F(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end))
 
-// Of newer drivers: null where the driver has them not.
+// Newer drivers alone have these functions; the pointers are null where the driver lacks them.
 #define TCC_CUDA_NEWER_FUNCTIONS(F)                                                       \
   F(cuLaunchKernelEx,                                                                     \
     (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra)) \

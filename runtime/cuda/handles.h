@@ -48,7 +48,7 @@ class OwnedStream {
     const ContextScope scope(*context_);
     TCC_CUDA(*context_, cuStreamCreate, &handle_, CU_STREAM_NON_BLOCKING);
   }
-  // What was enqueued still runs.
+  // Work that was enqueued still runs.
   ~OwnedStream() {
     const ContextScope scope(*context_, std::nothrow);
     context_->api().cuStreamDestroy_v2(handle_);

@@ -13,7 +13,7 @@
 
 namespace tcc::runtime::cuda {
 
-// What a launch needs; recordings share it, so that it outlives the kernel's object where it must.
+// A launch needs this function. Recordings share it, since they may outlive the kernel's object.
 class Function {
  public:
   // Throws Error(device) naming the kernel when the driver or the target's limits refuse it.

@@ -1,4 +1,4 @@
-// What the driver says about a device, as tcc's Target. Needs no context.
+// Reads a device's properties from the driver, as tcc's Target. This needs no context.
 #pragma once
 
 #include <cstdint>

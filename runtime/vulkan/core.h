@@ -52,7 +52,7 @@ class Core {
   void release(int64_t bytes);
   int64_t reserved_bytes() const;
 
-  // Where memory that kernels know by its address lies, for commands that want a buffer.
+  // Commands that want a buffer need this place of memory that kernels know by its address.
   struct Place {
     VkBuffer buffer;
     VkDeviceSize offset;

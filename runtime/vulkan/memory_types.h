@@ -1,4 +1,4 @@
-// Which of a device's memory types serves which purpose.
+// Chooses a device's memory type for each purpose.
 #pragma once
 
 #include <vulkan/vulkan.h>

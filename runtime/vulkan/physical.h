@@ -1,4 +1,4 @@
-// What a physical device offers: its limits as a Target, and how a logical device on it is to be
+// Reads the limits of a physical device as a Target, and says how a logical device on it is to be
 // made.
 #pragma once
 

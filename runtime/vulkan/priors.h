@@ -1,4 +1,4 @@
-// What Vulkan does not tell: throughput and cache sizes, guessed for the analytic model.
+// Vulkan does not report throughput and cache sizes. The analytic model uses these guesses.
 //
 // These are priors for ranking configurations before anything was measured; no result depends on
 // them.

@@ -1,4 +1,4 @@
-// What the validation layer said, where TCC_VULKAN_VALIDATION=1 asks for it: for tests.
+// Tests count the messages of the validation layer, which TCC_VULKAN_VALIDATION=1 turns on.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace tcc::ir::test {
 
-// What all bodies read; they define %y.
+// Completes a body, which defines %y, to a graph: all bodies read these inputs.
 inline std::string graph_of(std::string_view body, std::string_view dtype = "f32") {
   std::string text = R"(graph @g(T = 5) {
     %q: f32[2, 3, 4, 8] = input

@@ -93,7 +93,8 @@ TEST(AttentionMask, JoinsSeveral) {
 }
 
 TEST(AttentionMask, RegroupsWhatIsAddedToAnotherBatch) {
-  // As Swin adds its windows' masks: one bias per head, then one mask per window of an image.
+  // This is how Swin adds its windows' masks: one bias per head, then one mask per window of an
+  // image.
   const auto text = [](std::string_view bias) {
     return str(R"(graph @g(B = 2) {
     %q: f32[B*4, 3, 5, 8] = input

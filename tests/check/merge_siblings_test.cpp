@@ -40,7 +40,7 @@ TEST(MergeSiblings, ConcatenatesTheWeightsOfLayersOnOneInput) {
     })");
 }
 
-// As other front ends write layers: a product, and a bias that is added to it.
+// Other front ends write layers like this: a product, and a bias that is added to it.
 TEST(MergeSiblings, TakesRowsThatAreAddedToProductsForBiases) {
   expect_pass(merge, R"(
     graph @attention {

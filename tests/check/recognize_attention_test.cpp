@@ -82,7 +82,7 @@ TEST(RecognizeAttention, JoinsTheHeadsOfProjections) {
 // ---- the scale
 
 TEST(RecognizeAttention, TakesTheScaleOfQueryAndKey) {
-  // As torch.onnx writes it: the root of the scale on both.
+  // torch.onnx writes attention like this: the root of the scale on both.
   expect_attention(R"(
     %r: f32[] = const 0.5
     %qs = mul(%q, %r)
@@ -280,7 +280,8 @@ TEST(RecognizeAttention, RefusesVectorsAndIntegers) {
 // ---- heads
 
 TEST(RecognizeAttention, TakesHeadsOutOfTheBatch) {
-  // As BART was exported: products of [batch * heads, ., .], the mask on [batch, heads, ., .].
+  // BART was exported like this: products of [batch * heads, ., .], the mask on [batch, heads, .,
+  // .].
   expect_graph(R"(graph @g(B = 2, S = 4) {
     %q: f32[B, 3, S, 8] = input
     %k: f32[B, 3, S, 8] = input
@@ -308,7 +309,7 @@ TEST(RecognizeAttention, TakesHeadsOutOfTheBatch) {
 }
 
 TEST(RecognizeAttention, SeesATranspositionOfRegroupedKeys) {
-  // As torch.onnx writes it now: the scaled keys are transposed as [batch * heads, ., .].
+  // torch.onnx writes it like this now: the scaled keys are transposed as [batch * heads, ., .].
   expect_attention(R"(
     %r: f32[] = const 0.5
     %qs = mul(%q, %r)

@@ -1,5 +1,5 @@
-// What the conformance suite shares: a fixture that runs each test on every device present (the
-// null device included), and small kernels in each API's language.
+// The tests of the conformance suite share a fixture that runs each test on every device present
+// (the null device included), and small kernels in each API's language.
 //
 //   LP_NATIVE_VECTOR_WIDTH=128|256|512  gives lavapipe subgroups of 4, 8, 16: run the suite with
 //   each TCC_VULKAN_VALIDATION=1             loads the Vulkan validation layer; a message fails the

@@ -1,6 +1,6 @@
-// What only CUDA devices do: capture by the caller, the caller's streams, memory and contexts,
-// faults of kernels, code for other architectures. Skipped without a device; the conformance suite
-// covers the rest of runtime/device.h.
+// These tests cover what only CUDA devices do: capture by the caller, the caller's streams, memory
+// and contexts, faults of kernels, code for other architectures. Skipped without a device; the
+// conformance suite covers the rest of runtime/device.h.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

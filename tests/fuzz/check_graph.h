@@ -24,7 +24,7 @@ inline std::string device() {
   return devices.empty() ? "" : devices.front();
 }
 
-// Which outputs are wrong, and why; "" for none.
+// Names the outputs that are wrong, and why; "" for none.
 inline std::string wrong_outputs(const ir::Graph& graph, std::span<const Tensor> inputs,
                                  std::span<const Tensor> outputs) {
   std::string text;

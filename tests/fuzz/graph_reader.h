@@ -1,4 +1,4 @@
-// What the libFuzzer targets of graph files share.
+// The libFuzzer targets of graph files share this function.
 #pragma once
 
 #include <cstdio>

@@ -438,7 +438,8 @@ class Generator {
         x->bound * static_cast<double>(length), false);
   }
 
-  // Where elements were depends on rounding, unless they are exact; their values do not.
+  // The indices of sorted elements depend on rounding unless the elements are exact; their values
+  // do not.
   void sort(const Item& x, int64_t dim, int64_t length) {
     const bool some = length > 0 && random_.chance(50);
     const auto sorted =

@@ -53,7 +53,7 @@ std::string without_device_source(std::string text, const sched::Kernel& kernel,
   const std::string folder = file.substr(0, file.find('/') + 1);
   const std::string& header = kernel.parameters.header;
   const std::string include = header.empty() ? "" : "#include \"backends/device/" + header + "\"\n";
-  // What the header includes is not included again.
+  // Files that the header includes are not included again.
   const std::string before = resolve_device_includes(include, folder);
   const std::string all = resolve_device_includes(include + device_source(file), folder);
   if (!header.empty()) replace(text, before, header);

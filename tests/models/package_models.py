@@ -159,7 +159,7 @@ def run(options, path, cell):
         report = json.loads(done.stdout)
         with np.load(f"{folder}/outputs.npz") as file:
             ours = {name: file[name] for name in file.files}
-    # Where an input of a quantisation lies next to a tie, a last bit moves it by a whole step.
+    # If an input of a quantisation lies next to a tie, a last bit moves it by a whole step.
     tolerance, steps = (0.05, 1) if quantised else (options.tolerance, 0)
     error, reason = compare(ours, ideal, tolerance, steps)
     if reason and np.isfinite(error) and error <= 4 * movement(session, inputs, ideal):

@@ -14,7 +14,7 @@ namespace tcc::test {
 
 inline constexpr const char *kDistributed = "1.12", *kGenerated = "1.23.2";
 
-// Where the cases of a release lie. $TCC_ONNX_TESTDATA and $TCC_ONNX_CASES name other folders.
+// The folders of a release's cases. $TCC_ONNX_TESTDATA and $TCC_ONNX_CASES name other folders.
 struct ConformanceRelease {
   std::string name;
   std::filesystem::path folder;

@@ -77,7 +77,7 @@ TEST_P(Scans, DoNotDependOnTheConfig) {
         }
 }
 
-// What makes the operand and what is made of the result belong to the scan's kernel.
+// The ops before and after a scan belong to its kernel.
 TEST_P(Scans, FuseWithWhatIsAround) {
   ir::Graph graph;
   ir::Builder b(graph);

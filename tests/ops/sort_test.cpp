@@ -85,7 +85,8 @@ TEST_P(Sorting, DoesNotDependOnTheConfig) {
   }
 }
 
-// What makes the keys is part of the kernel that sorts; its result is rounded as if it was stored.
+// The ops that compute the keys are part of the kernel that sorts; their result is rounded as if it
+// was stored.
 TEST_P(Sorting, SortsWhatIsComputed) {
   ir::Graph graph;
   ir::Value* x = graph.add_input("x", {DType::bf16, {4, 600}});

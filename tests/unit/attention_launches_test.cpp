@@ -17,7 +17,7 @@ constexpr std::string_view kSpelledOut =
   - {out: p, op: softmax, in: [masked], dim: -1}
   - {out: a, op: matmul, in: [p, vt]}
 )";
-// What the exporters of PyTorch write: the root of the scale on both sides, keys transposed in
+// The exporters of PyTorch write this: the root of the scale on both sides, keys transposed in
 // another batch, and a guard against rows that see nothing.
 constexpr std::string_view kExported =
     R"(  - {out: qs, op: mul, in: [qt, 0.3535533845424652]}

@@ -33,7 +33,7 @@ float truncated(float value) {  // to tf32
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffffe000u);
 }
 
-// As a device computes it: sums in f32, one term after the other.
+// Computes the result as a device does: sums in f32, one term after the other.
 Tensor computed(std::span<const Tensor> inputs, Defect defect) {
   const auto x = inputs[0].as<float>(), w = inputs[1].as<float>(), c = inputs[2].as<float>();
   Tensor out(DType::f32, {kRows, kColumns});
@@ -95,7 +95,7 @@ TEST(CheckRule, RightSumsThatCancelAfterwardsPassAndDefectsDoNot) {
   }
 }
 
-// Where nothing cancels the noise changes nothing: the rule is as strict as without it.
+// If nothing cancels, the noise changes nothing: the rule is as strict as without it.
 TEST(CheckRule, WellConditionedResultsKeepTheirLimit) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const std::string type(name(dtype));

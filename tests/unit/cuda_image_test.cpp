@@ -1,4 +1,4 @@
-// Which code reaches the CUDA driver: whole cubins and PTX, nothing else. Needs no GPU.
+// Only whole cubins and PTX reach the CUDA driver. These tests need no GPU.
 #include <gtest/gtest.h>
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// What only a reduction's outputs read is loaded before the row is reduced, where that pays; not
-// what lies at a place that the reduction finds.
+// Values that only a reduction's outputs read are loaded before the row is reduced, where that
+// pays. Values at an index that the reduction finds are not.
 #include <gtest/gtest.h>
 
 #include "backends/pipeline.h"

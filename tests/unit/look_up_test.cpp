@@ -1,4 +1,4 @@
-// Which record a kernel takes: the tiers, and what is said about those that were refused.
+// Tests which record a kernel takes: the tiers, and the reasons given for refused records.
 #include "autotune/records.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"

@@ -218,7 +218,7 @@ TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
             "gemm_sm90");
 }
 
-// Where no unit multiplies f8, it is f16, or what the other operand is.
+// If no matrix unit multiplies f8, it is read as f16, or as the type of the other operand.
 TEST(MatrixTemplates, ReadF8AsAWiderType) {
   const sched::Target target = sched::target_by_name("cuda:sm_80");
   const auto product = [](const std::string& a, const std::string& b, const std::string& nodes) {

@@ -23,7 +23,7 @@ struct Case {
   std::map<std::string, Launches> targets;
 };
 
-// Where a type has more launches than the others of a target, long products of few tiles are split.
+// A type has more launches than the others of a target where long products of few tiles are split.
 const Case kCases[] = {
     {"mlp",
      {{"vulkan", {3, 3, 3}},

@@ -1,4 +1,4 @@
-// Where rounding to a narrow float decides.
+// Values next to a tie, where rounding to a narrow float decides the result.
 #pragma once
 
 #include <array>

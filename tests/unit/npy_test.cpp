@@ -68,7 +68,7 @@ TEST_F(Npy, HeadersAreNumPys) {
             "{'descr': '|b1', 'fortran_order': False, 'shape': (7,), } ");
   EXPECT_EQ(npy_header_text(DType::i16, {7, 8}).substr(10, 60),
             "{'descr': '<i2', 'fortran_order': False, 'shape': (7, 8), } ");
-  // As numpy.save writes it.
+  // numpy.save writes this file.
   Tensor flags(DType::boolean, {2, 2});
   flags.set(0, 1), flags.set(3, 1);
   write_npy(folder / "x.npy", flags);

@@ -120,7 +120,7 @@ TEST(OnnxDims, ThatFloatsRoundAreNotFollowed) {
   EXPECT_ERROR(reshaped("Div", 0), "(--dim binds h)");
 }
 
-// Where the positions of the longest text are cut to the length of this one.
+// A table of positions for the longest text is cut to the length of this one.
 TEST(OnnxDims, OfASliceOfALimitedTableExpand) {
   OnnxModel model;
   model.input("x", {{"b", "s"}}).constant("table", float_tensor({1, 512}, 1));

@@ -100,8 +100,8 @@ TEST(PadRows, LayoutsPadTheRowsOfTheInnermostDims) {
   EXPECT_EQ(turned.padded(shape, 1, 4).strides, (std::vector<int64_t>{8, 1, 24}));
 }
 
-// What a kernel writes for a product, and constants, are padded where they lie; inputs and outputs
-// are not.
+// Constants, and values that a kernel writes for a product, are padded where they lie; inputs and
+// outputs are not.
 TEST(PadRows, ValuesBetweenKernelsAndConstantsArePadded) {
   const ir::Graph graph = graph_of(
       "inputs: {x: {dtype: bf16, shape: [200, 333]}}\n"

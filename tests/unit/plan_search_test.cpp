@@ -333,7 +333,7 @@ TEST_F(PlanSearchTest, WhatCannotBeMeasuredDoesNotWin) {
   EXPECT_EQ(split->choice, 2);
   for (const PlanAlternative& alternative : split->alternatives)
     EXPECT_EQ(alternative.failure.empty(), alternative.choice != 4);
-  // Where the default cannot be measured, nothing is chosen.
+  // If the default cannot be measured, nothing is chosen.
   tuned_.clear();
   EXPECT_TRUE(search([](const sched::Region&) { return 0.0; }).comparisons.empty());
 }

@@ -1,5 +1,5 @@
-// What the tests of the public interfaces share. They include nothing of the library's inside, as
-// users do.
+// The tests of the public interfaces share these helpers. Like users, they include no internal
+// header of the library.
 #pragma once
 
 #include <cmath>

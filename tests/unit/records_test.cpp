@@ -114,7 +114,7 @@ TEST_F(RecordsTest, PreferenceIsAStrictTotalOrder) {
   }
 }
 
-// As the tool does it: from files, into files.
+// The tool merges like this: from files, into files.
 TEST_F(RecordsTest, MergedFilesDoNotDependOnTheOrder) {
   std::mt19937 random(9);
   for (int i = 0; i < 20; ++i) {

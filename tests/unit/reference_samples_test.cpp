@@ -259,7 +259,7 @@ TEST(ReferenceSamplesTest, CancellingSumsAreHeldAgainstTheirNoise) {
   EXPECT_FALSE(gate(inputs, {.observe = sum_in_f16}).pass);
 }
 
-// Where nothing cancels, the noise is below what the gate allows anyway.
+// If nothing cancels, the noise is below what the gate allows anyway.
 TEST(ReferenceSamplesTest, NoiseOfWellConditionedRegionsChangesNothing) {
   for (const char* nodes : {"{out: y, op: matmul, in: [x, w]}",
                             "{out: a, op: matmul, in: [x, w]}, {out: b, op: gelu, in: [a]}, {out: "

@@ -216,7 +216,7 @@ TEST(RegionTextTest, TheOrderInWhichNodesWereMadeDoesNotMatter) {
     left = made.op("exp", {a});
     if (!swapped) right = made.op("sin", {b});
     Value* y = made.op("add", {left, right});
-    // As partition finds the inputs: in the order of the nodes.
+    // Partition finds the inputs in the order of the nodes.
     Region region = swapped ? made.region({b, a}, {y}) : made.region({a, b}, {y});
     sort_inputs(region);
     EXPECT_EQ(region.inputs, (std::vector<const Value*>{a, b}));

@@ -127,8 +127,9 @@ constexpr Space kSpaces[] = {
     {"pointwise", "x: {dtype: f32, shape: [16777216]}", "op: gelu, in: [x]"},
 };
 
-// What is asked of real logs (within 3 % of the best, 8 % in the worst space, better than random),
-// on landscapes whose distance from the estimate has structure, edges and noise.
+// The search must come as close to the best as it must on real logs (within 3 %, 8 % in the worst
+// space, better than random). The times are synthetic: their distance from the estimate has
+// structure, edges and noise.
 TEST(ReplayTest, TheDefaultSearchBeatsRandomOnRoughLandscapes) {
   std::vector<TemplateCase> cases;
   for (const Space& space : kSpaces) cases.emplace_back(space.inputs, space.node, "cuda:sm_90a");

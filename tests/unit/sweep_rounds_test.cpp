@@ -260,7 +260,7 @@ TEST_F(SweepTest, AnotherKernelsRecordDoesNotTakeThePlaceOfWhatWasInUse) {
   ASSERT_TRUE(records.records().count(cut.key));
   EXPECT_EQ(records.records().at(cut.key).best, tunable_.default_config);
   EXPECT_EQ(cut.choose(records).config, tunable_.default_config);
-  // Where it looks up the same, nothing is written for it.
+  // If the lookup gives the same config, nothing is written for it.
   const Tunable alone[] = {cut};
   EXPECT_TRUE(records_of(alone, {&kept}, &in_use_).records().empty());
 }

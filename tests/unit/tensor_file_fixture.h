@@ -1,4 +1,5 @@
-// What the tests of the tensor-file readers share: a temporary folder, random tensors, and damage.
+// The tests of the tensor-file readers share a temporary folder, random tensors, and functions that
+// damage files.
 #pragma once
 
 #include <stdlib.h>

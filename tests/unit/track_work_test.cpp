@@ -74,7 +74,7 @@ TEST(TrackWork, WhatIsComputedCounts) {
   EXPECT_NE(work(narrow), here);
 }
 
-// Where this fails, hashes of unchanged graphs changed: count the scheme in work.cpp up.
+// If this fails, hashes of unchanged graphs changed: increase the scheme in work.cpp.
 TEST(TrackWork, TheHashOfAGraphStays) {
   EXPECT_EQ(work(kGraph), "1:3999576ad5ca6a13ea4ce91edff9330c");
 }

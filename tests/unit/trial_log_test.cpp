@@ -133,8 +133,8 @@ TEST_F(TrialLogTest, TheLastOfEqualTrialsCounts) {
   EXPECT_EQ(trials[1].result.seconds, 5e-6);
 }
 
-// What a kill leaves is a prefix: every whole line of it counts, and so does what is appended
-// later.
+// A killed process leaves a prefix of its log: every whole line of it counts, and so do lines that
+// are appended later.
 TEST_F(TrialLogTest, ATruncatedLogLosesItsLastLineAtMost) {
   write_small_log(path_);
   const std::string whole = read_file(path_);

@@ -1,4 +1,4 @@
-// What the tests of users' kernels share: the examples, run on a device against their graphs.
+// The tests of users' kernels share this: the examples run on a device against their graphs.
 #pragma once
 
 #include <cmath>

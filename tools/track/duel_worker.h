@@ -24,7 +24,7 @@ namespace tcc::tools {
 struct DuelSetup {
   std::string base, head;  // libraries
   TrackCompile compile;
-  // Which library is opened, compiles and takes its memory first.
+  // The head library is opened, compiles and takes its memory first; false: the base library does.
   bool head_first = false;
   // The kernels' cache is empty for each case: compile seconds are those of a first compilation.
   bool cold = false;

@@ -30,7 +30,7 @@ struct Series {
   };
   std::vector<Point> points;
   std::string counter;  // the rule of a counter
-  // Where the work of the case changed, or the compiler of a quantity that depends on it.
+  // At these points the work of the case changed, or the compiler of a quantity that depends on it.
   std::vector<TrackedHistory::Break> breaks;
   size_t accepted = 0;  // the point from which on a change was accepted, or the end
   std::string note;     // why, where something was accepted

@@ -67,7 +67,7 @@ class Judging {
   }
 
  private:
-  // Where the quantity of a noisy history stands in the report.
+  // The place in the report of a quantity with a noisy history.
   struct Place {
     size_t one = 0, quantity = 0;
     bool more_is_better = false;

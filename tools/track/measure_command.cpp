@@ -102,7 +102,7 @@ class Reader {
   struct Found {
     std::vector<double> samples;  // of repetitions
     std::map<std::string, std::vector<double>> counters;
-    // Where a program prints aggregates only: the median, else the mean.
+    // If a program prints aggregates only, the median counts, else the mean.
     std::optional<double> median, mean;
     std::map<std::string, double> median_counters;
     std::string error;

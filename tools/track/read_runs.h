@@ -21,7 +21,8 @@ struct StoredRun {
 
 struct ReadOptions {
   bool details = false;  // samples and kernels, too
-  // Which runs, by name and then by header, and which cases; empty functions want everything.
+  // These choose the runs, by name and then by header, and the cases; an empty function chooses
+  // all.
   std::function<bool(const std::string&)> names = {};
   std::function<bool(const TrackedRun&)> runs = {};
   std::function<bool(const std::string&)> cases = {};

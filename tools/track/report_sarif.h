@@ -14,8 +14,8 @@ namespace tcc::tools {
 // the case's line in its suite. What does not gate is a warning.
 std::string report_sarif(std::span<const TrackReport> reports);
 
-// As a URI that is relative to the root of the git work tree which holds the file; of a file
-// outside of any, or one that is gone, the path as it is.
+// Returns a URI that is relative to the root of the git work tree which holds the file. For a file
+// outside of any work tree, or a missing one, it returns the path as it is.
 std::string repository_uri(const std::filesystem::path& file);
 
 }  // namespace tcc::tools

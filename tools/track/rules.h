@@ -1,4 +1,4 @@
-// Which quantities are tracked, and when one of them became worse: the one table of it.
+// This table alone says which quantities are tracked, and when one of them became worse.
 #pragma once
 
 #include <map>

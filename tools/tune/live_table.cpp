@@ -41,7 +41,7 @@ bool failed(const autotune::LoggedTrial& trial) {
   return trial.result.status != Status::measured && trial.result.status != Status::slow;
 }
 
-// Which columns a table of that width holds beside the names.
+// Returns the columns that fit in a table of that width beside the names.
 std::vector<int> columns_that_fit(size_t width, bool several_devices) {
   std::vector<int> shown;
   size_t needed = kNameWidth;

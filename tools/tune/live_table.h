@@ -16,7 +16,7 @@
 
 namespace tcc::tools {
 
-// What the sweep was asked for.
+// The sweep was asked for this.
 struct SweepPlan {
   size_t kernels = 0;
   size_t trials = 0;          // of each kernel, in full measurements
@@ -26,7 +26,7 @@ struct SweepPlan {
   const std::atomic<bool>* interrupted = nullptr;  // whether it was told to end
 };
 
-// What is drawn, apart from a terminal.
+// Makes the text that is drawn; it needs no terminal.
 class LiveTable {
  public:
   explicit LiveTable(const SweepPlan& plan) : plan_(plan) {}

@@ -65,7 +65,7 @@ std::optional<sched::Target> target_of_id(const std::string& id) {
   return std::nullopt;
 }
 
-// Which regions a graph has depends on these of a device's properties; a record knows them.
+// A graph's regions depend on these properties of a device; a record knows them.
 sched::Target target_of(const Record& record, sched::Target target) {
   const auto& known = record.environment.capabilities;
   const auto take = [&](const char* name, auto& value) {

@@ -17,7 +17,8 @@
 
 namespace tcc::tools {
 
-// Which kernels: those of graphs, bound to sizes, compiled so; and users' own.
+// These options choose the kernels: those of graphs, with their sizes and how they are compiled,
+// and users' own.
 struct GraphOptions {
   std::vector<std::string> graphs;
   std::vector<std::string> kernels;  // files of users' own kernels

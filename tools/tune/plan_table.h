@@ -1,4 +1,4 @@
-// What a search of plans compared, as text.
+// Prints the comparisons of a search of plans.
 #pragma once
 
 #include <string>

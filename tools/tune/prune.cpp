@@ -70,7 +70,7 @@ class Prune {
 
  private:
   void schedule() {
-    // As the plans have it: a choice decides which other choices there are.
+    // The graph is scheduled by the plans: a choice decides which other choices there are.
     autotune::PlanStore plans;
     for (const std::string& path : options_.paths)
       autotune::read_plan_path(path, plans, [](const std::string&) {});  // prune_plans() says it

@@ -1,4 +1,4 @@
-// What the subcommands about tuning files share.
+// The subcommands about tuning files share these options.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace tcc::tools {
 
-// Which device's kernels: one that is here, or one that is only described.
+// The kernels are those of a device that is here, or of one that is only described.
 struct TargetOptions {
   std::string device = "auto", target;
 };

@@ -1,5 +1,5 @@
-// Which part of the work is this process's: from --shard, or from the environment of the launcher
-// that started it. docs/tuning-at-scale.md shows them at work.
+// Reads which part of the work is this process's from --shard, or from the environment of the
+// launcher that started it. docs/tuning-at-scale.md shows them at work.
 #pragma once
 
 #include <filesystem>

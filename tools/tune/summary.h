@@ -35,11 +35,11 @@ std::string share_text(double share);        // "83%", "-" when unknown
 std::string time_text(double seconds);       // "12.30 us", "-" when unknown
 std::string core_text(double cores_in_use);  // "1.9"
 
-// What became of the candidates: "64 trials, 12 slow, 1 crashed".
+// Counts the outcomes of the candidates: "64 trials, 12 slow, 1 crashed".
 std::string counts_text(const autotune::KernelResult& kernel);
 
-// Of the sweep: how many candidates were measured per second, and what share of cores x time
-// compilation used while anything was being compiled; 0: nothing was.
+// Returns for the whole sweep how many candidates were measured per second, and which share of
+// cores x time compilation used while anything was being compiled (0: nothing was).
 double candidates_per_second(const autotune::TuneResult& result);
 double compile_utilization(const autotune::TuneResult& result);
 

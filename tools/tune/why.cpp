@@ -65,7 +65,7 @@ autotune::Explanation explain(const autotune::RecordStore& store, const autotune
   return result;
 }
 
-// Where the choice of a site comes from: a plan's record, or the default.
+// Prints where the choice of a site comes from: a plan's record, or the default.
 void print(const sched::PlanSite& site, const autotune::PlanStore& plans,
            const sched::Target& target) {
   const int64_t choice = plans.choose(site, target);

@@ -1,4 +1,4 @@
-// What several families of import rules share.
+// Several families of import rules share these helpers.
 #pragma once
 
 #include <string_view>

@@ -17,7 +17,8 @@ struct Windows {
 // The spatial dims of a weight [O, I, ...], which must be numbers.
 std::vector<int64_t> kernel_of(OpNode& n, const Value* weight);
 
-// Of an image x [N, C, ...]. `kernel` is what the weight says; empty: kernel_shape must be given.
+// Reads the window attributes of a node for an image x [N, C, ...]. `kernel` is the window that
+// follows from the weight; where it is empty, the node must have the attribute kernel_shape.
 Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool ceil_mode = false);
 
 // "conv" -> "conv2d"; fails beyond the three spatial dims that there are ops for.

@@ -45,7 +45,7 @@ Value* padding_mask(OpNode& n, Value* mask, const Shape& query, const SymInt& ke
             str("a mask ", ir::to_string(std::span<const SymInt>(shape)), " for ", keys,
                 " keys is not supported: it must be [batch], [2 * batch], [batch, keys], [batch, "
                 "queries, keys] or [batch, 1, M, M]"));
-  // Where each row of keys ends, and then where it begins.
+  // The upper bound of the keys that each row sees comes first, then the lower bound.
   Value* at = n.b.cast(positions(n, keys), mask->dtype());
   const auto bound = [&](const SymInt& first) {
     return n.b.reshape(n.b.slice(mask, 0, first, first + batch), {batch, 1, 1, 1});

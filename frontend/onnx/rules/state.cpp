@@ -24,7 +24,7 @@ Results tensor_scatter(OpNode& n) {
   const auto d = static_cast<size_t>(axis);
   const SymInt batch = cache->shape()[0], length = cache->shape()[d], count = update->shape()[d];
   if (count.is(0)) return {cache};
-  // Which element of the update each position of the cache takes.
+  // Each position of the cache takes this element of the update.
   Value* at = positions(n, length);
   if (first) at = n.b.sub(at, n.b.reshape(n.b.cast(first, DType::i64), {batch, 1}));
   if (mode == "circular") at = n.b.op("remainder", {at, scalar(n, length)});
