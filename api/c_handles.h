@@ -1,5 +1,5 @@
-// The files of the C ABI share these handles, which cache what they give as strings and arrays, and
-// how exceptions become statuses.
+// The files of the C ABI share these handles, which keep the strings and arrays that they return,
+// and the function that turns exceptions into statuses.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::span<T> span_of(T* pointers, size_t count, const char* name) {
   return {pointers, count};
 }
 
-// The caller's struct as this version knows it: fields that an older caller lacks are zero.
+// Returns the caller's struct as this version knows it: fields that an older caller lacks are zero.
 template <class T>
 T sized(const T& theirs, const char* type) {
   if (theirs.size < sizeof(theirs.size)) fail_input(type, ": set its size to sizeof(", type, ")");
@@ -82,7 +82,7 @@ void fill(T* theirs, T filled, const char* type) {
   std::memcpy(theirs, &filled, std::min(size, sizeof filled));
 }
 
-// Dims of options of any kind.
+// Reads the dims of options of any kind.
 template <class Options>
 std::map<std::string, std::int64_t> dims_of(const Options& options) {
   std::map<std::string, std::int64_t> dims;
@@ -93,7 +93,7 @@ std::map<std::string, std::int64_t> dims_of(const Options& options) {
   return dims;
 }
 
-// The defaults where `given_options` is NULL.
+// Returns the defaults where `given_options` is NULL.
 CompileOptions options_of(const tcc_compile_options* given_options);
 
 }  // namespace tcc::c
@@ -113,7 +113,7 @@ struct tcc_compiled {
         inputs(tcc::c::specs_of(compiled.inputs())),
         outputs(tcc::c::specs_of(compiled.outputs())),
         device(compiled.device()) {}
-  // Made when it is first asked for: it has the hash of every kernel's source.
+  // It is made at the first call, since it has the hash of every kernel's source.
   const std::string& report() const {
     std::call_once(report_made, [this] { report_text = tcc::c::report_of(compiled); });
     return report_text;

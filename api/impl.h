@@ -30,13 +30,13 @@ struct CompiledGraph::Impl {
   std::shared_ptr<const runtime::Program> program;
 };
 
-// The folder of compiled kernels; "": none.
+// Returns the folder of compiled kernels; "": none.
 std::filesystem::path cache_folder(const CompileOptions& options);
-// The tuning files that the options and the environment name. Throws Error(bad_input) for a path of
-// the options that is not there.
+// Loads the tuning files that the options and the environment name. Throws Error(bad_input) for a
+// path of the options that is not there.
 autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api);
 
-// Copies. `name` stands for the tensor in the message when it is damaged: Error(bad_input).
+// Both copy. Throws Error(bad_input), which names the tensor `name`, when `host` is damaged.
 Tensor to_tensor(const HostTensor& host, const std::string& name);
 HostTensor to_host(const Tensor& tensor);
 

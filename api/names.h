@@ -1,4 +1,4 @@
-// Inputs and outputs by name.
+// Finds inputs and outputs by name.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace tcc {
 
-// The place of `name` among the buffers `numbers`. Throws Error(bad_input) as "the graph has no
-// input 'x'; did you mean 'y'?", `kind` being "input" or "output".
+// Returns the index of `name` among the buffers `numbers`. Throws Error(bad_input) "the graph has
+// no input 'x'; did you mean 'y'?", `kind` being "input" or "output".
 size_t index_of(const exec::Executable& executable, const std::vector<int>& numbers,
                 std::string_view kind, std::string_view name);
 
-// The values of `named` in the order of `numbers`. Throws Error(bad_input) for a name that is
-// missing or is none.
+// Returns the values of `named` in the order of `numbers`. Throws Error(bad_input) for a missing or
+// an unknown name.
 template <class T>
 std::vector<T> in_order(const exec::Executable& executable, const std::vector<int>& numbers,
                         std::string_view kind, const std::map<std::string, T>& named);

@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// How an error names an option: `dtype 'i32'` or `--dtype i32`.
+// Errors name an option in one of these ways: `dtype 'i32'` or `--dtype i32`.
 enum class OptionStyle { member, command_line };
 
 // Sets dims, dtype, matmul_precision, strict_rounding and fuse of `inner`. Throws Error(bad_input) for a value that does
@@ -19,7 +19,7 @@ enum class OptionStyle { member, command_line };
 void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
                         OptionStyle style = OptionStyle::member);
 
-// Nothing for "". Throws Error(bad_input) for what is no float type.
+// Returns nothing for "". Throws Error(bad_input) unless the text is a float type.
 std::optional<DType> parse_dtype_option(const std::string& text,
                                         OptionStyle style = OptionStyle::member);
 

@@ -1,5 +1,5 @@
-// Measuring kernels that compute the same thing: the plain description of what they compute on, and
-// the interface behind which they run, in this process or in a worker's.
+// Measures kernels that compute the same thing. A BenchJob describes their inputs and outputs as
+// plain data; a Bench runs them, in this process or in a worker.
 #pragma once
 
 #include <memory>
@@ -42,27 +42,27 @@ struct ReferenceSample {
   friend bool operator==(const ReferenceSample&, const ReferenceSample&) = default;
 };
 
-// All that a measurement needs: no region, no template, no pointer. Kernels' arguments are the
-// inputs, then the outputs.
+// A measurement needs nothing but this data: no region, template or pointer. Kernels' arguments are
+// the inputs, then the outputs.
 struct BenchJob {
   std::string name;
   std::vector<BenchInput> inputs;
   std::vector<BenchOutput> outputs;
   double combined = 1;  // see gate.h
   uint64_t seed = 0;
-  // Whole outputs where they are small, seeded samples of large ones.
+  // These are whole outputs where they are small, and seeded samples of large ones.
   std::vector<ReferenceSample> reference;
 };
 
-// The elements of input `i`. Large buffers repeat a pattern whose length is a prime: no stride of a
-// kernel is a multiple of it, so a wrong address gives a wrong value.
+// Returns the elements of input `i`. Large buffers repeat a pattern whose length is a prime: no
+// stride of a kernel is a multiple of it, so a wrong address gives a wrong value.
 std::vector<std::byte> input_data(const BenchJob& job, size_t i);
 
-// The job of a region; its reference samples are computed here, on the CPU. Floats are drawn from
-// [0.1, 1) where [-1, 1) gives the reference NaNs or infinities.
+// Makes the job of a region; its reference samples are computed here, on the CPU. Floats are drawn
+// from [0.1, 1) where [-1, 1) gives the reference NaNs or infinities.
 BenchJob bench_job(const sched::Region& region, uint64_t seed);
 
-// Clocks at the end of a measurement, where the driver tells; 0: unknown.
+// Clocks at the end of a measurement, where the driver reports them; 0: unknown.
 struct Clocks {
   double sm_mhz = 0, memory_mhz = 0;
   std::string throttle;    // "" or the driver's reasons, "power cap"
@@ -92,8 +92,8 @@ std::string_view name(Measurement::Status status);  // "measured", "slow", ...
 class Bench {
  public:
   virtual ~Bench() = default;
-  // Runs the default kernel, holds its outputs against the reference, keeps them as what every
-  // candidate is compared with, and times it at full effort.
+  // Runs the default kernel, compares its outputs with the reference, keeps them (every candidate
+  // is compared with them), and times it at full effort.
   virtual Measurement baseline(const exec::StandaloneKernel& kernel) = 0;
   // Runs `kernel` on poisoned outputs with guard bytes around them, compares, and times it unless
   // it is more than 10 times slower than `best_seconds` (infinity: none is known).
@@ -103,13 +103,13 @@ class Bench {
   // compared again: `error` is 0.
   virtual std::pair<Measurement, Measurement> duel(const exec::StandaloneKernel& incumbent,
                                                    const exec::StandaloneKernel& challenger) = 0;
-  // A few milliseconds of work, between measurements, for a device that lowers its clocks while it
-  // waits and would take tenths of a second to raise them; nothing for others.
+  // Keeps a device busy for a few milliseconds between measurements, if it lowers its clocks while
+  // it waits and would take tenths of a second to raise them. Other devices do nothing.
   virtual void keep_awake() {}
 };
 
-// In this process: what the kernel does to the device, it does to the caller. Throws Error(device)
-// when the buffers cannot be had.
+// Measures in this process, which a kernel that hangs or crashes takes with it. Throws
+// Error(device) when the buffers cannot be had.
 std::unique_ptr<Bench> local_bench(std::shared_ptr<runtime::Device> device, BenchJob job);
 
 struct WorkerOptions {

@@ -1,4 +1,5 @@
-// Numbers and texts as bytes: what the index of tuning files is made of. Reading trusts nothing.
+// Writes and reads numbers and texts as bytes, for the index of tuning files. Bytes that are read
+// are not trusted.
 #pragma once
 
 #include <bit>
@@ -65,7 +66,7 @@ class ByteReader {
     bytes_.remove_prefix(size);
     return front;
   }
-  // How many entries follow: at most `most`, and as many as there are bytes.
+  // Reads the number of entries that follow: at most `most`, and at most the number of bytes left.
   uint64_t entries(uint64_t most) {
     const uint64_t number = count();
     if (number > most || number > bytes_.size()) fail_input("too many entries");

@@ -1,4 +1,4 @@
-// NVIDIA GPUs' clocks and power, from NVML (libnvidia-ml.so.1, opened at run time).
+// Reads clocks and power of NVIDIA GPUs from NVML (libnvidia-ml.so.1, opened at run time).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Whether one of two kernels is faster, on a device that other programs may be using: their runs
-// alternate, and what counts are the ratios of runs that follow one another.
+// Finds out whether one of two kernels is faster, on a device that other programs may be using.
+// Their runs alternate, and the ratios of runs that follow one another are judged.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@ struct DuelResult {
   size_t pairs = 0;
   bool valid = false;  // both ran
 
-  // The challenger is faster: clearly, and by kSignificantGain.
+  // Returns whether the challenger is faster: the interval says so, and the gain is
+  // kSignificantGain or more.
   bool won() const;
-  // It is not faster by kSignificantGain, clearly.
+  // Returns whether the interval rules out that it is faster by kSignificantGain.
   bool lost() const;
 };
 
-// Rounds of Bench::duel() until the challenger has won twice, has lost, or nothing can be said
-// after four of them. `hurry` is asked after each round: the first one that says something is then
-// the last.
+// Repeats Bench::duel() until the challenger has won twice or has lost, at most four times. `hurry`
+// is called after each round; once it returns true, the first round with a result is the last.
 DuelResult duel(Bench& bench, const exec::StandaloneKernel& incumbent,
                 const exec::StandaloneKernel& challenger, const std::function<bool()>& hurry = {});
 

@@ -1,5 +1,5 @@
-// Loop expressions evaluated on the CPU in f64 and i64: what single elements of a region's outputs
-// should be, without any device.
+// Evaluates loop expressions on the CPU in f64 and i64. This gives the expected values of single
+// elements of a region's outputs, without a device.
 #pragma once
 
 #include <cstdint>
@@ -89,9 +89,9 @@ class ExprEvaluator {
   // Both outlive it.
   ExprEvaluator(const ExprProgram& program, std::span<const ExprBuffer> buffers, Rounding rounding);
 
-  // The value where the program's free axes have these values.
+  // Evaluates the program where its free axes have these values.
   ir::Number operator()(std::span<const int64_t> axes);
-  // Subexpressions that were evaluated so far: a measure of the work.
+  // Returns the number of subexpressions that were evaluated so far, as a measure of the work.
   int64_t work() const { return work_; }
 
  private:

@@ -1,5 +1,5 @@
-// The tuner's gate: a candidate's result must agree with that of the default config, whole, and
-// both with the elements that the reference computed.
+// The tuner's gate compares all elements of a candidate's result with those of the default config,
+// and both with the elements that the reference computed.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct GateResult {
   std::string reason;  // when it does not pass
 };
 
-// How many values are combined into one element of the region's outputs, at most: sums in another
-// order differ by about its square root in ulps.
+// Returns the largest number of values that are combined into one element of the region's outputs.
+// Sums in another order differ by about its square root in ulps.
 double combined_values(const sched::Region& region);
 
 // Returns the largest RMSE that an output may have, relative to its RMS:
@@ -26,11 +26,12 @@ double combined_values(const sched::Region& region);
 // or with `output.rounded` instead of dtype where that is coarser. Two right results are each
 // within the rule of ir/reference/compare.h; missing one of `combined` values exceeds this by far.
 double gate_tolerance(const BenchOutput& output, double combined);
-// The largest RMSE that passes for an output of this RMS: the above, or a share of its noise where
-// that is more (sums that cancel afterwards), as in ir/reference/compare.h.
+// Returns the largest RMSE that passes for an output of this RMS: that of gate_tolerance(), or a
+// share of its noise where that is more (sums that cancel afterwards), as in
+// ir/reference/compare.h.
 double gate_limit(const BenchOutput& output, double combined, double rms);
 
-// Both NaN, or equal.
+// Returns whether both are NaN, or equal.
 bool same_special(double a, double b);
 
 // Compares one output, element by element. Floats pass when NaNs and infinities are in the same
@@ -39,8 +40,8 @@ bool same_special(double a, double b);
 GateResult compare_with(std::span<const std::byte> expected, std::span<const std::byte> got,
                         const BenchOutput& output, double combined);
 
-// The same rule for output `number` of the job, over the elements that the reference computed: an
-// output without any passes.
+// Applies the same rule to output `number` of the job, over the elements that the reference
+// computed. An output without such elements passes.
 GateResult compare_with_reference(const BenchJob& job, size_t number,
                                   std::span<const std::byte> got);
 

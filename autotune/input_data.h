@@ -6,7 +6,7 @@
 
 namespace tcc::autotune {
 
-// The pattern that input_data repeats, as numbers that the input's dtype holds.
+// Returns the pattern that input_data() repeats, as numbers that the input's dtype holds.
 ExprBuffer input_pattern(const BenchJob& job, size_t i);
 
 }  // namespace tcc::autotune

@@ -1,4 +1,4 @@
-// Measuring kernels' recorded configs side by side.
+// Measures kernels' recorded configs side by side.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tcc::autotune {
 
-// The records of `tasks`, measured anew in rounds over all of them, so that a drift of the device
+// Measures the records of `tasks` anew in rounds over all of them, so that a drift of the device
 // (clocks, another program) hits all alike. A time is the median of its rounds, and its interval
 // covers the rounds' intervals. Kernels without a record, or whose config fails, are missing in the
 // result. Throws Error(no_device) and Error(device) as tune_tasks() does.

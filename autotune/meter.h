@@ -1,4 +1,4 @@
-// How long at least one of several overlapping activities ran, and all of them together.
+// Measures how long at least one of several overlapping activities ran, and the sum of their times.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@ namespace tcc::autotune {
 // Thread-safe.
 class Meter {
  public:
-  // Counts from its making to its end.
+  // A span counts from its construction to its destruction.
   class Span {
    public:
     explicit Span(Meter& meter) : meter_(meter), start_(meter.begin()) {}
@@ -27,7 +27,8 @@ class Meter {
     std::lock_guard lock(mutex_);
     return sum_;
   }
-  // While at least one was under way; spans that have not ended do not count.
+  // Returns the seconds during which at least one span was open; spans that have not ended do not
+  // count.
   double covered_seconds() const {
     std::lock_guard lock(mutex_);
     return covered_;

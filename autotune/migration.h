@@ -26,7 +26,7 @@ class KeyTable {
   };
 
   void add(const sched::Region& region);
-  // Null: the table does not know the old key.
+  // Returns null where the table does not know the old key.
   const Keys* find(const std::string& old_key) const;
   size_t size() const { return keys_.size(); }
 
@@ -40,12 +40,12 @@ class KeyTable {
   std::map<std::string, Keys> keys_;
 };
 
-// The table of the graphs that tcc ships and measures: configs/migrations/schema2.yaml. Empty where
-// it is missing.
+// Loads the table of the graphs that tcc ships and measures: configs/migrations/schema2.yaml. It is
+// empty where the file is missing.
 KeyTable shipped_key_table();
 
-// The record under its new keys; none where the table does not know its region. Records of users'
-// own kernels keep theirs.
+// Returns the record under its new keys; none where the table does not know its region. Records of
+// users' own kernels keep theirs.
 std::optional<Record> carried_over(Record record, const KeyTable& table);
 
 }  // namespace tcc::autotune

@@ -1,5 +1,5 @@
-// Plan records: which alternative of a choice that spans regions (scheduler/plan.h) is fastest on
-// which device. The second kind of tuning file, TARGET.plan.yaml, beside the kernels' records.
+// Plan records say which alternative of a choice that spans regions (scheduler/plan.h) is fastest
+// on a device. They are in files of their own, TARGET.plan.yaml, beside the kernels' records.
 #pragma once
 
 #include <filesystem>
@@ -36,7 +36,7 @@ struct PlanRecord {
   std::string measured_on, driver, tcc;  // as in Record: device and version
   std::string date;                      // "2026-11-21", UTC
   friend auto operator<=>(const PlanRecord&, const PlanRecord&) = default;
-  // Seconds of the choice over those of the default; 1 where either is not known.
+  // Returns the seconds of the choice over those of the default; 1 where either is not known.
   double ratio() const;
 };
 
@@ -46,18 +46,18 @@ bool preferred(const PlanRecord& a, const PlanRecord& b);
 
 class PlanStore : public sched::PlanSource {
  public:
-  // The site's record on the target; null: there is none.
+  // Returns the site's record on the target; null: there is none.
   const PlanRecord* find(const sched::PlanSite& site, const sched::Target& target) const;
-  // The record's choice where it still is an alternative, else the default.
+  // Returns the record's choice where it still is an alternative, else the default.
   int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override;
 
   void add(PlanRecord record);  // keeps the preferred() one of two of one key
   void put(PlanRecord record);  // takes the place of one with its key
   void erase(const PlanKey& key) { records_.erase(key); }
-  void merge(const PlanStore& other);          // add() of all: a semilattice's join
-  void override_with(const PlanStore& newer);  // put() of all
-  // A search's records: one takes the place of ours when the choice or what it was measured with
-  // changed, so that files do not change by chance.
+  void merge(const PlanStore& other);          // add() of all of them
+  void override_with(const PlanStore& newer);  // put() of all of them
+  // Takes a search's records. One replaces ours only when the choice or the environment of the
+  // measurement changed, so that files do not change by chance.
   void update(const PlanStore& newer);
 
   const std::map<PlanKey, PlanRecord>& records() const { return records_; }
@@ -69,29 +69,29 @@ class PlanStore : public sched::PlanSource {
 // Whether the site has the alternative today.
 bool is_alternative(const sched::PlanSite& site, int64_t choice);
 
-// Named TARGET.plan.yaml: not a file of kernels' records.
+// Returns whether a file is named TARGET.plan.yaml, so that it holds no kernels' records.
 bool is_plan_file(const std::filesystem::path& path);
 
 // The plan files of a folder in the order of their names, or the file itself if it is one.
 std::vector<std::filesystem::path> plan_files(const std::filesystem::path& path,
                                               const std::function<void(const std::string&)>& warn);
 
-// Reads all of plan_files(). They are not trusted: what is damaged, of another schema or beyond a
-// limit is skipped with a warning "FILE:LINE: ...".
+// Reads all of plan_files(). The files are not trusted: records that are damaged, of another schema
+// or beyond a limit are skipped with a warning "FILE:LINE: ...".
 void read_plan_path(const std::filesystem::path& path, PlanStore& store,
                     const std::function<void(const std::string&)>& warn);
 void read_plan_text(std::string_view text, const std::string& file, PlanStore& store,
                     const std::function<void(const std::string&)>& warn);
 
-// From where load_records() reads, in the same order of precedence. Paths that do not exist have no
-// plans: load_records() complains.
+// Loads the plans from where load_records() reads, in the same order of precedence. Paths that do
+// not exist have no plans; load_records() reports them.
 PlanStore load_plans(const std::vector<std::filesystem::path>& paths,
                      const std::function<void(const std::string&)>& warn);
 
-// The records, all of one device, sorted.
+// Writes the records, all of one device, sorted.
 std::string plan_file_text(const std::vector<const PlanRecord*>& records);
 
-// One file per device below `folder`, as save_records() does it. Returns the files.
+// Saves one file per device below `folder`, as save_records() does it. Returns the files.
 std::vector<std::filesystem::path> save_plans(const PlanStore& store,
                                               const std::filesystem::path& folder,
                                               Saving saving = Saving::update);

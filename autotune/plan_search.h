@@ -1,4 +1,4 @@
-// Comparing plans: alternatives of choices that span regions (scheduler/plan.h), each judged by the
+// Compares alternatives of choices that span regions (scheduler/plan.h). Each is judged by the
 // launches that it makes, with the best config of every kernel.
 #pragma once
 
@@ -50,7 +50,8 @@ struct PlanSearchOptions {
   // sites that are not this process's stay. Null: the defaults.
   const sched::PlanSource* in_use = nullptr;
   const std::atomic<bool>* interrupted = nullptr;
-  // No comparison begins after it, and one that it cut short is not counted. `tune` must end by it.
+  // No comparison begins after the deadline, and one that it cut short is not counted. `tune` must
+  // end by it.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Called after each site, and again when a second pass chose otherwise.
   std::function<void(const PlanComparison&)> compared;
@@ -61,7 +62,8 @@ struct PlanSearchResult {
   PlanStore plans;                          // a record of each that is decided
   RecordStore kernels;                      // those that were tuned on the way
   bool is_part = false;                     // PlanSearchOptions::is_part
-  // All launches; 0: could not be measured, or only a part of the sites was compared.
+  // Seconds of all launches; 0: they could not be measured, or only a part of the sites was
+  // compared.
   double today_seconds = 0, best_seconds = 0;
   int today_launches = 0, best_launches = 0;
   bool out_of_time = false;  // the budget was spent before every choice was compared

@@ -1,4 +1,4 @@
-// The choices that compiling a graph asks for.
+// Collects the choices that compiling a graph asks for.
 #pragma once
 
 #include <mutex>
@@ -23,7 +23,7 @@ class SiteRecorder : public sched::PlanSource {
 
   int64_t choose(const sched::PlanSite& site, const sched::Target& target) const override;
 
-  // To be called when no one asks any more.
+  // Returns the sites. To be called when no thread asks for a choice any more.
   const std::vector<sched::PlanSite>& sites() const { return sites_; }
 
  private:

@@ -1,5 +1,5 @@
-// The fields of tuning files, of either kind: read with a type, a range and a limit (an Error names
-// file and line), and written so that they read back the same.
+// Reads and writes the fields of tuning files of either kind. Reading checks type, range and limit
+// (an Error names file and line); written fields read back the same.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ int64_t integer_in(const yaml::Item& item, int64_t low, int64_t high);
 double number_in(const yaml::Item& item, double low, double high);  // finite
 double seconds_of(const yaml::Item& item);
 
-// In quotes. Control characters, which readers refuse, become '?'.
+// Writes text in quotes. Control characters, which readers refuse, become '?'.
 std::string quoted_field(const std::string& text);
-// Six digits, with a point: YAML 1.1 takes 1e-06 for text.
+// Writes six digits, with a point: YAML 1.1 takes 1e-06 for text.
 std::string number_field(double value);
 
 // Calls `read` with the text and the name of each file; one that cannot be read, or is longer than
@@ -38,7 +38,7 @@ void for_each_text(
     const std::function<void(const std::string& text, const std::string& file)>& read,
     const std::function<void(const std::string&)>& warn);
 
-// Two processes that update one folder do so one after the other.
+// Holds a folder's lock, so that two processes that update it do so one after the other.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

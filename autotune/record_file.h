@@ -19,12 +19,12 @@ inline constexpr int64_t kMaxRecordFileBytes = int64_t{16} << 20;
 inline constexpr size_t kMaxRecordText = 1024;  // of a name, an operand list, a version
 inline constexpr size_t kMaxRunnersUp = 4;
 
-// The records, all of one architecture and template, sorted by name, operands and key.
+// Writes the records, all of one architecture and template, sorted by name, operands and key.
 std::string record_file_text(std::span<const Record* const> records);
 
 // Adds the records of a tuning file's text to `store`; `file` is for messages. The text is not
-// trusted: what is damaged, of another schema or beyond a limit is skipped with a warning
-// "FILE:LINE: ...". `schema` is another one's for migration alone.
+// trusted: records that are damaged, of another schema or beyond a limit are skipped with a warning
+// "FILE:LINE: ...". Only migration passes another `schema`.
 void read_record_text(std::string_view text, const std::string& file, RecordStore& store,
                       const std::function<void(const std::string&)>& warn,
                       int schema = kRecordSchema);
@@ -34,7 +34,7 @@ void read_record_text(std::string_view text, const std::string& file, RecordStor
 std::vector<std::filesystem::path> record_files(
     const std::filesystem::path& path, const std::function<void(const std::string&)>& warn);
 
-// All of record_files().
+// Reads all files of record_files().
 void read_record_path(const std::filesystem::path& path, RecordStore& store,
                       const std::function<void(const std::string&)>& warn);
 

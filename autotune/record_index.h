@@ -1,5 +1,6 @@
-// A tuning file in the form that look-up reads: binary, and only what a choice depends on. Making
-// it parses YAML, which takes a millisecond for a dozen records; reading it takes one for 10,000.
+// An index is a tuning file in the form that look-up reads: binary, with only the fields that a
+// choice depends on. Making it parses YAML, which takes a millisecond for a dozen records; reading
+// it takes a millisecond for 10,000.
 //
 // An index is kept on disk beside compiled kernels, one file per tuning file, and is not trusted:
 // it is made again when its checksum, version or tuning file is another, and every offset in it is
@@ -25,7 +26,7 @@ struct FileStamp {
   uint64_t inode = 0, device = 0;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 
-  // Nothing for what is no regular file.
+  // Returns nothing unless the path is a regular file.
   static std::optional<FileStamp> of(const std::filesystem::path& path);
   // Whether a file that looked like this at the time `checked` and looks like this now has not been
   // written since: file systems tell times in steps, of up to two seconds.
@@ -42,7 +43,7 @@ struct IndexSource {
 };
 
 inline constexpr size_t kIndexHeaderBytes = 14 * sizeof(uint64_t);
-// The bytes, at least a header, with the size and the checksum that belong to them.
+// Returns the bytes, at least a header, with their size and checksum filled in.
 std::string sealed_index(std::string bytes);
 
 class RecordIndex {
@@ -51,12 +52,12 @@ class RecordIndex {
   // index keeps.
   static RecordIndex parse(std::string_view text, const std::filesystem::path& file,
                            const IndexSource& source);
-  // Nothing for bytes that are not a whole index of this tcc.
+  // Returns nothing for bytes that are not a whole index of this tcc.
   static std::optional<RecordIndex> decode(std::string bytes);
 
   const std::string& bytes() const { return bytes_; }
   const IndexSource& source() const { return source_; }
-  // The same file with another stamp.
+  // Returns the same index with another stamp.
   void set_source(const IndexSource& source);
 
   const std::string& device() const { return device_; }  // of the file's records; "": it has none

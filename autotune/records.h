@@ -69,9 +69,10 @@ struct Record {
 
 RecordKey key_of(const sched::Candidate& candidate);
 Environment environment_of(const sched::ConfigSpace& space, const sched::Target& target);
-// This tcc's, as records keep it.
+// Returns this tcc's version, as records keep it.
 std::string tcc_version();
-// The types of the region's inputs and outputs; strides follow where they are not row-major.
+// Returns the types of the region's inputs and outputs as text; strides follow where they are not
+// row-major.
 std::string operands_text(const sched::Region& region);
 
 // Whether merging takes `a` rather than `b`, both of one key: a strict total order, so that merging
@@ -88,11 +89,12 @@ struct Query {
   Environment environment;  // today's
   std::string tcc;
   const sched::ConfigSpace* space = nullptr;  // today's: what is not legal in it is refused
-  // Why a config should not serve this kernel, or "": the template's model expects it to take more
-  // than `allowed` times as long as the default, which knows this kernel's sizes. Null: no doubt.
+  // Returns the reason why a config should not serve this kernel, or "". The reason is that the
+  // template's model expects it to take more than `allowed` times as long as the default, which is
+  // made for this kernel's sizes. Null: any config may serve.
   std::function<std::string(const sched::Config&, double allowed)> doubt = {};
 };
-// It refers to the candidate.
+// Makes the query of a candidate, which must outlive it.
 Query query_of(const sched::Candidate& candidate);
 
 struct Found {
@@ -119,12 +121,13 @@ class RecordStore : public sched::ConfigSource {
   //   exact     of this kernel, architecture and environment
   //   stale     of this kernel and architecture; another device, driver, compiler, tcc or space
   //   nearest   of this architecture, and of a kernel that differs in sizes only: the least
-  //   distance
-  //             in octaves, sizes that divide less well counting more (scheduler/family.h)
+  //             distance in octaves, sizes that divide less well counting more
+  //             (scheduler/family.h)
   //   device    of this kernel on the most similar device of another architecture of the API
   //   analytic  the template's own default
   sched::ConfigChoice choose(const sched::Candidate& candidate) const override;
-  // The same choice, with its reasons. Slower: looks through the template's other versions too.
+  // Returns the same choice, with its reasons. It is slower, since it looks through records of the
+  // template's other versions too.
   Explanation explain(const sched::Candidate& candidate) const;
 
   // choose() and explain() look a candidate up with this; it serves users' kernels as well. It
@@ -133,12 +136,12 @@ class RecordStore : public sched::ConfigSource {
 
   // Keeps the preferred() one of two records of one key.
   void add(Record record);
-  // Every record of `other`: a semilattice's join.
+  // Calls add() for every record of `other`.
   void merge(const RecordStore& other);
-  // Every record of `newer` takes the place of ours with its key.
+  // Adds every record of `newer`; it replaces ours with its key.
   void override_with(const RecordStore& newer);
-  // A sweep's records, which have won against ours, if look-up would take those: one takes the
-  // place of ours when the environment or the config changed.
+  // Adds a sweep's records, which have beaten those of ours that look-up would return. One replaces
+  // ours when the environment or the config changed.
   void update(const RecordStore& newer);
 
   void erase(const RecordKey& key);
@@ -184,15 +187,14 @@ RecordStore load_records(const std::vector<std::filesystem::path>& paths,
 // before a long search.
 void prepare_record_folder(const std::filesystem::path& folder);
 
-// How records meet those that a folder has already.
+// Says how records are combined with those that a folder has already.
 enum class Saving : uint8_t {
   update,  // a sweep's results: RecordStore::update
   merge,   // more records of the same worth: RecordStore::merge
 };
-// One file per architecture and template below `folder`, updated with `store`, sorted, written
-// atomically; a file that says the same already is left alone. Of a file with damage, a copy is
-// kept as FILE.damaged. Returns the files. Throws Error(bad_input) when the folder cannot be
-// written.
+// Writes one file per architecture and template below `folder`, updated with `store`, sorted and
+// atomically. A file with the same content is left alone. A damaged file is copied to FILE.damaged
+// first. Returns the files. Throws Error(bad_input) when the folder cannot be written.
 std::vector<std::filesystem::path> save_records(const RecordStore& store,
                                                 const std::filesystem::path& folder,
                                                 Saving saving = Saving::update);

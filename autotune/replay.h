@@ -1,5 +1,5 @@
-// Searches replayed against logged measurements, without a device: how close each comes to the
-// exhaustive best, and with how many trials.
+// Replays searches against logged measurements, without a device, to find how close each comes to
+// the exhaustive best, and with how many trials.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ReplayRun {
   double seconds = 0, best_seconds = 0;
   double trials = 0;   // spent, quick ones in parts
   size_t configs = 0;  // that were measured, with any effort
-  // May fall below 1 where the best is best by luck.
+  // The ratio may be below 1 where the best config was measured as best by chance.
   double ratio() const { return seconds / best_seconds; }
 };
 

@@ -1,5 +1,5 @@
-// How many samples of a kernel's time are taken: warm-up until they are stable, then as many as the
-// effort asks for.
+// Samples a kernel's time: warm-up until the times are stable, then as many samples as the effort
+// asks for.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace tcc::autotune {
 // Runs a kernel `count` times; the device's seconds of each run.
 using SampleFn = std::function<std::vector<double>(size_t count)>;
 
-// The samples, in order. `about_seconds` is what one run took. quick: 3 to 5; full: until the 95 %
-// interval of the median is within 1 %, at most 50 or what fits into 0.2 s, at least 3. Runs of 10
-// ms and more need no warm-up: whoever knows what one takes has run it.
+// Returns the samples, in order. `about_seconds` is the time of an earlier run. quick: 3 to 5;
+// full: until the 95 % interval of the median is within 1 %, at most 50 or what fits into 0.2 s, at
+// least 3. Runs of 10 ms and more need no warm-up, since the run that gave `about_seconds` was one.
 std::vector<double> take_samples(const SampleFn& run, Effort effort, double about_seconds);
 
 // Runs two kernels `count` times each, interleaved; the seconds of each run, by kernel.

@@ -13,7 +13,8 @@
 
 namespace tcc::autotune {
 
-// How well a config is measured: a few samples, to drop what is clearly worse; or all of them.
+// The effort of a measurement: a few samples, to drop configs that are clearly worse, or all of
+// them.
 enum class Effort : uint8_t { quick, full };
 
 struct Trial {

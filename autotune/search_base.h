@@ -45,7 +45,8 @@ class BudgetedSearch : public Searcher {
   double spent() const { return spent_; }
   // It counts full measurements, those of the known configs included.
   double best_seconds() const { return best_seconds_; }
-  // Every number once, in an order of the seed's; `salt` tells orders of one search apart.
+  // Returns every number once, in an order that the seed decides; `salt` distinguishes several
+  // orders of one search.
   std::vector<size_t> shuffled(uint64_t salt) const;
 
  private:

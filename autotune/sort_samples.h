@@ -14,9 +14,9 @@ struct SampledElement {
   ir::Number ideal, rounded, noisy;
 };
 
-// Those of `output` at `elements`, as many of the first as about `most_work` evaluated
-// subexpressions allow, but at least one. Throws Error(bad_input) for a region that merges sorted
-// runs: the data that kernels are measured on is in no order.
+// Returns the samples of `output` at `elements`, as many of the first as about `most_work`
+// evaluated subexpressions allow, but at least one. Throws Error(bad_input) for a region that
+// merges sorted runs: the data that kernels are measured on is in no order.
 std::vector<SampledElement> sort_samples(const sched::Region& region, const ir::Value* output,
                                          std::span<const ExprBuffer> buffers,
                                          std::span<const std::vector<int64_t>> elements,

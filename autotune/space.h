@@ -18,20 +18,20 @@ class ConfigList {
 
   size_t size() const { return codes_.size(); }
   sched::Config at(size_t number) const;
-  // Nothing for a config that is not legal.
+  // Returns nothing for a config that is not legal.
   std::optional<size_t> find(const sched::Config& config) const;
 
   // Returns the index of each parameter's value; the first value has index 0.
   std::vector<int> positions(size_t number) const;
-  // Nothing for positions that are not a legal config's.
+  // Returns nothing for positions that are not a legal config's.
   std::optional<size_t> find_positions(const std::vector<int>& positions) const;
   size_t parameters() const { return parameters_.size(); }
   int values(size_t parameter) const {
     return static_cast<int>(parameters_[parameter].values.size());
   }
 
-  // The configs that are `steps` (1 or 2) away: a step takes one parameter to its next smaller or
-  // larger value. Ascending.
+  // Returns the configs that are `steps` (1 or 2) away: a step takes one parameter to its next
+  // smaller or larger value. Ascending.
   std::vector<size_t> neighbours(size_t number, int steps) const;
 
  private:

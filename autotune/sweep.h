@@ -1,5 +1,5 @@
-// The search for one kernel's best config: what tune() runs for every kernel, on any device, in one
-// turn or, where a budget is shared, in several.
+// A sweep searches one kernel's best config. tune() runs one for every kernel, on any device, in
+// one turn or, where a budget is shared, in several.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct SweepContext {
   std::mutex& events_mutex;
 };
 
-// On which device a sweep goes on, and until when.
+// A sweep goes on with this device, until this deadline.
 struct SweepTurn {
   std::mutex& device_mutex;  // one measurement at a time
   std::string device;        // "cuda:0"
@@ -46,16 +46,16 @@ class Sweep {
   // Searches until the deadline, which leaves time for the finals, and plays those. It prepares
   // what was not prepared, and goes on where an earlier turn ended.
   virtual void run(const SweepTurn& turn) = 0;
-  // There is no time for the turn of a prepared one: what is in use stays.
+  // Ends a prepared sweep that gets no turn for lack of time: the config in use stays.
   virtual void leave() = 0;
   // Frees what it holds on the device until its next turn.
   virtual void close() = 0;
 
   virtual bool is_prepared() const = 0;
-  // Nothing is left to do, or something went wrong.
+  // Returns whether nothing is left to do, or something went wrong.
   virtual bool is_over() const = 0;
-  // The seconds that a few trials and a duel of a prepared kernel take: a shorter turn finds
-  // nothing.
+  // Returns the seconds that a few trials and a duel of a prepared kernel take: a shorter turn
+  // finds nothing.
   virtual double least_seconds() const = 0;
   virtual const KernelResult& result() const = 0;
 };

@@ -16,7 +16,7 @@
 
 namespace tcc::autotune {
 
-// A kernel's line, before its first trial: all that a replay needs.
+// A kernel's line stands before its first trial and has all that a replay needs.
 struct LoggedTask {
   RecordKey key;
   std::string name, operands;

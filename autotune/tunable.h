@@ -43,7 +43,8 @@ struct Tunable {
   // Makes the inputs that the kernels compute on, and the reference samples of their outputs. This
   // is CPU work that is done once. Throws Error(bad_input) when there is no reference for the data.
   std::function<BenchJob(uint64_t seed)> job;
-  // The config that a program takes which is compiled with these records. Empty: the default's.
+  // Returns the config of programs that are compiled with these records. Empty: they use the
+  // default.
   std::function<sched::ConfigChoice(const RecordStore&)> choose;
   // A kernel of the same arguments whose outputs are the expected ones: Bench::baseline takes it,
   // and the default config is measured like any candidate. Empty: the default config's outputs are

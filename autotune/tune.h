@@ -1,5 +1,5 @@
-// Finding the best configs of kernels: candidates are compiled in parallel and measured one at a
-// time on each device, by worker processes.
+// Finds the best configs of kernels. Candidates are compiled in parallel and measured one at a time
+// on each device, by worker processes.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct TuningTask {
   int launches = 1;  // regions with this key
 };
 
-// The distinct kernels of the graphs, in the order of their first use.
+// Returns the distinct kernels of the graphs, in the order of their first use.
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs);
 
 // The results of one kernel so far, or at the end.
@@ -43,12 +43,13 @@ struct KernelResult {
   size_t resumed = 0;               // of them, taken from the log
   double flops = 0, bytes = 0;      // of one launch
   sched::ConfigChoice today;        // what programs take from TuneOptions::in_use
-  // Programs should take this one: `today`'s until another has won a duel against it.
+  // The config that programs should use: `today`'s until another has won a duel against it.
   sched::Config best_config;
-  // 0: could not be measured. Where there was a duel, today's and the best's are its times.
+  // Seconds; 0: it could not be measured. After a duel, today's and the best's are those of the
+  // duel.
   double default_seconds = 0, today_seconds = 0, best_seconds = 0;
-  // Why today's config stays: "nothing is faster", "no finals" (nobody knows); "": it does not, or
-  // the search is not over.
+  // The reason why today's config stays: "nothing is faster" or "no finals" (there was no time for
+  // them). "": it does not stay, or the search is not over.
   std::string kept;
   // This record of the best is to be saved; there is none without finals, so that today's look-up
   // stays as it is.
@@ -68,12 +69,13 @@ struct TuneEvents {
 };
 
 struct TuneOptions {
-  // The records that programs are compiled with today: what they choose is measured first, and only
-  // what beats it in a duel takes its place. Null: none, the templates' defaults are in use.
+  // The records that programs are compiled with today. Their configs are measured first, and only a
+  // config that beats them in a duel replaces them. Null: the templates' defaults are in use.
   const RecordStore* in_use = nullptr;
   SearchKind search = SearchKind::automatic;
   size_t trials = 64;  // measurements of each kernel, beside the default
-  // For all kernels together, spent where a run of all spends its time; 0: none.
+  // The budget of all kernels together, which is shared in proportion to their time in one run; 0:
+  // no limit.
   double budget_seconds = 0;
   int jobs = 0;  // threads that compile, at most one per core; 0: all cores
   uint64_t seed = 0;
@@ -91,8 +93,8 @@ struct TuneOptions {
 
 struct TuneResult {
   std::vector<KernelResult> kernels;  // in the tasks' order; those that were not begun are missing
-  // The kernels' records; and those of today's configs, where a kernel without finals would take
-  // another's (autotune/look_up.cpp: nearest) with these.
+  // The kernels' records, and records of today's configs for kernels without finals that could
+  // otherwise look up another kernel's new record (autotune/look_up.cpp: nearest).
   RecordStore records;
   double wall_seconds = 0;
   double compile_seconds = 0;       // summed over cores
@@ -109,22 +111,22 @@ struct TuneResult {
 TuneResult tune_tasks(std::span<const TuningTask> tasks, const sched::Target& target,
                       std::span<const std::string> devices, const TuneOptions& options);
 
-// The same for tunables of any kind, such as users' own kernels. `is_cpu` as in the target: compile
-// and measure alternate.
+// Does the same for tunables of any kind, such as users' own kernels. With `is_cpu`, as in the
+// target, compiling and measuring alternate.
 TuneResult tune_tunables(std::span<const Tunable> tunables, bool is_cpu,
                          std::span<const std::string> devices, const TuneOptions& options);
 
-// All kernels of one graph on one device ("auto", "cuda:0", "vulkan:0").
+// Tunes all kernels of one graph on one device ("auto", "cuda:0", "vulkan:0").
 TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOptions& options = {});
 
-// `seconds` from now; the clock's end where it does not reach so far.
+// Returns the time `seconds` from now; the clock's end where it does not reach so far.
 std::chrono::steady_clock::time_point deadline_after(double seconds);
 
 // Whether shard `index` of `count` tunes the kernel: by key, so that it is the same on every
 // machine.
 bool in_shard(const RecordKey& key, int index, int count);
 
-// The part of `tasks` that is in the shard.
+// Returns the part of `tasks` that is in the shard.
 std::vector<TuningTask> shard(std::span<const TuningTask> tasks, int index, int count);
 
 }  // namespace tcc::autotune

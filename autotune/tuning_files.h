@@ -1,5 +1,5 @@
-// The tuning files of a compilation: where configs and plans come from, without reading more than
-// is asked for.
+// The tuning files of a compilation give configs and plans. Only the files that a look-up needs are
+// read.
 //
 // A process reads a tuning file once and looks at its stamp (size, times, inode) afterwards;
 // threads and programs share what was read. Other processes find it as an index on disk
@@ -41,16 +41,15 @@ class TuningFiles : public sched::ConfigSource, public sched::PlanSource {
   std::vector<std::vector<std::shared_ptr<const RecordIndex>>> paths_;
 };
 
-// From where load_records() reads, in the same order of precedence; of all the files those of the
-// API's devices. What load_records() and load_plans() warn of is told at each call, files of other
-// APIs aside. Indexes are kept in `cache` ("": none); a folder that cannot be written or holds
-// something else costs time only. Throws Error(bad_input) for a path of `paths` that does not
-// exist.
+// Opens the files that load_records() reads, in the same order of precedence, but only those of the
+// API's devices. Each call repeats the warnings of load_records() and load_plans() about these
+// files. Indexes are kept in `cache` ("": none); a folder that cannot be written or holds something
+// else costs time only. Throws Error(bad_input) for a path of `paths` that does not exist.
 TuningFiles open_tuning_files(const std::vector<std::filesystem::path>& paths, sched::Api api,
                               const std::filesystem::path& cache,
                               const std::function<void(const std::string&)>& warn);
 
-// Forgets what this process has read, as if it began now: for tests and benchmarks.
+// Forgets what this process has read, as if it had just started. Tests and benchmarks call it.
 void forget_tuning_files();
 
 }  // namespace tcc::autotune

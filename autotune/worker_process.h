@@ -1,4 +1,4 @@
-// A child process with which frames are exchanged, and what became of it.
+// A child process with which frames are exchanged, and the way it ended.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@ class Descriptor {
 class WorkerProcess {
  public:
   // Starts `arguments[0]`. Its standard input and output are one socket, its standard error a pipe.
-  // It goes on when the terminal interrupts its parent: that is the parent's to handle. Throws
+  // It goes on when the terminal interrupts its parent, which decides what to do. Throws
   // Error(device) when it cannot be started.
   explicit WorkerProcess(const std::vector<std::string>& arguments);
   ~WorkerProcess();  // kills it
@@ -36,22 +36,22 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   enum class Outcome : uint8_t { replied, ended, timed_out };
-  // Sends a request, unless it is null, and waits for the reply. Throws Error(bad_input) for a
-  // reply that is none.
+  // Sends a request, unless it is null, and waits for the reply. Throws Error(bad_input) for bytes
+  // that are no reply.
   Outcome exchange(const nlohmann::json& request, double limit_seconds, nlohmann::json& reply);
 
   // Kills the process, if it is alive, and collects it.
   void kill();
-  // Once it has been: its exit code, -1 after a signal; the signal that ended it, 0 if none; "was
-  // killed by SIGSEGV", "exited with code 4"; and the last line that it wrote to its standard
-  // error, "" if none.
+  // These are valid once the process has ended: its exit code (-1 after a signal); the signal that
+  // ended it (0 if none); "was killed by SIGSEGV" or "exited with code 4"; the last line that it
+  // wrote to its standard error ("" if none).
   int exit_code() const;
   int signal() const;
   std::string ending() const;
   std::string last_words() const;
 
  private:
-  // The whole reply, if all of it has come.
+  // Returns the reply, if all of it has come.
   bool take_reply(nlohmann::json& reply);
   // Waits until something comes from the process, at most until `deadline` (steady seconds), and
   // takes it. False when nothing more will come.

@@ -29,7 +29,7 @@ inline constexpr int kDeviceLostExit = 90;
 nlohmann::json to_json(const BenchJob& job);
 nlohmann::json to_json(const exec::StandaloneKernel& kernel);  // without its source
 nlohmann::json to_json(const Measurement& measurement);
-// Throw Error(bad_input) for what is no such thing, or beyond any sensible size.
+// Throw Error(bad_input) for JSON of another form, or beyond a limit of size.
 BenchJob job_from_json(const nlohmann::json& json);
 exec::StandaloneKernel kernel_from_json(const nlohmann::json& json);
 std::vector<Measurement> measurements_from_json(const nlohmann::json& json);  // a list
@@ -41,10 +41,10 @@ size_t frame_size(std::span<const uint8_t> header);
 // Decodes the bytes that follow the header. Throws Error(bad_input).
 nlohmann::json decode_frame(std::span<const uint8_t> bytes);
 
-// The next frame of a blocking descriptor; nothing at its end.
+// Reads the next frame of a blocking descriptor; nothing at its end.
 std::optional<nlohmann::json> read_frame(int descriptor);
-// To a socket. False when its reader is gone or stuck. Throws Error(bad_input) beyond
-// kMostFrameBytes.
+// Writes a frame to a socket. Returns false when its reader is gone or stuck. Throws
+// Error(bad_input) beyond kMostFrameBytes.
 bool write_frame(int socket, const nlohmann::json& message);
 
 }  // namespace tcc::autotune

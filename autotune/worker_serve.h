@@ -1,4 +1,4 @@
-// The worker's side: what tcc-worker does until its parent is gone.
+// The worker's side: tcc-worker serves requests until its parent is gone.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace tcc::autotune {
 // ends when the other end of the socket is gone, even while a kernel hangs.
 int begin_worker();
 
-// `work`'s reply, or {"error": {"kind", "message"}} where it throws.
+// Returns `work`'s reply, or {"error": {"kind", "message"}} where it throws.
 nlohmann::json reply_or_error(const std::function<nlohmann::json()>& work);
 
 // Opens `device` and answers requests (autotune/worker_protocol.h) that come from `input` on the

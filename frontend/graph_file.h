@@ -25,13 +25,13 @@ class GivenInputs {
   virtual TensorPtr load_for(const ir::Value& input) const { return load(input.name); }
 };
 
-// A warning of the channel `compile`: to the log hook, by default on standard error.
+// Logs a warning of the channel `compile`; by default it goes to standard error.
 void warn_through_log(const std::string& text);
 
 struct GraphFileOptions {
   uint64_t seed = 0;  // of weights that are drawn; each weight has a stream of its own, by its name
-  // ONNX only. Dims that are numbers from the start: what depends on their values (a loop over a
-  // dim, say) can then be read.
+  // ONNX only. The sizes of these dims are fixed before the file is read, so that structure that
+  // depends on their values (a loop over a dim) can be read.
   std::map<std::string, int64_t, std::less<>> dims = {};
   // ONNX only. An input whose data decides shapes (a reshape's target, a top-k count) becomes a
   // constant of the graph; without its data here the file is refused. The dims of the others are
@@ -41,29 +41,30 @@ struct GraphFileOptions {
   // whether the others are looked for in the graph's folder.
   BytesByName files = {};
   bool opens_files = true;
-  // ONNX only. Asked for external data that is not in `files`, on first use, from any thread.
+  // ONNX only. Called for external data that is not in `files`, on first use, from any thread.
   ReadBytes read = {};
-  // Receives warnings about a file that is read all the same; the default logs them.
+  // Called with warnings about a file that is read all the same; the default logs them.
   std::function<void(const std::string&)> warn = warn_through_log;
 };
 
-// By extension: .yaml or .yml, .onnx. Throws Error(bad_input) as "FILE:LINE: ..." for whatever is
-// wrong in the file. Weights are read or drawn on first use, so errors in weight files may come
-// later; their presence, types and shapes are checked at once. External files must lie in the graph
-// file's folder.
+// Loads a graph file by its extension: .yaml or .yml, .onnx. Throws Error(bad_input) "FILE:LINE:
+// ..." for every mistake in the file. Weights are read or drawn on first use, so errors in weight
+// files may come later; their presence, types and shapes are checked at once. External files must
+// lie in the graph file's folder.
 ir::Graph load_graph(const std::filesystem::path& path, const GraphFileOptions& options = {});
 
-// YAML from memory; `name` stands for the file in messages, `folder` is where weight files are
-// looked for.
+// Reads YAML from memory; messages call the file `name`, and weight files are looked for in
+// `folder`.
 ir::Graph parse_yaml_graph(std::string_view text, const std::string& name,
                            const std::filesystem::path& folder,
                            const GraphFileOptions& options = {});
 
-// An ONNX model, opsets 1 to 28; newer ones with a warning. Errors are "FILE: node N 'NAME'
-// (OPERATOR): REASON". Symbolic dims have the default 1. External data must lie in the model's
-// folder.
+// Loads an ONNX model of opsets 1 to 28; a newer opset gives a warning. Errors are "FILE: node N
+// 'NAME' (OPERATOR): REASON". Symbolic dims have the default 1. External data must lie in the
+// model's folder.
 ir::Graph load_onnx_graph(const std::filesystem::path& path, const GraphFileOptions& options = {});
-// From memory; `path` stands for the file in messages, and external data is looked for beside it.
+// Reads an ONNX model from memory; messages call the file `path`, and external data is looked for
+// beside it.
 ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& path,
                            const GraphFileOptions& options = {});
 

@@ -34,7 +34,7 @@ class FileBytes {
   std::span<const std::byte> bytes_;
 };
 
-// Fills `to` with the bytes of a file from `offset` on; false where there are none.
+// Fills `to` with the bytes of a file from `offset` on; returns false where there are none.
 using ReadBytes =
     std::function<bool(const std::string& name, uint64_t offset, std::span<std::byte> to)>;
 using BytesByName = std::map<std::string, std::span<const std::byte>, std::less<>>;
@@ -52,11 +52,11 @@ class GraphFiles {
 
   // Given bytes come first. Throws Error(bad_input) with the name and the reason.
   FileBytes open(const std::string& name) const;
-  // Whether parts of the file are asked of the caller: it is not given as a whole.
+  // Returns whether the caller is asked for parts of the file, because it is not given as a whole.
   bool reads(const std::string& name) const { return read_ && !given_.contains(name); }
-  // Such a part. Throws Error(bad_input) where the caller has none.
+  // Reads such a part. Throws Error(bad_input) where the caller does not have it.
   std::vector<std::byte> read(const std::string& name, uint64_t offset, size_t count) const;
-  // The file as its user knows it: for messages.
+  // Returns the file's name for messages.
   std::filesystem::path place(const std::string& name) const;
 
  private:

@@ -38,7 +38,7 @@ NpyHeader read_npy_header(const ByteSource& source, int64_t size, const std::str
 Tensor read_npy(const ByteSource& source, int64_t size, const std::string& where);
 
 Tensor read_npy(const std::filesystem::path& path);
-// Atomic: the file is complete or as it was.
+// Writes atomically: the file is complete or unchanged.
 void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 bool has_npy_code(DType dtype);  // NumPy has the type

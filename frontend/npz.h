@@ -2,9 +2,9 @@
 // (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
 //
 // Read: stored and deflated members, zip64, CRC-checked. A member's sizes are checked before
-// anything is allocated: what is inflated is bounded by the member's own .npy header and by what
-// deflate can make of its compressed bytes. Encrypted, repeated and overlapping members are
-// refused. Written: stored, the same bytes for the same tensors (no time stamps).
+// anything is allocated: the inflated bytes are bounded by the member's own .npy header and by the
+// largest ratio of deflate. Encrypted, repeated and overlapping members are refused. Written:
+// stored, the same bytes for the same tensors (no time stamps).
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class NpzFile : public TensorFile {
   explicit NpzFile(const std::filesystem::path& path) : NpzFile(path, FileBytes(path)) {}
   NpzFile(const std::filesystem::path& path, FileBytes bytes);  // `path` stands in messages
 
-  // Without the members' extension .npy.
+  // Returns the members' names without the extension .npy.
   std::vector<std::string> names() const override;
   bool contains(std::string_view name) const override;
   TensorInfo info(std::string_view name) const override;
@@ -45,7 +45,7 @@ class NpzFile : public TensorFile {
   std::map<std::string, size_t, std::less<>> index_;  // name -> place in members_
 };
 
-// Atomic: the file is complete or as it was. bf16 and f8 are written as f32. Throws
+// Writes atomically: the file is complete or unchanged. bf16 and f8 are written as f32. Throws
 // Error(bad_input) for repeated names.
 void write_npz(const std::filesystem::path& path,
                std::span<const std::pair<std::string, const Tensor*>> tensors);

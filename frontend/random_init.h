@@ -1,4 +1,4 @@
-// Seeded random tensors: weights without a file, and inputs that a tool draws itself.
+// Draws seeded random tensors: weights without a file, and inputs of tools.
 //
 // An element depends on the seed and on its index alone (Philox4x32-10, a counter-based generator
 // by Salmon et al., 2011), and is computed without library functions: it is the same on every
@@ -40,10 +40,10 @@ struct Init {
 // dtype cannot hold (integers beyond an integer dtype's range).
 Tensor random_tensor(DType dtype, std::vector<int64_t> shape, const Init& init, uint64_t seed);
 
-// The seed of one of many independent streams: tensors of one graph are told apart by their names.
+// Returns the seed of the random stream of `name`: each tensor of a graph has a stream of its own.
 uint64_t stream_seed(uint64_t seed, std::string_view name);
 
-// The generator itself: four random words for a 128-bit counter and a 64-bit key.
+// The generator returns four random words for a 128-bit counter and a 64-bit key.
 struct PhiloxWords {
   uint32_t word[4];
 };

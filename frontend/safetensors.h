@@ -49,8 +49,8 @@ class SafetensorsFile : public TensorFile {
   std::map<std::string, size_t, std::less<>> index_;  // name -> place in entries_
 };
 
-// Atomic: the file is complete or as it was. `load` gives the data of tensor k of the list, which
-// must have the type that the list says; one tensor is held at a time.
+// Writes atomically: the file is complete or unchanged. `load` gives the data of tensor k of the
+// list, which must have the type that the list says; one tensor is held at a time.
 void write_safetensors(const std::filesystem::path& path,
                        std::span<const std::pair<std::string, TensorInfo>> tensors,
                        const std::function<TensorPtr(size_t k)>& load);

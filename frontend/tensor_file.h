@@ -1,7 +1,7 @@
-// Files of named tensors: what a graph's weights and the tools' inputs are read from.
+// A graph's weights and the tools' inputs are read from files of named tensors.
 //
-// The files are untrusted: whatever is wrong with one is an Error(bad_input) that names the file,
-// the place in it (tensor, member or offset) and the reason.
+// The files are untrusted: every fault of one is an Error(bad_input) that names the file, the place
+// in it (tensor, member or offset) and the reason.
 #pragma once
 
 #include <filesystem>
@@ -38,9 +38,9 @@ class TensorFile {
   virtual Tensor load(std::string_view name) const = 0;
 };
 
-// By extension: .npy, .npz or .safetensors.
+// Opens a file by its extension: .npy, .npz or .safetensors.
 std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path);
-// The same of what `open` gives.
+// Does the same for the bytes that `open` returns.
 std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path,
                                              const std::function<FileBytes()>& open);
 
@@ -48,7 +48,7 @@ std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path,
 // masked.
 std::string quoted_name(std::string_view name);
 
-// Throws the Error for a name that `file` lacks; it says which names there are.
+// Throws the Error for a name that `file` lacks; the message lists the names of the file.
 [[noreturn]] void fail_missing_tensor(const std::filesystem::path& path, const TensorFile& file,
                                       std::string_view name);
 

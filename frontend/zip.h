@@ -41,7 +41,7 @@ class ZipMemberReader {
   ZipMemberReader(const ZipMemberReader&) = delete;
   ZipMemberReader& operator=(const ZipMemberReader&) = delete;
 
-  // The next `size` bytes, all of them. Never inflates more than it is asked for.
+  // Returns the next `size` bytes, or throws. It never inflates more than it is asked for.
   void read(std::byte* to, size_t size);
   // Checks that the member ends here, and its CRC.
   void finish();

@@ -1,5 +1,5 @@
-// Adds nodes to a graph with the words of the field: the way ops state their composition, tests and
-// C++ users build graphs, and passes make new nodes.
+// Adds nodes to a graph, with functions named as in PyTorch. Ops state their composition with it,
+// tests build graphs, and passes make new nodes.
 #pragma once
 
 #include <initializer_list>
@@ -24,12 +24,12 @@ class Builder {
 
   Value* scalar(DType dtype, double value);                     // a constant of shape []
   Value* splat(DType dtype, const Shape& shape, double value);  // `full`
-  // x as `dtype`; x itself where it has it already.
+  // Returns x as `dtype`; x itself where it has that dtype already.
   Value* cast(Value* x, DType dtype);
-  // x as compute_dtype(x): what statistics and sums are done in.
+  // Returns x as compute_dtype(x), the dtype of statistics and sums.
   Value* compute(Value* x) { return cast(x, compute_dtype(x->dtype())); }
 
-  // Elementwise with broadcasting and PyTorch's promotion.
+  // These are elementwise, with broadcasting and PyTorch's promotion.
   Value* add(Value* a, Value* b) { return op("add", {a, b}); }
   Value* sub(Value* a, Value* b) { return op("sub", {a, b}); }
   Value* mul(Value* a, Value* b) { return op("mul", {a, b}); }

@@ -1,4 +1,4 @@
-// Quotients of symbolic integers and numbers: what floating-point arithmetic on dims computes.
+// Floating-point arithmetic on dims computes quotients of symbolic integers and numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tcc::ir {
 
-// In lowest terms as far as that is seen; the denominator is positive.
+// A quotient in lowest terms, as far as common factors are found; the denominator is positive.
 struct Ratio {
   SymInt numerator;
   int64_t denominator = 1;
@@ -19,9 +19,9 @@ struct Ratio {
   bool is_whole() const { return denominator == 1; }
 };
 
-// Each is nothing where the result would have no short denominator.
+// Each returns nothing where the result would have no short denominator.
 //
-// Takes a double that is a multiple of 2^-20.
+// Converts a double that is a multiple of 2^-20; nothing for others.
 std::optional<Ratio> ratio_of(double number);
 std::optional<Ratio> ratio_sum(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_product(const Ratio& a, const Ratio& b);
@@ -29,9 +29,9 @@ std::optional<Ratio> ratio_product(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_quotient(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_min(const Ratio& a, const Ratio& b);
 std::optional<Ratio> ratio_max(const Ratio& a, const Ratio& b);
-// Towards zero; nothing where the sign is not known.
+// Rounds towards zero; nothing where the sign is not known.
 std::optional<Ratio> truncated(const Ratio& x);
-// lt, le, gt, ge, eq or ne; nothing where the ranges of the dims do not decide it.
+// Evaluates lt, le, gt, ge, eq or ne; nothing where the ranges of the dims do not decide it.
 std::optional<bool> ratio_compare(Fn fn, const Ratio& a, const Ratio& b);
 
 }  // namespace tcc::ir

@@ -1,4 +1,4 @@
-// "did you mean ...?": the nearest of a list of names.
+// Finds the nearest of a list of names, for "did you mean ...?".
 #pragma once
 
 #include <span>

@@ -13,17 +13,17 @@
 
 namespace tcc::ir {
 
-// The door to SymInt's representation.
+// Gives access to SymInt's representation.
 struct SymIntAccess {
   static SymInt from_atom(AtomPtr atom) { return SymInt::from_atom(std::move(atom)); }
-  // Terms that are canonical already.
+  // Makes a SymInt of terms that are canonical already.
   static SymInt from_canonical(int64_t constant, std::vector<SymInt::Term> terms) {
     SymInt result = constant;
     if (!terms.empty())
       result.terms_ = std::make_shared<const std::vector<SymInt::Term>>(std::move(terms));
     return result;
   }
-  // Canonical from any terms: sorted, merged, divisions recombined.
+  // Makes a SymInt of any terms: they are sorted and merged, and divisions recombined.
   static SymInt from_terms(int64_t constant, std::vector<SymInt::Term> terms) {
     return SymInt::from_terms(constant, std::move(terms));
   }
@@ -42,19 +42,19 @@ int64_t floor_mod(int64_t a, int64_t b);
 
 // ---- atoms and terms (symint_terms.cpp)
 
-// floordiv, mod, min or max as an atom, without any simplification. Throws Error(bad_input) when
-// its text gets absurdly long.
+// Makes floordiv, mod, min or max an atom, without any simplification. Throws Error(bad_input) when
+// its text exceeds a limit.
 SymInt make_atom(Atom::Kind kind, const SymInt& a, const SymInt& b);
-// Its text, from those of its operands.
+// Returns the text of such an atom, made of its operands' texts.
 std::string operation_text(Atom::Kind kind, const SymInt& a, const SymInt& b,
                            std::span<const std::string, 2> texts);
 SymInt make_axis(std::string name, uint64_t id, AxisRole role, const SymInt& extent);
-// `atom`, an axis, with another extent; an indirect index, with another value (which makes it
-// another atom).
+// Returns the axis `atom` with another extent, or the indirect index `atom` with another value
+// (which is another atom).
 SymInt resized_axis(const Atom& atom, const SymInt& extent);
 SymInt with_value(const Atom& atom, Expr value);
-// Untouched copies of each other: stronger than ==, which does not see that an axis has another
-// extent.
+// Returns whether two are unchanged copies of each other. This is stricter than ==, which ignores
+// the extents of axes.
 inline bool same_object(const SymInt& a, const SymInt& b) {
   return a.constant() == b.constant() && a.terms().data() == b.terms().data();
 }

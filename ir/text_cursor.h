@@ -1,4 +1,4 @@
-// A position in text IR, with what the parser reads there.
+// A position in text IR, from which the parser reads tokens.
 #pragma once
 
 #include <cstdint>

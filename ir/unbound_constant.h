@@ -10,7 +10,7 @@ namespace tcc::ir {
 
 class UnboundConstant : public ConstantData {
  public:
-  // The constant of that shape, which Graph::bind() puts in this one's place. Throws
+  // Returns the constant of that shape, with which Graph::bind() replaces this one. Throws
   // Error(bad_input) where there is none.
   virtual ConstantPtr bind(const std::vector<int64_t>& shape) const = 0;
 

@@ -6,14 +6,14 @@
 namespace tcc::ir {
 
 // Throws InternalError that names the node and what is wrong with it. Checked are:
-// - every pointer leads to a value of this graph; inputs, constants and results are what their kind
-// says;
+// - every pointer leads to a value of this graph; inputs, constants and results have the fields of
+//   their kind;
 // - operands are inputs, constants or results of earlier nodes, and only optional operands are
-// null;
-// - attributes are complete and of the declared types; result types are what the op infers from the
-// operands;
+//   null;
+// - attributes are complete and of the declared types; result types are those that the op infers
+//   from the operands;
 // - value names are unique and not empty; there is a name for every output; shapes use declared
-// dims only.
+//   dims only.
 void verify(const Graph& graph);
 
 }  // namespace tcc::ir

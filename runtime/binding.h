@@ -15,7 +15,7 @@ namespace tcc::runtime {
 // not looked at.
 class Binding {
  public:
-  // `memory`: that of the program's other buffers. Both must outlive this.
+  // `memory` is that of the program's other buffers. Both must outlive this.
   Binding(const Program& program, const OwnMemory& memory);
 
   // A value that lacks a staging buffer for its address; null when bind() may be called. Throws

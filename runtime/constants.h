@@ -1,4 +1,4 @@
-// The constants on a device: programs of equal bytes share them.
+// The constants on a device. Programs share constants of equal bytes.
 #pragma once
 
 #include <map>
@@ -14,14 +14,16 @@ class Buffer;
 class Device;
 class Stream;
 
-// Thread-safe. It keeps nothing alive: a constant goes with the last program that uses it.
+// Thread-safe. The pool does not own constants: a constant is freed with the last program that uses
+// it.
 class ConstantPool {
  public:
-  // Constant `i` in the device's memory, uploaded through `stream` unless it is there. Throws Error
-  // when it cannot be loaded or memory is out.
+  // Returns constant `i` in the device's memory; it is uploaded through `stream` unless it is
+  // there. Throws Error when it cannot be loaded or memory is out.
   std::shared_ptr<Buffer> get(Device& device, Stream& stream, const exec::Executable& executable,
                               size_t i);
-  // The bytes that the executable's constants would add, as far as that is known without loading.
+  // Returns the bytes that the executable's constants would add, as far as that is known without
+  // loading.
   int64_t missing_bytes(const exec::Executable& executable) const;
 
  private:

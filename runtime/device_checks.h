@@ -18,7 +18,7 @@ inline void check_range(int64_t offset, int64_t bytes, int64_t size) {
             " to ", offset, " + ", bytes, " of a buffer of ", size);
 }
 
-// Messages call a kernel so.
+// Returns the name of a kernel in messages.
 inline const std::string& label_of(const exec::KernelBinary& binary) {
   return binary.template_name.empty() ? binary.entry : binary.template_name;
 }
@@ -34,8 +34,8 @@ void check_grid(const exec::Target& target, std::string_view device, std::string
 // TCC_CHECKs that a fill is of whole words, and that sizes are not negative.
 void check_words(const BoundStep& step);
 
-// How long a device may take for what was asked of it before it counts as hung: the environment
-// variable TCC_DEVICE_TIMEOUT, in seconds, else 120.
+// Returns the seconds after which a device that has not finished its work counts as hung: the
+// environment variable TCC_DEVICE_TIMEOUT, else 120.
 double device_timeout_seconds();
 
 }  // namespace tcc::runtime

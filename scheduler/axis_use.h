@@ -10,7 +10,8 @@ namespace tcc::sched {
 
 using AxisSet = std::unordered_set<ir::AtomPtr, ir::AtomHash, ir::AtomEqual>;
 
-// Remembers what it was asked; keeps expressions alive.
+// Finds the axes that an expression depends on. It caches its answers, and keeps the expressions
+// alive.
 class AxisUse {
  public:
   struct Axes {

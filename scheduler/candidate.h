@@ -18,8 +18,8 @@ namespace tcc::sched {
 
 class Template;
 
-// Predicts the seconds of a legal config, for ranking. It is cheap: a space of a million configs is
-// ranked. It owns what it needs.
+// Predicts the seconds of a legal config, for ranking. It is called for a million configs, so that
+// it must be cheap. It owns what it needs.
 using CostModel = std::function<double(const Config&)>;
 
 // A layout in which a kernel would rather have one of its buffers.
@@ -39,7 +39,7 @@ class Candidate {
   const Region& region() const { return region_; }
   const Target& target() const { return target_; }
 
-  // Each of the three is made at the first question and kept.
+  // Each of the three is made at the first call and kept.
   const ConfigSpace& space() const;
   // A legal config of the space without tuning: the analytic model's choice.
   const Config& default_config() const;
@@ -47,13 +47,13 @@ class Candidate {
   const CostModel& cost_model() const;
   double estimate(const Config& config) const { return cost_model()(config); }
 
-  // Whether the kernels cut long sums among threads and workgroups well enough by themselves. Where
-  // not, and the result has few tiles, the graph cuts them (split_contractions).
+  // Whether the kernels cut long sums among threads and workgroups well enough by themselves. If
+  // not, and the result has few tiles, split_contractions cuts them in the graph.
   virtual bool splits_sums() const { return false; }
   // Whether the kernels read along one dim and write along another at the speed of memory: other
   // kernels' wishes for the layouts of its buffers cost it nothing.
   virtual bool turns_layouts() const { return false; }
-  // Orders of dims that the kernels want in memory, whoever else reads the buffers.
+  // Orders of dims that the kernels want in memory, whatever else reads the buffers.
   virtual std::vector<LayoutWish> order_wishes() const { return {}; }
   // Longer rows, and other orders that come with them, in addition to the layouts that there are.
   virtual std::vector<LayoutWish> row_wishes() const { return {}; }

@@ -34,7 +34,7 @@ struct Parameter {
   std::string doc;
 };
 
-// Declared in one place, beside the template that reads it.
+// A template declares its space beside the code that reads the config.
 struct ConfigSpace {
   std::vector<Parameter> parameters;
   // Each returns whether the config is legal; `reason` names the constraint in messages.
@@ -44,8 +44,8 @@ struct ConfigSpace {
   };
   std::vector<Constraint> constraints;
 
-  // "" when the config has exactly these parameters, each with a listed value, and all constraints
-  // hold; otherwise why.
+  // Returns "" when the config has exactly these parameters, each with a listed value, and all
+  // constraints hold; otherwise the reason.
   std::string violation(const Config& config) const;
   // Visits all legal configs in lexicographic order; stops when `visit` returns false.
   void enumerate(const std::function<bool(const Config&)>& visit) const;

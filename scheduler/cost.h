@@ -1,11 +1,11 @@
 // The analytic performance model that the templates share: a launch as the resources that it takes,
 // and what they cost on a target. It ranks configs; its seconds are right to a factor of about two.
 //
-// A device is units (SMs) that run workgroups side by side, as many as registers, shared memory and
-// thread slots allow. A round of workgroups takes as long as the resource that it needs most: issue
-// slots, the load/store pipe, memory bandwidth, the bandwidth that its loads in flight can draw
-// (Little's law), or its own chain of dependent steps. A software device runs one subgroup after
-// the other instead; nothing is hidden there, so the parts add up.
+// A device has compute units (SMs, CUs) that run workgroups side by side, as many as registers,
+// shared memory and thread slots allow. A round of workgroups takes as long as the resource that it
+// needs most: issue slots, the load/store pipe, memory bandwidth, the bandwidth that its loads in
+// flight can draw (Little's law), or its own chain of dependent steps. A software device runs one
+// subgroup after the other instead; nothing is hidden there, so the parts add up.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ struct LaunchCost {
   // These counts are of the whole launch, padding included; an operation of one thread counts 1.
   double arithmetic = 0;    // fused multiply-adds, or anything that takes an issue slot
   double accesses = 0;      // load and store instructions, to buffers and shared memory
-  double bank_cycles = 0;   // for which a load/store pipe is busy beyond one per subgroup access
+  double bank_cycles = 0;   // that a load/store pipe is busy beyond one per subgroup access
   double elements = 0;      // loaded and stored: a software device pays for each
   double memory_bytes = 0;  // that come from memory or go there, in whole sectors
   double cache_bytes = 0;   // that pass between the last-level cache and the units
@@ -40,9 +40,9 @@ struct LaunchCost {
 
 double predicted_seconds(const LaunchCost& cost, const Target& target);
 
-// A launch costs this by itself.
+// Returns the seconds that an empty launch takes.
 double launch_seconds(const Target& target);
-// Bytes per second that one unit can draw, alone.
+// Returns the bytes per second that one compute unit can read when the others are idle.
 double unit_bandwidth(const Target& target);
 
 // The work of one element of some expressions, when neighbouring threads take neighbouring values
@@ -56,10 +56,10 @@ struct ElementWork {
 };
 ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
 
-// Issue slots of the region's pointwise ops and reductions together, roughly: a view costs nothing,
-// and most pointwise ops are a few instructions.
+// Estimates the issue slots of the region's pointwise ops and reductions together: a view costs
+// nothing, and most pointwise ops are a few instructions.
 double region_arithmetic(const Region& region);
-// Bytes of the region's inputs and outputs, each once.
+// Returns the bytes of the region's inputs and outputs, each once.
 double region_bytes(const Region& region);
 // Returns the bytes that must be read from and written to memory, for the roofline. An element-wise
 // kernel need not read more elements of an input than it writes: a table that it looks rows up in,

@@ -1,15 +1,16 @@
-// How large the numbers are that a kernel's index arithmetic goes through.
+// Finds how large the numbers are that a kernel's index arithmetic computes.
 #pragma once
 
 #include "scheduler/kernel.h"
 
 namespace tcc::sched {
 
-// Some index, or some part of one (a product before it is divided, say), may leave 32 bits.
+// Returns whether some index, or some part of one (such as a product before it is divided), may
+// exceed 32 bits.
 bool leaves_32_bits(const Kernel& kernel);
 
-// How far `offset` moves with one step of `axis`: 0 when it does not depend on it, -1 when not by a
-// fixed amount.
+// Returns how far `offset` moves with one step of `axis`: 0 when it does not depend on it, -1 when
+// the distance is not fixed.
 int64_t coefficient(const SymInt& offset, const SymInt& axis);
 
 }  // namespace tcc::sched

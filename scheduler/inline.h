@@ -1,4 +1,4 @@
-// Inlining: the elements of a region's values as one expression over the region's inputs.
+// Inlining makes the elements of a region's values one expression over the region's inputs.
 #pragma once
 
 #include <functional>
@@ -17,21 +17,22 @@ class Inliner {
  public:
   explicit Inliner(const Region& region) : region_(region) {}
 
-  // The element of `value` at `index`, in compute_dtype of its dtype. Producers in the region are
-  // inlined (reductions and contractions that are not bound become serial loops), inputs become
-  // loads.
+  // Returns the element of `value` at `index`, in compute_dtype of its dtype. Producers in the
+  // region are inlined (reductions and contractions that are not bound become serial loops), inputs
+  // become loads.
   Expr value_at(const ir::Value* value, std::span<const SymInt> index);
 
-  // From now on the elements of `value` are what `element` says: a reduced row, an accumulator.
-  // Null: there is no such element here (another row's result).
+  // Binds `value`: from now on `element` gives its elements (of a reduced row or an accumulator).
+  // It returns null where the element is not available (another row's result).
   using Element = std::function<Expr(std::span<const SymInt> index)>;
   void bind(const ir::Value* value, Element element);
 
-  // The first value that was asked for an element that its binding does not have, or null. Whoever
-  // binds values asks this after inlining; expressions that were made are of no use then.
+  // Returns the first value whose binding lacked an element that was asked for, or null. Callers
+  // that bind values must check it after inlining: where it is not null, the expressions are not
+  // valid.
   const ir::Value* asked_elsewhere() const { return asked_elsewhere_; }
 
-  // An axis that a reduction within an expression goes along.
+  // Makes an axis for a reduction within an expression.
   SymInt new_axis(const SymInt& extent);
 
  private:
@@ -63,15 +64,15 @@ struct ReductionDims {
 };
 ReductionDims reduction_dims(const ir::Node* node);
 
-// The input index of a reduction, from the index of its kept and its reduced dims.
+// Returns the input index of a reduction, from the index of its kept and its reduced dims.
 std::vector<SymInt> join_index(const ReductionDims& dims, std::span<const SymInt> kept,
                                std::span<const SymInt> reduced);
-// The index of the kept dims, from the index of the result (keepdim or not).
+// Returns the index of the kept dims, from the index of the result (keepdim or not).
 std::vector<SymInt> kept_index(const ir::Node* node, const ReductionDims& dims,
                                std::span<const SymInt> index);
 
-// Follows bijective views inside the region upwards from `output`: the value under them and where
-// its element goes.
+// Follows bijective views inside the region upwards from `output`. Returns the value under them,
+// and the place of its elements in the output.
 struct StoredThrough {
   const ir::Value* base;
   std::vector<const ir::Node*> views;  // from base to output

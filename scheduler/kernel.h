@@ -28,8 +28,8 @@ struct Argument {
   DType dtype;
   bool written = false;    // an output; otherwise read only
   SymInt elements = 0;     // of the buffer: offsets stay below
-  int64_t alignment = 16;  // bytes: what the buffer's address may be assumed to be a multiple of
-  int64_t needed = 1;      // of that, what the device source makes use of besides its hooks
+  int64_t alignment = 16;  // bytes: the buffer's address is a multiple of this
+  int64_t needed = 1;      // bytes: the multiple that the device source needs, hooks aside
 };
 
 struct Array {
@@ -71,7 +71,7 @@ struct Stmt {
     cluster_wait,    // the one may be sent after the other
     send_cluster,    // shared array variables[1][own rank] of each of `count` workgroups =
                      // variables[0], as a part of exchange `index`; without a barrier
-    await_bytes,     // until what exchange `index` brings is here
+    await_bytes,     // waits until exchange `index` has brought its bytes
     return_value,    // a hook's result
   };
   Kind kind;
@@ -174,14 +174,14 @@ struct Kernel : exec::KernelTraits {
   std::vector<Array> shared;
   Block body;
   // A device source file below backends/device/<dialect>/, without its ending, with its parameters,
-  // what its preprocessor must know, and its hooks.
+  // its defines, and its hooks.
   std::string source;
   Parameters parameters;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<Hook> hooks;
   std::vector<TensorMap> maps;  // of a device source: parameters after the buffers
   int cluster = 1;              // neighbouring workgroups that share their shared memory (cuda)
-  int resident = 0;             // workgroups per unit that registers must allow; 0: no matter
+  int resident = 0;             // workgroups per SM that registers must allow; 0: any number
   // The kernel begins when the launch before it has ended, on an idle device, which places
   // neighbouring workgroups on neighbouring SMs.
   bool begins_alone = false;
@@ -199,12 +199,12 @@ SymInt thread_axis(int64_t workgroup);
 // The kernel IR as text, for dumps and goldens.
 std::string to_string(const Kernel& kernel);
 
-// Every axis and variable is bound once where it is used, of one dtype; what is read may be read,
-// what is written written; accesses are in bounds as far as the ranges of their indices tell.
-// Throws InternalError.
+// Checks that every axis and variable is bound once where it is used, with one dtype, that buffers
+// are read and written only as declared, and that accesses are in bounds as far as the ranges of
+// their indices tell. Throws InternalError.
 void verify(const Kernel& kernel);
 
-// The statements with `axis` replaced in all indices.
+// Returns the statements with `axis` replaced in all indices.
 Block substitute(const Block& block, const SymInt& axis, const SymInt& by);
 
 // Restricts the kernel to what `target` can do, by the passes of scheduler/legalize.h. Throws

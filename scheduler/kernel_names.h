@@ -13,16 +13,16 @@
 
 namespace tcc::sched {
 
-// The kernel's text calls a size that comes at run time by this name.
+// Returns the name of a size at run time in the kernel's text.
 inline std::string size_name(const std::string& symbol) { return "size_" + symbol; }
 
 class KernelNames {
  public:
   using Reserved = std::set<std::string, std::less<>>;
 
-  // Names what stands in the kernel's body, or in `hook` of it, in the order of the text: the hint,
-  // or the hint and a number where another one has that name, or `reserved` does, or the emitter
-  // gives it to a buffer.
+  // Names the axes and variables of the kernel's body, or of `hook`, in the order of the text. A
+  // name is the hint, or the hint and a number where the hint is taken: by another axis or
+  // variable, by `reserved`, or by a buffer of the emitter.
   explicit KernelNames(const Kernel& kernel, const Hook* hook = nullptr,
                        const Reserved& reserved = {});
 
@@ -30,7 +30,7 @@ class KernelNames {
   const std::string& of(const Variable& variable) const { return of(variable.id, variable.name); }
   // The name of a hook's parameter, used or not.
   const std::string& of(const Hook::Parameter& parameter) const;
-  // A name like `stem` that nothing has.
+  // Returns a name like `stem` that is not taken.
   std::string fresh(std::string_view stem);
   // Names a variable that is not in the kernel.
   void add(const Variable& variable);

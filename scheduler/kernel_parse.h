@@ -1,4 +1,4 @@
-// Kernel IR from the text that to_string(Kernel) writes.
+// Parses the text that to_string(Kernel) writes.
 #pragma once
 
 #include <string_view>

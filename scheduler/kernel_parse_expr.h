@@ -1,4 +1,5 @@
-// Indices and expressions of kernel text. Nothing but scheduler/kernel_parse.cpp includes this.
+// Parses indices and expressions of kernel text. Nothing but scheduler/kernel_parse.cpp includes
+// this.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class LineParser {
   bool accept_word(std::string_view word);
   void expect_word(std::string_view word);
   std::string word();
-  // The word that comes next; it is not taken.
+  // Returns the next word without taking it.
   std::string_view next_word();
   std::string path();  // up to a space
   std::string rest();

@@ -7,12 +7,12 @@
 
 namespace tcc::sched {
 
-// [N, C, *spatial] as [N, *spatial, C] in memory.
+// The layout of [N, C, *spatial] as [N, *spatial, C] in memory.
 Layout channels_last(const std::vector<int64_t>& shape);
 
-// Whether the layout may change without a copy: of what kernels write for kernels, and of constants
-// that are packed when they are loaded. Graph inputs and outputs are dense by contract, and mutable
-// weights are other programs' memory, too.
+// Returns whether the value's layout may change without a copy. This holds for values that kernels
+// write for kernels, and for constants that are packed when they are loaded. Graph inputs and
+// outputs are dense by contract, and mutable weights are other programs' memory, too.
 bool has_free_layout(const ir::Graph& graph, const ir::Value* value);
 
 // Chooses the physical layout of every value between regions, and of constants, by the wishes of

@@ -1,4 +1,4 @@
-// Limits of what a workgroup can hold at once, which graph passes and templates share.
+// Graph passes and templates share these limits of what a workgroup can hold at once.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ inline int64_t sorted_key_bytes(DType key) { return std::max(4, size_bytes(key))
 // The longest run of keys of `key` that one workgroup of `target` sorts.
 int64_t longest_run(DType key, const Target& target);
 
-// Columns of a row that the workgroups of a cluster, or one alone, keep in registers, at most.
+// Returns the largest number of columns of a row that one workgroup, or the workgroups of a
+// cluster, keep in registers.
 int64_t most_kept_columns(const Target& target);
 
 }  // namespace tcc::sched

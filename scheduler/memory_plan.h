@@ -1,5 +1,5 @@
-// The memory plan: one arena for all values between regions, at offsets that values whose lifetimes
-// do not meet share.
+// The memory plan puts all values between regions into one arena. Values whose lifetimes do not
+// overlap may share offsets.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ inline constexpr int64_t kArenaAlignment = 256;  // bytes
 // order of `first`.
 std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order);
 
-// The largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no plan needs
-// less.
+// Returns the largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no
+// memory plan needs less.
 int64_t live_peak(const std::vector<Lifetime>& lifetimes);
 
 // Sets the offsets; returns the arena's size. Tries several orders of first fit and keeps the best.

@@ -1,4 +1,4 @@
-// Copies of floats narrower than f32 move bits.
+// Floats narrower than f32 that are only copied are moved as bits.
 #pragma once
 
 #include "scheduler/kernel.h"

@@ -1,5 +1,6 @@
-// Choices that span regions: split a reduction or not, fuse or not. Each pass that has such a
-// choice states it as a site; a source (tuning, a test) may answer other than the default.
+// A plan holds choices that span regions: split a reduction or not, fuse or not. Each pass that has
+// such a choice states it as a site; a source (tuning, a test) may choose another alternative than
+// the default.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +55,8 @@ class Plan {
 class Subgraph {
  public:
   explicit Subgraph(const ir::Graph& graph) : uses_(graph.uses()) {}
-  // 32 digits. The first `part` of the nodes are told from the others: a decision whether the two
-  // become one.
+  // Returns 32 digits. The first `part` nodes are distinguished from the others, for a decision
+  // whether the two parts become one region.
   std::string key(std::span<const ir::Node* const> nodes, size_t part = 0) const;
 
  private:
@@ -63,7 +64,7 @@ class Subgraph {
   std::map<const ir::Value*, ir::Graph::Uses> uses_;
 };
 
-// The candidates that divide `total` and lie in [low, high]: ascending, each once.
+// Returns the candidates that divide `total` and lie in [low, high], ascending, each once.
 std::vector<int64_t> divisors_among(std::vector<int64_t> candidates, int64_t total, int64_t low,
                                     int64_t high);
 

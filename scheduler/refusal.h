@@ -12,8 +12,8 @@ namespace tcc::sched {
 
 struct Refusal {
   std::string reason;  // a short sentence with facts: "a row of 70000 elements does not fit ..."
-  // The region has not what the template is for (a reduction, a sort), so that the reason says
-  // nothing about the region.
+  // The region lacks the kind of op that the template is for (a reduction, a sort), so that the
+  // reason says nothing about the region.
   bool other_kind = false;
 };
 

@@ -56,7 +56,7 @@ struct Region {
 // text (scheduler/region_text.h). Also the region part of a tuning key.
 std::string signature(const Region& region);
 
-// How exact kernels are.
+// The precision that kernels must have.
 struct RegionPrecision {
   bool strict_rounding = false;  // round after every op, as an eager framework does
   bool tf32 = false;             // f32 products may be of tf32 operands, f8 sums the units'

@@ -21,8 +21,9 @@
 
 namespace tcc::sched {
 
-// The version of these texts. Records hold hashes of them: who changes a text raises the version
-// and the schema of tuning files, and writes a table from old to new keys (autotune/migration.h).
+// The version of these texts. Records hold hashes of them: a change that changes a text raises the
+// version and the schema of tuning files, and writes a table from old to new keys
+// (autotune/migration.h).
 inline constexpr int kRegionTextVersion = 1;
 
 enum class Sizes : uint8_t {
@@ -36,7 +37,7 @@ enum class Sizes : uint8_t {
 struct RegionText {
   std::string text;
   // The sizes that a text without sizes lacks: of inputs, of the results of nodes that have
-  // attributes which are sizes, of outputs. As many, and in the same places, for equal texts.
+  // attributes which are sizes, of outputs. Equal texts have equally many, in the same places.
   std::vector<int64_t> extents;
 };
 RegionText region_text(const Region& region, Sizes sizes = Sizes::kept);

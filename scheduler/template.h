@@ -17,8 +17,8 @@ class Template {
   // Several templates may take a region: the one with the highest number gets it. No two templates
   // of one number take the same region.
   virtual int specificity() const = 0;
-  // The region as this template's kernels see it, or why they cannot compute it on the target. The
-  // graph outlives the candidate.
+  // Matches a region: returns a candidate, or the reason why this template's kernels cannot compute
+  // the region on the target. The graph outlives the candidate.
   virtual Match match(const Region& region, const Target& target) const = 0;
 };
 
@@ -34,11 +34,11 @@ class RegisterTemplate {
   T instance_;
 };
 
-// All templates, more specific ones first, those of one specificity by name.
+// Returns all templates, more specific ones first, those of one specificity by name.
 std::span<const Template* const> templates();
 const Template* find_template(std::string_view name);
-// The candidate of the first template that takes the region; else the last refusal by a template
-// for regions of its kind.
+// Returns the candidate of the first template that takes the region; else the last refusal by a
+// template for regions of its kind.
 Match match_region(const Region& region, const Target& target);
 
 }  // namespace tcc::sched

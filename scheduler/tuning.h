@@ -7,7 +7,8 @@
 
 namespace tcc::sched {
 
-// How close the record was that a config was taken from; docs/tuning explains the tiers.
+// The tier says how close the record was that a config was taken from; docs/tuning.md explains the
+// tiers.
 enum class Tier : uint8_t { exact, stale, nearest, device, analytic };
 std::string_view name(Tier tier);  // "exact", ..., "default" for analytic
 
@@ -19,14 +20,15 @@ struct ConfigChoice {
 class ConfigSource {
  public:
   virtual ~ConfigSource() = default;
-  // A legal config of the candidate's space. Thread-safe.
+  // Returns a legal config of the candidate's space. Thread-safe.
   virtual ConfigChoice choose(const Candidate& candidate) const = 0;
 };
 
-// The candidates' own defaults.
+// This source returns the candidates' own defaults.
 const ConfigSource& analytic_configs();
 
-// Always the same config, for tuning and tests; the analytic default where it is not legal.
+// This source always returns the same config, for tuning and tests; the analytic default where it
+// is not legal.
 class FixedConfig : public ConfigSource {
  public:
   explicit FixedConfig(Config config) : config_(std::move(config)) {}

@@ -1,4 +1,4 @@
-// Several neighbouring elements at once: vector loads and stores around an unrolled loop.
+// Computes several neighbouring elements at once: vector loads and stores around an unrolled loop.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ struct LoadLess {
   bool operator()(const Expr& a, const Expr& b) const { return ir::compare(a, b) < 0; }
 };
 
-// Statements that compute and store every sink for `lane` in [0, its extent): loads that are
-// contiguous in `lane` become load_vector, those that do not depend on it happen once, contiguous
-// stores become store_vector. Values must not depend on what the sinks write.
+// Returns statements that compute and store every sink for `lane` in [0, its extent): loads that
+// are contiguous in `lane` become load_vector, those that do not depend on it happen once,
+// contiguous stores become store_vector. Values must not depend on what the sinks write.
 Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane);
 
 // Does the same for values that the loop itself uses: `body` gets the rewritten values for one

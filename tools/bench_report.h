@@ -1,5 +1,5 @@
-// Measuring a compiled graph kernel by kernel, and the tables that say how far each is from what
-// the device could do.
+// Measures a compiled graph kernel by kernel, and prints tables that compare each kernel with the
+// device's roofline.
 #pragma once
 
 #include <string>
@@ -25,17 +25,18 @@ struct KernelRow {
   double each() const;               // the samples' median; 0 without
   double total() const { return each() * launches; }
 };
-// In the order of the executable's kernels, which it points into.
+// Returns them in the order of the executable's kernels, to which they point.
 std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executable& executable);
-// The least time that the device could need, by bandwidth and by arithmetic, over the time it took.
+// Returns the least time that the device could need, by bandwidth and by arithmetic, over the
+// measured time.
 double roofline_share(const KernelRow& row, const exec::Target& target);
 
 BenchResult measure(runtime::Context& context, const exec::Executable& executable, int repeat);
 
-// kernel, region, time, GB/s, TFLOP/s, share of the roofline, tuning tier, layers: launches of one
-// kernel are added up.
+// The columns are kernel, region, time, GB/s, TFLOP/s, share of the roofline, tuning tier and
+// layers. Launches of one kernel are added up.
 std::string bench_table(const BenchResult& bench, const exec::Executable& executable);
-// Members of the open object, as docs/run-report.schema.json describes them.
+// Writes members of the open object, as docs/run-report.schema.json describes them.
 void bench_json(JsonWriter& json, const BenchResult& bench, const exec::Executable& executable);
 
 }  // namespace tcc::tools

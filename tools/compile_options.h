@@ -1,5 +1,5 @@
-// How a graph is compiled: the options that every tool takes alike. Kernels are the same ones, and
-// tuning records are for them, only where these are the same.
+// Every tool takes the same options for how a graph is compiled. Two compilations have the same
+// kernels, and share tuning records, only where these options are the same.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// --dump-after, --dump-to and --explain-fusion: what the compiler did, as text.
+// --dump-after, --dump-to and --explain-fusion print what the compiler did.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ struct DumpOptions {
 };
 void add_dump_options(CLI::App& app, DumpOptions& options);
 
-// The function for backends::CompileOptions::dump; null without --dump-after. Without a folder
-// dumps go to standard output, or to standard error where `json` is printed there. Throws
-// Error(bad_input) for a stage that there is not, and a folder that cannot be made.
+// Returns the function for backends::CompileOptions::dump; null without --dump-after. Without a
+// folder dumps go to standard output, or to standard error where `json` is printed there. Throws
+// Error(bad_input) for an unknown stage, and for a folder that cannot be made.
 using DumpFunction = std::function<void(std::string_view stage, const std::string& text)>;
 DumpFunction dump_function(const DumpOptions& options, bool json);
-// The function for backends::CompileOptions::explain_fusion, to the same stream as dumps; null
-// without --explain-fusion.
+// Returns the function for backends::CompileOptions::explain_fusion, which prints to the same
+// stream as dumps; null without --explain-fusion.
 std::function<void(const std::string& line)> explain_function(const DumpOptions& options,
                                                               bool json);
 

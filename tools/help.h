@@ -21,8 +21,8 @@ void add_examples(CLI::App& app, std::initializer_list<Example> examples);
 // of at most 100 columns. To be called when all options are declared.
 void arrange_help(CLI::App& app);
 
-// The help of an arranged `app` as a `man` page or as completion for `bash`, `zsh` or `fish`.
-// Throws Error(bad_input) for any other format.
+// Returns the help of an arranged `app` as a `man` page or as completion for `bash`, `zsh` or
+// `fish`. Throws Error(bad_input) for any other format.
 std::string help_as(const CLI::App& app, std::string_view format);
 
 }  // namespace tcc::tools

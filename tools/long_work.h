@@ -10,10 +10,10 @@ namespace tcc::tools {
 
 class LongWork {
  public:
-  // `what` as in "tcc-run: checking with the reference". Nothing is said of what ends soon: within
-  // a second on a terminal, ten off one.
+  // `what` is text like "tcc-run: checking with the reference". Nothing is printed for work that
+  // ends within a second on a terminal, or within ten seconds off one.
   explicit LongWork(std::string what, double quiet_seconds = LiveLines::possible() ? 1 : 10);
-  // The share of the work that is done. Cheap.
+  // Sets the share of the work that is done. The call is cheap.
   void at(double share);
 
  private:

@@ -1,5 +1,6 @@
-// tcc-run --check=ops: where is it wrong? Runs a program launch by launch and holds every value
-// that a kernel stores against the reference of the graph that the kernels were made of.
+// tcc-run --check=ops finds the first wrong value. It runs a program launch by launch and holds
+// every value that a kernel stores against the reference of the graph that the kernels were made
+// of.
 #pragma once
 
 #include <functional>
@@ -34,8 +35,8 @@ struct OpsCheck {
   std::optional<CheckedValue> first_nan, nan_origin, infinity_origin;
 };
 
-// `scheduled` is what the program's executable was built of. Memory: about three f64 copies of all
-// values that are stored.
+// `scheduled` is the schedule that the program's executable was built from. This takes the memory
+// of about three f64 copies of all stored values.
 OpsCheck check_ops(const backends::Scheduled& scheduled,
                    std::shared_ptr<const runtime::Program> program, std::span<const Tensor> inputs,
                    bool tf32, const std::function<void(double share)>& progress);

@@ -20,22 +20,22 @@ namespace tcc::tools {
 // to stderr.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
-// Prints what the library logs (warnings, and what TCC_LOGS names), a line as "PROGRAM: warning:
-// ...": on stderr, or to `say`, without the newline.
+// Prints what the library logs (warnings, and the channels of TCC_LOGS) as lines "PROGRAM: warning:
+// ...": on stderr, or through `say`, without the newline.
 void log_as_lines(const std::string& program,
                   const std::function<void(const std::string&)>& say = {});
 
-// "B=8" strings as bindings.
+// Parses "B=8" strings as bindings.
 std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts);
-// Fails for a dim that the graph has not, listing those that it has.
+// Fails for a dim that the graph lacks, and lists the graph's dims.
 void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph);
 
 // Says on stderr, in one line, which dims of an .onnx graph have no number, so that the default
 // stands for them. (A YAML graph states its defaults.)
 void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph);
 
-// Throws Error(bad_input) where `option`'s file could not be written: long work must not end with
-// that. "" is no file.
+// Throws Error(bad_input) where `option`'s file could not be written, so that long work does not
+// fail at its end. "" is no file.
 void check_can_write(const std::string& option, const std::filesystem::path& file);
 
 std::string format_bytes(double bytes);      // "93.8 MiB"

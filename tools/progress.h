@@ -39,8 +39,8 @@ class LiveLines {
   TerminalSize size_;  // when they were drawn
 };
 
-// How to redraw: the control sequences that put the cursor where `drawn` began in a terminal that
-// now has `columns`, where longer lines were broken.
+// Returns the control sequences that move the cursor to where `drawn` began, in a terminal that now
+// has `columns`, where longer lines were broken.
 std::string rewind(const std::vector<std::string>& drawn, size_t columns);
 
 // "[#####.....]" of `width` cells; `share` is clamped to [0, 1].
@@ -53,7 +53,7 @@ std::string format_clock(double seconds);
 // `text` in `width` columns: padded, or cut with a "~" at its end.
 std::string fit(const std::string& text, size_t width);
 
-// Without control characters: names from files must not move the cursor.
+// Returns the text without control characters: names from files must not move the cursor.
 std::string printable(std::string text);
 
 }  // namespace tcc::tools

@@ -1,4 +1,5 @@
-// The tools' inputs and outputs: from files or drawn, and compared with the reference.
+// The tools' inputs come from files or are drawn; their outputs are compared with the reference and
+// written.
 #pragma once
 
 #include <map>
@@ -33,9 +34,9 @@ class InputFiles : public GivenInputs {
 
   std::optional<TensorInfo> info(const std::string& name) const override;
   TensorPtr load(const std::string& name) const override;
-  // Numbers become what the input is, a single one of whatever shape has one element.
+  // Numbers become a tensor of the input's type; a single number fits any shape of one element.
   TensorPtr load_for(const ir::Value& input) const override;
-  // "x.npy", "inputs.npz: 'x'": where an input comes from, for messages.
+  // Returns where an input comes from, for messages: "x.npy", "inputs.npz: 'x'".
   std::string source(const std::string& name) const;
   bool is_empty() const { return named_.empty() && !npz_; }
   // Throws Error(bad_input) for a name, of an option or in the .npz, that is none of `inputs` and
@@ -57,16 +58,16 @@ class InputFiles : public GivenInputs {
 
 std::vector<std::string> input_names(const ir::Graph& graph);
 
-// A tensor for every input of the bound graph: what is given, else drawn with `seed`. Throws
-// Error(bad_input) for names, dtypes and shapes that do not fit. A float file may be of another
-// float type: it is converted.
+// Returns a tensor for every input of the bound graph: the given one, else one that is drawn with
+// `seed`. Throws Error(bad_input) for names, dtypes and shapes that do not fit. A float file may be
+// of another float type: it is converted.
 std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed = 0);
 
 // Says on stderr, in one line, which inputs are drawn although others are given.
 void say_drawn_inputs(const std::string& program, const ir::Graph& graph, const InputFiles& files);
 
-// "NaN" or "zero" where all elements of a tensor of floats are, which says that something is wrong
-// even if it is as it should be; else "".
+// Returns "NaN" or "zero" where all elements of a float tensor are NaN or zero, which is suspicious
+// even if the reference agrees; else "".
 std::string_view emptiness_of(const Tensor& tensor);
 
 // Throws Error(bad_input) where `path`, if given, does not end in .npz (all outputs by name) or

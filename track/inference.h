@@ -1,4 +1,4 @@
-// The parts of the statistics share these.
+// The parts of the statistics share these functions.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,8 @@
 
 namespace tcc::track {
 
-// An effect of this mean and deviation of logarithms, with its 95 % interval by Student's t.
+// Returns the effect of this mean and deviation of logarithms, with its 95 % interval by Student's
+// t.
 Effect effect_around(double mean, double deviation, std::size_t blocks, double freedom);
 
 // Holm (1979): the k-th smallest of m p-values times m - k + 1, never less than the one before, at

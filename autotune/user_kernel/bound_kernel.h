@@ -1,4 +1,5 @@
-// A user's kernel with numbers for its dims, on a target: its space, and what a config compiles to.
+// A user's kernel with numbers for its dims, on a target. It has a config space and compiles
+// configs.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +41,9 @@ class BoundKernel {
   double bytes() const;  // the arguments' where the file does not say
   double terms() const;  // at least 1
 
-  // The file's parameters and constraints, and the target's limits: threads, shared memory, grid.
-  // The space lives as long as this object. A constraint that cannot be evaluated throws
-  // Error(bad_input) when it is asked.
+  // Returns the space of the file's parameters and constraints, and the target's limits: threads,
+  // shared memory, grid. The space lives as long as this object. A constraint that cannot be
+  // evaluated throws Error(bad_input) when it is asked.
   sched::ConfigSpace space() const;
 
   // Returns the text that is compiled: dims, scalars and parameters as #defines before the source's
@@ -56,7 +57,8 @@ class BoundKernel {
 
   // "f32[32, 784], f32[512, 784] -> f32[32, 512]"
   std::string operands_text() const;
-  // Everything but parameters and sizes that a config's meaning and result depend on.
+  // Hashes of everything that a config's meaning and result depend on, but for the parameters:
+  // without sizes (family) and with them (region).
   std::string family() const;  // 32 digits
   std::string region() const;  // with the dims; 32 digits
 

@@ -21,7 +21,7 @@ namespace tcc::autotune {
 
 class Expression {
  public:
-  // The value of a name; nothing when it is not known.
+  // Returns the value of a name; nothing when it is not known.
   using Scope = std::function<std::optional<int64_t>(std::string_view)>;
 
   Expression() : Expression(0) {}

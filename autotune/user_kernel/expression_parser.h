@@ -1,4 +1,4 @@
-// The text of an expression to its nodes.
+// Parses the text of an expression to its nodes.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace tcc::autotune {
 
-// Operands before operators, the whole last. Throws Error(bad_input) "REASON at column C of
-// 'TEXT'".
+// Returns the nodes, operands before operators, the root last. Throws Error(bad_input) "REASON at
+// column C of 'TEXT'".
 std::vector<Expression::Node> parse_expression(std::string_view text);
 
 }  // namespace tcc::autotune

@@ -1,4 +1,4 @@
-// The expected outputs of a user's kernel from a graph: computed on the CPU in f64 by the ops'
+// Computes the expected outputs of a user's kernel from a graph, on the CPU in f64 by the ops'
 // reference semantics.
 #pragma once
 

@@ -1,5 +1,5 @@
 // A kernel that a user wrote, as its file describes it: sources, arguments, parameters, launch
-// geometry and what checks it. docs/tuning-your-own-kernels.md is the format's reference.
+// geometry and check. docs/tuning-your-own-kernels.md is the format's reference.
 //
 //   UserKernel kernel = load_user_kernel("matmul.yaml");
 //   BoundKernel bound(kernel, {{"M", 512}}, device->target());      // bound_kernel.h
@@ -30,7 +30,7 @@ struct KernelArgument {
   std::string name;
   DType dtype = DType::f32;
   std::vector<Expression> shape;  // over dims
-  // Inputs: what a tuner draws from, [low, high).
+  // For inputs: the range [low, high) that a tuner draws from.
   double low = -1, high = 1;
   int64_t int_low = 0, int_high = 100;
 };
@@ -81,11 +81,11 @@ struct UserKernel {
 };
 
 // Reads a kernel file and the sources that it names, which must lie in its folder. Throws
-// Error(bad_input) as "FILE:LINE: ..." for whatever is wrong in the file. The file of `check` is
-// not read yet.
+// Error(bad_input) "FILE:LINE: ..." for every mistake in the file. The file of `check` is not read
+// yet.
 UserKernel load_user_kernel(const std::filesystem::path& path);
 
-// The same from memory; `file` is for messages, `folder` where the sources are looked for.
+// Reads a kernel from memory; messages name `file`, and the sources are looked for in `folder`.
 UserKernel parse_user_kernel(std::string_view text, const std::string& file,
                              const std::filesystem::path& folder);
 

@@ -22,7 +22,7 @@ namespace tcc::onnx {
 using OpsetImports = std::map<std::string, int, std::less<>>;  // domain ("" is ai.onnx) -> version
 using AttributeMap = std::map<std::string, const pb::AttributeProto*, std::less<>>;
 
-// The names that a node sees.
+// A scope holds the names that a node can refer to.
 struct Scope {
   std::map<std::string, Operand, std::less<>> names;
   const Scope* outer = nullptr;              // of a subgraph; a function's body has none
@@ -52,7 +52,7 @@ class Importer {
   // Makes constants of the graph inputs that `value` is computed from, where the caller of the
   // import gave their data. False where there is nothing more to learn.
   bool specialise(const Value* value);
-  // Why `value` is not known: the graph inputs or dims that it depends on.
+  // Explains why `value` is not known: it names the graph inputs or dims that it depends on.
   std::string why_unknown(const Value* value) const;
   std::string_view without_file(std::string_view message) const {
     return message.starts_with(file_ + ": ") ? message.substr(file_.size() + 2) : message;
@@ -74,7 +74,7 @@ class Importer {
   ir::Type input_type(const pb::ValueInfoProto& input);
   SymInt dim(const pb::ValueInfoProto& input, int k, const pb::TensorShapeProto& shape,
              const std::optional<TensorInfo>& given);
-  // The graph's symbol for a name of the file: an identifier, of its own for every key.
+  // Returns the graph's symbol for a name of the file: an identifier that is unique for each key.
   SymInt symbol(const std::string& key, const std::string& name);
   SymInt named_dim(const std::string& name);
   // Fails where `info` says that the value is of another type.
@@ -82,10 +82,10 @@ class Importer {
                           std::string_view kind) const;
   const std::vector<int>& order_of(const Nodes& nodes, const Scope& scope,
                                    const std::string& prefix);
-  // The operator has no rule: names it, or all of the model that have none.
+  // Fails for an operator without a rule; the message names all such operators of the model.
   [[noreturn]] void fail_unknown(OpNode& op, const std::string& domain) const;
-  // Fails where the operator cannot take an operand of narrow elements. What the results hold,
-  // where it moves the elements of its first operand; otherwise 0.
+  // Fails where the operator cannot take an operand of narrow elements. Returns the element type of
+  // the results where it moves the elements of its first operand; otherwise 0.
   int32_t narrow_operands(const OpNode& op, const Scope& scope, const pb::NodeProto& node) const;
   void import_nodes(const Nodes& nodes, Scope& scope, const std::string& prefix,
                     const std::string& layer_prefix = "");

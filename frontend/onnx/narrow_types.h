@@ -1,5 +1,5 @@
-// Element types that tcc has not (those of fewer than 8 bits, and some floats of 8): their elements
-// are held in a type that has all of their values, and an Operand remembers what it holds.
+// tcc lacks some element types of ONNX (those of fewer than 8 bits, and some floats of 8). Their
+// elements are held in a wider type, and an Operand records the type of its elements.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct NarrowType {
   bool is_integer() const { return high != 0; }
 };
 
-// Null for all other types.
+// Returns null for all other types.
 const NarrowType* narrow_type(int32_t data_type);
 
-// A value of such an element type.
+// Returns the value of such an element.
 inline Operand with_element_type(Value* value, int32_t data_type) {
   Operand operand(value);
   if (narrow_type(data_type)) operand.narrow = data_type;
@@ -40,14 +40,14 @@ inline Operand with_element_type(Value* value, int32_t data_type) {
 bool moves_narrow_elements(std::string_view op);
 bool converts_narrow_elements(std::string_view op);
 
-// The bytes that `count` elements need, at `stride` bits from one to the next.
+// Returns the bytes that `count` elements need, at `stride` bits from one to the next.
 inline int64_t packed_bytes(int64_t count, int stride) { return (count * stride + 7) / 8; }
 // Fills `tensor`, of the holder, from the bytes of its elements, the least significant bits first.
 void unpack(const NarrowType& type, std::string_view bytes, int stride, Tensor& tensor);
 
-// x (floats, integers or bool) as elements of the type, in its holder: floats are rounded to
-// nearest even, and saturate unless the node says not to; to integers, floats lose their fraction
-// and integers wrap.
+// Converts x (floats, integers or bool) to elements of the type, in its holder: floats are rounded
+// to nearest even, and saturate unless the node says not to; to integers, floats lose their
+// fraction and integers wrap.
 Value* to_narrow(OpNode& n, Value* x, const NarrowType& type);
 
 }  // namespace tcc::onnx

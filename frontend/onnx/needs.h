@@ -9,9 +9,9 @@
 
 namespace tcc::onnx {
 
-// Behind the message of a failed import: "; it needs: tcc-run m.onnx --dim batch=1 --input
-// k=NUMBER". Empty where neither dims nor inputs are what is missing. The model is imported a few
-// times more, with assumed dims and data.
+// Returns text for the end of the message of a failed import: "; it needs: tcc-run m.onnx --dim
+// batch=1 --input k=NUMBER". It is empty where neither dims nor inputs are missing. The model is
+// imported a few times more, with assumed dims and data.
 std::string what_is_needed(const pb::ModelProto& model, const std::filesystem::path& path,
                            const GraphFileOptions& options, const Importer& failed,
                            const std::string& error);

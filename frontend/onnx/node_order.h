@@ -1,5 +1,5 @@
-// The order in which nodes are imported: that of the file, but for nodes that stand in front of
-// what they read, as some converters write them.
+// Nodes are imported in the order of the file, except those that stand before a node whose result
+// they read, as some converters write them.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace tcc::onnx {
 using Nodes = google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
 using IsDefined = std::function<bool(const std::string&)>;
 
-// Positions in `nodes`, each behind the nodes whose results it or its subgraphs read; of nodes that
-// could come next, the first of the file does. No node is waited for because of a name that is
-// defined before all of them (an input). Nodes in a cycle, and those that need them, are missing.
+// Returns positions in `nodes`, each after the nodes whose results it or its subgraphs read. Of
+// nodes that could come next, the first in the file does. A name that is defined before all nodes
+// (an input) makes no node wait. Nodes in a cycle, and those that need them, are missing.
 std::vector<int> node_order(const Nodes& nodes, const IsDefined& is_defined);
 
-// A node in a cycle, where node_order() left some out.
+// Returns a node in a cycle, where node_order() left some out.
 int node_in_cycle(const Nodes& nodes, const std::vector<int>& order, const IsDefined& is_defined);
 
 }  // namespace tcc::onnx

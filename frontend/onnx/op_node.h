@@ -56,7 +56,7 @@ class OpNode {
 
   // Throws Error(bad_input): "model.onnx: node 3 'conv1' (Conv): REASON".
   [[noreturn]] void fail(const std::string& reason) const;
-  // A message of an import without the name of the file in front.
+  // Returns a message of an import without the file's name at its beginning.
   std::string without_file(std::string_view message) const;
   void require(bool condition, const std::string& reason) const {
     if (!condition) fail(reason);
@@ -85,7 +85,7 @@ class OpNode {
   std::vector<int64_t> ints(size_t k);
   SymInt dim_of(size_t k);  // operand `k` is a single integer
   int64_t int_of(size_t k);
-  // Any tensor, whole.
+  // Returns the whole tensor of operand `k`.
   TensorPtr tensor(size_t k);
   double number_of(size_t k);
   // Like tensor(), but null where the operand is not a constant of the graph already.
@@ -96,7 +96,8 @@ class OpNode {
   std::optional<SymInt> whole_if_known(size_t k);
   // Whether operand `k` is computed from data of inputs that is not at hand.
   bool depends_on_data(size_t k);
-  // Why dims() would fail, and note that it does: what to give for operand `k` to be known.
+  // Returns the reason why dims() would fail, and notes it: what the user must give for operand `k`
+  // to be known.
   std::string need(size_t k);
   // The same of values that the rule computed.
   std::vector<SymInt> dims_of(Value* value, const std::string& what);
@@ -117,7 +118,8 @@ class OpNode {
   std::optional<int32_t> element_type_attr(std::string_view name);
   const pb::TensorProto* tensor_attr(std::string_view name);
   const pb::GraphProto& graph(std::string_view name);
-  // The attribute changes nothing here (a hint, or what the op's other attributes say already).
+  // Marks an attribute as understood that changes nothing here (a hint, or a fact that follows from
+  // other attributes).
   void ignore(std::string_view name) { known_attributes_.emplace(name); }
 
   // ---- helpers

@@ -1,5 +1,5 @@
-// The import table: which function imports which ONNX operator. One file per family in rules/; a
-// rule composes ops of ir/ops and holds for every version of its operator up to kNewestOpset.
+// The import table says which function imports which ONNX operator. One file per family in rules/;
+// a rule composes ops of ir/ops and holds for every version of its operator up to kNewestOpset.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ struct Rule {
 const Rule* find_rule(std::string_view domain, std::string_view op);
 // Every rule, ordered by domain and operator.
 std::vector<const Rule*> all_rules();
-// The known operator whose name is closest, or "": for "did you mean".
+// Returns the known operator whose name is closest, or "", for "did you mean".
 std::string suggest_operator(std::string_view op);
 
 // ---- the families

@@ -1,4 +1,4 @@
-// TensorProto: types, and data from the model or from files beside it.
+// Reads TensorProtos: types, and data from the model or from files beside it.
 #pragma once
 
 #include <filesystem>
@@ -27,8 +27,8 @@ class TensorReader {
       : file_(std::move(file)), source_(std::move(source)) {}
 
   // The type, checked: dims that are not negative, a size that does not overflow, and as much data
-  // as it needs (external data: a file inside the model's folder, of at least that length). Narrow
-  // types have that of their holder.
+  // as it needs (external data: a file inside the model's folder, of at least that length). Tensors
+  // of narrow types have the dtype of their holder.
   ir::Type type(const pb::TensorProto& tensor, const std::string& where) const;
   // The data is copied or read on first use. A tensor that is asked for again (in the body of a
   // loop) has one copy; so `tensor` must outlive the reader.

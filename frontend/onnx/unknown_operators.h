@@ -18,10 +18,10 @@ struct UnknownOperator {
   std::string first;       // what one of the nodes is called: "'conv1'", "node 7"
 };
 
-// The function of a (domain, operator), or null.
+// Returns the function of a (domain, operator), or null.
 using FindFunction =
     std::function<const pb::FunctionProto*(const std::string& domain, const std::string& op)>;
-// In the order of the file.
+// Returns them in the order of the file.
 std::vector<UnknownOperator> unknown_operators(const pb::GraphProto& graph,
                                                const FindFunction& function);
 

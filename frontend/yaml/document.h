@@ -1,5 +1,5 @@
-// A YAML document that may be hostile: limits before anything is built, and accessors whose errors
-// name file and line.
+// A YAML document that may be hostile: limits are checked before anything is built, and errors of
+// accessors name file and line.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -28,7 +28,7 @@ class Item {
   bool is_list() const { return node_.IsSequence(); }
   bool is_scalar() const { return node_.IsScalar(); }
   bool is_null() const { return node_.IsNull() || !node_.IsDefined(); }
-  // Written in quotes: text, whatever it looks like.
+  // Returns whether it is written in quotes, so that it is text whatever it looks like.
   bool is_quoted() const { return node_.Tag() == "!"; }
 
   std::string text() const;  // of at most 4096 characters, none of them a control character
@@ -36,7 +36,7 @@ class Item {
   double number() const;
   bool boolean() const;
   ir::SymInt dim() const;  // an integer or an expression of symbols
-  // `what` names the entries in messages; by default they are called as the list.
+  // `what` names the entries in messages; by default they have the name of the list.
   std::vector<Item> list(const std::string& what = "") const;
   // Entries in file order; duplicate keys are errors.
   std::vector<std::pair<std::string, Item>> map() const;

@@ -1,4 +1,5 @@
-// Graphs written as YAML (docs/yaml-format.md): to read what an ONNX model became, edit it, run it.
+// Writes graphs as YAML (docs/yaml-format.md), so that users can read, edit and run an imported
+// ONNX model.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The pieces of a YAML graph: names, types, numbers, attributes and weights.
+// Reads the pieces of a YAML graph: names, types, numbers, attributes and weights.
 #pragma once
 
 #include <filesystem>

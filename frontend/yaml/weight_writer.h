@@ -15,9 +15,10 @@ class WeightWriter {
   // Both must outlive it.
   WeightWriter(const ir::Graph& graph, const WriterNames& names);
 
-  // One line per weight, indented. What is drawn, or has one value everywhere, needs no file.
+  // Returns one line per weight, indented. Weights that are drawn, or have one value everywhere,
+  // need no file.
   std::string text() const;
-  // Writes the file that text() speaks of, if it does; one weight is loaded at a time.
+  // Writes the file that text() names, if it names one; one weight is loaded at a time.
   void write_file(const std::filesystem::path& folder) const;
 
  private:

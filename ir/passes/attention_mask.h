@@ -11,8 +11,8 @@ struct AttentionMask {
   bool is_causal = false;
 };
 
-// `wide` is what the scores are computed in. Rows in which everything is hidden by a low number
-// stay uniform; where -inf hides it, they are NaN as before.
+// `wide` is the dtype that the scores are computed in. Rows in which everything is hidden by a low
+// number stay uniform; where -inf hides it, they are NaN as before.
 AttentionMask attention_mask(Builder& b, const AttentionScores& scores, DType wide,
                              KnownValues& known);
 

@@ -42,19 +42,20 @@ std::optional<Shape> regrouped_mask(const Shape& mask, const Shape& from, const 
 
 using UseMap = std::map<const Value*, Graph::Uses>;
 
-// Follows the probabilities of an attention back to the product that their scores are; nothing
-// where they come from anywhere else, or where somebody else reads what lies between.
+// Follows the probabilities of an attention back to the product that makes their scores. Returns
+// nothing where they come from anything else, or where another node reads a value on the way.
 std::optional<AttentionScores> match_scores(Value* probabilities, const UseMap& uses,
                                             KnownValues& known);
 
-// The tensor, where it follows from constants that the graph spells out: no weight is loaded.
+// Returns the tensor, where it follows from constants that are spelled out in the graph; no weight
+// is loaded.
 TensorPtr spelled_out(const Value* value, KnownValues& known);
-// The number that all its elements are, where that is known as above.
+// Returns the number that all its elements equal, where such constants determine it.
 std::optional<double> uniform_value(const Value* value, KnownValues& known);
 
-// Views that keep the order of elements: reshape, unsqueeze, ...
+// Returns whether the node is a view that keeps the order of elements: reshape, unsqueeze, ...
 bool keeps_order(const Node& node);
-// Those of them that regroup batch dims only: the matrices in the last two dims stay.
+// Returns whether such a view regroups batch dims only: the matrices in the last two dims stay.
 bool keeps_matrices(const Node& node);
 
 }  // namespace tcc::ir

@@ -9,7 +9,8 @@
 
 namespace tcc::ir {
 
-// A folded node: everything that evaluating it takes, independent of the graph it came from.
+// A folded node with everything that is needed to evaluate it, independent of the graph it came
+// from.
 struct Folding {
   const OpDef* op;
   Attrs attrs;

@@ -1,4 +1,4 @@
-// Rebuilding a graph node by node: what rewriting passes are made of.
+// Rewriting passes rebuild a graph node by node with these functions.
 #pragma once
 
 #include <functional>

@@ -11,9 +11,8 @@ namespace tcc::ir {
 //   - a constant scale, multiplied or divided, on the scores or on query and key (where those are
 //     f16, the query keeps it: without it the product may overflow);
 //   - masks that are added, and bool masks by where or masked_fill with -inf or a number so low
-//   that
-//     it hides as well, several after one another; is_causal only where the mask is known to be
-//     causal without loading a weight;
+//     that it hides as well, several after one another; is_causal only where the mask is known to
+//     be causal without loading a weight;
 //   - casts between floats, a floor of the scores (maximum with the lowest number), inactive
 //     dropout, and probabilities of NaN replaced by 0 (which becomes `safe_softmax`);
 //   - key and value heads that are repeated for groups of query heads (enable_gqa).

@@ -1,5 +1,5 @@
-// Are a graph's outputs right? The rule of compare.h on all of them, with as few evaluations of the
-// reference as decide it.
+// Checks all outputs of a graph by the rule of compare.h, with as few evaluations of the reference
+// as decide it.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace tcc::ir {
 
 struct CheckOptions {
   bool tf32 = false;  // products of f32 may have been computed so
-  // Called after every node that was evaluated: the share of the work done so far, of what is known
-  // to be needed.
+  // Called after every node that was evaluated, with the share of the work known to be needed that
+  // is done.
   std::function<void(double share)> progress = {};
 };
 
-// One comparison per output, in the graph's order. The exact and the stepwise results are computed
-// once; what does not agree with them is compared again with up to kNoiseDraws noisy ones. The
-// graph must be bound.
+// Returns one comparison per output, in the graph's order. The exact and the stepwise results are
+// computed once; outputs that do not agree with them are compared again with up to kNoiseDraws
+// noisy ones. The graph must be bound.
 std::vector<Comparison> check_outputs(const Graph& graph, std::span<const Tensor> inputs,
                                       std::span<const Tensor> outputs,
                                       const CheckOptions& options = {});

@@ -1,5 +1,5 @@
-// When is a result right? The rule of design section 7, used by --check, by the tuner's gate and by
-// tests.
+// This rule decides whether a result is right, for --check, the tuner's gate and tests.
+// docs/checking.md explains it.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,10 @@ struct Comparison {
 // overflow where an exact one does not. Integers and bools are equal to the stepwise result (the
 // ideal one's floats that led to them were not rounded) or to the ideal one, element by element.
 //
-// `noisy`: the same result of draws of RefMode::noisy, none where the rule above is enough. Sums
-// that cancel afterwards widen the limit to kNoiseShare RMSE(noisy, ideal), where that is more;
-// what is compared element by element may also be as in a draw, since rounding decides there.
+// `noisy` holds the same result of draws of RefMode::noisy; it is empty where the rule above is
+// enough. Sums that cancel afterwards widen the limit to kNoiseShare RMSE(noisy, ideal), where that
+// is more. Elements that are compared one by one may also equal those of a draw, since rounding
+// decides them.
 //
 // A tensor of another dtype or shape than `ideal` does not pass.
 Comparison compare(const RefTensor& out, const RefTensor& ideal, const RefTensor& stepwise,

@@ -7,9 +7,9 @@
 
 namespace tcc::ir {
 
-// A graph whose inputs are the node's operands (omitted ones left out) and whose outputs are its
-// results, made of the op's composition; it has the node's location. The composition may hold
-// composites again.
+// Returns a graph whose inputs are the node's operands (omitted ones left out) and whose outputs
+// are its results, made of the op's composition; it has the node's location. The composition may
+// hold composites again.
 Graph composition_graph(const Node& node);
 
 // Equal keys mean equal compositions: the op, its attributes and the types of the operands.

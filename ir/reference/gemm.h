@@ -1,5 +1,5 @@
-// Matrix product in f64: what the reference semantics of matmul, linear, convolution and attention
-// rest on.
+// The reference semantics of matmul, linear, convolution and attention use this matrix product in
+// f64.
 #pragma once
 
 #include <cstdint>

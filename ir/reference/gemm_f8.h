@@ -1,5 +1,5 @@
-// Products of f8 matrices as matrix units sum them: what a result is compared with besides the
-// exact one.
+// Sums products of f8 matrices as matrix units do. A result is compared with these sums besides the
+// exact ones.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The reference: a graph evaluated on the CPU by the ops' plain C++ semantics. It is what every
-// device is compared with (design section 7), and what constants are folded by.
+// The reference: a graph evaluated on the CPU by the ops' plain C++ semantics. Every device is
+// compared with it (docs/checking.md), and constants are folded by it.
 #pragma once
 
 #include <functional>
@@ -22,16 +22,16 @@ struct InterpretOptions {
   // Sees the outputs of every node that is evaluated before they are handed on, and may change
   // their elements. Nodes inside a composition are not shown.
   std::function<void(const Node&, std::span<RefTensor>)> observe;
-  // In stepwise mode, f32 operands of matrix products and convolutions lose the 13 bits that matrix
-  // units do not read (tf32), and sums of f8 those that they do not keep; else only each 128 of
-  // k's.
+  // In stepwise mode, true cuts f32 operands of matrix products and convolutions to tf32 (matrix
+  // units do not read their last 13 bits), and sums of f8 products to the bits that matrix units
+  // keep. false cuts only the f8 sums of each 128 of k so.
   bool tf32 = false;
   uint64_t seed = 0;  // of noisy mode
 };
 
-// The graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their dtype and
-// bools are 0 or 1 in both modes. A composite op without reference semantics is evaluated as its
-// composition, in f64, and rounded once. Nodes that no output needs are skipped; values and
+// Returns the graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their
+// dtype and bools are 0 or 1 in both modes. A composite op without reference semantics is evaluated
+// as its composition, in f64, and rounded once. Nodes that no output needs are skipped; values and
 // converted weights are freed after their last use.
 //
 // The graph must be bound (Graph::bind). Throws Error(bad_input) when an input's count, dtype or
@@ -39,12 +39,13 @@ struct InterpretOptions {
 std::vector<RefTensor> interpret(const Graph& bound_graph, const std::vector<RefTensor>& inputs,
                                  RefMode mode, const InterpretOptions& options = {});
 
-// f64 from any float dtype, i64 from integers and bool (u64 as its bits). Exact.
+// Converts any float dtype to f64, integers and bool to i64 (u64 as its bits). This is exact.
 RefTensor to_ref(const Tensor& tensor);
-// With rounding to nearest even into the tensor's dtype; integers wrap, bools become 0 or 1.
+// Converts back with rounding to nearest even into the tensor's dtype; integers wrap, bools become
+// 0 or 1.
 Tensor to_tensor(const RefTensor& tensor);
 
-// Wraps integers, normalises bools, and rounds floats if asked to: what the interpreter does to
+// Wraps integers, normalises bools, and rounds floats if asked to. The interpreter calls this for
 // every node's outputs.
 void normalize(RefTensor& tensor, bool round_floats);
 

@@ -1,5 +1,6 @@
-// Rounding as seeded noise: how far right results may differ where sums cancel afterwards. --check,
-// the tuner's gate and the fuzzer share it (docs/decisions/017-conditioning-in-the-rule.md).
+// Rounding as seeded noise shows how far right results may differ where sums cancel afterwards.
+// --check, the tuner's gate and the fuzzer share it
+// (docs/decisions/017-conditioning-in-the-rule.md).
 #pragma once
 
 #include <cmath>
@@ -10,12 +11,12 @@
 
 namespace tcc::ir {
 
-// A result may differ from the exact one by so many times what the noise makes of it.
+// A result may differ from the exact one by this many times the RMSE of the noisy one.
 inline constexpr double kNoiseShare = 4;
 // The largest number of draws; one is enough where it lets a result pass.
 inline constexpr uint64_t kNoiseDraws = 4;
 
-// How many values are combined into one element of the node's results, at most.
+// Returns the largest number of values that are combined into one element of the node's results.
 double combined_values(const Node& node);
 
 // One rounding, and a sum of `combined` values in any order, may change a result by this: parts of
@@ -23,7 +24,7 @@ double combined_values(const Node& node);
 double stored_noise(DType dtype);
 double sum_noise(DType dtype, double combined);
 
-// Uniform in [-1, 1): number `n` of stream `seed`.
+// Returns number `n` of stream `seed`, uniform in [-1, 1).
 inline double noise_draw(uint64_t seed, uint64_t n) {
   uint64_t z = seed + (n + 1) * 0x9e3779b97f4a7c15u;  // SplitMix64 (Steele, Lea, Flood, 2014)
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,4 +1,4 @@
-// How many clusters of workgroups a device runs at once.
+// Finds how many clusters of workgroups a device runs at once.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace tcc::runtime::cuda {
 
-// Target::clusters: what the driver answers for an empty kernel that takes all of a unit's shared
-// memory. Zeros where the driver cannot say, or cannot translate that kernel.
+// Returns Target::clusters: the driver's answers for an empty kernel that takes all of an SM's
+// shared memory. They are zeros where the driver cannot say, or cannot translate that kernel.
 std::array<int, 3> count_clusters(const Context& context, const exec::Target& target);
 
 }  // namespace tcc::runtime::cuda

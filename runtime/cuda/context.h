@@ -1,5 +1,5 @@
-// The primary context of one CUDA device, which it shares with the CUDA runtime and with whoever
-// else uses that device in this process; and the checking of driver calls.
+// The primary context of one CUDA device, which it shares with the CUDA runtime and all other users
+// of that device in this process; and the checking of driver calls.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class Context {
   // the first.
   void check(CUresult result, const char* call) const;
 
-  // The bytes of its buffers.
+  // Counts the bytes of its buffers.
   int64_t allocated_bytes() const { return allocated_; }
   void count_allocated(int64_t bytes) const { allocated_ += bytes; }
 
@@ -58,11 +58,11 @@ class Context {
 #define TCC_CUDA(context, function, ...) \
   (context).check((context).api().function(__VA_ARGS__), #function)
 
-// Makes a context current on the calling thread; what was current before is again afterwards.
+// Makes a context current on the calling thread; afterwards the previous one is current again.
 class ContextScope {
  public:
   explicit ContextScope(const Context& context);
-  // For destructors: calls in the scope fail when the context cannot be made current.
+  // This one is for destructors: calls in the scope fail when the context cannot be made current.
   ContextScope(const Context& context, std::nothrow_t) noexcept;
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;
@@ -75,8 +75,9 @@ class ContextScope {
   bool pushed_ = false;
 };
 
-// Allows the calling thread what the capture of a stream by anyone in this process forbids
-// otherwise, and would invalidate: to allocate and free, which no captured work depends on.
+// Lets the calling thread allocate and free memory while any stream of this process is being
+// captured; otherwise that is forbidden and would invalidate the capture. No captured work depends
+// on such memory.
 class CaptureTolerantScope {
  public:
   explicit CaptureTolerantScope(const Context& context) noexcept;

@@ -22,7 +22,7 @@ using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphExec = struct CUgraphExec_st*;
 
-// Those that are told apart; drivers return others, too.
+// tcc distinguishes these results; drivers return others, too.
 enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_OUT_OF_MEMORY = 2,

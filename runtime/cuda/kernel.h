@@ -62,7 +62,7 @@ class CudaKernel final : public LoadedKernel {
   int registers_, spilled_bytes_;
 };
 
-// A step that keeps its kernel's code alive: what is recorded.
+// A recorded step, which keeps its kernel's code alive.
 class Step {
  public:
   // TCC_CHECKs that its kernel was loaded by `context`'s device and has as many arguments.
@@ -75,7 +75,7 @@ class Step {
   BoundStep step_;
 };
 
-// The same at once.
+// Does the same at once.
 void enqueue(const BoundStep& step, const Context& context, CUstream stream);
 
 }  // namespace tcc::runtime::cuda

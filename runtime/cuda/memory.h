@@ -12,8 +12,8 @@ class CudaBuffer final : public Buffer {
  public:
   // Throws Error(device) when memory is out.
   CudaBuffer(std::shared_ptr<const Context> context, int64_t bytes);
-  // The caller's memory; throws Error(bad_input) unless it is `context`'s device's, or the host's
-  // as that device sees it. An empty buffer may have any address.
+  // Wraps the caller's memory. Throws Error(bad_input) unless it is memory of `context`'s device,
+  // or host memory that this device can address. An empty buffer may have any address.
   CudaBuffer(std::shared_ptr<const Context> context, DeviceAddress address, int64_t bytes);
   ~CudaBuffer() override;
   CudaBuffer(const CudaBuffer&) = delete;

@@ -13,9 +13,8 @@
 
 namespace tcc::runtime::cuda {
 
-// Belongs to one stream and is as little thread-safe. Its memory (2 x 16 MiB) is taken by the
-// first transfer that needs it. Both copies wait for all work of the stream; the context must be
-// current.
+// It belongs to one stream and is not thread-safe. Its memory (2 x 16 MiB) is taken by the first
+// transfer that needs it. Both copies wait for all work of the stream; the context must be current.
 class Staging {
  public:
   explicit Staging(std::shared_ptr<const Context> context) : context_(std::move(context)) {}

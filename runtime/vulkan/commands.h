@@ -35,7 +35,7 @@ void add_barrier(const Core& core, VkCommandBuffer commands);
 // TCC_CHECKs that each launch has a kernel of ours and its number of arguments. Throws
 // Error(device) for a grid beyond the device's limits.
 void check_steps(const Core& core, std::span<const BoundStep> steps);
-// The bytes that the argument tables of `steps` take; 0 when no kernel wants one.
+// Returns the bytes that the argument tables of `steps` take; 0 when no kernel has one.
 int64_t argument_table_bytes(std::span<const BoundStep> steps);
 
 // Timestamps: query `first` is written before the first step, and one more after each.

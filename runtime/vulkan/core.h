@@ -1,4 +1,4 @@
-// The logical device that everything of one Vulkan device shares: functions, queue, time line.
+// The objects of one Vulkan device share this logical device: functions, queue, timeline.
 //
 // All work goes through one queue and signals one timeline semaphore: submission N signals N, and a
 // wait for N is a wait for everything submitted up to it. Buffers, kernels, streams and recordings

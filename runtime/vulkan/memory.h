@@ -1,4 +1,4 @@
-// Device memory: one VkBuffer with memory of its own.
+// Device memory is one VkBuffer with memory of its own.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,8 @@ enum class MemoryUse : uint8_t {
              // possible
 };
 
-// The index of the best type among `allowed` (a bit per type); nothing when none serves.
+// Returns the index of the best type among `allowed` (a bit per type); nothing when no type is
+// usable.
 std::optional<uint32_t> choose_memory_type(const VkPhysicalDeviceMemoryProperties& memory,
                                            MemoryUse use, bool unified,
                                            uint32_t allowed = UINT32_MAX);

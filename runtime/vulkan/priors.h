@@ -11,7 +11,7 @@ namespace tcc::runtime::vulkan {
 enum class DeviceClass { cpu, integrated, discrete };
 
 // Fills the analytic-model fields of `target` from its device name, vendor and class.
-// `compute_units` is what the driver tells, 0 when it does not.
+// `compute_units` is the driver's number, 0 when it gives none.
 void guess_throughput(exec::Target& target, DeviceClass device_class, int compute_units);
 
 }  // namespace tcc::runtime::vulkan

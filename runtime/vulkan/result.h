@@ -1,4 +1,4 @@
-// VkResult to errors.
+// Turns a VkResult into an error.
 #pragma once
 
 #include <vulkan/vulkan.h>

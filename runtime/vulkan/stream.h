@@ -38,7 +38,7 @@ class VulkanStream final : public Stream {
     uint64_t submission = 0;
   };
 
-  // The next batch, with `argument_bytes` of mapped memory.
+  // Returns the next batch, with `argument_bytes` of mapped memory.
   Batch& next_batch(int64_t argument_bytes);
   // Records with `record` and submits; returns the submission's number.
   uint64_t submit(int64_t argument_bytes, const std::function<void(const Batch&)>& record);

@@ -17,7 +17,7 @@ class Timestamps {
   Timestamps& operator=(const Timestamps&) = delete;
 
   VkQueryPool pool() const { return pool_; }
-  // Records that the queries are unwritten; before any is written.
+  // Records a reset of the queries, which must come before any is written.
   void record_reset(VkCommandBuffer commands) const;
   // Seconds between each timestamp and the next, once their submission has completed: count - 1
   // values.

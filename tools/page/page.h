@@ -1,5 +1,5 @@
-// Pages of reports: HTML files of this folder's neighbours, embedded by tools/CMakeLists.txt, that
-// need no network and draw what their data element holds.
+// Pages of reports are HTML files of the folders beside this one, embedded by tools/CMakeLists.txt.
+// They need no network and draw the contents of their data element.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tcc::tools {
 std::string_view tune_page();   // tools/tune/report_template.html
 std::string_view track_page();  // tools/track/page/report_template.html
 
-// The page with its data, in which no "<" may stand.
+// Returns the page with its data, which may not contain "<".
 std::string filled_page(std::string_view page, const std::string& json);
 
 }  // namespace tcc::tools

@@ -1,4 +1,5 @@
-// tcc-track accept: an intended change, after which judge and a gate count from there.
+// tcc-track accept records an intended change; judge and gates then compare with runs since that
+// change.
 #pragma once
 
 #include <CLI/CLI.hpp>

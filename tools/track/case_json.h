@@ -1,4 +1,4 @@
-// A graph or a user's kernel of a suite, as workers are told of it.
+// Workers get a graph or a user's kernel of a suite as this JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
-// The cases of a run, measured in a worker: one that crashes, hangs or loses the device costs its
-// case.
+// The cases of a run are measured in a worker. If one crashes, hangs or loses the device, only that
+// case fails.
 //
 // The worker's hello: {"device", "description", "vendor", "driver", "target", "compiler"}.
 //   {"case"}    {"record": LINES, "log": [LINE]}, or {"failed": {"kind", "message"}, "log": [LINE]}
@@ -31,16 +31,16 @@ std::unique_ptr<Served> serve_cases(const std::string& setup);
 
 class CaseWorker {
  public:
-  // A case may take `limit` seconds. `say` is told what the worker logs, and that it was replaced;
-  // a line each. Throws Error where the device cannot be opened, or there is no such target.
+  // A case may take `limit` seconds. `say` gets the lines that the worker logs, and a line when it
+  // was replaced. Throws Error where the device cannot be opened, or there is no such target.
   CaseWorker(const CaseSetup& setup, double limit, std::function<void(const std::string&)> say);
 
-  // The members of a header that tell of device, target and compiler.
+  // Returns the members of a header that describe device, target and compiler.
   void describe(TrackedRun& header) const;
-  // Throws what the case's fault is; WorkerEnded where it ended the worker, and Cancelled. A worker
-  // that was killed by SIGKILL, which no case does to it, is replaced once by another.
+  // Throws the case's error, WorkerEnded where the case ended the worker, and Cancelled. A worker
+  // that was killed by SIGKILL is replaced once, since no case causes that.
   TrackedCase measure(const TrackCase& one);
-  // Whether the device still does anything, as a new worker sees it.
+  // Returns whether the device still works for a new worker.
   bool device_works();
 
  private:

@@ -1,4 +1,4 @@
-// tcc-track compare and calibrate: two libraries, or one and its copy, on a suite.
+// tcc-track compare and calibrate measure two libraries, or one and its copy, on a suite.
 #pragma once
 
 #include <CLI/CLI.hpp>

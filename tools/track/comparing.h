@@ -1,5 +1,5 @@
-// A comparison of two libraries on the cases of suites, from the options to the report. compare,
-// calibrate, bisect and explain are made from it.
+// Compares two libraries on the cases of suites, from the options to the report. compare,
+// calibrate, bisect and explain use it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -33,8 +33,8 @@ struct ComparedCases {
   std::vector<TrackCase> graphs;
   std::string left_out;  // "1 kernel and 2 commands"; "": nothing
 };
-// Those of all suites that a filter leaves. Throws Error(bad_input) where none is left or two have
-// one name.
+// Returns the cases of all suites that the filter leaves. Throws Error(bad_input) where none is
+// left or two have one name.
 ComparedCases cases_of(const CompareChoices& choices);
 
 class Comparing {
@@ -43,11 +43,11 @@ class Comparing {
   Comparing(const CompareChoices& choices, const ComparedCases& cases, const std::string& base,
             const std::string& head);
 
-  // Measures what is judged; says on standard error how far it is. Ends early, with what it has,
-  // at Ctrl-C.
+  // Measures the quantities that are judged, and prints the progress on standard error. At Ctrl-C
+  // it ends early, with the results so far.
   void run();
   bool interrupted() const;
-  // The results of the times; empty where they are not judged.
+  // Returns the results of the times; empty where they are not judged.
   const std::vector<track::CaseResult>& times() const { return times_; }
   const Duels& duels() const { return duels_; }
   // Times the kernels of a case, even of one that the report calls the same.

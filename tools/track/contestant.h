@@ -1,4 +1,4 @@
-// A case of a suite, compiled by one library: what a comparison runs.
+// A comparison runs contestants: a case of a suite, compiled by one library.
 #pragma once
 
 #include <memory>
@@ -26,16 +26,16 @@ struct CaseFacts {
 
 class Contestant {
  public:
-  // Compiles. Throws what the library says.
+  // Compiles the case. Throws the library's errors.
   Contestant(const Library& library, const TrackCase& one, const TrackCompile& options);
 
   const CaseFacts& facts() const { return facts_; }
   // "f32[16], i32[4] -> f32[16]": types and shapes of inputs and outputs. Two libraries for which
   // they differ read different work from the case.
   std::string interface() const;
-  // The sources of the kernels, in their order; empty where the library does not tell.
+  // Returns the sources of the kernels, in their order; empty where the library does not give them.
   std::vector<std::string> sources() const;
-  // Inputs for it, the same for every contestant of a case.
+  // Returns inputs, the same for every contestant of a case.
   std::vector<Tensor> draw_inputs() const;
 
   // Buffers and a recording of their own.

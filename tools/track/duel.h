@@ -1,4 +1,4 @@
-// The cases of a suite, base against head, measured in workers.
+// Measures the cases of a suite in workers, base against head.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@
 
 namespace tcc::tools {
 
-// Both libraries side by side in a worker, which takes one block of each case: the next block is
+// A worker has both libraries side by side and takes one block of each case; the next block is
 // another worker's.
 class DuelProcess {
  public:
   // One block may take `limit` seconds.
   DuelProcess(const DuelSetup& setup, double limit) : setup_(setup), limit_(limit) {}
-  // Throws as Worker::ask does.
+  // Throws the errors of Worker::ask().
   nlohmann::json ask(const char* what, const TrackCase& one, bool head_first);
 
  private:
@@ -40,13 +40,13 @@ class Duels {
   // Compiles every case once, in several processes at a time, so that the kernels' cache has them.
   // `told` is called from any thread, one call at a time. Failures show when a case is measured.
   void fill_cache(const std::function<bool(size_t done)>& told);
-  // One block, in a process that has measured no block of this case before; pairs in the order
-  // base, head, head, base. In every other block the head's library is opened, compiles and
-  // allocates first. Throws Error(device) where the process dies or takes too long, what a library
-  // refuses, and where the results differ; Cancelled after an interrupt. A process that was killed
-  // by SIGKILL, which no library does to itself, is replaced once by another.
+  // Measures one block, in a process that has measured no block of this case before; pairs are in
+  // the order base, head, head, base. In every other block the head's library is opened, compiles
+  // and allocates first. Throws Error(device) where the process dies or takes too long, the errors
+  // of a library, an error where the results differ, and Cancelled after an interrupt. A process
+  // that was killed by SIGKILL is replaced once, since no library causes that.
   track::Block block(size_t number);
-  // The same of the seconds that compiling takes, nothing runs: a block of one pair.
+  // Measures the seconds that compiling takes, in a block of one pair; no kernel runs.
   track::Block compile_block(size_t number);
   // Fills `kernels` of both sides, with their seconds.
   void time_kernels(size_t number);

@@ -1,6 +1,6 @@
-// The process that measures for tcc-track: two libraries side by side on one device. It takes one
-// block of each case; the next block is a new process's, so that what stays the same for as long as
-// a process runs (where its code and memory lie) is sampled too.
+// This process measures for tcc-track: it has two libraries side by side on one device. It takes
+// one block of each case; the next block is a new process's, so that what stays the same for as
+// long as a process runs (where its code and memory lie) is sampled too.
 //
 // Its hello is {}.
 //   {"do": "block", "case"}    {"pairs": [[base, head]], "difference", "base": FACTS, "head":

@@ -1,4 +1,4 @@
-// git, through its command.
+// Runs git by its command.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ struct GitCommit {
   std::string date;    // when it was committed, UTC
 };
 GitCommit commit_of(const std::filesystem::path& folder);
-// The same of a revision, which may be unknown: its text is the commit then.
+// Does the same for a revision. Where it is unknown, its text is the commit.
 GitCommit commit_named(const std::filesystem::path& folder, const std::string& revision);
 
 }  // namespace tcc::tools

@@ -1,4 +1,4 @@
-// tcc-track history: stored runs, when they changed, and a gate.
+// tcc-track history shows stored runs and their changes, and can act as a gate.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@ Command add_history(CLI::App& program);
 // --any-work.
 void add_any_work(CLI::App& app, bool& any_work);
 
-// How a report was made: by the newest run, or by the run's machine.
+// Makes a report with the facts of how it was made: of the newest run, or of the run's machine.
 TrackReport report_head(const TrackedRun& run);
 
 }  // namespace tcc::tools

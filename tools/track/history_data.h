@@ -1,4 +1,4 @@
-// Stored runs as histories: by machine, case and quantity.
+// Makes histories of stored runs: by machine, case and quantity.
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ struct Series {
   std::string note;     // why, where something was accepted
 
   std::vector<double> values() const;
-  // The point that judge and a gate count from, or the end; and why it is not the first.
+  // The first point that judge and gates use, or the end; and the reason why it is not point 0.
   size_t counted_from() const;
   std::string why_from() const;
 };
@@ -72,7 +72,8 @@ std::string known_names(const std::string& wanted, const std::set<std::string>& 
 // that.
 std::vector<track::Change> changes_of(const Rule& rule, const std::vector<double>& values,
                                       double false_alarms);
-// The same from a point on, of each stretch between breaks; the rate is shared between them.
+// Does the same from a point on, for each stretch between breaks; the rate of false alarms is
+// shared between them.
 std::vector<track::Change> changes_of(const Rule& rule, const Series& series, size_t from,
                                       double false_alarms);
 bool is_worse(const Rule& rule, const track::Change& change);

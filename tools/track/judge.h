@@ -1,4 +1,4 @@
-// tcc-track judge: one stored run against the runs before it on its machine.
+// tcc-track judge compares one stored run with the runs before it on its machine.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ TrackReport judged_report(const MachineHistory& machine, size_t run, const Judge
 
 // Judges the run of this name, prints a table, and returns the report. `run` "": the newest one.
 TrackReport judge_stored(const Store& store, const std::string& run, const JudgeChoices& choices);
-// A table of what is not as it was, and a last line.
+// Returns a table of the quantities that changed, and a last line.
 std::string judge_table(const TrackReport& report);
 
 Command add_judge(CLI::App& program);

@@ -1,4 +1,5 @@
-// A libtcc-core.so opened beside others in one process, and used through its C ABI.
+// A library is a libtcc-core.so that is opened beside others in one process, and used through its C
+// ABI.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +23,7 @@ class Library {
 
   const std::filesystem::path& path() const { return path_; }
   std::string version() const { return version_(); }
-  // Throws what the status means, with the library's own message.
+  // Throws the error that the status means, with the library's own message.
   void check(tcc_status status) const;
 
   // The functions that a comparison needs.
@@ -42,7 +43,7 @@ class Library {
   decltype(&tcc_context_destroy) context_destroy;
   decltype(&tcc_context_run_host) run_host;
   decltype(&tcc_context_time) time;
-  // Null in libraries before 0.2, which cannot time their kernels one by one.
+  // It is null in libraries before 0.2, which cannot time their kernels one by one.
   decltype(&tcc_context_time_kernels) time_kernels;
   decltype(&tcc_kernel_source) kernel_source;  // null there, too
 
@@ -61,11 +62,11 @@ class Library {
 std::string library_version(const std::filesystem::path& path, double limit);
 std::unique_ptr<Served> serve_library(const std::string& path);
 
-// The file that Library opens for `path`. Throws Error(bad_input) where there is none.
+// Returns the file that Library opens for `path`. Throws Error(bad_input) where there is none.
 std::filesystem::path find_library(const std::filesystem::path& path);
 
-// Copies the library that is found at `path`, what lies beside it and its configs into a new folder
-// `to`, which then stands for an installation.
+// Copies the library that is found at `path`, the files beside it and its configs into a new folder
+// `to`, which then serves as an installation.
 void copy_installation(const std::filesystem::path& path, const std::filesystem::path& to);
 
 // A copy of the library in a folder of its own, removed at the end: opened beside the original, it

@@ -1,4 +1,4 @@
-// One case of a suite, measured in this process: its record.
+// Measures one case of a suite in this process, and makes its record.
 #pragma once
 
 #include <functional>
@@ -24,9 +24,9 @@ struct MeasureOptions {
   double check_limit = 1e9;         // operations and bytes of one run; larger cases are not checked
 };
 
-// The record of a graph or a kernel. Throws Error for one that does not compile or run.
+// Returns the record of a graph or a kernel. Throws Error for one that does not compile or run.
 TrackedCase measure_case(const TrackCase& one, const MeasureOptions& options);
-// Measures a command, which needs no device. `cancelled` is asked now and then.
+// Measures a command, which needs no device. `cancelled` is called now and then.
 std::vector<TrackedCase> measure_command(const TrackCase& one,
                                          const std::function<bool()>& cancelled = {});
 
@@ -35,8 +35,8 @@ void warm_up_compiler(const sched::Target& target);
 
 // The fields that all records of a case have in common.
 TrackedCase record_of(const TrackCase& one);
-// The median of the blocks' medians, and an interval that holds it with 95 % whatever the
-// distribution (with 6 blocks or more; the range of fewer).
+// Returns the median of the blocks' medians, and an interval that holds it with 95 % whatever the
+// distribution (with fewer than 6 blocks, their range).
 Measured summary_of(const std::vector<std::vector<double>>& blocks);
 
 }  // namespace tcc::tools

@@ -1,4 +1,5 @@
-// Runs from a store. Its files are not trusted: what is damaged is left out, counted and named.
+// Reads runs from a store. Its files are not trusted: damaged lines and files are left out, counted
+// and named.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ struct ReadOptions {
   std::function<bool(const std::string&)> cases = {};
 };
 
-// Why lines and files were left out, "FILE:LINE: REASON"; the first of them.
+// The reasons why lines and files were left out, "FILE:LINE: REASON", as far as they are kept: the
+// first ones.
 struct Damage {
   static constexpr size_t kMostTold = 20;
   size_t lines = 0, files = 0;
@@ -47,8 +49,8 @@ std::optional<StoredRun> parse_run(std::string_view text, const std::string& nam
 // One case's lines, as case_lines() makes them. Throws Error(bad_input) where they are damaged.
 TrackedCase parse_case(std::string_view lines);
 
-// All runs that are wanted, one after the other in the order of their names: of the times at which
-// they began, unless somebody renamed them.
+// Reads all chosen runs, one after the other in the order of their names. That is the order of the
+// times at which they began, unless somebody renamed them.
 void read_runs(const Store& store, const ReadOptions& options, Damage& damage,
                const std::function<void(StoredRun&&)>& sink);
 

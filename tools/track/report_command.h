@@ -1,4 +1,4 @@
-// tcc-track report: any form of reports from saved results.
+// tcc-track report makes any form of reports from saved results.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The times of a report as Google Benchmark's JSON, for tools that read it: compare.py,
+// Writes the times of a report as Google Benchmark's JSON, for tools that read it: compare.py,
 // github-action-benchmark, Bencher.
 #pragma once
 

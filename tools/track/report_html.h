@@ -1,4 +1,4 @@
-// Reports of tcc-track as one HTML page that needs no network: docs/tracking.md.
+// Writes reports of tcc-track as one HTML page that needs no network (docs/tracking.md).
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// A report of tcc-track as JSON (docs/track-report.schema.json), and back: the form that keeps all
-// of it.
+// Writes and reads a report of tcc-track as JSON (docs/track-report.schema.json), the form that
+// keeps all of it.
 #pragma once
 
 #include <filesystem>

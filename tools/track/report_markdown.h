@@ -1,4 +1,4 @@
-// A report of tcc-track as Markdown for the comment on a pull or merge request.
+// Writes a report of tcc-track as Markdown for the comment on a pull or merge request.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@ namespace tcc::tools {
 // GitHub takes 65,536 characters; some are left for what a workflow adds.
 inline constexpr size_t kMaxMarkdown = 60'000;  // bytes
 
-// Verdict first, then what changed, the rest folded. The first line is a comment by which a
-// workflow finds the text again. Rows that would make it longer than `most` bytes are left out, and
-// counted. Names can neither mark up the text nor mention anyone.
+// The verdict comes first, then the changes; the rest is folded. The first line is a comment by
+// which a workflow finds the text again. Rows that would make it longer than `most` bytes are left
+// out, and counted. Names can neither mark up the text nor mention anyone.
 std::string report_markdown(std::span<const TrackReport> reports, size_t most = kMaxMarkdown);
 
 }  // namespace tcc::tools

@@ -1,4 +1,4 @@
-// The options by which commands of tcc-track write their reports.
+// Commands of tcc-track write their reports by these options.
 #pragma once
 
 #include <span>
@@ -17,17 +17,17 @@ struct ReportOptions {
 };
 void add_report_options(CLI::App& app, ReportOptions& options);
 
-// To be called before long work. Throws Error(bad_input) where a file could not be written, or two
-// forms go to one place.
+// Must be called before long work. Throws Error(bad_input) where a file could not be written, or
+// two forms go to one place.
 void check_report_options(const ReportOptions& options);
-// Whether a form goes to standard output, which must then hold nothing else.
+// Returns whether a form goes to standard output, which must then hold nothing else.
 bool prints_report(const ReportOptions& options);
 
-// Whether there is any.
+// Returns whether any form is asked for.
 bool writes_report(const ReportOptions& options);
 
 void write_reports(const TrackReport& report, const ReportOptions& options);
-// Writes several, which every form holds as one.
+// Writes several reports; every form can hold several.
 void write_reports(std::span<const TrackReport> reports, const ReportOptions& options);
 
 }  // namespace tcc::tools

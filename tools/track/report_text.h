@@ -1,4 +1,4 @@
-// Words and figures that the forms of a report share.
+// The forms of a report share these words and figures.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ std::string_view name(Standing standing);  // "failed", "over budget", ...
 Standing standing(const Quantity& quantity);
 // The first over the quantities that gate; over all of them where none does.
 Standing standing(const ReportedCase& one);
-// Whether anything that gates was found to be as it was, or not, or within its budget. Where
-// nothing was, a report that passes says little.
+// Returns whether anything that gates got a verdict: same, changed, or within its budget. If
+// nothing did, a report that passes says little.
 bool judges(const TrackReport& report);
 
 std::string value_text(std::optional<double> value, const std::string& unit);  // "12.3 us", "-"
@@ -33,11 +33,11 @@ std::string size_text(const TrackedHistory& history, const track::Change& change
 std::string summary(const TrackReport& report);
 // The head's label against the base's, on the device.
 std::string title(const TrackReport& report);
-// How the verdicts were made: the rate of false alarms, and what could be seen.
+// Returns how the verdicts were made: the rate of false alarms, and the smallest change that could
+// be seen.
 std::string method(const TrackReport& report);
 
-// Keeps at most `most` bytes of UTF-8, with "..." where it was longer; what is not valid becomes
-// U+FFFD.
+// Keeps at most `most` bytes of UTF-8, with "..." where it was longer; invalid bytes become U+FFFD.
 std::string clean_text(std::string_view text, size_t most);
 
 }  // namespace tcc::tools

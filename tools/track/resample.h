@@ -1,4 +1,4 @@
-// tcc-track resample: how often comparisons with the noise of saved ones are right.
+// tcc-track resample finds how often comparisons with the noise of saved ones are right.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -28,21 +28,22 @@ struct Rule {
   bool by_compiler = false;  // what different compilers give is not comparable
 };
 
-// Those that have names of their own; "time" first.
+// Returns the quantities that have names of their own; "time" is first.
 std::span<const Rule> known_rules();
-// The rule of a known quantity, or of a kernel's time, "kernel NAME", which does not gate. For a
-// counter of a command, `counter` is "more", "less" or "exact", as the suite says. Anything else is
-// noisy, and less is better. `quantity` must outlive the rule.
+// Returns the rule of a known quantity, or of a kernel's time, "kernel NAME", which does not gate.
+// For a counter of a command, `counter` is "more", "less" or "exact", as the suite says. Anything
+// else is noisy, and less is better. `quantity` must outlive the rule.
 Rule rule_of(std::string_view quantity, std::string_view counter = {});
 inline constexpr std::string_view kKernelPrefix = "kernel ";
 
-// By an exact rule or one of a factor; TCC_CHECKs that it is one.
+// Judges by an exact rule or one of a factor; TCC_CHECKs that it is one.
 Quantity::Verdict judged(const Rule& rule, double base, double head);
 
 // Sets `budget` and `over_budget` where the budget, by quantity, has the quantity and it is known.
 void hold_to(const std::map<std::string, double>& budget, Quantity& quantity);
 
-// "120us", "2s", "64MiB", "1e-3": in the rule's unit. Nothing for what is none.
+// Parses "120us", "2s", "64MiB" or "1e-3" to the rule's unit. Returns nothing for text of another
+// form.
 std::optional<double> parse_amount(const Rule& rule, std::string_view text);
 
 }  // namespace tcc::tools

@@ -1,4 +1,4 @@
-// tcc-track run: the cases of suites, one run added to the store.
+// tcc-track run measures the cases of suites, and adds one run to the store.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -9,19 +9,19 @@ namespace tcc::tools {
 
 class RunFile {
  public:
-  // Makes it; it must not exist. It is locked (flock) as long as this object lives.
+  // Creates the file, which must not exist. It is locked (flock) as long as this object lives.
   explicit RunFile(const std::filesystem::path& path);
   ~RunFile();
   RunFile(const RunFile&) = delete;
   RunFile& operator=(const RunFile&) = delete;
 
-  // In one write; a part that was written before the disk was full is taken back. Throws
+  // Appends in one write; a part that was written before the disk was full is removed again. Throws
   // Error(bad_input) naming the file.
   void append(std::string_view lines);
   void sync() const;  // to the disk
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether a living process has it open as a RunFile.
+  // Returns whether a living process has the file open as a RunFile.
   static bool is_open(const std::filesystem::path& path);
 
  private:

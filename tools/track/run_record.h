@@ -73,17 +73,18 @@ struct RunEnd {
   double seconds = 0;
 };
 
-// A commit whose tracked files were changed ends in this.
+// The name of a commit whose tracked files were changed ends in this.
 inline constexpr std::string_view kDirty = "-dirty";
 bool is_dirty(const std::string& commit);
-// Its first ten digits; it stays dirty.
+// Returns the first ten digits of a commit, with the suffix of a changed one.
 std::string short_commit(const std::string& commit);
 
 // "20261122T123105Z.042-abc1234-host-5f3a9c21", "20261122T123105Z.042-abc1234-dirty-host-5f3a9c21":
 // sorts by date; the end is random. Older names lack the milliseconds, and sort before those of
 // their second.
 std::string new_run_name(const TrackedRun& run);
-// Whether it may be a file's name in a store: letters, digits, "-", "_", "."; at most 200.
+// Returns whether the text may be a file's name in a store: letters, digits, "-", "_", "."; at most
+// 200.
 bool is_run_name(std::string_view name);
 
 // Lines with their ends.
@@ -92,8 +93,8 @@ std::string case_lines(const TrackedCase& one);
 std::string acceptance_line(const Acceptance& accepted);
 std::string end_line(const RunEnd& end);
 
-// A kernel's history is kept under its layers, whatever computes them: "encoder/dense, gelu". Of a
-// kernel without layers, its region. Several of one list are told apart by "#2".
+// A kernel's history is kept under its layers, whatever computes them: "encoder/dense, gelu". A
+// kernel without layers goes by its region. Several kernels of one name get "#2" and so on.
 std::vector<std::string> kernel_names(const std::vector<TrackedKernel>& kernels);
 
 }  // namespace tcc::tools

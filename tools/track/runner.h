@@ -1,4 +1,4 @@
-// A run of a suite: every case, one after the other, each stored as soon as it is known.
+// Runs every case of a suite, one after the other, and stores each result as soon as it is known.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@ namespace tcc::tools {
 
 struct RunSteps {
   std::function<std::vector<TrackedCase>(const TrackCase&)> measure;
-  // Asked after a case that failed on the device: false ends the measuring. Empty: there is none.
+  // Called after a case that failed on the device: false ends the measuring. It is empty where
+  // there is no device.
   std::function<bool()> device_works = {};
   std::function<void(size_t done, size_t all, const std::string& next)> progress = {};
   std::function<bool()> cancelled = {};

@@ -12,13 +12,15 @@
 
 namespace tcc::tools {
 
-// A run that is being written. What was appended stays, whatever becomes of this process.
+// A run that is being written. Appended lines stay, even if this process is killed.
 class RunWriter {
  public:
   virtual ~RunWriter() = default;
-  // Whole lines, in one write. Throws Error(bad_input) naming the file, and leaves no part of them.
+  // Appends whole lines, in one write. Throws Error(bad_input) naming the file, and then leaves no
+  // part of them.
   virtual void append(std::string_view lines) = 0;
-  // After the last line. Throws Error(bad_input); what was appended is kept then, too.
+  // Must be called after the last line. Throws Error(bad_input); the appended lines are kept then,
+  // too.
   virtual void finish() = 0;
 };
 
@@ -33,19 +35,19 @@ class Store {
   virtual std::string place() const = 0;  // for messages
   // "perf/runs/NAME.jsonl", for messages.
   virtual std::string file_of(const std::string& name) const = 0;
-  // Names of runs, sorted, hence by date. Empty where nothing is there yet; files with other names
-  // are not looked at.
+  // Returns the names of runs, sorted, hence by date. It is empty where there is no run yet; files
+  // with other names are ignored.
   virtual std::vector<std::string> names() const = 0;
   virtual std::vector<RunText> texts(std::span<const std::string> names) const = 0;
-  // A new run. Throws Error(bad_input) where the store cannot be written.
+  // Begins a new run. Throws Error(bad_input) where the store cannot be written.
   virtual std::unique_ptr<RunWriter> begin(const std::string& name) = 0;
   // Throws Error(bad_input) where a store keeps all it ever had, as a branch does.
   virtual void remove(const std::string& name) = 0;
 };
 
 // A folder that may be missing yet; "git:BRANCH" of the repository that this process stands in, or
-// "git:REPOSITORY#BRANCH". `say` is told what was done beyond what was asked, as that runs of a
-// killed process were recovered. Throws Error(bad_input).
+// "git:REPOSITORY#BRANCH". `say` gets a line for every additional action, such as the recovery of a
+// killed process's runs. Throws Error(bad_input).
 std::unique_ptr<Store> open_store(const std::string& where,
                                   const std::function<void(const std::string&)>& say = {});
 

@@ -19,7 +19,7 @@ struct TrackCase {
   std::string dtype;                         // "": the graph's
   std::string matmul_precision = "highest";  // of f32 and f8 products
 
-  // A command: each of its benchmarks becomes a case "NAME/BENCHMARK".
+  // Each benchmark of a command becomes a case "NAME/BENCHMARK".
   std::vector<std::string> command;
   std::filesystem::path folder;  // where it runs: the suite's
   double timeout = 600;          // seconds of one execution

@@ -1,4 +1,4 @@
-// How commands of tcc-track say how far they are, and how they are ended early.
+// Commands of tcc-track print their progress, and can be ended early.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace tcc::tools {
 
-// While it lives, a first Ctrl-C or SIGTERM asks for an end in place of making one.
+// While it lives, a first Ctrl-C or SIGTERM requests an end instead of ending the process.
 class OnInterrupt {
  public:
   OnInterrupt();
@@ -23,7 +23,7 @@ class OnInterrupt {
   void (*terminate_before_)(int);
 };
 
-// On a terminal a line that is drawn again, in a log a line every ten seconds.
+// It redraws a line on a terminal, and prints a line every ten seconds in a log.
 class Told {
  public:
   void tell(const std::string& text);

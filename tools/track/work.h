@@ -1,5 +1,5 @@
-// The work of a case: a hash of what it computes, whatever computes it and whatever its values are
-// called. Histories begin a new level where it changes.
+// The work of a case is a hash of its computation, which does not depend on the kernels or on the
+// names of values. Histories begin a new level where it changes.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace tcc::tools {
 // names, weights' values, the order of independent nodes and nodes without uses do not. The graph
 // has numbers for all dims.
 std::string work_of(const ir::Graph& graph, std::string_view matmul_precision);
-// Types and shapes of the arguments, and the dims. The source is what is tracked: it does not
-// count.
+// Types and shapes of the arguments, and the dims. The source is not part of the hash, since
+// changes of it are tracked.
 std::string work_of(const autotune::BoundKernel& kernel);
 
-// Whether two works are known to differ: "" is an unknown one, and hashes of different schemes (the
-// number in front) tell nothing.
+// Returns whether two works are known to differ: "" is an unknown one, and hashes of different
+// schemes (the number in front) cannot be compared.
 bool works_differ(std::string_view one, std::string_view other);
 
 }  // namespace tcc::tools

@@ -1,8 +1,8 @@
-// Processes of this program that measure for it, so that what a library, a compiler or a device
-// does to a process happens there.
+// Worker processes of this program measure for it, so that a crash or hang of a library, a compiler
+// or a device hits only them.
 //
-// Frames as of autotune/worker_protocol.h. The worker speaks first: what Served::hello() says. Then
-// every request has one reply, or {"error": {"kind", "message"}}.
+// Frames are those of autotune/worker_protocol.h. The worker speaks first, with Served::hello().
+// Then every request has one reply, or {"error": {"kind", "message"}}.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ int serve_worker(const std::string& kind, const std::string& setup);
 struct WorkerEnded : Error {
   WorkerEnded(const std::string& message, bool killed)
       : Error(ErrorKind::device, message), killed_from_outside(killed) {}
-  // By SIGKILL, which nothing does to itself: the kernel did, for want of memory, or a user.
+  // It was killed by SIGKILL, by the operating system for lack of memory or by a user.
   bool killed_from_outside;
 };
 
@@ -39,15 +39,15 @@ Error error_from(const nlohmann::json& error);
 // The parent's side.
 class Worker {
  public:
-  // Starts one, which says hello within `limit` seconds. Throws as ask() does.
+  // Starts a worker, which must say hello within `limit` seconds. Throws the errors of ask().
   Worker(const std::string& kind, const std::string& setup, double limit);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   const nlohmann::json& hello() const { return *hello_; }
-  // Throws what the worker says, WorkerEnded, and Cancelled after an interrupt. It is killed then:
-  // what it still has of the device may be unusable.
+  // Throws the worker's error, WorkerEnded, and Cancelled after an interrupt. After WorkerEnded and
+  // Cancelled the worker is killed, since its device may be unusable.
   nlohmann::json ask(const nlohmann::json& request, double limit);
   bool is_alive() const { return process_ != nullptr; }
 

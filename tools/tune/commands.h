@@ -1,5 +1,5 @@
-// The subcommands of tcc-tune that need no search: each adds itself to the command line and says
-// how it is run.
+// The subcommands of tcc-tune that need no search. Each adds itself to the command line and returns
+// the function that runs it.
 #pragma once
 
 #include <functional>

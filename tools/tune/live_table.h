@@ -1,4 +1,4 @@
-// How a sweep looks on a terminal: a progress bar with the time left, the rates, and a table of the
+// A sweep draws on a terminal a progress bar with the time left, the rates, and a table of the
 // kernels, redrawn in place.
 #pragma once
 
@@ -31,10 +31,10 @@ class LiveTable {
  public:
   explicit LiveTable(const SweepPlan& plan) : plan_(plan) {}
 
-  // Takes over what changed since the kernel's last update.
+  // Takes the changes since the kernel's last update.
   void update(const autotune::KernelResult& kernel, bool finished);
 
-  // The lines for a terminal of `size`, `elapsed` seconds after the sweep's start: at most
+  // Returns the lines for a terminal of `size`, `elapsed` seconds after the sweep's start: at most
   // size.rows - 1, each at most size.columns wide. Where the kernels do not fit, those that are
   // being tuned and the last to finish are shown.
   std::vector<std::string> frame(TerminalSize size, double elapsed) const;
@@ -75,7 +75,7 @@ class LiveView {
   LiveView& operator=(const LiveView&) = delete;
 
   autotune::TuneEvents events();  // to be outlived by this object
-  // A line above the table.
+  // Prints a line above the table.
   void say(const std::string& text);
 
  private:

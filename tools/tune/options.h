@@ -48,7 +48,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options);
 // The options of the command line that were given, with their values: "--budget", "20".
 std::vector<std::pair<std::string, std::string>> given_options(const CLI::App& app);
 
-// --search's value. Throws Error(bad_input) with what there is.
+// Parses --search's value. Throws Error(bad_input), which lists the legal values.
 autotune::SearchKind parse_search_kind(const std::string& text);
 
 using Dims = std::map<std::string, int64_t, std::less<>>;
@@ -83,7 +83,7 @@ std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLis
                                              const sched::Target& target,
                                              backends::CompileOptions compile,
                                              std::vector<std::string>* labels = nullptr);
-// Graphs where --dim's values are for them alone: all of them must be of use.
+// Schedules graphs that alone get --dim's values: all of these values must be used.
 std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options,
                                                  const sched::Target& target,
                                                  const backends::CompileOptions& compile);

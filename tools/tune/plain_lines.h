@@ -1,4 +1,4 @@
-// How a sweep looks off a terminal, in a log: one line per finished kernel, and one now and then of
+// A sweep prints in a log (off a terminal) one line per finished kernel, and one now and then for
 // those that take long.
 #pragma once
 
@@ -21,7 +21,7 @@ std::string progress_line(const autotune::KernelResult& kernel);
 class PlainLines {
  public:
   using Seconds = std::chrono::duration<double>;
-  // A kernel under way is told of after `every`, and as often.
+  // A kernel that is being tuned gets a line each time `every` has passed.
   PlainLines(std::ostream& out, size_t kernels, Seconds every = Seconds(10))
       : out_(out), kernels_(kernels), every_(every) {}
   autotune::TuneEvents events();  // to be outlived by this object

@@ -1,4 +1,4 @@
-// Tuning records and plans as JSON, in tcc-tune's reports.
+// Writes tuning records and plans as JSON, in tcc-tune's reports.
 #pragma once
 
 #include "autotune/plan_records.h"

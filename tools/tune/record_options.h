@@ -20,11 +20,11 @@ void add_target_options(CLI::App& app, TargetOptions& options);
 // Throws Error(no_device) or Error(bad_input).
 sched::Target target_of(const TargetOptions& options);
 
-// The records of `paths` alone, joined. Warnings go to the log; throws Error(bad_input) for a path
-// that does not exist.
+// Reads the records of `paths` alone, merged. Warnings go to the log; throws Error(bad_input) for a
+// path that does not exist.
 autotune::RecordStore join_records(const std::vector<std::string>& paths);
 
-// Through the log hook, as the library's own warnings.
+// Warns through the log hook, like the library.
 void log_tuning_warning(const std::string& text);
 
 }  // namespace tcc::tools

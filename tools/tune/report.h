@@ -1,5 +1,5 @@
-// A sweep's results as JSON (docs/tune-report.schema.json), and as one HTML page that needs no
-// network and shows the same.
+// Writes a sweep's results as JSON (docs/tune-report.schema.json), and as one HTML page that needs
+// no network and shows the same.
 #pragma once
 
 #include <string>
@@ -36,12 +36,12 @@ struct SweepReport {
 // value or there is no variation.
 std::vector<double> parameter_influence(const autotune::KernelResult& kernel);
 
-// With all trials (for the page), or without. No "<" stands in it, so that it may stand in a script
-// element.
+// Returns the report with all trials (for the page), or without. It contains no "<", so that it may
+// be in a script element.
 std::string report_json(const autotune::TuneResult& result, const SweepReport& report,
                         bool with_trials);
 
-// The page. A fault of its script shows in the document's title, "report error: ...".
+// Returns the page. A fault of its script shows in the document's title, "report error: ...".
 std::string report_page(const autotune::TuneResult& result, const SweepReport& report);
 
 }  // namespace tcc::tools

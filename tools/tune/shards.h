@@ -33,9 +33,9 @@ using Environment = std::function<const char*(const char*)>;
 // process that disagree.
 Shard find_shard(const std::string& option, const Environment& environment);
 
-// The devices that this process measures on. `asked` are --device's values. Processes that know
-// their local rank take one each: of `asked` where it names several, of all devices like the best
-// where it is "auto". Throws Error(no_device).
+// Returns the devices that this process measures on. `asked` are --device's values. Processes that
+// know their local rank take one each: of `asked` where it names several, of all devices like the
+// best where it is "auto". Throws Error(no_device).
 std::vector<std::string> shard_devices(const Shard& shard, std::span<const std::string> asked);
 
 // `path` for this shard alone, so that no two processes write one file: "log.jsonl" becomes

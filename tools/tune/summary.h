@@ -19,8 +19,8 @@ struct Batch {
   std::string label;                            // "mlp.yaml B=8"
   std::map<autotune::RecordKey, int> launches;  // of the kernels that are tuned
 };
-// All its launches, with today's configs and with the best ones; a batch of which a kernel was not
-// measured has neither.
+// The seconds of all its launches, with today's configs and with the best ones. A batch has neither
+// if one of its kernels was not measured.
 struct Total {
   double today_seconds = 0, best_seconds = 0;
   double gain() const { return best_seconds > 0 ? today_seconds / best_seconds : 0; }
@@ -43,9 +43,9 @@ std::string counts_text(const autotune::KernelResult& kernel);
 double candidates_per_second(const autotune::TuneResult& result);
 double compile_utilization(const autotune::TuneResult& result);
 
-// Why a kernel of a finished sweep has no result, "" where that is no failure: a kernel whose
-// search was cut short by the budget or an interrupt, after right results of at most its default,
-// has no record either.
+// Returns the reason why a kernel of a finished sweep has no result, "" where that is no failure: a
+// kernel whose search was cut short by the budget or an interrupt, after right results of at most
+// its default, has no record either.
 std::string failure(const autotune::KernelResult& kernel);
 
 // A table of the kernels, then each batch's total and the rates.

@@ -1,4 +1,4 @@
-// tcc-tune verify: whether records are still right on this machine.
+// tcc-tune verify checks whether records are still right on this machine.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct Verified {
   std::optional<autotune::DuelResult> against_default, against_runner_up;
 };
 
-// Why the record should not be kept: its config fails, or a rival is faster by more than
-// `threshold` (0.05: 5 %), clearly. "" when there is no reason.
+// Returns the reason why the record should not be kept: its config fails, or a rival is faster by
+// more than `threshold` (0.05: 5 %) beyond the interval. "" when there is no reason.
 std::string regression(const Verified& verified, double threshold);
 
 }  // namespace tcc::tools

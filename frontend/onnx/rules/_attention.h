@@ -1,4 +1,4 @@
-// Heads, masks and rotary positions: what the attention operators share.
+// The attention operators share these functions for heads, masks and rotary positions.
 #pragma once
 
 #include "frontend/onnx/op_node.h"
@@ -20,14 +20,16 @@ struct AttentionParts {
   double scale = 0;            // 0: 1 / sqrt(D)
   bool grouped = false;        // several query heads share one of key and value
 };
-// Keys or values of a past in front of the new ones, [B, heads, length, D]; the past may be null.
+// Returns keys or values of a past, followed by the new ones, [B, heads, length, D]; the past may
+// be null.
 Value* behind(OpNode& n, Value* past, Value* x);
 
 // [B, S, heads * D of value].
 Value* attend(OpNode& n, const AttentionParts& parts);
 
-// com.microsoft's Attention behind its projection [B, S, all columns], with the node's attributes;
-// the others may be null. Gives the result and, where it is wanted, the present.
+// Imports com.microsoft's Attention after its projection [B, S, all columns], with the node's
+// attributes; the other operands may be null. Returns the result and, where it is wanted, the
+// present.
 Results attention_of_projection(OpNode& n, Value* all, Value* padding, Value* past, Value* added);
 
 // bool [rows, first + rows or more]: row r sees the columns up to first + r.

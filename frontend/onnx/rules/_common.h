@@ -9,21 +9,21 @@
 
 namespace tcc::onnx {
 
-// One operand, one op of the same meaning, no attributes.
+// Imports an operator of one operand and no attributes as the op of the same meaning.
 template <const char* op>
 Results unary(OpNode& n) {
   return {n.b.op(op, {n.in(0)})};
 }
 
-// The same of an operator that had hints about in-place buffers in opset 1.
+// Does the same for an operator that had hints about in-place buffers in opset 1.
 template <const char* op>
 Results old_unary(OpNode& n) {
   n.ignore("consumed_inputs");
   return unary<op>(n);
 }
 
-// The second operand of an elementwise operator as broadcasting needs it. Before opset 7, an `axis`
-// said where its dims stand in the first's.
+// Returns the second operand of an elementwise operator in the shape that broadcasting needs.
+// Before opset 7, an `axis` said which dims of the first operand its dims match.
 Value* broadcast_operand(OpNode& n, Value* a, Value* b);
 
 // A scalar of x's type.

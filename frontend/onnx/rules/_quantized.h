@@ -1,5 +1,5 @@
-// Products of quantised integers, and the way from integers to numbers and back: what the operators
-// of ONNX and those of ONNX Runtime share.
+// The operators of ONNX and those of ONNX Runtime share these functions: products of quantised
+// integers, quantisation and dequantisation.
 #pragma once
 
 #include "frontend/onnx/op_node.h"
