@@ -42,8 +42,8 @@ struct Candidate {
 
 class KernelSweep final : public Sweep {
  public:
-  KernelSweep(const Tunable& tunable, const SweepContext& context)
-      : tunable_(tunable), context_(context), options_(context.options) {
+  KernelSweep(const Tunable& tunable, const SweepResources& resources)
+      : tunable_(tunable), resources_(resources), options_(resources.options) {
     result_.task = {tunable.key,   tunable.name,           tunable.operands, tunable.environment,
                     tunable.space, tunable.default_config, bound()};
     result_.output = tunable.output;
@@ -54,7 +54,7 @@ class KernelSweep final : public Sweep {
     result_.today = {tunable.default_config, sched::Tier::analytic};
     if (options_.in_use && tunable.choose) result_.today = tunable.choose(*options_.in_use);
     incumbent_ = result_.today.config;
-    if (auto found = context.history.find(tunable.key); found != context.history.end())
+    if (auto found = resources.history.find(tunable.key); found != resources.history.end())
       if (found->second.task.environment == tunable.environment)
         for (const LoggedTrial& trial : found->second.trials)
           logged_[{trial.config, trial.effort}] = trial;
@@ -146,9 +146,9 @@ class KernelSweep final : public Sweep {
   }
 
   void begin() {
-    if (context_.log && !logging_) {
-      std::lock_guard lock(context_.log_mutex);
-      context_.log->begin(result_.task);
+    if (resources_.log && !logging_) {
+      std::lock_guard lock(resources_.log_mutex);
+      resources_.log->begin(result_.task);
       logging_ = true;
     }
     event(options_.events.started);
@@ -156,7 +156,7 @@ class KernelSweep final : public Sweep {
 
   void event(const std::function<void(const KernelResult&)>& callback) {
     if (!callback) return;
-    std::lock_guard lock(context_.events_mutex);
+    std::lock_guard lock(resources_.events_mutex);
     callback(result_);
   }
 
@@ -172,7 +172,7 @@ class KernelSweep final : public Sweep {
   // ---- compiling, from any thread
 
   exec::StandaloneKernel compile(const sched::Config& config, double& seconds) const {
-    Meter::Span span(context_.compiling);
+    Meter::Span span(resources_.compiling);
     exec::StandaloneKernel binary = tunable_.compile(config);
     seconds = span.seconds();
     return binary;
@@ -200,7 +200,7 @@ class KernelSweep final : public Sweep {
     if (bench_) return;
     // The reference is computed on the CPU: not while another sweep measures on it.
     std::unique_lock device(turn_->device_mutex, std::defer_lock);
-    if (context_.device_is_cpu) device.lock();
+    if (resources_.device_is_cpu) device.lock();
     BenchJob job = tunable_.job(seed());
     if (!default_binary_)
       default_binary_ = compile(tunable_.default_config, default_compile_seconds_);
@@ -321,9 +321,9 @@ class KernelSweep final : public Sweep {
     result_.trials.push_back(trial);
     result_.resumed += from_log;
     result_.compile_seconds += trial.compile_seconds;
-    if (context_.log && !from_log) {
-      std::lock_guard lock(context_.log_mutex);
-      context_.log->append(tunable_.key, trial);
+    if (resources_.log && !from_log) {
+      std::lock_guard lock(resources_.log_mutex);
+      resources_.log->append(tunable_.key, trial);
     }
     const Measurement& m = trial.result;
     if (m.status == Status::measured && trial.effort == Effort::full && m.seconds < fastest_) {
@@ -396,7 +396,7 @@ class KernelSweep final : public Sweep {
     }
     if (unknown.empty()) return;
     open();
-    if (context_.device_is_cpu)
+    if (resources_.device_is_cpu)
       alternate(searcher, unknown);
     else
       overlap(searcher, unknown);
@@ -404,7 +404,7 @@ class KernelSweep final : public Sweep {
 
   // On a CPU device, compiling would slow down what is measured.
   void alternate(Searcher& searcher, const std::vector<Trial>& batch) {
-    const size_t some = 2 * static_cast<size_t>(context_.compile_arena.max_concurrency());
+    const size_t some = 2 * static_cast<size_t>(resources_.compile_arena.max_concurrency());
     for (size_t begin = 0; begin < batch.size() && !stopped(); begin += some) {
       std::vector<Candidate> candidates(std::min(some, batch.size() - begin));
       {
@@ -418,7 +418,7 @@ class KernelSweep final : public Sweep {
                        });
         };
         const ForkJoin order;
-        context_.compile_arena.execute(compile_all);
+        resources_.compile_arena.execute(compile_all);
       }
       for (Candidate& candidate : candidates) measure(searcher, candidate);
     }
@@ -459,11 +459,11 @@ class KernelSweep final : public Sweep {
                          tbb::make_filter<size_t, size_t>(Mode::parallel, build) &
                          tbb::make_filter<size_t, void>(Mode::serial_in_order, take);
       const ForkJoin parts;
-      tbb::parallel_pipeline(2 * static_cast<size_t>(context_.compile_arena.max_concurrency()),
+      tbb::parallel_pipeline(2 * static_cast<size_t>(resources_.compile_arena.max_concurrency()),
                              chain);
     };
     const ForkJoin order;
-    context_.compile_arena.execute(run_all);
+    resources_.compile_arena.execute(run_all);
   }
 
   // ---- the end
@@ -521,8 +521,9 @@ class KernelSweep final : public Sweep {
 
   std::string policy() const {
     return str(name(options_.search), " search, ", counted(result_.trials.size(), "trial"),
-               ", ended: ", result_.ended, "; medians, ", context_.device_is_cpu ? "warm" : "cold",
-               " cache", winner_ || loser_ ? ", interleaved finals" : "");
+               ", ended: ", result_.ended, "; medians, ",
+               resources_.device_is_cpu ? "warm" : "cold", " cache",
+               winner_ || loser_ ? ", interleaved finals" : "");
   }
 
   // Decides which config is used from now on, and whether it is saved.
@@ -549,7 +550,7 @@ class KernelSweep final : public Sweep {
   }
 
   const Tunable& tunable_;
-  const SweepContext context_;
+  const SweepResources resources_;
   const TuneOptions& options_;
   const SweepTurn* turn_ = nullptr;  // while there is one
   Clock::time_point start_, search_end_ = Clock::time_point::max();
@@ -574,8 +575,8 @@ class KernelSweep final : public Sweep {
 
 }  // namespace
 
-std::unique_ptr<Sweep> make_sweep(const Tunable& tunable, const SweepContext& context) {
-  return std::make_unique<KernelSweep>(tunable, context);
+std::unique_ptr<Sweep> make_sweep(const Tunable& tunable, const SweepResources& resources) {
+  return std::make_unique<KernelSweep>(tunable, resources);
 }
 
 }  // namespace tcc::autotune

@@ -16,8 +16,8 @@
 
 namespace tcc::autotune {
 
-// The sweeps of one tune() share this context. Members that several threads use are thread-safe.
-struct SweepContext {
+// The sweeps of one tune() share these resources. Members that several threads use are thread-safe.
+struct SweepResources {
   const TuneOptions& options;
   bool device_is_cpu = false;  // compile and measure alternate
   tbb::task_arena& compile_arena;
@@ -60,7 +60,7 @@ class Sweep {
   virtual const KernelResult& result() const = 0;
 };
 
-// `tunable` and the context's parts must outlive it.
-std::unique_ptr<Sweep> make_sweep(const Tunable& tunable, const SweepContext& context);
+// `tunable` and the parts of `resources` must outlive it.
+std::unique_ptr<Sweep> make_sweep(const Tunable& tunable, const SweepResources& resources);
 
 }  // namespace tcc::autotune

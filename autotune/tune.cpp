@@ -60,9 +60,9 @@ class Tuning {
             options.log, options.warn ? options.warn : [](const auto&) {});
       log_ = open_trial_log(options.log);
     }
-    const SweepContext context{options_,   is_cpu_,    arena_,   compiling_,
-                               log_.get(), log_mutex_, history_, events_mutex_};
-    for (const Tunable& tunable : tunables_) sweeps_.push_back(make_sweep(tunable, context));
+    const SweepResources resources{options_,   is_cpu_,    arena_,   compiling_,
+                                   log_.get(), log_mutex_, history_, events_mutex_};
+    for (const Tunable& tunable : tunables_) sweeps_.push_back(make_sweep(tunable, resources));
   }
 
   TuneResult run() {

@@ -30,16 +30,16 @@ std::string joined(const Lines& lines) {
   return text;
 }
 
-SweepPlan plan(size_t kernels, size_t trials = 100) {
-  SweepPlan plan;
-  plan.kernels = kernels;
-  plan.trials = trials;
-  plan.compile_threads = 2;
-  return plan;
+SweepSetup setup(size_t kernels, size_t trials = 100) {
+  SweepSetup setup;
+  setup.kernels = kernels;
+  setup.trials = trials;
+  setup.compile_threads = 2;
+  return setup;
 }
 
 TEST(LiveTableTest, RowsBarAndRates) {
-  LiveTable table(plan(2));
+  LiveTable table(setup(2));
   table.update(testing::tuned_kernel(), true);
   KernelResult running = part("softmax", 15);
   running.compile_seconds = 3;
@@ -60,7 +60,7 @@ TEST(LiveTableTest, RowsBarAndRates) {
 }
 
 TEST(LiveTableTest, FitsEveryTerminal) {
-  LiveTable table(plan(40));
+  LiveTable table(setup(40));
   for (int i = 0; i < 30; ++i) table.update(part("kernel_" + std::to_string(i), 20), i % 3 != 0);
   for (size_t rows : {1, 2, 3, 5, 10, 24, 100})
     for (size_t columns : {1, 2, 10, 30, 60, 80, 300}) {
@@ -74,7 +74,7 @@ TEST(LiveTableTest, FitsEveryTerminal) {
 }
 
 TEST(LiveTableTest, RunningKernelsAndTheLastFinishedAreShownFirst) {
-  LiveTable table(plan(40));
+  LiveTable table(setup(40));
   for (int i = 0; i < 20; ++i) table.update(part("done_" + std::to_string(i), 20), true);
   table.update(part("running", 20), false);
   const Lines lines = table.frame({9, 100}, 10);  // three header lines, four kernels, the rest
@@ -86,7 +86,7 @@ TEST(LiveTableTest, RunningKernelsAndTheLastFinishedAreShownFirst) {
 }
 
 TEST(LiveTableTest, NarrowTerminalsKeepTimesAndGains) {
-  LiveTable table(plan(1));
+  LiveTable table(setup(1));
   table.update(testing::tuned_kernel(), false);
   const Lines lines = table.frame({24, 40}, 10);
   EXPECT_TRUE(any_line_has(lines, "40.40 us   1.69x")) << joined(lines);
@@ -94,12 +94,12 @@ TEST(LiveTableTest, NarrowTerminalsKeepTimesAndGains) {
 }
 
 TEST(LiveTableTest, WhatStaysSaysSo) {
-  LiveTable table(plan(1));
+  LiveTable table(setup(1));
   KernelResult kernel = part("matmul", 12);
   kernel.kept = "no finals";
   table.update(kernel, true);
   EXPECT_TRUE(any_line_has(table.frame({24, 120}, 10), "kept: no finals"));
-  SweepPlan batches = plan(1);
+  SweepSetup batches = setup(1);
   batches.several_batches = true;
   LiveTable several(batches);
   several.update(kernel, true);
@@ -107,9 +107,9 @@ TEST(LiveTableTest, WhatStaysSaysSo) {
 }
 
 TEST(LiveTableTest, DeviceColumnWhereThereAreSeveral) {
-  SweepPlan two = plan(1);
+  SweepSetup two = setup(1);
   two.several_devices = true;
-  LiveTable table(two), other(plan(1));
+  LiveTable table(two), other(setup(1));
   table.update(testing::tuned_kernel(), false);
   other.update(testing::tuned_kernel(), false);
   EXPECT_TRUE(any_line_has(table.frame({24, 120}, 1), "cuda:0"));
@@ -117,7 +117,7 @@ TEST(LiveTableTest, DeviceColumnWhereThereAreSeveral) {
 }
 
 TEST(LiveTableTest, BudgetBoundsTheTimeLeft) {
-  SweepPlan short_sweep = plan(4);
+  SweepSetup short_sweep = setup(4);
   short_sweep.budget_seconds = 20;
   LiveTable table(short_sweep);
   EXPECT_NE(table.frame({24, 80}, 5)[0].find("25%  0/4 kernels  0:05  ETA 0:15"),
@@ -127,7 +127,7 @@ TEST(LiveTableTest, BudgetBoundsTheTimeLeft) {
 }
 
 TEST(LiveTableTest, TrialsOfALogSayNothingOfTheRate) {
-  LiveTable table(plan(1));
+  LiveTable table(setup(1));
   KernelResult kernel = part("matmul", 50);
   kernel.resumed = 40;
   table.update(kernel, false);
@@ -137,7 +137,7 @@ TEST(LiveTableTest, TrialsOfALogSayNothingOfTheRate) {
 }
 
 TEST(LiveTableTest, ErrorsAndControlCharactersInStatus) {
-  LiveTable table(plan(1));
+  LiveTable table(setup(1));
   KernelResult kernel = part("bad\033[2Jname", 1);
   kernel.error = "no\nmemory";
   table.update(kernel, true);

@@ -59,7 +59,7 @@ class SweepTest : public testing::Test {
     in_use_.add(record);
   }
 
-  SweepContext context() {
+  SweepResources resources() {
     return {options_, true, arena_, compiling_, nullptr, log_mutex_, history_, events_mutex_};
   }
   SweepTurn turn(Clock::time_point deadline = Clock::time_point::max()) {
@@ -67,7 +67,7 @@ class SweepTest : public testing::Test {
             [this](const BenchJob&) { return std::make_unique<SimulatedMeter>(meter_); }, deadline};
   }
   KernelResult run(Clock::time_point deadline = Clock::time_point::max()) {
-    const auto sweep = make_sweep(tunable_, context());
+    const auto sweep = make_sweep(tunable_, resources());
     sweep->run(turn(deadline));
     return sweep->result();
   }
@@ -283,7 +283,7 @@ TEST_F(SweepTest, AWinnerStandsWhereNoTimeIsLeft) {
   set(configs_[0], 1e-3);
   options_.search = SearchKind::exhaustive;
   options_.trials = configs_.size();
-  const auto sweep = make_sweep(tunable_, context());
+  const auto sweep = make_sweep(tunable_, resources());
   sweep->prepare(turn());
   EXPECT_TRUE(sweep->is_prepared());
   EXPECT_EQ(sweep->result().trials.size(), 1u);
@@ -313,7 +313,7 @@ TEST_F(SweepTest, AWinnerStandsWhereNoTimeIsLeft) {
 }
 
 TEST_F(SweepTest, WhatNeverHadATurnSaysSo) {
-  const auto sweep = make_sweep(tunable_, context());
+  const auto sweep = make_sweep(tunable_, resources());
   sweep->prepare(turn());
   int finished = 0;
   options_.events.finished = [&](const KernelResult&) { ++finished; };

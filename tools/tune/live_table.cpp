@@ -86,7 +86,7 @@ void LiveTable::update(const KernelResult& kernel, bool finished) {
     row.failures += failed(kernel.trials[row.trials]);
   }
   const auto space = static_cast<double>(std::max<int64_t>(kernel.space_size, 0));
-  row.expected = std::min(static_cast<double>(plan_.trials + 1), space);
+  row.expected = std::min(static_cast<double>(setup_.trials + 1), space);
   row.name = printable(kernel.task.name);
   row.output = kernel.output;
   row.device = kernel.device;
@@ -118,8 +118,8 @@ LiveTable::Work LiveTable::work() const {
                        static_cast<double>(row.trials);
     if (!row.finished) work.left += std::max(row.expected - row.cost, 0.0);
   }
-  const size_t waiting = plan_.kernels - std::min(plan_.kernels, rows_.size());
-  work.left += static_cast<double>(waiting) * static_cast<double>(plan_.trials + 1);
+  const size_t waiting = setup_.kernels - std::min(setup_.kernels, rows_.size());
+  work.left += static_cast<double>(waiting) * static_cast<double>(setup_.trials + 1);
   return work;
 }
 
@@ -127,21 +127,21 @@ std::string LiveTable::bar_line(double elapsed, size_t columns) const {
   const Work work = this->work();
   double share = work.done > 0 ? work.done / (work.done + work.left) : 0;
   double left = work.measured > 0 ? work.left * elapsed / work.measured : -1;
-  if (plan_.budget_seconds > 0) {
-    const double budget_left = std::max(plan_.budget_seconds - elapsed, 0.0);
-    share = std::max(share, std::min(elapsed / plan_.budget_seconds, 1.0));
+  if (setup_.budget_seconds > 0) {
+    const double budget_left = std::max(setup_.budget_seconds - elapsed, 0.0);
+    share = std::max(share, std::min(elapsed / setup_.budget_seconds, 1.0));
     left = left < 0 ? budget_left : std::min(left, budget_left);
   }
-  if (finished_ == plan_.kernels) share = 1, left = 0;
+  if (finished_ == setup_.kernels) share = 1, left = 0;
   std::string text = str(" ", percent(share), "  ", finished_, "/",
-                         counted(plan_.kernels, "kernel"), "  ", format_clock(elapsed));
+                         counted(setup_.kernels, "kernel"), "  ", format_clock(elapsed));
   if (left >= 0) text += "  ETA " + format_clock(left);
   const size_t room = columns > text.size() + 12 ? columns - text.size() - 4 : 8;
   return progress_bar(share, std::min<size_t>(room, 40)) + text;
 }
 
 std::string LiveTable::rate_line(double elapsed) const {
-  if (plan_.interrupted && *plan_.interrupted)
+  if (setup_.interrupted && *setup_.interrupted)
     return "ending after the running candidates; a second signal ends at once";
   double compiled = 0, today_seconds = 0, best_seconds = 0;
   size_t measured = 0;
@@ -155,8 +155,8 @@ std::string LiveTable::rate_line(double elapsed) const {
   const double time = std::max(elapsed, 1e-3);
   std::string text =
       str(core_text(static_cast<double>(measured) / time), " candidates/s  compiling on ",
-          core_text(compiled / time), " of ", plan_.compile_threads, " cores");
-  if (best_seconds > 0 && !plan_.several_batches)
+          core_text(compiled / time), " of ", setup_.compile_threads, " cores");
+  if (best_seconds > 0 && !setup_.several_batches)
     text += str("  all launches ", format_seconds(today_seconds), " -> ",
                 format_seconds(best_seconds), " (", gain_text(today_seconds / best_seconds), ")");
   return text;
@@ -180,12 +180,12 @@ std::vector<std::string> LiveTable::frame(TerminalSize size, double elapsed) con
   const size_t height = std::max<size_t>(size.rows, 2) - 1;
   std::vector<std::string> lines = {bar_line(elapsed, width), rate_line(elapsed)};
   if (height > kHeaderLines && !rows_.empty()) {
-    const std::vector<int> shown = columns_that_fit(width, plan_.several_devices);
+    const std::vector<int> shown = columns_that_fit(width, setup_.several_devices);
     std::vector<std::string> titles;
     for (const Column& column : kTable) titles.emplace_back(column.title);
     lines.push_back(table_line("kernel", titles, shown, width));
     size_t room = height - kHeaderLines;
-    if (plan_.kernels > room) --room;  // for the line of the others
+    if (setup_.kernels > room) --room;  // for the line of the others
     const std::vector<const Row*> rows = rows_that_fit(room);
     for (const Row* row : rows) {
       const double share = row->expected > 0 ? std::min(row->cost / row->expected, 1.0) : 0;
@@ -196,7 +196,7 @@ std::vector<std::string> LiveTable::frame(TerminalSize size, double elapsed) con
            gain_text(row->gain), share_text(row->roofline), row->status},
           shown, width));
     }
-    const size_t waiting = plan_.kernels - std::min(plan_.kernels, rows_.size());
+    const size_t waiting = setup_.kernels - std::min(setup_.kernels, rows_.size());
     const size_t hidden = rows_.size() - rows.size();
     if (hidden + waiting > 0 && lines.size() < height)
       lines.push_back(str("... ", hidden > 0 ? str(hidden, " more, ") : "", waiting, " waiting"));
@@ -209,8 +209,8 @@ std::vector<std::string> LiveTable::frame(TerminalSize size, double elapsed) con
   return lines;
 }
 
-LiveView::LiveView(const SweepPlan& plan)
-    : table_(plan), drawer_([this] { draw_until_stopped(); }) {}
+LiveView::LiveView(const SweepSetup& setup)
+    : table_(setup), drawer_([this] { draw_until_stopped(); }) {}
 
 LiveView::~LiveView() {
   {

@@ -17,7 +17,7 @@
 namespace tcc::tools {
 
 // The sweep was asked for this.
-struct SweepPlan {
+struct SweepSetup {
   size_t kernels = 0;
   size_t trials = 0;          // of each kernel, in full measurements
   double budget_seconds = 0;  // 0: none
@@ -29,7 +29,7 @@ struct SweepPlan {
 // Makes the text that is drawn; it needs no terminal.
 class LiveTable {
  public:
-  explicit LiveTable(const SweepPlan& plan) : plan_(plan) {}
+  explicit LiveTable(const SweepSetup& setup) : setup_(setup) {}
 
   // Takes the changes since the kernel's last update.
   void update(const autotune::KernelResult& kernel, bool finished);
@@ -60,7 +60,7 @@ class LiveTable {
   std::string rate_line(double elapsed) const;
   std::vector<const Row*> rows_that_fit(size_t count) const;
 
-  SweepPlan plan_;
+  SweepSetup setup_;
   std::map<autotune::RecordKey, Row> rows_;
   size_t finished_ = 0;
 };
@@ -69,7 +69,7 @@ class LiveTable {
 // runs and the terminal may be resized while nothing else happens.
 class LiveView {
  public:
-  explicit LiveView(const SweepPlan& plan);
+  explicit LiveView(const SweepSetup& setup);
   ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;

@@ -288,17 +288,17 @@ class Sweep {
   }
 
   TuneResult tune() {
-    SweepPlan plan;
-    plan.kernels = kernels_.size();
-    plan.trials = tune_.trials;
-    plan.budget_seconds = tune_.budget_seconds;
-    plan.compile_threads =
+    SweepSetup setup;
+    setup.kernels = kernels_.size();
+    setup.trials = tune_.trials;
+    setup.budget_seconds = tune_.budget_seconds;
+    setup.compile_threads =
         options_.jobs > 0 ? std::min(options_.jobs, parallelism()) : parallelism();
-    plan.several_devices = devices_.size() > 1;
-    plan.several_batches = batches_.size() > 1;
-    plan.interrupted = &interrupted;
+    setup.several_devices = devices_.size() > 1;
+    setup.several_batches = batches_.size() > 1;
+    setup.interrupted = &interrupted;
     if (LiveLines::possible()) {
-      LiveView view(plan);
+      LiveView view(setup);
       tune_.events = view.events();
       const LogAbove above(view);
       return autotune::tune_tunables(kernels_, target_.is_cpu, devices_, tune_);
