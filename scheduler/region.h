@@ -59,7 +59,7 @@ std::string signature(const Region& region);
 // The precision that kernels must have.
 struct RegionPrecision {
   bool strict_rounding = false;  // round after every op, as an eager framework does
-  bool tf32 = false;             // f32 products may be of tf32 operands, f8 sums the units'
+  bool tf32 = false;             // f32 products may be of tf32 operands, f8 sums the matrix units'
 };
 
 }  // namespace tcc::sched

@@ -12,7 +12,8 @@ namespace {
 
 using Verdict = CaseResult::Verdict;
 
-// Deviations of few blocks are uncertain; plans count with more.
+// Deviations of few blocks are uncertain, so a larger one is assumed when the number of blocks is
+// chosen.
 constexpr double kCaution = 1.25;
 // Blocks of one case in the screening.
 constexpr int kReplans = 2;  // of the confirmation

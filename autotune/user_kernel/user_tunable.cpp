@@ -98,8 +98,8 @@ Tunable tunable_of(const UserKernel& kernel, const sched::Target& target,
   tunable.default_config = kernel.default_config;
   tunable.flops = bound.flops();
   tunable.bytes = bound.bytes();
-  // Operations give no bound: nobody says on which units they are done. Nor do arguments that the
-  // kernel may read in part.
+  // Operations give no bound, since it is not known whether FMA units or matrix units do them. Nor
+  // do arguments that the kernel may read in part.
   if (kernel.bytes) tunable.bound_seconds = tunable.bytes / target.bandwidth;
   tunable.compile = [bound, options](const sched::Config& config) {
     return bound.compile(config, options);

@@ -1,4 +1,4 @@
-// Boxes of images: what roi_align and roi_pool read.
+// roi_align and roi_pool read boxes of images.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace tcc::ir::ops {
 enum BoxOperand : size_t { kX, kBoxes, kImages };
 
 // Checks x [N, C, H, W], boxes [count, 4] and image_indices [count], and gives the result [count,
-// C, output_size]. `verb` is what is done with the elements that x must have, for messages.
+// C, output_size]. `verb` says in messages what is done with the elements of x.
 std::vector<Type> infer_boxes(const InferContext& context, std::string_view verb);
 
 // The plane of x, counted through images and channels, that element `index` of the result reads.

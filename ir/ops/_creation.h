@@ -1,4 +1,4 @@
-// Ops that make tensors from attributes.
+// These ops make tensors from attributes.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,12 @@
 
 namespace tcc::ir::ops {
 
-// A constant in `dtype`'s compute dtype, of the value that `dtype` holds: bool != 0, integers
-// without the fraction.
+// Returns a constant in `dtype`'s compute dtype, with the value as `dtype` holds it: bool != 0,
+// integers without the fraction.
 Expr constant_of(DType dtype, double value);
 
-// Composes to `full`: of the attributes `size` and `dtype`, or of the type of x. With samples.
+// Makes an op that composes to `full`, with the attributes `size` and `dtype`, or with the type of
+// x. It has samples.
 OpDef filling(std::string name, double value, std::string doc);
 OpDef filling_like(std::string name, std::function<double(const Node&)> value, std::string doc);
 

@@ -1,4 +1,4 @@
-// The notation of einsum.
+// Parses the notation of einsum.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ inline constexpr Label kEllipsis = 256;
 struct Einsum {
   std::vector<std::vector<Label>> operands;
   std::vector<Label> output;
-  std::map<Label, SymInt> extents;  // where an operand has 1 and another n, n
+  std::map<Label, SymInt> extents;  // n where an operand has 1 and another n
 };
 
 // Reads an equation such as "bij,bjk->bik" against the operands' shapes. Without "->" the output

@@ -1,4 +1,4 @@
-// Loops over the elements of row-major host tensors: what reference functions are made of.
+// Reference functions are made of these loops over the elements of row-major host tensors.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tcc::ir::ops {
 
-// The strides of a row-major tensor, in elements.
+// Returns the strides of a row-major tensor, in elements.
 std::vector<int64_t> strides_of(std::span<const int64_t> shape);
-// The offset of `index` in a row-major tensor of `shape`.
+// Returns the offset of `index` in a row-major tensor of `shape`.
 int64_t offset_of(std::span<const int64_t> index, std::span<const int64_t> shape);
-// The offset in a tensor of `shape` of the element that broadcasting puts at `index`: missing
-// leading dims and dims of extent 1 are ignored.
+// Returns the offset in a tensor of `shape` of the element that broadcasting puts at `index`:
+// missing leading dims and dims of extent 1 are ignored.
 int64_t broadcast_offset(std::span<const int64_t> index, std::span<const int64_t> shape);
-// The index of element `offset` of a row-major tensor of `shape`, none of whose dims is 0.
+// Returns the index of element `offset` of a row-major tensor of `shape`, none of whose dims is 0.
 std::vector<int64_t> index_of(int64_t offset, std::span<const int64_t> shape);
 // Steps to the next index in row-major order; wraps to zeros after the last.
 void advance(std::vector<int64_t>& index, std::span<const int64_t> shape);

@@ -20,8 +20,8 @@ void require_covered(const InferContext& context, std::string_view inner_name, c
 // Fails where indices would have to choose from dim `dim` of `x`, which is empty.
 void require_not_empty(const InferContext& context, const Shape& x, int dim, const Shape& indices);
 
-// ElementContext::indirect in plain numbers: negative ones count from the end, then clamped into
-// [0, extent).
+// Does what ElementContext::indirect does, in plain numbers: negative indices count from the end,
+// and the result is clamped into [0, extent).
 int64_t place(int64_t index, int64_t extent);
 
 }  // namespace tcc::ir::ops

@@ -1,5 +1,6 @@
-// Division, and the integer arithmetic of the reference: defined for every operand, as the device's
-// is. Overflow wraps; a / 0 is 0 and a % 0 is a, so that a = (a / b) * b + a % b always holds.
+// Division, and the integer arithmetic of the reference, which are defined for every operand, like
+// the device's. Overflow wraps; a / 0 is 0 and a % 0 is a, so that a = (a / b) * b + a % b always
+// holds.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,14 @@ int64_t floor_remainder(DType dtype, int64_t a, int64_t b);
 // a to the power of b, wrapping. A negative b gives the whole part of the true power: 0, or 1 and
 // -1 for those bases.
 int64_t integer_power(DType dtype, int64_t a, int64_t b);
-// The same of floats, as C10's div_floor_floating and remainder do: right where a / b rounds to a
-// whole number.
+// These do the same for floats, like C10's div_floor_floating and remainder: they are right where a
+// / b rounds to a whole number.
 double floor_quotient(double a, double b);
 double floor_remainder(double a, double b);
-// A number in [-2^63, 2^64) without its fraction, as an integer; from 2^63 on as the bits of a u64.
+// Returns a number in [-2^63, 2^64) without its fraction, as an integer; from 2^63 on as the bits
+// of a u64.
 int64_t whole_value(double value);
-// -1, 0 or 1 as a is below, equal to or above b, in the order of `dtype`.
+// Returns -1, 0 or 1 where a is below, equal to or above b, in the order of `dtype`.
 int three_way(DType dtype, int64_t a, int64_t b);
 
 }  // namespace tcc::ir::ops

@@ -5,7 +5,7 @@
 
 namespace tcc::ir::ops {
 
-// Without name and doc. Gates are in the order input, output, forget, cell.
+// Makes the op without name and doc. Gates are in the order input, output, forget, cell.
 RecurrentOp lstm_layer();
 
 }  // namespace tcc::ir::ops

@@ -13,7 +13,7 @@
 
 namespace tcc::ir::ops {
 
-// From an index of the output to one of operand 0, or back.
+// Maps an index of the output to one of operand 0, or back.
 using IndexMap = std::function<std::vector<SymInt>(const Node&, std::span<const SymInt>)>;
 
 struct View {
@@ -31,7 +31,7 @@ OpDef view(View spec);
 
 // ---- reference loops
 
-// The output holds the operand's elements in their order: reshape and its kin.
+// Copies the operand's elements in their order, for reshape and similar ops.
 void copy_flat(EvalContext& context);
 // Element `index` of the output is x[offset + sum of index * strides], as torch.as_strided.
 void copy_strided(EvalContext& context, int64_t offset, std::span<const int64_t> strides);
@@ -45,21 +45,22 @@ void copy_indexed(
 
 // ---- index maps
 
-// The index in a tensor of shape `to` of the element that has `index` in one of shape `from`, both
-// row-major with equally many elements. Dims that the two shapes share are mapped one to one, so
-// that indices stay simple.
+// Returns the index in a tensor of shape `to` of the element that has `index` in one of shape
+// `from`, both row-major with equally many elements. Dims that the two shapes share are mapped one
+// to one, so that indices stay simple.
 std::vector<SymInt> reshaped_index(std::span<const SymInt> index, const Shape& from,
                                    const Shape& to);
-// The map of the ops that only regroup dims: reshaped_index from the output's to the operand's
-// shape, and back.
+// Returns the map of the ops that only regroup dims: reshaped_index from the output's to the
+// operand's shape, and back.
 std::vector<SymInt> regroup(const Node& node, std::span<const SymInt> index);
 std::vector<SymInt> regroup_inverse(const Node& node, std::span<const SymInt> index);
 // A view that only regroups dims.
 OpDef regrouping(std::string name, std::string doc, std::vector<AttrDef> attrs,
                  std::function<Shape(const InferContext&)> shape);
 
-// `target` with a -1 replaced by what is left of the elements of `from`; fails unless both shapes
-// have equally many elements. Where symbols leave that open, it is checked once they are bound.
+// Returns `target` with a -1 replaced by the quotient that keeps the number of elements of `from`;
+// fails unless both shapes have equally many elements. Where symbols leave that open, it is checked
+// once they are bound.
 Shape resolved_reshape(const InferContext& context, const Shape& from, const Shape& target);
 
 // `index` brought into [0, extent).

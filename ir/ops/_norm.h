@@ -14,9 +14,9 @@
 
 namespace tcc::ir::ops {
 
-// x minus its mean over `dims`, and its biased variance (dims kept), in two passes: the variance is
-// the mean of the centered squares, which does not cancel as E[x^2] - E[x]^2 does. `x` has a
-// compute dtype.
+// Returns x minus its mean over `dims`, and its biased variance (dims kept), in two passes: the
+// variance is the mean of the centered squares, which does not cancel as E[x^2] - E[x]^2 does. `x`
+// has a compute dtype.
 struct Moments {
   Value* centered;
   Value* variance;
@@ -24,20 +24,20 @@ struct Moments {
 };
 Moments moments(Builder& b, Value* x, const std::vector<int64_t>& dims);
 
-// x / sqrt(variance + eps), in the dtype of x.
+// Returns x / sqrt(variance + eps), in the dtype of x.
 Value* scale_to_unit_variance(Builder& b, Value* x, Value* variance, double eps);
 
-// x * weight + bias in the dtype of x; either may be null. With `channel_dim` >= 0 they are vectors
-// along that dim of x, else they broadcast as they are.
+// Returns x * weight + bias in the dtype of x; either may be null. With `channel_dim` >= 0 they are
+// vectors along that dim of x, else they broadcast as they are.
 Value* affine(Builder& b, Value* x, Value* weight, Value* bias, int channel_dim = -1);
 
-// A vector [C] reshaped so that it broadcasts along `dim` of a rank-`rank` tensor: [C, 1, 1] for
-// the channels of an image.
+// Returns a vector [C] reshaped so that it broadcasts along `dim` of a rank-`rank` tensor: [C, 1,
+// 1] for the channels of an image.
 Value* along_dim(Builder& b, Value* vector, int dim, int rank);
 
-// The dims [first, rank) as a list.
+// Returns the dims [first, rank) as a list.
 std::vector<int64_t> dims_from(int first, int rank);
-// The dim that attribute `dim` names; 0 and -1 name the only element of a scalar.
+// Returns the dim that attribute `dim` names; 0 and -1 name the only element of a scalar.
 int softmax_dim(const Node& node);
 
 // exp(x - max) and its sum over `dim` (kept): the halves of every softmax. `x` has a compute dtype.
@@ -50,11 +50,11 @@ ShiftedExp shifted_exp(Builder& b, Value* x, int64_t dim);
 
 // `reduction`: none | mean (default) | sum.
 AttrDef loss_reduction_attr();
-// The loss's type: `shape` for none, a scalar otherwise.
+// Returns the loss's type: `shape` for none, a scalar otherwise.
 Type loss_type(const InferContext& context, DType dtype, const Shape& shape);
 Value* reduce_loss(Builder& b, Value* loss, std::string_view reduction);
 
-// A loss of the difference x - target, element by element, reduced.
+// Makes a loss of the difference x - target, element by element, reduced.
 OpDef difference_loss(std::string name, std::string doc,
                       std::function<Value*(Builder&, Value* difference)> loss_of);
 

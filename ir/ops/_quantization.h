@@ -38,9 +38,9 @@ std::vector<Index> parameter_index(const Node& node, size_t count, bool is_singl
   return result;
 }
 
-// The element of operand `k` for element `index` of x.
+// Returns the element of operand `k` for element `index` of x.
 Expr parameter(ElementContext& context, int k, std::span<const SymInt> index);
-// Its offset, in the reference.
+// Returns the element's offset, for the reference.
 int64_t parameter_offset(const EvalContext& context, size_t k, std::span<const int64_t> index);
 
 }  // namespace tcc::ir::ops

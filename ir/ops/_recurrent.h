@@ -20,22 +20,24 @@ struct RecurrentCell {
   Value* peepholes = nullptr;  // [D, 1, 3 * hidden]
   double clip = 0;             // 0: none
   std::vector<std::function<Value*(Builder&, Value*)>> activations;
-  // h [D, B, hidden] times the recurrent weights of gates [first, first + count): either sums,
-  // [D, B, hidden] each, which fuse with what follows, or one product, [D, B, count * hidden].
+  // Returns h [D, B, hidden] times the recurrent weights of gates [first, first + count): either
+  // sums, [D, B, hidden] each, which fuse with the ops that follow, or one product, [D, B, count *
+  // hidden].
   std::function<std::vector<Value*>(Builder&, Value* h, int64_t first, int64_t count)> sums;
   std::function<Value*(Builder&, Value* h, int64_t first, int64_t count)> product;
 
-  // Columns of gate `k` in what has gates side by side: [D, B or 1, hidden].
+  // Returns the columns of gate `k` of a value that has gates side by side: [D, B or 1, hidden].
   Value* gate(Builder& b, Value* gates, int64_t k) const;
-  // Those of each gate, with their bias if the cell has it.
+  // Returns the columns of each gate, with their bias if the cell has it.
   std::vector<Value*> recurrent(Builder& b, Value* h, int64_t first, int64_t count) const;
-  // Activation `k` of the clipped x.
+  // Returns activation `k` of the clipped x.
   Value* activate(Builder& b, size_t k, Value* x) const;
 };
 
 // h and, for lstm, c: [D, B, hidden] each.
 using RecurrentState = std::vector<Value*>;
-// The state behind a step; `projected` is the input's part of the gates, [D, B, gates * hidden].
+// Returns the state after a step; `projected` is the input's part of the gates, [D, B, gates *
+// hidden].
 using RecurrentStep = std::function<RecurrentState(Builder&, const Node&, const RecurrentCell&,
                                                    Value* projected, const RecurrentState&)>;
 

@@ -12,8 +12,8 @@ namespace tcc::ir::ops {
 
 using Activation = std::function<Value*(Builder&, Value*)>;
 
-// The functions that `names`, separated by spaces, stand for: ONNX's, in any case and with or
-// without underscores ("HardSigmoid", "hard_sigmoid"). Functions with parameters take the next
+// Returns the functions that `names`, separated by spaces, stand for: ONNX's, in any case and with
+// or without underscores ("HardSigmoid", "hard_sigmoid"). Functions with parameters take the next
 // entry of `alphas` and `betas`, or ONNX's default once these have run out. Calls `fail` with the
 // reason for an unknown name and for entries left over.
 std::vector<Activation> recurrent_activations(const std::vector<std::string>& names,

@@ -1,4 +1,4 @@
-// The products of a recurrent step: the state with the weights of some gates.
+// Makes the products of a recurrent step: the state with the weights of some gates.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tcc::ir::ops {
 
-// h [D, B, hidden] times gates [first, first + count) of weights [D, gates * hidden, hidden], which
-// have h's dtype: [D, B, hidden] each, as the dtype that h is computed in.
+// Return h [D, B, hidden] times gates [first, first + count) of weights [D, gates * hidden,
+// hidden], which have h's dtype: [D, B, hidden] each, as the dtype that h is computed in.
 //
 // Makes the products as separate sums, which one kernel computes with everything that follows for
 // the same element.
@@ -24,14 +24,14 @@ struct IntegerWeights {
 // Rows [first, end).
 IntegerWeights rows_of(Builder& b, const IntegerWeights& weights, int64_t first, int64_t end);
 
-// x quantized by its range.
+// Returns x quantized by its range.
 struct QuantizedInput {
   Value *x, *scale, *zero;
 };
 QuantizedInput quantize_by_range(Builder& b, Value* x);
 
-// x [..., K] times weights: [..., N] numbers. `as_sums`: not as a matrix product, but as sums that
-// fuse with what follows.
+// Returns x [..., K] times weights: [..., N] numbers. `as_sums` makes them sums that fuse with the
+// ops that follow, instead of a matrix product.
 Value* integer_product(Builder& b, const QuantizedInput& x, const IntegerWeights& weights,
                        bool as_sums);
 

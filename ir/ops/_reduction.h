@@ -16,12 +16,12 @@ namespace tcc::ir::ops {
 // with extent 1.
 std::vector<AttrDef> reduction_attrs();
 
-// The dims that a node's `dim` names, in ascending order; every dim of the operand for an empty
-// list. The first form reports a dim that is out of range or named twice as a bad graph.
+// Returns the dims that a node's `dim` names, in ascending order; every dim of the operand for an
+// empty list. The first form reports a dim that is out of range or named twice as a bad graph.
 std::vector<int> reduced_dims(const InferContext& context, int rank);
 std::vector<int> reduced_dims(const Node& node);
 
-// `shape` without `dims` (ascending), or with 1 in their place.
+// Returns `shape` without `dims` (ascending), or with 1 in their place.
 Shape reduced_shape(const Shape& shape, std::span<const int> dims, bool keepdim);
 
 // Returns the dtype of sums and products of `dtype`: i64 for integers and bool, `dtype` itself for
@@ -46,12 +46,13 @@ OpDef reduction_composite(
     std::string name, std::string doc,
     std::function<Value*(Builder&, const Node&, const std::vector<int64_t>& dims)> compose);
 
-// The number of elements that reducing `dims` of `shape` joins, as a scalar of `dtype`.
+// Returns the number of elements that reducing `dims` of `shape` combines into one, as a scalar of
+// `dtype`.
 Value* reduced_count(Builder& b, const Shape& shape, std::span<const int> dims, DType dtype);
-// A size as a scalar of `dtype`: a constant where it is known.
+// Returns a size as a scalar of `dtype`: a constant where it is known.
 Value* size_scalar(Builder& b, const SymInt& size, DType dtype);
 
-// max and min of PyTorch: values along dim with their indices, or the one value.
+// Makes max and min of PyTorch: values along dim with their indices, or the one value.
 OpDef extremum_op(std::string name, std::string doc, std::string values_op, std::string indices_op);
 
 }  // namespace tcc::ir::ops

@@ -37,14 +37,14 @@ struct ResampledDim {
 // which the last two may be empty. `roi` holds all starts, then all ends.
 ResampledDim resampled_dim(const Node& node, size_t d);
 
-// The input position of output position o: (step * o + start) / unit, in input elements.
+// Returns the input position of output position o: (step * o + start) / unit, in input elements.
 struct Position {
   SymInt step, start, unit = 1;
   SymInt at(const SymInt& o) const { return step * o + start; }
 };
 // By `coordinate_transformation_mode`, as ONNX's Resize defines them.
 Position position(const ResampledDim& dim, const std::string& mode);
-// Whether output position o lies in the input; null for always.
+// Returns whether output position o lies in the input; null for always.
 Expr is_inside(const ResampledDim& dim, const Position& position, const SymInt& o);
 
 // The attributes that the resampling ops share.
@@ -67,7 +67,7 @@ std::vector<HostTaps> host_table(
     const Node& node, size_t d,
     const std::function<HostTaps(const ResampledDim&, const Position&, int64_t o)>& taps_of);
 bool host_inside(const ResampledDim& dim, const Position& position, int64_t o);
-// Fills the output by one table per dim.
+// Fills the output, with one table of taps per dim.
 void resample_reference(EvalContext& context, const std::vector<std::vector<HostTaps>>& tables);
 
 }  // namespace tcc::ir::ops

@@ -1,4 +1,4 @@
-// Cases for the tests that loop over the op table, shared by ops of the same form.
+// Ops of the same form share these cases for the tests that loop over the op table.
 #pragma once
 
 #include <vector>

@@ -19,7 +19,7 @@ struct Scattered {
   std::vector<SymInt> index;  // into index and src, in range
   Expr hit;                   // this position writes to the element
 };
-// Nothing when index is empty.
+// Returns nothing when index is empty.
 std::optional<Scattered> scattered_source(ElementContext& context, std::span<const SymInt> index);
 
 // The reduction that "sum", "prod", "mean" (a sum), "amax" and "amin" of PyTorch and "add", "mul",

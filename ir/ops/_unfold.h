@@ -18,7 +18,7 @@ struct Columns {
   int spatial() const { return static_cast<int>(windows.size()); }
 };
 Columns columns_of(const Node& node, const Shape& extents);
-// The same for shape rules, which check.
+// Does the same for shape rules, with checks.
 Columns columns_of(const InferContext& context, const Shape& extents);
 int window_rank(const Node& node);  // the entries of kernel_size
 

@@ -1,4 +1,4 @@
-// Sliding windows over spatial dims: what convolutions and pooling share.
+// Convolutions and pooling share sliding windows over spatial dims.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace tcc::ir::ops {
 
-// An `ints` attribute with one entry for each of `rank` spatial dims; a single entry stands for all
-// of them, and an empty list for `fallback` where one is given. The first form is for shape rules:
-// it fails on another count, on symbols and on entries outside [lowest, 2^31).
+// Returns an `ints` attribute with one entry for each of `rank` spatial dims; a single entry stands
+// for all of them, and an empty list for `fallback` where one is given. The first form is for shape
+// rules: it fails on another count, on symbols and on entries outside [lowest, 2^31).
 std::vector<int64_t> spatial_ints(const InferContext& context, std::string_view key, int rank,
                                   int64_t lowest, const std::vector<int64_t>& fallback = {});
 std::vector<int64_t> spatial_ints(const Node& node, std::string_view key, int rank,
@@ -28,7 +28,7 @@ Padding spatial_padding(const InferContext& context, std::string_view key, int r
                         int64_t lowest = 0);
 Padding spatial_padding(const Node& node, std::string_view key, int rank);
 
-// The last `rank` dims of `shape`.
+// Returns the last `rank` dims of `shape`.
 std::vector<SymInt> spatial_dims(const Shape& shape, int rank);
 // Fails unless operand `k` has one of the ranks spatial + 1 and spatial + 2 and no empty spatial
 // dim.
@@ -42,7 +42,7 @@ struct Window {
 
   // The span of input positions that one window covers.
   int64_t span() const { return dilation * (kernel - 1) + 1; }
-  // How many windows fit into `extent` positions and the padding.
+  // Returns how many windows fit into `extent` positions and the padding.
   SymInt positions(const SymInt& extent) const;
   SymInt position(const SymInt& o, const SymInt& k) const {
     return o * stride - padding_lo + k * dilation;

@@ -17,7 +17,7 @@
 namespace tcc::ir {
 namespace {
 
-constexpr int64_t kAtOnce = 32;     // of k, in one addition of the unit
+constexpr int64_t kAtOnce = 32;     // of k, in one addition of the matrix unit
 constexpr int64_t kPromoted = 128;  // of k
 constexpr int kBits = 14;           // of a sum, the leading one included
 constexpr int64_t kColumns = 64;    // of B, packed for all rows of A

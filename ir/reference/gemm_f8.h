@@ -9,8 +9,8 @@ namespace tcc::ir {
 // How f8 products are summed.
 enum class F8Sums : uint8_t {
   exact,
-  promoted,  // each 128 of k by the unit, those sums in f32
-  unit,      // all of k by the unit
+  promoted,  // each 128 of k by the matrix unit, those sums in f32
+  unit,      // all of k by the matrix unit
 };
 
 // Multiplies f8 values; the parameters are those of gemm_f64. Hopper's tensor core takes 32 of k at

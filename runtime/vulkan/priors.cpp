@@ -54,7 +54,8 @@ Prior find_prior(const exec::Target& target, DeviceClass device_class) {
 
 void guess_throughput(exec::Target& target, DeviceClass device_class, int compute_units) {
   const Prior prior = find_prior(target, device_class);
-  // Scaled to the units that the driver counts: smaller and larger chips of one family.
+  // The numbers are scaled to the driver's number of compute units, for smaller and larger chips of
+  // one family.
   const double scale =
       compute_units > 0 ? static_cast<double>(compute_units) / prior.compute_units : 1.0;
   target.compute_units = compute_units > 0 ? compute_units : prior.compute_units;

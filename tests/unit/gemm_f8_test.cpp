@@ -24,7 +24,7 @@ double dot(F8Sums sums, const std::vector<double>& a, const std::vector<double>&
   return product(sums, 1, 1, a, b)[0];
 }
 
-// A large product, then ones: the unit has no bits for them beside it.
+// A large product, then ones: the matrix unit has no bits for them beside it.
 TEST(GemmF8, SmallProductsAreLostBesideLargeSums) {
   std::vector<double> x(256, 1);
   x[0] = 448;
