@@ -45,22 +45,22 @@ inline std::string_view name(DType dtype) { return info(dtype).name; }
 inline int size_bytes(DType dtype) { return info(dtype).bytes; }
 inline bool is_float(DType dtype) { return info(dtype).is_float; }
 inline bool is_integer(DType dtype) { return info(dtype).is_integer; }  // bool is neither
-// Floats that are stored, not computed in.
+// Returns whether floats of the type are stored, but not computed in.
 inline bool is_low_precision(DType d) { return is_float(d) && size_bytes(d) < 4; }
-// What a fused computation on `dtype` is done in: f32 for floats narrower than it, itself
-// otherwise.
+// Returns the dtype that fused computations on `dtype` are done in: f32 for narrower floats, else
+// `dtype` itself.
 inline DType compute_dtype(DType d) { return is_low_precision(d) ? DType::f32 : d; }
-// f8e4m3, f8e5m2: values are moved, converted and multiplied by matrix units, without promotion.
+// f8e4m3 and f8e5m2 are moved, converted and multiplied by matrix units, without promotion.
 inline bool is_f8(DType d) { return is_float(d) && size_bytes(d) == 1; }
-// PyTorch's promotion of two tensor operands. Throws Error(bad_input) for f8 with another type.
+// Returns PyTorch's promotion of two operands. Throws Error(bad_input) for f8 with another type.
 DType promote(DType a, DType b);
 
 // Rounds to nearest even into `dtype`'s values (floats), wraps (integers), != 0 (bool).
 double round_to(DType dtype, double value);
 int64_t wrap_to(DType dtype, int64_t value);
 
-// Bit conversions of the narrow floats; round to nearest even, NaN stays NaN. What is too large
-// becomes infinity, in f8e4m3 NaN.
+// These convert the bits of narrow floats, rounding to nearest even. NaN stays NaN; a value that is
+// too large becomes infinity, in f8e4m3 NaN.
 float f16_to_f32(uint16_t bits);
 uint16_t f32_to_f16(float value);
 uint16_t f64_to_f16(double value);

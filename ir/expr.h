@@ -1,5 +1,5 @@
-// Scalar loop expressions: what one element of an op's output is, in terms of elements of its
-// inputs.
+// Scalar loop expressions. An expression computes one element of an op's output from elements of
+// the op's inputs.
 //
 // Immutable and shared. Scheduling inlines them into one another, so that a fused kernel is one
 // expression per output (plus reductions); backends/emit prints them. Float arithmetic on values
@@ -40,7 +40,7 @@ struct ExprNode {
     reduce,  // serial reduction of args[0] over `axes`, within one thread
     // Only in kernels (scheduler/kernel.h):
     element,  // variable[index]: an element of a register or shared array
-    shuffle,  // args[0] as the lane whose subgroup index differs by xor `integer` has it
+    shuffle,  // args[0] of the lane whose subgroup index is this lane's xor `integer`
   };
   Kind kind;
   DType dtype;          // of the value; narrower than f32 only as the result of a cast
@@ -69,7 +69,7 @@ Expr call(Fn fn, std::vector<Expr> args);
 Expr cast(const Expr& value, DType dtype);
 Expr reduce(ReduceKind kind, std::vector<SymInt> axes, const Expr& body);
 
-// Conveniences; both operands share one dtype.
+// These are shorthands; both operands share one dtype.
 inline Expr add(const Expr& a, const Expr& b) { return call(Fn::add, {a, b}); }
 inline Expr sub(const Expr& a, const Expr& b) { return call(Fn::sub, {a, b}); }
 inline Expr mul(const Expr& a, const Expr& b) { return call(Fn::mul, {a, b}); }
@@ -84,7 +84,7 @@ Expr all_of(std::span<const Expr> conditions);  // null Exprs are "true"; null w
 bool is_true(const Expr& e);
 bool is_const(const Expr& e, double value);
 std::string to_string(const Expr& e);
-// Text that says all: constants have their dtypes, a part that is used more than once is written
+// Returns complete text: constants have their dtypes, a part that is used more than once is written
 // once ("#1=exp(x)", then "#1"), and names are the caller's.
 struct ExprNames {
   SymInt::NameOf atom;
@@ -99,7 +99,7 @@ int compare(const Expr& a, const Expr& b);
 // null to descend; `index` maps every SymInt inside (axes and indirect values included).
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf,
              const std::function<SymInt(const SymInt&)>& index = {});
-// Rewrites all of `values` in place; what they share, their rewritten forms share.
+// Rewrites all of `values` in place; shared subexpressions stay shared.
 void rewrite_all(std::vector<Expr>& values, const std::function<Expr(const Expr&)>& leaf);
 // Every distinct node once, operands before users; enters the values of indirect indices too.
 void visit(const Expr& e, const std::function<void(const Expr&)>& seen);

@@ -1,4 +1,4 @@
-// What the files that implement Expr share: computing on constants. Nothing else includes this.
+// The files that implement Expr share this: computing on constants. Nothing else includes it.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ inline std::shared_ptr<ExprNode> new_node(ExprNode::Kind kind, DType dtype) {
   return node;
 }
 
-// fn of constants, computed as the dtype computes: floats round, integers wrap, a // 0 = 0 and a %
-// 0 = a. Null where the device's result is not determined to the bit by IEEE 754 and a table cannot
-// say better (floor division of floats, pow of integers, random numbers).
+// Returns fn of constants, as the dtype computes: floats round, integers wrap, a // 0 = 0 and a % 0
+// = a. Returns null where neither IEEE 754 nor tcc's rules determine the device's result to the bit
+// (floor division of floats, pow of integers, random numbers).
 Expr fold_call(Fn fn, std::span<const Expr> args);
-// A constant, converted: floats round to nearest even; to integers they truncate and saturate, NaN
+// Converts a constant: floats round to nearest even; to integers they truncate and saturate, NaN
 // gives 0.
 Expr fold_cast(const Expr& value, DType dtype);
 

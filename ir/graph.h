@@ -40,11 +40,11 @@ std::string quote(std::string_view text);
 // Names of the user's layers: nodes of an ONNX file, `out` of a YAML graph's nodes.
 using Layers = std::vector<std::string>;
 
-// Where a node or value came from: for messages and reports.
+// The source of a node or value, for messages and reports.
 struct Location {
   std::shared_ptr<const std::string> file;
   int line = 0;
-  // What the node computes, in the user's words; several where passes merged them. Null: unknown.
+  // The user's names of the layers that the node computes; passes merge them. Null: unknown.
   std::shared_ptr<const Layers> layers = nullptr;
 };
 std::string to_string(const Location& location);  // "mlp.yaml:12", or "" when unknown
@@ -56,8 +56,8 @@ class ConstantData {
   virtual TensorPtr load() const = 0;
   // The value of every element, where it is known without loading.
   virtual std::optional<double> splat() const { return std::nullopt; }
-  // It was written down in the graph and is in memory: small ones are spelled out in the text IR. A
-  // weight is not.
+  // Returns whether it was written in the graph and is in memory: small ones are spelled out in the
+  // text IR. A weight is no literal.
   virtual bool is_literal() const { return false; }
 };
 using ConstantPtr = std::shared_ptr<const ConstantData>;
@@ -129,15 +129,15 @@ class Graph {
   std::vector<std::unique_ptr<Node>>& nodes() { return nodes_; }
   const std::vector<std::unique_ptr<Value>>& values() const { return values_; }
 
-  // Every use of `from` becomes a use of `to` (outputs included). One walk over the graph.
+  // Makes every use of `from` a use of `to` (outputs included), in one walk over the graph.
   void replace_uses(Value* from, Value* to);
-  // Values that no node, input or output refers to any more are dropped; nodes without uses too.
+  // Drops values that no node, input or output refers to any more, and nodes without uses.
   void remove_dead();
   // Renames values whose names are empty or taken, and makes the names that add_node invents
-  // ("gelu.12") differ from all there are: for whoever has set Value::name himself.
+  // ("gelu.12") differ from all others. It must be called after Value::name was set.
   void make_names_unique();
-  // Uses of every value: the nodes, in order (one that uses it twice is listed once), and how often
-  // it is an output.
+  // The uses of every value: the nodes, in order (one that uses it twice is listed once), and how
+  // often it is an output.
   struct Uses {
     std::vector<Node*> nodes;
     int outputs = 0;

@@ -1,5 +1,5 @@
-// What the values of a graph are known to be before it runs: shapes are computed from shapes, and a
-// front end must follow that arithmetic to type what comes after it.
+// Finds values of a graph that are known before it runs: shapes are computed from shapes, and a
+// front end must follow that arithmetic to type the nodes after it.
 //
 // A value is known when it follows from constants and from the dims of other values. Its elements
 // may be expressions of symbolic dims (`B*12`), floats quotients of such (`H/2`, before a floor):
@@ -25,15 +25,15 @@ class KnownValues {
   // All values together may take a bounded amount of work: a graph that computes at length what its
   // shapes are stays unknown from there on.
   std::optional<std::vector<SymInt>> integers(const Value* value);
-  // The same of floats, too, where all elements are whole numbers.
+  // Does the same, and for floats too where all elements are whole numbers.
   std::optional<std::vector<SymInt>> whole_numbers(const Value* value);
-  // The whole tensor, where no symbol is in it; null where it is not known.
+  // Returns the whole tensor, where it has no symbol; null where it is not known.
   TensorPtr tensor(const Value* value);
 
-  // Forgets what was found unknown: after an input has become a constant.
+  // Forgets which values are unknown. Called after an input has become a constant.
   void forget_unknown();
 
-  // The graph inputs that `value` is computed from.
+  // Returns the graph inputs that `value` is computed from.
   static std::vector<const Value*> inputs_of(const Value* value);
 
  private:
@@ -42,8 +42,8 @@ class KnownValues {
 
   // From now on, `value` (an input of a composition) has these elements.
   void set(const Value* value, std::vector<Ratio> elements);
-  // Makes entries of `elements_` (`tensors_`) for the value and what it is computed from, operands
-  // first: chains of operands are longer than a call stack.
+  // Makes entries of `elements_` (`tensors_`) for the value and all that it is computed from,
+  // operands first and without recursion: chains of operands can be long.
   const Elements& find_elements(const Value* value);
   TensorPtr find_tensor(const Value* value);
 
@@ -52,7 +52,7 @@ class KnownValues {
   Elements reduced(const Node& node);
   Elements composed(const Node& node, int output);
   TensorPtr interpreted(const Value* value);
-  // Whether that much work is left; it is spent then.
+  // Returns whether that much work is left, and spends it.
   bool spend(int64_t& budget, int64_t work);
 
   std::map<const Value*, Elements> elements_;

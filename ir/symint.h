@@ -34,7 +34,7 @@ enum class AxisRole : uint8_t {
   reduction,  // a reduction within an expression
   block,      // the workgroup's place in the grid
   thread,     // the thread's place in the workgroup
-  parameter,  // whoever calls the hook
+  parameter,  // the caller of the hook
 };
 
 struct Atom {
@@ -69,8 +69,8 @@ class SymInt {
  public:
   SymInt(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
   static SymInt symbol(std::string name);
-  // An axis unlike any other, whatever its name. The constant 0 when the extent is 1: such a loop
-  // has no variable.
+  // Makes an axis that differs from all others, whatever its name. It is the constant 0 when the
+  // extent is 1: such a loop has no variable.
   static SymInt axis(std::string name, const SymInt& extent, AxisRole role = AxisRole::local);
   // The axis of the role block or thread: there is one of each in a kernel.
   static SymInt standard_axis(AxisRole role, const SymInt& extent);
@@ -88,13 +88,13 @@ class SymInt {
   };
   int64_t constant() const { return constant_; }
   std::span<const Term> terms() const;
-  // The atom, if this is exactly one atom with coefficient 1.
+  // Returns the atom, if this is exactly one atom with coefficient 1.
   AtomPtr as_atom() const;
 
   Interval range() const;
-  // All coefficients and the constant are multiples of `divisor`.
+  // Returns whether all coefficients and the constant are multiples of `divisor`.
   bool divisible_by(int64_t divisor) const;
-  // The largest power of two (at most `limit`) that surely divides it.
+  // Returns the largest power of two (at most `limit`) that surely divides it.
   int64_t known_power_of_two(int64_t limit) const;
   bool uses(
       const AtomPtr& atom) const;  // also below divisions and in the values of indirect indices
@@ -112,7 +112,7 @@ class SymInt {
   int64_t evaluate(const std::function<std::optional<int64_t>(const Atom&)>& lookup) const;
 
   std::string to_string() const;  // parses back with parse_symint
-  // The same with `name` for axes and indirect indices.
+  // Does the same with `name` for axes and indirect indices.
   using NameOf = std::function<std::string(const Atom&)>;
   std::string to_string(const NameOf& name) const;
   friend bool operator==(const SymInt& a, const SymInt& b);
@@ -135,7 +135,7 @@ SymInt mod(const SymInt& a, const SymInt& b);       // b > 0; result in [0, b)
 SymInt min(const SymInt& a, const SymInt& b);
 SymInt max(const SymInt& a, const SymInt& b);
 SymInt ceildiv(const SymInt& a, const SymInt& b);
-// A total order, as that of atoms.
+// A total order, like that of atoms.
 int compare(const SymInt& a, const SymInt& b);
 size_t hash_value(const SymInt& value);
 // The number of values that an axis takes.

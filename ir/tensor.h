@@ -15,7 +15,7 @@
 namespace tcc {
 
 // Zero-filled bytes, aligned to 64. Unlike std::vector's, large ones are not touched before their
-// first use, so that whoever fills them pays for the pages (on all cores) and once.
+// first use: the threads that fill them make their pages.
 class HostBytes {
  public:
   HostBytes() = default;
@@ -45,11 +45,11 @@ class HostBytes {
 class Tensor {
  public:
   Tensor() = default;
-  // A sanity limit of one tensor; far beyond what a model's host tensor has, far below an overflow.
+  // A sanity limit of one tensor: far above any model's tensor, and far below an overflow.
   static constexpr int64_t max_bytes = int64_t{1} << 38;
 
-  // Zero-filled. Throws Error(bad_input) when the byte size overflows or exceeds `max_bytes`,
-  // Error(device) when the host has not that much memory.
+  // Makes zeros. Throws Error(bad_input) when the byte size overflows or exceeds `max_bytes`,
+  // Error(device) when memory is out.
   Tensor(DType dtype, std::vector<int64_t> shape);
 
   DType dtype() const { return dtype_; }
@@ -94,8 +94,8 @@ Tensor cast(const Tensor& tensor, DType dtype);
 // any alignment of the element types is enough.
 void convert(const void* from, DType from_dtype, void* to, DType to_dtype, int64_t count);
 
-// The bytes that a dense tensor takes, or nothing if a dim is negative or the size overflows or
-// exceeds Tensor::max_bytes.
+// Returns the bytes that a dense tensor takes, or nothing if a dim is negative or the size
+// overflows or exceeds Tensor::max_bytes.
 std::optional<int64_t> tensor_bytes(DType dtype, std::span<const int64_t> shape);
 
 // "f32[2, 3]", for messages.

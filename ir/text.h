@@ -1,4 +1,4 @@
-// The graph IR as text: for passes' tests, for --dump-after, for people.
+// The graph IR as text, for tests of passes, for --dump-after and for people.
 //
 //   graph @mlp(B = 32) {
 //     %x: f32[B, 784] = input

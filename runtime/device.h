@@ -41,7 +41,7 @@ struct BoundLaunch {
   std::array<uint32_t, 3> grid = {1, 1, 1};  // workgroups; one without any launches nothing
   std::vector<exec::TensorMap> maps = {};    // of numbers (cuda)
 };
-// Within the device's memory; addresses may be any, the ranges do not overlap.
+// Copies within the device's memory. Addresses need no alignment; the ranges do not overlap.
 struct BoundCopy {
   DeviceAddress to = 0, from = 0;
   int64_t bytes = 0;
@@ -75,11 +75,11 @@ class Stream {
   virtual void fill(Buffer& buffer, int64_t offset, int64_t bytes,
                     uint8_t value) = 0;  // asynchronous
   virtual void synchronize() = 0;
-  // Whether what is enqueued is captured by the caller instead of run (cuda): nothing may be
-  // allocated meanwhile.
+  // Returns whether the caller captures the enqueued work instead of running it (cuda): nothing may
+  // be allocated meanwhile.
   virtual bool is_capturing() const { return false; }
-  // Seconds that the device spent on each of `steps` (device timers), run one after the other; and
-  // on the whole, replayed `repeat` times (seconds per replay).
+  // These return device seconds, by its timers: of each of `steps`, run one after the other, and of
+  // a recording that is replayed `repeat` times (per replay).
   virtual std::vector<double> time_each(std::span<const BoundStep> steps) = 0;
   virtual double time(const Recording& recording, int repeat) = 0;
 };
@@ -90,18 +90,18 @@ class Device {
   virtual const exec::Target& target() const = 0;
   virtual std::string name() const = 0;  // "cuda:0", "vulkan:1", "null"
   virtual int64_t memory_bytes() const = 0;
-  // Bytes that the buffers of this device object take now, at least.
+  // Returns the bytes that the buffers of this device object take now, at least.
   virtual int64_t allocated_bytes() const = 0;
   virtual std::string pci_address() const { return ""; }  // "0000:3b:00.0"; "": unknown or none
 
   // Throws Error(device) when memory is out: nothing else is lost.
   virtual std::unique_ptr<Buffer> allocate(int64_t bytes) = 0;
-  // The caller keeps the memory; cuda only, others throw Error(bad_input).
+  // Wraps memory that the caller keeps. Only cuda can; others throw Error(bad_input).
   virtual std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) = 0;
   // Thread-safe.
   virtual std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
-  // A stream of the caller's (cuda: CUstream); others throw Error(bad_input).
+  // Wraps a stream of the caller's (cuda: CUstream); others throw Error(bad_input).
   virtual std::unique_ptr<Stream> wrap_stream(void* handle) = 0;
   virtual std::unique_ptr<Recording> record(std::span<const BoundStep> steps) = 0;
 
@@ -125,9 +125,9 @@ struct DeviceList {
 };
 DeviceList list_devices();
 
-// "cuda:N", "vulkan:N", "null", or "auto": the first device of the preferred kind that is no
-// software, else the first one. Throws Error(no_device) saying what there is. Devices are opened
-// once and shared.
+// Opens "cuda:N", "vulkan:N", "null", or "auto": the first device of the preferred kind that is no
+// software device, else the first one. Throws Error(no_device), which lists the devices. Devices
+// are opened once and shared.
 std::shared_ptr<Device> open_device(std::string_view name);
 
 // The devices of one API.

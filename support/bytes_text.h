@@ -1,4 +1,4 @@
-// Amounts of memory for messages.
+// Writes amounts of memory for messages.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Errors: what the user did wrong, what the machine could not do, and what is our own bug. The type
-// that users catch, and the kinds, are public: tcc/error.hpp.
+// Errors are mistakes of the user, failures of the machine, and bugs of tcc. The type that users
+// catch, and the kinds, are public: tcc/error.hpp.
 #pragma once
 
 #include <sstream>

@@ -1,5 +1,5 @@
-// What the parsers of short expressions ("(B + 7) // 8") have in common: a place in the text, its
-// tokens, and errors that name the column. The text may come from anyone.
+// The parsers of short expressions ("(B + 7) // 8") share this: a place in the text, its tokens,
+// and errors that name the column. The text may come from anyone.
 #pragma once
 
 #include <string_view>
@@ -15,9 +15,9 @@ class ExpressionCursor {
   [[noreturn]] void fail(std::string_view reason) const { fail_at(position_, reason); }
   [[noreturn]] void fail_at(size_t position, std::string_view reason) const;
 
-  // Past white space. Whether nothing follows.
+  // Skips white space. Returns whether nothing follows.
   bool at_end();
-  // Whether the text goes on with `token`, which is then passed.
+  // Returns whether the text goes on with `token`, and skips it then.
   bool accept(std::string_view token);
   void expect(std::string_view token);
 

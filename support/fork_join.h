@@ -1,6 +1,6 @@
-// What the thread sanitizer is told about tasks of oneTBB: its library is not instrumented, so the
+// Tells the thread sanitizer about tasks of oneTBB: that library is not instrumented, so the
 // sanitizer does not see that tasks run after what started them and before what waits for them.
-// Without the sanitizer all of it is nothing.
+// Without the sanitizer all of this does nothing.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -9,7 +9,7 @@
 
 namespace tcc {
 
-// What comes before reached() happens before what comes after a passed() that follows it.
+// Code before reached() happens before code after a passed() that follows it.
 class OrderPoint {
  public:
 #if defined(__SANITIZE_THREAD__)

@@ -62,7 +62,7 @@ class Hasher {
   uint64_t size_ = 0;
 };
 
-// The hash of one string: Hasher{}.add_raw(text).
+// Returns the hash of one string: Hasher{}.add_raw(text).
 Hash128 hash_of(std::string_view text);
 
 }  // namespace tcc

@@ -1,9 +1,9 @@
 // Writes JSON text, one call per event; the commas, the quoting and the indentation are its work.
 //
 //   JsonWriter json(JsonWriter::Style::indented);
-//   json.begin_object().member("name",
-//   "mlp").key("shape").begin_array().value(32).value(784).end_array().end_object(); out <<
-//   json.text();
+//   json.begin_object().member("name", "mlp").key("shape");
+//   json.begin_array().value(32).value(784).end_array().end_object();
+//   out << json.text();
 #pragma once
 
 #include <concepts>

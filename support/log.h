@@ -1,4 +1,4 @@
-// Messages of every level for whoever listens: the hook of tcc/log.hpp, or standard error.
+// Delivers messages of every level to the hook of tcc/log.hpp, or to standard error.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ enum class LogChannel : uint8_t {
 };
 std::string_view name(LogChannel channel);
 
-// Whether anyone gets such a message: asked before a long text is made.
+// Returns whether anyone gets such a message; called before a long text is made.
 bool log_wanted(LogLevel level, LogChannel channel);
 
-// Delivers it. Not to be called while a lock is held that a hook could need.
+// Delivers a message. Must not be called while a lock is held that a hook could need.
 void log_text(LogLevel level, LogChannel channel, std::string_view text);
 
-// The same for parts, joined as by str(), where somebody listens.
+// Does the same for parts, joined as by str(), if anyone gets the message.
 template <class... Parts>
 void log_parts(LogLevel level, LogChannel channel, const Parts&... parts) {
   if (log_wanted(level, channel)) log_text(level, channel, str(parts...));
@@ -40,7 +40,7 @@ void log_warning(LogChannel channel, const Parts&... parts) {
   log_parts(LogLevel::warning, channel, parts...);
 }
 
-// As it stands on standard error, with the newline: "tcc-run: warning: TEXT", "tuning: TEXT".
+// Returns the line for standard error, with the newline: "tcc-run: warning: TEXT", "tuning: TEXT".
 std::string log_line(std::string_view program, LogLevel level, std::string_view channel,
                      std::string_view text);
 

@@ -1,4 +1,4 @@
-// "1 kernel", "2 kernels": how every program counts things in words.
+// Every program counts things in words by this: "1 kernel", "2 kernels".
 #pragma once
 
 #include <string>

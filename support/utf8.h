@@ -1,4 +1,4 @@
-// Text as bytes that may be anything.
+// Reads text whose bytes may be anything.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace tcc {
 
-// The length of the valid UTF-8 sequence at the start of `text`, which is not empty, or 0.
+// Returns the length of the valid UTF-8 sequence at the start of `text`, which is not empty, or 0.
 size_t utf8_length(std::string_view text);
 
 }  // namespace tcc

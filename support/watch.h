@@ -1,4 +1,4 @@
-// How a caller follows long work and ends it: backends::compile(), runtime::Program.
+// A caller follows long work and ends it by this: backends::compile(), runtime::Program.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Watch {
   void check() const {
     if (cancelled_ && cancelled_()) throw Cancelled();
   }
-  // Tells how far the work is, then checks.
+  // Reports the progress of the work, then checks.
   void at(std::string_view stage, size_t done, size_t total) const {
     if (progress_) {
       const std::lock_guard lock(mutex_);
