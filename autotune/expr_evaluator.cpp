@@ -161,7 +161,7 @@ Number ExprEvaluator::load(const Step& step) {
 }
 
 Number ExprEvaluator::call(const Step& step) {
-  // Only what is chosen is evaluated: the other one may read where nothing is.
+  // Only the chosen operand is evaluated: the other one may read outside of its buffer.
   if (step.fn == Fn::select) return value(step.args[value(step.args[0]).integer != 0 ? 1 : 2]);
   std::array<Number, kMostArgs> numbers;
   for (size_t k = 0; k < step.args.size(); ++k) numbers[k] = value(step.args[k]);

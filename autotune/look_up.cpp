@@ -36,8 +36,9 @@ int twos(int64_t size) {
   return size == 0 ? kMost : std::min(kMost, std::countr_zero(static_cast<uint64_t>(size)));
 }
 
-// From the sizes a config was measured on to those it is wanted for. A size that stands in several
-// places counts once; one that divides less well than it did leaves tiles half empty.
+// Returns the distance from the sizes that a config was measured on to those it is wanted for. A
+// size that stands in several places counts once; one that divides less well than before leaves
+// tiles half empty.
 double shape_distance(const std::vector<int64_t>& measured, const std::vector<int64_t>& wanted) {
   std::set<std::pair<int64_t, int64_t>> pairs;
   for (size_t i = 0; i < measured.size(); ++i) pairs.emplace(measured[i], wanted[i]);

@@ -98,7 +98,8 @@ class LocalBench final : public Bench {
   std::vector<Output> outputs_;
   size_t sets_ = 1, per_set_ = 0, next_set_ = 0;
   bool has_expected_ = false;
-  // By a hash; the last used ones come last. They stay where they are while others come and go.
+  // Kernels by hash, in the order of their last use. Each stays at its address while others are
+  // added and removed.
   std::vector<std::pair<uint64_t, std::unique_ptr<Loaded>>> duelists_;
   std::optional<Loaded> baseline_;                     // to keep a device awake that dozes off
   double baseline_seconds_ = 0;

@@ -272,8 +272,8 @@ class PlanSearch {
     return program.failure.empty() ? seconds(program.launches) : 0;
   }
 
-  // By what differs between the two: kernels that both launch tell nothing. The slow end of what
-  // only `a` launches against the fast end of what only `b` does.
+  // Only launches that differ between the two count. It compares the upper end of the interval of
+  // launches that only `a` has with the lower end of those that only `b` has.
   bool clearly_faster(const Program& a, const Program& b) const {
     Launches more = a.launches;
     for (const auto& [key, times] : b.launches) more[key] -= times;
@@ -287,7 +287,7 @@ class PlanSearch {
     return difference < 0;
   }
 
-  // With the launches that all alternatives have left out.
+  // Launches that all alternatives have are left out.
   std::vector<PlanAlternative> alternatives(const sched::PlanSite& site,
                                             const std::vector<Program>& programs) const {
     const Launches common = common_launches(programs);

@@ -51,7 +51,8 @@ std::weak_ordering compare_versions(std::string_view a, std::string_view b) {
   return a.size() - i <=> b.size() - j;
 }
 
-// By what the environment is called first: nothing is said about times in two of them.
+// Compares the texts of the environments first: times in two different environments cannot be
+// compared.
 std::weak_ordering compare_environments(const Record& a, const Record& b) {
   const std::pair<const std::string*, const std::string*> texts[] = {
       {&a.environment.device, &b.environment.device},

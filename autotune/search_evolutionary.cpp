@@ -47,7 +47,7 @@ class EvolutionarySearch : public BudgetedSearch {
     return false;
   }
 
-  // Those born in the last batch join; the oldest leave.
+  // The configs of the last batch join the population; the oldest ones leave.
   void grow_up() {
     for (size_t number : born_)
       if (results().at(number).full) population_.push_back(number);

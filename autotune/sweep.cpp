@@ -131,7 +131,8 @@ class KernelSweep final : public Sweep {
   bool stopped() const { return interrupted() || Clock::now() >= search_end_; }
   // The finals are to end soon: with what they know.
   bool in_a_hurry() const { return interrupted() || Clock::now() >= turn_->deadline; }
-  // Without finals nothing of what was searched can be kept: they have a part of every turn.
+  // Without finals no result of the search can be kept, so that a part of every turn is reserved
+  // for them.
   Clock::time_point search_end() const {
     if (turn_->deadline == Clock::time_point::max()) return turn_->deadline;
     const std::chrono::duration<double> turn = turn_->deadline - start_,
@@ -491,7 +492,7 @@ class KernelSweep final : public Sweep {
       compared_ |= over_ && !interrupted();
       return;
     }
-    // Those of a log, after an interrupt, would need a device that was not opened for it.
+    // Finals of logged trials, after an interrupt, would need a device that was not opened.
     if (!bench_ && interrupted()) return;
     open();
     std::map<sched::Config, exec::StandaloneKernel> binaries = {

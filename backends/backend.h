@@ -15,7 +15,7 @@
 
 namespace tcc::backends {
 
-// Where a kernel's text comes from. Floats of the first two are computed as written
+// The origin of a kernel's text. Floats of the first two are computed as written
 // (docs/decisions/016-float-semantics.md), those of the third by the rules of its language.
 enum class TextOrigin {
   generated,      // printed from kernel IR

@@ -18,7 +18,7 @@ namespace tcc {
 class GivenInputs {
  public:
   virtual ~GivenInputs() = default;
-  // Nothing for an input that is not at hand.
+  // Returns nothing for an input that is not at hand.
   virtual std::optional<TensorInfo> info(const std::string& name) const = 0;
   virtual TensorPtr load(const std::string& name) const = 0;
   // Returns the data of the graph's `input`: load(), unless the data has no type of its own.

@@ -77,7 +77,7 @@ class SplatConstant : public ConstantData {
   std::vector<int64_t> shape_;
   double value_;
   mutable std::mutex mutex_;
-  // Not kept alive: most users need the value only.
+  // The tensor is not kept alive: most users need the value only.
   mutable std::weak_ptr<const Tensor> tensor_;
 };
 

@@ -95,7 +95,7 @@ class Parser : ExpressionCursor {
     if (accept("-")) {
       at_end();
       const size_t begin = position();
-      // With its sign, as the least integer has no positive counterpart.
+      // The number is read with its sign, since the least integer has no positive counterpart.
       if (const std::string_view number = digits(); !number.empty())
         return integer(number, -1, begin);
       const SymInt value = unary();

@@ -62,7 +62,7 @@ class StoredRounding {
   }
 
   const std::vector<Argument>& arguments_;
-  // By the ids of arrays.
+  // The keys are the ids of arrays.
   std::map<uint64_t, std::set<DType>> stored_as_;
   std::set<uint64_t> read_;
 };

@@ -15,8 +15,8 @@ constexpr LogChannel kChannels[] = {
     LogChannel::cache,  LogChannel::compile,     LogChannel::device,    LogChannel::fusion,
     LogChannel::memory, LogChannel::output_code, LogChannel::partition, LogChannel::tuning};
 
-// Where messages go. It is never destroyed: destructors of static objects may log. The mutex is
-// recursive, since a hook may replace itself.
+// Messages go to this sink. It is never destroyed: destructors of static objects may log. The mutex
+// is recursive, since a hook may replace itself.
 struct Sink {
   std::recursive_mutex mutex;
   std::shared_ptr<const LogHook> hook;  // null: standard error

@@ -18,9 +18,9 @@ struct Noise {
   double single = 0, level = 0;
 };
 
-// From the differences of runs one and two apart, which steps and drifts hardly touch. Where the
-// noise is a first-order autoregression of correlation r, the squares of the second are 1 + r times
-// those of the first.
+// Estimates the noise from the differences of runs one and two apart, which steps and drifts hardly
+// change. Where the noise is a first-order autoregression of correlation r, the squares of the
+// second are 1 + r times those of the first.
 Noise noise_of(const std::vector<double>& values) {
   const auto spread = [&](std::size_t apart) {
     std::vector<double> differences;

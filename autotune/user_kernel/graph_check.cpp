@@ -106,7 +106,7 @@ class GraphCheck {
     return static_cast<size_t>(found - arguments.begin());
   }
 
-  // With the kernel's arguments, in the kernel's order.
+  // Returns whether the graph is one region with the kernel's arguments, in the kernel's order.
   bool is_one_region(const backends::Scheduled& scheduled) const {
     if (scheduled.regions.size() != 1) return false;
     const sched::Region& region = scheduled.regions[0];

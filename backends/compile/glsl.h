@@ -16,7 +16,7 @@ struct GlslOptions {
   bool optimize = true;  // SPIRV-Tools' performance passes
   // Floats are computed as written, in these modes (exact_floats.h); unset: by GLSL's rules.
   std::optional<sched::FloatControls> exact_floats = {};
-  // Where the source of a shader that does not compile is written, as NAME.comp; "" writes nothing.
+  // The source of a shader that does not compile is written here as NAME.comp; "" writes nothing.
   std::filesystem::path dump_folder = {};
 };
 

@@ -11,7 +11,7 @@ namespace tcc::backends {
 
 struct CudaOptions {
   bool fmad = true;  // a * b + c may become one fma; division, sqrt and denormals are always exact
-  // Where the source of a kernel that does not compile is written, as NAME.cu; "" writes nothing.
+  // The source of a kernel that does not compile is written here as NAME.cu; "" writes nothing.
   std::filesystem::path dump_folder = {};
 };
 

@@ -19,7 +19,8 @@ GlslOptions options_of(TextOrigin origin, const sched::Target& target) {
   return options;
 }
 
-// Where the text goes on after its #version line; 0: there is none. Comments may stand before it.
+// Returns where the text continues after its #version line; 0: there is none. Comments may stand
+// before it.
 size_t after_version(const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;

@@ -148,7 +148,7 @@ void unpack(const NarrowType& type, std::string_view bytes, int stride, Tensor& 
 Value* to_narrow(OpNode& n, Value* x, const NarrowType& type) {
   if (type.code == kE8M0) return to_power_of_two(n, x);
   if (!type.is_integer()) return to_narrow_float(n, x, type);
-  // Through 32 bits, where floats do not saturate yet: the low bits are what is kept.
+  // Floats go through 32 bits, where they do not saturate yet: the low bits are kept.
   Value* wide = x->dtype() == type.holder ? x : n.b.cast(x, DType::i32);
   wide = n.b.cast(wide, type.holder);
   if (type.low == 0)

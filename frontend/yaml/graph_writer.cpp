@@ -49,7 +49,7 @@ std::string operands_text(const ir::Node& node, const WriterNames& names) {
   return count == 0 ? "" : ", in: [" + text + "]";
 }
 
-// Only what differs from the defaults.
+// Writes only attributes that differ from their defaults.
 std::string attrs_text(const ir::Node& node) {
   std::string text;
   for (const ir::AttrDef& def : node.op->attrs) {

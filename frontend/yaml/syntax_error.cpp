@@ -60,7 +60,7 @@ std::vector<Bracket> open_brackets(const std::vector<std::string_view>& lines, P
   return open;
 }
 
-// Without spaces around it and a comment behind it.
+// Returns the line without surrounding spaces and without a comment at its end.
 std::string_view trimmed(std::string_view line) {
   line = line.substr(0, line.find(" #"));
   const size_t begin = line.find_first_not_of(" \t\r");

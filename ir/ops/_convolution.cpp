@@ -58,7 +58,7 @@ void im2col(const ConvolutionGeometry& geometry, std::span<const int64_t> in_sha
   });
 }
 
-// By products that multiply(m, n, k, ...) makes as gemm() does.
+// Computes the convolution by matrix products; multiply(m, n, k, ...) is like gemm().
 template <class T, class Multiply>
 void convolve(const ConvolutionGeometry& geometry, const RefTensor& x, const std::vector<T>& x_data,
               const RefTensor& weight, const std::vector<T>& weight_data, const RefTensor& out,

@@ -42,7 +42,7 @@ struct Position {
   SymInt step, start, unit = 1;
   SymInt at(const SymInt& o) const { return step * o + start; }
 };
-// By `coordinate_transformation_mode`, as ONNX's Resize defines them.
+// Returns the positions for a `coordinate_transformation_mode`, as ONNX's Resize defines it.
 Position position(const ResampledDim& dim, const std::string& mode);
 // Returns whether output position o lies in the input; null for always.
 Expr is_inside(const ResampledDim& dim, const Position& position, const SymInt& o);

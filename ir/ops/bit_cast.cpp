@@ -48,7 +48,7 @@ OpDef make_bit_cast() {
   op.reference = reference;
   op.takes_f8 = true;
   using enum DType;
-  // From integers: the bits of numbers from 1 on, and of their negatives.
+  // Makes samples from integers: the bits of numbers from 1 on, and of their negatives.
   const auto from = [](DType integer, int64_t first, int64_t count, DType to) {
     return OpSample{.inputs = {{integer, {3, 33}}},
                     .attrs = {{"dtype", to}},

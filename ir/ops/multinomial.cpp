@@ -37,8 +37,8 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
                        {"seed", node.attr<int64_t>("seed")},
                        {"offset", node.attr<int64_t>("offset")},
                        {"dtype", x->dtype()}});
-  // So far below 1 that the product with the total stays below the total: a class of no weight at
-  // the end is never drawn.
+  // The limit is so far below 1 that the product with the total stays below the total: a class of
+  // no weight at the end is never drawn.
   place = b.mul(b.op("clamp", {place}, {{"max", 1 - 0x1p-23}}), total);
   Value* passed = b.op("le", {b.unsqueeze(ends, last), b.unsqueeze(place, last + 1)});
   Value* index = b.reduce("sum", passed, {last + 1});

@@ -13,7 +13,7 @@ struct Amount {
   SymInt before = 0, after = 0;
 };
 
-// By dim; the attribute begins with the last dim.
+// Returns the amounts by dim; the attribute begins with the last dim.
 std::vector<Amount> amounts(const Node& node, size_t rank) {
   const Shape pad = symint_list(node, "pad");
   std::vector<Amount> result(rank);

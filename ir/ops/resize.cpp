@@ -10,7 +10,8 @@ namespace {
 
 const std::string& mode(const Node& node) { return node.attr<std::string>("mode"); }
 
-// By one filter per dim; a linear one that is not stretched only has the two neighbours.
+// Returns whether the node has one filter per dim; a linear filter that is not stretched reads only
+// the two neighbours.
 bool is_filtered(const Node& node) {
   return mode(node) == "cubic" || (mode(node) == "linear" && node.attr<bool>("antialias"));
 }

@@ -38,7 +38,8 @@ bool is_mergeable(const Node& node) {
          (!has_bias(node) || is_fixed(node.inputs[2]));
 }
 
-// With the constant row that is added to a product without a bias, where nothing else reads it.
+// Returns the layer of a product. A constant row that is added to a product without a bias belongs
+// to it, where nothing else reads the product.
 Layer layer_of(const Node& node, const std::map<const Value*, Graph::Uses>& uses) {
   const Value* product = node.outputs[0];
   const Graph::Uses& used = uses.at(product);
@@ -119,7 +120,7 @@ std::vector<Value*> merge(Builder& b, const Siblings& siblings) {
 }  // namespace
 
 void merge_siblings(Graph& graph, const MergeSiblingsOptions& options) {
-  // By the node that makes a layer's result: its group, and its part once that is merged.
+  // The group of each node that makes a layer's result, and the layer's part of the merged result.
   std::unordered_map<const Node*, size_t> group_of;
   std::unordered_map<const Node*, Value*> part_of;
   const std::vector<Siblings> groups = find_siblings(graph, options);

@@ -32,7 +32,8 @@ bool holds(DType from, DType to) {
   if (from == to) return true;
   if (!is_float(to) && !is_integer(to)) return false;
   if (is_float(from)) {
-    // Those of one width hold part of each other; of the others the wider one holds the narrower.
+    // Two floats of one width hold only a part of each other's values; else the wider one holds the
+    // narrower.
     return is_float(to) && size_bytes(to) > size_bytes(from);
   }
   if (is_float(to)) return value_bits(from) <= value_bits(to);

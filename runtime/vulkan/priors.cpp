@@ -17,7 +17,7 @@ struct Prior {
 
 constexpr int64_t kMiB = 1 << 20;
 
-// From the makers' data sheets; the first match counts.
+// The numbers are from the makers' data sheets; the first match counts.
 constexpr Prior kKnown[] = {
     {"H200", 132, 65536, 2048, 50 * kMiB, 4.0e12, 60e12},
     {"H100", 132, 65536, 2048, 50 * kMiB, 3.0e12, 60e12},

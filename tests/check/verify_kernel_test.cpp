@@ -59,7 +59,7 @@ TEST(VerifyKernel, AxesAreBoundWhereTheyAreUsed) {
   Kernel kernel = whole;
   kernel.body = whole.body[0].body;
   EXPECT_NE(problem(kernel).find("the axis e is not bound here"), std::string::npos);
-  // Only in one of two places.
+  // The axis is bound in only one of two places.
   kernel.body = whole.body;
   kernel.body.push_back(whole.body[0].body[0]);
   EXPECT_NE(problem(kernel).find("the axis e is not bound here"), std::string::npos);

@@ -43,7 +43,7 @@ TEST_P(KernelTest, AddsVectors) {
   for (size_t i = 0; i < n; ++i) ASSERT_EQ(c[i], a[i] + b[i]) << i;
 }
 
-// From and to any byte, after and before kernels, at once and recorded.
+// Copies begin and end at any byte, come after and before kernels, and run at once and recorded.
 TEST_P(KernelTest, CopiesStandBetweenLaunches) {
   constexpr int64_t n = 1000;
   const auto increment = load(TestKernel::increment, n);

@@ -16,7 +16,7 @@ constexpr std::byte kAround{0xee};
 
 class UnalignedTest : public DeviceTest {
  protected:
-  // With vectors of four elements, where a kernel reads vectors.
+  // Compiles with vectors of four elements, where a kernel reads vectors.
   std::shared_ptr<const Program> compiled(const std::string& text) {
     const sched::FixedConfig vectors({{"threads", 64}, {"vector", 4}, {"vectors", 1}});
     backends::CompileOptions options;

@@ -28,7 +28,7 @@ std::string names_of(const std::vector<const ir::Value*>& values) {
   return text;
 }
 
-// By file.
+// Returns the texts by file.
 std::map<std::string, std::string> texts_of(const std::string& name) {
   const ir::Graph graph = load_graph(folder() / name / "graph.yaml");
   const sched::Target target = sched::target_by_name("cuda:sm_90a");

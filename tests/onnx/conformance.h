@@ -19,7 +19,7 @@ struct ConformanceRelease {
   std::string name;
   std::filesystem::path folder;
 };
-// Those that are there.
+// Returns the releases whose cases are there.
 std::vector<ConformanceRelease> conformance_releases();
 
 struct ConformanceCase {

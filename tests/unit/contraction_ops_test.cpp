@@ -199,7 +199,7 @@ struct Conv2d {
   int64_t groups = 1;
 };
 
-// By the definition: every output element gathers its window.
+// Computes the convolution by its definition: every output element gathers its window.
 RefTensor conv2d(const RefTensor& x, const RefTensor& w, const Conv2d& c) {
   const auto extent = [&](size_t d) {
     return (x.shape[2 + d] + 2 * c.padding[d] - c.dilation[d] * (w.shape[2 + d] - 1) - 1) /

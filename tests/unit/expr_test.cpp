@@ -343,7 +343,7 @@ TEST(Expr, RewriteMapsIndicesEverywhere) {
   const SymInt i = SymInt::axis("i", 8), j = SymInt::axis("j", 8), k = SymInt::axis("k", 4);
   const SymInt at = SymInt::indirect("at0", load(1, DType::i64, i * 3), {0, 99});
   const Expr e = reduce(ReduceKind::sum, {k}, load(0, DType::f32, at * 32 + i * 4 + k));
-  // Not idempotent: applied twice anywhere, it would show.
+  // The change is not idempotent: if it was applied twice anywhere, it would show.
   const Expr moved =
       rewrite(e, {}, [&](const SymInt& index) { return index.substitute(i, i + j); });
   std::vector<std::string> loads;

@@ -82,7 +82,7 @@ TEST(GemmShapes, SharedBytesAreTheSumOfTheParts) {
   g.clusters = 4;  // two rounds
   EXPECT_EQ(kernels::sm90::shared_bytes(g),
             1024 + 3 * (stage + 16) + 8 * (staging + 2 * (inbox + 8)));
-  // With as many stages as fit, one more does not.
+  // With as many stages as fit, one more does not fit.
   g.stages = kernels::sm90::stages_within(g, 232448);
   EXPECT_GE(g.stages, 2);
   EXPECT_LE(kernels::sm90::shared_bytes(g), 232448);

@@ -79,7 +79,7 @@ TEST(RmsNorm, DividesByTheRootMeanSquare) {
                   {{"normalized_shape", 2}, {"eps", 0.0}})
                   .f,
               {3 / r, 40 / r});
-  // Without eps: the machine epsilon of the dtype, 2^-10 for f16.
+  // The default of eps is the machine epsilon of the dtype, 2^-10 for f16.
   const RefTensor half = tensor(DType::f16, {1, 2}, {0.03125, 0.03125});
   const double x = 0.03125;
   expect_near(run("rms_norm", {half}, {{"normalized_shape", 2}}).f,

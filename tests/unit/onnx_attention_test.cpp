@@ -212,7 +212,7 @@ class PackedAttention : public ::testing::Test {
     model.attribute("num_heads", 2).input(x).input(w).input(bias);
     return model;
   }
-  // With a mask whose value for query s and key t is 0 or -10000.
+  // Checks a mask whose value for query s and key t is 0 or -10000.
   void expect_mask(const RefTensor& mask, const Addend& addend) const {
     expect_near(node().input(mask).run()[0], attended(q, k, v, 0.5, addend));
   }

@@ -58,7 +58,8 @@ TEST(OnnxNodes, AnUnknownOperatorIsRefusedWithASuggestion) {
                "'my.domain' is not supported");
 }
 
-// Also those in branches that are not taken, and in functions; each once, with its nodes counted.
+// Operators in branches that are not taken, and in functions, are named too; each once, with its
+// nodes counted.
 TEST(OnnxNodes, AllUnknownOperatorsAreNamed) {
   OnnxModel model;
   pb::GraphProto branch = subgraph({}, {"b"});

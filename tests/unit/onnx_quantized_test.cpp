@@ -205,7 +205,7 @@ TEST(OnnxFused, EmbeddingsAreNormalised) {
 
 // ---- DynamicQuantizeLSTM
 
-// With weights that 8 bits hold exactly, but for the rounding of x and h it is an LSTM.
+// 8 bits hold these weights exactly, so that it is an LSTM but for the rounding of x and h.
 TEST(OnnxFused, AQuantisedLstmIsNearTheLstm) {
   const std::vector<int64_t> w_shape = {1, 2, 8}, r_shape = {1, 2, 8};
   Numbers weights;

@@ -210,7 +210,8 @@ class PlanSearchTest : public testing::Test {
  protected:
   using Seconds = std::function<double(const sched::Region&)>;
 
-  // By seconds of a region; 0: it cannot be measured, -1: the budget did not reach so far.
+  // `seconds` gives the seconds of a region; 0: it cannot be measured, -1: the budget did not reach
+  // so far.
   PlanSearchResult search(const Seconds& seconds, double spread = 0.01) {
     const ir::Graph graph = long_matmul();
     const ScheduleByPlan schedule = [&](const sched::PlanSource& plan) {

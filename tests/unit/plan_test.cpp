@@ -138,7 +138,7 @@ TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
   }
 }
 
-// By default, what the kernels that would take the product split themselves is left to them.
+// By default, a product whose kernels split its sums themselves is not split in the graph.
 TEST(PlanTest, KernelsThatSplitSumsAreLeftWhole) {
   struct Case {
     const char *target, *unit, *dtype;

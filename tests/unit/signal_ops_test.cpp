@@ -56,7 +56,7 @@ Numbers flat(const std::vector<Complex>& x, size_t count, double scale = 1) {
   return y;
 }
 
-// By one product (257 is a prime) and by two.
+// The transforms are made by one product (257 is a prime) and by two.
 TEST(Fft, IsTheSumThatItStandsFor) {
   for (const int64_t n : {1, 2, 7, 12, 256, 257, 300}) {
     SCOPED_TRACE(n);

@@ -83,7 +83,7 @@ class TrackCompareTest : public ::testing::Test {
           if (quantity.at("name") == what) return quantity;
     return {{"verdict", "none"}, {"reason", ""}};
   }
-  // By case, of the quantities of this name.
+  // Returns the verdicts on the quantities of this name, by case.
   static std::map<std::string, std::string> verdicts(const json& results,
                                                      const std::string& what = "time") {
     std::map<std::string, std::string> all;

@@ -231,7 +231,7 @@ class TrackRunProgram : public ::testing::Test {
     EXPECT_FALSE(damage.any());
     return runs;
   }
-  // Until a run has a case, a minute at most.
+  // Waits until a run has a case, a minute at most.
   void wait_for_case() const {
     for (int i = 0; i < 600 && !has_case(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -207,7 +207,7 @@ TEST_F(TuningFilesTest, DamagedIndexesAreMadeAgain) {
   EXPECT_EQ(threads(open(), "1"), 128);
 }
 
-// With a right checksum, so that everything behind it is read.
+// The indexes have a right checksum, so that everything after it is read.
 TEST_F(TuningFilesTest, ForgedIndexesAreHarmless) {
   const RecordStore store = store_of({record("1", 128), record("2", 64), record("3", 32)});
   std::vector<const Record*> records;

@@ -80,7 +80,7 @@ class Bisection {
         git_.ask({"log", "-1", "--no-show-signature", "--format=%h %cs %an: %s", commit}));
   }
 
-  // Those on the first parents' line from good to bad, the oldest first.
+  // Lists the commits on the first parents' line from good to bad, the oldest first.
   void list_commits() {
     const auto commit = [&](const std::string& text) {
       return git_.ask({"rev-parse", "--verify", "--end-of-options", text + "^{commit}"});

@@ -49,7 +49,7 @@ class Duelist final : public Served {
 
   json answer(const json& request) override {
     const TrackCase one = case_from(request.at("case"));
-    // Those of the case before live until here: a device that nobody uses is closed, and opening
+    // The contestants of the previous case live until here: an unused device is closed, and opening
     // it takes longer than a block.
     Sides<std::unique_ptr<Contestant>> before = compile(one);
     std::swap(before, compiled_);

@@ -42,13 +42,13 @@ struct Series {
 };
 
 struct CaseHistory {
-  // By quantity; kernels' times as "kernel NAME". Runs in which the case failed or was wrong have
-  // no point.
+  // Histories by quantity; kernels' times are called "kernel NAME". Runs in which the case failed
+  // or was wrong have no point.
   std::map<std::string, Series> quantities;
   TrackedCase last;                           // without samples
   size_t last_run = 0;                        // the one that has it
   std::vector<TrackedKernel> kernels_before;  // of the run before that one
-  // By run, where it is known.
+  // The work by run, where it is known.
   std::vector<std::pair<size_t, std::string>> works;
 };
 

@@ -127,7 +127,7 @@ class GitWriter final : public RunWriter {
   GitWriter(const Branch& branch, const std::string& name)
       : branch_(branch), file_(branch.spool() / (name + ".jsonl")) {}
   ~GitWriter() override {
-    // Also of a run that ended with an error; what cannot be committed now stays in the spool.
+    // A run that ended with an error is committed, too. If that fails now, it stays in the spool.
     try {
       finish();
     } catch (const std::exception&) {}

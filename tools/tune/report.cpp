@@ -125,7 +125,7 @@ void write_batch(JsonWriter& json, const TuneResult& result, const Batch& batch)
   json.begin_object().member("name", batch.label);
   write_seconds(json, "today_seconds", sum.today_seconds);
   write_seconds(json, "best_seconds", sum.best_seconds);
-  // By the kernels' order in the report.
+  // The launches are in the order of the report's kernels.
   json.key("launches").begin_array();
   for (const KernelResult& kernel : result.kernels) {
     const auto launches = batch.launches.find(kernel.task.key);

@@ -86,7 +86,7 @@ std::string without_sizes(const std::string& operands) {
   return types;
 }
 
-// By template, kernel and its types, sizes, then device.
+// Returns the records, sorted by template, kernel and its types, sizes, then device.
 std::vector<Record> records_of(const ShowOptions& options) {
   const autotune::RecordStore store = options.paths.empty()
                                           ? autotune::load_records({}, log_tuning_warning)

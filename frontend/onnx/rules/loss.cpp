@@ -7,7 +7,7 @@ namespace {
 
 ir::Attrs loss_attrs(OpNode& n) {
   ir::Attrs attrs = {{"reduction", n.text("reduction", "mean")}};
-  // Without it no class is left out: a number that no index can be.
+  // Without the attribute no class is ignored: the default is a number that no index can have.
   attrs["ignore_index"] = n.integer("ignore_index", int64_t{-1} << 40);
   return attrs;
 }

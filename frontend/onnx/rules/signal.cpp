@@ -50,7 +50,7 @@ Results window(OpNode& n) {
   return {n.b.op(op, {}, window_attrs(n))};
 }
 
-// With the exact coefficients, where PyTorch's are 0.54 and 0.46.
+// ONNX has the exact coefficients; PyTorch's are 0.54 and 0.46.
 Results hamming(OpNode& n) {
   ir::Attrs attrs = window_attrs(n);
   attrs["alpha"] = 25.0 / 46;
