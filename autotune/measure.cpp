@@ -101,7 +101,7 @@ class LocalBench final : public Bench {
   // Kernels by hash, in the order of their last use. Each stays at its address while others are
   // added and removed.
   std::vector<std::pair<uint64_t, std::unique_ptr<Loaded>>> duelists_;
-  std::optional<Loaded> baseline_;                     // to keep a device awake that dozes off
+  std::optional<Loaded> baseline_;  // keeps a device's clocks up
   double baseline_seconds_ = 0;
 };
 

@@ -98,7 +98,7 @@ class PlanSearch {
 
  private:
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
-  // To be asked only where there is more to do.
+  // Must be called only where there is more to do.
   bool stopped() {
     if (interrupted()) return true;
     if (std::chrono::steady_clock::now() < options_.deadline) return false;
@@ -147,7 +147,7 @@ class PlanSearch {
       for (const TuningTask& task : program.tasks)
         if (launches_beside(program, common).count(task.key)) differing.push_back(task);
     tune_unknown(differing);
-    if (stopped()) return false;  // what was not tuned says nothing
+    if (stopped()) return false;  // kernels that were not tuned cannot be judged
     bool incumbent_fails = false, all_in_budget = true;
     for (size_t i = 0; i < programs.size(); ++i) {
       check_measured(programs[i], common);
@@ -333,7 +333,7 @@ class PlanSearch {
   Choices choices_;                    // other than what is in use, or confirmed
   std::map<RecordKey, Record> best_;   // of kernels that could be measured
   std::set<RecordKey> seen_;           // of all kernels that were asked for
-  std::set<RecordKey> out_of_budget_;  // of those, kernels that nobody had time for
+  std::set<RecordKey> out_of_budget_;  // of those, kernels without time for tuning
   std::vector<SiteKey> order_;         // of comparisons
   std::map<SiteKey, PlanComparison> comparisons_;
   PlanSearchResult result_;

@@ -15,7 +15,7 @@ constexpr size_t kMostWarmUps = 100;
 constexpr double kWarmUpSeconds = 0.05;
 
 constexpr size_t kFewest = 3, kMost = 50;
-constexpr size_t kFewestPairs = 6;      // fewer say nothing of which is faster
+constexpr size_t kFewestPairs = 6;      // fewer do not decide which is faster
 constexpr double kFewPairsSeconds = 1;  // but of runs as long as that, as few as of one kernel
 constexpr double kQuickSeconds = 0.05, kFullSeconds = 0.2;
 constexpr size_t kFewestForInterval = 10;
@@ -35,7 +35,7 @@ bool is_precise(const std::vector<double>& samples) {
   return median_interval(samples).relative_half_width(median(samples)) <= kPrecise;
 }
 
-// How many runs fit into `seconds`, between `fewest` and `most`.
+// Returns how many runs fit into `seconds`, between `fewest` and `most`.
 size_t fitting(double seconds, double about_seconds, size_t fewest, size_t most) {
   if (about_seconds * static_cast<double>(most) <= seconds) return most;
   return std::clamp(static_cast<size_t>(seconds / about_seconds), fewest, most);

@@ -57,7 +57,7 @@ struct KernelResult {
   double wall_seconds = 0;
   double compile_seconds = 0;  // summed over cores
   std::string ended;           // why: "space exhausted", "bound reached", "trials", "budget", ...
-  // Why the kernel cannot be tuned, or why tuning it ended early.
+  // The reason why the kernel cannot be tuned, or why tuning it ended early.
   std::string error;
 
   size_t count(Measurement::Status status) const;

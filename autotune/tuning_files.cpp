@@ -43,7 +43,7 @@ struct Known {
   int64_t checked = 0;
   Hash128 content;
   std::string device;  // that the file names; "" where only its index knows
-  IndexPtr index;      // null: of an API that nobody has asked for
+  IndexPtr index;      // null: of an API that was not asked for
 };
 
 class Reader {
@@ -190,7 +190,7 @@ void forget_tuning_files() { reader().forget(); }
 
 namespace {
 
-// Asks one file; an index that somebody has forged has no answer.
+// Looks up one file; a forged index has no answer.
 template <class Ask>
 void ask(const RecordIndex& file, const Ask& ask) try {
   ask(file);

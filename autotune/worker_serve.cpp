@@ -68,7 +68,7 @@ class Worker {
     fail_input("worker protocol: no request '", what, "'");
   }
 
-  // While nobody asks for anything.
+  // Called while no request comes.
   void keep_awake() {
     const auto job = jobs_.find(last_);
     if (job == jobs_.end() || !job->second.bench) return;
@@ -106,7 +106,8 @@ class Worker {
   int last_ = -1;  // the job of the last request
 };
 
-// Waits for a request. A device that dozes off while compilers run is kept awake, for a while.
+// Waits for a request. A device that lowers its clocks while compilers run gets work to keep them
+// up, for a while.
 void wait_for_request(int input, Worker& worker) {
   constexpr int kPauseMs = 10, kPauses = 1000;
   pollfd ready{input, POLLIN, 0};

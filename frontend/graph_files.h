@@ -16,7 +16,7 @@
 
 namespace tcc {
 
-// A mapped file, or bytes that somebody else keeps.
+// A mapped file, or bytes of another owner.
 class FileBytes {
  public:
   explicit FileBytes(const std::filesystem::path& path) : file_(path), bytes_(file_.bytes()) {}

@@ -14,7 +14,7 @@
 
 namespace tcc {
 
-// How the elements of a tensor are drawn.
+// The distribution that the elements of a tensor are drawn from.
 struct Init {
   enum class Kind : uint8_t { constant, uniform, normal, integers };
 

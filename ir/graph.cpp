@@ -31,7 +31,7 @@ void check_dims(const std::string& name, const Type& type) {
       fail_input("'", name, "' has a negative dim: ", to_string(type));
 }
 
-// How many operands an op takes; `most` is -1 for "any number".
+// The number of operands that an op takes; `most` is -1 for "any number".
 struct Arity {
   int least = 0, most = 0;
 };

@@ -197,7 +197,7 @@ class KnownOperands : public ElementContext {
     return std::clamp<int64_t>(at, 0, std::max<int64_t>(0, extent.value() - 1));
   }
 
-  // Everything that was read was known.
+  // Every value that was read was known.
   bool complete() const { return complete_; }
 
  private:

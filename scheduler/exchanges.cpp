@@ -55,7 +55,7 @@ class Exchanges {
 
   // Every workgroup sends its values to all others, and itself. Arrays are written once: no thread
   // has to have read them first. A workgroup has what was sent to it when its last exchange ends,
-  // so nobody writes to its memory after its end.
+  // so no other workgroup writes to its memory after its end.
   void gather(std::span<const Stmt> gathers, Block& out) {
     TCC_CHECK(depth_ == 0, kernel_.name, ": not all threads of a cluster reach a gather");
     const auto exchange = static_cast<int64_t>(expected_.size());

@@ -37,8 +37,8 @@ Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>&
   return d;
 }
 
-// Bytes that running region r next adds to what is live: its outputs, minus inputs that nobody else
-// waits for.
+// Bytes that running region r next adds to what is live: its outputs, minus inputs that no other
+// region waits for.
 int64_t growth(const Region& region, const std::map<const ir::Value*, int>& readers) {
   int64_t bytes = 0;
   for (const ir::Value* value : region.outputs)

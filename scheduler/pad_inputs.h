@@ -12,7 +12,7 @@ namespace tcc::sched {
 // none); by default the candidates' cost models decide, with the copies' own time. Does nothing on
 // targets without matrix units.
 //
-// To be run after all simplification, which would remove the copies.
+// It must run after all simplification, which would remove the copies.
 void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan = {},
                 const RegionPrecision& precision = {});
 

@@ -1,4 +1,5 @@
-// Configs that nobody would choose: for each kernel of a compilation a random one of its space.
+// Random configs, most of which are bad choices: for each kernel of a compilation a random one of
+// its space.
 #pragma once
 
 #include <random>

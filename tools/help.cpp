@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kColumn = 30, kWidth = 100;
 
-// How an option is shown, in every program alike: its group, and what stands for its value.
-// Alternatives are divided by "|", and shells complete them.
+// Every program shows an option by this: its group, and the name of its value. Alternatives are
+// divided by "|", and shells complete them.
 struct Shown {
   const char* group;
   const char* value = "";

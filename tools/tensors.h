@@ -40,7 +40,7 @@ class InputFiles : public GivenInputs {
   std::string source(const std::string& name) const;
   bool is_empty() const { return named_.empty() && !npz_; }
   // Throws Error(bad_input) for a name, of an option or in the .npz, that is none of `inputs` and
-  // that nobody asked for while the graph was loaded.
+  // that was not used while the graph was loaded.
   void check_all_used(const std::vector<std::string>& inputs) const;
 
  private:

@@ -110,7 +110,7 @@ class Judge {
   std::size_t least_runs() const { return std::max<std::size_t>(options_.least_runs, 3); }
 
   // The runs of the settled level, without the newest ones that all lie beyond what those before
-  // them let expect: what was reported once is reported again, whoever runs it again.
+  // them let expect: a change that was reported once is reported again in each new run.
   std::span<const double> expected(const NextRun& run, double ignored) const {
     const Level level = settled_level(run.history, options_);
     const std::span<const double> all(run.history);

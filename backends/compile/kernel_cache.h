@@ -20,7 +20,7 @@
 
 namespace tcc::backends {
 
-// Everything that the compiled code depends on.
+// A key has everything that the compiled code depends on.
 Hash128 kernel_key(std::string_view source, std::string_view flags, std::string_view compiler_id,
                    std::string_view arch);
 

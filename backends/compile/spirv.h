@@ -22,7 +22,7 @@ std::vector<uint8_t> optimize_spirv(std::span<const uint8_t> code);
 using exec::spirv_bytes;
 using exec::spirv_words;
 
-// How many instructions the module's functions have, labels and parameters among them. Throws
+// Counts the instructions of the module's functions, with labels and parameters. Throws
 // Error(device) where it is cut off.
 int64_t spirv_instructions(std::span<const uint8_t> code);
 

@@ -13,7 +13,7 @@ namespace {
 using Dims = std::map<std::string, int64_t, std::less<>>;
 
 // The dim that is likely to be the number of examples: by its name, or the first dim of all where
-// its name says nothing else.
+// its name does not say more.
 bool is_batch(std::string name, bool is_first) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   if (name.find("batch") != std::string::npos || name == "n" || name == "b") return true;

@@ -87,7 +87,7 @@ int node_in_cycle(const Nodes& nodes, const std::vector<int>& order, const IsDef
   const Producers producers = producers_of(nodes, is_defined);
   int at = 0;
   while (done.contains(at)) ++at;
-  // Whoever is left waits for one that is left: going back ends in a cycle.
+  // Every remaining node waits for a remaining one: going back ends in a cycle.
   std::set<int> seen;
   while (seen.insert(at).second) {
     const std::set<int> sources = sources_of(nodes[at], producers);

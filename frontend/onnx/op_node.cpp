@@ -11,7 +11,7 @@ namespace {
 
 using Attribute = pb::AttributeProto;
 
-// How many of the fields that hold an attribute's value are in use.
+// Counts the fields that hold an attribute's value and are in use.
 int fields_in_use(const Attribute& a) {
   return a.has_i() + a.has_f() + a.has_s() + a.has_t() + a.has_g() + a.has_sparse_tensor() +
          (a.ints_size() > 0) + (a.floats_size() > 0) + (a.strings_size() > 0) +

@@ -12,7 +12,8 @@
 
 namespace tcc::yaml {
 
-// How a weight is drawn. `seed` is that of its own stream: stream_seed(graph's seed, its name).
+// The distribution and the seed of a weight. `seed` is that of its own stream: stream_seed(graph's
+// seed, its name).
 struct Drawn {
   DType dtype;
   Init init;

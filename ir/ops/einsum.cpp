@@ -62,7 +62,7 @@ Term take_diagonals(Builder& b, Term term, const Einsum& einsum) {
   return term;
 }
 
-// The term summed over the labels that nobody wants any more.
+// Returns the term summed over the labels that no other term and no output has.
 Term keep_labels(Builder& b, const Term& term, const std::function<bool(Label)>& wanted) {
   Term result{term.value, {}};
   std::vector<int64_t> dims;

@@ -68,7 +68,7 @@ Expr reflected(const Node& node, const Expr& at, const SymInt& extent) {
 
 Expr padded(const Node& node, const Expr& at, const SymInt& extent) {
   if (padding_of(node) == "zeros") return at;
-  // Nothing is at infinity's mirror image: it stands for the nearest end.
+  // Infinity has no mirror image in the tensor: the nearest end replaces it.
   const Expr inner = padding_of(node) == "reflection"
                          ? select(call(Fn::isfinite, {at}), reflected(node, at, extent), at)
                          : at;

@@ -12,7 +12,7 @@
 namespace tcc::ir::ops {
 namespace {
 
-// How many dims of an operand are batch dims: all but the last two, none of a vector.
+// Returns how many dims of an operand are batch dims: all but the last two, none of a vector.
 size_t batch_rank(const Shape& shape) { return shape.size() <= 2 ? 0 : shape.size() - 2; }
 
 std::vector<Type> infer_matmul(const InferContext& context) {

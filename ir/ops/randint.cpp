@@ -14,7 +14,7 @@ constexpr int64_t kResolution = int64_t{1} << 24;  // how many values a uniform 
 
 int64_t low(const Node& node) { return node.attr<int64_t>("low"); }
 
-// How many values there are to choose from.
+// Returns the number of values to choose from.
 int64_t span(const Node& node) { return node.attr<int64_t>("high") - low(node); }
 
 }  // namespace

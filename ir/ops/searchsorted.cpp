@@ -27,8 +27,8 @@ std::vector<Type> infer(const InferContext& context) {
   return {{DType::i64, values.shape}};
 }
 
-// How many elements of the row come before the value. In a NaN's order, which is the last, as
-// `sort` has it.
+// Returns how many elements of the row come before the value. In a NaN's order, which is the last,
+// as `sort` has it.
 Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Shape& sorted = context.operand_type(0).shape;
   const bool right = context.node().attr<bool>("right");

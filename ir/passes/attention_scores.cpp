@@ -66,7 +66,7 @@ class ScoreMatcher {
     found_.widest = std::max(found_.widest, size_bytes(value->dtype()));
   }
 
-  // The operand of where(isnan(x), 0, x) or nan_to_num(x), which nobody else reads.
+  // The operand of where(isnan(x), 0, x) or nan_to_num(x), which no other node reads.
   Value* unguarded(const Node& node) const {
     if (node.op_name() == "nan_to_num")
       return ops::number_attr(node, "nan") == 0 && used_by(node.inputs[0], 1) ? node.inputs[0]

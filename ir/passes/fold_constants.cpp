@@ -38,7 +38,7 @@ std::optional<double> total_elements(const std::vector<Value*>& values) {
   return total;
 }
 
-// How many folded constants lie below a node, on the longest way.
+// Returns how many folded constants lie below a node, on the longest way.
 int folding_depth(const Node& node) {
   int depth = 0;
   for (const Value* input : node.inputs) {
@@ -70,7 +70,7 @@ FoldingPtr folding_of(const Node& node) {
   return folding;
 }
 
-// The node's results become constants in place, so that whoever uses them need not be told.
+// The node's results become constants in place, so that their users need no change.
 void fold(const Node& node) {
   const FoldingPtr folding = folding_of(node);
   for (Value* output : node.outputs) {

@@ -6,7 +6,7 @@
 
 namespace tcc::ir {
 
-// How f8 products are summed.
+// The way in which f8 products are summed.
 enum class F8Sums : uint8_t {
   exact,
   promoted,  // each 128 of k by the matrix unit, those sums in f32

@@ -37,7 +37,7 @@ class Context {
   void count_allocated(int64_t bytes) const { allocated_ += bytes; }
 
   // Page-locked host memory of kPinnedBytes. Locking pages takes milliseconds, so that a few pieces
-  // that nobody uses any more are kept for the next stream. The context must be current.
+  // that are no longer used are kept for the next stream. The context must be current.
   static constexpr size_t kPinnedBytes = size_t{16} << 20;
   std::byte* take_pinned() const;
   void give_pinned(std::byte* memory) const noexcept;

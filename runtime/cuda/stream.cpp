@@ -33,7 +33,7 @@ CudaStream::CudaStream(std::shared_ptr<const Context> context, CUstream handle)
                ": the stream belongs to another context than the device's primary one");
 }
 
-// Nobody else has the handle of a stream of our own.
+// No other code has the handle of a stream of our own.
 bool CudaStream::is_capturing() const {
   if (owned_) return false;
   const ContextScope scope(*context_);

@@ -19,7 +19,7 @@ int64_t host_memory_bytes() {
   return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
 }
 
-// How much the device's buffers take together; they hold it alive.
+// Counts the bytes of the device's buffers; they hold it alive.
 struct Usage {
   const int64_t limit = host_memory_bytes();
   std::atomic<int64_t> bytes = 0;

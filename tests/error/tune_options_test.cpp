@@ -1,4 +1,4 @@
-// How tcc-tune refuses what it is asked: exit code and message, one line.
+// Tests how tcc-tune refuses options: exit code and a message of one line.
 
 #include <ostream>
 #include <string>

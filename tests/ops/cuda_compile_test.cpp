@@ -19,8 +19,8 @@ class CudaCompile : public ::testing::TestWithParam<char> {
   }
 };
 
-// How many kernels there were, and how many of them could overlap the launch before them but do
-// not, since the compiler put an access to memory ahead of the wait.
+// Counts the kernels, and how many of them could overlap the launch before them but do not, since
+// the compiler put an access to memory ahead of the wait.
 struct Overlaps {
   size_t kernels = 0, late = 0;
 };

@@ -128,7 +128,7 @@ TEST_P(FloatOps, MeetSpecialNumbers) {
   }
 }
 
-// How a graph is compiled.
+// The options that a graph is compiled with.
 struct FloatMode {
   const char* name;
   bool fuse, strict_rounding;

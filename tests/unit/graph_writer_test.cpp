@@ -263,7 +263,7 @@ TEST_F(GraphWriterTest, OddNamesBecomeLegalAndUnique) {
   expect_same_outputs(graph, back);
 }
 
-// An output's name stays, whatever its value is called and whoever else wants it.
+// An output's name stays, whatever its value is called and even if another value has it.
 TEST_F(GraphWriterTest, OutputNames) {
   const Graph graph = ir::parse_graph(
       "graph @g { %x: f32[2] = input %w: f32[2] = const [1, 2]\n"

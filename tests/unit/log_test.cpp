@@ -170,7 +170,8 @@ TEST_F(LogTest, CancellingEndsATuning) {
   EXPECT_GE(trials, 3);
 }
 
-// Why the graph does not compile for a device whose buffers have at most `limit` bytes.
+// Returns the reason why the graph does not compile for a device whose buffers have at most `limit`
+// bytes.
 std::string why_not(const std::string& nodes, std::int64_t limit) {
   sched::Target target = sched::target_by_name("vulkan");
   target.max_buffer_bytes = limit;

@@ -76,7 +76,7 @@ TEST(SamplingTest, PairsAreTakenUntilBothArePrecise) {
   Runs other{{2e-5}};
   const auto calm = [&](size_t count) { return SamplePairs{steady(count), other(count)}; };
   EXPECT_EQ(take_pairs(calm, 1e-5).second, std::vector<double>(10, 2e-5));
-  // Fewer than six say nothing of which is faster; of very long runs several duels do.
+  // Fewer than six pairs do not decide which is faster; for very long runs several duels do.
   for (const auto& [seconds, expected] : {std::pair(0.06, 6u), {2.0, 3u}}) {
     Runs slow{{seconds}}, slower{{seconds * 1.2}};
     const auto long_ones = [&](size_t count) { return SamplePairs{slow(count), slower(count)}; };

@@ -430,7 +430,7 @@ TEST(GroupQueryAttention, AppendsToEverySequenceWhereItEnds) {
     for (int64_t h = 0; h < 2; ++h)
       for (int64_t t = 0; t < 6; ++t)
         for (int64_t d = 0; d < 4; ++d, ++e) {
-          if (t >= position(b, 2)) continue;  // what lies behind the end is of no use
+          if (t >= position(b, 2)) continue;  // elements after the end are not used
           keys.f[e] = cached(g.past_k, k, position(b, 0), {b, h, t, d});
           values.f[e] = cached(g.past_v, v, position(b, 0), {b, h, t, d});
           EXPECT_NEAR(found[1].f[e], keys.f[e], 1e-6);

@@ -87,7 +87,7 @@ TEST_F(OutputFilesTest, AManifestThatIsNotOursStays) {
     EXPECT_EQ(read_file(folder_ / "manifest.json"), text);
     EXPECT_EQ(files().size(), 1u);
   }
-  // Ours, but what it names is nobody's to remove.
+  // The link is ours, but the file that it names may not be removed.
   write_file_atomic(folder_ / "manifest.json",
                     "{\"tcc_manifest\": 1, \"kernels\": [7, {\"source\": \"../x\", \"binary\": "
                     "\"notes.txt\"}, {\"source\": \"001_../y.cu\"}]}");

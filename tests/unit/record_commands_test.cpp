@@ -238,7 +238,7 @@ TEST_F(RecordCommands, PruneFamilies) {
 }
 
 // A tuning file as the tcc before wrote it: a record of graph_file()'s relu of N = 32, one of a
-// user's own kernel and one that nobody knows.
+// user's own kernel and one that is not known.
 class MigrateCommand : public RecordCommands {
  protected:
   void SetUp() override {

@@ -152,7 +152,7 @@ TEST_F(RecordsTest, TheNewerEnvironmentThenTheFasterThenTheSmallerHash) {
 
 // ---- a sweep's results
 
-// The sweep has compared them in duels: how fast ours was on another day says nothing.
+// The sweep has compared them in duels: how fast ours was on another day does not count.
 TEST_F(RecordsTest, WhatASweepFoundReplacesUnlessItIsTheSame) {
   Record ours = example_record("a", 2e-6);
   auto after = [&](const Record& newer) {
@@ -165,7 +165,7 @@ TEST_F(RecordsTest, WhatASweepFoundReplacesUnlessItIsTheSame) {
     other.best = {{"threads", 256}, {"vector", 4}};
     EXPECT_EQ(after(other), other) << seconds;
   }
-  // The old driver's time says nothing about the new one's.
+  // The old driver's time cannot be compared with the new one's.
   Record elsewhere = example_record("a", 9e-6);
   elsewhere.environment.driver = "580.0";
   EXPECT_EQ(after(elsewhere), elsewhere);

@@ -1,4 +1,4 @@
-// How many kernels a step of a recurrent layer is.
+// Counts the kernels of a step of a recurrent layer.
 #include <gtest/gtest.h>
 
 #include "backends/pipeline.h"

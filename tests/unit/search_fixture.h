@@ -60,8 +60,8 @@ struct TemplateCase {
   }
 };
 
-// How far a landscape's logarithm of seconds is from the estimate: effects of single values, of
-// pairs of values, of single configs; steep edges at some pairs; and noise of each sample, which
+// The distance of a landscape's logarithm of seconds from the estimate: effects of single values,
+// of pairs of values, of single configs; steep edges at some pairs; and noise of each sample, which
 // only ever adds.
 struct Roughness {
   double single = 0.15, pairs = 0.08, config = 0.04, edges = 0.02, noise = 0.01;

@@ -236,7 +236,7 @@ TEST(Text, DamagedTextIsSafe) {
   EXPECT_GT(damage.refused, 1000);
 }
 
-// The shape rules of all ops meet numbers that nobody means.
+// The shape rules of all ops get absurd numbers.
 TEST(Text, DamagedSamplesOfAllOpsAreSafe) {
   Damage damage(2);
   for (const OpDef& op : all_ops()) {

@@ -101,7 +101,7 @@ TEST(TrackJudge, SaysTheEffectAndItsInterval) {
   EXPECT_EQ(judge(one).front().verdict, Verdict::same) << "it ignores more";
 }
 
-// The level before a step says nothing of the next run.
+// The level before a step does not predict the next run.
 TEST(TrackJudge, TakesTheLevelAfterTheLastChange) {
   Machine machine(6, 0.004);
   std::vector<NextRun> one(1);
@@ -115,7 +115,7 @@ TEST(TrackJudge, TakesTheLevelAfterTheLastChange) {
   EXPECT_EQ(judge(one, {.smallest = 0.04}).front().verdict, Verdict::faster);
 }
 
-// Whoever runs a changed program again gets the same answer, until its level has six runs.
+// A changed program gets the same answer in every new run, until its level has six runs.
 TEST(TrackJudge, AChangeStaysReportedUntilItsLevelIsKnown) {
   Machine machine(8, 0.01);
   for (const double change : {0.2, -0.2}) {

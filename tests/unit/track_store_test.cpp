@@ -164,7 +164,7 @@ TEST_F(TrackStore, WritingABranchTouchesNothingElse) {
   EXPECT_EQ(git("rev-parse HEAD"), head);
   EXPECT_EQ(git("rev-list --count perf"), "2\n");
   git("fsck --strict");
-  // Nor may it be a branch that somebody works on.
+  // It may not be a branch of a work tree either.
   const std::string current = git("symbolic-ref --short HEAD");
   const auto store = open_store("git:" + (folder_ / "repo").string() + "#" +
                                 current.substr(0, current.size() - 1));
@@ -268,7 +268,7 @@ void killed_run(const std::string& where) {
   }
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  // It is alive: nobody takes its lines away.
+  // The process is alive: its lines stay.
   EXPECT_LE(open_store(where)->names().size(), 1u);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

@@ -35,7 +35,7 @@ MeasureOptions options_from(const json& setup) {
   return options;
 }
 
-// Keeps what would stand on standard error, which nobody sees of a worker.
+// Keeps the lines of standard error, since a worker's standard error is not shown.
 class KeptLog {
  public:
   KeptLog() {

@@ -46,7 +46,7 @@ int compare_main(const Options& options) {
   return finish(options, comparing, report);
 }
 
-// How large a change is seen in how many cases: an estimate, from the blocks of this run.
+// Estimates from the blocks of this run how large a change is seen in how many cases.
 std::string visible_text(const std::vector<track::CaseResult>& results) {
   std::vector<std::pair<double, std::string>> visible;
   for (const track::CaseResult& result : results)

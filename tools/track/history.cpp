@@ -50,7 +50,7 @@ Quantity judged_by(const Rule& rule, const TrackedHistory& history, const Series
   const size_t count = history.points.size();
   quantity.head = history.points.back().value;
   if (gate.runs == 0) {
-    // Nothing is judged, but the newest change is told.
+    // Nothing is judged, but the newest change is reported.
     quantity.verdict = Quantity::Verdict::not_judged;
     if (!history.changes.empty())
       quantity.reason = describe(history.changes.back(), history, series, machine);

@@ -155,7 +155,7 @@ class Loader {
     return breaks;
   }
 
-  // An acceptance of runs or cases that are not here says nothing.
+  // An acceptance of unknown runs or cases is ignored.
   static void accept(MachineHistory& history, const Acceptance& accepted) {
     const auto run = std::find_if(history.runs.begin(), history.runs.end(),
                                   [&](const TrackedRun& one) { return one.name == accepted.from; });

@@ -35,7 +35,7 @@ Verdict verdict_of(track::CaseResult::Verdict verdict, bool more_is_better) {
 }
 
 // The value that an exact quantity is held to. A worse value is expected only once as many runs had
-// it as a level of times needs: until then it is reported, whoever runs it again.
+// it as a level of times needs: until then every new run reports it.
 double expected(const Rule& rule, const std::vector<double>& history) {
   double level = history.front();
   size_t worse = 0;

@@ -281,7 +281,7 @@ class RunParser {
   }
 
   // False: the run is not wanted. Lines before a header, and all lines where it is damaged, are
-  // damage: nobody knows whose they are.
+  // damage: their case is not known.
   bool take(std::string_view line) {
     if (!has_header_) {
       TrackedRun run = header_of(parsed(line));

@@ -26,7 +26,7 @@ std::string change_text(double ratio);                                         /
 std::string interval_text(const track::Effect& effect);                        // "+1.1 .. +1.4 %"
 // Head over base, by the effect where there is one; NaN where it is not known.
 double ratio(const Quantity& quantity);
-// How large a change of a history is: "+1.23 %"; from 0, "0 B to 512.0 KiB".
+// Returns the size of a change of a history: "+1.23 %"; from 0, "0 B to 512.0 KiB".
 std::string size_text(const TrackedHistory& history, const track::Change& change);
 
 // "24 cases: 1 over budget, 2 worse, 21 same".

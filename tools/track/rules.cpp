@@ -17,7 +17,7 @@ constexpr double kRounding = 1e-7;
 
 constexpr std::array kRules = {
     Rule{"time", "time", "s"},
-    // Compilers, caches and other work on the machine: below 10 % nobody cares.
+    // Compilers, caches and other work on the machine: less than 10 % does not matter.
     Rule{"compile time", "compile_time", "s", Kind::noisy, 0.1},
     Rule{"launches", "launches", "", Kind::exact},
     Rule{"kernels", "kernels", "", Kind::exact},

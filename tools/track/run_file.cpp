@@ -23,7 +23,7 @@ RunFile::RunFile(const std::filesystem::path& path) : path_(path) {
   std::filesystem::create_directories(path_.parent_path(), error);
   if (error) fail_input(path_.parent_path().string(), ": cannot be made: ", error.message());
   if (std::filesystem::exists(path_, error)) fail_input(path_.string(), ": is there already");
-  // It gets its name when it is locked: nobody sees it and takes it for a dead process's.
+  // It gets its name when it is locked, so that no other process takes it for a dead process's.
   const std::filesystem::path hidden = path_.parent_path() / ("." + path_.filename().string());
   descriptor_ = ::open(hidden.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_input(path_.string(), ": cannot be made: ", errno_text(errno));

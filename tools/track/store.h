@@ -1,5 +1,5 @@
 // Runs are kept in a store: a folder, or a branch of a git repository. A run is a file of its own,
-// runs/NAME.jsonl, that nobody changes once it is written: copying and merging stores is a union.
+// runs/NAME.jsonl, that is not changed once it is written: copying and merging stores is a union.
 #pragma once
 
 #include <cstdint>

@@ -112,7 +112,7 @@ class Prune {
     store.erase(record.key);
   }
 
-  // Why no look-up will take the record; "" when one may.
+  // Returns the reason why no look-up will take the record; "" when one may.
   std::string useless(const Record& record) const {
     const RecordKey& key = record.key;
     if (key.kernel_template.starts_with("user:")) return "";  // its source is not here
@@ -186,7 +186,7 @@ class Prune {
     write_file_atomic(file, autotune::plan_file_text(list));
   }
 
-  // Why no compilation will take the plan; "" when one may.
+  // Returns the reason why no compilation will take the plan; "" when one may.
   std::string useless(const autotune::PlanRecord& plan) const {
     const auto kinds = sched::plan_kinds();
     if (std::find(kinds.begin(), kinds.end(), plan.key.kind) == kinds.end())

@@ -31,9 +31,9 @@ struct SweepReport {
   std::vector<std::string> files;  // that were written
 };
 
-// How much of the variation of log(seconds) each parameter explains by itself, from 0 to 1, over
-// the trials that were measured; in the order of task.space.parameters. 0 where a parameter has one
-// value or there is no variation.
+// Returns how much of the variation of log(seconds) each parameter explains by itself, from 0 to 1,
+// over the trials that were measured; in the order of task.space.parameters. 0 where a parameter
+// has one value or there is no variation.
 std::vector<double> parameter_influence(const autotune::KernelResult& kernel);
 
 // Returns the report with all trials (for the page), or without. It contains no "<", so that it may

@@ -1,4 +1,4 @@
-// Activations, softmax and its kin.
+// Activations, softmax and similar operators.
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/rules/_common.h"
 

@@ -122,8 +122,8 @@ Results multi_head_attention(OpNode& n) {
 
 // ---- GroupQueryAttention
 
-// The cache [B, N, `length`, D] with the S new rows of each sequence from its position `first`
-// ([B, 1]) on; what lies behind them is of no use to anyone.
+// The cache [B, N, `length`, D] with the S new rows of each sequence from its position `first` ([B,
+// 1]) on; elements after them are not used.
 Value* filled_cache(OpNode& n, Value* past, Value* fresh, Value* first, const SymInt& length) {
   const Shape shape = fresh->shape();                // [B, N, S, D]
   Value* at = n.b.sub(positions(n, length), first);  // [B, length]
