@@ -1,5 +1,5 @@
-// A back end: how the kernels of one API are spelled and compiled. docs/add-a-backend.md says what
-// else a new one needs.
+// A back end spells and compiles the kernels of one API. docs/add-a-backend.md says what else a new
+// one needs.
 #pragma once
 
 #include <array>
@@ -29,37 +29,40 @@ class Backend {
   virtual sched::Api api() const = 0;
   virtual const Dialect& dialect() const = 0;
 
-  // The name under which the device finds a kernel in its code.
+  // Returns the name under which the device finds a kernel in its code.
   virtual std::string entry_of(const std::string& kernel) const { return kernel; }
-  // Whether users' kernels may name another entry.
+  // Returns whether users' kernels may name another entry.
   virtual bool has_named_entries() const { return true; }
 
-  // "" when kernels can be compiled here, else why not.
+  // Returns "" when kernels can be compiled here, else the reason why not.
   virtual std::string compiler_missing() const = 0;
-  // The compiler's name and version: part of every cache key and tuning record.
+  // Returns the compiler's name and version, which are part of every cache key and tuning record.
   virtual std::string compiler_id() const = 0;
-  // The rest of what the code depends on, beside the text: options, and the instruction set.
+  // Returns everything else that the code depends on beside the text: options, and the instruction
+  // set.
   virtual std::string flags(const sched::Target& target, TextOrigin origin) const = 0;
   virtual std::string instruction_set(const sched::Target& target) const = 0;
-  // Throws Error(device) with the compiler's first lines. Empty: kernels have no code.
+  // Compiles a text to code; empty code means that kernels have none. Throws Error(device) with the
+  // compiler's first lines.
   virtual std::vector<uint8_t> compile(const std::string& source, const std::string& name,
                                        const sched::Target& target, TextOrigin origin) const = 0;
-  // Says what is wrong with the code, or "". It is asked where code is validated.
+  // Returns what is wrong with the code, or "". Called where code is validated.
   virtual std::string violation(const std::vector<uint8_t>&) const { return ""; }
-  // The ending of files of code that tools write: ".cubin".
+  // Returns the ending of files of code that tools write: ".cubin".
   virtual std::string code_ending(const std::vector<uint8_t>& code) const = 0;
 
-  // The text of a user's kernel after `defines`, which come where the language wants them. Throws
-  // Error(bad_input) that names `file`.
+  // Returns the text of a user's kernel after `defines`, which are placed where the language wants
+  // them. Throws Error(bad_input) that names `file`.
   virtual std::string with_defines(const std::string& text, const std::string& defines,
                                    const std::string& file) const;
-  // Code states its workgroup and the sizes of its shared arrays; else each launch does.
+  // Returns whether code states its workgroup and the sizes of its shared arrays; else each launch
+  // does.
   virtual bool sizes_are_in_code() const { return false; }
-  // The workgroup that the code states, if it does.
+  // Returns the workgroup that the code states, if it does.
   virtual std::optional<std::array<uint32_t, 3>> workgroup_of(const std::vector<uint8_t>&) const {
     return std::nullopt;
   }
-  // A text that compiles, without a kernel's work: what a compiler's first use costs.
+  // Returns a small text that compiles, for the compiler's first use, which is slow.
   virtual std::string smallest_source() const = 0;
 };
 

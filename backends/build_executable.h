@@ -13,7 +13,8 @@ namespace tcc::backends {
 exec::Executable build_executable(const Scheduled& scheduled, const sched::Target& target,
                                   const CompileOptions& options);
 
-// Whether anyone gets the state after a stage as text, the caller's dump or a log; and giving it.
+// These return whether anyone gets the state after a stage as text (the caller's dump or a log),
+// and hand it over.
 bool is_shown(std::string_view stage, const CompileOptions& options);
 void show(std::string_view stage, const std::string& text, const CompileOptions& options);
 

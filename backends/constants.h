@@ -1,4 +1,5 @@
-// The weights of a graph as an executable's constants: loaded, packed and hashed on demand.
+// The weights of a graph become an executable's constants, which are loaded, packed and hashed on
+// demand.
 #pragma once
 
 #include <vector>

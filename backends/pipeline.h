@@ -19,11 +19,11 @@
 
 namespace tcc::backends {
 
-// How exact matrix products are. highest: of f32 operands, sums in f32 (of f8: of each 128 of k's).
-// high, medium: matrix units may read f32 operands as tf32 (10 bits of mantissa), as PyTorch's
-// "high" does, and keep the sums of f8 operands (14 bits), as its use_fast_accum does.
+// The precision of matrix products. highest: f32 operands and f32 sums (f8: each 128 of k's). high,
+// medium: matrix units may read f32 operands as tf32 (10 bits of mantissa), as PyTorch's "high"
+// does, and keep the sums of f8 operands (14 bits), as its use_fast_accum does.
 enum class MatmulPrecision : uint8_t { highest, high, medium };
-// By name; nothing where it is none of these.
+// Parses a name; returns nothing for others.
 std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name);
 
 struct CompileOptions {
@@ -38,18 +38,18 @@ struct CompileOptions {
   KernelCache* cache = nullptr;                  // null: compile everything
   bool binaries = true;                          // false: source text only
   const Watch* watch = nullptr;                  // told of stages and kernels; may end the work
-  // Called after every stage with its name and the state as text, when set.
+  // Called, when set, after every stage with its name and the state as text.
   std::function<void(std::string_view stage, const std::string& text)> dump;
   // Gets a line for every pair of neighbouring regions that did not become one, with the reason,
   // when set; so does TCC_LOGS=fusion.
   std::function<void(const std::string& line)> explain_fusion;
 };
 
-// The stages' names, in order: what --dump-after takes.
+// Returns the stages' names, in order; --dump-after takes them.
 std::vector<std::string_view> stage_names();
 
-// Compiles for `target`; needs no device. Throws Error: bad_input for what is wrong with the graph,
-// device for what the target or its compiler cannot do.
+// Compiles for `target`; needs no device. Throws Error(bad_input) for mistakes in the graph, and
+// Error(device) where the target or its compiler fails.
 exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
                          const CompileOptions& options = {});
 
@@ -62,8 +62,8 @@ struct Scheduled {
 Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options = {});
 
-// One region with one config, compiled: what a tuner measures. Buffers are the region's inputs,
-// then its outputs.
+// Compiles one region with one config; a tuner measures the result. Buffers are the region's
+// inputs, then its outputs.
 exec::StandaloneKernel compile_region(const sched::Candidate& candidate, const sched::Config& config,
                                    const CompileOptions& options = {});
 

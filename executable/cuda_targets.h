@@ -18,7 +18,7 @@ std::optional<Target> cuda_target(std::string_view arch);
 // The matrix units of an architecture (80 for "sm_80"), the fastest first; own: with the "a" of its
 // own instructions.
 std::vector<std::string> cuda_matrix_units(int architecture, bool own);
-// Those of them that multiply f8.
+// Returns those of `units` that multiply f8.
 std::vector<std::string> cuda_f8_units(int architecture, bool own);
 
 // Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).

@@ -88,7 +88,7 @@ struct ConstantBytes {
   Hash128 key;
 };
 
-// Where constants' bytes come from: a file, or weights that are loaded and packed on demand.
+// A store gives constants' bytes: those of a file, or weights that are loaded and packed on demand.
 // Thread-safe.
 class ConstantStore {
  public:

@@ -37,7 +37,7 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
 // Maps the file.
 Executable load_executable(const std::filesystem::path& path);
 
-// With version and checksum; the source text is left out.
+// The bytes have a version and a checksum; the source text is left out.
 std::vector<uint8_t> write_kernel(const StandaloneKernel& kernel);
 StandaloneKernel read_kernel(std::span<const uint8_t> bytes, const std::string& name);
 

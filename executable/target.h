@@ -96,8 +96,8 @@ struct Target {
   std::string id() const;
 };
 
-// Those of `units` that $TCC_MATRIX_UNITS names, a list with commas; all when it is not set. For
-// comparing kernels and for testing those of older devices: "mma", or "" for none.
+// Returns those of `units` that $TCC_MATRIX_UNITS names, a list with commas; all when it is not
+// set. It serves to compare kernels and to test those of older devices: "mma", or "" for none.
 std::vector<std::string> allowed_matrix_units(std::vector<std::string> units);
 
 }  // namespace tcc::exec

@@ -16,7 +16,7 @@ constexpr double kMemoryLatency = 700e-9;
 constexpr double kBarrier = 150e-9;  // with the loads and stores of shared memory around it
 constexpr double kWorkgroupStart = 500e-9;
 constexpr double kLaunch = 2e-6;
-constexpr double kLanes = 128;         // that a unit issues in a cycle
+constexpr double kLanes = 128;         // that a compute unit issues in a cycle
 constexpr double kPipeDepth = 4;       // cycles until a result can be used
 constexpr double kWarp = 32;           // threads whose access takes one cycle of the pipe
 constexpr double kCacheSpeedup = 1.5;  // of the last-level cache over memory
@@ -51,7 +51,7 @@ class GpuModel {
     if (resident < 1) return std::numeric_limits<double>::infinity();
     const double busiest = std::ceil(cost_.workgroups / units_);
     const double rounds = std::floor(busiest / resident);
-    // With many rounds units run out of step and the last one fills up.
+    // With many rounds compute units run out of step, and the last round fills up.
     const double full = rounds >= 8 ? cost_.workgroups / units_ / resident : rounds;
     const double rest = rounds >= 8 ? 0 : busiest - rounds * resident;
     double time = kLaunch + kWorkgroupStart;
@@ -74,7 +74,7 @@ class GpuModel {
     return std::max(n, 1.0);
   }
 
-  // `count` workgroups side by side on one unit.
+  // Models `count` workgroups side by side on one compute unit.
   double round_seconds(double count) const {
     const double share = count / cost_.workgroups;  // of the launch
     const double threads = count * cost_.threads;

@@ -122,8 +122,9 @@ class Partitioner {
     return products;
   }
 
-  // What picks a few elements of a reduction's result (the loss of a row's target) stands in the
-  // reduction's kernel, which then need not store the rest; so does what only finds the index.
+  // A gather of a few elements of a reduction's result (the loss of a row's target) joins the
+  // reduction's kernel, which then need not store the rest; so do the nodes that only find the
+  // index.
   bool joins_reduction_with_index(const Node* node) {
     if (node->inputs.size() != 2 || node->op_name() != "gather") return false;
     const int from = groups_.last_producer(*node->inputs[0]),
@@ -225,7 +226,7 @@ class Partitioner {
   static bool rereads(const Node* node) { return node->op->expensive || node->op_name() == "cat"; }
 
   // Every element of a cat looks at all of its operands, and one of a cat of cats at all of theirs:
-  // beyond some, the cats stay apart, as whoever joins many tensors in parts intends.
+  // beyond a limit, the cats stay apart, as a graph that joins many tensors in parts intends.
   static bool joins_too_much(const std::vector<const Node*>& nodes,
                              const std::vector<const Node*>& others) {
     constexpr size_t most = 32;
@@ -369,8 +370,8 @@ class Partitioner {
     });
   }
 
-  // As a prologue of a contraction its inputs are read once per tile of the other operand: not if
-  // they are larger.
+  // The inputs of a contraction's prologue are read once per tile of the other operand: a prologue
+  // whose inputs are larger than its result does not join.
   bool reads_more_than_it_makes(const std::vector<const Node*>& nodes) const {
     Region region = groups_.region(nodes);
     int64_t in = 0, out = 0;

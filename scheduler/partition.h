@@ -22,7 +22,7 @@ struct PartitionOptions {
 std::vector<ScheduledRegion> partition(const ir::Graph& graph, const Target& target,
                                        const PartitionOptions& options = {});
 
-// The execution order that keeps the sum of live buffers low.
+// Returns the execution order that keeps the sum of live buffers low.
 void order_regions(const ir::Graph& graph, std::vector<ScheduledRegion>& regions);
 
 }  // namespace tcc::sched

@@ -56,7 +56,7 @@ int64_t choose_parts(const Node& node, const Target& target, const Plan& plan,
   const Extents extents = extents_of(node);
   if (extents.tiles() == 0 || extents.tiles() >= 2 * target.compute_units) return 1;
   PlanSite site;
-  // No more parts than give every unit of the device four workgroups.
+  // There are no more parts than give every compute unit four workgroups.
   site.alternatives = divisors_among(
       {1, 2, 4, 8, 16, 32, 64}, extents.k, 1,
       std::min(extents.k / kShortestPart, ceil_div(4 * target.compute_units, extents.tiles())));

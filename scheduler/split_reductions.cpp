@@ -43,7 +43,7 @@ bool is_rounded(ir::ReduceKind kind) {
   return kind == ir::ReduceKind::sum || kind == ir::ReduceKind::prod;
 }
 
-// A row takes one unit longer than the launch that cutting it adds at least.
+// A row is cut only if one compute unit takes longer for it than the launch that cutting adds.
 bool pays_for_launches(int64_t cols, DType dtype, const Target& target) {
   const auto bytes = static_cast<double>(cols * size_bytes(dtype));
   return bytes > launch_seconds(target) * unit_bandwidth(target);
@@ -85,7 +85,7 @@ class Clustered {
       return false;
     bool reduced_before = false;
     if (!follows_memory(reduction, dims.cols(), reduced_before)) return false;
-    // A single row that is read once is shared by all units, not by one cluster's.
+    // A single row that is read once is shared by all compute units, not by those of one cluster.
     return dims.rows() > 1 || reduced_before || is_spread(reduction, dims.cols());
   }
 
@@ -94,8 +94,8 @@ class Clustered {
     return node->op->kind == ir::OpKind::pointwise || node->op->kind == ir::OpKind::view;
   }
 
-  // What is reduced lies in memory as it is, as far as the graph tells; and whether it depends on
-  // another reduction of such rows.
+  // Returns whether the rows lie in memory as they are reduced, as far as the graph shows.
+  // `reduced_before` says whether they depend on another reduction of such rows.
   static bool follows_memory(const ir::Node* reduction, int64_t cols, bool& reduced_before) {
     std::set<const ir::Value*> seen;
     std::vector<const ir::Value*> open = {reduction->inputs[0]};

@@ -1,5 +1,5 @@
 // Few long scans would leave most of the device idle: they are cut into parts. Each part is scanned
-// on its own, and what the parts before it sum up to joins every element.
+// on its own, and the sum of the parts before it is added to every element.
 #pragma once
 
 #include "ir/graph.h"

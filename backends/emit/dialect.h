@@ -17,12 +17,12 @@ struct Dialect {
   std::string source_ending;  // ".cu"
   std::string emit_ending;    // of files that tools write: ".cu", ".comp"
   std::string prelude;        // device source file with the type names
-  // What a kernel's text starts with; {extensions} is replaced by the lines of `extension` that it
+  // The beginning of a kernel's text; {extensions} is replaced by the lines of `extension` that it
   // needs.
   std::string header;
   std::string native_exp2;  // before the prelude where the device's exp2 is exact enough for exp
   std::string wide_header;  // added before the prelude when 64-bit integers are used
-  // By name: "lanes", "storage16", "storage8", ...
+  // The lines by name: "lanes", "storage16", "storage8", ...
   std::map<std::string, std::string, std::less<>> extensions;
 
   std::map<DType, std::string> storage;  // element type in memory

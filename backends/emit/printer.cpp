@@ -213,8 +213,8 @@ std::string pack(DType stored, const std::vector<std::string>& values) {
 
 }  // namespace
 
-// As which type the elements of a vector access are read or written: an array of integers holds the
-// bits of narrow floats.
+// Returns the type as which the elements of a vector access are read or written: an array of
+// integers holds the bits of narrow floats.
 DType Printer::accessed_as(const Stmt& stmt) const {
   const DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
   const auto found = arrays_.find(stmt.variable.id);

@@ -36,8 +36,8 @@ class Printer {
   void check_vector(int buffer, int words) const;
   DType accessed_as(const sched::Stmt& stmt) const;
 
-  // The expression as text; what it needs first (shared parts, serial loops) is printed as
-  // statements.
+  // Returns the expression as text; parts that it needs first (shared subexpressions, serial loops)
+  // are printed as statements.
   std::string expression(const Expr& e);
   void count_uses(const Expr& e);
   std::string render(const Expr& e);

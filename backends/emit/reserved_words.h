@@ -1,4 +1,4 @@
-// Names that the text of a kernel means something else by.
+// Names that have another meaning in the text of a kernel.
 #pragma once
 
 #include "backends/emit/dialect.h"

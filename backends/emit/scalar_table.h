@@ -1,5 +1,5 @@
-// How each scalar function and cast is written in device code: one table for all dialects, since
-// the device math library gives them one set of names.
+// One table says how each scalar function and cast is written in device code, for all dialects,
+// since the device math library gives them one set of names.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace tcc::backends {
 
-// The device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or bool.
-// Values of narrower floats are f32 numbers that happen to be representable.
+// Returns the device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or
+// bool. Values of narrower floats are f32 numbers that happen to be representable.
 std::string compute_type(DType dtype);
 
-// fn(args) as text. Operands that are written more than once must be names.
+// Returns fn(args) as text. Operands that are written more than once must be names.
 std::string spell(ir::Fn fn, DType operand, const std::vector<std::string>& args);
-// Whether an operand of fn appears more than once in what `spell` gives.
+// Returns whether an operand of fn appears more than once in the text that `spell` returns.
 bool repeats_operands(ir::Fn fn, DType operand);
 
 std::string spell_cast(DType from, DType to, const std::string& value);
-// The bits of a value as another type of the same width; one of the two is a float.
+// Returns the bits of a value as another type of the same width; one of the two is a float.
 std::string spell_bit_cast(DType from, DType to, const std::string& value);
 
 // A bit pattern or number in memory (`storage`, of type stored) as a computed value, and back.

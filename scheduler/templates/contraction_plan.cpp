@@ -194,7 +194,7 @@ OpAxes axes_of(ContractionPlan& plan) {
   return axes;
 }
 
-// Where the main operands and the first output lie in memory decides the order of the flat axes.
+// The layouts of the main operands and the first output decide the order of the flat axes.
 void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan) {
   const ir::Node* node = region.anchor;
   const ir::Value* result = node->outputs[0];

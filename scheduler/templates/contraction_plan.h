@@ -1,5 +1,5 @@
-// How a contraction region maps onto a matrix product: which axes are rows, columns and summed,
-// which operand is on which side, and along which axis each can be read in vectors.
+// The analysis of a contraction region as a matrix product: it says which axes are rows, columns
+// and summed, which operand is on which side, and along which axis each can be read in vectors.
 #pragma once
 
 #include <vector>
@@ -44,24 +44,24 @@ struct ContractionPlan {
             const SymInt& k_index) const;
 };
 
-// What sums of products are kept in for a result of `dtype`: f32 for narrower floats, and for
+// Returns the dtype of sums of products for a result of `dtype`: f32 for narrower floats, and for
 // integers registers of 32 bits or more, whose sums are those of the narrower type once they are
 // wrapped.
 DType accumulator_dtype(DType dtype);
 
-// i8 or u8: what tensor cores and dp4a multiply.
+// Returns whether the type is i8 or u8, which tensor cores and dp4a multiply.
 inline bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype) == 1; }
 
-// Refuses what is not one contraction with pointwise prologues and an epilogue over its
-// own elements. Vectors along k have at most `widest` elements, the others 8.
+// Analyses a region. Refuses regions other than one contraction with pointwise prologues and an
+// epilogue over its own elements. Vectors along k have at most `widest` elements, the others 8.
 OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest = 8);
 
-// The element of operand A (or B) at flat indices, zero where the op's access is not valid.
+// Returns the element of operand A (or B) at flat indices, zero where the op's access is not valid.
 Expr operand_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
                      const SymInt& batch, const SymInt& free, const SymInt& k);
 
-// What the outputs store, given the accumulator at flat (batch, m, n): offset and value for each of
-// region.outputs.
+// The offset and value that each of region.outputs stores, given the accumulator at flat (batch, m,
+// n).
 struct Stored {
   int buffer;
   SymInt offset;

@@ -1,5 +1,5 @@
-// What the matrix-unit templates share: a contraction as a matrix product of operands that matrix
-// units read, and the hooks that bring an operand to a device source.
+// The matrix-unit templates share this: the analysis of a contraction as a matrix product of
+// operands that matrix units read, and the hooks that load an operand for a device source.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Gemm {
   ContractionPlan plan;
   MatrixOperand a, b;         // the plan's
   DType dtype = DType::bf16;  // of both, but i8 and u8 may be mixed, and the kinds of f8
-  // The unit's sums of f8, of 14 bits, are taken of one k tile at a time, and added up in f32.
+  // The matrix unit sums f8 in 14 bits; its sums are of one k tile each, and are added up in f32.
   bool promoted = false;
 
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
@@ -27,7 +27,7 @@ struct Gemm {
     int64_t m, n;
   };
   Sides sides(bool swapped) const;
-  // As the device sources see it.
+  // Returns the product as the device sources' struct.
   kernels::Product product(bool swapped) const;
 };
 
@@ -48,7 +48,7 @@ struct GemmShape {
   kernels::Product product;
 };
 
-// What a launch takes, for the cost model.
+// The costs of a launch, for the cost model.
 struct GemmCycles {
   double working = 0;     // of rounds of tiles, while memory is read
   double outside = 0;     // before and after them
@@ -58,10 +58,10 @@ struct GemmCycles {
 };
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target);
 
-// What the epilogue takes for each element of the result.
+// The costs of the epilogue for each element of the result.
 struct EpilogueCost {
   double slots;  // storing included
-  double drain;  // cycles in which one unit's share of memory's bandwidth takes what is stored
+  double drain;  // cycles of storing, at one SM's share of memory's bandwidth
 };
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target);
 

@@ -141,12 +141,12 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     return {s.tiles_m, s.tiles_n, s.block_m, s.block_n, 1};
   }
 
-  // Rounds of workgroups on all units, those of a unit sharing it.
+  // Rounds of workgroups on all SMs, several of which share an SM.
   GemmCycles cycles(const Shape& s, const Target& target,
                     const EpilogueCost& stored) const override {
     const double units = target.compute_units;
-    constexpr double kProducts = 1024;    // multiply-adds of 16-bit elements a cycle, of one unit
-    constexpr double kCacheBytes = 32;    // a cycle, that one unit draws from the last-level cache
+    constexpr double kProducts = 1024;    // multiply-adds of 16-bit elements a cycle, of one SM
+    constexpr double kCacheBytes = 32;    // a cycle, that one SM reads from the last-level cache
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1200;        // cycles until the first tile is there
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);

@@ -71,7 +71,7 @@ struct Shape : GemmShape {
   int64_t rounds(const Target& target) const {
     return ceil_div(tiles(), target.concurrent_clusters(cluster()));
   }
-  // The workgroups are those of all tiles; busy units have one of them.
+  // The workgroups are those of all tiles; busy SMs have one of them.
   int64_t workgroups() const { return tiles() * cluster(); }
   double busy_units(const Target& target) const {
     return static_cast<double>(std::min<int64_t>(workgroups(), target.compute_units));
@@ -108,7 +108,7 @@ double load_cycles(const Shape& s) {
   return rows > 0 ? kLatency + rows : 0;
 }
 
-// Cycles of a k tile's products. A unit multiplies 64 x 256 x 16 16-bit elements in 128. A group
+// Cycles of a k tile's products. An SM multiplies 64 x 256 x 16 16-bit elements in 128. A group
 // that promotes sums waits for them and adds them up, most of it while the other groups multiply.
 double products(const Shape& s) {
   constexpr double kWait = 190, kExposed = 0.1;
@@ -140,7 +140,7 @@ double cache_share(const MatrixOperand& operand) {
              : kInside;
 }
 
-// Bytes a cycle that a unit draws from the last-level cache: of its own, and its part of what the
+// Bytes a cycle that an SM reads from the last-level cache: of its own, and its part of what the
 // cache gives to all. That is less where neighbours share no lines, as those do that share k.
 double cache_bytes(const Shape& s, const Target& target) {
   const double own = s.f8 ? 70 : 64, all = s.split_k > 1 ? 5000 : s.f8 ? 9200 : 7900;
@@ -278,12 +278,13 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     return {s.tiles_m, s.tiles_n, s.block_m * s.cluster_m, s.block_n * s.cluster_n, s.cluster()};
   }
 
-  // Rounds of tiles on all units, each as long as what it needs most. The constants are fitted to
-  // about 200 configs on an H200 (docs/performance.md), those of bytes to 370, of f8 to 70.
+  // Rounds of tiles on all SMs, each as long as the resource that it needs most. The constants are
+  // fitted to about 200 configs on an H200 (docs/performance.md), those of bytes to 370, of f8 to
+  // 70.
   GemmCycles cycles(const Shape& s, const Target& target,
                     const EpilogueCost& stored) const override {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
-    constexpr double kUnitShare = 2.0;   // of the fair share of memory bandwidth, that a unit draws
+    constexpr double kUnitShare = 2.0;    // of the fair share of memory bandwidth, that an SM draws
     constexpr double kLatency = 1.4e-6;  // of memory that is at its limit, in seconds
     constexpr double kAgain = 0.05;  // of memory's time, what the cache takes for the same bytes
     constexpr double kFill = 1500;   // cycles until the first tile is there
@@ -342,8 +343,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
     kernel.grid = parameters.clusters * s.cluster();
-    // Tiles that share rows or columns through the cache want neighbouring units, which is worth
-    // more than the microsecond of an early beginning once a launch takes some.
+    // Tiles that share rows or columns through the cache want neighbouring SMs, which is worth more
+    // than the microsecond of an early beginning once a launch takes some.
     constexpr double kLong = 20e-6;
     kernel.begins_alone =
         s.cluster_m * s.cluster_n == 1 && s.tiles_m > 1 && s.tiles_n > 1 &&

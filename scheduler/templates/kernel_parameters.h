@@ -11,12 +11,13 @@
 
 namespace tcc::sched {
 
-// As C++ spells them: "Load::tiles".
+// Return the enumerators as C++ spells them: "Load::tiles".
 std::string spelling(kernels::Load load);
 std::string spelling(kernels::Element element);
 std::string spelling(kernels::Sum sum);
 
-// How a matrix unit reads a type: f32 as tf32. Throws InternalError where none does.
+// Returns the type as which a matrix unit reads a dtype: f32 as tf32. Throws InternalError where no
+// matrix unit reads it.
 kernels::Element element_of(DType dtype);
 // The type of sums of an accumulator: f32, i32 or u32.
 kernels::Sum sum_of(DType accumulator);

@@ -1,4 +1,5 @@
-// How the matrix-unit device sources (gemm_sm90, gemm_sm80) read an operand, and the hooks for it.
+// Says how the matrix-unit device sources (gemm_sm90, gemm_sm80) read an operand, and makes its
+// hooks.
 #pragma once
 
 #include "backends/device/common/matrix.h"
@@ -30,7 +31,7 @@ MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dt
 // Describes an operand that is a view of elements of any type, as its lines lie in memory.
 MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
 
-// Whether matrix units read elements of the type along k alone.
+// Returns whether matrix units read elements of the type along k alone.
 inline bool along_k_alone(DType dtype) { return size_bytes(dtype) == 1; }
 
 // Says that the kernel's source reads whole vectors of the operand's buffer, where it does.

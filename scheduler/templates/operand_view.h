@@ -22,8 +22,8 @@ struct OperandView {
   };
   std::vector<BatchAxis> batch;
 
-  // Whether rows of `bytes` bytes can be read whole: every stride but `along`'s is a multiple, and
-  // so is the offset. `along` is the stride that is 1.
+  // Returns whether rows of `bytes` bytes can be read whole: every stride but `along`'s is a
+  // multiple, and so is the offset. `along` is the stride that is 1.
   bool aligned(int64_t bytes, int64_t other_stride) const;
 };
 

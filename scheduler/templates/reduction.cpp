@@ -231,12 +231,12 @@ class Rows : public Candidate {
   // More workgroups for a row: as many as can keep it, and as fill the device.
   static void choose_cluster(Config& config, const ReductionPlan& plan, const Target& target,
                              bool one_pass, bool narrow) {
-    const int64_t kept = kMostClusterThreads * kMaxCached / 2;  // of a workgroup: two fit a unit
+    const int64_t kept = kMostClusterThreads * kMaxCached / 2;  // of a workgroup: two fit an SM
     const int64_t units = target.compute_units;
     int64_t cluster = 1, threads = 0;
     if (!one_pass && plan.cols <= most_kept_columns(target))
       while (cluster < target.max_cluster && plan.cols > cluster * kept) cluster *= 2;
-    // A third of the units draws the bandwidth for what takes little arithmetic.
+    // A third of the compute units draws all bandwidth where there is little arithmetic.
     const bool cheap = one_pass && plan.stages == 1 && !finds_index(plan);
     if (!cheap || plan.rows * 3 <= units)
       while (cluster < target.max_cluster && plan.rows * cluster < units &&

@@ -473,7 +473,7 @@ class Lowering {
       const Expr part = ir::mul(ir::element(gathered[1], rank), below);
       body_->push_back(loop(rank, combine(ReduceKind::sum, {sum}, {part}), true));
     }
-    // Where the maximum is infinite there is no sum: inf - inf.
+    // If the maximum is infinite, there is no sum: inf - inf.
     body_->push_back(assign(sum, ir::add(total, ir::sub(top, top))));
     if (terms) body_->push_back(declare(factor_, ir::call(term, {ir::sub(own, base)})));
   }
@@ -507,7 +507,8 @@ class Lowering {
     });
   }
 
-  // What is subtracted from exponents: a maximum of nothing but -inf would make NaN of them.
+  // Returns the number that is subtracted from exponents: 0 for a maximum of -inf, which would make
+  // them NaN.
   static Expr exponent_base(const Expr& max) {
     const Expr nothing = identity_value(ReduceKind::max, DType::f32);
     return ir::select(ir::call(Fn::eq, {max, nothing}), ir::constant(DType::f32, 0), max);

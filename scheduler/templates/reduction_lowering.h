@@ -11,11 +11,11 @@ namespace tcc::sched {
 Kernel lower_reduction(const Region& region, const ReductionPlan& plan, const Config& config,
                        const Target& target);
 
-// The workgroups that share a row: spaces without clusters lack the parameter.
+// Returns the number of workgroups that share a row: spaces without clusters lack the parameter.
 int64_t cluster_of(const Config& config);
 
-// Whether the region is a row's maximum and the sum of exponentials below it: one pass takes both,
-// unless the row is kept.
+// Returns whether the region is a row's maximum and the sum of exponentials relative to it. One
+// pass computes both, unless the row is kept.
 bool is_online(const Region& region, const ReductionPlan& plan);
 
 }  // namespace tcc::sched

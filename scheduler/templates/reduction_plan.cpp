@@ -19,7 +19,8 @@ int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Va
   return memo[value] = stage;
 }
 
-// Which dim neighbouring threads should follow: that of the largest input's unit stride.
+// Returns whether neighbouring threads should go along the reduced dims: the largest input has its
+// stride of 1 there.
 bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& reduction) {
   Inliner inliner(region);
   std::vector<SymInt> kept, reduced;

@@ -1,4 +1,4 @@
-// What a reduction region computes: rows that are reduced along their columns, once or in several
+// The analysis of a reduction region: rows that are reduced along their columns, once or in several
 // dependent stages (mean, then variance), and outputs per element or per row.
 #pragma once
 
@@ -32,7 +32,7 @@ struct ReductionPlan {
 // result.
 OrRefusal<ReductionPlan> plan_reduction(const Region& region);
 
-// The element of a reduction's input, and of an output's base value, at (row, col).
+// These return the element of a reduction's input, and of an output's base value, at (row, col).
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
                     const SymInt& col);
 std::vector<SymInt> output_base_index(const ReductionPlan& plan,
@@ -41,8 +41,8 @@ std::vector<SymInt> output_base_index(const ReductionPlan& plan,
 // Makes the results of the reductions available as variables: those of `row`, no other row's.
 void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row);
 
-// Where the load lies follows from a reduced value (an argmax that a gather reads at): it cannot be
-// issued before that is known.
+// Returns whether the load's address depends on a reduced value (an argmax that a gather reads at),
+// so that it cannot be issued before that is known.
 bool waits_for_reduction(const Expr& load);
 
 }  // namespace tcc::sched

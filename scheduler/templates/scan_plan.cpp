@@ -57,7 +57,7 @@ OrRefusal<ScanPlan> plan_scan(const Region& region) {
   for (const auto& output : plan.outputs) inliner.value_at(output.stored.base, index);
   if (inliner.asked_elsewhere())
     return Refusal{"an output needs other elements of the scan than its own"};
-  // Where the first output or the operand has neighbours.
+  // Elements of a line are neighbours in memory if those of the first output are.
   const auto neighbours = [&](const SymInt& offset) {
     return plan.length > 1 && coefficient(offset, position) == 1;
   };

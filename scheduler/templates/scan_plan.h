@@ -1,4 +1,4 @@
-// What the scan template needs to know of its region.
+// The scan template's analysis of a region.
 #pragma once
 
 #include <vector>
@@ -23,12 +23,12 @@ struct ScanPlan {
   };
   std::vector<Output> outputs;
 
-  // The index of a position of a line, into the scan's operand and result.
+  // Returns the index of a position of a line, into the scan's operand and result.
   std::vector<SymInt> index_of(const SymInt& line, const SymInt& position) const;
 };
 
-// Refuses what is not one scan, what makes its operand, and what is made of each of its
-// elements alone.
+// Analyses a region. Refuses regions other than one scan, the ops that make its operand, and ops on
+// each of its elements alone.
 OrRefusal<ScanPlan> plan_scan(const Region& region);
 
 // Lets `inliner` read the scan's result, whose element at `index` is `value`.

@@ -175,7 +175,8 @@ class Lowering {
     return block;
   }
 
-  // What is sorted, in shared memory from `first` on, to the outputs: `lane` of `lanes` threads.
+  // Stores the sorted elements, which lie in shared memory from `first` on, to the outputs, by
+  // `lane` of `lanes` threads.
   void store_sorted(const SymInt& row, const SymInt& first, const SymInt& position,
                     const SymInt& length, const SymInt& lane, int64_t lanes, const Expr& is_mine) {
     const SymInt p = item_ * lanes + lane;
@@ -304,7 +305,7 @@ class Lowering {
     const SymInt all = ir::min(a_length + b_length, plan_.keep);
     const SymInt first = let("first", ir::min(mod(block, parts) * tile_, all), plan_.keep + 1);
     const SymInt last = let("last", ir::min(first + tile_, all), plan_.keep + 1);
-    // Where this part begins and ends in the first run; what is left of it is the second run's.
+    // This part begins and ends here in the first run; the rest of the part is from the second run.
     const Variable begin = bisect_in_memory(row, a, a_length, b_length, first),
                    end = bisect_in_memory(row, a, a_length, b_length, last);
     const SymInt a_first = place(ir::read(begin), plan_.sorted + 1),

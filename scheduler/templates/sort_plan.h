@@ -1,4 +1,4 @@
-// What the sort template needs to know of its region.
+// The sort template's analysis of a region.
 #pragma once
 
 #include <vector>
@@ -22,12 +22,13 @@ struct SortPlan {
   const ir::Value *values = nullptr, *indices = nullptr;  // those that are stored, or null
 
   int64_t runs() const { return run == 0 ? 0 : (extent + run - 1) / run; }  // of a row
-  // Of an element that is being sorted, in shared memory.
+  // Returns the bytes of an element in shared memory while it is sorted.
   int64_t element_bytes() const;
   bool carries_places() const { return indices != nullptr; }
 };
 
-// Refuses what is not one sort_runs and what makes its operands, element by element.
+// Analyses a region. Refuses regions other than one sort_runs and the elementwise ops that make its
+// operands.
 OrRefusal<SortPlan> plan_sort(const Region& region);
 
 }  // namespace tcc::sched

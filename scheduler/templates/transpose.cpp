@@ -123,7 +123,7 @@ class Turned : public Candidate {
     const Region& region = this->region();
     const Target& target = this->target();
     const ConfigSpace& legal = space();
-    // 16 bytes of an access, while that leaves enough tiles for all units.
+    // 16 bytes of an access, while that leaves enough tiles for all compute units.
     int64_t vector = target.is_cpu ? 1 : 16 / size_bytes(region.outputs[0]->dtype());
     const int64_t elements = numel(region.outputs[0]);
     for (; vector > 1; vector /= 2) {
@@ -235,8 +235,8 @@ class Turned : public Candidate {
         kernel.shared.push_back({entry->second, tile * (tile + 1)});
         in.push_back({-1, entry->second, (fast + lane) * (tile + 1) + row_in_tile, e});
       });
-    // What is read the way it is written comes before the barrier, so that all loads are in flight
-    // together.
+    // Values that are read in the direction in which they are written are loaded before the
+    // barrier, so that all loads are in flight together.
     std::map<Expr, Variable, LoadLess> held;
     std::vector<Sink> direct;
     const SymInt held_at = step * width + lane;
