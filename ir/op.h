@@ -1,4 +1,4 @@
-// What an op is. One file per op, ir/ops/<op>.cpp, fills in one OpDef; the table of all is
+// The definitions of ops. One file per op, ir/ops/<op>.cpp, fills in one OpDef; the table of all is
 // generated.
 #pragma once
 
@@ -40,8 +40,8 @@ inline AttrDef size_attr(AttrDef attr) {
 
 // ---- shape rule
 
-// What a shape rule sees. The fail() functions throw Error(bad_input) prefixed with location and
-// op.
+// The argument of a shape rule. The fail() functions throw Error(bad_input) prefixed with location
+// and op.
 struct InferContext {
   const Node& node;
   std::span<const Type* const> inputs;  // null for an omitted optional operand
@@ -57,7 +57,7 @@ struct InferContext {
 
 // ---- loop expressions
 
-// What an element function sees.
+// The argument of an element function.
 class ElementContext {
  public:
   virtual ~ElementContext() = default;
@@ -111,9 +111,9 @@ struct RefTensor {
   bool is_float() const { return tcc::is_float(dtype); }
 };
 
-// What a reference function sees: concrete inputs, and outputs that are allocated with the inferred
-// types. It computes in f64 / i64; rounding to the working type and wrapping are the interpreter's
-// business.
+// The argument of a reference function: inputs, and outputs that are allocated with the inferred
+// types. It computes in f64 / i64; the interpreter rounds results to the working type and wraps
+// integers.
 struct EvalContext {
   const Node& node;
   std::span<const RefTensor* const> inputs;  // null for an omitted optional operand
@@ -181,9 +181,9 @@ struct OpDef {
   // Operands and results may be f8: elements are moved, converted or multiplied into an
   // `out_dtype`. Of views they may anyway.
   bool takes_f8 = false;
-  // The lowest share of exact agreement etc. is the rule of design section 7; ops whose result is
-  // any that rounding allows near ties (argmax, comparisons on computed floats) are compared by
-  // their own rule in tests.
+  // Results are compared by the rule of ir/reference/compare.h. Near ties, rounding allows several
+  // results of these ops (argmax, comparisons on computed floats); tests compare them by rules of
+  // their own.
   bool tie_sensitive = false;
 
   std::vector<OpSample> samples;
