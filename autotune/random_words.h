@@ -16,9 +16,9 @@ class RandomWords {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  // In [0, n), n > 0; the bias is below n / 2^64.
+  // Returns a number in [0, n), n > 0; the bias is below n / 2^64.
   uint64_t below(uint64_t n) { return next() % n; }
-  // In [low, high).
+  // Returns a number in [low, high).
   double uniform(double low, double high) {
     return low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
   }

@@ -12,10 +12,10 @@ namespace tcc::autotune {
 struct ReferenceSamples {
   std::vector<ReferenceSample> samples;  // by output, then by element
   bool finite = true;                    // all floats, in f64 and rounded step by step
-  // By output: the coarsest float type that a value passes through on its way, where there is one
-  // that is coarser than the compute type. f16 stands for tf32, where matrix units may read that.
+  // For each output: the coarsest float type that a value passes through, if it is coarser than the
+  // compute type. f16 stands for tf32, where matrix units may read that.
   std::vector<std::optional<DType>> rounded;
-  // By output: BenchOutput::noise.
+  // For each output: BenchOutput::noise.
   std::vector<double> noise;
 };
 

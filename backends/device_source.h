@@ -14,7 +14,7 @@ namespace tcc::backends {
 // the file, InternalError when no such file was embedded.
 std::string device_source(std::string_view path);
 
-// The same with its includes resolved.
+// Returns the text with its includes resolved.
 std::string device_source_with_includes(std::string_view path);
 
 // `text`, of a file in `folder` ("cuda/"), with its lines `#include "PATH"` replaced by the device

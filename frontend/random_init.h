@@ -21,9 +21,9 @@ struct Init {
   static Init zeros() { return constant(0); }
   static Init ones() { return constant(1); }
   static Init constant(double value) { return {Kind::constant, value, 0, 0, 0}; }
-  // In [low, high); 24 random bits. Rounding to the dtype may reach `high`.
+  // Values in [low, high), of 24 random bits. Rounding to the dtype may reach `high`.
   static Init uniform(double low, double high) { return {Kind::uniform, low, high, 0, 0}; }
-  // Mean 0; f32's precision, |value| < 6.7 standard deviations.
+  // Values of mean 0 in f32's precision; |value| < 6.7 standard deviations.
   static Init normal(double standard_deviation) {
     return {Kind::normal, standard_deviation, 0, 0, 0};
   }

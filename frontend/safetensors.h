@@ -26,7 +26,7 @@ class SafetensorsFile : public TensorFile {
       : SafetensorsFile(path, FileBytes(path)) {}
   SafetensorsFile(const std::filesystem::path& path, FileBytes bytes);  // `path` stands in messages
 
-  // In the order of their data.
+  // Returns the names in the order of their data.
   std::vector<std::string> names() const override;
   bool contains(std::string_view name) const override;
   TensorInfo info(std::string_view name) const override;

@@ -30,7 +30,7 @@ class TensorFile {
  public:
   virtual ~TensorFile() = default;
 
-  // In the file's order. A .npy file has one tensor, whose name is "".
+  // Returns the names in the file's order. A .npy file has one tensor, whose name is "".
   virtual std::vector<std::string> names() const = 0;
   virtual bool contains(std::string_view name) const = 0;
   // Both throw Error(bad_input) for a name that the file lacks.

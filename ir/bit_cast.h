@@ -9,15 +9,15 @@
 
 namespace tcc::ir {
 
-// The bits of `value`, an element of type `from`, as an element of `to`, which is as wide; neither
-// is bool. What was only moved keeps its bits; a computed NaN may have any payload.
+// Returns the bits of `value`, an element of type `from`, as an element of `to`, which is as wide;
+// neither is bool. A value that was only moved keeps its bits; a computed NaN may have any payload.
 Expr bit_cast(const Expr& value, DType from, DType to);
 
 inline bool keeps_bits(const ExprNode& e) {
   return e.kind == ExprNode::Kind::cast && e.integer != 0;
 }
 
-// The same of a number.
+// Does the same for a number.
 Number bit_cast(const Number& value, DType from, DType to);
 
 // The unsigned integer as wide as a float narrower than f32.

@@ -1,5 +1,5 @@
-// A compiled graph on a device: a Program holds what does not change (kernels, constants), a
-// Context, one per stream, what does (arena, states, inputs, outputs, the recorded steps).
+// A compiled graph on a device. A Program holds the parts that do not change (kernels, constants);
+// a Context, one per stream, holds the others (arena, states, inputs, outputs, the recorded steps).
 #pragma once
 
 #include <map>
@@ -55,8 +55,8 @@ class Binding;
 
 class Context {
  public:
-  // With a stream of its own, or the caller's (`stream` is kept).
-  // Throws Error(bad_input) where `sizes` lacks a symbol of the program.
+  // Uses a stream of its own, or the caller's (`stream` is kept). Throws Error(bad_input) where
+  // `sizes` lacks a symbol of the program.
   explicit Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream = nullptr,
                    exec::Sizes sizes = {});
   ~Context();
@@ -74,8 +74,8 @@ class Context {
   // something to be made while the stream is captured.
   void reserve(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
-  // On host tensors, through buffers of the context's own, by replay; waits for the result. Checks
-  // dtypes and shapes: Error(bad_input).
+  // Runs on host tensors, through buffers of the context's own, by replay, and waits for the
+  // result. Throws Error(bad_input) for a wrong dtype or shape.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
   // The pieces of the above: upload, replay, download.
@@ -83,8 +83,8 @@ class Context {
   void replay();  // asynchronous, but for calls of the host
   std::vector<Tensor> outputs();
 
-  // For looking inside: one step, on the context's own buffers, and what a buffer of the
-  // executable, no constant, holds then. Both wait for the device.
+  // These serve checks: one runs one step on the context's own buffers, the other returns the
+  // contents of a buffer of the executable that is no constant. Both wait for the device.
   void run_step(size_t i);
   std::vector<std::byte> read(int buffer);
 

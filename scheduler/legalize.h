@@ -14,7 +14,7 @@ struct KernelPass {
   std::string_view name;
   void (*run)(Kernel& kernel, const Target& target);
 };
-// In their order. The kernel is verified before the first one and after each.
+// Returns the passes in their order. The kernel is verified before the first one and after each.
 std::span<const KernelPass> legalize_passes();
 
 using AfterKernelPass = std::function<void(std::string_view pass, const Kernel& kernel)>;

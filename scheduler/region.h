@@ -21,8 +21,8 @@ struct Layout {
   static Layout row_major(const std::vector<int64_t>& shape);
   // Dims from outermost to innermost in memory.
   static Layout ordered(const std::vector<int64_t>& shape, const std::vector<int>& order);
-  // The same order, with the rows that the `inner` innermost dims make padded to a multiple of
-  // `multiple` elements.
+  // Returns the layout of the same order in which the rows of the `inner` innermost dims are padded
+  // to a multiple of `multiple` elements.
   Layout padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const;
   // Dims from outermost to innermost in memory; of equal strides, the earlier dim first.
   std::vector<int> order() const;

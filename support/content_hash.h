@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// On all cores. The value is the same on every machine and in every version of tcc.
+// Uses all cores. The value is the same on every machine and in every version of tcc.
 Hash128 content_hash(std::span<const std::byte> bytes);
 
 }  // namespace tcc

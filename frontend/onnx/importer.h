@@ -57,7 +57,7 @@ class Importer {
   std::string_view without_file(std::string_view message) const {
     return message.starts_with(file_ + ": ") ? message.substr(file_.size() + 2) : message;
   }
-  // The same, as a reason to fail.
+  // Returns that text as a reason to fail.
   std::string need(const Value* value);
   Results import_subgraph(const pb::GraphProto& graph, const Scope& outer,
                           std::span<const Operand> arguments);

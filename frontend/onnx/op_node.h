@@ -33,7 +33,7 @@ using List = std::shared_ptr<const std::vector<Value*>>;
 struct Operand {
   Value* value = nullptr;
   List list;
-  // A TensorProto.DataType, where `value` holds elements of a type that tcc has not
+  // The TensorProto.DataType of the elements that `value` holds, if it is a type that tcc lacks
   // (narrow_types.h).
   int32_t narrow = 0;
   Operand() = default;
@@ -81,7 +81,7 @@ class OpNode {
   // on which they depend becomes part of the graph: it is value-specialised. Fails where that is
   // not possible.
   std::vector<SymInt> dims(size_t k);
-  // The same as numbers.
+  // Returns the same integers as numbers.
   std::vector<int64_t> ints(size_t k);
   SymInt dim_of(size_t k);  // operand `k` is a single integer
   int64_t int_of(size_t k);
@@ -99,7 +99,7 @@ class OpNode {
   // Returns the reason why dims() would fail, and notes it: what the user must give for operand `k`
   // to be known.
   std::string need(size_t k);
-  // The same of values that the rule computed.
+  // Does the same for values that the rule computed.
   std::vector<SymInt> dims_of(Value* value, const std::string& what);
 
   // ---- attributes
@@ -114,7 +114,8 @@ class OpNode {
   std::vector<double> numbers_attr(std::string_view name);
   std::vector<std::string> texts_attr(std::string_view name);
   std::optional<DType> dtype_attr(std::string_view name);  // of TensorProto.DataType
-  // The same, where narrow types (narrow_types.h) are fine: as TensorProto.DataType, checked.
+  // Returns the checked TensorProto.DataType of such an attribute, which may be a narrow type
+  // (narrow_types.h).
   std::optional<int32_t> element_type_attr(std::string_view name);
   const pb::TensorProto* tensor_attr(std::string_view name);
   const pb::GraphProto& graph(std::string_view name);

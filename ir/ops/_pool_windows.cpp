@@ -74,7 +74,7 @@ SymInt averaged_count(const Node& node, std::span<const Window> windows, const S
   return count;
 }
 
-// The same in plain numbers, tap by tap.
+// Does the same in plain numbers, tap by tap.
 double counted_taps(const Window& w, int64_t o, int64_t extent, bool count_include_pad) {
   const int64_t lo = count_include_pad ? -w.padding_lo : 0;
   const int64_t hi = count_include_pad ? extent + w.padding_hi : extent;

@@ -193,7 +193,7 @@ class Group {
     Value* whole = operand(node_, k);
     return whole ? b_.slice(whole, 0, first_, first_ + count_) : nullptr;
   }
-  // The same with a dim for the batch behind the directions.
+  // Does the same, with a dim for the batch after the directions.
   Value* part_by_row(Value* x) { return x ? wide(b_.unsqueeze(x, 1)) : nullptr; }
 
   RecurrentCell cell() {

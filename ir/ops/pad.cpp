@@ -84,7 +84,7 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
   return !inside || is_true(inside) ? value : select(inside, value, fill);
 }
 
-// The same in plain numbers; -1 where the fill value goes.
+// Does the same in plain numbers; -1 where the fill value goes.
 int64_t source(const std::string& mode, int64_t i, int64_t extent) {
   if (i >= 0 && i < extent) return i;
   if (mode == "constant") return -1;

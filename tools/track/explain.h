@@ -15,7 +15,7 @@ namespace tcc::tools {
 struct KernelPair {
   const TrackedKernel *base = nullptr, *head = nullptr;
 };
-// In the order of `head`, then those that only `base` has.
+// Returns the kernels in the order of `head`, then those that only `base` has.
 std::vector<KernelPair> paired(const std::vector<TrackedKernel>& base,
                                const std::vector<TrackedKernel>& head);
 // Returns the differences, "config block_m=64 -> block_m=128; layers now with gelu; source", or ""

@@ -59,7 +59,7 @@ struct TrackedHistory {
     double value = 0;
     double low = 0, high = 0;  // 95 % interval; both equal to the value where there is none
   };
-  // From this point on, values are not to be held against those before it.
+  // From this point on, values are not compared with those before it.
   struct Break {
     size_t point = 0;
     std::string why;  // "the work changed"

@@ -36,13 +36,14 @@ Results attention_of_projection(OpNode& n, Value* all, Value* padding, Value* pa
 Value* causal_keys(OpNode& n, const SymInt& rows, const SymInt& columns, const SymInt& first);
 // 0 where `visible` holds, `hidden` elsewhere.
 Value* added_mask(OpNode& n, Value* visible, double hidden);
-// The sum of masks, of which either may be null.
+// Returns the sum of two masks; either may be null.
 Value* sum_of(OpNode& n, Value* a, Value* b);
 
-// x [B, heads, S, D] rotated in its first 2 * columns(cos) dims by the angles of the positions
-// ([S], or [B, S]); pairs are neighbours where they are interleaved, else half the dims apart.
+// Returns x [B, heads, S, D] rotated in its first 2 * columns(cos) dims by the angles of the
+// positions ([S], or [B, S]); pairs are neighbours where they are interleaved, else half the dims
+// apart.
 Value* rotate(OpNode& n, Value* x, Value* positions, Value* cos, Value* sin, bool interleaved);
-// The same by the angles of every token: cos and sin [(B,) S, half the rotated size].
+// Does the same with the angles of every token: cos and sin [(B,) S, half the rotated size].
 Value* rotate_by(OpNode& n, Value* x, Value* cos, Value* sin, bool interleaved);
 
 }  // namespace tcc::onnx
