@@ -31,8 +31,8 @@ class Binding {
   std::span<const BoundStep> bind(std::span<const DeviceAddress> inputs,
                                   std::span<const DeviceAddress> outputs);
 
-  // What bind() made of a step of the executable: [begin, end) of the bound steps; a call of the
-  // host comes after [begin, middle), which copies what it reads.
+  // bind() makes these bound steps of a step of the executable: [begin, end). A call of the host
+  // comes after [begin, middle), which copies the buffers that it reads.
   struct StepRange {
     size_t begin = 0, middle = 0, end = 0;
     HostCallSite* call = nullptr;

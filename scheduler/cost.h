@@ -42,11 +42,11 @@ double predicted_seconds(const LaunchCost& cost, const Target& target);
 
 // Returns the seconds that an empty launch takes.
 double launch_seconds(const Target& target);
-// Returns the bytes per second that one compute unit can read when the others are idle.
+// Bytes per second that one unit can draw, alone.
 double unit_bandwidth(const Target& target);
 
-// The work of one element of some expressions, when neighbouring threads take neighbouring values
-// of an axis; common subexpressions count once.
+// What one element of some expressions takes, when neighbouring threads take neighbouring values of
+// an axis; what the expressions have in common counts once.
 struct ElementWork {
   double contiguous = 0;  // loads of neighbouring elements
   double scattered = 0;   // loads of elements that are not neighbours
@@ -56,10 +56,10 @@ struct ElementWork {
 };
 ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
 
-// Estimates the issue slots of the region's pointwise ops and reductions together: a view costs
-// nothing, and most pointwise ops are a few instructions.
+// Issue slots of the region's pointwise ops and reductions together, roughly: a view costs nothing,
+// and most pointwise ops are a few instructions.
 double region_arithmetic(const Region& region);
-// Returns the bytes of the region's inputs and outputs, each once.
+// Bytes of the region's inputs and outputs, each once.
 double region_bytes(const Region& region);
 // Returns the bytes that must be read from and written to memory, for the roofline. An element-wise
 // kernel need not read more elements of an input than it writes: a table that it looks rows up in,

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::string_view kCudaPrefix = "cuda:", kProfilePrefix = "vulkan:";
 
-// This target has what Vulkan 1.2 guarantees, plus 8- and 16-bit storage and 64-bit integers, which
-// every driver of interest has. The subgroup size is only a hint for the order of memory accesses:
-// without shuffles, no kernel depends on it.
+// What Vulkan 1.2 guarantees, plus 8- and 16-bit storage and 64-bit integers, which every driver of
+// interest has. The subgroup size is only a hint for the order of memory accesses: without
+// shuffles, no kernel depends on it.
 Target vulkan_minimum() {
   Target target;
   target.api = Api::vulkan;

@@ -8,11 +8,11 @@
 
 namespace tcc::backends {
 
-// Returns the text of the sections `names` ("exp_f32", "f32_to_bf16") and of all that they need, in
-// the library's order. Throws InternalError for an unknown name.
+// The text of the sections `names` ("exp_f32", "f32_to_bf16") and of all that they need, in the
+// library's order. Throws InternalError for an unknown name.
 std::string library_sections(const std::set<std::string>& names);
 
-// Returns the sections that `text` calls, found by their names (tcc_<section>).
+// The sections that `text` calls, found by their names (tcc_<section>).
 std::set<std::string> sections_used(std::string_view text);
 
 }  // namespace tcc::backends

@@ -9,8 +9,8 @@
 
 namespace tcc::backends {
 
-// Returns the device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or
-// bool. Values of narrower floats are f32 numbers that happen to be representable.
+// The device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or bool.
+// Values of narrower floats are f32 numbers that happen to be representable.
 std::string compute_type(DType dtype);
 
 // Returns fn(args) as text. Operands that are written more than once must be names.
