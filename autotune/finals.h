@@ -25,10 +25,11 @@ struct FinalResult {
   DuelResult duel;       // against it
 };
 
-// The finalists meet the first of them in duels; among those that it does not beat, the smallest
-// config hash wins, so that two sweeps agree (where medians are within 1 % of each other), unless
-// one is clearly faster. The winner then meets the incumbent. In a `hurry` the first finalist meets
-// the incumbent at once. Throws the errors of `bench` and `compile`.
+// The other finalists are compared with the first of them in duels; among those that it does not
+// beat, the smallest config hash wins, so that two sweeps agree (where medians are within 1 % of
+// each other), unless one is clearly faster. The winner is then compared with the incumbent. In a
+// `hurry` the first finalist is compared with the incumbent at once. Throws the errors of `bench`
+// and `compile`.
 FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
                         const sched::Config& incumbent,
                         const std::function<exec::StandaloneKernel(const sched::Config&)>& compile,

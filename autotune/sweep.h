@@ -43,8 +43,8 @@ class Sweep {
 
   // Measures the default config and today's.
   virtual void prepare(const SweepTurn& turn) = 0;
-  // Searches until the deadline, which leaves time for the finals, and plays those. It prepares
-  // what was not prepared, and goes on where an earlier turn ended.
+  // Searches until the deadline, which leaves time for the finals, and runs those. It prepares a
+  // kernel that was not prepared, and goes on where an earlier turn ended.
   virtual void run(const SweepTurn& turn) = 0;
   // Ends a prepared sweep that gets no turn for lack of time: the config in use stays.
   virtual void leave() = 0;

@@ -78,7 +78,7 @@ class RegisterBackend {
   T instance_;
 };
 
-// All back ends, by name.
+// Returns all back ends, by name.
 std::span<const Backend* const> backends();
 // Throws InternalError for an API without a back end.
 const Backend& backend_for(sched::Api api);

@@ -1,4 +1,5 @@
-// SPIR-V modules as bytes, as kernels keep them, and as words, as drivers and tools take them.
+// Converts SPIR-V modules from bytes, as kernels keep them, to words, as drivers and tools take
+// them.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace tcc::exec {
 
-// The words of a module. Throws Error(device) when it is not one: wrong size or magic number.
+// Returns the words of a module. Throws Error(device) when it is not one: wrong size or magic
+// number.
 std::vector<uint32_t> spirv_words(std::span<const uint8_t> code);
 std::vector<uint8_t> spirv_bytes(std::span<const uint32_t> words);
 

@@ -1,4 +1,4 @@
-// Functions of the host among a program's steps.
+// Programs call functions of the host as steps.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ class Buffer;
 class Device;
 class Stream;
 
-// Gets copies of what its step reads and zeroed tensors for what it writes, in the step's order;
-// what it leaves in those is copied to the device. It may not change their types. What it throws
-// ends the run.
+// A host function gets copies of the buffers that its step reads and zeroed tensors for those that
+// it writes, in the step's order; the latter are copied to the device afterwards. It may not change
+// their types. An exception ends the run.
 using HostFunction = std::function<void(std::span<const Tensor> reads, std::span<Tensor> writes)>;
 using HostFunctions = std::map<std::string, HostFunction, std::less<>>;
 

@@ -20,7 +20,7 @@ namespace tcc::tools {
 struct CheckedValue {
   std::string name, type;  // "f32[32, 768]"
   std::string op;
-  ir::Layers layers;             // of the node, in the user's words
+  ir::Layers layers;             // of the node, by the user's names
   std::string location;          // "mlp.yaml:12", or ""
   int launch = -1, kernel = -1;  // -1: it is stored by none
   std::string region, kernel_template;

@@ -18,14 +18,14 @@ inline constexpr int64_t kMaxCacheFileBytes = int64_t{256} << 20;
 
 std::string encode_cache_file(const Hash128& key, std::span<const uint8_t> code);
 
-// The code, or nothing, with the reason in `damage`, when the bytes are not a whole file of this
-// key.
+// Returns the code, or nothing, with the reason in `damage`, when the bytes are not a whole file of
+// this key.
 std::optional<std::vector<uint8_t>> decode_cache_file(const std::string& bytes, const Hash128& key,
                                                       std::string& damage);
 
 // Removes the files of the cache `folder` that were not used for the longest time, until they take
-// at most `keep_bytes` together, and what crashed writers left. Returns the bytes that remain.
-// Files that vanish meanwhile are no error.
+// at most `keep_bytes` together, and unfinished files of crashed writers. Returns the bytes that
+// remain. Files that vanish meanwhile are no error.
 int64_t trim_cache_folder(const std::filesystem::path& folder, int64_t keep_bytes);
 
 }  // namespace tcc::backends

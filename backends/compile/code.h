@@ -1,4 +1,4 @@
-// Kernel text to device code, by the target's back end or from the cache.
+// Compiles kernel text to device code by the target's back end, or takes it from the cache.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tcc::backends {
 
-// Takes the code from `cache` when it is there (may be null). `validate` checks it. Throws
+// Takes the code from `cache`, which may be null, when it is there. `validate` checks it. Throws
 // Error(device) with the compiler's first lines.
 std::vector<uint8_t> compile_source(const std::string& source, const std::string& name,
                                     const sched::Target& target, KernelCache* cache, bool validate,

@@ -11,7 +11,7 @@
 
 namespace tcc::backends {
 
-// The T at byte `at`. Throws InternalError where the file ends before it.
+// Returns the T at byte `at`. Throws InternalError where the file ends before it.
 template <class T>
 T read_at(std::span<const uint8_t> bytes, size_t at) {
   T value;
@@ -20,13 +20,13 @@ T read_at(std::span<const uint8_t> bytes, size_t at) {
   return value;
 }
 
-// The sections that have contents.
+// Returns the sections that have contents.
 void each_section(
     std::span<const uint8_t> cubin,
     const std::function<void(std::string_view name, std::span<const uint8_t>)>& visit);
 
-// Whether the kernels of a cubin of sm_90 wait for the launch before them (ACQBULK) ahead of all
-// their instructions that reach memory, in the order of the text. ptxas may move a load of
+// Returns whether the kernels of a cubin of sm_90 wait for the launch before them (ACQBULK) ahead
+// of all their instructions that reach memory, in the order of the text. ptxas may move a load of
 // read-only memory up past the wait; such a kernel must not overlap the launch before it.
 bool waits_first(std::span<const uint8_t> cubin);
 

@@ -6,7 +6,7 @@
 
 namespace tcc::backends {
 
-// A file name without folders or surprises: the kernel's name and `ending` (".cu").
+// Returns a safe file name without folders: the kernel's name and `ending` (".cu").
 std::string source_file_name(std::string name, const std::string& ending);
 
 // Throws Error(device) with the first lines of `messages`; the source is kept in `dump_folder`

@@ -1,5 +1,5 @@
-// GLSL compute text to SPIR-V 1.5 for Vulkan 1.2: with libshaderc in this process, or with the
-// newer `glslc` that the environment variable TCC_GLSLC names.
+// Compiles GLSL compute text to SPIR-V 1.5 for Vulkan 1.2, with libshaderc in this process, or with
+// the newer `glslc` that the environment variable TCC_GLSLC names.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct GlslOptions {
 std::vector<uint8_t> compile_glsl(const std::string& source, const std::string& name,
                                   const GlslOptions& options = {});
 
-// "": compile_glsl can work here; otherwise why it cannot.
+// Returns "" when compile_glsl can work here; otherwise the reason why it cannot.
 std::string glsl_compiler_missing();
 
-// The compiler and its version, for cache keys: equal ids give equal code.
+// Returns the compiler and its version, for cache keys: equal ids give equal code.
 std::string glsl_compiler_id();
 
 }  // namespace tcc::backends

@@ -1,4 +1,4 @@
-// Compiled kernels on disk, named by the hash of what they were compiled from.
+// Compiled kernels on disk are named by the hash of everything that they were compiled from.
 //
 // One file per kernel, published by atomic rename, so that several processes and threads may share
 // a folder. A damaged file counts as absent: it is reported once and replaced by the next insert.
@@ -24,7 +24,7 @@ namespace tcc::backends {
 Hash128 kernel_key(std::string_view source, std::string_view flags, std::string_view compiler_id,
                    std::string_view arch);
 
-// $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc; "" when none of them is set.
+// Returns $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc; "" when none of them is set.
 std::filesystem::path default_cache_folder();
 
 class KernelCache {

@@ -1,5 +1,5 @@
-// CUDA C++ text to a cubin with NVRTC, which is opened at run time: neither building nor running
-// tcc needs a CUDA SDK.
+// Compiles CUDA C++ text to a cubin with NVRTC, which is opened at run time: neither building nor
+// running tcc needs a CUDA SDK.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct CudaOptions {
 };
 
 // Compiles `source`, which includes no header, for the architecture `arch` ("sm_80", "sm_90a");
-// `name` stands for its file in messages. Gives a cubin, or, when this NVRTC is older than the
+// `name` stands for its file in messages. Returns a cubin, or, when this NVRTC is older than the
 // architecture, PTX (NUL-terminated) of the newest one below it that it knows, which the driver
 // translates when the kernel is loaded. Throws Error(device) with the compiler's first lines when
 // the source does not compile, or when there is no compiler; Error(bad_input) when `arch` is no
@@ -24,13 +24,13 @@ struct CudaOptions {
 std::vector<uint8_t> compile_cuda(const std::string& source, const std::string& name,
                                   const std::string& arch, const CudaOptions& options = {});
 
-// "": compile_cuda can work here; otherwise why it cannot. The library is TCC_NVRTC (its file or
-// folder) where that is set, else the first one found on the linker's path, in CUDA_HOME, CUDA_PATH
-// and /usr/local/cuda*, and in the Python packages of the environments known to VIRTUAL_ENV,
-// CONDA_PREFIX, /opt and the system.
+// Returns "" when compile_cuda can work here; otherwise the reason why it cannot. The library is
+// TCC_NVRTC (its file or folder) where that is set, else the first one found on the linker's path,
+// in CUDA_HOME, CUDA_PATH and /usr/local/cuda*, and in the Python packages of the environments
+// known to VIRTUAL_ENV, CONDA_PREFIX, /opt and the system.
 std::string nvrtc_missing();
 
-// The compiler and its version, for cache keys: equal ids give equal code.
+// Returns the compiler and its version, for cache keys: equal ids give equal code.
 std::string nvrtc_id();
 
 }  // namespace tcc::backends

@@ -9,7 +9,7 @@ namespace tcc::backends {
 
 struct NvrtcProgram;  // opaque
 
-// nvrtcResult's values that are told apart.
+// The values of nvrtcResult that tcc distinguishes.
 inline constexpr int kNvrtcSuccess = 0;
 inline constexpr int kNvrtcErrorCompilation = 6;
 
@@ -37,8 +37,8 @@ struct Nvrtc {
   std::vector<int> archs;  // 75, 80, 90, ...: ascending
 };
 
-// The library of this process, opened at the first call and never closed; thread-safe. Throws
-// Error(device) saying why there is none.
+// Returns the library of this process, which is opened at the first call and never closed;
+// thread-safe. Throws Error(device) with the reason when there is none.
 const Nvrtc& nvrtc();
 
 // Opens one file or, given a bare name, searches the linker's path. Throws Error(device).
@@ -47,7 +47,7 @@ Nvrtc open_nvrtc(const std::string& file);
 // Returns the libraries that nvrtc() tries, in this order, when TCC_NVRTC is not set.
 std::vector<std::string> nvrtc_candidates();
 
-// The libraries of a folder, newest version first.
+// Returns the libraries of a folder, newest version first.
 std::vector<std::string> nvrtc_files_in(const std::string& folder_pattern);
 
 }  // namespace tcc::backends

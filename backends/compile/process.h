@@ -1,4 +1,4 @@
-// Runs another program: compilers and validators named by the environment.
+// Runs other programs: compilers and validators that the environment names.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct ProcessResult {
   int exit_code = 0;  // 128 + the signal's number when a signal ended it
   bool timed_out =
       false;           // it was killed, by the time-out or by `cancelled`; exit_code is then 137
-  bool cut = false;    // there was more output than was asked for
+  bool cut = false;    // there was more output than the limit
   std::string output;  // standard output, and standard error unless that is separate
   std::string errors;
 };
@@ -36,7 +36,8 @@ inline ProcessResult run_process(const std::vector<std::string>& arguments,
   return run_process(arguments, ProcessOptions{.timeout = timeout});
 }
 
-// A folder under the system's temporary folder, for this process alone; removed with what is in it.
+// A folder under the system's temporary folder, for this process alone; it is removed with its
+// contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -49,7 +50,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// The value of an environment variable; "" when it is not set.
+// Returns the value of an environment variable; "" when it is not set.
 std::string environment(const char* variable);
 
 }  // namespace tcc::backends

@@ -11,12 +11,12 @@
 
 namespace tcc::backends {
 
-// "" when the module is valid, else the validator's first message. Throws Error(device) when there
-// is no validator.
+// Returns "" when the module is valid, else the validator's first message. Throws Error(device)
+// when there is no validator.
 std::string validate_spirv(std::span<const uint8_t> code);
 
-// The module after SPIRV-Tools' performance passes. Throws Error(device) when a pass fails or there
-// is no optimiser.
+// Returns the module after SPIRV-Tools' performance passes. Throws Error(device) when a pass fails
+// or there is no optimiser.
 std::vector<uint8_t> optimize_spirv(std::span<const uint8_t> code);
 
 using exec::spirv_bytes;

@@ -34,7 +34,8 @@ struct Dialect {
   std::string element;      // {buffer} {index}
   std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in
   std::string vector_load;  // {words} {buffer} {index}: in units of the vector
-  // The same where compilers would else move the load to its first use; "" when there is no need.
+  // The same pattern where compilers would otherwise move the load to its first use; "" when they
+  // do not.
   std::string early_vector_load;
   std::string vector_store;  // {words} {buffer} {index} {value}
   // An element of {bytes} bytes behind {type} {buffer} where a subscript has 32 bits but {index}
@@ -76,7 +77,7 @@ struct Dialect {
   std::string int64_literal;  // {value}
 };
 
-// The pattern with its placeholders replaced.
+// Returns the pattern with its placeholders replaced.
 std::string fill(std::string_view pattern,
                  const std::vector<std::pair<std::string_view, std::string>>& values);
 

@@ -1,5 +1,5 @@
-// The emitter: kernel IR to a target's text. It walks the kernel once; everything that differs
-// between targets comes from a Dialect table or a device source file.
+// The emitter turns kernel IR into a target's text. It walks the kernel once; everything that
+// differs between targets comes from a Dialect table or a device source file.
 #pragma once
 
 #include "executable/kernel_binary.h"

@@ -43,7 +43,7 @@ class Printer {
   std::string render(const Expr& e);
   std::string render_now(const Expr& e);
   std::string render_call(const Expr& e);
-  // Constant zeros among the operands of float arithmetic, as the dialect wants them.
+  // Rewrites constant zeros among the operands of float arithmetic as the dialect wants them.
   void hide_zeros(const Expr& e, std::vector<std::string>& args);
   std::string render_random(const Expr& e);
   std::string reduction(const Expr& e);

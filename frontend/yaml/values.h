@@ -31,8 +31,8 @@ std::pair<int64_t, int64_t> integer_range(const Item& item, DType dtype);
 ir::Shape shape(const Item& item);
 
 bool is_number(const Item& item);
-// A constant of rank 0: in `like`'s dtype, or f32 where a fraction meets integers, i64 and f32
-// where there is no `like`.
+// A constant of rank 0: in `like`'s dtype, or f32 where a fraction is combined with integers, i64
+// and f32 where there is no `like`.
 ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like);
 
 // The value of op attribute `key`.

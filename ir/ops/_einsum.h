@@ -22,7 +22,7 @@ struct Einsum {
 
 // Reads an equation such as "bij,bjk->bik" against the operands' shapes. Without "->" the output
 // has the labels that occur once, in alphabetical order, behind those of `...`. Throws
-// Error(bad_input), with the context's words if there is one.
+// Error(bad_input), with the prefix of `context` if there is one.
 Einsum parse_einsum(std::string_view equation, const std::vector<Shape>& shapes,
                     const InferContext* context = nullptr);
 

@@ -16,7 +16,7 @@
 
 namespace tcc::tools {
 
-// The sweep was asked for this.
+// The settings of the sweep that the table shows.
 struct SweepSetup {
   size_t kernels = 0;
   size_t trials = 0;          // of each kernel, in full measurements
