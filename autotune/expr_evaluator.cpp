@@ -40,7 +40,7 @@ Fn combining(ReduceKind kind) {
   }
 }
 
-// Whether `value` takes the place of `best`, which comes before it: NaN is best of all.
+// Returns whether `value` takes the place of `best`, which comes before it: NaN is best of all.
 bool is_better(ReduceKind kind, DType dtype, Number value, Number best) {
   if (is_float(dtype) && differ(value.number, best.number)) return std::isnan(value.number);
   const std::array<Number, 2> pair = {value, best};

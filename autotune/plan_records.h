@@ -40,8 +40,8 @@ struct PlanRecord {
   double ratio() const;
 };
 
-// Whether merging takes `a` rather than `b`, both of one key: a strict total order. The newer date
-// wins, then the larger gain, then the rest in its own order.
+// Returns whether merging takes `a` rather than `b`, both of one key: a strict total order. The
+// newer date wins, then the larger gain, then the rest in its own order.
 bool preferred(const PlanRecord& a, const PlanRecord& b);
 
 class PlanStore : public sched::PlanSource {
@@ -66,7 +66,7 @@ class PlanStore : public sched::PlanSource {
   std::map<PlanKey, PlanRecord> records_;
 };
 
-// Whether the site has the alternative today.
+// Returns whether the site has the alternative today.
 bool is_alternative(const sched::PlanSite& site, int64_t choice);
 
 // Returns whether a file is named TARGET.plan.yaml, so that it holds no kernels' records.

@@ -125,8 +125,8 @@ class PlanSearch {
     return changed;
   }
 
-  // Whether another alternative took the place of the site's present one; `best` is then its
-  // program.
+  // Returns whether another alternative took the place of the site's present one; `best` is then
+  // its program.
   bool compare(const sched::PlanSite& site, Program& best) {
     const ChosenPlan plan(choices_, options_);
     const int64_t before = plan.choose(site, target_);

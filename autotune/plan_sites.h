@@ -33,8 +33,8 @@ class SiteRecorder : public sched::PlanSource {
   mutable std::vector<sched::PlanSite> sites_;
 };
 
-// Whether shard `index` of `count` compares the site's alternatives: by kind and key, so that it is
-// the same on every machine.
+// Returns whether shard `index` of `count` compares the site's alternatives: by kind and key, so
+// that it is the same on every machine.
 bool in_shard(const sched::PlanSite& site, int index, int count);
 
 }  // namespace tcc::autotune

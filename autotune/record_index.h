@@ -28,8 +28,8 @@ struct FileStamp {
 
   // Returns nothing unless the path is a regular file.
   static std::optional<FileStamp> of(const std::filesystem::path& path);
-  // Whether a file that looked like this at the time `checked` and looks like this now has not been
-  // written since: file systems tell times in steps, of up to two seconds.
+  // Returns whether a file that looked like this at the time `checked` and looks like this now has
+  // not been written since: file systems tell times in steps, of up to two seconds.
   bool is_settled(int64_t checked) const;
 };
 int64_t now_ns();

@@ -75,10 +75,10 @@ std::string tcc_version();
 // row-major.
 std::string operands_text(const sched::Region& region);
 
-// Whether merging takes `a` rather than `b`, both of one key: a strict total order, so that merging
-// is idempotent, commutative and associative. The newer environment wins (device, driver, compiler
-// and tcc version, compared as versions are), then the faster config, then the smaller config hash,
-// then the text. Records stay as one sweep measured them, runners-up included.
+// Returns whether merging takes `a` rather than `b`, both of one key: a strict total order, so that
+// merging is idempotent, commutative and associative. The newer environment wins (device, driver,
+// compiler and tcc version, compared as versions are), then the faster config, then the smaller
+// config hash, then the text. Records stay as one sweep measured them, runners-up included.
 bool preferred(const Record& a, const Record& b);
 
 // A kernel whose config is looked up: a region's, or a user's own.

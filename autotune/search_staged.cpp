@@ -216,8 +216,8 @@ class StagedSearch : public BudgetedSearch {
     for (size_t i = 0; i < drawn && pick_random(); ++i) {}
   }
 
-  // Whether the estimate has been so close to every measurement of this sweep, the randomly drawn
-  // ones among them, that no config that is left can win.
+  // Returns whether the estimate has been so close to every measurement of this sweep, the randomly
+  // drawn ones among them, that no config that is left can win.
   bool settled() const {
     constexpr size_t kLeastMeasured = 24, kLeastDrawn = 8;
     constexpr double kLargestSpread = 0.7;  // logarithm: a factor of two

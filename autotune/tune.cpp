@@ -145,7 +145,7 @@ class Tuning {
       if (sweep->is_prepared()) sweep->leave();
   }
 
-  // Whether any kernel had a turn.
+  // Returns whether any kernel had a turn.
   bool play_round(const std::vector<size_t>& kernels, bool shared) {
     std::atomic<size_t> turns = 0;
     for_each(kernels, [&](size_t kernel, Station& station) {

@@ -122,8 +122,8 @@ TuneResult tune(const ir::Graph& graph, const std::string& device, const TuneOpt
 // Returns the time `seconds` from now; the clock's end where it does not reach so far.
 std::chrono::steady_clock::time_point deadline_after(double seconds);
 
-// Whether shard `index` of `count` tunes the kernel: by key, so that it is the same on every
-// machine.
+// Returns whether shard `index` of `count` tunes the kernel: by key, so that it is the same on
+// every machine.
 bool in_shard(const RecordKey& key, int index, int count);
 
 // Returns the part of `tasks` that is in the shard.

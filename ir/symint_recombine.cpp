@@ -72,7 +72,7 @@ std::optional<std::vector<Term>> take_out(const std::vector<Term>& sum,
   return rest;
 }
 
-// Whether `atoms` holds every one of `part` and `extra`, all sorted; without copying.
+// Returns whether `atoms` holds every one of `part` and `extra`, all sorted; without copying.
 bool contains(const std::vector<AtomPtr>& atoms, const std::vector<AtomPtr>& part,
               const AtomPtr& extra) {
   size_t next = 0;

@@ -66,7 +66,7 @@ class Binding {
 
   std::vector<Value> values_of(const std::vector<int>& buffers) const;
   static bool is_aligned(const Value& value, DeviceAddress address);
-  // Whether another set of values is staged than before.
+  // Returns whether another set of values is staged than before.
   static bool place(std::vector<Value>& values, std::span<const DeviceAddress> addresses);
   void make_steps();
   void add(const exec::Step& step);

@@ -47,11 +47,11 @@ class Candidate {
   const CostModel& cost_model() const;
   double estimate(const Config& config) const { return cost_model()(config); }
 
-  // Whether the kernels cut long sums among threads and workgroups well enough by themselves. If
-  // not, and the result has few tiles, split_contractions cuts them in the graph.
+  // Returns whether the kernels cut long sums among threads and workgroups well enough by
+  // themselves. If not, and the result has few tiles, split_contractions cuts them in the graph.
   virtual bool splits_sums() const { return false; }
-  // Whether the kernels read along one dim and write along another at the speed of memory: other
-  // kernels' wishes for the layouts of its buffers cost it nothing.
+  // Returns whether the kernels read along one dim and write along another at the speed of memory:
+  // other kernels' wishes for the layouts of its buffers cost it nothing.
   virtual bool turns_layouts() const { return false; }
   // Orders of dims that the kernels want in memory, whatever else reads the buffers.
   virtual std::vector<LayoutWish> order_wishes() const { return {}; }

@@ -56,7 +56,7 @@ class Mover {
 
   void drop(const Variable& variable) { changed_ |= moved_.erase(variable.id) > 0; }
 
-  // Whether the value of a statement ends as an element of the type, whose bits it then is.
+  // Returns whether the value of a statement ends as an element of the type, whose bits it then is.
   bool moves(const Stmt& stmt) {
     switch (stmt.kind) {
       case Stmt::Kind::declare:
@@ -105,7 +105,7 @@ class Mover {
     }
   }
 
-  // Whether `e` takes the bits of moved elements of the type.
+  // Returns whether `e` takes the bits of moved elements of the type.
   bool takes_bits(const Expr& e) {
     return ir::keeps_bits(*e) && e->args[0]->dtype == type_ && bits_.of(e->args[0]);
   }

@@ -179,7 +179,7 @@ class Partitioner {
     });
   }
 
-  // Whether two parts that a template takes as one region are one.
+  // Returns whether two parts that a template takes as one region are one.
   bool is_fused(const std::vector<const Node*>& before,
                 const std::vector<const Node*>& after) const {
     std::vector<const Node*> both = before;

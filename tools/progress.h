@@ -21,7 +21,7 @@ class LiveLines {
   LiveLines(const LiveLines&) = delete;
   LiveLines& operator=(const LiveLines&) = delete;
 
-  // Whether standard error is a terminal that can move its cursor.
+  // Returns whether standard error is a terminal that can move its cursor.
   static bool possible();
   // Reads the current size: terminals are resized.
   static TerminalSize size();

@@ -52,7 +52,7 @@ std::string_view text_of(const std::vector<uint8_t>& code) {
   return {reinterpret_cast<const char*>(code.data()), code.size()};
 }
 
-// Whether an earlier run may have written a file of that name: "003_matmul_add.cu".
+// Returns whether an earlier run may have written a file of that name: "003_matmul_add.cu".
 bool is_kernel_file(const std::string& name) {
   static const std::regex pattern("[0-9]{3,}_[^/]*\\.(cu|cubin|ptx|comp|spv)");
   return std::regex_match(name, pattern);

@@ -99,8 +99,8 @@ class Fits {
   std::vector<Sums> sums_;
 };
 
-// Whether a step near one of the ends, where a piece of its own would be too short, explains a
-// stretch better than its line does.
+// Returns whether a step near one of the ends, where a piece of its own would be too short,
+// explains a stretch better than its line does.
 bool is_short_step(const Fits& fits, std::size_t from, std::size_t end, std::size_t least,
                    double linear) {
   const auto explains = [&](std::size_t at) {

@@ -35,8 +35,8 @@ inline Operand with_element_type(Value* value, int32_t data_type) {
   return operand;
 }
 
-// Whether the operator gives the elements of its first input as they are. All others but those
-// that convert elements take no narrow types.
+// Returns whether the operator gives the elements of its first input as they are. All others but
+// those that convert elements take no narrow types.
 bool moves_narrow_elements(std::string_view op);
 bool converts_narrow_elements(std::string_view op);
 

@@ -94,7 +94,7 @@ class OpNode {
   std::optional<std::vector<SymInt>> dims_if_known(size_t k);
   // Operand `k` where it is a single whole number, of any type, and known.
   std::optional<SymInt> whole_if_known(size_t k);
-  // Whether operand `k` is computed from data of inputs that is not at hand.
+  // Returns whether operand `k` is computed from data of inputs that is not at hand.
   bool depends_on_data(size_t k);
   // Returns the reason why dims() would fail, and notes it: what the user must give for operand `k`
   // to be known.

@@ -220,9 +220,9 @@ class CompiledGraph {
 CompiledGraph compile(const Graph& graph, std::string_view device,
                       const CompileOptions& options = {});
 
-// Evaluates the graph on the CPU, op by op, and returns the outputs. It is slow, and serves to
-// check results. It uses `dims` and `dtype` of the options. Throws Error(bad_input) for inputs that
-// do not fit the graph.
+// Evaluates the graph on the CPU, op by op with each result rounded to its dtype, and returns the
+// outputs. It is slow, and serves to check results. It uses `dims` and `dtype` of the options.
+// Throws Error(bad_input) for inputs that do not fit the graph.
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options = {});
 

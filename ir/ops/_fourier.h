@@ -13,7 +13,7 @@ struct Fourier {
   double scale = 1;
 };
 
-// Whether a transform of `length` is one product with its matrix.
+// Returns whether a transform of `length` is one product with its matrix.
 bool is_direct(int64_t length);
 
 // x [rows, n, 1 or 2] with constant n <= length, in a compute dtype, to [rows, outputs, 2].

@@ -62,7 +62,7 @@ Term take_diagonals(Builder& b, Term term, const Einsum& einsum) {
   return term;
 }
 
-// Returns the term summed over the labels that no other term and no output has.
+// Returns the term summed over the labels that are not `wanted`.
 Term keep_labels(Builder& b, const Term& term, const std::function<bool(Label)>& wanted) {
   Term result{term.value, {}};
   std::vector<int64_t> dims;

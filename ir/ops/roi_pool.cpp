@@ -22,8 +22,8 @@ Expr rounded(const Expr& x) {
   return cast(select(call(Fn::isnan, {x}), number(0), whole), DType::i64);
 }
 
-// Whether `position` lies in bin `bin` of `bins` that a box from `low` to `high`, both included, is
-// split into. In whole numbers, so that no rounding moves a bin's end.
+// Returns whether `position` lies in bin `bin` of `bins` that a box from `low` to `high`, both
+// included, is split into. In whole numbers, so that no rounding moves a bin's end.
 Expr in_bin(const Node& node, const Expr& low, const Expr& high, const SymInt& bin, int64_t bins,
             const SymInt& position) {
   const auto whole = [](int64_t value) { return constant_int(DType::i64, value); };

@@ -54,7 +54,7 @@ std::vector<Type> infer(const InferContext& context) {
   return {values, {index, values.shape}};
 }
 
-// Whether element `a` comes before element `b` wherever they stand.
+// Returns whether element `a` comes before element `b` wherever they stand.
 bool comes_before(const RefTensor& x, bool descending, size_t a, size_t b) {
   if (descending) std::swap(a, b);
   if (!x.is_float()) return three_way(x.dtype, x.i[a], x.i[b]) < 0;

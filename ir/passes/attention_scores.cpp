@@ -102,7 +102,7 @@ class ScoreMatcher {
     return nullptr;
   }
 
-  // Whether `value`, times what is in found_ already, is a product with steps.
+  // Returns whether `value`, times what is in found_ already, is a product with steps.
   bool walk(Value* value) {
     if (++taken_ > kMaxSteps || !used_by(value, 1) || !value->producer) return false;
     see(value);

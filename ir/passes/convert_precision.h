@@ -4,8 +4,8 @@
 
 namespace tcc::ir {
 
-// Whether convert_precision() reads and makes the type: floating point that is computed
-// in. f8 stays, as integers do.
+// Returns whether convert_precision() reads and makes the type: floating point that is computed in.
+// f8 stays, as integers do.
 bool is_precision(DType dtype);
 
 // The graph with its floating point in `dtype`: inputs and constants of a float type become

@@ -32,7 +32,7 @@ class FoldedConstant : public ConstantData {
   FoldedConstant(FoldingPtr folding, int output);
   TensorPtr load() const override { return data_->load(); }
   std::optional<double> splat() const override { return data_->splat(); }
-  // Whether the text IR may spell it out: when all that it is made of is spelled out.
+  // Returns whether the text IR may spell it out: when all that it is made of is spelled out.
   bool is_literal() const override { return is_literal_; }
 
   const FoldingPtr& folding() const { return folding_; }

@@ -138,7 +138,7 @@ bool has_matrices(const Node& matmul) {
          is_float(matmul.inputs[0]->dtype()) && !is_f8(matmul.inputs[0]->dtype());
 }
 
-// Whether both operands have the result's batch dims: only then may these be regrouped.
+// Returns whether both operands have the result's batch dims: only then may these be regrouped.
 bool spans_batch(const Node& matmul) {
   const Shape batch = batch_of(matmul.outputs[0]->shape());
   return batch_of(matmul.inputs[0]->shape()) == batch &&

@@ -27,7 +27,7 @@ int value_bits(DType dtype) {
   return 8 * type.bytes - (type.is_signed ? 1 : 0);
 }
 
-// Whether every value of `from` is one of `to`.
+// Returns whether every value of `from` is one of `to`.
 bool holds(DType from, DType to) {
   if (from == to) return true;
   if (!is_float(to) && !is_integer(to)) return false;

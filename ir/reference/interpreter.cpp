@@ -77,7 +77,7 @@ Tensors evaluate_composition(Session& session, const Node& node, const TensorRef
   return evaluate_graph(session, composition_of(session, node), given, nesting + 1, {});
 }
 
-// Whether the op is a product, or made of some.
+// Returns whether the op is a product, or made of some.
 bool multiplies(Session& session, const Node& node) {
   if (node.op->kind == OpKind::contraction) return true;
   if (node.op->kind != OpKind::composite) return false;

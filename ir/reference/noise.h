@@ -33,7 +33,7 @@ inline double noise_draw(uint64_t seed, uint64_t n) {
   return static_cast<double>(static_cast<int64_t>(z)) * 0x1p-63;
 }
 
-// Whether no rounding takes place: the type holds the value.
+// Returns whether no rounding takes place: the type holds the value.
 inline bool is_exact(double value, DType dtype) {
   if (dtype == DType::f64) return value == std::nearbyint(value);
   return dtype == DType::f32 ? static_cast<double>(static_cast<float>(value)) == value

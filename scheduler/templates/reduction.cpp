@@ -46,8 +46,8 @@ bool has_full_output(const ReductionPlan& plan) {
                      [](const auto& output) { return output.full; });
 }
 
-// Whether clusters can share rows: those that one workgroup cannot keep, though it would have to
-// read them again, and those that are too few to fill the device.
+// Returns whether clusters can share rows: those that one workgroup cannot keep, though it would
+// have to read them again, and those that are too few to fill the device.
 bool may_cluster(const ReductionPlan& plan, const Target& target) {
   if (target.max_cluster == 1 || !plan.inner || plan.cols < 2 * kFewestClusterColumns) return false;
   const bool again = plan.stages > 1 || has_full_output(plan);

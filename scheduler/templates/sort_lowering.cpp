@@ -93,7 +93,7 @@ class Lowering {
     return SymInt::indirect("spot", value, {0, extent - 1});
   }
 
-  // Whether b, which stands behind a, must come before it.
+  // Returns whether b, which stands behind a, must come before it.
   Expr comes_before(const Expr& b, const Expr& a) const {
     const Expr& low = plan_.descending ? a : b;
     const Expr& high = plan_.descending ? b : a;

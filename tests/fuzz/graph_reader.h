@@ -12,7 +12,8 @@
 
 namespace tcc::fuzz {
 
-// Whether `body` ends without an error. Any error but a bad_input of one line ends the process.
+// Returns whether `body` ends without an error. Any error but a bad_input of one line ends the
+// process.
 template <class Body>
 bool accepted(Body body) {
   try {

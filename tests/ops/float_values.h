@@ -60,7 +60,7 @@ inline std::vector<double> special_numbers(DType dtype, bool extremes = true) {
   return numbers;
 }
 
-// Whether the device promises subnormal numbers of the type that `dtype` is computed in.
+// Returns whether the device promises subnormal numbers of the type that `dtype` is computed in.
 inline bool keeps_subnormals(const sched::Target& target, DType dtype) {
   const int width = 8 * size_bytes(compute_dtype(dtype));
   return target.api == sched::Api::cuda || (target.float_controls.keep_denormals & width) != 0;

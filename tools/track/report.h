@@ -36,7 +36,7 @@ struct Quantity {
   std::string reason;  // in words, for people
 };
 std::string_view name(Quantity::Verdict verdict);  // "same", "better", ...
-// Whether this quantity makes the exit code of a gate 1.
+// Returns whether this quantity makes the exit code of a gate 1.
 bool is_breach(const Quantity& quantity);
 
 struct TrackedKernel {

@@ -15,8 +15,8 @@ constexpr size_t kMaxName = 160, kMaxReason = 240, kMaxCommand = 1000, kMaxNotes
 
 enum class Place { prose, code };
 
-// Whether what follows could make of the sign at `at` a link, a mention, a reference to an issue or
-// a picture; in code only links and addresses are made.
+// Returns whether what follows could make of the sign at `at` a link, a mention, a reference to an
+// issue or a picture; in code only links and addresses are made.
 bool could_refer(std::string_view text, size_t at, Place place) {
   if (at + 1 >= text.size()) return false;
   const char sign = text[at], next = text[at + 1];

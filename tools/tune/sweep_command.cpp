@@ -325,7 +325,7 @@ class Sweep {
     return print_failures(result) ? static_cast<int>(ErrorKind::device) : 0;
   }
 
-  // Whether there were any.
+  // Returns whether there were any.
   static bool print_failures(const TuneResult& result) {
     bool any = false;
     for (const autotune::KernelResult& kernel : result.kernels) {

@@ -59,7 +59,7 @@ Value* end_of_range(OpNode& n, const Value* x, const Axes& axes, bool lowest) {
   return n.b.expand(n.constant(std::make_shared<const Tensor>(std::move(end))), shape);
 }
 
-// Whether one of the reduced dims is empty.
+// Returns whether one of the reduced dims is empty.
 bool reduces_nothing(const Value* x, const Axes& axes) {
   return !axes.nothing && std::ranges::any_of(axes.dims, [&](int64_t d) {
     return x->shape()[static_cast<size_t>(d)].is(0);
