@@ -21,7 +21,7 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own);
 // Returns those of `units` that multiply f8.
 std::vector<std::string> cuda_f8_units(int architecture, bool own);
 
-// Returns whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
+// Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
 bool cuda_overlapping_launches(int architecture);
 
 // The workgroups of a cluster, at most; 1: there are no clusters.
