@@ -43,6 +43,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.arch = str("sm_", architecture.number, own ? "a" : "");
   target.shared_bytes = int64_t{architecture.shared_kib} << 10;
   target.compute_units = architecture.units;
+  cuda_unit_facts(target, architecture.number);
   target.clusters = architecture.clusters;
   target.max_threads_per_unit = architecture.threads_per_unit;
   target.l2_bytes = int64_t{architecture.l2_mib} << 20;
@@ -51,13 +52,22 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.f8_units = cuda_f8_units(architecture.number, own);
-  target.matrix_row_bytes = 16;
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
   target.max_cluster = cuda_max_cluster(architecture.number);
   return target;
 }
 
 }  // namespace
+
+void cuda_unit_facts(Target& target, int architecture) {
+  target.fma_lanes = architecture <= 80 ? 64 : 128;
+  // An SM shares its way to the cache with the other one of its TPC, and with the others of its
+  // GPC, about 16.
+  target.unit_groups = {2, 16};
+  target.matrix_row_bytes = 16;
+  target.byte_products = true;  // dp4a, from sm_61 on
+  target.device_sources = {"gemv"};
+}
 
 std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
   if (architecture == 90 && own) return {"wgmma", "mma"};

@@ -55,11 +55,13 @@ void fields(A& a, Target& x) {
   all(a, x.vendor, x.device, x.arch, x.driver);
   all(a, x.subgroup_size, x.subgroup_size_min, x.subgroup_size_max, x.max_workgroup_size);
   all(a, x.max_grid, x.shared_bytes, x.max_buffer_bytes, x.push_constant_bytes, x.max_cluster);
-  all(a, x.compute_units, x.clusters, x.registers_per_unit, x.max_threads_per_unit, x.l2_bytes);
+  all(a, x.compute_units, x.clusters, x.unit_groups, x.registers_per_unit, x.fma_lanes);
+  all(a, x.max_threads_per_unit, x.l2_bytes);
   all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
   all(a, x.float_controls, x.unified_memory, x.overlapping_launches);
-  all(a, x.matrix_units, x.f8_units, x.matrix_row_bytes, x.max_loop_iterations, x.is_cpu);
+  all(a, x.matrix_units, x.f8_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
+  all(a, x.indexed_registers, x.max_loop_iterations, x.is_cpu);
 }
 
 template <class A>

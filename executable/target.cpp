@@ -74,6 +74,14 @@ bool Target::has_matrix_unit(std::string_view unit) const {
   return std::find(matrix_units.begin(), matrix_units.end(), unit) != matrix_units.end();
 }
 
+bool Target::has_device_source(std::string_view source) const {
+  return std::find(device_sources.begin(), device_sources.end(), source) != device_sources.end();
+}
+
+double Target::clock() const {
+  return flops_f32 / (2 * static_cast<double>(fma_lanes) * static_cast<double>(compute_units));
+}
+
 bool Target::multiplies_f8(std::string_view unit) const {
   return std::find(f8_units.begin(), f8_units.end(), unit) != f8_units.end();
 }

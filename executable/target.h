@@ -51,7 +51,11 @@ struct Target {
   // Clusters of 2, 4 and 8 workgroups that run at once when each workgroup takes a unit: a cluster
   // stays within a group of units, whose sizes differ from chip to chip. 0: not known.
   std::array<int, 3> clusters = {};
+  // Sizes of the groups of neighbouring units that share their way to the last-level cache, smallest
+  // first.
+  std::vector<int64_t> unit_groups;
   int registers_per_unit = 65536;  // 32-bit
+  int fma_lanes = 128;             // multiply-adds of f32 that a unit issues in a cycle
   int max_threads_per_unit = 2048;
   int64_t l2_bytes = 4 << 20;
   double bandwidth = 20e9;  // bytes/s
@@ -76,6 +80,14 @@ struct Target {
   // to a multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
 
+  // Device sources that the back end has beside "contraction", for templates that need no other
+  // feature: "gemv".
+  std::vector<std::string> device_sources;
+  bool byte_products = false;  // one instruction sums the products of four pairs of bytes
+  // Registers are memory (a software device): an array of a thread may be indexed, and a load that
+  // is issued early hides no latency.
+  bool indexed_registers = false;
+
   // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.
   // llvmpipe stops every loop silently beyond it.
   int64_t max_loop_iterations = 0;
@@ -85,6 +97,8 @@ struct Target {
   // Clusters of `size` workgroups, 1, 2, 4 or 8, that run at once when each workgroup takes a unit.
   int64_t concurrent_clusters(int64_t size) const;
   bool has_matrix_unit(std::string_view unit) const;
+  bool has_device_source(std::string_view source) const;
+  double clock() const;  // of its units, in Hz, by their rate of f32
   bool multiplies_f8(std::string_view unit) const;
   // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,
   // 0, that of f32.

@@ -16,7 +16,6 @@ constexpr double kMemoryLatency = 700e-9;
 constexpr double kBarrier = 150e-9;  // with the loads and stores of shared memory around it
 constexpr double kWorkgroupStart = 500e-9;
 constexpr double kLaunch = 2e-6;
-constexpr double kLanes = 128;         // that a unit issues in a cycle
 constexpr double kPipeDepth = 4;       // cycles until a result can be used
 constexpr double kWarp = 32;           // threads whose access takes one cycle of the pipe
 constexpr double kCacheSpeedup = 1.5;  // of the last-level cache over memory
@@ -81,9 +80,10 @@ class GpuModel {
     // A workgroup's threads share the registers of a unit.
     const double registers = std::min(kMaxRegisters, target_.registers_per_unit / cost_.threads);
     const double spilled = std::max(0.0, cost_.registers - registers) / 32;
-    const double busy = std::min(1.0, threads * cost_.parallelism / (kLanes * kPipeDepth));
+    const double busy =
+        std::min(1.0, threads * cost_.parallelism / (target_.fma_lanes * kPipeDepth));
     const double issue = share * cost_.arithmetic * (1 + spilled) / (rate_ * busy);
-    const double clock = rate_ / kLanes;
+    const double clock = rate_ / target_.fma_lanes;
     const double pipe = share * (cost_.accesses / kWarp + cost_.bank_cycles) / clock;
     const double active = std::min<double>(units_, std::max(1.0, cost_.workgroups / count));
     const double bandwidth =

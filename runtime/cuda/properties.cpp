@@ -72,11 +72,6 @@ std::string arch_of(Capability capability) {
   return str("sm_", capability.major, capability.minor, capability.major >= 9 ? "a" : "");
 }
 
-int f32_lanes_of(Capability capability) {
-  const bool half = capability.major == 7 || (capability.major == 8 && capability.minor == 0);
-  return half ? 64 : 128;
-}
-
 // A copy reaches this share of what the pins could move.
 constexpr double kSustained = 0.85;
 
@@ -89,10 +84,10 @@ double bandwidth_of(const Reader& reader, Capability capability) {
   return capability.major == 8 && capability.minor == 0 ? 1.7e12 : 0.6e12;
 }
 
-double flops_of(const Reader& reader, Capability capability, int units) {
+double flops_of(const Reader& reader, const exec::Target& target) {
   const double clock = 1e3 * reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   constexpr double kUsualClock = 1.7e9;
-  return 2.0 * units * f32_lanes_of(capability) * (clock > 0 ? clock : kUsualClock);
+  return 2.0 * target.compute_units * target.fma_lanes * (clock > 0 ? clock : kUsualClock);
 }
 
 // CUDA 12.3: captured launches may overlap, too.
@@ -139,14 +134,13 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
       reader.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   target.l2_bytes = reader.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   target.bandwidth = bandwidth_of(reader, capability);
-  target.flops_f32 = flops_of(reader, capability, target.compute_units);
-  target.flops_matrix =
-      target.flops_f32 / (2 * f32_lanes_of(capability)) * matrix_flops_of(capability);
-  target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   const int architecture = capability.major * 10 + capability.minor;
+  exec::cuda_unit_facts(target, architecture);
+  target.flops_f32 = flops_of(reader, target);
+  target.flops_matrix = target.flops_f32 / (2 * target.fma_lanes) * matrix_flops_of(capability);
+  target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   target.matrix_units = exec::allowed_matrix_units(exec::cuda_matrix_units(architecture, true));
   target.f8_units = exec::cuda_f8_units(architecture, true);
-  target.matrix_row_bytes = 16;
   target.overlapping_launches = exec::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
   target.max_cluster = exec::cuda_max_cluster(architecture);

@@ -156,7 +156,7 @@ void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properti
   vk.GetPhysicalDeviceMemoryProperties(physical.handle, &physical.memory);
   exec::Target& target = physical.target;
   const VkPhysicalDeviceType type = properties.core.properties.deviceType;
-  target.is_cpu = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  target.is_cpu = target.indexed_registers = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   target.unified_memory = target.is_cpu || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   const auto index = choose_memory_type(physical.memory, MemoryUse::device, target.unified_memory);
   if (!index) {

@@ -28,7 +28,7 @@ int64_t shared_bytes_of(const Config& c, int element) {
   return 2 * c["block_k"] * (c["block_m"] + c["block_n"] + 8) * element;
 }
 
-// Products that one instruction takes, of neighbours along k: CUDA's dp4a sums four products of
+// Products that one instruction takes, of neighbours along k: dp4a of CUDA sums four products of
 // bytes. A zero point that is subtracted before the product leaves bytes. Where that is slow, the
 // sums of A's rows and B's columns correct the product of the bytes as they are:
 // sum((a - p)(b - q)) = sum(ab) - q sum(a) - p sum(b) + k p q.
@@ -36,7 +36,7 @@ int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target&
   const auto dtype_of = [&](int operand) {
     return region.anchor->inputs[static_cast<size_t>(operand)]->dtype();
   };
-  const bool packs = target.api == Api::cuda && is_integer(plan.accumulator) &&
+  const bool packs = target.byte_products && is_integer(plan.accumulator) &&
                      size_bytes(plan.accumulator) == 4 && is_byte(dtype_of(plan.a.input)) &&
                      is_byte(dtype_of(plan.b.input));
   return packs ? 4 : 1;

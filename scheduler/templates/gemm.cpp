@@ -6,7 +6,6 @@
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
-#include "scheduler/templates/unit_facts.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -116,7 +115,7 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
-  const double clock = clock_of(target);
+  const double clock = target.clock();
   return kLaunch + cycles.seconds + cycles.outside / clock +
          std::max(cycles.working / clock,
                   (bytes + cycles.read_again) / (target.bandwidth * cycles.drawn));
@@ -128,12 +127,12 @@ EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target&
   const auto elements = static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
   double stored = 0;
   for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
-  const double share = target.bandwidth / target.compute_units / clock_of(target);
+  const double share = target.bandwidth / target.compute_units / target.clock();
   return {kStore + region_arithmetic(region) / elements, stored / share};
 }
 
 int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target) {
-  std::vector<int64_t> groups = unit_facts(target).groups;
+  std::vector<int64_t> groups = target.unit_groups;
   groups.push_back(target.compute_units);
   int64_t read = 0;
   for (const int64_t units : groups) {

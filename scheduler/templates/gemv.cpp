@@ -39,7 +39,7 @@ bool is_streamed(DType dtype) {
 }
 
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
-  if (target.api != Api::cuda) return Refusal{"the target has no such kernels"};
+  if (!target.has_device_source("gemv")) return Refusal{"the target has no such kernels"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) return plan.refusal();
   if (plan->accumulator != DType::f32)

@@ -53,7 +53,7 @@ class Lowering {
         cached_(config["keep"] != 0),
         early_(config["keep"] == 2),
         wide_rows_(!plan.inner && width_ > 1),
-        is_cpu_(target.is_cpu) {
+        indexed_registers_(target.indexed_registers) {
     v_ = SymInt::axis("v", width_);
     lane_ = SymInt::axis("lane", row_threads_);
     row_groups_ = wide_rows_ ? plan.rows / width_ : plan.rows;
@@ -228,7 +228,7 @@ class Lowering {
 
   // Vectors that a thread loads before it uses the first one, where the row is not kept.
   int64_t together() const {
-    bool serial = is_cpu_;
+    bool serial = indexed_registers_;
     for (const auto& values : stage_values_)
       for (const Expr& value : values)
         ir::visit(value, [&](const Expr& e) { serial |= e->kind == ExprNode::Kind::reduce; });
@@ -454,7 +454,8 @@ class Lowering {
     if (cached_)
       append(*body_, piece(0, iterations_));
     else
-      append(*body_, in_pieces(std::max<int64_t>(1, (is_cpu_ ? 8 : 32) / width_), piece));
+      append(*body_,
+             in_pieces(std::max<int64_t>(1, (indexed_registers_ ? 8 : 32) / width_), piece));
     const Variable own_max = ir::new_variable("own", f32),
                    row_base = ir::new_variable("row_base", f32);
     const Expr own = ir::read(own_max), base = ir::read(row_base);
@@ -581,7 +582,7 @@ class Lowering {
   bool cached_;
   bool early_;      // what only the outputs read is loaded with the first stage
   bool wide_rows_;  // a vector is of neighbouring rows: all threads of a row take each its columns
-  bool is_cpu_;
+  bool indexed_registers_;
   int64_t row_groups_ = 0, groups_ = 0, iterations_ = 0;
   SymInt row_, row_group_, raw_row_, lane_, group_, v_, iteration_, col_;
   Block* body_ = nullptr;

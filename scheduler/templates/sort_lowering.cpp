@@ -366,8 +366,7 @@ class Lowering {
 
 Kernel lower_sort(const Region& region, const SortPlan& plan, const Config& config,
                   const Target& target) {
-  // Registers of a software device are memory that can be indexed.
-  return Lowering(region, plan, config, !target.is_cpu).run();
+  return Lowering(region, plan, config, !target.indexed_registers).run();
 }
 
 }  // namespace tcc::sched

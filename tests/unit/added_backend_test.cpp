@@ -52,6 +52,17 @@ sched::Target target() {
   return target;
 }
 
+const sched::RegisterTargets targets({"backwards",
+                                      [](std::string_view name) -> std::optional<sched::Target> {
+                                        sched::Target found = target();
+                                        found.arch = name;
+                                        if (name.empty() || name == "mirror") return found;
+                                        return std::nullopt;
+                                      },
+                                      [] {
+                                        return std::vector<std::string>{"", "mirror"};
+                                      }});
+
 // The null device under another name.
 class BackwardsDevice : public runtime::Device {
  public:
@@ -117,6 +128,15 @@ TEST(AddedBackend, IsInTheEnvironmentOfRecords) {
   const sched::Candidate& candidate = scheduled.regions.at(0).candidate();
   EXPECT_EQ(autotune::key_of(candidate).device, "backwards");
   EXPECT_EQ(autotune::environment_of(candidate.space(), target()).compiler, "backwards 1.0");
+}
+
+TEST(AddedBackend, BringsItsTargets) {
+  EXPECT_EQ(sched::target_by_name("backwards").id(), "backwards");
+  EXPECT_EQ(sched::target_by_name("backwards:mirror").id(), "backwards:mirror");
+  EXPECT_ERROR_KIND(
+      sched::target_by_name("backwards:window"), ErrorKind::bad_input,
+      "unknown target 'backwards:window'; there are backwards, backwards:mirror, cuda:");
+  EXPECT_THROW(sched::target_by_name("backwards:"), Error);
 }
 
 TEST(AddedBackend, ProgramsAreSavedAndReadAgain) {

@@ -57,7 +57,14 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   EXPECT_EQ(h200.compute_units, 132);
   EXPECT_EQ(h200.bandwidth, 4.0e12);
   EXPECT_EQ(h200.id(), "cuda:sm_90a");
+  EXPECT_NEAR(h200.clock(), 1.78e9, 0.01e9);
+  const Target a100 = target_by_name("cuda:sm_80");
+  EXPECT_EQ(a100.fma_lanes, 64);  // half of an sm_86's or sm_90's
+  EXPECT_NEAR(a100.clock(), 1.41e9, 0.01e9);
+  EXPECT_TRUE(a100.byte_products && a100.has_device_source("gemv"));
   const Target lavapipe = target_by_name("vulkan:lavapipe");
+  EXPECT_FALSE(lavapipe.byte_products || lavapipe.has_device_source("gemv"));
+  EXPECT_TRUE(lavapipe.indexed_registers);
   EXPECT_EQ(lavapipe.subgroup_size, 8);
   EXPECT_EQ(lavapipe.max_grid[0], 65535);
   EXPECT_TRUE(lavapipe.is_cpu && lavapipe.unified_memory);
