@@ -21,7 +21,8 @@ std::vector<std::string> cuda_matrix_units(int architecture, bool own);
 // Returns those of `units` that multiply f8.
 std::vector<std::string> cuda_f8_units(int architecture, bool own);
 
-// What all GPUs of an architecture have in common: lanes, instructions, device sources.
+// Sets the facts that all GPUs of an architecture have in common: lanes, instructions, device
+// sources.
 void cuda_unit_facts(Target& target, int architecture);
 
 // Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/bit_cast.h"
 #include "scheduler/legalize.h"
+#include "scheduler/library_functions.h"
 
 namespace tcc::sched {
 namespace {
@@ -23,7 +25,10 @@ class Finder {
       found_.alignments.push_back(
           std::max(size_bytes(argument.dtype), static_cast<int>(argument.needed)));
       found_.int64 |= is_wide(argument.dtype);
+      if (const std::string_view storage = storage_extension(argument.dtype); !storage.empty())
+        found_.extensions.emplace(storage);
     }
+    if (kernel_.uses_lanes) found_.extensions.emplace("lanes");
     for (const Array& array : kernel_.shared) found_.int64 |= is_wide(array.variable.dtype);
     block(kernel_.body);
     for (const Hook& hook : kernel_.hooks) {
@@ -39,25 +44,49 @@ class Finder {
     for (const Stmt& stmt : block) {
       if (stmt.kind == Stmt::Kind::load_vector || stmt.kind == Stmt::Kind::store_vector)
         access(stmt);
+      else
+        index(stmt.index);
+      if (stmt.kind == Stmt::Kind::store) store(stmt);
+      if (stmt.kind == Stmt::Kind::loop) index(ir::extent_of(stmt.axis));
       found_.int64 |= is_wide(stmt.variable.dtype) && stmt.variable.id != 0;
       if (stmt.value) value(stmt.value);
-      index(stmt.index);
       this->block(stmt.body);
       this->block(stmt.otherwise);
     }
   }
 
+  void function(const std::string& name) {
+    if (!name.empty()) found_.functions.insert(name);
+  }
+
+  // Integers in a buffer of floats are their bits.
+  void store(const Stmt& stmt) {
+    const DType stored = kernel_.arguments[static_cast<size_t>(stmt.buffer)].dtype;
+    if (is_float(stmt.value->dtype)) function(store_function(stored, stmt.value->dtype));
+  }
+
+  // Arrays of integers hold the bits of narrow floats.
   void access(const Stmt& stmt) {
     const auto slot = static_cast<size_t>(stmt.buffer);
+    const DType stored = kernel_.arguments[slot].dtype;
+    const bool is_load = stmt.kind == Stmt::Kind::load_vector;
+    const bool moves_bits = is_low_precision(stored) && !is_float(stmt.variable.dtype);
     const int elements = vector_elements(kernel_, stmt);
+    if (!moves_bits && elements == 1)
+      function(is_load ? load_function(stored) : store_function(stored, compute_dtype(stored)));
+    if (!moves_bits && elements > 1)
+      function(is_load ? unpack_function(stored) : pack_function(stored));
+    for (int64_t start = 0; start < stmt.count; start += elements)
+      index(elements == 1 ? stmt.index + start : floordiv(stmt.index + start, elements));
     if (elements == 1) return;
-    const int bytes = elements * size_bytes(kernel_.arguments[slot].dtype);
+    const int bytes = elements * size_bytes(stored);
     found_.vector_words.insert(bytes / 4);
     found_.alignments[slot] = std::max(found_.alignments[slot], bytes);
   }
 
   void index(const SymInt& index) {
     index.visit_atoms([&](const ir::AtomPtr& atom) {
+      function(index_function(*atom, kernel_.wide_index ? "i64" : "i32"));
       if (atom->value) value(atom->value);
     });
   }
@@ -70,7 +99,58 @@ class Finder {
   void value(const Expr& e) {
     if (!seen_.insert(e).second) return;
     found_.int64 |= is_wide(e->dtype);
+    functions(*e);
     operands(e);
+  }
+
+  void functions(const ExprNode& e) {
+    using Kind = ExprNode::Kind;
+    switch (e.kind) {
+      case Kind::constant: function(constant_function(e)); break;
+      case Kind::index:
+        if (!kernel_.wide_index) cast(DType::i32, DType::i64);
+        break;
+      case Kind::load: function(load_function(e.stored)); break;
+      case Kind::cast: {
+        const Expr& from = e.args[0];
+        if (ir::keeps_bits(e)) {
+          function(bits_function(from->dtype));
+          function(from_bits_function(e.dtype));
+        } else {
+          const bool narrow = from->kind == Kind::index && !kernel_.wide_index;
+          cast(narrow ? DType::i32 : from->dtype, e.dtype);
+        }
+        break;
+      }
+      case Kind::call:
+        function(function_of(e.fn, e.args[0]->dtype));
+        if (has_hidden_zero(e)) function(hidden_zero_function(e.dtype));
+        break;
+      case Kind::reduce: reduction(e); break;
+      case Kind::var:
+      case Kind::element:
+      case Kind::shuffle: break;
+    }
+  }
+
+  void cast(DType from, DType to) {
+    for (const std::string& name : cast_functions(from, to)) function(name);
+  }
+
+  // The loops that it is printed as, with their accumulators.
+  void reduction(const ExprNode& e) {
+    const Expr& body = e.args[0];
+    std::vector<Variable> accumulators = {ir::new_variable("acc", body->dtype)};
+    std::vector<Expr> parts = {body};
+    if (ir::is_arg(e.reduce)) {
+      accumulators.push_back(ir::new_variable("pos", DType::i64));
+      SymInt position = 0;
+      for (const SymInt& axis : e.axes) position = position * ir::extent_of(axis) + axis;
+      parts.push_back(ir::index_value(position));
+    }
+    value(identity_value(e.reduce, body->dtype));
+    for (const SymInt& axis : e.axes) index(ir::extent_of(axis));
+    block(combine(e.reduce, accumulators, parts));
   }
 
   void operands(const Expr& e) {
@@ -80,8 +160,10 @@ class Finder {
         e->kind == ExprNode::Kind::call && (e->fn == Fn::rand_uniform || e->fn == Fn::rand_normal);
     const bool all_plain = std::all_of(e->args.begin(), e->args.end(), is_plain);
     for (const Expr& arg : e->args) {
-      const bool converts = e->kind == ExprNode::Kind::cast && arg->kind == ExprNode::Kind::index;
-      if (converts || (compares && all_plain) || (draws && is_plain(arg)))
+      const bool converts = e->kind == ExprNode::Kind::cast && arg->kind == ExprNode::Kind::index &&
+                            !ir::keeps_bits(*e);
+      if (converts || (compares && all_plain && arg->dtype == DType::i64) ||
+          (draws && is_plain(arg)))
         operands(arg);
       else
         value(arg);
@@ -94,6 +176,10 @@ class Finder {
 };
 
 }  // namespace
+
+std::string_view storage_extension(DType dtype) {
+  return size_bytes(dtype) == 2 ? "storage16" : size_bytes(dtype) == 1 ? "storage8" : "";
+}
 
 int vector_elements(const Kernel& kernel, const Stmt& stmt) {
   const Argument& argument = kernel.arguments[static_cast<size_t>(stmt.buffer)];

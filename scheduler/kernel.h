@@ -157,6 +157,10 @@ struct Requirements {
   bool int64 = false;           // values of 64-bit integers
   std::vector<int> alignments;  // what each argument's address must be a multiple of, in bytes
   std::set<int> vector_words;   // widths of the vector accesses, in 32-bit words
+  // The language must have these: names of Dialect::extensions.
+  std::set<std::string> extensions;
+  // The text calls these of the device math library, "exp_f32"; what they call is not listed.
+  std::set<std::string> functions;
 };
 
 struct Kernel : exec::KernelTraits {

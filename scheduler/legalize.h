@@ -29,6 +29,9 @@ void drop_stored_rounding(Kernel& kernel);
 // Fills in Kernel::requirements.
 void find_requirements(Kernel& kernel, const Target& target);
 
+// The extension that a buffer of `dtype` needs: "storage16", "storage8" or "".
+std::string_view storage_extension(DType dtype);
+
 // Elements that one access of `stmt`, a load_vector or store_vector, moves: as many as the address
 // is known to be a multiple of, at most 16 bytes; 1 where that is no whole 32-bit word.
 int vector_elements(const Kernel& kernel, const Stmt& stmt);

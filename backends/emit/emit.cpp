@@ -10,6 +10,7 @@
 #include "backends/emit/printer.h"
 #include "backends/emit/reserved_words.h"
 #include "backends/emit/scalar_table.h"
+#include "scheduler/legalize.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -29,20 +30,18 @@ class Unit {
   }
 
   exec::KernelText run() {
-    std::string code = kernel_.is_generated() ? generated() : from_device_source();
-    std::string library = library_sections(sections_used(code));
-    std::string types = buffer_types();
-    const sched::Requirements& required = kernel_.requirements;
-    // Device sources and sections of the library are files, which tell by their text.
-    const bool wide = required.int64 || has_wide_words(library) ||
-                      (!kernel_.is_generated() && has_wide_words(code));
-    TCC_CHECK(wide || !has_wide_words(code + types), kernel_.name,
-              ": the text has 64-bit integers, which the kernel does not require");
-    std::string text = head(wide);
+    const std::string types = buffer_types();
+    const Code code = kernel_.is_generated() ? generated() : from_device_source();
+    check_facts(types + code.printed());
+    const TextFacts of_files = facts_of_text(code.files());
+    std::set<std::string> functions = required_functions();
+    functions.insert(of_files.functions.begin(), of_files.functions.end());
+    const LibraryText library = library_sections(functions);
+    std::string text = head(kernel_.requirements.int64 || library.int64 || of_files.int64);
     if (options_.library && target_.native_exp2) text += d_.native_exp2;
-    if (options_.library) text += device_source(d_.prelude) + library + "\n";
+    if (options_.library) text += device_source(d_.prelude) + library.text + "\n";
     text += types;
-    text += code;
+    text += code.text;
     return {.entry = backend_for(target_.api).entry_of(kernel_.name),
             .comment = comment(),
             .source = text,
@@ -62,14 +61,46 @@ class Unit {
     return text;
   }
 
-  std::string head(bool wide) const {
-    std::set<std::string> wanted;
-    if (kernel_.uses_lanes) wanted.insert("lanes");
-    if (table_) wanted.insert("table");
-    for (const Argument& argument : kernel_.arguments) {
-      if (size_bytes(argument.dtype) == 2) wanted.insert("storage16");
-      if (size_bytes(argument.dtype) == 1) wanted.insert("storage8");
+  // The text behind the types of buffers. What is printed from IR is one piece of it; the rest
+  // comes from files.
+  struct Code {
+    std::string text;
+    size_t printed_at = 0, printed_size = 0;
+    std::string printed() const { return text.substr(printed_at, printed_size); }
+    std::string files() const {
+      return text.substr(0, printed_at) + text.substr(printed_at + printed_size);
     }
+  };
+
+  // Dialects without hidden zeros have no functions for them.
+  std::set<std::string> required_functions() const {
+    std::set<std::string> functions = kernel_.requirements.functions;
+    if (d_.hidden_zero.empty())
+      for (const DType dtype : {DType::f32, DType::f64})
+        functions.erase(sched::hidden_zero_function(dtype));
+    return functions;
+  }
+
+  // Printed text goes no further than what legalize found in the IR.
+  void check_facts(const std::string& printed) const {
+    const sched::Requirements& required = kernel_.requirements;
+    const TextFacts facts = facts_of_text(printed);
+    TCC_CHECK(required.int64 || !facts.int64, kernel_.name,
+              ": the text has 64-bit integers, which the kernel does not require");
+    for (const std::string& function : facts.functions)
+      TCC_CHECK(required.functions.contains(function), kernel_.name, ": the text calls ", function,
+                ", which the kernel does not require");
+  }
+
+  // Checks that legalize found what the text is about to use.
+  void check_extension(std::string_view name) const {
+    TCC_CHECK(kernel_.requirements.extensions.contains(std::string(name)), kernel_.name,
+              ": the text needs '", name, "', which the kernel does not require");
+  }
+
+  std::string head(bool wide) const {
+    std::set<std::string> wanted = kernel_.requirements.extensions;
+    if (table_) wanted.insert("table");
     std::string extensions;
     for (const std::string& name : wanted)
       if (auto found = d_.extensions.find(name); found != d_.extensions.end())
@@ -78,28 +109,15 @@ class Unit {
     return wide ? text + d_.wide_header : text;
   }
 
-  static bool has_wide_words(const std::string& text) {
-    return uses_word(text, "i64") || uses_word(text, "u64");
-  }
-
-  static bool uses_word(const std::string& text, std::string_view word) {
-    auto part_of_name = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-      bool begins = at == 0 || !part_of_name(text[at - 1]);
-      bool ends = at + word.size() == text.size() || !part_of_name(text[at + word.size()]);
-      if (begins && ends) return true;
-    }
-    return false;
-  }
-
   // One type per dtype and access, and one per vector width.
   std::string buffer_types() const {
     std::string text;
     std::set<std::string> done;
     for (const Argument& argument : kernel_.arguments) {
       if (!done.insert(buffer_type(argument)).second) continue;
+      if (const std::string_view storage = sched::storage_extension(argument.dtype);
+          !storage.empty())
+        check_extension(storage);
       text += fill(d_.buffer_type, {{"type", buffer_type(argument)},
                                     {"storage", d_.storage.at(argument.dtype)},
                                     {"access", argument.written ? "writeonly " : "readonly "},
@@ -194,10 +212,11 @@ class Unit {
   }
 
   std::string thread_index() const {
+    if (kernel_.uses_lanes) check_extension("lanes");
     return kernel_.uses_lanes ? d_.lane_thread_index : d_.thread_index;
   }
 
-  std::string generated() {
+  Code generated() {
     sched::KernelNames names(kernel_, nullptr, reserved_);
     Printer printer(kernel_, d_, names);
     for (const std::string& line : beginning()) printer.line(line);
@@ -209,8 +228,9 @@ class Unit {
     declare(sched::block_axis(kernel_.grid), d_.block_index);
     declare(sched::thread_axis(kernel_.workgroup), thread_index());
     printer.block(kernel_.body);
-    return argument_block() + shared_arrays(names) + entry_prefix() + "\n" + entry() + " {\n" +
-           printer.text() + "}\n";
+    const std::string text = argument_block() + shared_arrays(names) + entry_prefix() + "\n" +
+                             entry() + " {\n" + printer.text() + "}\n";
+    return {text, 0, text.size()};
   }
 
   std::string hook(const Hook& hook) {
@@ -246,7 +266,7 @@ class Unit {
     return text + "  return p;\n}\nconstexpr " + type + " params = tcc_parameters();\n";
   }
 
-  std::string from_device_source() {
+  Code from_device_source() {
     std::string text = parameters_text();
     for (const auto& [name, value] : kernel_.defines)
       text += "#define " + name + " " + value + "\n";
@@ -272,10 +292,15 @@ class Unit {
       text += "\n";
     }
     text += argument_block() + entry_prefix();
-    for (const Hook& h : kernel_.hooks) text += "\n" + hook(h);
-    return resolve_device_includes(
-        text + "\n" + device_source(d_.name + "/" + kernel_.source + d_.source_ending),
-        d_.name + "/");
+    std::string hooks;
+    for (const Hook& h : kernel_.hooks) hooks += "\n" + hook(h);
+    const std::string folder = d_.name + "/", path = folder + kernel_.source + d_.source_ending;
+    Code code;
+    code.text = resolve_device_includes(text + hooks + "\n" + device_source(path), folder);
+    code.printed_at = code.text.find(hooks);
+    code.printed_size = hooks.size();
+    TCC_CHECK(code.printed_at != code.text.npos, kernel_.name, ": hooks with includes");
+    return code;
   }
 
   const Kernel& kernel_;

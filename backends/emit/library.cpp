@@ -14,7 +14,23 @@ namespace {
 struct Section {
   std::string name, text;
   std::vector<std::string> needs;
+  bool int64 = false;
 };
+
+bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Calls `use` for each word: what a C identifier may be made of.
+template <class Use>
+void each_word(std::string_view text, const Use& use) {
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_part_of_name(text[end])) ++end;
+    if (end > at) use(text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+bool is_wide(std::string_view word) { return word == "i64" || word == "u64"; }
 
 const std::vector<Section>& sections() {
   static const std::vector<Section> all = [] {
@@ -35,6 +51,7 @@ const std::vector<Section>& sections() {
           inside = true;
         } else if (inside) {
           result.back().text += line + "\n";
+          each_word(line, [&](std::string_view word) { result.back().int64 |= is_wide(word); });
         }
       }
     }
@@ -52,39 +69,38 @@ const std::map<std::string, const Section*, std::less<>>& by_name() {
   return index;
 }
 
-void require(const Section& section, std::set<const Section*>& done, std::string& text) {
+void require(const Section& section, std::set<const Section*>& done, LibraryText& library) {
   if (!done.insert(&section).second) return;
   for (const std::string& need : section.needs) {
     auto found = by_name().find(need);
     TCC_CHECK(found != by_name().end(), "device math section ", section.name, " needs unknown ",
               need);
-    require(*found->second, done, text);
+    require(*found->second, done, library);
   }
-  text += section.text;
+  library.text += section.text;
+  library.int64 |= section.int64;
 }
 
 }  // namespace
 
-std::string library_sections(const std::set<std::string>& names) {
+LibraryText library_sections(const std::set<std::string>& names) {
   std::set<const Section*> done;
-  std::string text;
+  LibraryText library;
   for (const Section& section : sections())
-    if (names.count(section.name)) require(section, done, text);
-  return text;
+    if (names.count(section.name)) require(section, done, library);
+  return library;
 }
 
-std::set<std::string> sections_used(std::string_view text) {
-  std::set<std::string> used;
-  for (size_t at = text.find("tcc_"); at != std::string_view::npos;
-       at = text.find("tcc_", at + 4)) {
-    size_t end = at + 4;
-    while (end < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
-      ++end;
-    std::string_view name = text.substr(at + 4, end - at - 4);
-    if (by_name().find(name) != by_name().end()) used.emplace(name);
-  }
-  return used;
+TextFacts facts_of_text(std::string_view text) {
+  constexpr std::string_view kPrefix = "tcc_";
+  TextFacts facts;
+  each_word(text, [&](std::string_view word) {
+    facts.int64 |= is_wide(word);
+    if (!word.starts_with(kPrefix)) return;
+    const std::string_view name = word.substr(kPrefix.size());
+    if (by_name().find(name) != by_name().end()) facts.functions.emplace(name);
+  });
+  return facts;
 }
 
 }  // namespace tcc::backends

@@ -98,13 +98,10 @@ std::string Printer::render_call(const Expr& e) {
 }
 
 void Printer::hide_zeros(const Expr& e, std::vector<std::string>& args) {
-  const bool computes =
-      e->fn == Fn::add || e->fn == Fn::sub || e->fn == Fn::mul || e->fn == Fn::fma;
-  if (!computes || !is_float(e->dtype) || dialect_.hidden_zero.empty()) return;
+  if (dialect_.hidden_zero.empty() || !sched::has_hidden_zero(*e)) return;
   auto is_zero = [](const Expr& arg) { return arg->kind == Kind::constant && arg->number == 0; };
   auto is_variable = [](const Expr& arg) { return arg->kind != Kind::constant; };
   auto other = std::find_if(e->args.begin(), e->args.end(), is_variable);
-  if (other == e->args.end() || std::none_of(e->args.begin(), e->args.end(), is_zero)) return;
   std::string& value = args[static_cast<size_t>(other - e->args.begin())];
   if (!shared_.count(other->get()) && (*other)->kind != Kind::var) value = named(*other, value);
   const std::string zero =
@@ -114,7 +111,7 @@ void Printer::hide_zeros(const Expr& e, std::vector<std::string>& args) {
 }
 
 std::string Printer::render_random(const Expr& e) {
-  std::string text = e->fn == Fn::rand_uniform ? "tcc_uniform_f32(" : "tcc_normal_f32(";
+  std::string text = "tcc_" + sched::function_of(e->fn, e->args[0]->dtype) + "(";
   for (size_t i = 0; i < 3; ++i) {
     const Expr& arg = e->args[i];
     if (i) text += ", ";
@@ -204,9 +201,10 @@ std::string Printer::constant(const Expr& e) const {
     return e->integer < 0 ? "(" + std::to_string(e->integer) + ")" : std::to_string(e->integer);
   }
   bool wide = dtype == DType::f64;
-  if (std::isnan(e->number)) return wide ? "tcc_nan_f64()" : "tcc_nan_f32()";
-  if (std::isinf(e->number))
-    return std::string(e->number < 0 ? "(-" : "(") + (wide ? "tcc_inf_f64())" : "tcc_inf_f32())");
+  if (const std::string function = sched::constant_function(*e); !function.empty()) {
+    const std::string call = "tcc_" + function + "()";
+    return std::isnan(e->number) ? call : (e->number < 0 ? "(-" : "(") + call + ")";
+  }
   // The shortest text that reads back to the same number.
   char text[64];
   auto number = static_cast<float>(e->number);

@@ -374,10 +374,10 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
                (division ? " >> " + std::to_string(shift) : " & " + index_constant(b.value() - 1)) +
                ")";
       }
-      if (a.range().lo >= 0)
+      const std::string function = sched::index_function(*atom, index_type());
+      if (function.empty())
         return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
-      return std::string("tcc_") + (division ? "floordiv_" : "mod_") + index_type() + "(" +
-             index(a) + ", " + index(b) + ")";
+      return "tcc_" + function + "(" + index(a) + ", " + index(b) + ")";
     }
     case Kind::min:
     case Kind::max: {

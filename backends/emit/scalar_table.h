@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "ir/expr.h"
+#include "scheduler/library_functions.h"
 
 namespace tcc::backends {
 
-// The device type that values of `dtype` are computed in: f32, f64, i32, u32, i64, u64 or bool.
-// Values of narrower floats are f32 numbers that happen to be representable.
-std::string compute_type(DType dtype);
+using sched::compute_type;
 
 // Returns fn(args) as text. Operands that are written more than once must be names.
 std::string spell(ir::Fn fn, DType operand, const std::vector<std::string>& args);

@@ -12,8 +12,8 @@ namespace {
 
 using sched::Target;
 
-// What Vulkan 1.2 guarantees, plus 8- and 16-bit storage and 64-bit integers, which every driver of
-// interest has. The subgroup size is only a hint for the order of memory accesses: without
+// Vulkan 1.2 guarantees these, plus 8- and 16-bit storage and 64-bit integers, which every driver
+// of interest has. The subgroup size is only a hint for the order of memory accesses: without
 // shuffles, no kernel depends on it.
 Target vulkan_minimum() {
   Target target;
@@ -44,7 +44,8 @@ bool is_profile_name(std::string_view name) {
   });
 }
 
-// By the file's name, or by the architecture that drivers report: "llvmpipe" for lavapipe's.
+// Finds a profile by the file's name, or by the architecture that drivers report: "llvmpipe" for
+// lavapipe's.
 std::optional<Target> named_profile(std::string_view wanted) {
   if (!is_profile_name(wanted)) return std::nullopt;
   const auto folder = sched::config_folder() / "targets";

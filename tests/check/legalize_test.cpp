@@ -238,6 +238,42 @@ TEST(FindRequirements, OfAccessesAndWideIntegers) {
   EXPECT_TRUE(required("  b0: out i64[64]\n  b0[0] = 1\n").int64);
 }
 
+// They are names of sections of the device math library and of extensions of dialects.
+TEST(FindRequirements, OfFunctionsAndExtensions) {
+  using Names = std::set<std::string>;
+  const auto required = [](const std::string& text) {
+    return after("find-requirements", "kernel k grid 1 workgroup 32\n" + text, shuffling(true))
+        .requirements;
+  };
+  const auto functions = [&](const std::string& value) {
+    return required("  b0: in f32[64]\n  b1: out f32[64]\n  b1[0] = " + value + "\n").functions;
+  };
+  EXPECT_EQ(functions("(load(b0, 0) + 1.0)"), Names{});
+  EXPECT_EQ(functions("exp(load(b0, 0))"), Names{"exp_f32"});
+  EXPECT_EQ(functions("maximum(load(b0, 0), erf(load(b0, 1)))"), (Names{"erf_f32", "max_f32"}));
+  EXPECT_EQ(functions("f32(bf16(load(b0, 0)))"), (Names{"bf16_to_f32", "f32_to_bf16"}));
+  EXPECT_EQ(functions("rand_uniform(7, 9, [thread])"), Names{"uniform_f32"});
+  EXPECT_EQ(functions("load(b0, (-thread)//3+11)"), Names{"floordiv_i32"});
+  EXPECT_EQ(functions("load(b0, thread//3)"), Names{});  // never negative
+  EXPECT_EQ(functions("f32(i32(load(b0, 0)))"), Names{"f32_to_i32"});
+  EXPECT_EQ(functions("(load(b0, 0) * 0.0)"), Names{"hidden_zero_f32"});
+
+  const Requirements bytes = required(R"(  b0: in f16[256]
+  b1: out i8[256]
+  array x: f32[8]
+  x[0..8) = b0[thread*8..]
+  b1[thread] = i8(x[0])
+)");
+  EXPECT_EQ(bytes.functions, (Names{"f16_to_f32", "f32_to_i8"}));
+  EXPECT_EQ(bytes.extensions, (Names{"storage16", "storage8"}));
+  EXPECT_EQ(required("  b0: out f32[64]\n  b0[0] = 1.0\n").extensions, Names{});
+  EXPECT_EQ(after("find-requirements",
+                  "kernel k grid 1 workgroup 32 lanes\n  b0: out f32[64]\n  b0[0] = 1.0\n",
+                  shuffling(true))
+                .requirements.extensions,
+            Names{"lanes"});
+}
+
 TEST(CheckLimits, NamesTheLimit) {
   const auto message = [](const std::string& text, Target target) -> std::string {
     try {

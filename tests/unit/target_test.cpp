@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "backends/backend.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -49,6 +50,18 @@ TEST(TargetTest, EveryNameGivesAConsistentTarget) {
     EXPECT_GE(target.push_constant_bytes, 128) << name;
     EXPECT_GE(target.shared_bytes, 16 << 10) << name;
     EXPECT_EQ(target.device, "") << name;
+  }
+}
+
+// Each back end that compiles brings its own.
+TEST(TargetTest, ComeFromBackEnds) {
+  const std::vector<std::string> names = target_names();
+  for (const backends::Backend* backend : backends::backends()) {
+    const std::string api(name(backend->api()));
+    if (backend->api() == Api::null) continue;
+    EXPECT_TRUE(std::any_of(names.begin(), names.end(), [&](const std::string& one) {
+      return one == api || one.starts_with(api + ":");
+    })) << api;
   }
 }
 
