@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "ir/sizes.h"
-#include "scheduler/index_range.h"
 
 namespace tcc::sched {
 namespace {
@@ -128,49 +126,15 @@ double launch_seconds(const Target& target) {
   return target.is_cpu ? kCpuLaunch : kLaunch + kWorkgroupStart;
 }
 
+double operation_rate(const Target& target) { return target.flops_f32 / 2; }
+
+double cache_bandwidth(const Target& target) {
+  return target.is_cpu ? target.bandwidth : target.bandwidth * kCacheSpeedup;
+}
+
 double unit_bandwidth(const Target& target) {
   const double share = target.bandwidth / target.compute_units;
   return target.is_cpu ? share : std::min(target.bandwidth, kUnitShare * share);
-}
-
-ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis) {
-  constexpr double kExpensive = 20;  // exp, erf: a polynomial and its argument's reduction
-  ElementWork work;
-  std::set<const ir::ExprNode*> counted;
-  auto count = [&](const ir::Expr& e) {
-    using Kind = ir::ExprNode::Kind;
-    if (!counted.insert(e.get()).second) return;
-    if (e->kind == Kind::call) work.arithmetic += ir::info(e->fn).expensive ? kExpensive : 1;
-    if (e->kind == Kind::reduce) {
-      double steps = 2;
-      for (const SymInt& serial : e->axes)
-        steps *= static_cast<double>(ir::extent_of(serial).range().hi);
-      work.arithmetic += steps;
-    }
-    if (e->kind != Kind::load) return;
-    const int64_t step = coefficient(e->index, axis);
-    if (step == 0) {
-      work.shared += 1;
-      return;
-    }
-    (step == 1 ? work.contiguous : work.scattered) += 1;
-    work.bytes += size_bytes(e->stored);
-  };
-  for (const ir::Expr& value : values) ir::visit(value, count);
-  return work;
-}
-
-double region_arithmetic(const Region& region) {
-  constexpr double kPointwise = 4, kExpensive = 40;
-  double slots = 0;
-  for (const ir::Node* node : region.nodes) {
-    const auto results = static_cast<double>(numel(node->outputs[0]));
-    if (node->op->kind == ir::OpKind::pointwise)
-      slots += results * (node->op->expensive ? kExpensive : kPointwise);
-    else if (node->op->kind == ir::OpKind::reduce || node->op->kind == ir::OpKind::scan)
-      slots += static_cast<double>(numel(node->inputs[0]));
-  }
-  return slots;
 }
 
 double region_bytes(const Region& region) {

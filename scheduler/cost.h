@@ -8,9 +8,6 @@
 // subgroup after the other instead; nothing is hidden there, so the parts add up.
 #pragma once
 
-#include <span>
-
-#include "ir/expr.h"
 #include "scheduler/config.h"
 #include "scheduler/region.h"
 #include "scheduler/target.h"
@@ -42,23 +39,12 @@ double predicted_seconds(const LaunchCost& cost, const Target& target);
 
 // Returns the seconds that an empty launch takes.
 double launch_seconds(const Target& target);
+// Issue slots per second of the whole target, and bytes per second of its last-level cache.
+double operation_rate(const Target& target);
+double cache_bandwidth(const Target& target);
 // Bytes per second that one unit can draw, alone.
 double unit_bandwidth(const Target& target);
 
-// What one element of some expressions takes, when neighbouring threads take neighbouring values of
-// an axis; what the expressions have in common counts once.
-struct ElementWork {
-  double contiguous = 0;  // loads of neighbouring elements
-  double scattered = 0;   // loads of elements that are not neighbours
-  double shared = 0;      // loads of the same element
-  double bytes = 0;       // of the contiguous and scattered loads' elements, together
-  double arithmetic = 0;  // issue slots
-};
-ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
-
-// Issue slots of the region's pointwise ops and reductions together, roughly: a view costs nothing,
-// and most pointwise ops are a few instructions.
-double region_arithmetic(const Region& region);
 // Bytes of the region's inputs and outputs, each once.
 double region_bytes(const Region& region);
 // Returns the bytes that must be read from and written to memory, for the roofline. An element-wise

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
+#include "ir/sizes.h"
 #include "scheduler/region_text.h"
 #include "scheduler/template.h"
 #include "support/error.h"
@@ -44,9 +46,10 @@ FusionGroups::FusionGroups(const ir::Graph& graph, const Target& target,
       return found != uses_.end() && found->second.outputs > 0;
     });
     bool free = (node->op->kind == OpKind::view && !is_copy(node.get())) || widens_memory(*node) ||
-                (node->op->kind == OpKind::pointwise && !node->op->expensive &&
+                (node->op->kind == OpKind::pointwise &&
                  std::all_of(node->inputs.begin(), node->inputs.end(),
-                             [](const Value* v) { return !v || is_number(v); }));
+                             [](const Value* v) { return !v || is_number(v); }) &&
+                 !work(node.get()).is_long());
     if (free && !is_output) light_.insert(node.get());
   }
 }
@@ -171,18 +174,60 @@ bool FusionGroups::has_contraction(size_t group) const {
                      [](const Node* node) { return node->op->kind == OpKind::contraction; });
 }
 
-bool FusionGroups::costly(const std::vector<const Node*>& nodes) const {
-  static const std::set<std::string_view> cheap = {
-      "add",         "sub",         "mul",       "neg",          "abs",
-      "relu",        "cast",        "where",     "maximum",      "minimum",
-      "clamp",       "identity",    "square",    "cat",          "pad",
-      "masked_fill", "tril",        "triu",      "eq",           "ne",
-      "lt",          "le",          "gt",        "ge",           "logical_and",
-      "logical_or",  "logical_not", "relu6",     "leaky_relu",   "hardtanh",
-      "embedding",   "gather",      "gather_nd", "index_select", "reverse_sequence"};
-  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    return node->op->kind != OpKind::view && !cheap.count(node->op_name());
-  });
+const OpWork& FusionGroups::work(const Node* node) const {
+  auto found = works_.find(node);
+  if (found == works_.end()) found = works_.emplace(node, op_work(*node)).first;
+  return found->second;
+}
+
+double FusionGroups::slots(const std::vector<const Node*>& nodes) const {
+  double slots = 0;
+  for (const Node* node : nodes) {
+    if (node->op->kind != OpKind::pointwise && node->op->kind != OpKind::view)
+      return std::numeric_limits<double>::infinity();
+    slots += static_cast<double>(numel(node->outputs[0])) * work(node).slots;
+  }
+  return slots / elements(nodes);
+}
+
+double FusionGroups::elements(const std::vector<const Node*>& nodes) const {
+  int64_t elements = 1;
+  for (const Node* node : nodes) elements = std::max(elements, numel(node->outputs[0]));
+  return static_cast<double>(elements);
+}
+
+GroupBytes FusionGroups::bytes(const std::vector<const Node*>& nodes) const {
+  GroupBytes bytes;
+  const double most = elements(nodes);
+  std::set<const Value*> read;
+  for (const Node* node : nodes)
+    for (const Value* input : node->inputs) {
+      const bool is_own =
+          input && std::find(nodes.begin(), nodes.end(), input->producer) != nodes.end();
+      if (!input || is_own || is_number(input) || !read.insert(input).second) continue;
+      bytes.read += std::min(most, static_cast<double>(numel(input))) * size_bytes(input->dtype());
+    }
+  for (const Value* output : nodes.back()->outputs)
+    bytes.written += static_cast<double>(numel(output)) * size_bytes(output->dtype());
+  return bytes;
+}
+
+double FusionGroups::times_read(const std::vector<const Node*>& group, const Node* node) const {
+  double times = 0;
+  const auto elements = static_cast<double>(numel(node->outputs[0]));
+  for (size_t k = 0; k < node->inputs.size(); ++k) {
+    const double reads = elements * work(node).reads[k];
+    std::function<void(const Value*)> follow = [&](const Value* value) {
+      if (!value || !value->producer) return;
+      if (is_light(value->producer)) {
+        for (const Value* input : value->producer->inputs) follow(input);
+      } else if (std::find(group.begin(), group.end(), value->producer) != group.end()) {
+        times = std::max(times, reads / std::max(1.0, static_cast<double>(numel(value))));
+      }
+    };
+    follow(node->inputs[k]);
+  }
+  return times;
 }
 
 void FusionGroups::collect_light(const Value* value, std::set<const Node*>& into) const {

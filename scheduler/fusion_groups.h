@@ -8,8 +8,15 @@
 
 #include "ir/graph.h"
 #include "scheduler/candidate.h"
+#include "scheduler/work.h"
 
 namespace tcc::sched {
+
+// The bytes that computing each of a group's elements once reads, and those that storing its last
+// node's results writes. Of an operand that is larger than the group only a part is read.
+struct GroupBytes {
+  double read = 0, written = 0;
+};
 
 class FusionGroups {
  public:
@@ -44,8 +51,17 @@ class FusionGroups {
   bool is_pointwise(size_t group) const;
   bool is_reduction(size_t group) const;
   bool has_contraction(size_t group) const;
-  // Transcendental functions, serial loops, random numbers: worth computing once.
-  bool costly(const std::vector<const ir::Node*>& nodes) const;
+  // Counts the work of one element of the node, once per node.
+  const OpWork& work(const ir::Node* node) const;
+  // Issue slots for one of the group's most numerous elements, which nothing stores on the way.
+  // Infinite where an element needs a row's or a product's sum.
+  double slots(const std::vector<const ir::Node*>& nodes) const;
+  // The group's most numerous elements.
+  double elements(const std::vector<const ir::Node*>& nodes) const;
+  GroupBytes bytes(const std::vector<const ir::Node*>& nodes) const;
+  // Returns how often `node` would compute an element that it reads of the group, through index
+  // maps: the largest of these numbers, 0 where it reads nothing of it.
+  double times_read(const std::vector<const ir::Node*>& group, const ir::Node* node) const;
 
   // The region of these nodes plus the light ones that they need, with the precision that it may
   // have; layouts are row-major. Its anchor is a contraction, else the first reduction, scan or
@@ -74,6 +90,7 @@ class FusionGroups {
   std::set<const ir::Node*> light_;
   std::vector<std::vector<const ir::Node*>> groups_;
   mutable std::map<std::set<const ir::Node*>, Match> matches_;
+  mutable std::map<const ir::Node*, OpWork> works_;
 };
 
 }  // namespace tcc::sched

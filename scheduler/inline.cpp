@@ -17,6 +17,16 @@ Expr zero_of(DType dtype) {
 
 }  // namespace
 
+SymInt indirect_index(const Expr& value, const SymInt& extent) {
+  int64_t n = extent.value();
+  Expr index = ir::cast(value, DType::i64);
+  Expr zero = ir::constant_int(DType::i64, 0), size = ir::constant_int(DType::i64, n);
+  Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);
+  Expr last = ir::constant_int(DType::i64, n - 1);
+  Expr clamped = ir::call(ir::Fn::minimum, {ir::call(ir::Fn::maximum, {wrapped, zero}), last});
+  return SymInt::indirect("at", clamped, {0, n - 1});
+}
+
 // An op's element function sees this while its node is inlined.
 class NodeContext : public ir::ElementContext {
  public:
@@ -27,13 +37,7 @@ class NodeContext : public ir::ElementContext {
   }
   SymInt new_axis(const SymInt& extent) override { return inliner_.new_axis(extent); }
   SymInt indirect(const Expr& value, const SymInt& extent) override {
-    int64_t n = extent.value();
-    Expr index = ir::cast(value, DType::i64);
-    Expr zero = ir::constant_int(DType::i64, 0), size = ir::constant_int(DType::i64, n);
-    Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);
-    Expr last = ir::constant_int(DType::i64, n - 1);
-    Expr clamped = ir::call(ir::Fn::minimum, {ir::call(ir::Fn::maximum, {wrapped, zero}), last});
-    return SymInt::indirect("at", clamped, {0, n - 1});
+    return indirect_index(value, extent);
   }
 
  private:

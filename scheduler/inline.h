@@ -55,6 +55,9 @@ class Inliner {
   const ir::Value* asked_elsewhere_ = nullptr;
 };
 
+// An index from a loaded integer, as ir::ElementContext::indirect has it.
+SymInt indirect_index(const Expr& value, const SymInt& extent);
+
 // A reduction node's dims: those it reduces and those it keeps, ascending, and its extents.
 struct ReductionDims {
   std::vector<int> reduced, kept;

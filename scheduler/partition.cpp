@@ -3,11 +3,13 @@
 #include "scheduler/partition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
 
 #include "ir/sizes.h"
+#include "scheduler/cost.h"
 #include "scheduler/fusion_groups.h"
 #include "scheduler/layout.h"
 #include "support/error.h"
@@ -29,7 +31,10 @@ bool stores_elements(const Region& region) {
 class Partitioner {
  public:
   Partitioner(const ir::Graph& graph, const Target& target, const PartitionOptions& options)
-      : groups_(graph, target, options.precision), subgraph_(graph), options_(options) {}
+      : target_(target),
+        groups_(graph, target, options.precision),
+        subgraph_(graph),
+        options_(options) {}
 
   std::vector<ScheduledRegion> run() {
     for (const auto& node : groups_.graph().nodes()) place(node.get());
@@ -210,11 +215,7 @@ class Partitioner {
 
   // Why the node does not join the group, or "".
   std::string against_joining(const std::vector<const Node*>& group, const Node* node) const {
-    if (groups_.costly(group) && rereads(node))
-      return str(node->op_name(), " would compute elements several times that take long");
-    if (multiplies_work(group, node))
-      return str("elements would be computed for each of ", numel(node->outputs[0]),
-                 " that read them");
+    if (std::string why = against_computing_again(group, {node}); !why.empty()) return why;
     if (joins_too_much(group, {node})) return "one kernel would join too many tensors";
     std::vector<const Node*> nodes = group;
     nodes.push_back(node);
@@ -222,8 +223,32 @@ class Partitioner {
     return match ? "" : match.reason();
   }
 
-  // Reads several elements of an operand for one of its own.
-  static bool rereads(const Node* node) { return node->op->expensive || node->op_name() == "cat"; }
+  // Why the elements of a group should not be computed where the others read them, or "": that
+  // takes longer than a launch more, which stores them and loads them. Operations take their number
+  // over the rate, bytes theirs over the bandwidth, a launch what it takes by itself. What rows and
+  // products are reduced to is never computed again; that is for the templates to see to.
+  std::string against_computing_again(const std::vector<const Node*>& group,
+                                      const std::vector<const Node*>& others) const {
+    const double slots = groups_.slots(group);
+    double times = 0, within = 1;
+    for (const Node* other : others) {
+      if (other->op->kind != OpKind::pointwise && other->op->kind != OpKind::view) return "";
+      times = std::max(times, groups_.times_read(group, other));
+      if (others.size() > 1)
+        for (const double reads : groups_.work(other).reads) within = std::max(within, reads);
+    }
+    times *= within;
+    if (times <= 1 || std::isinf(slots)) return "";
+    const GroupBytes bytes = groups_.bytes(group);
+    const double again =
+        (times - 1) * groups_.elements(group) * slots / operation_rate(target_) +
+        times * std::max(0.0, bytes.read - bytes.written) / cache_bandwidth(target_);
+    const double apart = launch_seconds(target_) + 2 * bytes.written / target_.bandwidth;
+    if (again <= apart) return "";
+    return str(others.front()->op_name(), " would compute elements of ", group.back()->op_name(),
+               " ", std::lround(times), " times, ", std::lround((again - apart) * 1e9),
+               " ns longer than to store and load them");
+  }
 
   // Every element of a cat looks at all of its operands, and one of a cat of cats at all of theirs:
   // beyond a limit, the cats stay apart, as a graph that joins many tensors in parts intends.
@@ -238,24 +263,6 @@ class Partitioner {
     };
     const size_t a = joined(nodes), b = joined(others);
     return a > 0 && b > 0 && a + b > most;
-  }
-
-  // A pointwise producer would be computed more often than once per element.
-  static bool multiplies_work(const std::vector<const Node*>& nodes, const Node* node) {
-    bool anchored = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
-      return n->op->kind == OpKind::reduce || n->op->kind == OpKind::contraction ||
-             n->op->kind == OpKind::scan || n->op->kind == OpKind::sort;
-    });
-    if (anchored || node->op->kind == OpKind::reduce) return false;
-    int64_t before = 0;
-    bool expensive = false;
-    for (const Node* n : nodes) {
-      before = std::max(before, numel(n->outputs[0]));
-      expensive |= n->op->expensive;
-    }
-    int64_t after = numel(node->outputs[0]);
-    return node->op->kind != OpKind::contraction &&
-           (after > 4 * before || (expensive && after > before));
   }
 
   // Pointwise groups that only one other group reads become its prologue, and reductions a part of
@@ -285,12 +292,10 @@ class Partitioner {
       return "what is reduced, scanned or sorted is not computed again";
     std::vector<const Node*> nodes = groups_.nodes(g);
     const bool product = groups_.has_contraction(into), widens = product && only_casts(nodes);
-    if (groups_.costly(nodes) && !groups_.is_reduction(into) && !widens)
-      return "its elements take long, and are read more than once";
     const auto& others = groups_.nodes(into);
-    for (const Node* other : others)
-      if (rereads(other) && other->op_name() != "cat")
-        return str(other->op_name(), " would compute its elements several times");
+    if (product && !widens && groups_.slots(nodes) > kLoadSlots)
+      return "a product would compute its operands, which take long, once per tile";
+    if (std::string why = against_computing_again(nodes, others); !why.empty()) return why;
     if (product && reads_more_than_it_makes(nodes))
       return "a product would read its operands, which are larger, once per tile";
     if (product && is_copy(g)) return "it is a copy for the product, with longer rows";
@@ -403,6 +408,7 @@ class Partitioner {
     }
   }
 
+  const Target& target_;
   FusionGroups groups_;
   Subgraph subgraph_;
   PartitionOptions options_;

@@ -9,6 +9,7 @@
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/product_candidate.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -138,7 +139,7 @@ class FmaProduct : public ProductCandidate {
   CostModel make_cost_model() const override {
     const Region& region = this->region();
     const ContractionPlan& plan = plan_;
-    const double epilogue = region_arithmetic(region), bytes = region_bytes(region);
+    const double epilogue = region_slots(region), bytes = region_bytes(region);
     const int element = size_bytes(plan.accumulator);
     // An operand's element as it lies in memory; a prologue of several inputs reads as much more.
     double operand_bytes = 0;

@@ -6,6 +6,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -128,7 +129,7 @@ EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target&
   double stored = 0;
   for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
   const double share = target.bandwidth / target.compute_units / target.clock();
-  return {kStore + region_arithmetic(region) / elements, stored / share};
+  return {kStore + region_slots(region) / elements, stored / share};
 }
 
 int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target) {

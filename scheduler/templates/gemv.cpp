@@ -10,6 +10,7 @@
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/templates/product_candidate.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -193,7 +194,7 @@ class StreamedProduct : public ProductCandidate {
   }
 
   CostModel make_cost_model() const override {
-    const double epilogue = region_arithmetic(region()), bytes = region_bytes(region());
+    const double epilogue = region_slots(region()), bytes = region_bytes(region());
     return [gemv = gemv_, target = target(), epilogue, bytes](const Config& config) {
       const Shape s(gemv, config);
       const auto vector = static_cast<double>(gemv.vector), m = static_cast<double>(gemv.m());

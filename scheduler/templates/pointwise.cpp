@@ -8,6 +8,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/vectorize.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -65,7 +66,8 @@ class Elements : public Candidate {
     for (const ir::Value* value : region.outputs)
       widest = std::max<int64_t>(widest, size_bytes(value->dtype()));
     int64_t vector = 16 / widest;
-    if (heavy(region)) vector = 1;
+    const ElementWork work = work_of(region);
+    if (work.is_long()) vector = 1;
     int64_t wanted = int64_t{target.compute_units} * (target.is_cpu ? 64 : 512);
     // The end of each padded line is done element by element: a small part of a long one.
     const Lines lines(region);
@@ -75,7 +77,7 @@ class Elements : public Candidate {
     // Arithmetic between the loads and the stores: one vector's runs while another's loads wait.
     constexpr double kMuchArithmetic = 16;
     const bool overlap = !target.is_cpu && vector == 16 / widest && n / (2 * vector) >= wanted &&
-                         work_of(region).arithmetic >= kMuchArithmetic;
+                         work.slots >= kMuchArithmetic;
     if (overlap) threads = std::min(threads, int64_t{128});
     return {{"threads", threads}, {"vector", vector}, {"vectors", overlap ? 2 : 1}};
   }
@@ -107,12 +109,12 @@ class Elements : public Candidate {
           groups / 32 * (streams * per_stream * (lines - 1) + 16 * work.scattered * width);
       cost.elements = count * (streams + work.scattered) + groups * work.shared;
       // Addresses and bounds of every vector.
-      cost.arithmetic = work.arithmetic * count + 10 * groups;
+      cost.arithmetic = work.slots * count + 10 * groups;
       cost.memory_bytes = bytes;
       cost.cache_bytes = std::max(bytes, count * (work.bytes + stored_bytes));
-      cost.registers = 20 + width * vectors * (work.contiguous + work.scattered + outputs);
+      cost.registers = 20 + width * vectors * (work.held + outputs);
       // Threads do not wait for their stores; bounds checks keep the vectors of a thread apart.
-      cost.bytes_in_flight = width * std::max(4.0, work.bytes) * std::min(vectors, 4.0);
+      cost.bytes_in_flight = width * std::max(4.0, work.held_bytes) * std::min(vectors, 4.0);
       cost.round_trips = std::max(1.0, vectors / 4);
       return predicted_seconds(cost, target);
     };
@@ -173,21 +175,12 @@ class Elements : public Candidate {
   }
 
  private:
-  // A thread's element costs a loop or a long computation: one element per thread keeps the device
-  // busy.
   static ElementWork work_of(const Region& region) {
     Inliner inliner(region);
     const SymInt at = SymInt::axis("at", std::max<int64_t>(output_elements(region), 1));
     std::vector<Expr> values;
     for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
     return element_work(values, at);
-  }
-
-  static bool heavy(const Region& region) {
-    return std::any_of(region.nodes.begin(), region.nodes.end(), [](const ir::Node* node) {
-      return node->op->expensive || node->op->kind == ir::OpKind::reduce ||
-             node->op->kind == ir::OpKind::contraction;
-    });
   }
 
   // Element `linear` in the memory order of the first output.

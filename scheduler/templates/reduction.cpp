@@ -11,6 +11,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/reduction_lowering.h"
 #include "scheduler/templates/reduction_plan.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -277,7 +278,7 @@ class Rows : public Candidate {
       each.scattered += own.scattered;
       each.shared += own.shared;
       each.bytes += own.bytes;
-      each.arithmetic += own.arithmetic;
+      each.slots += own.slots;
     }
     const double bytes = region_bytes(region);
     const double passes_saved = is_online(region, plan) ? 1 : 0;
@@ -312,7 +313,7 @@ class Rows : public Candidate {
       const double levels = std::log2(std::max(1.0, group));
       const double loop = keep ? 2 : 12;  // of one vector; kept rows are unrolled
       cost.arithmetic =
-          steps * (width * (work.arithmetic + reductions) + loop * passes) +
+          steps * (width * (work.slots + reductions) + loop * passes) +
           threads * reductions * (12 * levels + 4 * width + (cluster > 1 ? 8 * cluster : 0));
       // Pieces of a row that are shorter than a sector bring what nobody asked for.
       const double sector = std::max(1.0, 32 / std::max(run, 1.0));
@@ -322,7 +323,7 @@ class Rows : public Candidate {
       cost.cache_bytes = (bytes + again) * sector;
       // Unrolled loops have all their loads in flight, others those that the compiler unrolls.
       const double together = std::min(iterations, keep ? 16.0 : 4.0);
-      const double streams = std::max(1.0, once.contiguous + once.scattered);
+      const double streams = std::max(1.0, once.held);
       cost.bytes_in_flight = std::max(4.0, together * width * element * streams);
       // Accumulators are gone when those of a cluster hold most.
       cost.registers = kOtherRegisters + (cluster > 1 ? 4 : width) * reductions +

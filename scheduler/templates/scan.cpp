@@ -7,6 +7,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/scan_lowering.h"
 #include "scheduler/templates/scan_plan.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -81,7 +82,7 @@ class Lines : public Candidate {
     const Region& region = this->region();
     const ScanPlan& plan = plan_;
     const auto length = static_cast<double>(std::max<int64_t>(1, plan.length));
-    const double arithmetic = region_arithmetic(region), bytes = region_bytes(region);
+    const double arithmetic = region_slots(region), bytes = region_bytes(region);
     const double stored = size_bytes(plan.node->outputs[0]->dtype());
     return [=, target = target(), plan = plan_](const Config& c) {
       const auto row_threads = static_cast<double>(c["row_threads"]),

@@ -8,6 +8,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/sort_lowering.h"
 #include "scheduler/templates/sort_plan.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -69,7 +70,7 @@ class Runs : public Candidate {
   }
 
   CostModel make_cost_model() const override {
-    const double bytes = region_bytes(region()), prologue = region_arithmetic(region());
+    const double bytes = region_bytes(region()), prologue = region_slots(region());
     return [bytes, prologue, target = target(), plan = plan_](const Config& c) {
       LaunchCost cost;
       const auto items = static_cast<double>(c["items"]),

@@ -6,6 +6,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/vectorize.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -41,8 +42,8 @@ OrRefusal<Plan> plan_transpose(const Region& region) {
   if (region.anchor || region.outputs.empty())
     return Refusal{"it is anchored by more than elements", true};
   for (const ir::Node* node : region.nodes)
-    if (node->op->expensive ||
-        (node->op->kind != ir::OpKind::pointwise && node->op->kind != ir::OpKind::view))
+    if ((node->op->kind != ir::OpKind::pointwise && node->op->kind != ir::OpKind::view) ||
+        op_work(*node).is_long())
       return Refusal{str(node->op_name(), " takes long for an element"), true};
   Plan plan;
   plan.shape = const_shape(*region.outputs[0]);
@@ -170,7 +171,7 @@ class Turned : public Candidate {
       const double rows = std::max(1.0, 32.0 / static_cast<double>(tile));
       cost.bank_cycles = covered / 32 * (rows - 1) * (2 * staged + direct);
       cost.elements = covered * (3 * staged + direct);
-      cost.arithmetic = (work.arithmetic + 2 + 6 / width) * covered;
+      cost.arithmetic = (work.slots + 2 + 6 / width) * covered;
       // Memory is moved in pieces of 64 bytes and more.
       const double piece = static_cast<double>(tile * element);
       cost.memory_bytes = bytes * std::max(1.0, 64 / piece);

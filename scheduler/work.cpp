@@ -1,0 +1,234 @@
+#include "scheduler/work.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "ir/op.h"
+#include "ir/sizes.h"
+#include "scheduler/index_range.h"
+#include "scheduler/inline.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::Expr;
+using ir::ExprNode;
+using ir::Fn;
+using ir::OpKind;
+
+double iterations_of(const ExprNode& loop) {
+  double iterations = 1;
+  for (const SymInt& axis : loop.axes)
+    iterations *= static_cast<double>(ir::extent_of(axis).range().hi);
+  return iterations;
+}
+
+// Visits every distinct part of the values once, with how often one element computes it.
+void visit_times(std::span<const Expr> values,
+                 const std::function<void(const Expr&, double times)>& seen) {
+  std::vector<Expr> parts;  // operands before users
+  std::unordered_map<const ExprNode*, double> times;
+  for (const Expr& value : values)
+    ir::visit(value, [&](const Expr& e) {
+      if (times.emplace(e.get(), 1).second) parts.push_back(e);
+    });
+  for (size_t i = parts.size(); i-- > 0;) {  // outer loops first
+    const ExprNode& loop = *parts[i];
+    if (loop.kind != ExprNode::Kind::reduce) continue;
+    const double within = times.at(&loop) * iterations_of(loop);
+    ir::visit(loop.args[0], [&](const Expr& e) {
+      double& count = times.at(e.get());
+      count = std::max(count, within);
+    });
+  }
+  for (const Expr& part : parts) seen(part, times.at(part.get()));
+}
+
+// The table of instructions: issue slots of a GPU that a call takes, on f32 operands. A library
+// function is a polynomial and the reduction of its argument, a division a reciprocal and its
+// refinement. A random number is ten rounds of Philox, a normal one a logarithm and a cosine more.
+double slots_of(ir::Fn fn) {
+  constexpr double kLibrary = 20, kUniform = 100, kNormal = 140;
+  switch (fn) {
+    case Fn::div:
+    case Fn::floordiv:
+    case Fn::remainder:
+    case Fn::fmod:
+    case Fn::pow:
+    case Fn::sqrt:
+    case Fn::rsqrt:
+    case Fn::exp:
+    case Fn::exp2:
+    case Fn::expm1:
+    case Fn::log:
+    case Fn::log2:
+    case Fn::log10:
+    case Fn::log1p:
+    case Fn::sin:
+    case Fn::cos:
+    case Fn::tan:
+    case Fn::asin:
+    case Fn::acos:
+    case Fn::atan:
+    case Fn::atan2:
+    case Fn::sinh:
+    case Fn::cosh:
+    case Fn::tanh:
+    case Fn::asinh:
+    case Fn::acosh:
+    case Fn::atanh:
+    case Fn::erf:
+    case Fn::erfc:
+    case Fn::sigmoid:
+    case Fn::normal_cdf:
+    case Fn::exp_term: return kLibrary;
+    case Fn::rand_uniform: return kUniform;
+    case Fn::rand_normal: return kNormal;
+    default: return 1;
+  }
+}
+
+// Issue slots of this part alone: an iteration of a loop accumulates and counts.
+double slots_of(const ExprNode& e) {
+  if (e.kind == ExprNode::Kind::call) return slots_of(e.fn);
+  return e.kind == ExprNode::Kind::reduce ? 2 * iterations_of(e) : 0;
+}
+
+double loop_of(const ExprNode& e, double times) {
+  return e.kind == ExprNode::Kind::reduce ? times * iterations_of(e) : 1;
+}
+
+// An op's element function sees this: elements of operands are variables, whose reads count.
+class Operands : public ir::ElementContext {
+ public:
+  explicit Operands(const ir::Node& node) : node_(node) {}
+  const ir::Node& node() const override { return node_; }
+  Expr operand(int k, std::span<const SymInt> index) override {
+    // Reads of one element are one.
+    for (const Read& read : reads_)
+      if (read.operand == k && std::equal(read.index.begin(), read.index.end(), index.begin()))
+        return read.element;
+    const DType dtype = compute_dtype(operand_type(k).dtype);
+    reads_.push_back({k, {index.begin(), index.end()}, ir::read(ir::new_variable("x", dtype))});
+    return reads_.back().element;
+  }
+  SymInt new_axis(const SymInt& extent) override {
+    return SymInt::axis("r", extent, ir::AxisRole::reduction);
+  }
+  SymInt indirect(const Expr& value, const SymInt& extent) override {
+    return indirect_index(value, extent);
+  }
+
+  // The operand of which the variable is an element, or -1.
+  int operand_of(const ExprNode* variable) const {
+    for (const Read& read : reads_)
+      if (read.element.get() == variable) return read.operand;
+    return -1;
+  }
+
+ private:
+  struct Read {
+    int operand;
+    std::vector<SymInt> index;
+    Expr element;
+  };
+  const ir::Node& node_;
+  std::vector<Read> reads_;
+};
+
+OpWork work_of_element(const ir::Node& node) {
+  OpWork work;
+  work.reads.assign(node.inputs.size(), 0);
+  Operands operands(node);
+  std::vector<SymInt> index;
+  for (const SymInt& extent : node.outputs[0]->shape()) index.push_back(SymInt::axis("i", extent));
+  const Expr element = node.op->element(operands, index);
+  visit_times({&element, 1}, [&](const Expr& e, double times) {
+    work.slots += times * slots_of(*e);
+    work.iterations = std::max(work.iterations, loop_of(*e, times));
+    if (e->kind != ExprNode::Kind::var) return;
+    const int operand = operands.operand_of(e.get());
+    if (operand >= 0) work.reads[static_cast<size_t>(operand)] += times;
+  });
+  return work;
+}
+
+double ratio(const ir::Value* many, const ir::Value* few) {
+  return static_cast<double>(numel(many)) / std::max(1.0, static_cast<double>(numel(few)));
+}
+
+}  // namespace
+
+ElementWork element_work(std::span<const Expr> values, const SymInt& axis) {
+  ElementWork work;
+  visit_times(values, [&](const Expr& e, double times) {
+    work.slots += times * slots_of(*e);
+    work.iterations = std::max(work.iterations, loop_of(*e, times));
+    if (e->kind != ExprNode::Kind::load) return;
+    const int64_t step = coefficient(e->index, axis);
+    if (step == 0) {
+      work.shared += times;
+      return;
+    }
+    (step == 1 ? work.contiguous : work.scattered) += times;
+    work.bytes += times * size_bytes(e->stored);
+    work.held += 1;
+    work.held_bytes += size_bytes(e->stored);
+  });
+  return work;
+}
+
+bool Work::is_long() const {
+  constexpr double kManySlots = 80;
+  return iterations > 1 || slots >= kManySlots;
+}
+
+OpWork op_work(const ir::Node& node) {
+  switch (node.op->kind) {
+    case OpKind::pointwise:
+    case OpKind::view: return work_of_element(node);
+    case OpKind::reduce: {
+      const double row = ratio(node.inputs[0], node.outputs[0]);
+      return {{row, row}, {row}};
+    }
+    case OpKind::contraction: {
+      const ir::Contraction product = node.op->contraction(node);
+      double terms = 1;
+      for (const SymInt& extent : product.k) terms *= static_cast<double>(extent.range().hi);
+      return {{terms, terms}, std::vector<double>(node.inputs.size(), terms)};
+    }
+    // An element follows from those before it, or from all.
+    case OpKind::scan:
+    case OpKind::sort: {
+      int64_t dim = node.attr<int64_t>("dim");
+      const ir::Shape& shape = node.inputs[0]->shape();
+      if (dim < 0) dim += static_cast<int64_t>(shape.size());
+      const double line =
+          shape.empty() ? 1 : static_cast<double>(shape[static_cast<size_t>(dim)].range().hi);
+      return {{line, line}, std::vector<double>(node.inputs.size(), line)};
+    }
+    case OpKind::composite: break;
+  }
+  throw InternalError(str(node.op_name(), " is no op of a kernel"));
+}
+
+double region_slots(const Region& region) {
+  // The models of the kernels that ask were fitted with so many for each short op.
+  constexpr double kShortOp = 4;
+  double slots = 0;
+  for (const ir::Node* node : region.nodes) {
+    if (node->op->kind == OpKind::pointwise) {
+      const OpWork work = op_work(*node);
+      slots +=
+          static_cast<double>(numel(node->outputs[0])) * (work.is_long() ? work.slots : kShortOp);
+    } else if (node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan) {
+      slots += static_cast<double>(numel(node->inputs[0]));
+    }
+  }
+  return slots;
+}
+
+}  // namespace tcc::sched
