@@ -269,7 +269,8 @@ class Builder {
       return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,
                                           empty ? 0 : offsets_.at(value), value->name);
     }
-    executable_.constants.push_back({value->name, layout.elements * size_bytes(value->dtype())});
+    executable_.constants.push_back(
+        {value->name, layout.elements * size_bytes(value->dtype()), value->is_mutable});
     constants_->add(value->data, layout);
     auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
     return buffers_[value] =

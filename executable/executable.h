@@ -79,6 +79,7 @@ using Step = std::variant<KernelLaunch, Copy, Fill, HostCall>;
 struct ConstantInfo {
   std::string name;
   int64_t bytes = 0;
+  bool is_mutable = false;  // its bytes may change between runs: programs do not share it
 };
 
 // The bytes of a constant, which `owner` keeps, and what equal bytes share: content_hash(bytes).

@@ -141,7 +141,7 @@ void fields(A& a, HostCall& x) {
 
 template <class A>
 void fields(A& a, ConstantInfo& x) {
-  all(a, x.name, x.bytes);
+  all(a, x.name, x.bytes, x.is_mutable);
 }
 
 template <class A>

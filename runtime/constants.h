@@ -1,10 +1,10 @@
-// The constants on a device. Programs share constants of equal bytes.
+// The constants on a device. Programs share constants of equal bytes, except mutable ones.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <utility>
 
 #include "executable/executable.h"
 
@@ -19,7 +19,8 @@ class Stream;
 class ConstantPool {
  public:
   // Returns constant `i` in the device's memory; it is uploaded through `stream` unless it is
-  // there. Throws Error when it cannot be loaded or memory is out.
+  // there. A mutable one gets a buffer of its own. Throws Error when it cannot be loaded or memory
+  // is out.
   std::shared_ptr<Buffer> get(Device& device, Stream& stream, const exec::Executable& executable,
                               size_t i);
   // Returns the bytes that the executable's constants would add, as far as that is known without
@@ -27,10 +28,14 @@ class ConstantPool {
   int64_t missing_bytes(const exec::Executable& executable) const;
 
  private:
-  std::shared_ptr<Buffer> find(const std::optional<Hash128>& key) const;
+  // A file may claim any key: a buffer of another size is not its constant.
+  using Key = std::pair<Hash128, int64_t>;  // the content's hash, its bytes
+
+  std::shared_ptr<Buffer> find(const Key& key) const;
+  std::shared_ptr<Buffer> find(const exec::Executable& executable, size_t i) const;
 
   mutable std::mutex mutex_;
-  std::map<Hash128, std::weak_ptr<Buffer>> buffers_;
+  std::map<Key, std::weak_ptr<Buffer>> buffers_;
 };
 
 }  // namespace tcc::runtime

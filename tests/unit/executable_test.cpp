@@ -65,7 +65,7 @@ Executable sample(const SymInt& n = 8) {
   e.buffers.back().alias = 4;
   e.inputs = {0};
   e.outputs = {1};
-  e.constants = {{"w", 16}, {"v", 16}};
+  e.constants = {{"w", 16, true}, {"v", 16}};
   e.arena_bytes = n * 4 + 256;
   e.live_bytes_peak = n * 4;
   e.store = std::make_shared<const Constants>(
@@ -103,6 +103,8 @@ TEST(Executables, ComeBackAsTheyWereWritten) {
     EXPECT_EQ(launch.grid[0], ceildiv(n, 64));
     EXPECT_EQ(std::get<Scalar>(launch.arguments[2]).value, n);
     EXPECT_EQ(back.buffers[7].alias, 4);
+    EXPECT_TRUE(back.constants[0].is_mutable);
+    EXPECT_FALSE(back.constants[1].is_mutable);
     EXPECT_EQ(Bytes(back.store->load(1).bytes.begin(), back.store->load(1).bytes.end()),
               Bytes(16, std::byte{7}));
     // Equal constants are in the file once.
