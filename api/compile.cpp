@@ -18,11 +18,12 @@ namespace {
 
 std::vector<TensorSpec> specs_of(const exec::Executable& executable,
                                  const std::vector<int>& buffers) {
+  const std::vector<int> alignments = exec::assumed_alignments(executable);
   std::vector<TensorSpec> specs;
   for (const int number : buffers) {
     const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
     specs.push_back({buffer.name, std::string(name(buffer.dtype)), exec::fixed(buffer.shape),
-                     buffer.bytes.value(), exec::assumed_alignment(executable, number)});
+                     buffer.bytes.value(), alignments[static_cast<size_t>(number)]});
   }
   return specs;
 }

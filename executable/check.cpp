@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 
 #include "executable/executable.h"
@@ -11,7 +12,8 @@ namespace tcc::exec {
 namespace {
 
 constexpr int64_t kMostRank = 32;
-constexpr size_t kMostDims = 5;  // of a tensor map
+constexpr size_t kMostDims = 5;        // of a tensor map
+constexpr int64_t kMapAlignment = 16;  // bytes: of a tensor map's beginning and strides
 
 template <class T>
 void within(const char* what, const T& value, int64_t low, int64_t high) {
@@ -30,14 +32,29 @@ void check_kernel(const KernelBinary& kernel) {
   within("a kernel's number of tensor maps", kernel.num_maps, 0, 64);
   within("a kernel's number of alignments", std::ssize(kernel.alignments), 0, kernel.num_arguments);
   for (const int alignment : kernel.alignments) {
-    within("an alignment", alignment, 1, 1 << 12);
+    within("an alignment", alignment, 1, kMostAlignment);
     if (!std::has_single_bit(static_cast<unsigned>(alignment)))
       fail_input("an alignment of ", alignment, " bytes");
   }
   for (const uint32_t threads : kernel.block) within("a workgroup's side", threads, 0, 1 << 16);
 }
 
+// Types that the copy engine moves; f8 and integers as bytes.
+bool is_mapped(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+    case DType::bf16:
+    case DType::f16:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+    case DType::i8:
+    case DType::u8: return true;
+    default: return false;
+  }
+}
+
 void check_map(const TensorMap& map, int64_t arguments) {
+  if (!is_mapped(map.dtype)) fail_input("a tensor map of type ", name(map.dtype));
   within("a tensor map's argument", map.argument, 0, arguments - 1);
   const size_t rank = map.dims.size();
   if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank || map.box.size() != rank)
@@ -53,6 +70,28 @@ void check_scalar(const Scalar& scalar) {
     fail_input("a scalar argument of type ", name(scalar.dtype));
 }
 
+// A map's numbers, and the bytes from its offset on that it views.
+int64_t check_numbers(const TensorMap& map) {
+  const int64_t element = size_bytes(map.dtype);
+  within("a tensor map's offset", map.offset.value(), 0, Tensor::max_bytes / element);
+  if (map.offset.value() * element % kMapAlignment != 0)
+    fail_input("a tensor map's offset is ", map.offset.value() * element, " bytes, no multiple of ",
+               kMapAlignment);
+  std::optional<int64_t> viewed = element;
+  for (size_t i = 0; i < map.dims.size(); ++i) {
+    const int64_t dim = map.dims[i].value();
+    within("a tensor map's dim", dim, 1, int64_t{1} << 32);
+    const int64_t stride = i > 0 ? map.strides[i - 1].value() : element;
+    within("a tensor map's stride", stride, 0, (int64_t{1} << 40) - 1);
+    if (i > 0 && stride % kMapAlignment != 0)
+      fail_input("a tensor map's stride is ", stride, " bytes, no multiple of ", kMapAlignment);
+    const auto step = checked_mul(dim - 1, stride);
+    viewed = viewed && step ? checked_add(*viewed, *step) : std::nullopt;
+  }
+  if (!viewed) fail_input("a tensor map views more than 2^63 bytes");
+  return *viewed;
+}
+
 class Checker {
  public:
   explicit Checker(const Executable& executable) : e_(executable) {}
@@ -64,6 +103,7 @@ class Checker {
     for (const ConstantInfo& constant : e_.constants)
       within("a constant's size", constant.bytes, 0, Tensor::max_bytes);
     for (size_t i = 0; i < e_.buffers.size(); ++i) check_buffer(i);
+    owners_ = owners(e_);
     check_list(e_.inputs, BufferInfo::Kind::input);
     check_list(e_.outputs, BufferInfo::Kind::output);
     known(e_.arena_bytes);
@@ -147,30 +187,36 @@ class Checker {
     }
   }
 
+  // Programs share their constants, and the caller keeps its inputs.
+  void check_written(const std::string& what, const Address& at) const {
+    check_address(at);
+    const int owner = owners_[static_cast<size_t>(at.buffer)];
+    const BufferInfo::Kind kind = e_.buffers[static_cast<size_t>(owner)].kind;
+    if (kind == BufferInfo::Kind::constant || kind == BufferInfo::Kind::input)
+      fail_input(what, " writes buffer ", at.buffer, ", which is a constant or an input");
+  }
+
   void check_step(const Copy& copy) const {
-    check_address(copy.to);
+    check_written("a copy", copy.to);
     check_address(copy.from);
     known(copy.bytes);
   }
 
   void check_step(const Fill& fill) const {
-    check_address(fill.to);
+    check_written("a fill", fill.to);
     known(fill.bytes);
   }
 
   void check_step(const HostCall& call) const {
     for (const auto* list : {&call.reads, &call.writes})
       for (const int buffer : *list) within("a step's buffer", buffer, 0, last_of(e_.buffers));
-    for (const int buffer : call.writes) {
-      const BufferInfo::Kind kind = e_.buffers[static_cast<size_t>(owner_of(e_, buffer))].kind;
-      if (kind == BufferInfo::Kind::constant || kind == BufferInfo::Kind::input)
-        fail_input("the host's function '", call.function, "' writes buffer ", buffer,
-                   ", which is a constant or an input");
-    }
+    for (const int buffer : call.writes)
+      check_written(str("the host's function '", call.function, "'"), {buffer});
   }
 
   const Executable& e_;
   std::set<std::string, std::less<>> symbols_;
+  std::vector<int> owners_;  // by buffer
 };
 
 // Everything that depends on the values of symbols.
@@ -195,6 +241,12 @@ class RangeChecker {
         fail_input("buffer '", buffer.name, "' of ", bytes,
                    " bytes has another size than its type");
       bytes_.push_back(bytes);
+      if (buffer.alias >= 0)
+        places_.push_back(place({buffer.alias, offset}));
+      else if (buffer.kind == BufferInfo::Kind::arena)
+        places_.push_back({-1, offset});
+      else
+        places_.push_back({static_cast<int>(places_.size()), 0});
     }
     for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
   }
@@ -216,21 +268,24 @@ class RangeChecker {
     if (most > 0 && iterations > most)
       fail_input("a thread runs up to ", iterations, " loop iterations, and ", e_.target.id(),
                  " stops it after ", most);
-    for (const Argument& argument : launch.arguments) {
-      if (const auto* address = std::get_if<Address>(&argument))
+    const KernelBinary& kernel = e_.kernels[static_cast<size_t>(launch.kernel)];
+    for (size_t i = 0; i < launch.arguments.size(); ++i) {
+      if (const auto* address = std::get_if<Address>(&launch.arguments[i])) {
         require("an argument", *address, 0);
-      if (const auto* scalar = std::get_if<Scalar>(&argument)) {
+        if (const int64_t offset = place(*address).offset; offset % alignment(kernel, i) != 0)
+          fail_input("an argument at byte ", offset, ", no multiple of ", alignment(kernel, i));
+      }
+      if (const auto* scalar = std::get_if<Scalar>(&launch.arguments[i])) {
         const int64_t value = sizes_.of(scalar->value);
         if (scalar->dtype == DType::i32) within("a scalar argument", value, INT32_MIN, INT32_MAX);
       }
     }
     for (const TensorMap& map : launch.maps) {
       const TensorMap numbers = sizes_.of(map);
-      within("a tensor map's offset", numbers.offset.value(), 0, Tensor::max_bytes);
-      for (const SymInt& dim : numbers.dims)
-        within("a tensor map's dim", dim.value(), 1, int64_t{1} << 32);
-      for (const SymInt& stride : numbers.strides)
-        within("a tensor map's stride", stride.value(), 0, (int64_t{1} << 40) - 1);
+      const int64_t viewed = check_numbers(numbers);
+      Address at = std::get<Address>(launch.arguments[static_cast<size_t>(map.argument)]);
+      at.offset = sizes_.of(at.offset) + numbers.offset.value() * size_bytes(map.dtype);
+      require("a tensor map", at, viewed);
     }
   }
 
@@ -238,6 +293,10 @@ class RangeChecker {
     const int64_t bytes = sizes_.of(copy.bytes);
     require("a copy", copy.to, bytes);
     require("a copy", copy.from, bytes);
+    const Place to = place(copy.to), from = place(copy.from);
+    if (to.owner == from.owner && to.offset < from.offset + bytes &&
+        from.offset < to.offset + bytes)
+      fail_input("a copy of ", bytes, " bytes onto itself");
   }
 
   void check_step(const Fill& fill) const {
@@ -264,9 +323,21 @@ class RangeChecker {
       }
   }
 
+  // Where bytes are: in the arena, -1, or a buffer's own memory. Buffers lie within those that they
+  // are in, so that offsets do not overflow.
+  struct Place {
+    int owner;
+    int64_t offset;
+  };
+  Place place(const Address& at) const {
+    const Place& buffer = places_[static_cast<size_t>(at.buffer)];
+    return {buffer.owner, buffer.offset + sizes_.of(at.offset)};
+  }
+
   const Executable& e_;
   const Sizes& sizes_;
   std::vector<int64_t> bytes_;  // by buffer
+  std::vector<Place> places_;
 };
 
 }  // namespace
@@ -287,13 +358,20 @@ void check(const Executable& executable) {
 
 void check(const StandaloneKernel& kernel) {
   check_kernel(kernel);
-  Sizes().of(kernel.grid);
+  const Sizes none;
+  none.of(kernel.grid);
+  none.of(kernel.loop_iterations);
   if (std::ssize(kernel.maps) != kernel.num_maps)
     fail_input(kernel.maps.size(), " tensor maps for a kernel of ", kernel.num_maps);
-  for (const Scalar& scalar : kernel.scalars) check_scalar(scalar);
+  for (const Scalar& scalar : kernel.scalars) {
+    check_scalar(scalar);
+    none.of(scalar.value);
+  }
   if (std::ssize(kernel.scalars) > kernel.num_arguments) fail_input("more scalars than arguments");
-  for (const TensorMap& map : kernel.maps)
+  for (const TensorMap& map : kernel.maps) {
     check_map(map, kernel.num_arguments - std::ssize(kernel.scalars));
+    check_numbers(none.of(map));
+  }
 }
 
 }  // namespace tcc::exec

@@ -28,22 +28,29 @@ StandaloneKernel standalone(const Executable& executable, size_t i) {
   return kernel;
 }
 
-int owner_of(const Executable& executable, int buffer) {
-  int owner = buffer;
-  while (executable.buffers[static_cast<size_t>(owner)].alias >= 0)
-    owner = executable.buffers[static_cast<size_t>(owner)].alias;
-  return owner;
+std::vector<int> owners(const Executable& executable) {
+  std::vector<int> owners;
+  for (const BufferInfo& buffer : executable.buffers)
+    owners.push_back(buffer.alias < 0 ? static_cast<int>(owners.size())
+                                      : owners[static_cast<size_t>(buffer.alias)]);
+  return owners;
 }
 
-int64_t assumed_alignment(const Executable& executable, int buffer) {
+int alignment(const KernelBinary& kernel, size_t i) {
   constexpr int kUnknown = 16;
-  int most = 1;
+  return i < kernel.alignments.size() ? kernel.alignments[i] : kUnknown;
+}
+
+std::vector<int> assumed_alignments(const Executable& executable) {
+  const std::vector<int> owner = owners(executable);
+  std::vector<int> most(owner.size(), 1);
   for (const KernelLaunch* launch : launches(executable)) {
-    const auto& assumed = executable.kernels[static_cast<size_t>(launch->kernel)].alignments;
+    const KernelBinary& kernel = executable.kernels[static_cast<size_t>(launch->kernel)];
     for (size_t i = 0; i < launch->arguments.size(); ++i)
-      if (const auto* address = std::get_if<Address>(&launch->arguments[i]))
-        if (owner_of(executable, address->buffer) == buffer)
-          most = std::max(most, i < assumed.size() ? assumed[i] : kUnknown);
+      if (const auto* address = std::get_if<Address>(&launch->arguments[i])) {
+        int& assumed = most[static_cast<size_t>(owner[static_cast<size_t>(address->buffer)])];
+        assumed = std::max(assumed, alignment(kernel, i));
+      }
   }
   return most;
 }

@@ -122,12 +122,17 @@ std::vector<const KernelLaunch*> launches(const Executable& executable);
 // Launch `i` of launches() with its kernel; TCC_CHECKs that its addresses are whole buffers.
 StandaloneKernel standalone(const Executable& executable, size_t i);
 
-// The buffer whose memory `buffer` is in: itself where it has its own.
-int owner_of(const Executable& executable, int buffer);
+// By buffer, the one whose memory it is in: itself where it has its own.
+std::vector<int> owners(const Executable& executable);
 
-// The number of bytes that the address of a buffer must be a multiple of for all kernels that get
-// it. The runtime sees to it for inputs and outputs.
-int64_t assumed_alignment(const Executable& executable, int buffer);
+// The most bytes that a kernel may ask an address to be a multiple of: all devices' memory is.
+inline constexpr int kMostAlignment = 64;
+// What the kernel asks of a buffer that is its argument `i`.
+int alignment(const KernelBinary& kernel, size_t i);
+// By buffer with memory of its own, what its address must be a multiple of for all kernels that get
+// it or a part of it: check() holds the parts' offsets against it. The runtime sees to it for
+// inputs and outputs.
+std::vector<int> assumed_alignments(const Executable& executable);
 
 // Throws Error(bad_input) unless every index, count and kind is within bounds, and, where there are
 // no symbols, every offset and size: a runtime may use the executable without further checks.

@@ -28,12 +28,13 @@ Binding::Binding(const Program& program, const OwnMemory& memory)
 
 std::vector<Binding::Value> Binding::values_of(const std::vector<int>& buffers) const {
   const exec::Executable& executable = program_.executable();
+  const std::vector<int> alignments = exec::assumed_alignments(executable);
   std::vector<Value> values;
   for (const int number : buffers) {
     Value& value = values.emplace_back();
     value.buffer = &executable.buffers[static_cast<size_t>(number)];
     value.bytes = memory_.sizes.of(value.buffer->bytes);
-    value.alignment = static_cast<uint64_t>(exec::assumed_alignment(executable, number));
+    value.alignment = static_cast<uint64_t>(alignments[static_cast<size_t>(number)]);
   }
   return values;
 }

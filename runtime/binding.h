@@ -1,5 +1,5 @@
 // A program's steps on given inputs and outputs, at any addresses: values that do not lie as
-// kernels assume (exec::assumed_alignment) pass through staging buffers that do.
+// kernels assume (exec::assumed_alignments) pass through staging buffers that do.
 #pragma once
 
 #include <functional>

@@ -69,7 +69,7 @@ class Context {
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
 
   // Makes aligned staging buffers for the values whose addresses are not multiples of what kernels
-  // assume (exec::assumed_alignment) and that have none yet: run() copies them from or to there.
+  // assume (exec::assumed_alignments) and that have none yet: run() copies them from or to there.
   // Throws Error(bad_input) for an address that is not aligned to its elements, and where there is
   // something to be made while the stream is captured.
   void reserve(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);

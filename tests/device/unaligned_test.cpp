@@ -111,7 +111,7 @@ TEST_P(UnalignedTest, OnlyWhatIsAssumedIsCopied) {
   const OwnMemory none;
   Binding binding(*vectors, none);
   const exec::Executable& executable = vectors->executable();
-  EXPECT_EQ(exec::assumed_alignment(executable, executable.inputs[0]), 16);
+  EXPECT_EQ(exec::assumed_alignments(executable).at(static_cast<size_t>(executable.inputs[0])), 16);
   const std::vector<DeviceAddress> aligned = {1024, 0}, off = {1024 + 4, 1}, torn = {1024 + 2, 0};
   EXPECT_EQ(binding.lacking(aligned, aligned), nullptr);
   EXPECT_EQ(binding.bind(aligned, aligned).size(), 1u);
