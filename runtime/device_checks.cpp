@@ -4,12 +4,12 @@
 
 namespace tcc::runtime {
 
-void check_grid(const exec::Target& target, std::string_view device, std::string_view kernel,
-                const std::array<uint32_t, 3>& grid) {
+void check_grid(const std::array<int64_t, 3>& most, std::string_view device,
+                std::string_view kernel, const std::array<uint32_t, 3>& grid) {
   for (size_t i = 0; i < grid.size(); ++i)
-    if (grid[i] > target.max_grid[i])
+    if (grid[i] > most[i])
       fail_device(device, ": kernel ", kernel, ": grid size ", grid[i], " in dimension ", i,
-                  "; the device allows ", target.max_grid[i]);
+                  "; the device allows ", most[i]);
 }
 
 void check_words(const BoundStep& step) {

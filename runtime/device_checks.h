@@ -27,9 +27,9 @@ inline bool is_empty(const std::array<uint32_t, 3>& grid) {
   return grid[0] == 0 || grid[1] == 0 || grid[2] == 0;
 }
 
-// Throws Error(device) for a grid beyond the device's limits.
-void check_grid(const exec::Target& target, std::string_view device, std::string_view kernel,
-                const std::array<uint32_t, 3>& grid);
+// Throws Error(device) for a grid of more than `most` workgroups.
+void check_grid(const std::array<int64_t, 3>& most, std::string_view device,
+                std::string_view kernel, const std::array<uint32_t, 3>& grid);
 
 // TCC_CHECKs that a fill is of whole words, and that sizes are not negative.
 void check_words(const BoundStep& step);

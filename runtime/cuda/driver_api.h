@@ -25,6 +25,7 @@ using CUgraphExec = struct CUgraphExec_st*;
 // tcc distinguishes these results; drivers return others, too.
 enum CUresult : int {
   CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
@@ -188,15 +189,16 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end))
 
 // Newer drivers alone have these functions; the pointers are null where the driver lacks them.
-#define TCC_CUDA_NEWER_FUNCTIONS(F)                                                       \
-  F(cuLaunchKernelEx,                                                                     \
-    (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra)) \
-  F(cuOccupancyMaxActiveClusters,                                                         \
-    (int* clusters, CUfunction function, const CUlaunchConfig* config))                   \
-  F(cuTensorMapEncodeTiled,                                                               \
-    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,           \
-     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                  \
-     const uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle,         \
+#define TCC_CUDA_NEWER_FUNCTIONS(F)                                                            \
+  F(cuLaunchKernelEx,                                                                          \
+    (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))      \
+  F(cuOccupancyMaxActiveClusters,                                                              \
+    (int* clusters, CUfunction function, const CUlaunchConfig* config))                        \
+  F(cuFuncGetParamInfo, (CUfunction function, size_t number, size_t * offset, size_t * bytes)) \
+  F(cuTensorMapEncodeTiled,                                                                    \
+    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                \
+     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                       \
+     const uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle,              \
      CUtensorMapL2promotion promotion, int out_of_bounds))
 
 struct DriverApi {

@@ -12,7 +12,7 @@ namespace tcc::runtime::cuda {
 namespace {
 
 constexpr int kMaxArguments = 512;  // 4096 bytes of parameters
-constexpr int kMaxMaps = 4;
+constexpr int kMaxMaps = 8;
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
 
 std::array<uint32_t, 3> block_of(const exec::KernelBinary& binary) {
@@ -103,6 +103,26 @@ void Function::find_entry(const exec::Target& target, const exec::KernelBinary& 
   if (all_shared > kSharedWithoutAsking)
     TCC_CUDA(*context_, cuFuncSetAttribute, function_,
              CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes_));
+  check_parameters();
+}
+
+// The driver copies as many bytes as the code declares from what a launch points to: they must be
+// there.
+void Function::check_parameters() const {
+  const auto& info = context_->api().cuFuncGetParamInfo;
+  if (!info) return;
+  const size_t count = static_cast<size_t>(num_arguments_) + static_cast<size_t>(num_maps_);
+  for (size_t i = 0; i <= count; ++i) {
+    size_t offset = 0, bytes = 0;
+    const CUresult found = info(function_, i, &offset, &bytes);
+    if (found == CUDA_ERROR_INVALID_VALUE) return;  // it declares no more
+    context_->check(found, "cuFuncGetParamInfo");
+    if (i == count) refuse("its code declares more than ", count, " parameters");
+    const size_t given =
+        i < static_cast<size_t>(num_arguments_) ? sizeof(uint64_t) : sizeof(CUtensorMap);
+    if (bytes > given)
+      refuse("its code declares parameter ", i, " of ", bytes, " bytes; it gets ", given);
+  }
 }
 
 int Function::attribute(CUfunction_attribute attribute) const {
@@ -119,16 +139,13 @@ void Function::check(const BoundLaunch& launch) const {
   for (const exec::TensorMap& map : launch.maps)
     TCC_CHECK(map.argument >= 0 && map.argument < num_arguments_, "a tensor map of argument ",
               map.argument);
-  for (size_t i = 0; i < max_grid_.size(); ++i)
-    if (launch.grid[i] > max_grid_[i])
-      refuse("grid size ", launch.grid[i], " in dimension ", i, "; the device allows ",
-             max_grid_[i]);
+  check_grid(max_grid_, context_->name(), label_, launch.grid);
 }
 
 void Function::launch(const BoundLaunch& launch, CUstream stream) const {
   const auto& [kernel, arguments, grid, recipes] = launch;
   if (is_empty(grid)) return;
-  void* parameters[kMaxArguments + kMaxMaps];
+  void* parameters[kMaxArguments + kMaxMaps] = {};
   for (size_t i = 0; i < arguments.size(); ++i)  // the driver only reads them
     parameters[i] = const_cast<uint64_t*>(&arguments[i]);
   CUtensorMap maps[kMaxMaps];  // copied by the launch, as all parameters are

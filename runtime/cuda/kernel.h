@@ -35,6 +35,7 @@ class Function {
   void check_limits(const exec::Target& target, const exec::KernelBinary& binary) const;
   void load(const exec::Target& target, const exec::KernelBinary& binary);
   void find_entry(const exec::Target& target, const exec::KernelBinary& binary);
+  void check_parameters() const;
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... reason) const;
 

@@ -145,7 +145,7 @@ void check_steps(const Core& core, std::span<const BoundStep> steps) {
       const VulkanKernel& kernel = kernel_of(*launch);
       TCC_CHECK(static_cast<int>(launch->arguments.size()) == kernel.num_arguments(),
                 launch->arguments.size(), " arguments for a kernel of ", kernel.num_arguments());
-      check_grid(target, core.name(), kernel.label(), launch->grid);
+      check_grid(target.max_grid, core.name(), kernel.label(), launch->grid);
     } else {
       check_words(step);
     }
