@@ -263,11 +263,7 @@ class RangeChecker {
 
   void check_step(const KernelLaunch& launch) const {
     sizes_.of(launch.grid);
-    const int64_t iterations = sizes_.of(launch.loop_iterations),
-                  most = e_.target.max_loop_iterations;
-    if (most > 0 && iterations > most)
-      fail_input("a thread runs up to ", iterations, " loop iterations, and ", e_.target.id(),
-                 " stops it after ", most);
+    sizes_.of(launch.loop_iterations);
     const KernelBinary& kernel = e_.kernels[static_cast<size_t>(launch.kernel)];
     for (size_t i = 0; i < launch.arguments.size(); ++i) {
       if (const auto* address = std::get_if<Address>(&launch.arguments[i])) {
@@ -354,6 +350,16 @@ void check(const Executable& executable, const Sizes& sizes) {
 void check(const Executable& executable) {
   Checker(executable).run();
   if (executable.symbols.empty()) check(executable, Sizes());
+}
+
+void check_loops(const Executable& executable, const Sizes& sizes, const Target& target) {
+  const int64_t most = target.max_loop_iterations;
+  if (most == 0) return;
+  for (const KernelLaunch* launch : launches(executable))
+    if (const int64_t iterations = sizes.of(launch->loop_iterations); iterations > most)
+      fail_device(executable.name, ": a thread of ",
+                  executable.kernels[static_cast<size_t>(launch->kernel)].entry, " runs up to ",
+                  iterations, " loop iterations, and ", target.id(), " stops it after ", most);
 }
 
 void check(const StandaloneKernel& kernel) {

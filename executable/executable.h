@@ -46,8 +46,8 @@ struct KernelLaunch {
   Grid grid = {1, 1, 1};
   std::vector<Argument> arguments;
   std::vector<TensorMap> maps = {};
-  // Iterations of one thread, where sizes decide: devices with Target::max_loop_iterations refuse
-  // more.
+  // Iterations of one thread at most, those of device sources apart: devices with
+  // Target::max_loop_iterations refuse more.
   SymInt loop_iterations = 0;
   std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
 };
@@ -140,5 +140,9 @@ void check(const Executable& executable);
 // The same of what depends on the symbols' values, once a program is bound to them.
 void check(const Executable& executable, const Sizes& sizes);
 void check(const StandaloneKernel& kernel);
+
+// Throws Error(device) where a thread runs longer than the target lets it, which may be another one
+// than the executable was compiled for.
+void check_loops(const Executable& executable, const Sizes& sizes, const Target& target);
 
 }  // namespace tcc::exec

@@ -36,6 +36,7 @@ double host_seconds(const std::function<void()>& work) {
 void check_kind(const Device& device, const exec::Executable& executable) {
   if (executable.target.api != device.target().api)
     fail_device(device.name(), ": ", executable.name, " was compiled for ", executable.target.id());
+  if (executable.symbols.empty()) exec::check_loops(executable, {}, device.target());
 }
 
 void check_functions(const HostFunctions& functions, const exec::Executable& executable) {
@@ -83,7 +84,10 @@ Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream>
   Device& device = program_->device();
   const exec::Executable& executable = program_->executable();
   if (!stream_) stream_ = device.create_stream();
-  if (!executable.symbols.empty()) exec::check(executable, memory_.sizes);
+  if (!executable.symbols.empty()) {
+    exec::check(executable, memory_.sizes);
+    exec::check_loops(executable, memory_.sizes, device.target());
+  }
   const int64_t bytes = memory_.sizes.of(executable.arena_bytes);
   if (bytes > 0) memory_.arena = device.allocate(bytes);
   for (size_t i = 0; i < executable.buffers.size(); ++i) {

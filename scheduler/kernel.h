@@ -172,8 +172,8 @@ struct Kernel : exec::KernelTraits {
   std::vector<std::string> sizes;
   SymInt grid = 1;                        // workgroups
   std::array<SymInt, 2> launch = {0, 0};  // the same by dimension; legalize sets it
-  // Iterations of one thread, where sizes at run time decide. A launch checks them; legalize sets
-  // them.
+  // Iterations of one thread of a generated kernel, at most. A program checks them against its
+  // device, and a launch once sizes are known; legalize sets them.
   SymInt loop_iterations = 0;
   std::vector<Array> shared;
   Block body;

@@ -120,10 +120,13 @@ void check_limits(Kernel& kernel, const Target& target) {
                 " has ", target.max_cluster);
   if (!kernel.sizes.empty()) {
     kernel.loop_iterations = sized_iterations(kernel.body);
-  } else if (int64_t count = iterations(kernel.body);
-             target.max_loop_iterations > 0 && count > target.max_loop_iterations)
+    return;
+  }
+  const int64_t count = iterations(kernel.body);
+  if (target.max_loop_iterations > 0 && count > target.max_loop_iterations)
     fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(),
                 " stops it after ", target.max_loop_iterations);
+  kernel.loop_iterations = count;
 }
 
 constexpr std::array kPasses = {

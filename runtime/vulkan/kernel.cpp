@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "executable/spirv_facts.h"
 #include "executable/spirv_words.h"
 #include "runtime/device_checks.h"
 #include "runtime/vulkan/commands.h"
@@ -41,9 +42,11 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const exec::KernelBinary&
       argument_table_(binary.argument_table) {
   core_->require_alive();
   check_limits(binary);
+  const std::vector<uint32_t> words = exec::spirv_words(binary.code);
+  check_module(binary, words);
   try {
     create_layout();
-    create_pipeline(binary);
+    create_pipeline(binary, words);
     if (core_->physical().target.is_cpu) compile_now();
   } catch (...) {
     destroy();
@@ -73,6 +76,18 @@ void VulkanKernel::check_limits(const exec::KernelBinary& binary) const {
            target.push_constant_bytes);
 }
 
+// Drivers take any name and any capability for granted.
+void VulkanKernel::check_module(const exec::KernelBinary& binary,
+                                const std::vector<uint32_t>& words) const {
+  const exec::SpirvFacts facts = exec::spirv_facts(words);
+  if (!facts.entries.contains(binary.entry))
+    fail_device(core_->name(), ": kernel ", label_, ": its code has no entry point ", binary.entry);
+  const std::string lacking = exec::lacking_feature(facts, core_->physical().target);
+  if (!lacking.empty())
+    fail_device(core_->name(), ": kernel ", label_, ": its code needs ", lacking,
+                ", which the device lacks: compile the graph for this device");
+}
+
 void VulkanKernel::create_layout() {
   VkPushConstantRange range{};
   range.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -85,10 +100,11 @@ void VulkanKernel::create_layout() {
                "vkCreatePipelineLayout");
 }
 
-void VulkanKernel::create_pipeline(const exec::KernelBinary& binary) {
+void VulkanKernel::create_pipeline(const exec::KernelBinary& binary,
+                                   const std::vector<uint32_t>& words) {
   const Physical& physical = core_->physical();
   const exec::Target& target = physical.target;
-  const ShaderModule module(*core_, exec::spirv_words(binary.code));
+  const ShaderModule module(*core_, words);
 
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required{};
   required.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;

@@ -24,7 +24,8 @@ class VulkanKernel final : public LoadedKernel {
  private:
   void check_limits(const exec::KernelBinary& binary) const;
   void create_layout();
-  void create_pipeline(const exec::KernelBinary& binary);
+  void check_module(const exec::KernelBinary& binary, const std::vector<uint32_t>& words) const;
+  void create_pipeline(const exec::KernelBinary& binary, const std::vector<uint32_t>& words);
   void compile_now();
   void destroy();
 

@@ -68,6 +68,32 @@ TEST_P(ExecutableTest, IsRefusedByAnotherKindOfDevice) {
   EXPECT_ERROR_KIND(Program(device, std::move(executable)), ErrorKind::device, "was compiled for");
 }
 
+// A file for another device of the API, where loops may be longer.
+TEST_P(ExecutableTest, IsRefusedWhereItsLoopsWouldBeStopped) {
+  const int64_t most = device->target().max_loop_iterations;
+  exec::Executable executable = compiled(kLayer, 1);
+  if (most > 0) {
+    int64_t recorded = 0;
+    for (const exec::KernelLaunch* launch : exec::launches(executable))
+      recorded = std::max(recorded, launch->loop_iterations.value());
+    EXPECT_GT(recorded, 0);
+  }
+  std::get<exec::KernelLaunch>(executable.steps.at(0)).loop_iterations = (int64_t{1} << 20) + most;
+  executable.target.max_loop_iterations = 0;
+  if (most == 0) {
+    EXPECT_NO_THROW(Program(device, executable));
+  } else {
+    EXPECT_ERROR_KIND(Program(device, executable), ErrorKind::device, "loop iterations");
+  }
+}
+
+TEST_P(ExecutableTest, KernelsHaveTheirEntryPoints) {
+  exec::Executable executable = compiled(kLayer, 1);
+  executable.kernels.at(0).entry = "no_such_entry";
+  if (!runs_kernels()) return;
+  EXPECT_ERROR_KIND(Program(device, executable), ErrorKind::device, "no entry point no_such_entry");
+}
+
 TEST_P(ExecutableTest, ProgramsShareTheirConstants) {
   const ir::Graph graph = parse_yaml_graph(kLayer, "graph.yaml", ".");
   const auto program = [&](int64_t batch) {

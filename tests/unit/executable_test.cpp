@@ -10,82 +10,10 @@
 #include "support/content_hash.h"
 #include "support/error.h"
 #include "tests/expect_error.h"
+#include "tests/unit/sample_executable.h"
 
 namespace tcc::exec {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-class Constants final : public ConstantStore {
- public:
-  explicit Constants(std::vector<Bytes> all) : all_(std::move(all)) {}
-  ConstantBytes load(size_t i) const override {
-    const auto copy = std::make_shared<const Bytes>(all_.at(i));
-    return {copy, *copy, content_hash(*copy)};
-  }
-  std::optional<Hash128> key(size_t) const override { return std::nullopt; }
-
- private:
-  std::vector<Bytes> all_;
-};
-
-BufferInfo buffer(BufferInfo::Kind kind, const char* name, SymInt elements, SymInt offset) {
-  BufferInfo info;
-  info.kind = kind;
-  info.name = name;
-  info.shape = {elements};
-  info.strides = {1};
-  info.bytes = elements * 4;
-  info.offset = offset;
-  return info;
-}
-
-// Every kind of step, buffer and argument, on `n` elements.
-Executable sample(const SymInt& n = 8) {
-  using Kind = BufferInfo::Kind;
-  Executable e;
-  e.name = "sample";
-  e.target.arch = "generic";
-  e.target.matrix_units = {"mma"};
-  if (!n.is_const()) e.symbols = {"n"};
-  KernelBinary& kernel = e.kernels.emplace_back();
-  kernel.entry = "k";
-  kernel.source = "void k() {}";
-  kernel.code = {1, 2, 3, 0, 255};
-  kernel.workgroup = 64;
-  kernel.num_arguments = 3;
-  kernel.num_maps = 1;
-  kernel.alignments = {16, 4};
-  kernel.region = "add";
-  kernel.flops = 0.5;
-  e.buffers = {buffer(Kind::input, "x", n, 0),           buffer(Kind::output, "y", n, 0),
-               buffer(Kind::constant, "w", 4, 0),        buffer(Kind::constant, "v", 4, 1),
-               buffer(Kind::arena, "t", n, 256),         buffer(Kind::state, "s", n, 0),
-               buffer(Kind::workspace, "scratch", n, 0), buffer(Kind::arena, "part", 1, 4)};
-  e.buffers.back().alias = 4;
-  e.inputs = {0};
-  e.outputs = {1};
-  e.constants = {{"w", 16, true}, {"v", 16}};
-  e.arena_bytes = n * 4 + 256;
-  e.live_bytes_peak = n * 4;
-  e.store = std::make_shared<const Constants>(
-      std::vector<Bytes>{Bytes(16, std::byte{7}), Bytes(16, std::byte{7})});
-  KernelLaunch launch;
-  launch.grid = {ceildiv(n, 64), 1, 1};
-  launch.arguments = {Address{0}, Address{4, 4}, Scalar{DType::i32, n}};
-  launch.maps = {{"map", 0, DType::f32, 0, {n, 1}, {n * 4}, {8, 1}, 128}};
-  launch.layers = {"first", "second"};
-  e.steps = {launch, Copy{{1}, {4}, n * 4}, Fill{{5, 4}, 4, 9}, HostCall{"draw", {0}, {1}}};
-  return e;
-}
-
-Bytes written(const Executable& executable) {
-  Bytes all;
-  write_executable(executable, [&](std::span<const std::byte> bytes) {
-    all.insert(all.end(), bytes.begin(), bytes.end());
-  });
-  return all;
-}
 
 Executable read(const Bytes& bytes) {
   const auto copy = std::make_shared<const Bytes>(bytes);
@@ -221,7 +149,46 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
       {[&](auto& e) { launch(e).maps.clear(); }, "0 tensor maps for a kernel of 1"},
       {[&](auto& e) { launch(e).maps[0].argument = 2; }, "a tensor map of a scalar"},
       {[&](auto& e) { launch(e).maps[0].box.pop_back(); }, "a tensor map of 2 dims"},
+      {[&](auto& e) { launch(e).maps[0].dtype = DType::i64; }, "a tensor map of type i64"},
+      {[&](auto& e) { launch(e).maps[0].offset = 2; }, "a tensor map's offset is 8 bytes"},
+      {[&](auto& e) { launch(e).maps[0].strides = {24}; }, "a tensor map's stride is 24 bytes"},
+      {[&](auto& e) { launch(e).maps[0].offset = 4; }, "a tensor map: bytes 16 to 16 + 32 of 32"},
+      {[&](auto& e) {
+         launch(e).maps[0].dims = {8, 2};
+       },
+       "a tensor map: bytes 0 to 0 + 64 of 32"},
+      {[&](auto& e) {
+         launch(e).maps[0].dims = {1, int64_t{1} << 32};
+         launch(e).maps[0].strides = {int64_t{1} << 39};
+       },
+       "views more than 2^63 bytes"},
       {[&](auto& e) { launch(e).arguments[0] = Address{8}; }, "a step's buffer is 8"},
+      {[&](auto& e) {
+         launch(e).arguments[1] = Address{4, 2};
+       },
+       "an argument at byte 258, no multiple of 4"},
+      {[&](auto& e) {
+         launch(e).arguments[1] = Address{7};
+         e.buffers[7].offset = 6;
+       },
+       "an argument at byte 262, no multiple of 4"},
+      {[&](auto& e) { e.kernels[0].alignments[1] = 8; }, "an argument at byte 260"},
+      {[](auto& e) { e.kernels[0].alignments = {128}; }, "an alignment is 128"},
+      {[](auto& e) { std::get<Copy>(e.steps[1]).to = {2}; },
+       "a copy writes buffer 2, which is a constant or an input"},
+      {[](auto& e) { std::get<Fill>(e.steps[2]).to = {0}; },
+       "a fill writes buffer 0, which is a constant or an input"},
+      {[](auto& e) {
+         e.buffers[7].alias = 3;
+         std::get<Fill>(e.steps[2]).to = {7};
+       },
+       "a fill writes buffer 7, which is a constant or an input"},
+      {[](auto& e) { std::get<Copy>(e.steps[1]).to = {4}; }, "a copy of 32 bytes onto itself"},
+      {[](auto& e) {
+         std::get<Copy>(e.steps[1]) = {{7}, {4}, 4};
+         e.buffers[7].offset = 0;
+       },
+       "a copy of 4 bytes onto itself"},
       {[&](auto& e) {
          launch(e).arguments[1] = Address{4, 33};
        },
@@ -283,6 +250,35 @@ TEST(Executables, ExpressionsAreCheckedOnceTheyHaveValues) {
             (std::array<uint32_t, 3>{2, 1, 1}));
 }
 
+// A parent's parent, and so on: found in one walk.
+TEST(Executables, LongChainsOfAliasesAreFollowedOnce) {
+  Executable executable = sample();
+  constexpr int kBuffers = 100'000;
+  for (int i = 0; i < kBuffers; ++i) {
+    executable.buffers.push_back(executable.buffers.back());
+    executable.buffers.back().alias = i == 0 ? 7 : static_cast<int>(executable.buffers.size()) - 2;
+    executable.buffers.back().offset = 0;
+  }
+  KernelLaunch launch = std::get<KernelLaunch>(executable.steps[0]);
+  launch.arguments[1] = Address{static_cast<int>(executable.buffers.size()) - 1};
+  executable.kernels[0].alignments = {16, 2};
+  for (int i = 0; i < 20'000; ++i) executable.steps.emplace_back(launch);
+  check(executable);
+  EXPECT_EQ(assumed_alignments(executable)[4], 2);
+  EXPECT_EQ(owners(executable).back(), 4);
+}
+
+TEST(Executables, ATargetMayStopLoops) {
+  Executable executable = sample(SymInt::symbol("n"));
+  std::get<KernelLaunch>(executable.steps[0]).loop_iterations = SymInt::symbol("n") * 3;
+  Target target;
+  EXPECT_NO_THROW(check_loops(executable, {{{"n", 100}}}, target));
+  target.max_loop_iterations = 200;
+  EXPECT_NO_THROW(check_loops(executable, {{{"n", 66}}}, target));
+  EXPECT_ERROR_KIND(check_loops(executable, {{{"n", 67}}}, target), ErrorKind::device,
+                    "sample: a thread of k runs up to 201 loop iterations");
+}
+
 TEST(Executables, KernelsAloneComeBack) {
   Executable executable = sample();
   EXPECT_THROW(standalone(executable, 0), InternalError) << "an argument within a buffer";
@@ -299,6 +295,15 @@ TEST(Executables, KernelsAloneComeBack) {
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_ERROR_KIND(read_kernel(std::span(bytes).first(size), "worker"), ErrorKind::bad_input,
                       "worker: ");
+  const auto refused = [&](const auto& change, const char* reason) {
+    StandaloneKernel changed = kernel;
+    change(changed);
+    EXPECT_ERROR_KIND(read_kernel(write_kernel(changed), "worker"), ErrorKind::bad_input, reason);
+  };
+  refused([](auto& k) { k.scalars[0].value = SymInt::symbol("n"); }, "worker: ");
+  refused([](auto& k) { k.maps[0].dims[0] = SymInt::symbol("n"); }, "worker: ");
+  refused([](auto& k) { k.maps[0].dims[0] = 0; }, "a tensor map's dim is 0");
+  refused([](auto& k) { k.loop_iterations = SymInt::symbol("n"); }, "worker: ");
   kernel.num_maps = 3;
   EXPECT_ERROR_KIND(read_kernel(write_kernel(kernel), "worker"), ErrorKind::bad_input,
                     "1 tensor maps for a kernel of 3");

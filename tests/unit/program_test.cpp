@@ -1,0 +1,104 @@
+// Programs of hostile files, on a device that runs no kernel.
+#include "runtime/program.h"
+
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "executable/serialize.h"
+#include "support/error.h"
+#include "tests/expect_error.h"
+#include "tests/unit/sample_executable.h"
+
+namespace tcc::runtime {
+namespace {
+
+using exec::Bytes;
+using exec::Executable;
+
+// One constant of zeros under a key that is not its own.
+class Claims final : public exec::ConstantStore {
+ public:
+  explicit Claims(size_t bytes) : zeros_(std::make_shared<const Bytes>(bytes)) {}
+  exec::ConstantBytes load(size_t) const override { return {zeros_, *zeros_, kKey}; }
+  std::optional<Hash128> key(size_t) const override { return kKey; }
+
+ private:
+  static constexpr Hash128 kKey = {1, 2};
+  std::shared_ptr<const Bytes> zeros_;
+};
+
+TEST(Programs, ConstantsOfOneKeyAndAnotherSizeAreNotShared) {
+  const auto device = open_device("null");
+  const auto stream = device->create_stream();
+  const auto get = [&](size_t bytes) {
+    Executable executable;
+    executable.constants = {{"w", static_cast<int64_t>(bytes)}};
+    executable.store = std::make_shared<const Claims>(bytes);
+    return device->constants().get(*device, *stream, executable, 0);
+  };
+  const auto small = get(16), large = get(4096), same = get(16);
+  EXPECT_EQ(small->bytes(), 16);
+  EXPECT_EQ(large->bytes(), 4096);
+  EXPECT_EQ(small, same);
+}
+
+TEST(Programs, MutableWeightsAreNotShared) {
+  const auto device = open_device("null");
+  Executable executable = exec::sample();  // two constants of equal bytes, the first is mutable
+  executable.steps.pop_back();
+  const Program one(device, executable), other(device, executable);
+  EXPECT_NE(one.constant(0), other.constant(0));
+  EXPECT_NE(one.constant(0), one.constant(1));
+  EXPECT_EQ(one.constant(1), other.constant(1));
+}
+
+// Memory that a changed file asks for, as far as it is written at once.
+int64_t own_bytes(const Executable& executable) {
+  int64_t bytes = executable.arena_bytes.value();
+  for (const exec::BufferInfo& buffer : executable.buffers)
+    if (buffer.alias < 0) bytes = std::max(bytes, buffer.bytes.value());
+  return bytes;
+}
+
+// Whatever passed the checks of reading can be loaded and run: copies and fills are done, and
+// sanitizers see them. Nothing but an Error of the input or the device ends it.
+TEST(Programs, OfChangedFilesRunOrAreRefused) {
+  const auto device = open_device("null");
+  Executable original = exec::sample();
+  original.steps.pop_back();
+  const Bytes bytes = exec::written(original);
+  const size_t footer = bytes.size() - 40;
+  int64_t begin = 0, size = 0;
+  std::memcpy(&begin, &bytes[footer], 8);
+  std::memcpy(&size, &bytes[footer + 8], 8);
+  std::mt19937 random(7);
+  int ran = 0, refused = 0;
+  for (int round = 0; round < 6000; ++round) {
+    auto changed = std::make_shared<Bytes>(bytes);
+    const std::span payload =
+        std::span(*changed).subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
+    for (uint32_t changes = 1 + random() % 3; changes > 0; --changes)
+      payload[random() % payload.size()] =
+          static_cast<std::byte>(random() % 2 ? random() % 16 : random());
+    const Hash128 checksum = content_hash(payload);
+    std::memcpy(&(*changed)[footer + 16], &checksum, sizeof checksum);
+    try {
+      Executable executable = exec::read_executable(changed, *changed, "file");
+      if (!executable.symbols.empty() || own_bytes(executable) > 1 << 24) continue;
+      Context context(std::make_shared<const Program>(device, std::move(executable)));
+      context.replay();
+      context.outputs();
+      ++ran;
+    } catch (const Error& error) {
+      EXPECT_NE(error.kind(), ErrorKind::internal) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(ran, 300);
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace tcc::runtime

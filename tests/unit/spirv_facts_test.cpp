@@ -1,0 +1,58 @@
+#include "executable/spirv_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "support/error.h"
+#include "tests/expect_error.h"
+
+namespace tcc::exec {
+namespace {
+
+constexpr uint32_t op(uint32_t words, uint32_t number) { return words << 16 | number; }
+
+// A header, capabilities Shader and Float64, entry points "main" (compute) and "draw" (vertex),
+// and RoundingModeRTE of 32 bits.
+std::vector<uint32_t> module() {
+  std::vector<uint32_t> words = {0x07230203, 0x00010400, 0, 10, 0};
+  words.insert(words.end(), {op(2, 17), 1, op(2, 17), 10});
+  words.insert(words.end(), {op(5, 15), 5, 1, 0x6e69616d, 0});
+  words.insert(words.end(), {op(5, 15), 0, 2, 0x77617264, 0});
+  words.insert(words.end(), {op(4, 16), 1, 4462, 32});
+  words.insert(words.end(), {op(5, 54), 3, 4, 0, 5, op(2, 17), 11});
+  return words;
+}
+
+TEST(SpirvFacts, AreRead) {
+  const SpirvFacts facts = spirv_facts(module());
+  EXPECT_EQ(facts.entries, (std::set<std::string, std::less<>>{"main"}));
+  EXPECT_EQ(facts.capabilities, (std::set<uint32_t>{1, 10})) << "what follows is a function";
+  EXPECT_EQ(facts.float_controls.round_to_even, 32);
+  EXPECT_EQ(facts.float_controls.keep_special, 0);
+}
+
+TEST(SpirvFacts, InstructionsFitInTheirModule) {
+  std::vector<uint32_t> words = module();
+  for (const uint32_t first : {op(0, 17), op(60, 17), op(0xffff, 15)}) {
+    words[5] = first;
+    EXPECT_ERROR_KIND(spirv_facts(words), ErrorKind::device, "the instruction at word 5");
+  }
+  // A name that no zero ends.
+  words = module();
+  words.resize(12);
+  words[9] = op(3, 15);
+  EXPECT_NO_THROW(spirv_facts(words));
+}
+
+TEST(SpirvFacts, SayWhatATargetLacks) {
+  const SpirvFacts facts = spirv_facts(module());
+  Target target;
+  target.float_controls.round_to_even = 16 | 32;
+  EXPECT_EQ(lacking_feature(facts, target), "");
+  target.float_controls.round_to_even = 16;
+  EXPECT_EQ(lacking_feature(facts, target), "floats that round to even");
+  target.float64 = false;
+  EXPECT_EQ(lacking_feature(facts, target), "64-bit floats");
+}
+
+}  // namespace
+}  // namespace tcc::exec
