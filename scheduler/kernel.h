@@ -54,7 +54,8 @@ struct Stmt {
     store_vector,  // buffer[index .. index+count) = array variable[0..count), converted
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise
-    barrier,       // all threads of the workgroup: shared memory before is visible after
+    barrier,       // all threads of the workgroup: shared memory before is visible after. It and
+                   // all exchanges below stand under no condition on the thread's number
     reduce_lanes,  // combines `variables` over the `count` threads whose number differs in
                    // the bits from `stride` up to `stride * count` (powers of two); every thread
                    // gets the result. Two of them (value, index) for argmax and argmin. All threads
@@ -205,7 +206,8 @@ std::string to_string(const Kernel& kernel);
 
 // Checks that every axis and variable is bound once where it is used, with one dtype, that buffers
 // are read and written only as declared, and that accesses are in bounds as far as the ranges of
-// their indices tell. Throws InternalError.
+// their indices tell, unless a condition is on what an index is made of; and that all threads reach
+// exchanges. Throws InternalError.
 void verify(const Kernel& kernel);
 
 // Returns the statements with `axis` replaced in all indices.

@@ -1,7 +1,9 @@
 // The rules of kernel IR: what every pass may rely on, and must keep.
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/bit_cast.h"
 #include "scheduler/axis_use.h"
@@ -44,9 +46,15 @@ class Verifier {
     int64_t elements;  // 0: a single value
     bool written;      // may be
   };
+  // What a value is made of.
+  struct Sources {
+    AxisSet axes;            // with those that named indices are made of
+    bool is_opaque = false;  // variables or memory, too
+  };
   struct Scope {
     AxisSet axes;
     AxisSet loops;  // those of them that loops go along
+    std::unordered_map<AtomPtr, Sources, ir::AtomHash, ir::AtomEqual> named;  // by let_index
     std::map<uint64_t, Declared> variables;
   };
 
@@ -141,29 +149,92 @@ class Verifier {
     require(e->dtype == dtype, what, " is ", name(dtype), ", and its value ", name(e->dtype));
   }
 
+  // Expressions are DAGs: each node is looked at once, and once more for what select() guards.
+  struct Seen {
+    std::unordered_set<const ExprNode*> plain, guarded;
+  };
+
   void nodes(const Expr& e) {
-    bool selects = false;
-    ir::visit(e, [&](const Expr& node) {
-      selects |= node->kind == ExprNode::Kind::call && node->fn == ir::Fn::select;
+    Seen seen;
+    nodes(e, seen, false);
+  }
+
+  void nodes(const Expr& e, Seen& seen, bool guarded) {
+    if (seen.plain.contains(e.get()) ||
+        !(guarded ? seen.guarded : seen.plain).insert(e.get()).second)
+      return;
+    node(*e, guarded);
+    e->index.visit_atoms([&](const AtomPtr& atom) {
+      if (atom->value) nodes(atom->value, seen, guarded);
     });
-    guards_ += selects;
-    ir::visit(e, [&](const Expr& node) {
-      switch (node->kind) {
-        case ExprNode::Kind::load: {
-          const Argument& from = argument(node->buffer, false);
-          require(node->stored == from.dtype || node->stored == bits_of(from.dtype), "b",
-                  node->buffer, " is ", name(from.dtype), ", and read as ", name(node->stored));
-          within(node->index, from.elements, "b" + std::to_string(node->buffer));
-          break;
-        }
-        case ExprNode::Kind::var: single(node->variable); break;
-        case ExprNode::Kind::element:
-          within(node->index, array(node->variable).elements, node->variable.name);
-          break;
-        default: break;
+    const bool selects = e->kind == ExprNode::Kind::call && e->fn == ir::Fn::select;
+    for (size_t i = 0; i < e->args.size(); ++i)
+      nodes(e->args[i], seen, guarded || (selects && i > 0));
+  }
+
+  void node(const ExprNode& node, bool guarded) {
+    switch (node.kind) {
+      case ExprNode::Kind::load: {
+        const Argument& from = argument(node.buffer, false);
+        require(node.stored == from.dtype || node.stored == bits_of(from.dtype), "b", node.buffer,
+                " is ", name(from.dtype), ", and read as ", name(node.stored));
+        return within(node.index, from.elements, "b" + std::to_string(node.buffer), guarded);
       }
+      case ExprNode::Kind::var: single(node.variable); return;
+      case ExprNode::Kind::element:
+        return within(node.index, array(node.variable).elements, node.variable.name, guarded);
+      case ExprNode::Kind::shuffle: return arrives("a shuffle");
+      default: return;
+    }
+  }
+
+  // ---- conditions
+
+  Sources sources(const AxisSet& free, bool is_opaque) const {
+    Sources all{free, is_opaque};
+    for (const AtomPtr& axis : free)
+      if (const auto named = scope_.named.find(axis); named != scope_.named.end()) {
+        all.axes.insert(named->second.axes.begin(), named->second.axes.end());
+        all.is_opaque |= named->second.is_opaque;
+      }
+    return all;
+  }
+
+  Sources sources(const SymInt& index) {
+    bool is_opaque = false;
+    index.visit_atoms([&](const AtomPtr& atom) { is_opaque |= atom->value != nullptr; });
+    return sources(use_.of(index).free, is_opaque);
+  }
+
+  Sources sources(const Expr& e) {
+    bool is_opaque = false;
+    ir::visit(e, [&](const Expr& node) {
+      is_opaque |= node->kind == ExprNode::Kind::load || node->kind == ExprNode::Kind::var ||
+                   node->kind == ExprNode::Kind::element;
     });
-    guards_ -= selects;
+    return sources(use_.of(e).free, is_opaque);
+  }
+
+  // Whether a condition around what is at hand may keep the index in its range.
+  bool is_guarded(const SymInt& index) {
+    if (guards_.empty()) return false;
+    const Sources own = sources(index);
+    return std::ranges::any_of(guards_, [&](const Sources& guard) {
+      return (guard.is_opaque && own.is_opaque) ||
+             std::ranges::any_of(own.axes,
+                                 [&](const AtomPtr& axis) { return guard.axes.contains(axis); });
+    });
+  }
+
+  static bool uses_thread(const Sources& from) {
+    return std::ranges::any_of(from.axes,
+                               [](const AtomPtr& axis) { return axis->role == AxisRole::thread; });
+  }
+
+  // What all threads of the workgroup must reach stands under no condition, and in no loop, that
+  // may differ from thread to thread.
+  void arrives(const std::string& what) const {
+    require(apart_ == 0, what, " is not reached by all threads");
   }
 
   // Integers with the bits of what memory holds as `stored`.
@@ -181,9 +252,10 @@ class Verifier {
   }
 
   // No value of `index`, as far as its range tells, lies in [0, count).
-  void within(const SymInt& index, const SymInt& elements, const std::string& what) const {
+  void within(const SymInt& index, const SymInt& elements, const std::string& what,
+              bool guarded = false) {
     sizes(elements);
-    if (guards_ > 0) return;  // which may be false, always
+    if (guarded || is_guarded(index)) return;
     const ir::Interval range = index.range();
     const int64_t count = elements.range().hi;
     require(range.hi >= 0 && range.lo < count, what, "[", index, "] is outside of its ", elements,
@@ -232,6 +304,7 @@ class Verifier {
 
   void lanes(const Stmt& stmt) {
     require(!hook_, "a hook combines threads");
+    arrives("a combination of threads");
     const bool scans = stmt.kind == Stmt::Kind::scan_lanes;
     require(stmt.variables.size() == (scans || ir::is_arg(stmt.reduce) ? 2 : 1),
             stmt.variables.size(), " variables are combined");
@@ -246,6 +319,7 @@ class Verifier {
 
   void cluster(const Stmt& stmt) {
     require(!hook_, "a hook reaches other workgroups");
+    arrives("an exchange of the cluster");
     require(stmt.count == kernel_.cluster, stmt.count, " workgroups of a cluster of ",
             kernel_.cluster, " exchange");
   }
@@ -254,11 +328,14 @@ class Verifier {
     switch (stmt.kind) {
       case Stmt::Kind::let_index: {
         index(stmt.index);
+        const bool guarded = is_guarded(stmt.index);
         bind(stmt.axis, AxisRole::local);
+        if (!stmt.axis.is_const())
+          scope_.named.insert_or_assign(stmt.axis.as_atom(), sources(stmt.index));
         const ir::Interval range = stmt.index.range();
         const int64_t most = ir::extent_of(stmt.axis).range().hi;
-        require(guards_ > 0 || most == 0 || (range.hi >= 0 && range.lo < most), "the axis ",
-                stmt.axis, " is ", stmt.index, ", outside of its extent");
+        require(guarded || most == 0 || (range.hi >= 0 && range.lo < most), "the axis ", stmt.axis,
+                " is ", stmt.index, ", outside of its extent");
         return;
       }
       case Stmt::Kind::declare:
@@ -289,18 +366,27 @@ class Verifier {
         const Scope outside = scope_;
         bind(stmt.axis, AxisRole::local);
         if (!stmt.axis.is_const()) scope_.loops.insert(stmt.axis.as_atom());
+        const bool differs = uses_thread(sources(ir::extent_of(stmt.axis)));
+        apart_ += differs;
         block(stmt.body);
+        apart_ -= differs;
         scope_ = outside;
         return;
       }
-      case Stmt::Kind::branch:
+      case Stmt::Kind::branch: {
         value(stmt.value, DType::boolean, "a condition");
-        ++guards_;
+        guards_.push_back(sources(stmt.value));
+        const bool differs = uses_thread(guards_.back());
+        apart_ += differs;
         block(stmt.body);
         block(stmt.otherwise);
-        --guards_;
+        apart_ -= differs;
+        guards_.pop_back();
         return;
-      case Stmt::Kind::barrier: return require(!hook_, "a hook has a barrier");
+      }
+      case Stmt::Kind::barrier:
+        require(!hook_, "a hook has a barrier");
+        return arrives("a barrier");
       case Stmt::Kind::reduce_lanes:
       case Stmt::Kind::scan_lanes: return lanes(stmt);
       case Stmt::Kind::gather_cluster:
@@ -316,9 +402,12 @@ class Verifier {
       case Stmt::Kind::expect_bytes:
       case Stmt::Kind::await_bytes:
         require(!hook_, "a hook reaches other workgroups");
+        arrives("an exchange of the cluster");
         return within(stmt.index, array(stmt.variable).elements, stmt.variable.name);
       case Stmt::Kind::cluster_arrive:
-      case Stmt::Kind::cluster_wait: return require(!hook_, "a hook reaches other workgroups");
+      case Stmt::Kind::cluster_wait:
+        require(!hook_, "a hook reaches other workgroups");
+        return arrives("an exchange of the cluster");
       case Stmt::Kind::return_value:
         require(hook_ && hook_->returns, "nothing is to be returned here");
         return value(stmt.value, hook_->result, "the result");
@@ -330,7 +419,8 @@ class Verifier {
   std::string place_;
   Scope scope_;
   AxisUse use_;
-  int guards_ = 0;  // branches and selects around what is at hand
+  std::vector<Sources> guards_;  // the conditions of the branches around what is at hand
+  int apart_ = 0;                // branches and loops around it that use the thread's number
 };
 
 }  // namespace

@@ -166,6 +166,16 @@ TEST(VerifyKernel, AccessesAreInBounds) {
   // The range of a guarded index may reach further than its values.
   EXPECT_EQ(problem("  if ([thread] < 32)\n    b1[thread*8] = 1.0\n"), "");
   EXPECT_EQ(problem("  b1[0] = select(([thread] < 63), load(b0, thread*5), 0.0)\n"), "");
+  // A condition on something else keeps no index in bounds, nor does one on another operand.
+  expect_problem("  if ([block] < 2)\n    b1[thread*8] = 1.0\n", "b1[thread*8] reaches outside");
+  expect_problem("  if ([thread] < 2)\n    b1[300] = 1.0\n", "b1[300] is outside");
+  expect_problem("  if ([thread] < 2)\n    for e < 300\n      b1[e] = 1.0\n",
+                 "b1[e] reaches outside");
+  expect_problem("  b1[0] = (select(([thread] < 63), 1.0, 0.0) + load(b0, thread*5))\n",
+                 "b0[thread*5] reaches outside");
+  expect_problem("  b1[0] = select((load(b0, thread*5) < 1.0), 1.0, 0.0)\n",
+                 "b0[thread*5] reaches outside");
+  EXPECT_EQ(problem("  let i < 500 = thread*8\n  if ([i] < 256)\n    b1[thread*8] = 1.0\n"), "");
   expect_problem("  let i < 4 = thread+4\n", "the axis i is thread+4, outside of its extent");
 }
 
@@ -176,6 +186,31 @@ TEST(VerifyKernel, ThreadsThatAreCombinedExist) {
   expect_problem(x + "  reduce sum over 6 threads, stride 1: x\n", "not a power of two");
   expect_problem(x + "  reduce argmax over 8 threads, stride 1: x\n", "1 variables are combined");
   expect_problem(x + "  scan sum over 8 threads, stride 1: x\n", "1 variables are combined");
+}
+
+TEST(VerifyKernel, AllThreadsReachExchanges) {
+  const std::string x = "  var x: f32 = 1.0\n  let i < 32 = thread//2\n";
+  const auto expect_apart = [&](const std::string& before, const std::string& statement) {
+    expect_problem(x + before + "    " + statement + "\n", "is not reached by all threads");
+  };
+  for (const char* condition :
+       {"  if ([thread] < 3)\n", "  if ([i] < 3)\n", "  for e < thread+1\n"}) {
+    expect_apart(condition, "barrier");
+    expect_apart(condition, "reduce sum over 32 threads, stride 1: x");
+    expect_apart(condition, "gather of: f32[2] = x of the cluster");
+  }
+  EXPECT_EQ(problem(x + "  if ([block] < 3)\n    barrier\n"), "");
+  EXPECT_EQ(problem(x + "  for e < block+1\n    barrier\n"), "");
+  EXPECT_EQ(problem(x + "  if ([thread] < 3)\n    b1[0] = x\n  barrier\n"), "");
+  Kernel kernel = parse_kernel(kHead + "  var x: f32 = 1.0\n");
+  const Variable variable = kernel.body[0].variable;
+  const Block apart = {assign(variable, ir::shuffle_xor(ir::read(variable), 1))};
+  kernel.body.push_back(branch(ir::index_less(thread_axis(64), 3), apart));
+  EXPECT_NE(problem(kernel).find("a shuffle is not reached"), std::string::npos);
+  for (const Stmt& one : {cluster_arrive(), cluster_wait()}) {
+    kernel.body.back() = branch(ir::index_less(thread_axis(64), 3), {one});
+    EXPECT_NE(problem(kernel).find("of the cluster is not reached"), std::string::npos);
+  }
 }
 
 TEST(VerifyKernel, ClustersAreWhole) {
