@@ -29,7 +29,7 @@ using sched::Region;
 
 struct Lowered {
   exec::StandaloneKernel kernel;
-  std::map<std::string_view, std::string> kernel_texts;  // by pass, for dumps
+  std::map<std::string_view, std::string> kernel_texts;  // by stage, for dumps
 };
 
 // `name` is what messages call it.
@@ -58,12 +58,12 @@ Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoic
                      const CompileOptions& options) {
   const sched::Target& target = candidate.target();
   Lowered lowered;
-  const sched::Kernel kernel =
-      sched::legalize(candidate.lower(choice.config), target,
-                      [&](std::string_view pass, const sched::Kernel& after) {
-                        if (is_shown(pass, options))
-                          lowered.kernel_texts[pass] = sched::to_string(after);
-                      });
+  const auto keep_text = [&](std::string_view stage, const sched::Kernel& after) {
+    if (is_shown(stage, options)) lowered.kernel_texts[stage] = sched::to_string(after);
+  };
+  sched::Kernel made = candidate.lower(choice.config);
+  keep_text("lower", made);
+  const sched::Kernel kernel = sched::legalize(std::move(made), target, keep_text);
   lowered.kernel = compile_legal(kernel, candidate.region().name(), target, options);
   static_cast<exec::KernelLabel&>(lowered.kernel) = {
       .template_name = std::string(candidate.kernel_template().name()),
@@ -72,7 +72,6 @@ Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoic
       .template_version = candidate.kernel_template().version(),
       .region_key = {},
       .tier = std::string(sched::name(choice.tier))};
-  if (is_shown("lower", options)) lowered.kernel_texts["lower"] = sched::to_string(kernel);
   return lowered;
 }
 
@@ -188,9 +187,8 @@ class Builder {
       sources += kernel.comment + kernel.source + "\n";
       executable_.kernels.push_back(std::move(kernel));
     }
-    for (const sched::KernelPass& pass : sched::legalize_passes())
-      if (is_shown(pass.name, options_)) show(pass.name, texts[pass.name], options_);
-    if (is_shown("lower", options_)) show("lower", texts["lower"], options_);
+    for (const std::string_view stage : kernel_stages())
+      if (is_shown(stage, options_)) show(stage, texts[stage], options_);
     if (is_shown("emit", options_)) show("emit", sources, options_);
   }
 
@@ -299,6 +297,12 @@ class Builder {
 };
 
 }  // namespace
+
+std::vector<std::string_view> kernel_stages() {
+  std::vector<std::string_view> names = {"lower"};
+  for (const sched::KernelPass& pass : sched::legalize_passes()) names.push_back(pass.name);
+  return names;
+}
 
 bool is_shown(std::string_view stage, const CompileOptions& options) {
   const auto channel = channel_of(stage);

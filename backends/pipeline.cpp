@@ -17,13 +17,13 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "scheduler/legalize.h"
 #include "scheduler/pad_inputs.h"
 #include "scheduler/partition.h"
 #include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
 #include "scheduler/split_scans.h"
 #include "scheduler/split_sorts.h"
+#include "scheduler/whole_op.h"
 #include "support/bytes_text.h"
 #include "support/log.h"
 #include "support/plural.h"
@@ -46,8 +46,16 @@ GraphStage pass(std::string_view name, Pass run) {
   return {name, [run](auto& graph, const auto&, const auto&) { run(*graph); }};
 }
 
-// The stages on the graph IR, in order. Then come: partition, configure, lower, emit, compile,
-// plan.
+// Leaves the ops that a kernel template takes whole.
+void decompose(std::unique_ptr<ir::Graph>& graph, const sched::Target& target,
+               const CompileOptions& options) {
+  ir::decompose(*graph, [&](const ir::Node& node) {
+    return sched::is_taken_whole(node, target, precision_of(options));
+  });
+}
+
+// The stages on the graph IR, in order. Then come the partition into regions, the stages of their
+// kernels (kernel_stages()), their text, and the plan of memory.
 const std::vector<GraphStage>& graph_stages() {
   static const std::vector<GraphStage> stages = {
       {"bind",
@@ -63,7 +71,7 @@ const std::vector<GraphStage>& graph_stages() {
       pass("recognize-attention", [](ir::Graph& graph) { ir::recognize_attention(graph); }),
       pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
       pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
-      pass("decompose", [](ir::Graph& graph) { ir::decompose(graph); }),
+      {"decompose", decompose},
       {"split-reductions",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
          sched::split_reductions(*graph, target, {options.plan, target});
@@ -76,12 +84,12 @@ const std::vector<GraphStage>& graph_stages() {
                          const CompileOptions&) { sched::split_scans(*graph, target); }},
       {"split-sorts", [](auto& graph, const sched::Target& target,
                          const CompileOptions&) { sched::split_sorts(*graph, target); }},
-      pass("simplify-primitives",
-           [](ir::Graph& graph) {
-             ir::decompose(graph);  // what splitting composed
-             ir::simplify(graph);
-             ir::eliminate_common_subexpressions(graph);
-           }),
+      {"simplify-primitives",
+       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
+         decompose(graph, target, options);  // what splitting composed
+         ir::simplify(*graph);
+         ir::eliminate_common_subexpressions(*graph);
+       }},
       pass("fold-constants", [](ir::Graph& graph) { ir::fold_constants(graph); }),
       pass("dead-code", [](ir::Graph& graph) { ir::eliminate_dead_code(graph); }),
       pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
@@ -99,8 +107,8 @@ std::vector<std::string_view> stage_names() {
   std::vector<std::string_view> names;
   for (const GraphStage& stage : graph_stages()) names.push_back(stage.name);
   names.push_back("partition");
-  for (const sched::KernelPass& pass : sched::legalize_passes()) names.push_back(pass.name);
-  for (std::string_view name : {"lower", "emit", "plan"}) names.push_back(name);
+  for (const std::string_view name : kernel_stages()) names.push_back(name);
+  for (const std::string_view name : {"emit", "plan"}) names.push_back(name);
   return names;
 }
 

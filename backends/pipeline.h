@@ -1,5 +1,5 @@
-// The whole compiler, stage by stage: a graph in, an Executable out. `stages()` in pipeline.cpp is
-// the list.
+// The whole compiler, stage by stage: a graph in, an Executable out. stage_names() lists the
+// stages; graph_stages() in pipeline.cpp has those on the graph.
 #pragma once
 
 #include <functional>

@@ -39,7 +39,7 @@ std::map<std::string, std::string> texts_of(const std::string& name) {
   CompileOptions options;
   options.binaries = false;
   options.dump = [&](std::string_view stage, const std::string& text) {
-    if (stage == "lower") texts["kernel_ir.txt"] = text;
+    if (stage == "check-limits") texts["kernel_ir.txt"] = text;
     if (stage == "plan") texts["memory.txt"] = text;
   };
   compile(graph, target, options);

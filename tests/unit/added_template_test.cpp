@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "autotune/records.h"
 #include "backends/pipeline.h"
@@ -76,6 +77,100 @@ ir::Graph two_sizes() {
       "  - {out: s, op: slice, in: [e], dim: 0, start: 0, end: 4}\n"
       "  - {out: r, op: relu, in: [s]}\noutputs: [e, r]\n",
       "g.yaml", ".");
+}
+
+constexpr std::string_view kNormDevice = "the device of rms_norm in added_template_test";
+
+// Takes rms_norm as it is, with nothing before or after it.
+class WholeNormTemplate : public Template {
+ public:
+  std::string_view name() const override { return "whole_norm"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 99; }
+  Match match(const Region& region, const Target& target) const override {
+    if (target.device != kNormDevice) return Refusal{"it is another device's", true};
+    if (region.nodes.size() != 1 || region.nodes[0]->op_name() != "rms_norm")
+      return Refusal{"it is not rms_norm alone", true};
+    return std::make_shared<const WholeNorm>(*this, region, target);
+  }
+
+ private:
+  // Its kernel stores what it reads.
+  class WholeNorm : public OneThread {
+   public:
+    using OneThread::OneThread;
+    Kernel lower(const Config&) const override {
+      Kernel kernel = start_kernel(region());
+      kernel.grid = most_elements(region());
+      const SymInt number = block_axis(kernel.grid);
+      kernel.body = {store(region().slot_of_output(region().outputs[0]), number,
+                           ir::load(0, region().inputs[0]->dtype(), number))};
+      return kernel;
+    }
+  };
+};
+
+const RegisterTemplate<WholeNormTemplate> registered_norm;
+
+ir::Graph norm_and_relu() {
+  return parse_yaml_graph(
+      "tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [8, 64]}}\nnodes:\n"
+      "  - {out: n, op: rms_norm, in: [x]}\n  - {out: s, op: softmax, in: [n], dim: -1}\n"
+      "  - {out: r, op: relu, in: [s]}\noutputs: [r]\n",
+      "g.yaml", ".");
+}
+
+// By step.
+std::vector<std::string> templates_of(const exec::Executable& executable) {
+  std::vector<std::string> names;
+  for (const exec::KernelLaunch* launch : exec::launches(executable))
+    names.push_back(executable.kernels.at(static_cast<size_t>(launch->kernel)).template_name);
+  return names;
+}
+
+// An op that a template takes whole is not decomposed, and all others are.
+TEST(AddedTemplate, MayTakeACompositeOp) {
+  const ir::Graph graph = norm_and_relu();
+  Target target = target_by_name("vulkan");
+  backends::CompileOptions options;
+  options.binaries = false;
+  const auto count = [&](std::string_view op) {
+    const backends::Scheduled scheduled = backends::schedule(graph, target, options);
+    return std::ranges::count_if(scheduled.graph->nodes(),
+                                 [&](const auto& node) { return node->op_name() == op; });
+  };
+  EXPECT_EQ(count("rms_norm"), 0);
+  const std::vector<std::string> before = templates_of(backends::compile(graph, target, options));
+  EXPECT_FALSE(std::ranges::count(before, "whole_norm"));
+  target.device = kNormDevice;
+  EXPECT_EQ(count("rms_norm"), 1);
+  EXPECT_EQ(count("softmax"), 0);
+  EXPECT_EQ(templates_of(backends::compile(graph, target, options)),
+            (std::vector<std::string>{"whole_norm", "reduction"}));
+}
+
+// After "lower" a kernel is as its template made it; the passes of legalize come after.
+TEST(Dumps, ShowEachStageOfAKernel) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [8, 4096]}}\nnodes:\n"
+      "  - {out: s, op: sum, in: [x], dim: [1]}\noutputs: [s]\n",
+      "g.yaml", ".");
+  backends::CompileOptions options;
+  options.binaries = false;
+  std::map<std::string, std::string, std::less<>> texts;
+  std::vector<std::string> order;
+  options.dump = [&](std::string_view stage, const std::string& text) {
+    order.emplace_back(stage);
+    texts[order.back()] = text;
+  };
+  backends::compile(graph, target_by_name("cuda:sm_90a"), options);
+  const auto reduces = [&](const char* stage) {
+    return texts.at(stage).find("reduce sum over") != std::string::npos;
+  };
+  EXPECT_TRUE(reduces("lower"));
+  EXPECT_FALSE(reduces("lower-exchanges"));
+  const auto names = backends::stage_names();
+  EXPECT_EQ(order, std::vector<std::string>(names.begin(), names.end()));
 }
 
 TEST(AddedTemplate, IsListedInItsPlace) {

@@ -1,0 +1,42 @@
+#include "scheduler/whole_op.h"
+
+#include <algorithm>
+
+#include "ir/sizes.h"
+#include "scheduler/template.h"
+
+namespace tcc::sched {
+namespace {
+
+bool has_fixed_shape(const ir::Value* value) {
+  return std::ranges::all_of(value->shape(), [](const SymInt& dim) { return dim.is_const(); });
+}
+
+bool is_number(const ir::Value* value) {
+  return value->is_constant() && !value->is_mutable && value->data->splat();
+}
+
+}  // namespace
+
+bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrecision& precision) {
+  if (node.op->kind != ir::OpKind::composite) return false;
+  Region region;
+  region.nodes = {&node};
+  region.strict_rounding = precision.strict_rounding;
+  const auto add = [&](std::vector<const ir::Value*>& values, const ir::Value* value) {
+    values.push_back(value);
+    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+  };
+  for (const ir::Value* input : node.inputs) {
+    if (!input) continue;
+    if (!has_fixed_shape(input)) return false;
+    if (!is_number(input) && region.slot_of_input(input) < 0) add(region.inputs, input);
+  }
+  for (const ir::Value* output : node.outputs) {
+    if (!has_fixed_shape(output)) return false;
+    add(region.outputs, output);
+  }
+  return static_cast<bool>(match_region(region, target));
+}
+
+}  // namespace tcc::sched
