@@ -51,6 +51,12 @@ const Dialect& cuda_dialect() {
     d.await_bytes = "tcc_cuda_await({exchanges} + {exchange});";
     d.shuffle_xor = "__shfl_xor_sync(0xffffffffu, {value}, {mask})";
     d.unroll = "#pragma unroll";
+    d.source_parameters =
+        "#include \"backends/device/{header}\"\n"
+        "constexpr tcc::kernels::{type} tcc_parameters() {\n  using namespace tcc::kernels;\n"
+        "  {type} p;\n{fields}  return p;\n}\n"
+        "constexpr tcc::kernels::{type} params = tcc_parameters();\n";
+    d.source_parameter = "  p.{name} = {value};\n";
     d.int64_literal = "{value}ll";
     return d;
   }();

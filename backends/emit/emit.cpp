@@ -253,17 +253,17 @@ class Unit {
            " {\n" + printer.text() + "}\n";
   }
 
-  // The header of the parameters' struct, and a constant of it.
+  // The parameters of a device source, as the dialect writes them.
   std::string parameters_text() const {
     const sched::Parameters& parameters = kernel_.parameters;
     if (parameters.header.empty()) return "";
-    const std::string type = "tcc::kernels::" + parameters.type;
-    std::string text = "#include \"backends/device/" + parameters.header + "\"\n" + "constexpr " +
-                       type + " tcc_parameters() {\n  using namespace tcc::kernels;\n  " +
-                       parameters.type + " p;\n";
+    if (d_.source_parameters.empty())
+      fail_device(kernel_.name, ": ", d_.name, " has no parameters of device sources");
+    std::string fields;
     for (const auto& [name, value] : parameters.fields)
-      text += "  p." + name + " = " + value + ";\n";
-    return text + "  return p;\n}\nconstexpr " + type + " params = tcc_parameters();\n";
+      fields += fill(d_.source_parameter, {{"name", name}, {"value", value}});
+    return fill(d_.source_parameters,
+                {{"header", parameters.header}, {"type", parameters.type}, {"fields", fields}});
   }
 
   Code from_device_source() {
