@@ -2,12 +2,14 @@
 // made once, and equal graphs have equal schedules.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "backends/pipeline.h"
 #include "ir/sizes.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/region_text.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "tests/fuzz/random_graphs.h"
 
@@ -49,6 +51,24 @@ TEST(RandomSchedules, RegionsAreInTopologicalOrder) {
         EXPECT_TRUE(made.contains(output) || !output->producer || ir::numel(output) == 0)
             << name << ", seed " << seed << ": " << output->name << " is not made";
     }
+}
+
+// Which template takes a region does not hang on their names.
+TEST(RandomSchedules, NoTwoTemplatesOfOneSpecificityTakeARegion) {
+  for (const char* name : {"cuda:sm_90a", "cuda:sm_80", "vulkan:lavapipe"}) {
+    const sched::Target target = sched::target_by_name(name);
+    for (uint64_t seed = 1; seed <= kGraphs; ++seed)
+      for (const sched::Region& region : schedule(seed, target).regions) {
+        std::map<int, std::string_view> takers;
+        for (const sched::Template* one : sched::templates()) {
+          if (!one->match(region, target)) continue;
+          const auto [first, is_only] = takers.emplace(one->specificity(), one->name());
+          EXPECT_TRUE(is_only) << name << ", seed " << seed << ": " << first->second << " and "
+                               << one->name() << " take " << region.name();
+        }
+        EXPECT_FALSE(takers.empty());
+      }
+  }
 }
 
 TEST(RandomSchedules, EqualGraphsHaveEqualSchedules) {
