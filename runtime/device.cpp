@@ -91,6 +91,12 @@ std::shared_ptr<Device> open_auto() {
 
 }  // namespace
 
+const DeviceKind& device_kind(std::string_view name) {
+  for (const DeviceKind& kind : registered())
+    if (kind.name == name) return kind;
+  throw InternalError(str("no kind of device '", name, "'"));
+}
+
 RegisterDevices::RegisterDevices(const DeviceKind& kind) {
   auto& all = registered();
   for (const DeviceKind& other : all)

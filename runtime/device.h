@@ -144,11 +144,8 @@ class RegisterDevices {
   explicit RegisterDevices(const DeviceKind& kind);
 };
 
-// The kinds' makers; each throws Error(no_device) with the reason when its driver is missing.
-std::shared_ptr<Device> open_cuda(int ordinal);
-std::shared_ptr<Device> open_vulkan(int ordinal);
-std::shared_ptr<Device> open_null(int ordinal = 0);
-DeviceList list_cuda();
-DeviceList list_vulkan();
+// The kind of that name; TCC_CHECKs that there is one. Its open() makes a device of the caller's
+// own at each call, and throws Error(no_device) with the reason when its driver is missing.
+const DeviceKind& device_kind(std::string_view name);
 
 }  // namespace tcc::runtime

@@ -1,4 +1,4 @@
-// CUDA devices: open_cuda and list_cuda of runtime/device.h.
+// CUDA devices.
 #include "runtime/device.h"
 #include "runtime/cuda/clusters.h"
 #include "runtime/cuda/context.h"
@@ -55,6 +55,8 @@ class CudaDevice final : public Device {
 }  // namespace
 }  // namespace cuda
 
+namespace {
+
 std::shared_ptr<Device> open_cuda(int ordinal) {
   return std::make_shared<cuda::CudaDevice>(ordinal);
 }
@@ -81,8 +83,6 @@ DeviceList list_cuda() {
   } catch (const Error& error) { list.missing.push_back(error.what()); }
   return list;
 }
-
-namespace {
 
 const RegisterDevices registered({"cuda", 2, list_cuda, open_cuda});
 

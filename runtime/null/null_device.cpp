@@ -170,11 +170,7 @@ class NullDevice final : public Device {
   exec::Target target_;
 };
 
-}  // namespace
-
 std::shared_ptr<Device> open_null(int) { return std::make_shared<NullDevice>(); }
-
-namespace {
 
 const RegisterDevices registered({"null", 0, nullptr, open_null});
 

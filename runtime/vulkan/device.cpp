@@ -45,6 +45,8 @@ class VulkanDevice final : public Device {
 }  // namespace
 }  // namespace vulkan
 
+namespace {
+
 std::shared_ptr<Device> open_vulkan(int ordinal) {
   return std::make_shared<vulkan::VulkanDevice>(ordinal);
 }
@@ -66,8 +68,6 @@ DeviceList list_vulkan() {
   } catch (const Error& error) { list.missing.push_back(str("vulkan: ", error.what())); }
   return list;
 }
-
-namespace {
 
 const RegisterDevices registered({"vulkan", 1, list_vulkan, open_vulkan});
 

@@ -24,7 +24,7 @@ using cuda::CUDA_SUCCESS;
 class CApiOnCuda : public ::testing::Test {
  protected:
   void SetUp() override {
-    const DeviceList list = list_cuda();
+    const DeviceList list = device_kind("cuda").list();
     if (list.devices.empty()) GTEST_SKIP() << list.missing.front();
     OK(tcc_graph_load((testing::source_dir() / "configs/models/mlp.yaml").c_str(), &graph_));
     OK(tcc_compile(graph_, "cuda:0", nullptr, &compiled_));

@@ -60,7 +60,7 @@ exec::StandaloneKernel binary_of(const std::string& source, const std::string& a
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const DeviceList list = list_cuda();
+    const DeviceList list = device_kind("cuda").list();
     if (list.devices.empty()) GTEST_SKIP() << list.missing.front();
     if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
     device = open_device("cuda:0");
@@ -121,7 +121,8 @@ TEST_F(CudaTest, DescribesTheDevice) {
   EXPECT_LT(target.flops_f32, 1e15);
   EXPECT_NE(target.driver.find("CUDA "), std::string::npos) << target.driver;
   EXPECT_GT(device->memory_bytes(), int64_t{1} << 30);
-  EXPECT_NE(list_cuda().devices[0].description.find(target.device), std::string::npos);
+  EXPECT_NE(device_kind("cuda").list().devices[0].description.find(target.device),
+            std::string::npos);
   if (target.arch == "sm_90a") {
     EXPECT_EQ(target.matrix_units, (std::vector<std::string>{"wgmma", "mma"}));
   }
@@ -132,7 +133,7 @@ TEST_F(CudaTest, DescribesTheDevice) {
 }
 
 TEST_F(CudaTest, NamesAMissingDevice) {
-  const Caught error = caught([] { open_cuda(4711); });
+  const Caught error = caught([] { device_kind("cuda").open(4711); });
   EXPECT_EQ(error.kind, ErrorKind::no_device);
   EXPECT_TRUE(error.says("cuda:4711")) << error.message;
 }

@@ -103,7 +103,8 @@ TEST_P(VulkanTest, AHangingDeviceIsAnErrorAndEndsCleanly) {
   const exec::StandaloneKernel slow = compile_test_kernel(*device, TestKernel::slow, kSlowSize);
   const auto duration = time_of(slow);
   ::setenv("TCC_DEVICE_TIMEOUT", std::to_string(duration.count() / 20).c_str(), 1);
-  const auto own = open_vulkan(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
+  const auto own =
+      device_kind("vulkan").open(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
   ::unsetenv("TCC_DEVICE_TIMEOUT");
   const auto kernel = load_kernel(*own, slow);
   auto slow_stream = own->create_stream();
@@ -130,7 +131,8 @@ TEST_P(VulkanTest, TheDriversCompilationHasNoTimeLimit) {
   device->load(first);
   const std::chrono::duration<double> compilation = now() - start;
   ::setenv("TCC_DEVICE_TIMEOUT", std::to_string(compilation.count() / 4).c_str(), 1);
-  const auto own = open_vulkan(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
+  const auto own =
+      device_kind("vulkan").open(std::atoi(GetParam().c_str() + GetParam().find(':') + 1));
   ::unsetenv("TCC_DEVICE_TIMEOUT");
   const auto x = own->allocate((n + 1) * 4);
   const auto kernel = load_kernel(*own, second);
@@ -143,7 +145,7 @@ TEST_P(VulkanTest, TheDriversCompilationHasNoTimeLimit) {
 
 TEST(DeviceTimeoutTest, MustBeANumber) {
   ::setenv("TCC_DEVICE_TIMEOUT", "soon", 1);
-  EXPECT_THROW(open_vulkan(0), Error);
+  EXPECT_THROW(device_kind("vulkan").open(0), Error);
   ::unsetenv("TCC_DEVICE_TIMEOUT");
 }
 

@@ -88,7 +88,7 @@ class BackwardsDevice : public runtime::Device {
   }
 
  private:
-  const std::shared_ptr<runtime::Device> null_ = runtime::open_null();
+  const std::shared_ptr<runtime::Device> null_ = runtime::open_device("null");
   const exec::Target target_ = backends::target();
 };
 

@@ -117,7 +117,7 @@ TEST(BenchJobTest, InputsAreSeededAndInRange) {
 class LocalBenchTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (runtime::list_vulkan().devices.empty()) GTEST_SKIP() << "no Vulkan device";
+    if (runtime::device_kind("vulkan").list().devices.empty()) GTEST_SKIP() << "no Vulkan device";
     if (const auto missing = backends::glsl_compiler_missing(); !missing.empty())
       GTEST_SKIP() << missing;
     device_ = runtime::open_device("vulkan:0");

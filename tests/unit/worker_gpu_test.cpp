@@ -32,7 +32,7 @@ exec::StandaloneKernel kernel(const std::string& statement) {
 }
 
 TEST(WorkerGpuTest, PoisonedContextsAreReplaced) {
-  if (runtime::list_cuda().devices.empty()) GTEST_SKIP() << "no CUDA device";
+  if (runtime::device_kind("cuda").list().devices.empty()) GTEST_SKIP() << "no CUDA device";
   WorkerOptions options;
   options.limit_seconds = 5;
   const auto workers = make_worker_pool("cuda:0", options);

@@ -23,7 +23,7 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 class WorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto devices = runtime::list_vulkan().devices;
+    const auto devices = runtime::device_kind("vulkan").list().devices;
     if (devices.empty()) GTEST_SKIP() << "no Vulkan device";
     if (const auto missing = backends::glsl_compiler_missing(); !missing.empty())
       GTEST_SKIP() << missing;
