@@ -7,6 +7,12 @@
 //   the executable's fields (executable/fields.h)
 //   their place and size (u64 each), their content_hash (16 bytes), "tcc-end."
 //
+// Files are hostile: whatever passes the readers keeps within its buffers and its device's limits,
+// and writes neither inputs nor constants, as far as the executable says. Machine code is trusted:
+// what a kernel does with its arguments is not looked at, so that a file is run as a program is.
+// Constants of other programs are shared by their content_hash, which does not withstand someone
+// who makes collisions on purpose.
+//
 // All readers throw Error(bad_input), which begins with the given name, for bytes that are no such
 // thing, were changed or are cut off, and for a version that they do not know.
 #pragma once

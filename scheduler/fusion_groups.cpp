@@ -281,7 +281,7 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     if (anchors_rows(*node) && !other) other = node;
   }
   region.anchor = contraction ? contraction : other;
-  if (precision_.tf32 && contraction) {
+  if (precision_.matrix_unit && contraction) {
     const DType dtype = contraction->inputs[0]->dtype();
     region.tf32 = dtype == DType::f32;
     region.unit_sums = is_f8(dtype);

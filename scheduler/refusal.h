@@ -21,16 +21,15 @@ template <class T>
 class OrRefusal {
  public:
   template <class U>
-    requires std::convertible_to<U, T>
-  OrRefusal(U&& value) : value_(std::forward<U>(value)) {}
+  requires std::convertible_to<U, T> OrRefusal(U&& value) : value_(std::forward<U>(value)) {}
   OrRefusal(Refusal refusal) : refusal_(std::move(refusal)) {}
 
   explicit operator bool() const { return value_.has_value(); }
-  T& operator*() & { return checked(); }
-  T&& operator*() && { return std::move(checked()); }
-  T* operator->() { return &checked(); }
-  const T& operator*() const& { return const_cast<OrRefusal*>(this)->checked(); }
-  const T* operator->() const { return &const_cast<OrRefusal*>(this)->checked(); }
+  T& operator*() & { return checked(*this); }
+  T&& operator*() && { return std::move(checked(*this)); }
+  T* operator->() { return &checked(*this); }
+  const T& operator*() const& { return checked(*this); }
+  const T* operator->() const { return &checked(*this); }
   // The reason why there is no result; TCC_CHECKs that there is none.
   const Refusal& refusal() const {
     TCC_CHECK(!value_, "there is no refusal");
@@ -39,9 +38,9 @@ class OrRefusal {
   const std::string& reason() const { return refusal().reason; }
 
  private:
-  T& checked() {
-    TCC_CHECK(value_, refusal_.reason);
-    return *value_;
+  static auto& checked(auto& self) {
+    TCC_CHECK(self.value_, self.refusal_.reason);
+    return *self.value_;
   }
 
   std::optional<T> value_;

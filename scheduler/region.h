@@ -59,7 +59,8 @@ std::string signature(const Region& region);
 // The precision that kernels must have.
 struct RegionPrecision {
   bool strict_rounding = false;  // round after every op, as an eager framework does
-  bool tf32 = false;             // f32 products may be of tf32 operands, f8 sums the matrix units'
+  // f32 products may be of tf32 operands, and f8 sums as short as matrix units have.
+  bool matrix_unit = false;
 };
 
 }  // namespace tcc::sched
