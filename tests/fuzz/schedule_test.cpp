@@ -2,16 +2,19 @@
 // made once, and equal graphs have equal schedules.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "backends/pipeline.h"
+#include "frontend/graph_file.h"
 #include "ir/sizes.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/region_text.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 #include "tests/fuzz/random_graphs.h"
+#include "tests/source_dir.h"
 
 namespace tcc::test {
 namespace {
@@ -51,6 +54,31 @@ TEST(RandomSchedules, RegionsAreInTopologicalOrder) {
         EXPECT_TRUE(made.contains(output) || !output->producer || ir::numel(output) == 0)
             << name << ", seed " << seed << ": " << output->name << " is not made";
     }
+}
+
+// What the compiler makes is sound by the rules for files: views of tensor maps lie within their
+// buffers, addresses are aligned as kernels assume.
+TEST(RandomSchedules, ExecutablesPassTheChecksOfFiles) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  int maps = 0;
+  const auto check = [&](const ir::Graph& graph, const char* target) {
+    const exec::Executable executable =
+        backends::compile(graph, sched::target_by_name(target), options);
+    EXPECT_NO_THROW(exec::check(executable)) << target << ": " << graph.name;
+    for (const exec::KernelLaunch* launch : exec::launches(executable))
+      maps += static_cast<int>(launch->maps.size());
+  };
+  for (const char* target : {"cuda:sm_90a", "cuda:sm_80", "vulkan:lavapipe"})
+    for (uint64_t seed = 1; seed <= kGraphs; ++seed) check(random_graph(seed), target);
+  const auto models = testing::source_dir() / "configs/models";
+  for (const auto& file : std::filesystem::directory_iterator(models)) {
+    for (const std::optional<DType> dtype : {std::optional<DType>(), std::optional(DType::bf16)}) {
+      options.dtype = dtype;
+      check(load_graph(file.path()), "cuda:sm_90a");
+    }
+  }
+  EXPECT_GT(maps, 0);
 }
 
 // Which template takes a region does not hang on their names.
