@@ -36,6 +36,10 @@ const Template* find_template(std::string_view name) {
 }
 
 Match match_region(const Region& region, const Target& target) {
+  // A composite op is taken by itself: nothing can inline it.
+  for (const ir::Node* node : region.nodes)
+    if (node->op->kind == ir::OpKind::composite && region.nodes.size() > 1)
+      return Refusal{str(node->op_name(), " is a region of its own")};
   Refusal refusal{"no kernel template is for such a region", true};
   for (const Template* t : templates()) {
     Match match = t->match(region, target);

@@ -115,7 +115,8 @@ const RegisterTemplate<WholeNormTemplate> registered_norm;
 ir::Graph norm_and_relu() {
   return parse_yaml_graph(
       "tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [8, 64]}}\nnodes:\n"
-      "  - {out: n, op: rms_norm, in: [x]}\n  - {out: s, op: softmax, in: [n], dim: -1}\n"
+      "  - {out: n, op: rms_norm, in: [x], normalized_shape: [64]}\n  - {out: s, op: softmax, in: "
+      "[n], dim: -1}\n"
       "  - {out: r, op: relu, in: [s]}\noutputs: [r]\n",
       "g.yaml", ".");
 }
