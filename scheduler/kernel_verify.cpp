@@ -220,7 +220,8 @@ class Verifier {
     if (guards_.empty()) return false;
     const Sources own = sources(index);
     return std::ranges::any_of(guards_, [&](const Sources& guard) {
-      return (guard.is_opaque && own.is_opaque) ||
+      const bool is_number = guard.axes.empty() && !guard.is_opaque;  // what is below may be dead
+      return is_number || (guard.is_opaque && own.is_opaque) ||
              std::ranges::any_of(own.axes,
                                  [&](const AtomPtr& axis) { return guard.axes.contains(axis); });
     });

@@ -166,6 +166,7 @@ TEST(VerifyKernel, AccessesAreInBounds) {
   // The range of a guarded index may reach further than its values.
   EXPECT_EQ(problem("  if ([thread] < 32)\n    b1[thread*8] = 1.0\n"), "");
   EXPECT_EQ(problem("  b1[0] = select(([thread] < 63), load(b0, thread*5), 0.0)\n"), "");
+  EXPECT_EQ(problem("  if ([300] < 200)\n    b1[300] = 1.0\n"), "") << "it is never stored";
   // A condition on something else keeps no index in bounds, nor does one on another operand.
   expect_problem("  if ([block] < 2)\n    b1[thread*8] = 1.0\n", "b1[thread*8] reaches outside");
   expect_problem("  if ([thread] < 2)\n    b1[300] = 1.0\n", "b1[300] is outside");

@@ -118,7 +118,8 @@ TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {
   // A device that stops long loops is asked before, not after.
   const int64_t most = device->target().max_loop_iterations;
   if (most == 0) return;
-  EXPECT_ERROR(Context(program, nullptr, {{{"n", most + 1}, {"r", 1}}}), "loop iterations");
+  EXPECT_ERROR_KIND(Context(program, nullptr, {{{"n", most + 1}, {"r", 1}}}), ErrorKind::device,
+                    "loop iterations");
 }
 
 TEST_P(SizedKernelsTest, AFileRunsOnAnySizeWithoutTheCompiler) {
