@@ -88,7 +88,7 @@ class BackwardsDevice : public runtime::Device {
   }
 
  private:
-  const std::shared_ptr<runtime::Device> null_ = runtime::open_device("null");
+  const std::shared_ptr<runtime::Device> null_ = runtime::device_kind("null").open(0);
   const exec::Target target_ = backends::target();
 };
 
