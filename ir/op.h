@@ -175,9 +175,6 @@ struct OpDef {
   std::function<std::vector<Value*>(Builder&, const Node&, std::span<Value* const> grad_outputs)>
       gradient;
 
-  // An element costs so much (a serial reduction, random numbers) that inlining it into several
-  // users is a loss.
-  bool expensive = false;
   // Operands and results may be f8: elements are moved, converted or multiplied into an
   // `out_dtype`. Of views they may anyway.
   bool takes_f8 = false;

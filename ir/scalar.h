@@ -37,8 +37,10 @@ struct FnInfo {
   Fn fn;
   std::string_view name;
   int arity;
-  bool to_bool;    // the result is bool whatever the operands are
-  bool expensive;  // worth keeping rather than computing twice
+  bool to_bool;  // the result is bool whatever the operands are
+  // Issue slots of a GPU that one call takes, on f32 operands: the one table that every estimate of
+  // work counts with (scheduler/work.h).
+  double slots;
 };
 
 const FnInfo& info(Fn fn);

@@ -16,7 +16,6 @@ namespace {
 
 using ir::Expr;
 using ir::ExprNode;
-using ir::Fn;
 using ir::OpKind;
 
 double iterations_of(const ExprNode& loop) {
@@ -47,53 +46,9 @@ void visit_times(std::span<const Expr> values,
   for (const Expr& part : parts) seen(part, times.at(part.get()));
 }
 
-// The table of instructions: issue slots of a GPU that a call takes, on f32 operands. A library
-// function is a polynomial and the reduction of its argument, a division a reciprocal and its
-// refinement. A random number is ten rounds of Philox, a normal one a logarithm and a cosine more.
-double slots_of(ir::Fn fn) {
-  constexpr double kLibrary = 20, kUniform = 100, kNormal = 140;
-  switch (fn) {
-    case Fn::div:
-    case Fn::floordiv:
-    case Fn::remainder:
-    case Fn::fmod:
-    case Fn::pow:
-    case Fn::sqrt:
-    case Fn::rsqrt:
-    case Fn::exp:
-    case Fn::exp2:
-    case Fn::expm1:
-    case Fn::log:
-    case Fn::log2:
-    case Fn::log10:
-    case Fn::log1p:
-    case Fn::sin:
-    case Fn::cos:
-    case Fn::tan:
-    case Fn::asin:
-    case Fn::acos:
-    case Fn::atan:
-    case Fn::atan2:
-    case Fn::sinh:
-    case Fn::cosh:
-    case Fn::tanh:
-    case Fn::asinh:
-    case Fn::acosh:
-    case Fn::atanh:
-    case Fn::erf:
-    case Fn::erfc:
-    case Fn::sigmoid:
-    case Fn::normal_cdf:
-    case Fn::exp_term: return kLibrary;
-    case Fn::rand_uniform: return kUniform;
-    case Fn::rand_normal: return kNormal;
-    default: return 1;
-  }
-}
-
 // Issue slots of this part alone: an iteration of a loop accumulates and counts.
 double slots_of(const ExprNode& e) {
-  if (e.kind == ExprNode::Kind::call) return slots_of(e.fn);
+  if (e.kind == ExprNode::Kind::call) return ir::info(e.fn).slots;
   return e.kind == ExprNode::Kind::reduce ? 2 * iterations_of(e) : 0;
 }
 

@@ -1,6 +1,6 @@
 // Counts the instructions, serial loops and reads of an element. Partition, the default
 // configs and the cost models (scheduler/cost.h) all count with it, and it counts with one table of
-// instructions, that in work.cpp.
+// instructions (ir::FnInfo::slots).
 #pragma once
 
 #include <span>

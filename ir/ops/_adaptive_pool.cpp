@@ -105,7 +105,6 @@ OpDef adaptive_pool_op(ReduceKind kind) {
                "to ceil((o + 1) * "
                "extent / n); one entry of output_size per spatial dim; torch.nn.functional.",
                op.name, "2d");
-  op.expensive = true;
   op.infer = [kind](const InferContext& context) {
     const auto spatial = symint_list(context.node, "output_size").size();
     context.require(spatial >= 1 && spatial <= context.inputs[0]->shape.size(),

@@ -92,7 +92,6 @@ OpDef pool_op(std::string name, int spatial) {
   op.kind = OpKind::pointwise;
   op.operands = {"x"};
   op.attrs = pool_attrs();
-  op.expensive = true;
   op.infer = [spatial](const InferContext& context) { return infer_pool(context, spatial); };
   return op;
 }

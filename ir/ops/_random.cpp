@@ -25,7 +25,6 @@ OpDef random_op(std::string name, Fn fn, double (*reference)(const RandomStream&
               size_attr({"offset", AttrType::integer, int64_t{0}}),
               {"dtype", AttrType::dtype, DType::f32}};
   op.doc = std::move(doc);
-  op.expensive = true;
   op.infer = [](const InferContext& context) -> std::vector<Type> {
     const DType dtype = context.node.attr<DType>("dtype");
     context.require(is_float(dtype), str("dtype must be a float type, not ", tcc::name(dtype)));

@@ -97,7 +97,6 @@ OpDef scatter_op(std::string name, std::string doc) {
   op.operands = {"x", "index", "src"};
   op.attrs = {{"dim", AttrType::integer, std::nullopt}};
   op.doc = std::move(doc);
-  op.expensive = true;
   op.infer = infer;
   using enum DType;
   op.samples = {{.inputs = {{f32, {8, 5}}, {i64, {6, 5}}, {f32, {6, 5}}}, .attrs = {{"dim", 0}}},

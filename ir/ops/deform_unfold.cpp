@@ -168,7 +168,6 @@ OpDef make_deform_unfold() {
       "The windows of x [N, C, ...] with each tap moved by `offset` [N, groups * taps * dims, "
       "places], between elements, times `mask` [N, groups * taps, places]: [N, C, taps, places]; "
       "what deform_conv2d is made of";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;

@@ -97,7 +97,6 @@ OpDef make_dft_matrix() {
   op.infer = infer;
   op.element = element;
   op.reference = reference;
-  op.expensive = true;
   using enum DType;
   op.samples = {
       {.inputs = {}, .attrs = {{"inputs", 5}, {"outputs", 3}, {"length", 5}}},

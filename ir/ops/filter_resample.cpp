@@ -179,7 +179,6 @@ OpDef make_filter_resample() {
   op.doc =
       "x resampled along one dim by a filter, stretched over what an output element covers with "
       "`antialias`: what resize and interpolate are made of; ONNX's Resize";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;

@@ -96,7 +96,6 @@ OpDef make_fold() {
   op.doc =
       "The sum of columns x [N, C * kernel elements, places] of windows as images [N, C, "
       "output_size]; torch.nn.functional.fold, ONNX's Col2Im";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;

@@ -274,7 +274,6 @@ OpDef make_grid_sample() {
   op.doc =
       "x [N, C, ...] at the positions grid [N, ..., spatial dims], the last dim's first, in units "
       "where x reaches from -1 to 1; torch.nn.functional.grid_sample";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;

@@ -105,7 +105,6 @@ OpDef make_max_pool_indices() {
       "Where the maximum of each window lies, the first of several: its row-major place among the "
       "last dims of x, as many as kernel_size has entries; the second result of "
       "torch.nn.functional.max_pool2d_with_indices";
-  op.expensive = true;
   op.infer = [](const InferContext& context) -> std::vector<Type> {
     return {{DType::i64, infer_pool(context, spatial_rank(context.node))[0].shape}};
   };

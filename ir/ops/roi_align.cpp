@@ -220,7 +220,6 @@ OpDef make_roi_align() {
   op.doc =
       "The boxes [count, (x1, y1, x2, y2)] of the images x [N, C, H, W] that image_indices names, "
       "each as output_size bins of bilinear samples; torchvision.ops.roi_align, ONNX's RoiAlign";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;

@@ -109,7 +109,6 @@ OpDef make_roi_pool() {
       "The maxima of output_size bins of the boxes [count, (x1, y1, x2, y2)], rounded to elements, "
       "of the images x [N, C, H, W] that image_indices names; 0 for an empty bin; "
       "torchvision.ops.roi_pool, ONNX's MaxRoiPool";
-  op.expensive = true;
   op.infer = [](const InferContext& context) { return infer_boxes(context, "pool"); };
   op.element = element;
   op.reference = reference;

@@ -110,7 +110,6 @@ OpDef make_scatter_nd() {
       "x with the slices that the tuples along the last dim of indices name replaced by updates "
       "(the last of several at one place), or combined with them in order; negative indices count "
       "from the end; ONNX ScatterND";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;

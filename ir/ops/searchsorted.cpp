@@ -80,7 +80,6 @@ OpDef make_searchsorted() {
   op.doc =
       "Where each value would go in its ascending row (the last dim of sorted, or its only one): "
       "before equal elements, behind them if `right`; i64; torch.searchsorted";
-  op.expensive = true;
   op.infer = infer;
   op.element = element;
   op.reference = reference;
