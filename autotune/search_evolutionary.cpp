@@ -8,7 +8,7 @@
 namespace tcc::autotune {
 namespace {
 
-constexpr size_t kBatch = 8;
+constexpr size_t kGeneration = 8;
 constexpr size_t kTournament = 3;
 constexpr int kAttempts = 64;  // at a legal child that is new
 
@@ -32,7 +32,7 @@ class EvolutionarySearch : public BudgetedSearch {
       return;
     }
     grow_up();
-    while (chosen < kBatch && (breed() || immigrate())) ++chosen;
+    while (chosen < kGeneration && (breed() || immigrate())) ++chosen;
   }
 
   bool propose_new(size_t number) {

@@ -7,7 +7,7 @@ namespace tcc::autotune {
 namespace {
 
 // Large enough that compilers stay busy, small enough that reaching the bound ends the search soon.
-constexpr size_t kBatch = 64;
+constexpr size_t kPointsAtOnce = 64;
 
 class ListSearch : public BudgetedSearch {
  public:
@@ -22,7 +22,7 @@ class ListSearch : public BudgetedSearch {
 
  private:
   void choose() override {
-    for (size_t chosen = 0; chosen < kBatch && next_ < order_.size(); ++next_)
+    for (size_t chosen = 0; chosen < kPointsAtOnce && next_ < order_.size(); ++next_)
       if (propose(order_[next_], Effort::full)) ++chosen;
   }
 

@@ -12,6 +12,7 @@ endforeach()
 target_link_libraries(tcc-core PRIVATE ${folder_libraries})
 target_include_directories(tcc-core INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 tcc_precompile(tcc-core)
+tcc_unity(tcc-core)
 target_compile_features(tcc-core INTERFACE cxx_std_20)
 set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
 set_target_properties(tcc-core PROPERTIES

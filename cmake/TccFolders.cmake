@@ -1,7 +1,7 @@
-# tcc_folder(NAME [DEPENDS target...] [EXCLUDE regex]): the static library tcc_NAME of the calling folder's *.cpp, found
-# recursively. An empty folder gives an empty library, so that whoever depends on it still configures.
+# tcc_folder(NAME [DEPENDS target...] [EXCLUDE regex] [ALONE regex]): the static library tcc_NAME of the calling folder's *.cpp, found
+# recursively; those that ALONE matches are compiled by themselves (tcc_unity). An empty folder gives an empty library, so that whoever depends on it still configures.
 function(tcc_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE;ALONE" "DEPENDS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${arg_EXCLUDE})
@@ -11,6 +11,7 @@ function(tcc_folder name)
   target_include_directories(tcc_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(tcc_${name} PUBLIC ${arg_DEPENDS})
   tcc_precompile(tcc_${name})
+  tcc_unity(tcc_${name} EXCLUDE ${arg_ALONE})
   set_property(GLOBAL APPEND PROPERTY TCC_FOLDER_LIBRARIES tcc_${name})
 endfunction()
 

@@ -8,12 +8,12 @@ namespace tcc::exec {
 namespace {
 
 constexpr uint32_t kMagic = 0x07230203;
-constexpr size_t kHeaderWords = 5;
+constexpr size_t kSpirvHeaderWords = 5;
 
 }  // namespace
 
 std::vector<uint32_t> spirv_words(std::span<const uint8_t> code) {
-  if (code.size() % 4 != 0 || code.size() < kHeaderWords * 4)
+  if (code.size() % 4 != 0 || code.size() < kSpirvHeaderWords * 4)
     fail_device("not a SPIR-V module: ", code.size(), " bytes");
   std::vector<uint32_t> words(code.size() / 4);
   std::memcpy(words.data(), code.data(), code.size());

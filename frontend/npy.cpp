@@ -12,7 +12,7 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = size_t{1} << 16;
+constexpr size_t kMaxNpyHeaderBytes = size_t{1} << 16;
 
 struct TypeCode {
   DType dtype;
@@ -245,8 +245,8 @@ NpyHeader read_npy_header(const ByteSource& source, int64_t size, const std::str
   size_t header_bytes = 0;
   for (size_t i = length.size(); i-- > 0;)
     header_bytes = header_bytes << 8 | static_cast<unsigned char>(length[i]);
-  if (header_bytes > kMaxHeaderBytes)
-    fail_input(where, ": offset 8: a header of ", header_bytes, " bytes; at most ", kMaxHeaderBytes,
+  if (header_bytes > kMaxNpyHeaderBytes)
+    fail_input(where, ": offset 8: a header of ", header_bytes, " bytes; at most ", kMaxNpyHeaderBytes,
                " are read");
   const auto text_offset = static_cast<size_t>(position);
   NpyHeader header = HeaderParser(read(header_bytes), text_offset, where).parse();
@@ -304,7 +304,7 @@ std::string npy_header_text(DType dtype, const std::vector<int64_t>& shape) {
                   before - text.size() - 1,
               ' ');
   text += '\n';
-  TCC_CHECK(text.size() < kMaxHeaderBytes, "header of ", text.size(), " bytes");
+  TCC_CHECK(text.size() < kMaxNpyHeaderBytes, "header of ", text.size(), " bytes");
   std::string header{kMagic};
   header += '\x01';
   header += '\0';

@@ -8,7 +8,7 @@ namespace {
 
 // Names from files may be of any length; nothing longer than this is a typing mistake worth the
 // square of it.
-constexpr size_t kMaxLength = 64;
+constexpr size_t kLongestName = 64;
 
 // Optimal string alignment (Damerau-Levenshtein without edits inside a swapped pair).
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -30,12 +30,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string closest_name(std::string_view name, std::span<const std::string> candidates) {
-  if (name.empty() || name.size() > kMaxLength) return "";
+  if (name.empty() || name.size() > kLongestName) return "";
   const std::string* best = nullptr;
   size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
     const size_t longer = std::max(name.size(), candidate.size());
-    if (longer > kMaxLength) continue;
+    if (longer > kLongestName) continue;
     const size_t distance = edit_distance(name, candidate);
     if (distance > std::max<size_t>(longer / 3, 1) || distance >= longer) continue;
     if (best && distance >= best_distance) continue;

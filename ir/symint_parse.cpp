@@ -17,9 +17,9 @@ constexpr std::string_view kExpected = "expected a number, a name or '('";
 //   sum     = product {("+" | "-") product}
 //   product = unary {("*" | "//" | "%") unary}
 //   unary   = "-" unary | integer | name | ("min" | "max") "(" sum "," sum ")" | "(" sum ")"
-class Parser : ExpressionCursor {
+class SizeParser : ExpressionCursor {
  public:
-  explicit Parser(std::string_view text) : ExpressionCursor(text) {}
+  explicit SizeParser(std::string_view text) : ExpressionCursor(text) {}
 
   SymInt parse() {
     if (text().size() > kMaxLength)
@@ -137,6 +137,6 @@ class Parser : ExpressionCursor {
 
 }  // namespace
 
-SymInt parse_symint(std::string_view text) { return Parser(text).parse(); }
+SymInt parse_symint(std::string_view text) { return SizeParser(text).parse(); }
 
 }  // namespace tcc::ir

@@ -164,7 +164,7 @@ class OpsChecker {
   OpsCheck result_;
 };
 
-std::string joined(const ir::Layers& layers) {
+std::string names_of_layers(const ir::Layers& layers) {
   std::string text;
   for (const std::string& layer : layers) text += (text.empty() ? "" : ", ") + layer;
   return text;
@@ -174,7 +174,7 @@ std::string joined(const ir::Layers& layers) {
 std::string value_text(const CheckedValue& value) {
   std::string text = "'" + value.name + "' " + value.type;
   if (!value.op.empty()) text += " of " + value.op;
-  if (!value.layers.empty()) text += ", layer " + joined(value.layers);
+  if (!value.layers.empty()) text += ", layer " + names_of_layers(value.layers);
   if (!value.location.empty()) text += " (" + value.location + ")";
   return text;
 }

@@ -11,7 +11,7 @@ std::optional<sched::Target> find(std::string_view name) {
   return target;
 }
 
-const sched::RegisterTargets registered({"cuda", find, exec::cuda_architectures});
+const sched::RegisterTargets registered_targets({"cuda", find, exec::cuda_architectures});
 
 }  // namespace
 }  // namespace tcc::backends

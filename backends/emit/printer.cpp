@@ -350,11 +350,11 @@ std::string Printer::index_operand(const SymInt& value) {
 }
 
 std::string Printer::atom(const ir::AtomPtr& atom) {
-  using Kind = ir::Atom::Kind;
+  using AtomKind = ir::Atom::Kind;
   switch (atom->kind) {
-    case Kind::symbol: return sched::size_name(atom->name);
-    case Kind::axis: return names_.of(*atom);
-    case Kind::indirect: {
+    case AtomKind::symbol: return sched::size_name(atom->name);
+    case AtomKind::axis: return names_.of(*atom);
+    case AtomKind::indirect: {
       const std::string& name = names_.of(*atom);
       if (!indirect_.insert(atom).second) return name;
       count_uses(atom->value);
@@ -363,10 +363,10 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
            ");");
       return name;
     }
-    case Kind::floordiv:
-    case Kind::mod: {
+    case AtomKind::floordiv:
+    case AtomKind::mod: {
       const SymInt &a = atom->args[0], &b = atom->args[1];
-      bool division = atom->kind == Kind::floordiv;
+      bool division = atom->kind == AtomKind::floordiv;
       if (b.is_const() && (b.value() & (b.value() - 1)) == 0) {
         int shift = 0;
         while ((int64_t{1} << shift) < b.value()) ++shift;
@@ -379,12 +379,12 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
         return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
       return "tcc_" + function + "(" + index(a) + ", " + index(b) + ")";
     }
-    case Kind::min:
-    case Kind::max: {
+    case AtomKind::min:
+    case AtomKind::max: {
       auto argument = [&](const SymInt& value) {
         return kernel_.wide_index ? "i64(" + index(value) + ")" : index(value);
       };
-      return std::string(atom->kind == Kind::min ? "min(" : "max(") + argument(atom->args[0]) +
+      return std::string(atom->kind == AtomKind::min ? "min(" : "max(") + argument(atom->args[0]) +
              ", " + argument(atom->args[1]) + ")";
     }
   }

@@ -84,7 +84,7 @@ std::vector<std::string> names() {
   return all;
 }
 
-const sched::RegisterTargets registered({"vulkan", find, names});
+const sched::RegisterTargets registered_targets({"vulkan", find, names});
 
 }  // namespace
 }  // namespace tcc::backends

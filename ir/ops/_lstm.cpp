@@ -3,7 +3,7 @@
 namespace tcc::ir::ops {
 namespace {
 
-enum Gate : int64_t { kInput, kOutput, kForget, kCell };
+enum Gate : int64_t { kInput, kOutput, kForget, kCellGate };
 
 RecurrentState step(Builder& b, const Node& node, const RecurrentCell& cell, Value* projected,
                     const RecurrentState& state) {
@@ -19,7 +19,7 @@ RecurrentState step(Builder& b, const Node& node, const RecurrentCell& cell, Val
   Value* i = cell.activate(b, 0, sees(kInput, gate(kInput), c));
   Value* f = node.attr<bool>("input_forget") ? b.sub(b.scalar(i->dtype(), 1), i)
                                              : cell.activate(b, 0, sees(kForget, gate(kForget), c));
-  Value* next = b.add(b.mul(f, c), b.mul(i, cell.activate(b, 1, gate(kCell))));
+  Value* next = b.add(b.mul(f, c), b.mul(i, cell.activate(b, 1, gate(kCellGate))));
   Value* o = cell.activate(b, 0, sees(kOutput, gate(kOutput), next));
   return {b.mul(o, cell.activate(b, 2, next)), next};
 }

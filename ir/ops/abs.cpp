@@ -4,7 +4,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_abs {
 namespace {
 
 Expr lower(const Exprs& x) { return info(x.dtype).is_signed ? unary(Fn::abs, x[0]) : x[0]; }
@@ -15,7 +15,7 @@ int64_t integer_reference(const Ints& x) {
 
 }  // namespace
 
-OpDef make_abs() {
+OpDef make() {
   OpDef op = pointwise({.name = "abs",
                         .operands = {"x"},
                         .doc = "The magnitude of x; torch.abs",
@@ -26,4 +26,4 @@ OpDef make_abs() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_abs

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_acos {
 
-OpDef make_acos() {
+OpDef make() {
   OpDef op = unary_float(
       "acos", Fn::acos, [](double x) { return std::acos(x); },
       "The arc cosine, in [0, pi]; NaN beyond 1; torch.acos");
@@ -13,4 +13,4 @@ OpDef make_acos() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_acos

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_acosh {
 
-OpDef make_acosh() {
+OpDef make() {
   OpDef op = unary_float(
       "acosh", Fn::acosh, [](double x) { return std::acosh(x); },
       "The inverse hyperbolic cosine; NaN below 1; torch.acosh");
@@ -13,4 +13,4 @@ OpDef make_acosh() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_acosh

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_adaptive_avg_pool1d {
 
-OpDef make_adaptive_avg_pool1d() {
+OpDef make() {
   OpDef op = adaptive_pool_op(ReduceKind::sum, 1);
   op.samples = {
       {{{DType::f32, {2, 3, 9}}}, {{"output_size", 4}}},
@@ -12,4 +12,4 @@ OpDef make_adaptive_avg_pool1d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_adaptive_avg_pool1d

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_adaptive_max_pool {
 
-OpDef make_adaptive_max_pool() {
+OpDef make() {
   OpDef op = adaptive_pool_op(ReduceKind::max);
   op.samples = {
       {{{DType::f32, {2, 3, 7, 9}}}, {{"output_size", ints({3, 4})}}},
@@ -15,4 +15,4 @@ OpDef make_adaptive_max_pool() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_adaptive_max_pool

@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_add {
 
-OpDef make_add() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "add",
        .operands = {"a", "b"},
@@ -21,4 +21,4 @@ OpDef make_add() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_add

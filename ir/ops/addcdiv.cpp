@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_addcdiv {
 
-OpDef make_addcdiv() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "addcdiv",
        .operands = {"x", "a", "b"},
@@ -28,4 +28,4 @@ OpDef make_addcdiv() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_addcdiv

@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_addcmul {
 
-OpDef make_addcmul() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "addcmul",
        .operands = {"x", "a", "b"},
@@ -34,4 +34,4 @@ OpDef make_addcmul() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_addcmul

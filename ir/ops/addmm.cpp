@@ -2,7 +2,7 @@
 #include "ir/ops/_attributes.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_addmm {
 namespace {
 
 std::vector<Type> infer_addmm(const InferContext& context) {
@@ -34,7 +34,7 @@ std::vector<Value*> compose_addmm(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_addmm() {
+OpDef make() {
   OpDef op;
   op.name = "addmm";
   op.kind = OpKind::composite;
@@ -54,4 +54,4 @@ OpDef make_addmm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_addmm

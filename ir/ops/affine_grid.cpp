@@ -4,7 +4,7 @@
 #include "ir/ops/_reduction.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_affine_grid {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -60,7 +60,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_affine_grid() {
+OpDef make() {
   OpDef op;
   op.name = "affine_grid";
   op.kind = OpKind::composite;
@@ -79,4 +79,4 @@ OpDef make_affine_grid() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_affine_grid

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_all {
 
-OpDef make_all() {
+OpDef make() {
   OpDef op = reduce_op("all", ReduceKind::all,
                        "Whether every element along dim (all dims by default) is not zero; NaN is "
                        "not zero; bool; torch.all");
@@ -16,4 +16,4 @@ OpDef make_all() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_all

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_amax {
 
-OpDef make_amax() {
+OpDef make() {
   OpDef op = reduce_op("amax", ReduceKind::max,
                        "Maximum over dim, all dims by default; NaN wins; of nothing, if "
                        "allow_empty, -inf or the lowest integer; torch.amax");
@@ -23,4 +23,4 @@ OpDef make_amax() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_amax

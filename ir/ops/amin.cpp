@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_amin {
 
-OpDef make_amin() {
+OpDef make() {
   OpDef op = reduce_op("amin", ReduceKind::min,
                        "Minimum over dim, all dims by default; NaN wins; of nothing, if "
                        "allow_empty, inf or the highest integer; torch.amin");
@@ -23,4 +23,4 @@ OpDef make_amin() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_amin

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_any {
 
-OpDef make_any() {
+OpDef make() {
   OpDef op = reduce_op("any", ReduceKind::any,
                        "Whether some element along dim (all dims by default) is not zero; NaN is "
                        "not zero; bool; torch.any");
@@ -16,4 +16,4 @@ OpDef make_any() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_any

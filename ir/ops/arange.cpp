@@ -6,7 +6,7 @@
 #include "ir/ops/_elementwise.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_arange {
 namespace {
 
 struct Range {
@@ -53,7 +53,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_arange() {
+OpDef make() {
   OpDef op;
   op.name = "arange";
   op.attrs = {{"start", AttrType::number, 0.0},
@@ -74,4 +74,4 @@ OpDef make_arange() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_arange

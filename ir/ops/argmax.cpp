@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_argmax {
 
-OpDef make_argmax() {
+OpDef make() {
   OpDef op = reduce_op("argmax", ReduceKind::argmax,
                        "Index along dim of the largest element, of the first among equals; NaN "
                        "wins; without dim, of the flattened x; torch.argmax");
@@ -17,4 +17,4 @@ OpDef make_argmax() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_argmax

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_argmin {
 
-OpDef make_argmin() {
+OpDef make() {
   OpDef op = reduce_op("argmin", ReduceKind::argmin,
                        "Index along dim of the smallest element, of the first among equals; NaN "
                        "wins; without dim, of the flattened x; torch.argmin");
@@ -17,4 +17,4 @@ OpDef make_argmin() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_argmin

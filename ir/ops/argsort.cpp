@@ -3,9 +3,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_sort.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_argsort {
 
-OpDef make_argsort() {
+OpDef make() {
   OpDef op;
   op.name = "argsort";
   op.kind = OpKind::composite;
@@ -30,4 +30,4 @@ OpDef make_argsort() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_argsort

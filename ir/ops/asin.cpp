@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_asin {
 
-OpDef make_asin() {
+OpDef make() {
   OpDef op = unary_float(
       "asin", Fn::asin, [](double x) { return std::asin(x); },
       "The arc sine, in [-pi/2, pi/2]; NaN beyond 1; torch.asin");
@@ -13,4 +13,4 @@ OpDef make_asin() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_asin

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_asinh {
 
-OpDef make_asinh() {
+OpDef make() {
   OpDef op = unary_float(
       "asinh", Fn::asinh, [](double x) { return std::asinh(x); },
       "The inverse hyperbolic sine; torch.asinh");
@@ -13,4 +13,4 @@ OpDef make_asinh() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_asinh

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_atan {
 
-OpDef make_atan() {
+OpDef make() {
   OpDef op = unary_float(
       "atan", Fn::atan, [](double x) { return std::atan(x); },
       "The arc tangent, in (-pi/2, pi/2); torch.atan");
@@ -13,4 +13,4 @@ OpDef make_atan() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_atan

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_atan2 {
 
-OpDef make_atan2() {
+OpDef make() {
   OpDef op = pointwise({.name = "atan2",
                         .operands = {"a", "b"},
                         .doc = "The angle of the point (b, a), in (-pi, pi]; torch.atan2",
@@ -19,4 +19,4 @@ OpDef make_atan2() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_atan2

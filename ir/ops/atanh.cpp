@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_atanh {
 
-OpDef make_atanh() {
+OpDef make() {
   OpDef op = unary_float(
       "atanh", Fn::atanh, [](double x) { return std::atanh(x); },
       "The inverse hyperbolic tangent; NaN beyond 1; torch.atanh");
@@ -13,4 +13,4 @@ OpDef make_atanh() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_atanh

@@ -3,7 +3,7 @@
 #include "ir/ops/_operands.h"
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_batch_norm {
 namespace {
 
 bool is_training(const Node& node) { return node.attr<bool>("training"); }
@@ -62,7 +62,7 @@ std::vector<Value*> compose_batch_norm(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_batch_norm() {
+OpDef make() {
   OpDef op;
   op.name = "batch_norm";
   op.kind = OpKind::composite;
@@ -97,4 +97,4 @@ OpDef make_batch_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_batch_norm

@@ -2,9 +2,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_operands.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bernoulli {
 
-OpDef make_bernoulli() {
+OpDef make() {
   OpDef op;
   op.name = "bernoulli";
   op.kind = OpKind::composite;
@@ -30,4 +30,4 @@ OpDef make_bernoulli() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bernoulli

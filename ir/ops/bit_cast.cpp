@@ -4,7 +4,7 @@
 #include "ir/ops/_index_loop.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bit_cast {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -37,7 +37,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_bit_cast() {
+OpDef make() {
   OpDef op;
   op.name = "bit_cast";
   op.operands = {"x"};
@@ -74,4 +74,4 @@ OpDef make_bit_cast() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bit_cast

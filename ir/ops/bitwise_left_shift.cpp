@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bitwise_left_shift {
 namespace {
 
 int64_t shift_left(const Ints& x) {
@@ -11,7 +11,7 @@ int64_t shift_left(const Ints& x) {
 
 }  // namespace
 
-OpDef make_bitwise_left_shift() {
+OpDef make() {
   OpDef op = pointwise({.name = "bitwise_left_shift",
                         .operands = {"a", "b"},
                         .doc = "a << b, 0 unless 0 <= b < bits; torch.bitwise_left_shift",
@@ -27,4 +27,4 @@ OpDef make_bitwise_left_shift() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bitwise_left_shift

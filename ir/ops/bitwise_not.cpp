@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bitwise_not {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -12,7 +12,7 @@ int64_t integer_reference(const Ints& x) { return x.dtype == DType::boolean ? x[
 
 }  // namespace
 
-OpDef make_bitwise_not() {
+OpDef make() {
   OpDef op = pointwise({.name = "bitwise_not",
                         .operands = {"x"},
                         .doc = "Every bit flipped, of integers or bools; torch.bitwise_not",
@@ -24,4 +24,4 @@ OpDef make_bitwise_not() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bitwise_not

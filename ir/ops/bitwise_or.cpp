@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bitwise_or {
 
-OpDef make_bitwise_or() {
+OpDef make() {
   OpDef op = pointwise({.name = "bitwise_or",
                         .operands = {"a", "b"},
                         .doc = "a | b, bit by bit, of integers or bools; torch.bitwise_or",
@@ -18,4 +18,4 @@ OpDef make_bitwise_or() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bitwise_or

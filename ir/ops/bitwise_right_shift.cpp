@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bitwise_right_shift {
 namespace {
 
 int64_t shift_right(const Ints& x) {
@@ -13,7 +13,7 @@ int64_t shift_right(const Ints& x) {
 
 }  // namespace
 
-OpDef make_bitwise_right_shift() {
+OpDef make() {
   OpDef op = pointwise({.name = "bitwise_right_shift",
                         .operands = {"a", "b"},
                         .doc = "a >> b, arithmetic; the sign's copies unless 0 <= b < bits; "
@@ -30,4 +30,4 @@ OpDef make_bitwise_right_shift() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bitwise_right_shift

@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bitwise_xor {
 
-OpDef make_bitwise_xor() {
+OpDef make() {
   OpDef op = pointwise({.name = "bitwise_xor",
                         .operands = {"a", "b"},
                         .doc = "a ^ b, bit by bit, of integers or bools; torch.bitwise_xor",
@@ -18,4 +18,4 @@ OpDef make_bitwise_xor() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bitwise_xor

@@ -1,8 +1,8 @@
 #include "ir/ops/_cosine_window.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_blackman_window {
 
-OpDef make_blackman_window() {
+OpDef make() {
   return cosine_window("blackman_window",
                        "0.42 - 0.5 cos(2 pi k / N) + 0.08 cos(4 pi k / N), N being window_length, "
                        "or one less unless periodic; torch.blackman_window",
@@ -11,4 +11,4 @@ OpDef make_blackman_window() {
                        });
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_blackman_window

@@ -4,9 +4,9 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_bmm {
 
-OpDef make_bmm() {
+OpDef make() {
   OpDef op;
   op.name = "bmm";
   op.kind = OpKind::composite;
@@ -43,4 +43,4 @@ OpDef make_bmm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_bmm

@@ -4,9 +4,9 @@
 #include "ir/ops/_attributes.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_broadcast_to {
 
-OpDef make_broadcast_to() {
+OpDef make() {
   OpDef op;
   op.name = "broadcast_to";
   op.kind = OpKind::composite;
@@ -32,4 +32,4 @@ OpDef make_broadcast_to() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_broadcast_to

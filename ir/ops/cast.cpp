@@ -5,7 +5,7 @@
 #include "ir/ops/_index_loop.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_cast {
 namespace {
 
 Expr lower(ElementContext& context, std::span<const SymInt> index) {
@@ -44,7 +44,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_cast() {
+OpDef make() {
   OpDef op;
   op.name = "cast";
   op.operands = {"x"};
@@ -73,4 +73,4 @@ OpDef make_cast() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_cast

@@ -4,7 +4,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_cat {
 namespace {
 
 // Returns the begin of each operand along the joined dim, and the total at the end.
@@ -73,7 +73,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_cat() {
+OpDef make() {
   OpDef op;
   op.name = "cat";
   op.operands = {"xs..."};
@@ -95,4 +95,4 @@ OpDef make_cat() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_cat

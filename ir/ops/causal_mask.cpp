@@ -2,9 +2,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_index_loop.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_causal_mask {
 
-OpDef make_causal_mask() {
+OpDef make() {
   OpDef op;
   op.name = "causal_mask";
   op.kind = OpKind::pointwise;
@@ -40,4 +40,4 @@ OpDef make_causal_mask() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_causal_mask

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_ceil {
 
-OpDef make_ceil() {
+OpDef make() {
   OpDef op = rounding(
       "ceil", Fn::ceil, [](double x) { return std::ceil(x); },
       "x rounded towards infinity; integers unchanged; torch.ceil");
@@ -13,4 +13,4 @@ OpDef make_ceil() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_ceil

@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_celu {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -22,7 +22,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_celu() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "celu",
                  .operands = {"x"},
@@ -35,4 +35,4 @@ OpDef make_celu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_celu

@@ -3,7 +3,7 @@
 #include "ir/ops/_split.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_chunk {
 namespace {
 
 Sections sections(const Node& node, const SymInt& extent) {
@@ -17,7 +17,7 @@ Sections sections(const Node& node, const SymInt& extent) {
 
 }  // namespace
 
-OpDef make_chunk() {
+OpDef make() {
   OpDef op = split_op(
       "chunk", "At most `chunks` pieces of x along `dim`, equal but for the last; torch.chunk",
       sections);
@@ -28,4 +28,4 @@ OpDef make_chunk() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_chunk

@@ -4,7 +4,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_clamp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -41,7 +41,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_clamp() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "clamp",
        .operands = {"x"},
@@ -58,4 +58,4 @@ OpDef make_clamp() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_clamp

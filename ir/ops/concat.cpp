@@ -1,8 +1,8 @@
 #include "ir/builder.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_concat {
 
-OpDef make_concat() {
+OpDef make() {
   OpDef op;
   op.name = "concat";
   op.kind = OpKind::composite;
@@ -18,4 +18,4 @@ OpDef make_concat() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_concat

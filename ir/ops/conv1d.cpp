@@ -1,8 +1,8 @@
 #include "ir/ops/_convolution.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_conv1d {
 
-OpDef make_conv1d() {
+OpDef make() {
   OpDef op = conv_op(1);
   op.samples = {
       {{{DType::f32, {2, 3, 11}}, {DType::f32, {5, 3, 3}}, {DType::f32, {5}}}},
@@ -16,4 +16,4 @@ OpDef make_conv1d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_conv1d

@@ -1,8 +1,8 @@
 #include "ir/ops/_convolution.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_conv2d {
 
-OpDef make_conv2d() {
+OpDef make() {
   OpDef op = conv_op(2);
   op.samples = {
       {{{DType::f32, {1, 3, 7, 6}}, {DType::f32, {4, 3, 3, 2}}},
@@ -36,4 +36,4 @@ OpDef make_conv2d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_conv2d

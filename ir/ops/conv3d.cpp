@@ -1,8 +1,8 @@
 #include "ir/ops/_convolution.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_conv3d {
 
-OpDef make_conv3d() {
+OpDef make() {
   OpDef op = conv_op(3);
   op.samples = {
       {{{DType::f32, {1, 2, 4, 5, 6}}, {DType::f32, {3, 2, 2, 3, 1}}, {DType::f32, {3}}}},
@@ -12,4 +12,4 @@ OpDef make_conv3d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_conv3d

@@ -1,8 +1,8 @@
 #include "ir/ops/_convolution.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_conv_transpose1d {
 
-OpDef make_conv_transpose1d() {
+OpDef make() {
   OpDef op = conv_transpose_op(1);
   op.samples = {
       {{{DType::f32, {2, 3, 6}}, {DType::f32, {3, 4, 3}}, {DType::f32, {4}}}},
@@ -14,4 +14,4 @@ OpDef make_conv_transpose1d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_conv_transpose1d

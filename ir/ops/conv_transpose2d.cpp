@@ -1,8 +1,8 @@
 #include "ir/ops/_convolution.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_conv_transpose2d {
 
-OpDef make_conv_transpose2d() {
+OpDef make() {
   OpDef op = conv_transpose_op(2);
   op.samples = {
       {{{DType::f32, {1, 3, 4, 5}}, {DType::f32, {3, 2, 3, 3}}},
@@ -19,4 +19,4 @@ OpDef make_conv_transpose2d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_conv_transpose2d

@@ -1,8 +1,8 @@
 #include "ir/ops/_convolution.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_conv_transpose3d {
 
-OpDef make_conv_transpose3d() {
+OpDef make() {
   OpDef op = conv_transpose_op(3);
   op.samples = {
       {{{DType::f32, {1, 3, 2, 4, 3}}, {DType::f32, {3, 4, 2, 3, 1}}, {DType::f32, {4}}}},
@@ -15,4 +15,4 @@ OpDef make_conv_transpose3d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_conv_transpose3d

@@ -3,7 +3,7 @@
 #include "ir/ops/_convolution.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_convolution {
 namespace {
 
 std::vector<Type> infer_convolution(const InferContext& context) {
@@ -19,7 +19,7 @@ std::vector<Type> infer_convolution(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_convolution() {
+OpDef make() {
   OpDef op;
   op.name = "convolution";
   op.kind = OpKind::contraction;
@@ -70,4 +70,4 @@ OpDef make_convolution() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_convolution

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_copysign {
 
-OpDef make_copysign() {
+OpDef make() {
   OpDef op = pointwise({.name = "copysign",
                         .operands = {"a", "b"},
                         .doc = "The magnitude of a with the sign of b; torch.copysign",
@@ -19,4 +19,4 @@ OpDef make_copysign() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_copysign

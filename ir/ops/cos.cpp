@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_cos {
 
-OpDef make_cos() {
+OpDef make() {
   OpDef op = unary_float(
       "cos", Fn::cos, [](double x) { return std::cos(x); },
       "The cosine of x in radians; torch.cos");
@@ -13,4 +13,4 @@ OpDef make_cos() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_cos

@@ -3,7 +3,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_cosine_similarity {
 namespace {
 
 std::vector<Type> infer_cosine_similarity(const InferContext& context) {
@@ -40,7 +40,7 @@ std::vector<Value*> compose_cosine_similarity(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_cosine_similarity() {
+OpDef make() {
   OpDef op;
   op.name = "cosine_similarity";
   op.kind = OpKind::composite;
@@ -59,4 +59,4 @@ OpDef make_cosine_similarity() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_cosine_similarity

@@ -1,9 +1,9 @@
 #include "ir/ops/_loss.h"
 #include "ir/ops/_norm.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_cross_entropy {
 
-OpDef make_cross_entropy() {
+OpDef make() {
   OpDef op;
   op.name = "cross_entropy";
   op.kind = OpKind::composite;
@@ -52,4 +52,4 @@ OpDef make_cross_entropy() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_cross_entropy

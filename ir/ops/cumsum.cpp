@@ -1,8 +1,8 @@
 #include "ir/ops/_scan.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_cumsum {
 
-OpDef make_cumsum() {
+OpDef make() {
   OpDef op = scan_op("cumsum", ReduceKind::sum,
                      "Sums of x up to and with each position along dim, without it if `exclusive`, "
                      "from the end if `reverse`; integers and bool give i64; torch.cumsum",
@@ -12,4 +12,4 @@ OpDef make_cumsum() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_cumsum

@@ -5,7 +5,7 @@
 #include "ir/ops/_window.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_deform_conv2d {
 namespace {
 
 enum Operand : size_t { kX, kOffset, kWeight, kBias, kMask };
@@ -63,7 +63,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_deform_conv2d() {
+OpDef make() {
   OpDef op;
   op.name = "deform_conv2d";
   op.kind = OpKind::composite;
@@ -93,4 +93,4 @@ OpDef make_deform_conv2d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_deform_conv2d

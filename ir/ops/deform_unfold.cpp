@@ -7,7 +7,7 @@
 #include "ir/ops/_unfold.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_deform_unfold {
 namespace {
 
 enum Operand : size_t { kX, kOffset, kMask };
@@ -161,7 +161,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_deform_unfold() {
+OpDef make() {
   OpDef op = column_op("deform_unfold");
   op.operands = {"x", "offset", "mask?"};
   op.doc =
@@ -182,4 +182,4 @@ OpDef make_deform_unfold() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_deform_unfold

@@ -1,8 +1,8 @@
 #include "ir/ops/_blocks.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_depth_to_space {
 
-OpDef make_depth_to_space() {
+OpDef make() {
   OpDef op;
   op.name = "depth_to_space";
   op.kind = OpKind::composite;
@@ -26,4 +26,4 @@ OpDef make_depth_to_space() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_depth_to_space

@@ -2,7 +2,7 @@
 #include "ir/ops/_index_loop.h"
 #include "ir/ops/_quantization.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_dequantize {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -36,7 +36,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_dequantize() {
+OpDef make() {
   OpDef op;
   op.name = "dequantize";
   op.operands = {"x", "scale", "zero_point?"};
@@ -63,4 +63,4 @@ OpDef make_dequantize() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_dequantize

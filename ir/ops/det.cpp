@@ -6,7 +6,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_det {
 namespace {
 
 // Each row is a few kernels: a larger matrix would want a kernel of its own.
@@ -85,7 +85,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_det() {
+OpDef make() {
   OpDef op;
   op.name = "det";
   op.kind = OpKind::composite;
@@ -103,4 +103,4 @@ OpDef make_det() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_det

@@ -7,7 +7,7 @@
 #include "ir/ops/_index_loop.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_dft_matrix {
 namespace {
 
 // Entry [j, c, k, d] is what part c (0 real, 1 imaginary) of input j adds to part d of output k.
@@ -79,7 +79,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_dft_matrix() {
+OpDef make() {
   OpDef op;
   op.name = "dft_matrix";
   op.attrs = {{"inputs", AttrType::integer, std::nullopt},
@@ -115,4 +115,4 @@ OpDef make_dft_matrix() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_dft_matrix

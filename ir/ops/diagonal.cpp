@@ -3,7 +3,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_diagonal {
 namespace {
 
 struct Diagonal {
@@ -75,7 +75,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_diagonal() {
+OpDef make() {
   OpDef op = view({.name = "diagonal",
                    .doc = "The diagonal of dims dim1 and dim2, `offset` above the main one, as the "
                           "last dim; torch.diagonal",
@@ -93,4 +93,4 @@ OpDef make_diagonal() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_diagonal

@@ -4,7 +4,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_div {
 namespace {
 
 DType working(const Node& node, DType promoted) {
@@ -31,7 +31,7 @@ int64_t divide(const Ints& x) {
 
 }  // namespace
 
-OpDef make_div() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "div",
        .operands = {"a", "b"},
@@ -53,4 +53,4 @@ OpDef make_div() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_div

@@ -2,9 +2,9 @@
 #include "ir/ops/_attributes.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_dropout {
 
-OpDef make_dropout() {
+OpDef make() {
   OpDef op;
   op.name = "dropout";
   op.kind = OpKind::composite;
@@ -43,4 +43,4 @@ OpDef make_dropout() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_dropout

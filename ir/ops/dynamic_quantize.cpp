@@ -5,7 +5,7 @@
 #include "ir/ops/_attributes.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_dynamic_quantize {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -69,7 +69,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_dynamic_quantize() {
+OpDef make() {
   OpDef op;
   op.name = "dynamic_quantize";
   op.kind = OpKind::composite;
@@ -89,4 +89,4 @@ OpDef make_dynamic_quantize() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_dynamic_quantize

@@ -1,8 +1,8 @@
 #include "ir/ops/_lstm.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_dynamic_quantized_lstm {
 
-OpDef make_dynamic_quantized_lstm() {
+OpDef make() {
   RecurrentOp layer = lstm_layer();
   layer.name = "dynamic_quantized_lstm";
   layer.doc =
@@ -66,4 +66,4 @@ OpDef make_dynamic_quantized_lstm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_dynamic_quantized_lstm

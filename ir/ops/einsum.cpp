@@ -6,7 +6,7 @@
 #include "ir/ops/_einsum.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_einsum {
 namespace {
 
 bool has(const std::vector<Label>& labels, Label label) {
@@ -154,7 +154,7 @@ std::vector<Value*> compose_einsum(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_einsum() {
+OpDef make() {
   OpDef op;
   op.name = "einsum";
   op.kind = OpKind::composite;
@@ -205,4 +205,4 @@ OpDef make_einsum() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_einsum

@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_elu {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -15,7 +15,7 @@ double reference(const Floats& x) { return x[0] > 0 ? x[0] : x.number("alpha") *
 
 }  // namespace
 
-OpDef make_elu() {
+OpDef make() {
   OpDef op = pointwise({.name = "elu",
                         .operands = {"x"},
                         .doc = "x above 0, alpha * (e^x - 1) below; torch.nn.functional.elu",
@@ -26,4 +26,4 @@ OpDef make_elu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_elu

@@ -2,7 +2,7 @@
 #include "ir/ops/_indexing.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_embedding {
 namespace {
 
 // torch.nn.functional.embedding takes (indices, weight), ATen (weight, indices). The table is the
@@ -49,7 +49,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_embedding() {
+OpDef make() {
   OpDef op;
   op.name = "embedding";
   op.operands = {"indices", "weight"};
@@ -71,4 +71,4 @@ OpDef make_embedding() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_embedding

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_erfc {
 
-OpDef make_erfc() {
+OpDef make() {
   OpDef op = unary_float(
       "erfc", Fn::erfc, [](double x) { return std::erfc(x); },
       "1 - erf(x), exact where erf is near 1; torch.erfc");
@@ -13,4 +13,4 @@ OpDef make_erfc() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_erfc

@@ -6,7 +6,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_expand {
 namespace {
 
 Shape expanded(const InferContext& context) {
@@ -38,7 +38,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_expand() {
+OpDef make() {
   OpDef op =
       view({.name = "expand",
             .doc = "x with its dims of extent 1 repeated to fill `size`, new dims in front; -1 "
@@ -58,4 +58,4 @@ OpDef make_expand() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_expand

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_expm1 {
 
-OpDef make_expm1() {
+OpDef make() {
   OpDef op = unary_float(
       "expm1", Fn::expm1, [](double x) { return std::expm1(x); },
       "e^x - 1, exact near 0; torch.expm1");
@@ -13,4 +13,4 @@ OpDef make_expm1() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_expm1

@@ -6,7 +6,7 @@
 #include "ir/ops/_elementwise.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_eye {
 namespace {
 
 // `m` is -1 for as many columns as rows.
@@ -17,7 +17,7 @@ Shape shape(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_eye() {
+OpDef make() {
   OpDef op;
   op.name = "eye";
   op.attrs = {{"n", AttrType::ints, std::nullopt, {}, true},
@@ -59,4 +59,4 @@ OpDef make_eye() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_eye

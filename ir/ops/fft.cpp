@@ -5,7 +5,7 @@
 #include "ir/ops/_fourier.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_fft {
 namespace {
 
 struct Transform {
@@ -118,7 +118,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_fft() {
+OpDef make() {
   OpDef op;
   op.name = "fft";
   op.kind = OpKind::composite;
@@ -151,4 +151,4 @@ OpDef make_fft() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_fft

@@ -6,7 +6,7 @@
 #include "ir/ops/_resample.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_filter_resample {
 namespace {
 
 constexpr int64_t kUnrolled = 4;  // taps; more are a loop
@@ -165,7 +165,7 @@ std::vector<Type> infer(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_filter_resample() {
+OpDef make() {
   OpDef op;
   op.name = "filter_resample";
   op.operands = {"x"};
@@ -212,4 +212,4 @@ OpDef make_filter_resample() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_filter_resample

@@ -1,7 +1,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_flatten {
 namespace {
 
 Shape flattened(const InferContext& context) {
@@ -21,7 +21,7 @@ Shape flattened(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_flatten() {
+OpDef make() {
   OpDef op = regrouping(
       "flatten", "The dims from start_dim to end_dim as one; torch.flatten",
       {{"start_dim", AttrType::integer, int64_t{0}}, {"end_dim", AttrType::integer, int64_t{-1}}},
@@ -34,4 +34,4 @@ OpDef make_flatten() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_flatten

@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_movement.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_flip {
 namespace {
 
 std::vector<SymInt> mirrored(const Node& node, std::span<const SymInt> index) {
@@ -30,7 +30,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_flip() {
+OpDef make() {
   OpDef op = view({.name = "flip",
                    .doc = "x with the order of elements along `dims` reversed; torch.flip",
                    .attrs = {{"dims", AttrType::ints, std::nullopt, {}, true}},
@@ -50,4 +50,4 @@ OpDef make_flip() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_flip

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_floor {
 
-OpDef make_floor() {
+OpDef make() {
   OpDef op = rounding(
       "floor", Fn::floor, [](double x) { return std::floor(x); },
       "x rounded towards minus infinity; integers unchanged; torch.floor");
@@ -13,4 +13,4 @@ OpDef make_floor() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_floor

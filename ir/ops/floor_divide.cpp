@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_floor_divide {
 
-OpDef make_floor_divide() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "floor_divide",
        .operands = {"a", "b"},
@@ -20,4 +20,4 @@ OpDef make_floor_divide() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_floor_divide

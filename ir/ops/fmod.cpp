@@ -4,9 +4,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_fmod {
 
-OpDef make_fmod() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "fmod",
        .operands = {"a", "b"},
@@ -21,4 +21,4 @@ OpDef make_fmod() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_fmod

@@ -6,7 +6,7 @@
 #include "ir/ops/_unfold.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_fold {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -90,7 +90,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_fold() {
+OpDef make() {
   OpDef op = column_op("fold");
   op.attrs.insert(op.attrs.begin(), {"output_size", AttrType::ints, std::nullopt});
   op.doc =
@@ -116,4 +116,4 @@ OpDef make_fold() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_fold

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_frac {
 
-OpDef make_frac() {
+OpDef make() {
   OpDef op = pointwise({.name = "frac",
                         .operands = {"x"},
                         .doc = "x - trunc(x); torch.frac",
@@ -15,4 +15,4 @@ OpDef make_frac() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_frac

@@ -7,7 +7,7 @@
 #include "ir/ops/_integers.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_full {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -32,7 +32,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_full() {
+OpDef make() {
   OpDef op;
   op.name = "full";
   op.attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true}),
@@ -57,4 +57,4 @@ OpDef make_full() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_full

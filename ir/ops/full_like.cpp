@@ -2,9 +2,9 @@
 
 #include "ir/ops/_creation.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_full_like {
 
-OpDef make_full_like() {
+OpDef make() {
   OpDef op = filling_like(
       "full_like", [](const Node& node) { return number_attr(node, "fill_value"); },
       "A tensor of one value of the type of x; torch.full_like");
@@ -13,4 +13,4 @@ OpDef make_full_like() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_full_like

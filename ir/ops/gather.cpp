@@ -3,7 +3,7 @@
 #include "ir/ops/_creation.h"
 #include "ir/ops/_indexing.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_gather {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -37,7 +37,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_gather() {
+OpDef make() {
   OpDef op;
   op.name = "gather";
   op.operands = {"x", "index"};
@@ -61,4 +61,4 @@ OpDef make_gather() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_gather

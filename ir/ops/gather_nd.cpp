@@ -2,7 +2,7 @@
 #include "ir/ops/_indexing.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_gather_nd {
 namespace {
 
 size_t batch_dims(const Node& node) {
@@ -73,7 +73,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_gather_nd() {
+OpDef make() {
   OpDef op;
   op.name = "gather_nd";
   op.operands = {"x", "indices"};
@@ -96,4 +96,4 @@ OpDef make_gather_nd() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_gather_nd

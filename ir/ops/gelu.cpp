@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_gelu {
 namespace {
 
 constexpr double kRootTwoOverPi = 0.79788456080286535588;
@@ -28,7 +28,7 @@ double gelu(const Floats& operands) {
 
 }  // namespace
 
-OpDef make_gelu() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "gelu",
                  .operands = {"x"},
@@ -42,4 +42,4 @@ OpDef make_gelu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_gelu

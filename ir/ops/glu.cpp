@@ -2,9 +2,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_operands.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_glu {
 
-OpDef make_glu() {
+OpDef make() {
   OpDef op;
   op.name = "glu";
   op.kind = OpKind::composite;
@@ -39,4 +39,4 @@ OpDef make_glu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_glu

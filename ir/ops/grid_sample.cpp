@@ -7,7 +7,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_grid_sample {
 namespace {
 
 const std::string& mode_of(const Node& node) { return node.attr<std::string>("mode"); }
@@ -262,7 +262,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_grid_sample() {
+OpDef make() {
   OpDef op;
   op.name = "grid_sample";
   op.operands = {"x", "grid"};
@@ -297,4 +297,4 @@ OpDef make_grid_sample() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_grid_sample

@@ -2,7 +2,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_group_norm {
 namespace {
 
 std::vector<Type> infer_group_norm(const InferContext& context) {
@@ -30,7 +30,7 @@ std::vector<Value*> compose_group_norm(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_group_norm() {
+OpDef make() {
   OpDef op;
   op.name = "group_norm";
   op.kind = OpKind::composite;
@@ -51,4 +51,4 @@ OpDef make_group_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_group_norm

@@ -2,7 +2,7 @@
 
 #include "ir/ops/_recurrent.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_gru {
 namespace {
 
 enum Gate : int64_t { kUpdate, kReset, kHidden };
@@ -52,7 +52,7 @@ RecurrentState step(Builder& b, const Node& node, const RecurrentCell& cell, Val
 
 }  // namespace
 
-OpDef make_gru() {
+OpDef make() {
   OpDef op = recurrent_op(
       {.name = "gru",
        .doc = "A layer of gated recurrent units over x [T, B, I]: weights [D, 3 H, I] and [D, 3 H, "
@@ -82,4 +82,4 @@ OpDef make_gru() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_gru

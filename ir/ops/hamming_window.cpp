@@ -1,9 +1,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_cosine_window.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hamming_window {
 
-OpDef make_hamming_window() {
+OpDef make() {
   OpDef op = cosine_window(
       "hamming_window",
       "alpha - beta cos(2 pi k / N), N being window_length, or one less unless periodic; ONNX has "
@@ -16,4 +16,4 @@ OpDef make_hamming_window() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hamming_window

@@ -1,8 +1,8 @@
 #include "ir/ops/_cosine_window.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hann_window {
 
-OpDef make_hann_window() {
+OpDef make() {
   return cosine_window("hann_window",
                        "1/2 - 1/2 cos(2 pi k / N), N being window_length, or one less unless "
                        "periodic; torch.hann_window",
@@ -11,4 +11,4 @@ OpDef make_hann_window() {
                        });
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hann_window

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hardmax {
 
-OpDef make_hardmax() {
+OpDef make() {
   OpDef op;
   op.name = "hardmax";
   op.kind = OpKind::composite;
@@ -34,4 +34,4 @@ OpDef make_hardmax() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hardmax

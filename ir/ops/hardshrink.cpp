@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hardshrink {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -15,7 +15,7 @@ double reference(const Floats& x) { return std::fabs(x[0]) <= x.number("lambd") 
 
 }  // namespace
 
-OpDef make_hardshrink() {
+OpDef make() {
   OpDef op = pointwise({.name = "hardshrink",
                         .operands = {"x"},
                         .doc = "0 where |x| <= lambd, x elsewhere; torch.nn.functional.hardshrink",
@@ -26,4 +26,4 @@ OpDef make_hardshrink() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hardshrink

@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hardsigmoid {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -16,7 +16,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_hardsigmoid() {
+OpDef make() {
   OpDef op = pointwise({.name = "hardsigmoid",
                         .operands = {"x"},
                         .doc = "min(max(x + 3, 0), 6) / 6; torch.nn.functional.hardsigmoid",
@@ -26,4 +26,4 @@ OpDef make_hardsigmoid() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hardsigmoid

@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hardswish {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -17,7 +17,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_hardswish() {
+OpDef make() {
   OpDef op = pointwise({.name = "hardswish",
                         .operands = {"x"},
                         .doc = "x * hardsigmoid(x); torch.nn.functional.hardswish",
@@ -27,4 +27,4 @@ OpDef make_hardswish() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hardswish

@@ -2,7 +2,7 @@
 #include "ir/ops/_samples.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hardtanh {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -24,7 +24,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_hardtanh() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "hardtanh",
                  .operands = {"x"},
@@ -38,4 +38,4 @@ OpDef make_hardtanh() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hardtanh

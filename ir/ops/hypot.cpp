@@ -4,7 +4,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_hypot {
 namespace {
 
 // The larger leg is factored out, so that squares neither overflow nor vanish.
@@ -20,7 +20,7 @@ Expr length(const Exprs& x) {
 
 }  // namespace
 
-OpDef make_hypot() {
+OpDef make() {
   OpDef op = pointwise({.name = "hypot",
                         .operands = {"a", "b"},
                         .doc = "sqrt(a^2 + b^2) without overflow on the way; torch.hypot",
@@ -31,4 +31,4 @@ OpDef make_hypot() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_hypot

@@ -5,7 +5,7 @@
 #include "ir/ops/_indexing.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_index_select {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -44,7 +44,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_index_select() {
+OpDef make() {
   OpDef op;
   op.name = "index_select";
   op.operands = {"x", "index"};
@@ -65,4 +65,4 @@ OpDef make_index_select() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_index_select

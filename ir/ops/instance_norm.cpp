@@ -1,9 +1,9 @@
 #include "ir/ops/_norm.h"
 #include "ir/ops/_operands.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_instance_norm {
 
-OpDef make_instance_norm() {
+OpDef make() {
   OpDef op;
   op.name = "instance_norm";
   op.kind = OpKind::composite;
@@ -35,4 +35,4 @@ OpDef make_instance_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_instance_norm

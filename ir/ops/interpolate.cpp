@@ -6,7 +6,7 @@
 #include "ir/ops/_resample.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_interpolate {
 namespace {
 
 const std::string& mode_of(const Node& node) { return node.attr<std::string>("mode"); }
@@ -115,7 +115,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_interpolate() {
+OpDef make() {
   OpDef op;
   op.name = "interpolate";
   op.kind = OpKind::composite;
@@ -157,4 +157,4 @@ OpDef make_interpolate() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_interpolate

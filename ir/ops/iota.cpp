@@ -5,7 +5,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_index_loop.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_iota {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -31,7 +31,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_iota() {
+OpDef make() {
   OpDef op;
   op.name = "iota";
   op.attrs = {size_attr({"size", AttrType::ints, std::nullopt, {}, true}),
@@ -53,4 +53,4 @@ OpDef make_iota() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_iota

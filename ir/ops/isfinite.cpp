@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_isfinite {
 
-OpDef make_isfinite() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "isfinite",
                  .operands = {"x"},
@@ -23,4 +23,4 @@ OpDef make_isfinite() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_isfinite

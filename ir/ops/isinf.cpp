@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_isinf {
 
-OpDef make_isinf() {
+OpDef make() {
   OpDef op = pointwise({.name = "isinf",
                         .operands = {"x"},
                         .doc = "x is an infinity, as bool; torch.isinf",
@@ -22,4 +22,4 @@ OpDef make_isinf() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_isinf

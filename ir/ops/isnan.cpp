@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_isnan {
 
-OpDef make_isnan() {
+OpDef make() {
   OpDef op = pointwise({.name = "isnan",
                         .operands = {"x"},
                         .doc = "x is NaN, as bool; torch.isnan",
@@ -22,4 +22,4 @@ OpDef make_isnan() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_isnan

@@ -3,14 +3,14 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_isneginf {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-OpDef make_isneginf() {
+OpDef make() {
   OpDef op = pointwise({.name = "isneginf",
                         .operands = {"x"},
                         .doc = "x is minus infinity, as bool; torch.isneginf",
@@ -27,4 +27,4 @@ OpDef make_isneginf() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_isneginf

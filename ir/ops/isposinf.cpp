@@ -3,14 +3,14 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_isposinf {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-OpDef make_isposinf() {
+OpDef make() {
   OpDef op = pointwise({.name = "isposinf",
                         .operands = {"x"},
                         .doc = "x is plus infinity, as bool; torch.isposinf",
@@ -27,4 +27,4 @@ OpDef make_isposinf() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_isposinf

@@ -3,7 +3,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_layer_norm {
 namespace {
 
 bool returns_statistics(const Node& node) { return node.attr<bool>("return_statistics"); }
@@ -44,7 +44,7 @@ std::vector<Value*> compose_layer_norm(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_layer_norm() {
+OpDef make() {
   OpDef op;
   op.name = "layer_norm";
   op.kind = OpKind::composite;
@@ -82,4 +82,4 @@ OpDef make_layer_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_layer_norm

@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_leaky_relu {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -13,7 +13,7 @@ double reference(const Floats& x) { return x[0] > 0 ? x[0] : x[0] * x.number("ne
 
 }  // namespace
 
-OpDef make_leaky_relu() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "leaky_relu",
                  .operands = {"x"},
@@ -25,4 +25,4 @@ OpDef make_leaky_relu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_leaky_relu

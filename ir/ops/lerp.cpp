@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_lerp {
 namespace {
 
 // The form that is exact at both ends (a at weight 0, b at 1), as ATen's.
@@ -21,7 +21,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_lerp() {
+OpDef make() {
   OpDef op = pointwise({.name = "lerp",
                         .operands = {"a", "b", "weight"},
                         .doc = "a + weight * (b - a); torch.lerp",
@@ -34,4 +34,4 @@ OpDef make_lerp() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_lerp

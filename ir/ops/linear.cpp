@@ -4,7 +4,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_linear {
 namespace {
 
 std::vector<Type> infer_linear(const InferContext& context) {
@@ -28,7 +28,7 @@ std::vector<Type> infer_linear(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_linear() {
+OpDef make() {
   OpDef op;
   op.name = "linear";
   op.kind = OpKind::composite;
@@ -66,4 +66,4 @@ OpDef make_linear() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_linear

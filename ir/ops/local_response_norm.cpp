@@ -3,7 +3,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_local_response_norm {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -40,7 +40,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_local_response_norm() {
+OpDef make() {
   OpDef op;
   op.name = "local_response_norm";
   op.kind = OpKind::composite;
@@ -67,4 +67,4 @@ OpDef make_local_response_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_local_response_norm

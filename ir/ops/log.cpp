@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_log {
 
-OpDef make_log() {
+OpDef make() {
   OpDef op = unary_float(
       "log", Fn::log, [](double x) { return std::log(x); },
       "The natural logarithm; NaN below 0; torch.log");
@@ -13,4 +13,4 @@ OpDef make_log() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_log

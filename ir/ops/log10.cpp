@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_log10 {
 
-OpDef make_log10() {
+OpDef make() {
   OpDef op = unary_float(
       "log10", Fn::log10, [](double x) { return std::log10(x); },
       "The logarithm to base 10; NaN below 0; torch.log10");
@@ -13,4 +13,4 @@ OpDef make_log10() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_log10

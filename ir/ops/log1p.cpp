@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_log1p {
 
-OpDef make_log1p() {
+OpDef make() {
   OpDef op = unary_float(
       "log1p", Fn::log1p, [](double x) { return std::log1p(x); },
       "log(1 + x), exact near 0; NaN below -1; torch.log1p");
@@ -13,4 +13,4 @@ OpDef make_log1p() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_log1p

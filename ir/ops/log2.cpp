@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_log2 {
 
-OpDef make_log2() {
+OpDef make() {
   OpDef op = unary_float(
       "log2", Fn::log2, [](double x) { return std::log2(x); },
       "The logarithm to base 2; NaN below 0; torch.log2");
@@ -13,4 +13,4 @@ OpDef make_log2() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_log2

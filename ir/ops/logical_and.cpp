@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logical_and {
 
-OpDef make_logical_and() {
+OpDef make() {
   OpDef op = pointwise({.name = "logical_and",
                         .operands = {"a", "b"},
                         .doc = "a != 0 and b != 0, as bool; torch.logical_and",
@@ -19,4 +19,4 @@ OpDef make_logical_and() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logical_and

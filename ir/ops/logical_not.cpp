@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logical_not {
 
-OpDef make_logical_not() {
+OpDef make() {
   OpDef op = pointwise({.name = "logical_not",
                         .operands = {"x"},
                         .doc = "x == 0, as bool; torch.logical_not",
@@ -16,4 +16,4 @@ OpDef make_logical_not() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logical_not

@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logical_or {
 
-OpDef make_logical_or() {
+OpDef make() {
   OpDef op = pointwise({.name = "logical_or",
                         .operands = {"a", "b"},
                         .doc = "a != 0 or b != 0, as bool; torch.logical_or",
@@ -19,4 +19,4 @@ OpDef make_logical_or() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logical_or

@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logical_xor {
 
-OpDef make_logical_xor() {
+OpDef make() {
   OpDef op = pointwise({.name = "logical_xor",
                         .operands = {"a", "b"},
                         .doc = "(a != 0) != (b != 0), as bool; torch.logical_xor",
@@ -19,4 +19,4 @@ OpDef make_logical_xor() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logical_xor

@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logit {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -24,7 +24,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_logit() {
+OpDef make() {
   OpDef op = pointwise({.name = "logit",
                         .operands = {"x"},
                         .doc = "log(x / (1 - x)), x first clamped to [eps, 1 - eps] unless eps is "
@@ -37,4 +37,4 @@ OpDef make_logit() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logit

@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logsigmoid {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -18,7 +18,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_logsigmoid() {
+OpDef make() {
   OpDef op = pointwise({.name = "logsigmoid",
                         .operands = {"x"},
                         .doc = "log(sigmoid(x)); torch.nn.functional.logsigmoid",
@@ -28,4 +28,4 @@ OpDef make_logsigmoid() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logsigmoid

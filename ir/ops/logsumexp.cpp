@@ -1,6 +1,6 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_logsumexp {
 namespace {
 
 Value* compose_logsumexp(Builder& b, const Node& node, const std::vector<int64_t>& dims) {
@@ -17,7 +17,7 @@ Value* compose_logsumexp(Builder& b, const Node& node, const std::vector<int64_t
 
 }  // namespace
 
-OpDef make_logsumexp() {
+OpDef make() {
   OpDef op = reduction_composite(
       "logsumexp", "log(sum(exp(x))) over dim, stable; -inf for a row of -inf; torch.logsumexp",
       compose_logsumexp);
@@ -30,4 +30,4 @@ OpDef make_logsumexp() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_logsumexp

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_lp_pool1d {
 
-OpDef make_lp_pool1d() {
+OpDef make() {
   OpDef op = lp_pool_op(1);
   op.samples = {
       {{{DType::f32, {2, 3, 9}}}, {{"kernel_size", 3}, {"norm_type", 2.0}, {"stride", 2}}},
@@ -13,4 +13,4 @@ OpDef make_lp_pool1d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_lp_pool1d

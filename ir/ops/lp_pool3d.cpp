@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_lp_pool3d {
 
-OpDef make_lp_pool3d() {
+OpDef make() {
   OpDef op = lp_pool_op(3);
   op.samples = {
       {{{DType::f32, {1, 2, 4, 5, 6}}},
@@ -12,4 +12,4 @@ OpDef make_lp_pool3d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_lp_pool3d

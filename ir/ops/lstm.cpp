@@ -1,8 +1,8 @@
 #include "ir/ops/_lstm.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_lstm {
 
-OpDef make_lstm() {
+OpDef make() {
   RecurrentOp layer = lstm_layer();
   layer.name = "lstm";
   layer.doc =
@@ -30,4 +30,4 @@ OpDef make_lstm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_lstm

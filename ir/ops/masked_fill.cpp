@@ -5,14 +5,14 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_masked_fill {
 namespace {
 
 int64_t reference(const Ints& x) { return x[1] != 0 ? whole_value(x.number("value")) : x[0]; }
 
 }  // namespace
 
-OpDef make_masked_fill() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "masked_fill",
        .operands = {"x", "mask"},
@@ -38,4 +38,4 @@ OpDef make_masked_fill() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_masked_fill

@@ -9,7 +9,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_matmul {
 namespace {
 
 // Returns how many dims of an operand are batch dims: all but the last two, none of a vector.
@@ -116,7 +116,7 @@ void matmul_reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_matmul() {
+OpDef make() {
   OpDef op;
   op.name = "matmul";
   op.kind = OpKind::contraction;
@@ -164,4 +164,4 @@ OpDef make_matmul() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_matmul

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_max_pool1d {
 
-OpDef make_max_pool1d() {
+OpDef make() {
   OpDef op = max_pool_op(1);
   op.samples = {
       {{{DType::f32, {2, 3, 9}}}, {{"kernel_size", 2}}},
@@ -17,4 +17,4 @@ OpDef make_max_pool1d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_max_pool1d

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_max_pool3d {
 
-OpDef make_max_pool3d() {
+OpDef make() {
   OpDef op = max_pool_op(3);
   op.samples = {
       {{{DType::f32, {1, 2, 4, 5, 6}}}, {{"kernel_size", 2}}},
@@ -15,4 +15,4 @@ OpDef make_max_pool3d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_max_pool3d

@@ -4,7 +4,7 @@
 #include "ir/ops/_pooling.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_max_pool_indices {
 namespace {
 
 int spatial_rank(const Node& node) {
@@ -96,7 +96,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_max_pool_indices() {
+OpDef make() {
   OpDef op;
   op.name = "max_pool_indices";
   op.operands = {"x"};
@@ -130,4 +130,4 @@ OpDef make_max_pool_indices() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_max_pool_indices

@@ -1,9 +1,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_pooling.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_max_unpool3d {
 
-OpDef make_max_unpool3d() {
+OpDef make() {
   OpDef op = max_unpool_op(3);
   op.samples = {
       {.inputs = {{DType::f32, {1, 2, 2, 2, 2}}, {DType::i64, {1, 2, 2, 2, 2}}},
@@ -13,4 +13,4 @@ OpDef make_max_unpool3d() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_max_unpool3d

@@ -5,9 +5,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_maximum {
 
-OpDef make_maximum() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "maximum",
        .operands = {"a", "b"},
@@ -29,4 +29,4 @@ OpDef make_maximum() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_maximum

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_mean {
 
-OpDef make_mean() {
+OpDef make() {
   OpDef op = reduction_composite(
       "mean", "Mean over dim, all dims by default; NaN over no elements; torch.mean",
       [](Builder& b, const Node& node, const std::vector<int64_t>& dims) {
@@ -25,4 +25,4 @@ OpDef make_mean() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_mean

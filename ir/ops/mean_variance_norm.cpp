@@ -2,9 +2,9 @@
 #include "ir/ops/_norm.h"
 #include "ir/ops/_operands.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_mean_variance_norm {
 
-OpDef make_mean_variance_norm() {
+OpDef make() {
   OpDef op;
   op.name = "mean_variance_norm";
   op.kind = OpKind::composite;
@@ -36,4 +36,4 @@ OpDef make_mean_variance_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_mean_variance_norm

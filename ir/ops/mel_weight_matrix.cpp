@@ -7,7 +7,7 @@
 #include "ir/tensor.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_mel_weight_matrix {
 namespace {
 
 constexpr double kOctave = 2595, kBreak = 700;  // mel(f) = 2595 log10(1 + f / 700)
@@ -73,7 +73,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_mel_weight_matrix() {
+OpDef make() {
   OpDef op;
   op.name = "mel_weight_matrix";
   op.kind = OpKind::composite;
@@ -104,4 +104,4 @@ OpDef make_mel_weight_matrix() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_mel_weight_matrix

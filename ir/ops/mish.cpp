@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_mish {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -21,7 +21,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_mish() {
+OpDef make() {
   OpDef op = pointwise({.name = "mish",
                         .operands = {"x"},
                         .doc = "x * tanh(softplus(x)); torch.nn.functional.mish",
@@ -31,4 +31,4 @@ OpDef make_mish() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_mish

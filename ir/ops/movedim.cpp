@@ -4,7 +4,7 @@
 #include "ir/ops/_permutation.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_movedim {
 namespace {
 
 std::vector<int> moved(const Node& node, int rank) {
@@ -34,7 +34,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_movedim() {
+OpDef make() {
   OpDef op = permuting("movedim",
                        "Dims `source` moved to `destination`, the others in their order; "
                        "torch.movedim",
@@ -48,4 +48,4 @@ OpDef make_movedim() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_movedim

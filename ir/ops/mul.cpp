@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_mul {
 
-OpDef make_mul() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "mul",
        .operands = {"a", "b"},
@@ -21,4 +21,4 @@ OpDef make_mul() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_mul

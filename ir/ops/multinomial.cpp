@@ -6,7 +6,7 @@
 #include "ir/ops/_reduction.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_multinomial {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -48,7 +48,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_multinomial() {
+OpDef make() {
   OpDef op;
   op.name = "multinomial";
   op.kind = OpKind::composite;
@@ -70,4 +70,4 @@ OpDef make_multinomial() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_multinomial

@@ -4,7 +4,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_nan_to_num {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_nan_to_num() {
+OpDef make() {
   OpDef op = pointwise({.name = "nan_to_num",
                         .operands = {"x"},
                         .doc = "NaN and infinities replaced, infinities by the largest finite "
@@ -52,4 +52,4 @@ OpDef make_nan_to_num() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_nan_to_num

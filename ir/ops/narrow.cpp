@@ -3,7 +3,7 @@
 #include "ir/ops/_slice.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_narrow {
 namespace {
 
 SliceRange range_of(const Node& node, const Shape& x, int dim) {
@@ -44,7 +44,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_narrow() {
+OpDef make() {
   OpDef op = view(
       {.name = "narrow",
        .doc = "`length` elements of dim `dim` from `start` on; torch.narrow",
@@ -62,4 +62,4 @@ OpDef make_narrow() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_narrow

@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_neg {
 
-OpDef make_neg() {
+OpDef make() {
   OpDef op = pointwise({.name = "neg",
                         .operands = {"x"},
                         .doc = "-x; torch.neg",
@@ -15,4 +15,4 @@ OpDef make_neg() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_neg

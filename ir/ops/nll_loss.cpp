@@ -1,9 +1,9 @@
 #include "ir/ops/_loss.h"
 #include "ir/ops/_norm.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_nll_loss {
 
-OpDef make_nll_loss() {
+OpDef make() {
   OpDef op;
   op.name = "nll_loss";
   op.kind = OpKind::composite;
@@ -32,4 +32,4 @@ OpDef make_nll_loss() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_nll_loss

@@ -2,7 +2,7 @@
 
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_norm {
 namespace {
 
 Value* compose_norm(Builder& b, const Node& node, const std::vector<int64_t>& dims) {
@@ -23,7 +23,7 @@ Value* compose_norm(Builder& b, const Node& node, const std::vector<int64_t>& di
 
 }  // namespace
 
-OpDef make_norm() {
+OpDef make() {
   OpDef op = reduction_composite(
       "norm", "The vector p-norm over dim, all dims by default; torch.linalg.vector_norm",
       compose_norm);
@@ -39,4 +39,4 @@ OpDef make_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_norm

@@ -2,9 +2,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_operands.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_normalize {
 
-OpDef make_normalize() {
+OpDef make() {
   OpDef op;
   op.name = "normalize";
   op.kind = OpKind::composite;
@@ -36,4 +36,4 @@ OpDef make_normalize() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_normalize

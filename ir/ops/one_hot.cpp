@@ -5,7 +5,7 @@
 #include "ir/ops/_indexing.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_one_hot {
 namespace {
 
 int new_dim(const Node& node) { return dim_attr(node, "dim", node.inputs[0]->rank() + 1); }
@@ -64,7 +64,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_one_hot() {
+OpDef make() {
   OpDef op;
   op.name = "one_hot";
   op.operands = {"x", "values?"};
@@ -91,4 +91,4 @@ OpDef make_one_hot() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_one_hot

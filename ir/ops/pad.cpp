@@ -6,7 +6,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_pad {
 namespace {
 
 struct Amount {
@@ -116,7 +116,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_pad() {
+OpDef make() {
   OpDef op;
   op.name = "pad";
   op.operands = {"x"};
@@ -144,4 +144,4 @@ OpDef make_pad() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_pad

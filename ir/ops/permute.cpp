@@ -4,7 +4,7 @@
 #include "ir/ops/_permutation.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_permute {
 namespace {
 
 void check(const InferContext& context) {
@@ -17,7 +17,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_permute() {
+OpDef make() {
   OpDef op = permuting("permute", "Dim d of the result is dim dims[d] of x; torch.permute",
                        {{"dims", AttrType::ints, std::nullopt, {}, true}}, check,
                        [](const Node& node, int rank) { return dim_list(node, "dims", rank); });
@@ -30,4 +30,4 @@ OpDef make_permute() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_permute

@@ -4,7 +4,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_pixel_shuffle {
 namespace {
 
 int64_t factor(const Node& node) { return node.attr<int64_t>("upscale_factor"); }
@@ -58,7 +58,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_pixel_shuffle() {
+OpDef make() {
   OpDef op =
       view({.name = "pixel_shuffle",
             .doc = "[..., C r^2, H, W] as [..., C, H r, W r]; torch.nn.functional.pixel_shuffle",
@@ -72,4 +72,4 @@ OpDef make_pixel_shuffle() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_pixel_shuffle

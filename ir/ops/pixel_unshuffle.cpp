@@ -1,8 +1,8 @@
 #include "ir/ops/_blocks.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_pixel_unshuffle {
 
-OpDef make_pixel_unshuffle() {
+OpDef make() {
   OpDef op;
   op.name = "pixel_unshuffle";
   op.kind = OpKind::composite;
@@ -22,4 +22,4 @@ OpDef make_pixel_unshuffle() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_pixel_unshuffle

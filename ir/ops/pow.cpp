@@ -5,7 +5,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_pow {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -30,7 +30,7 @@ Expr power(const Exprs& x) {
 
 }  // namespace
 
-OpDef make_pow() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "pow",
        .operands = {"a", "b"},
@@ -44,4 +44,4 @@ OpDef make_pow() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_pow

@@ -3,7 +3,7 @@
 #include "ir/ops/_samples.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_prelu {
 namespace {
 
 // The channel of element `index`, for a weight of one dim or none: dim 1 of two dims or more, 0 for
@@ -52,7 +52,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_prelu() {
+OpDef make() {
   OpDef op;
   op.name = "prelu";
   op.operands = {"x", "weight"};
@@ -72,4 +72,4 @@ OpDef make_prelu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_prelu

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_prod {
 
-OpDef make_prod() {
+OpDef make() {
   OpDef op = reduce_op(
       "prod", ReduceKind::prod,
       "Product over dim, all dims by default; integers and bool multiply to i64; torch.prod");
@@ -16,4 +16,4 @@ OpDef make_prod() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_prod

@@ -6,7 +6,7 @@
 #include "ir/ops/_index_loop.h"
 #include "ir/ops/_quantization.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_quantize {
 namespace {
 
 // The dtype that x is divided by scale in.
@@ -78,7 +78,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_quantize() {
+OpDef make() {
   OpDef op;
   op.name = "quantize";
   op.operands = {"x", "scale", "zero_point?"};
@@ -120,4 +120,4 @@ OpDef make_quantize() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_quantize

@@ -7,7 +7,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_randint {
 namespace {
 
 constexpr int64_t kResolution = int64_t{1} << 24;  // how many values a uniform number can take
@@ -19,7 +19,7 @@ int64_t span(const Node& node) { return node.attr<int64_t>("high") - low(node); 
 
 }  // namespace
 
-OpDef make_randint() {
+OpDef make() {
   OpDef op = random_op("randint", Fn::rand_uniform, random_uniform,
                        "Whole numbers in [low, high): low + floor(u (high - low)) with the u of "
                        "`rand`; torch.randint");
@@ -63,4 +63,4 @@ OpDef make_randint() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_randint

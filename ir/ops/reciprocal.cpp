@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_reciprocal {
 
-OpDef make_reciprocal() {
+OpDef make() {
   OpDef op = pointwise({.name = "reciprocal",
                         .operands = {"x"},
                         .doc = "1 / x; torch.reciprocal",
@@ -14,4 +14,4 @@ OpDef make_reciprocal() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_reciprocal

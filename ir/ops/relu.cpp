@@ -2,7 +2,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_relu {
 namespace {
 
 double reference(const Floats& x) { return x[0] < 0 ? 0 : x[0]; }
@@ -11,7 +11,7 @@ int64_t integer_reference(const Ints& x) { return three_way(x.dtype, x[0], 0) < 
 
 }  // namespace
 
-OpDef make_relu() {
+OpDef make() {
   OpDef op = pointwise({.name = "relu",
                         .operands = {"x"},
                         .doc = "max(x, 0); torch.nn.functional.relu",
@@ -22,4 +22,4 @@ OpDef make_relu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_relu

@@ -2,7 +2,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_relu6 {
 namespace {
 
 double reference(const Floats& x) {
@@ -17,7 +17,7 @@ int64_t integer_reference(const Ints& x) {
 
 }  // namespace
 
-OpDef make_relu6() {
+OpDef make() {
   OpDef op = pointwise({.name = "relu6",
                         .operands = {"x"},
                         .doc = "min(max(x, 0), 6); torch.nn.functional.relu6",
@@ -31,4 +31,4 @@ OpDef make_relu6() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_relu6

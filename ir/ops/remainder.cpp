@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_remainder {
 
-OpDef make_remainder() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "remainder",
        .operands = {"a", "b"},
@@ -20,4 +20,4 @@ OpDef make_remainder() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_remainder

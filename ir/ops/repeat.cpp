@@ -4,7 +4,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_repeat {
 namespace {
 
 Shape repeated(const InferContext& context) {
@@ -36,7 +36,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_repeat() {
+OpDef make() {
   OpDef op = view({.name = "repeat",
                    .doc = "x laid end to end, repeats[d] times along dim d, new dims in front; "
                           "torch.Tensor.repeat",
@@ -52,4 +52,4 @@ OpDef make_repeat() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_repeat

@@ -4,7 +4,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_movement.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_repeat_interleave {
 namespace {
 
 Shape shape(const InferContext& context) {
@@ -45,7 +45,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_repeat_interleave() {
+OpDef make() {
   OpDef op =
       view({.name = "repeat_interleave",
             .doc = "Every element `repeats` times in a row along `dim`, or of the flattened x; "
@@ -63,4 +63,4 @@ OpDef make_repeat_interleave() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_repeat_interleave

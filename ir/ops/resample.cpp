@@ -6,7 +6,7 @@
 #include "ir/ops/_resample.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_resample {
 namespace {
 
 bool is_nearest(const Node& node) { return node.attr<std::string>("mode") == "nearest"; }
@@ -97,7 +97,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_resample() {
+OpDef make() {
   OpDef op;
   op.name = "resample";
   op.operands = {"x"};
@@ -151,4 +151,4 @@ OpDef make_resample() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_resample

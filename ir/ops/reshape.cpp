@@ -3,9 +3,9 @@
 #include "ir/builder.h"
 #include "ir/ops/_movement.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_reshape {
 
-OpDef make_reshape() {
+OpDef make() {
   OpDef op =
       regrouping("reshape",
                  "The same elements, in row-major order, in another shape; one dim may be -1; "
@@ -26,4 +26,4 @@ OpDef make_reshape() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_reshape

@@ -5,7 +5,7 @@
 #include "ir/ops/_resample.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_resize {
 namespace {
 
 const std::string& mode(const Node& node) { return node.attr<std::string>("mode"); }
@@ -72,7 +72,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_resize() {
+OpDef make() {
   OpDef op;
   op.name = "resize";
   op.kind = OpKind::composite;
@@ -120,4 +120,4 @@ OpDef make_resize() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_resize

@@ -4,7 +4,7 @@
 #include "ir/ops/_indexing.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_reverse_sequence {
 namespace {
 
 struct Dims {
@@ -55,7 +55,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_reverse_sequence() {
+OpDef make() {
   OpDef op;
   op.name = "reverse_sequence";
   op.operands = {"x", "lengths"};
@@ -78,4 +78,4 @@ OpDef make_reverse_sequence() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_reverse_sequence

@@ -5,7 +5,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_rms_norm {
 namespace {
 
 std::vector<Type> infer_rms_norm(const InferContext& context) {
@@ -38,7 +38,7 @@ std::vector<Value*> compose_rms_norm(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_rms_norm() {
+OpDef make() {
   OpDef op;
   op.name = "rms_norm";
   op.kind = OpKind::composite;
@@ -66,4 +66,4 @@ OpDef make_rms_norm() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_rms_norm

@@ -1,8 +1,8 @@
 #include "ir/ops/_recurrent.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_rnn {
 
-OpDef make_rnn() {
+OpDef make() {
   OpDef op = recurrent_op(
       {.name = "rnn",
        .doc =
@@ -31,4 +31,4 @@ OpDef make_rnn() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_rnn

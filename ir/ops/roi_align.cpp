@@ -9,7 +9,7 @@
 #include "ir/ops/_window.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_roi_align {
 namespace {
 
 bool is_max(const Node& node) { return node.attr<std::string>("mode") == "max"; }
@@ -206,7 +206,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_roi_align() {
+OpDef make() {
   OpDef op;
   op.name = "roi_align";
   op.operands = {"x", "boxes", "image_indices"};
@@ -240,4 +240,4 @@ OpDef make_roi_align() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_roi_align

@@ -9,7 +9,7 @@
 #include "ir/ops/_window.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_roi_pool {
 namespace {
 
 constexpr double kFar = 1 << 30;  // beyond every image, and far from the ends of i64
@@ -99,7 +99,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_roi_pool() {
+OpDef make() {
   OpDef op;
   op.name = "roi_pool";
   op.operands = {"x", "boxes", "image_indices"};
@@ -128,4 +128,4 @@ OpDef make_roi_pool() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_roi_pool

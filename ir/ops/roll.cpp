@@ -5,7 +5,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_roll {
 namespace {
 
 // Without dims, the flattened x is rolled.
@@ -56,7 +56,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_roll() {
+OpDef make() {
   OpDef op = view(
       {.name = "roll",
        .doc = "x shifted along dims (or flattened, without dims), what falls off coming in at the "
@@ -78,4 +78,4 @@ OpDef make_roll() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_roll

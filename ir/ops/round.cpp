@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_round {
 
-OpDef make_round() {
+OpDef make() {
   OpDef op = rounding(
       "round", Fn::round, [](double x) { return std::nearbyint(x); },
       "x rounded to the nearest whole number, halves to even; integers unchanged; torch.round");
@@ -13,4 +13,4 @@ OpDef make_round() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_round

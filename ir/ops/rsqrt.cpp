@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_rsqrt {
 
-OpDef make_rsqrt() {
+OpDef make() {
   OpDef op = unary_float(
       "rsqrt", Fn::rsqrt, [](double x) { return 1 / std::sqrt(x); },
       "1 / sqrt(x); NaN below 0; torch.rsqrt");
@@ -13,4 +13,4 @@ OpDef make_rsqrt() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_rsqrt

@@ -7,7 +7,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_scaled_dot_product_attention {
 namespace {
 
 Shape batch_dims(const Shape& shape) { return {shape.begin(), shape.end() - 2}; }
@@ -126,7 +126,7 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_scaled_dot_product_attention() {
+OpDef make() {
   OpDef op;
   op.name = "scaled_dot_product_attention";
   op.kind = OpKind::composite;
@@ -166,4 +166,4 @@ OpDef make_scaled_dot_product_attention() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_scaled_dot_product_attention

@@ -2,7 +2,7 @@
 #include "ir/ops/_movement.h"
 #include "ir/ops/_scatter.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_scatter {
 namespace {
 
 // The last position along `dim` that writes to this element is searched first, then its value is
@@ -20,7 +20,7 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
 
 }  // namespace
 
-OpDef make_scatter() {
+OpDef make() {
   OpDef op = scatter_op("scatter",
                         "x with src[i] written at index[i] along `dim`, the last of several at one "
                         "place; torch.scatter");
@@ -37,4 +37,4 @@ OpDef make_scatter() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_scatter

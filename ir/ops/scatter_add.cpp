@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_scatter.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_scatter_add {
 namespace {
 
 // Adding is done per element of the output, which reads every index along `dim`: the order of the
@@ -17,7 +17,7 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
 
 }  // namespace
 
-OpDef make_scatter_add() {
+OpDef make() {
   OpDef op = scatter_op("scatter_add",
                         "x with src[i] added at index[i] along `dim`, in order; torch.scatter_add");
   op.element = element;
@@ -29,4 +29,4 @@ OpDef make_scatter_add() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_scatter_add

@@ -3,7 +3,7 @@
 #include "ir/ops/_scatter.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_scatter_nd {
 namespace {
 
 // Dims of x that one tuple of indices chooses from: the leading ones.
@@ -101,7 +101,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_scatter_nd() {
+OpDef make() {
   OpDef op;
   op.name = "scatter_nd";
   op.operands = {"x", "indices", "updates"};
@@ -129,4 +129,4 @@ OpDef make_scatter_nd() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_scatter_nd

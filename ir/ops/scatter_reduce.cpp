@@ -5,7 +5,7 @@
 #include "ir/ops/_movement.h"
 #include "ir/ops/_scatter.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_scatter_reduce {
 namespace {
 
 bool is_mean(const Node& node) { return node.attr<std::string>("reduce") == "mean"; }
@@ -55,7 +55,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_scatter_reduce() {
+OpDef make() {
   OpDef op = scatter_op("scatter_reduce",
                         "x with src[i] combined by `reduce` into index[i] along `dim`; x itself "
                         "takes part if `include_self`; torch.scatter_reduce");
@@ -83,4 +83,4 @@ OpDef make_scatter_reduce() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_scatter_reduce

@@ -5,7 +5,7 @@
 #include "ir/ops/_integers.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_searchsorted {
 namespace {
 
 // One sorted row for all values, or a row for each of theirs.
@@ -72,7 +72,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_searchsorted() {
+OpDef make() {
   OpDef op;
   op.name = "searchsorted";
   op.operands = {"sorted", "values"};
@@ -92,4 +92,4 @@ OpDef make_searchsorted() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_searchsorted

@@ -3,7 +3,7 @@
 #include "ir/ops/_movement.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_select {
 namespace {
 
 // `index` of a dim of extent n, counted from the front.
@@ -45,7 +45,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_select() {
+OpDef make() {
   OpDef op = view({.name = "select",
                    .doc = "Element `index` of dim `dim`, which goes; torch.select",
                    .attrs = {{"dim", AttrType::integer, std::nullopt},
@@ -60,4 +60,4 @@ OpDef make_select() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_select

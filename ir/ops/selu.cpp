@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_selu {
 namespace {
 
 constexpr double kAlpha = 1.6732632423543772848170429916717;
@@ -18,7 +18,7 @@ double reference(const Floats& x) { return kScale * (x[0] > 0 ? x[0] : kAlpha * 
 
 }  // namespace
 
-OpDef make_selu() {
+OpDef make() {
   OpDef op = pointwise({.name = "selu",
                         .operands = {"x"},
                         .doc = "scale * elu(x, alpha) with the constants that keep mean 0 and "
@@ -29,4 +29,4 @@ OpDef make_selu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_selu

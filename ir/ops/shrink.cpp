@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_shrink {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -18,7 +18,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_shrink() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "shrink",
                  .operands = {"x"},
@@ -34,4 +34,4 @@ OpDef make_shrink() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_shrink

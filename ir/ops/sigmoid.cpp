@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sigmoid {
 
-OpDef make_sigmoid() {
+OpDef make() {
   OpDef op = unary_float(
       "sigmoid", Fn::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); },
       "1 / (1 + e^-x); torch.sigmoid");
@@ -13,4 +13,4 @@ OpDef make_sigmoid() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sigmoid

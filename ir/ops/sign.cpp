@@ -2,7 +2,7 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sign {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -14,7 +14,7 @@ Expr lower(const Exprs& x) {
 
 }  // namespace
 
-OpDef make_sign() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "sign",
        .operands = {"x"},
@@ -26,4 +26,4 @@ OpDef make_sign() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sign

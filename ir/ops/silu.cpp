@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_silu {
 
-OpDef make_silu() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "silu",
                  .operands = {"x"},
@@ -16,4 +16,4 @@ OpDef make_silu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_silu

@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_size_value {
 
-OpDef make_size_value() {
+OpDef make() {
   OpDef op;
   op.name = "size_value";
   op.kind = OpKind::pointwise;
@@ -25,4 +25,4 @@ OpDef make_size_value() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_size_value

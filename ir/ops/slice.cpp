@@ -5,7 +5,7 @@
 #include "ir/ops/_slice.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_slice {
 namespace {
 
 int rank_of(const Node& node) { return node.inputs[0]->rank(); }
@@ -35,7 +35,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_slice() {
+OpDef make() {
   constexpr int64_t to_the_end = std::numeric_limits<int64_t>::max();
   OpDef op = view(
       {.name = "slice",
@@ -59,4 +59,4 @@ OpDef make_slice() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_slice

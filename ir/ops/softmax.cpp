@@ -1,8 +1,8 @@
 #include "ir/ops/_norm.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_softmax {
 
-OpDef make_softmax() {
+OpDef make() {
   return softmax_op("softmax", "exp(x) over its sum along dim; torch.nn.functional.softmax",
                     [](Builder& b, const ShiftedExp& e) {
                       // One division per row, not per element.
@@ -10,4 +10,4 @@ OpDef make_softmax() {
                     });
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_softmax

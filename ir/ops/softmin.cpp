@@ -2,9 +2,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_operands.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_softmin {
 
-OpDef make_softmin() {
+OpDef make() {
   OpDef op;
   op.name = "softmin";
   op.kind = OpKind::composite;
@@ -29,4 +29,4 @@ OpDef make_softmin() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_softmin

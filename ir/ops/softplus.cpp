@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_softplus {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -28,7 +28,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_softplus() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "softplus",
        .operands = {"x"},
@@ -43,4 +43,4 @@ OpDef make_softplus() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_softplus

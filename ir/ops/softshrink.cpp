@@ -1,7 +1,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_softshrink {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -19,7 +19,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_softshrink() {
+OpDef make() {
   OpDef op =
       pointwise({.name = "softshrink",
                  .operands = {"x"},
@@ -31,4 +31,4 @@ OpDef make_softshrink() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_softshrink

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_softsign {
 
-OpDef make_softsign() {
+OpDef make() {
   OpDef op = pointwise(
       {.name = "softsign",
        .operands = {"x"},
@@ -17,4 +17,4 @@ OpDef make_softsign() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_softsign

@@ -3,9 +3,9 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_sort.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sort {
 
-OpDef make_sort() {
+OpDef make() {
   OpDef op;
   op.name = "sort";
   op.kind = OpKind::composite;
@@ -37,4 +37,4 @@ OpDef make_sort() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sort

@@ -12,7 +12,7 @@
 #include "ir/ops/_reduction.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sort_runs {
 namespace {
 
 // Elements that are left of one of `run` elements when `keep` of each run are kept.
@@ -97,7 +97,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_sort_runs() {
+OpDef make() {
   OpDef op;
   op.name = "sort_runs";
   op.kind = OpKind::sort;
@@ -130,4 +130,4 @@ OpDef make_sort_runs() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sort_runs

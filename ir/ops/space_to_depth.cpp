@@ -1,8 +1,8 @@
 #include "ir/ops/_blocks.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_space_to_depth {
 
-OpDef make_space_to_depth() {
+OpDef make() {
   OpDef op;
   op.name = "space_to_depth";
   op.kind = OpKind::composite;
@@ -22,4 +22,4 @@ OpDef make_space_to_depth() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_space_to_depth

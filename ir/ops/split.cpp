@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_split.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_split {
 namespace {
 
 // One number is the size of every piece but the last; several are the sizes.
@@ -16,7 +16,7 @@ Sections sections(const Node& node, const SymInt& extent) {
 
 }  // namespace
 
-OpDef make_split() {
+OpDef make() {
   OpDef op = split_op(
       "split", "Pieces of x along `dim`, of one size or of sizes given; torch.split", sections);
   op.attrs = {{"split_size_or_sections", AttrType::ints, std::nullopt, {}, true},
@@ -29,4 +29,4 @@ OpDef make_split() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_split

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sqrt {
 
-OpDef make_sqrt() {
+OpDef make() {
   OpDef op = unary_float(
       "sqrt", Fn::sqrt, [](double x) { return std::sqrt(x); },
       "The square root; NaN below 0; torch.sqrt");
@@ -13,4 +13,4 @@ OpDef make_sqrt() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sqrt

@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_square {
 
-OpDef make_square() {
+OpDef make() {
   OpDef op = pointwise({.name = "square",
                         .operands = {"x"},
                         .doc = "x * x; torch.square",
@@ -15,4 +15,4 @@ OpDef make_square() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_square

@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_movement.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_squeeze {
 namespace {
 
 // Without dims, every dim of extent 1 goes; named dims of another extent stay, as in PyTorch.
@@ -20,7 +20,7 @@ Shape squeezed(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_squeeze() {
+OpDef make() {
   OpDef op =
       regrouping("squeeze", "x without its dims of extent 1: those named, or all; torch.squeeze",
                  {{"dim", AttrType::ints, ints({}), {}, true}}, squeezed);
@@ -33,4 +33,4 @@ OpDef make_squeeze() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_squeeze

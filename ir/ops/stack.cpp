@@ -3,9 +3,9 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_stack {
 
-OpDef make_stack() {
+OpDef make() {
   OpDef op;
   op.name = "stack";
   op.kind = OpKind::composite;
@@ -39,4 +39,4 @@ OpDef make_stack() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_stack

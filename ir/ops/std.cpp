@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_std {
 
-OpDef make_std() {
+OpDef make() {
   OpDef op = reduction_composite(
       "std", "Standard deviation over dim, the square root of var; torch.std",
       [](Builder& b, const Node& node, const std::vector<int64_t>&) {
@@ -18,4 +18,4 @@ OpDef make_std() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_std

@@ -6,7 +6,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_stft {
 namespace {
 
 struct Frames {
@@ -88,7 +88,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
 
 }  // namespace
 
-OpDef make_stft() {
+OpDef make() {
   OpDef op;
   op.name = "stft";
   op.kind = OpKind::composite;
@@ -117,4 +117,4 @@ OpDef make_stft() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_stft

@@ -2,9 +2,9 @@
 #include "ir/ops/_integers.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sub {
 
-OpDef make_sub() {
+OpDef make() {
   OpDef op = pointwise({.name = "sub",
                         .operands = {"a", "b"},
                         .doc = "a - b; torch.sub",
@@ -15,4 +15,4 @@ OpDef make_sub() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sub

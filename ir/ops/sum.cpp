@@ -1,8 +1,8 @@
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_sum {
 
-OpDef make_sum() {
+OpDef make() {
   OpDef op =
       reduce_op("sum", ReduceKind::sum,
                 "Sum over dim, all dims by default; integers and bool sum to i64; torch.sum");
@@ -24,4 +24,4 @@ OpDef make_sum() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_sum

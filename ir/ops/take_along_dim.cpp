@@ -4,7 +4,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_indexing.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_take_along_dim {
 namespace {
 
 // The shapes that x and indices are expanded to: their common one, but each with its own `dim`.
@@ -22,7 +22,7 @@ std::pair<Shape, Shape> expanded(const InferContext& context, int dim) {
 
 }  // namespace
 
-OpDef make_take_along_dim() {
+OpDef make() {
   OpDef op;
   op.name = "take_along_dim";
   op.kind = OpKind::composite;
@@ -53,4 +53,4 @@ OpDef make_take_along_dim() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_take_along_dim

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_tan {
 
-OpDef make_tan() {
+OpDef make() {
   OpDef op = unary_float(
       "tan", Fn::tan, [](double x) { return std::tan(x); },
       "The tangent of x in radians; torch.tan");
@@ -13,4 +13,4 @@ OpDef make_tan() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_tan

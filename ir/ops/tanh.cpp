@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_tanh {
 
-OpDef make_tanh() {
+OpDef make() {
   OpDef op = unary_float(
       "tanh", Fn::tanh, [](double x) { return std::tanh(x); },
       "The hyperbolic tangent; torch.tanh");
@@ -13,4 +13,4 @@ OpDef make_tanh() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_tanh

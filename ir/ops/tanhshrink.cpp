@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_tanhshrink {
 
-OpDef make_tanhshrink() {
+OpDef make() {
   OpDef op = pointwise({.name = "tanhshrink",
                         .operands = {"x"},
                         .doc = "x - tanh(x); torch.nn.functional.tanhshrink",
@@ -15,4 +15,4 @@ OpDef make_tanhshrink() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_tanhshrink

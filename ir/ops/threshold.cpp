@@ -3,7 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_threshold {
 namespace {
 
 Expr lower(const Exprs& x) {
@@ -18,7 +18,7 @@ double reference(const Floats& x) {
 
 }  // namespace
 
-OpDef make_threshold() {
+OpDef make() {
   OpDef op = pointwise({.name = "threshold",
                         .operands = {"x"},
                         .doc = "x above threshold, value elsewhere; torch.nn.functional.threshold",
@@ -30,4 +30,4 @@ OpDef make_threshold() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_threshold

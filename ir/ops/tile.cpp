@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_tile {
 namespace {
 
 // `dims` with ones in front, one entry per dim of x at least.
@@ -15,7 +15,7 @@ Shape repeats(const Node& node, size_t rank) {
 
 }  // namespace
 
-OpDef make_tile() {
+OpDef make() {
   OpDef op;
   op.name = "tile";
   op.kind = OpKind::composite;
@@ -40,4 +40,4 @@ OpDef make_tile() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_tile

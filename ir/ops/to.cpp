@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_to {
 namespace {
 
 // x brought into the finite range of `dtype`, NaN apart.
@@ -15,7 +15,7 @@ Value* saturated(Builder& b, Value* x, DType dtype) {
 
 }  // namespace
 
-OpDef make_to() {
+OpDef make() {
   OpDef op;
   op.name = "to";
   op.kind = OpKind::composite;
@@ -51,4 +51,4 @@ OpDef make_to() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_to

@@ -5,9 +5,9 @@
 #include "ir/ops/_sort.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_topk {
 
-OpDef make_topk() {
+OpDef make() {
   OpDef op;
   op.name = "topk";
   op.kind = OpKind::composite;
@@ -58,4 +58,4 @@ OpDef make_topk() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_topk

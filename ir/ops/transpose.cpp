@@ -5,7 +5,7 @@
 
 #include "ir/ops/_permutation.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_transpose {
 namespace {
 
 std::vector<int> swapped(const Node& node, int rank) {
@@ -25,7 +25,7 @@ void check(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_transpose() {
+OpDef make() {
   OpDef op = permuting(
       "transpose", "x with dims dim0 and dim1 swapped; torch.transpose",
       {{"dim0", AttrType::integer, std::nullopt}, {"dim1", AttrType::integer, std::nullopt}}, check,
@@ -39,4 +39,4 @@ OpDef make_transpose() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_transpose

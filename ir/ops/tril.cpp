@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_triangle.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_tril {
 
-OpDef make_tril() {
+OpDef make() {
   OpDef op = triangle("tril", "x on and below the `diagonal`-th diagonal, 0 above it; torch.tril");
   op.element = [](ElementContext& context, std::span<const SymInt> index) {
     const SymInt diagonal = context.node().attr<int64_t>("diagonal");
@@ -20,4 +20,4 @@ OpDef make_tril() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_tril

@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_triangle.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_triu {
 
-OpDef make_triu() {
+OpDef make() {
   OpDef op = triangle("triu", "x on and above the `diagonal`-th diagonal, 0 below it; torch.triu");
   op.element = [](ElementContext& context, std::span<const SymInt> index) {
     const SymInt diagonal = context.node().attr<int64_t>("diagonal");
@@ -20,4 +20,4 @@ OpDef make_triu() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_triu

@@ -3,9 +3,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_trunc {
 
-OpDef make_trunc() {
+OpDef make() {
   OpDef op = rounding(
       "trunc", Fn::trunc, [](double x) { return std::trunc(x); },
       "x rounded towards zero; integers unchanged; torch.trunc");
@@ -13,4 +13,4 @@ OpDef make_trunc() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_trunc

@@ -3,7 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/_movement.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_unflatten {
 namespace {
 
 Shape unflattened(const InferContext& context) {
@@ -19,7 +19,7 @@ Shape unflattened(const InferContext& context) {
 
 }  // namespace
 
-OpDef make_unflatten() {
+OpDef make() {
   OpDef op = regrouping(
       "unflatten",
       "Dim `dim` as several of the given sizes, one of which may be -1; torch.unflatten",
@@ -31,4 +31,4 @@ OpDef make_unflatten() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_unflatten

@@ -5,7 +5,7 @@
 #include "ir/ops/_unfold.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_unfold {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -65,7 +65,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_unfold() {
+OpDef make() {
   OpDef op = column_op("unfold");
   op.doc =
       "The windows of x [N, C, ...] as columns [N, C * kernel elements, places]; "
@@ -86,4 +86,4 @@ OpDef make_unfold() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_unfold

@@ -2,9 +2,9 @@
 
 #include "ir/ops/_movement.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_unsqueeze {
 
-OpDef make_unsqueeze() {
+OpDef make() {
   OpDef op =
       regrouping("unsqueeze", "x with a dim of extent 1 put in at `dim`; torch.unsqueeze",
                  {{"dim", AttrType::integer, std::nullopt}}, [](const InferContext& context) {
@@ -21,4 +21,4 @@ OpDef make_unsqueeze() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_unsqueeze

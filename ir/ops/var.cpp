@@ -1,7 +1,7 @@
 #include "ir/ops/_norm.h"
 #include "ir/ops/_reduction.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_var {
 namespace {
 
 Value* compose_var(Builder& b, const Node& node, const std::vector<int64_t>& dims) {
@@ -18,7 +18,7 @@ Value* compose_var(Builder& b, const Node& node, const std::vector<int64_t>& dim
 
 }  // namespace
 
-OpDef make_var() {
+OpDef make() {
   OpDef op = reduction_composite(
       "var", "Variance over dim with `correction` degrees of freedom taken off; torch.var",
       compose_var);
@@ -34,4 +34,4 @@ OpDef make_var() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_var

@@ -7,7 +7,7 @@
 #include "ir/ops/_operands.h"
 #include "support/error.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_vecdot {
 namespace {
 
 std::vector<Type> infer(const InferContext& context) {
@@ -80,7 +80,7 @@ void reference(EvalContext& context) {
 
 }  // namespace
 
-OpDef make_vecdot() {
+OpDef make() {
   OpDef op;
   op.name = "vecdot";
   op.kind = OpKind::composite;
@@ -101,4 +101,4 @@ OpDef make_vecdot() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_vecdot

@@ -1,9 +1,9 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_samples.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_where {
 
-OpDef make_where() {
+OpDef make() {
   OpDef op = pointwise({.name = "where",
                         .operands = {"condition", "a", "b"},
                         .doc = "a where condition (bool) holds, b elsewhere; torch.where",
@@ -22,4 +22,4 @@ OpDef make_where() {
   return op;
 }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_where

@@ -1,7 +1,7 @@
 #include "ir/ops/_creation.h"
 
-namespace tcc::ir::ops {
+namespace tcc::ir::ops::op_zeros {
 
-OpDef make_zeros() { return filling("zeros", 0, "A tensor of zeros; torch.zeros"); }
+OpDef make() { return filling("zeros", 0, "A tensor of zeros; torch.zeros"); }
 
-}  // namespace tcc::ir::ops
+}  // namespace tcc::ir::ops::op_zeros

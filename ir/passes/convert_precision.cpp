@@ -26,7 +26,7 @@ class CastConstant : public ConstantData {
   DType dtype_;
 };
 
-using Nodes = std::set<const Node*>;
+using NodeSet = std::set<const Node*>;
 
 template <size_t n>
 bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
@@ -35,10 +35,10 @@ bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
 
 // The floating-point nodes that `node` is computed from, itself included; none where they read
 // floating-point inputs or rows of tables: then they are features of the network, not positions.
-Nodes positions_before(const Node& node) {
+NodeSet positions_before(const Node& node) {
   static constexpr std::array<std::string_view, 3> kLookUps = {"embedding", "gather",
                                                                "index_select"};
-  Nodes found = {&node};
+  NodeSet found = {&node};
   std::vector<const Node*> stack = {&node};
   while (!stack.empty()) {
     const Node& next = *stack.back();
@@ -55,17 +55,17 @@ Nodes positions_before(const Node& node) {
 
 // Positions grow with the length of a sequence: an angle of some thousand radians in a 16-bit type
 // has no digits left behind the point. Angles that are computed from integers keep their type.
-Nodes angles(const Graph& graph) {
+NodeSet angles(const Graph& graph) {
   static constexpr std::array<std::string_view, 3> kPeriodic = {"sin", "cos", "tan"};
-  Nodes found;
+  NodeSet found;
   for (const auto& node : graph.nodes())
     if (is_one_of(*node, kPeriodic)) found.merge(positions_before(*node));
   return found;
 }
 
 // The bits of a number are those of its own type.
-Nodes bit_casts(const Graph& graph) {
-  Nodes found;
+NodeSet bit_casts(const Graph& graph) {
+  NodeSet found;
   for (const auto& node : graph.nodes())
     if (node->op_name() == "bit_cast") found.insert(node.get());
   return found;
@@ -91,7 +91,7 @@ Graph convert_precision(const Graph& graph, DType dtype) {
     copy->random_range = input->random_range;
     mapped[input] = copy;
   }
-  Nodes exact = angles(graph);
+  NodeSet exact = angles(graph);
   exact.merge(bit_casts(graph));
   std::map<const Value*, Value*> kept;  // constants in the type that they were written in
   for (const auto& value : graph.values()) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a few deep
 
-using Nodes = std::vector<std::unique_ptr<Node>>;
+using OwnedNodes = std::vector<std::unique_ptr<Node>>;
 
 class Decomposer {
  public:
@@ -43,7 +43,7 @@ class Decomposer {
   };
 
   // The first of `nodes` is taken first.
-  void push(Nodes&& nodes, int nesting) {
+  void push(OwnedNodes&& nodes, int nesting) {
     for (size_t k = nodes.size(); k-- > 0;) pending_.push_back({std::move(nodes[k]), nesting});
   }
 
@@ -78,7 +78,7 @@ class Decomposer {
               " results of ", node->outputs.size());
     for (size_t k = 0; k < results.size(); ++k)
       results[k] = typed(builder, results[k], node->outputs[k]->type);
-    Nodes made = std::exchange(graph_.nodes(), {});
+    OwnedNodes made = std::exchange(graph_.nodes(), {});
     std::unordered_set<const Node*> is_made;
     for (const auto& each : made) is_made.insert(each.get());
     for (size_t k = 0; k < results.size(); ++k) {
@@ -94,8 +94,8 @@ class Decomposer {
   Graph& graph_;
   const std::function<bool(const Node&)>& keep_;
   std::vector<Pending> pending_;  // the last is next
-  Nodes done_;
-  Nodes retired_;  // their results lead back to them until those are removed
+  OwnedNodes done_;
+  OwnedNodes retired_;  // their results lead back to them until those are removed
   std::unordered_map<const Value*, Value*> replaced_;
 };
 

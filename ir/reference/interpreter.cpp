@@ -109,13 +109,13 @@ TensorRefs as_tf32(const TensorRefs& inputs, Tensors& storage) {
   return read;
 }
 
-constexpr int64_t kGrain = int64_t{1} << 15;
+constexpr int64_t kNoiseGrain = int64_t{1} << 15;
 
 // Multiplies the elements that `applies` names by 1 + u `size`, u uniform in [-1, 1).
 template <class Applies>
 void add_noise(Session& session, RefTensor& tensor, double size, Applies applies) {
   const uint64_t stream = ++session.stream * 0xd1342543de82ef95u;
-  parallel_for(0, tensor.numel(), kGrain, [&](int64_t first, int64_t last) {
+  parallel_for(0, tensor.numel(), kNoiseGrain, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
       double& value = tensor.f[static_cast<size_t>(k)];
       if (std::isfinite(value) && applies(value))

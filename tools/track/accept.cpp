@@ -12,12 +12,12 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct AcceptCommandOptions {
   std::string store, name, quantity, run, note;
   std::vector<std::string> machines;
 };
 
-void check_names(const Options& options, const std::vector<MachineHistory>& machines,
+void check_names(const AcceptCommandOptions& options, const std::vector<MachineHistory>& machines,
                  const Store& store) {
   std::set<std::string> cases, quantities;
   for (const MachineHistory& machine : machines)
@@ -35,7 +35,7 @@ void check_names(const Options& options, const std::vector<MachineHistory>& mach
 }
 
 // The newest run that has the case, unless one is named; null: this machine has none.
-const TrackedRun* first_run(const Options& options, const MachineHistory& machine) {
+const TrackedRun* first_run(const AcceptCommandOptions& options, const MachineHistory& machine) {
   const auto one = machine.cases.find(options.name);
   if (one == machine.cases.end()) return nullptr;
   if (options.run.empty()) return &machine.runs[one->second.last_run];
@@ -44,7 +44,7 @@ const TrackedRun* first_run(const Options& options, const MachineHistory& machin
   return nullptr;
 }
 
-int accept_main(const Options& options) {
+int accept_main(const AcceptCommandOptions& options) {
   const auto store =
       open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; });
   Damage damage;
@@ -80,7 +80,7 @@ int accept_main(const Options& options) {
 }  // namespace
 
 Command add_accept(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AcceptCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "accept", "Accepts an intended change of a case: judge and a gate count from there.");
   app->add_option("--store", options->store,

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct BisectCommandOptions {
   std::string good, bad, build, library = "build", repository = ".";
   double build_minutes = 120;
   CompareChoices choices;
@@ -52,7 +52,7 @@ class WorkTree {
 
 class Bisection {
  public:
-  explicit Bisection(const Options& options)
+  explicit Bisection(const BisectCommandOptions& options)
       : options_(options),
         git_(options.repository),
         cases_(cases_of(options.choices)),
@@ -198,7 +198,7 @@ class Bisection {
     std::cout << kernel_table(kernels_of(duels.cases()[0].base), kernels_of(duels.cases()[0].head));
   }
 
-  const Options& options_;
+  const BisectCommandOptions& options_;
   Git git_;
   ComparedCases cases_;
   WorkTree tree_;
@@ -232,7 +232,7 @@ Narrowed narrow(size_t count, const std::function<std::optional<bool>(size_t)>& 
 }
 
 Command add_bisect(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BisectCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "bisect", "Which commit between two made a case slower, by building and comparing.");
   app->add_option("GOOD", options->good, "a commit that is fast")->required();

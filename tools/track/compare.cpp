@@ -14,7 +14,7 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct CompareCommandOptions {
   std::string base, head;
   CompareChoices choices;
   ReportOptions reports;
@@ -26,14 +26,14 @@ std::vector<std::string> sources_of(const std::vector<TrackedKernel>& kernels) {
   return sources;
 }
 
-int finish(const Options& options, const Comparing& comparing, const TrackReport& report) {
+int finish(const CompareCommandOptions& options, const Comparing& comparing, const TrackReport& report) {
   std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
   for (const std::string& note : report.notes) out << printable(note) << "\n";
   write_reports(report, options.reports);
   return report.passes() && !comparing.interrupted() ? 0 : 1;
 }
 
-int compare_main(const Options& options) {
+int compare_main(const CompareCommandOptions& options) {
   check_report_options(options.reports);
   if (find_library(options.base) == find_library(options.head))
     fail_input(options.base,
@@ -63,7 +63,7 @@ std::string visible_text(const std::vector<track::CaseResult>& results) {
              " is the noisiest). --smallest says which of them ", "is asked for.\n");
 }
 
-int calibrate_main(const Options& options) {
+int calibrate_main(const CompareCommandOptions& options) {
   check_report_options(options.reports);
   const LibraryCopy copy(options.base);
   Comparing comparing(options.choices, cases_of(options.choices), options.base,
@@ -87,7 +87,7 @@ int calibrate_main(const Options& options) {
 }  // namespace
 
 Command add_compare(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "compare", "Two builds of tcc against each other, side by side on one device.");
   app->add_option("BASE", options->base, "libtcc-core.so, a build folder or an installation")
@@ -99,7 +99,7 @@ Command add_compare(CLI::App& program) {
 }
 
 Command add_calibrate(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "calibrate", "A build of tcc against itself: what can be seen on this machine.");
   app->add_option("LIBRARY", options->base, "libtcc-core.so, a build folder or an installation")

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
-constexpr double kStartSeconds = 120;  // until both libraries are open
+constexpr double kStartSecondsOfBoth = 120;  // until both libraries are open
 constexpr size_t kMostCompilers = 8;   // processes that compile at a time
 
 CaseFacts facts_from(const json& from) {
@@ -35,7 +35,7 @@ json DuelProcess::ask(const char* what, const TrackCase& one, bool head_first) {
     setup_.head_first = head_first;
     seen_.clear();
     worker_.reset();
-    worker_ = std::make_unique<Worker>("duel", to_json(setup_).dump(), kStartSeconds);
+    worker_ = std::make_unique<Worker>("duel", to_json(setup_).dump(), kStartSecondsOfBoth);
   }
   seen_.insert(one.name);
   return worker_->ask({{"do", what}, {"case", to_json(one)}}, limit_);

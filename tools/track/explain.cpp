@@ -20,7 +20,7 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct ExplainCommandOptions {
   std::string name, store, base, head;
   CompareChoices choices;
   size_t lines = 60;
@@ -64,7 +64,7 @@ void print_diffs(const Duels::Case& one, const ReportedCase& reported, size_t mo
   }
 }
 
-int explain_libraries(const Options& options) {
+int explain_libraries(const ExplainCommandOptions& options) {
   ComparedCases cases = cases_of(options.choices);
   std::set<std::string> names;
   for (const TrackCase& one : cases.graphs) names.insert(one.name);
@@ -97,7 +97,7 @@ size_t find_run(const std::vector<StoredRun>& runs, const std::string& wanted,
              "' with the case; a run's name, a commit's first digits or a revision of git");
 }
 
-int explain_runs(const Options& options) {
+int explain_runs(const ExplainCommandOptions& options) {
   const auto store = open_store(options.store);
   std::vector<StoredRun> runs;
   Damage damage;
@@ -146,7 +146,7 @@ int explain_runs(const Options& options) {
   return 0;
 }
 
-int explain_main(const Options& options) {
+int explain_main(const ExplainCommandOptions& options) {
   if (!options.store.empty()) return explain_runs(options);
   if (options.base.empty() || options.head.empty() || options.choices.suites.empty())
     fail_input("explain needs --base, --head and a suite, or --store");
@@ -156,7 +156,7 @@ int explain_main(const Options& options) {
 }  // namespace
 
 Command add_explain(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "explain", "Which kernels of a case changed between two builds or two stored runs, and how.");
   app->add_option("CASE", options->name, "the case's whole name")->required();

@@ -18,7 +18,7 @@ namespace {
 
 using track::Change;
 
-struct Options {
+struct HistoryCommandOptions {
   std::string store, by = "run";
   HistoryChoices choices;
   GateOptions gate;
@@ -128,7 +128,7 @@ std::string history_table(const TrackReport& report) {
   return format_table({"case", "of", "runs", "last", "changes"}, rows);
 }
 
-int history_main(Options options) {
+int history_main(HistoryCommandOptions options) {
   check_report_options(options.reports);
   options.choices.by_commit = options.by == "commit";
   options.gate.false_alarms = options.false_alarms_percent / 100;
@@ -192,7 +192,7 @@ void add_any_work(CLI::App& app, bool& any_work) {
 }
 
 Command add_history(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistoryCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "history", "Stored runs: when a case became slower, and a gate on what did lately.");
   app->add_option("--store", options->store,

@@ -18,7 +18,7 @@ namespace {
 
 using Verdict = Quantity::Verdict;
 
-struct Options {
+struct JudgeCommandOptions {
   std::string store, run;
   JudgeOptions judge;
   ReportOptions reports;
@@ -183,7 +183,7 @@ std::vector<TrackedKernel> kernels_of(const StoredRun& run, const std::string& n
   return {};
 }
 
-int judge_main(const Options& options) {
+int judge_main(const JudgeCommandOptions& options) {
   check_report_options(options.reports);
   const auto store =
       open_store(options.store, [](const std::string& text) { std::cerr << text << "\n"; });
@@ -311,7 +311,7 @@ void add_judge_options(CLI::App& app, JudgeOptions& options) {
 }
 
 Command add_judge(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<JudgeCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "judge", "The newest run of a store, against the runs before it on its machine.");
   app->add_option("--store", options->store,

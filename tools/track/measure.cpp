@@ -311,8 +311,10 @@ class Measurer {
     for (size_t i = 0; i < options_.blocks; ++i) {
       if (i >= kLeastBlocks && seconds_since(start) > options_.seconds) break;
       if (i > 0 && reload) {
+        // The code lies elsewhere than that of the program before, which is still loaded then. The
+        // constants stay where they are: programs share them.
         auto next = std::make_shared<const runtime::Program>(options_.device, executable);
-        program = std::move(next);  // beside the last one: it lies elsewhere
+        program = std::move(next);
       }
       runtime::Context context(program);
       const std::vector<Tensor> outputs = context.run(inputs);

@@ -27,7 +27,7 @@ double seconds_of(const std::string& unit) {
   fail_device("time_unit '", unit.substr(0, 20), "' is none of ns, us, ms and s");
 }
 
-std::string text_of(const json& object, const char* key) {
+std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -109,8 +109,8 @@ class Reader {
   };
 
   void add_entry(const json& entry, std::map<std::string, Found>& all) const {
-    std::string name = text_of(entry, "run_name");
-    if (name.empty()) name = text_of(entry, "name");
+    std::string name = text_at(entry, "run_name");
+    if (name.empty()) name = text_at(entry, "name");
     if (name.empty() || name.size() > kMostName) fail_device("an entry has no name");
     Found& found = all[printable(name)];
     const auto flag = [&](const char* key) {
@@ -118,12 +118,12 @@ class Reader {
     };
     if (flag("error_occurred") || flag("skipped")) {
       const char* key = flag("skipped") ? "skip_message" : "error_message";
-      found.error = printable(text_of(entry, key));
+      found.error = printable(text_at(entry, key));
       if (found.error.empty()) found.error = "the benchmark says that an error occurred";
       return;
     }
-    const bool aggregate = text_of(entry, "run_type") == "aggregate";
-    const std::string kind = text_of(entry, "aggregate_name");
+    const bool aggregate = text_at(entry, "run_type") == "aggregate";
+    const std::string kind = text_at(entry, "aggregate_name");
     if (aggregate && kind != "median" && kind != "mean") return;
     const std::optional<double> seconds = time_of(entry);
     if (!seconds) {
@@ -148,7 +148,7 @@ class Reader {
   std::optional<double> time_of(const json& entry) const {
     const auto time = entry.find(case_.cpu_time ? "cpu_time" : "real_time");
     if (time == entry.end() || !time->is_number()) return std::nullopt;
-    const std::string unit = text_of(entry, "time_unit");
+    const std::string unit = text_at(entry, "time_unit");
     const double seconds = time->get<double>() * seconds_of(unit.empty() ? "ns" : unit);
     return seconds > 0 && std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
   }

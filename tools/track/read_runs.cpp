@@ -20,7 +20,7 @@ constexpr int kMostDepth = 8;
 constexpr size_t kMostText = 4096;
 constexpr size_t kMostCases = 100000;   // of a run
 constexpr size_t kMostEntries = 10000;  // of a list or an object
-constexpr size_t kMostSamples = 1000000;
+constexpr size_t kMostSamplesRead = 1000000;
 
 // ---- Every access says what is wrong; the caller adds the place.
 
@@ -199,7 +199,7 @@ std::vector<std::vector<double>> samples_of(const json& line) {
   std::vector<std::vector<double>> blocks;
   size_t all = 0;
   for (const json& block : list(line, "blocks")) {
-    if (!block.is_array() || (all += block.size()) > kMostSamples)
+    if (!block.is_array() || (all += block.size()) > kMostSamplesRead)
       fail_input("'blocks' are no lists of samples");
     std::vector<double>& samples = blocks.emplace_back();
     for (const json& sample : block) samples.push_back(number_of(sample, "blocks"));

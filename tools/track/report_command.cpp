@@ -12,12 +12,12 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct ReportCommandOptions {
   std::vector<std::string> files;
   ReportOptions reports;
 };
 
-int report_main(const Options& options) {
+int report_main(const ReportCommandOptions& options) {
   check_report_options(options.reports);
   std::vector<TrackReport> reports;
   for (const std::string& file : options.files)
@@ -33,7 +33,7 @@ int report_main(const Options& options) {
 }  // namespace
 
 Command add_report(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "report", "Writes reports of results that compare, run or history saved with --results.");
   app->add_option("RESULTS", options->files, "files that --results wrote, .json")

@@ -14,17 +14,17 @@ std::optional<double> value(const Quantity& quantity, ReportSide side) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-void write_context(JsonWriter& json, const TrackReport& report, ReportSide side) {
+void write_context(JsonWriter& out, const TrackReport& report, ReportSide side) {
   const TrackReport::Side& of = side == ReportSide::base ? report.base : report.head;
-  json.key("context").begin_object();
-  json.member("date", report.date).member("executable", of.label);
-  json.key("caches").begin_array().end_array();
-  json.key("load_avg").begin_array().end_array();
-  json.member("library_build_type", "release").member("json_schema_version", 1);
-  json.member("device", report.description.empty() ? report.device : report.description);
-  json.member("driver", report.driver).member("target", report.target);
-  json.member("commit", of.commit).member("version", of.version);
-  json.end_object();
+  out.key("context").begin_object();
+  out.member("date", report.date).member("executable", of.label);
+  out.key("caches").begin_array().end_array();
+  out.key("load_avg").begin_array().end_array();
+  out.member("library_build_type", "release").member("json_schema_version", 1);
+  out.member("device", report.description.empty() ? report.device : report.description);
+  out.member("driver", report.driver).member("target", report.target);
+  out.member("commit", of.commit).member("version", of.version);
+  out.end_object();
 }
 
 // Members of a benchmark that are no counter.
@@ -44,34 +44,34 @@ const std::set<std::string_view> kMembers = {"name",
                                              "error_occurred",
                                              "error_message"};
 
-void write_counters(JsonWriter& json, const ReportedCase& one, ReportSide side) {
+void write_counters(JsonWriter& out, const ReportedCase& one, ReportSide side) {
   std::set<std::string> written;
   for (const Quantity& quantity : one.quantities)
     if (const auto count = value(quantity, side); count && quantity.unit != "s")
       if (!kMembers.contains(quantity.name) && written.insert(quantity.name).second)
-        json.member(quantity.name, *count);
+        out.member(quantity.name, *count);
 }
 
 // A device has one time, which stands for both.
-void write_benchmark(JsonWriter& json, const std::string& name, const Quantity& quantity,
+void write_benchmark(JsonWriter& out, const std::string& name, const Quantity& quantity,
                      ReportSide side) {
   const double nanoseconds = *value(quantity, side) * 1e9;
   const auto& samples = side == ReportSide::base ? quantity.base_samples : quantity.head_samples;
-  json.member("name", name).member("run_name", name).member("run_type", "iteration");
-  json.member("repetitions", 1).member("repetition_index", 0).member("threads", 1);
-  json.member("iterations", samples.empty() ? size_t{1} : samples.size());
-  json.member("real_time", nanoseconds).member("cpu_time", nanoseconds).member("time_unit", "ns");
+  out.member("name", name).member("run_name", name).member("run_type", "iteration");
+  out.member("repetitions", 1).member("repetition_index", 0).member("threads", 1);
+  out.member("iterations", samples.empty() ? size_t{1} : samples.size());
+  out.member("real_time", nanoseconds).member("cpu_time", nanoseconds).member("time_unit", "ns");
 }
 
-void write_case(JsonWriter& json, const ReportedCase& one, ReportSide side) {
+void write_case(JsonWriter& out, const ReportedCase& one, ReportSide side) {
   bool first = true;
   for (const Quantity& quantity : one.quantities) {
     if (quantity.unit != "s" || !value(quantity, side)) continue;
-    json.begin_object();
-    write_benchmark(json, quantity.name == "time" ? one.name : one.name + "/" + quantity.name,
+    out.begin_object();
+    write_benchmark(out, quantity.name == "time" ? one.name : one.name + "/" + quantity.name,
                     quantity, side);
-    if (first) write_counters(json, one, side);
-    json.end_object();
+    if (first) write_counters(out, one, side);
+    out.end_object();
     first = false;
   }
 }
@@ -79,14 +79,14 @@ void write_case(JsonWriter& json, const ReportedCase& one, ReportSide side) {
 }  // namespace
 
 std::string report_google_benchmark(std::span<const TrackReport> reports, ReportSide side) {
-  JsonWriter json(JsonWriter::Style::indented);
-  json.begin_object();
-  write_context(json, reports.empty() ? TrackReport{} : reports[0], side);
-  json.key("benchmarks").begin_array();
+  JsonWriter out(JsonWriter::Style::indented);
+  out.begin_object();
+  write_context(out, reports.empty() ? TrackReport{} : reports[0], side);
+  out.key("benchmarks").begin_array();
   for (const TrackReport& report : reports)
-    for (const ReportedCase& one : report.cases) write_case(json, one, side);
-  json.end_array().end_object();
-  return json.text() + "\n";
+    for (const ReportedCase& one : report.cases) write_case(out, one, side);
+  out.end_array().end_object();
+  return out.text() + "\n";
 }
 
 }  // namespace tcc::tools

@@ -10,10 +10,10 @@
 namespace tcc::tools {
 namespace {
 
-constexpr size_t kMaxText = 4000;  // bytes
+constexpr size_t kLongestJunitText = 4000;  // bytes
 
 // XML 1.0 has no way to write most control characters, U+FFFE and U+FFFF.
-std::string xml(std::string_view text, size_t most = kMaxText) {
+std::string xml(std::string_view text, size_t most = kLongestJunitText) {
   std::string result;
   const std::string clean = clean_text(text, most);
   for (size_t i = 0; i < clean.size(); ++i) {
@@ -96,7 +96,7 @@ std::string test(const ReportedCase& one, Counts& counts) {
   std::string place = one.file;
   if (!place.empty() && one.line > 0) place += str(":", one.line);
   if (!place.empty()) place += "\n";
-  return text + "      <system-out>" + xml(place + all, 16 * kMaxText) +
+  return text + "      <system-out>" + xml(place + all, 16 * kLongestJunitText) +
          "</system-out>\n    </testcase>\n";
 }
 

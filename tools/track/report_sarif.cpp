@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxText = 1000;     // bytes
+constexpr size_t kLongestSarifText = 1000;     // bytes
 constexpr size_t kMaxResults = 5000;  // of a run: what GitHub shows
 
 // "slower", "more-launches", "failed", "over-budget".
@@ -53,7 +53,7 @@ std::string without_links(std::string text) {
 std::string message(const Result& result) {
   const Quantity& quantity = *result.quantity;
   std::string text =
-      str(clean_text(result.of->name, kMaxText), ": ", clean_text(quantity.name, kMaxText));
+      str(clean_text(result.of->name, kLongestSarifText), ": ", clean_text(quantity.name, kLongestSarifText));
   if (quantity.base || quantity.head)
     text += str(" ", value_text(quantity.base, quantity.unit), " -> ",
                 value_text(quantity.head, quantity.unit));
@@ -61,7 +61,7 @@ std::string message(const Result& result) {
   if (quantity.effect) text += str(" (95 % interval ", interval_text(*quantity.effect), ")");
   if (result.rule == "over-budget")
     text += str(", budget ", value_text(quantity.budget, quantity.unit));
-  if (!quantity.reason.empty()) text += ": " + clean_text(quantity.reason, kMaxText);
+  if (!quantity.reason.empty()) text += ": " + clean_text(quantity.reason, kLongestSarifText);
   return without_links(text + ".");
 }
 
@@ -83,8 +83,8 @@ std::vector<Result> results_of(const TrackReport& report) {
   return results;
 }
 
-void write_text(JsonWriter& json, std::string_view key, const std::string& text) {
-  json.key(key).begin_object().member("text", text).end_object();
+void write_text(JsonWriter& out, std::string_view key, const std::string& text) {
+  out.key(key).begin_object().member("text", text).end_object();
 }
 
 // The command line that tells more, as far as the report knows it.
@@ -92,54 +92,54 @@ std::string help(const TrackReport& report) {
   const bool compared = report.command.find("compare ") != std::string::npos;
   return str("Which kernels of the case changed: tcc-track explain CASE ",
              compared ? "--base BASE --head HEAD SUITE" : "--store STORE",
-             ". This report is of: ", without_links(clean_text(report.command, kMaxText)));
+             ". This report is of: ", without_links(clean_text(report.command, kLongestSarifText)));
 }
 
-void write_rules(JsonWriter& json, const std::map<std::string, size_t>& rules,
+void write_rules(JsonWriter& out, const std::map<std::string, size_t>& rules,
                  const TrackReport& report) {
-  json.key("rules").begin_array();
+  out.key("rules").begin_array();
   for (const auto& [id, ignored] : rules) {
-    json.begin_object().member("id", id).member("name", id);
-    write_text(json, "shortDescription", words_of(id));
-    write_text(json, "fullDescription", words_of(id) + " than before, or than it may be.");
-    write_text(json, "help", help(report));
-    json.key("defaultConfiguration").begin_object().member("level", "error").end_object();
-    json.end_object();
+    out.begin_object().member("id", id).member("name", id);
+    write_text(out, "shortDescription", words_of(id));
+    write_text(out, "fullDescription", words_of(id) + " than before, or than it may be.");
+    write_text(out, "help", help(report));
+    out.key("defaultConfiguration").begin_object().member("level", "error").end_object();
+    out.end_object();
   }
-  json.end_array();
+  out.end_array();
 }
 
-void write_location(JsonWriter& json, const ReportedCase& one) {
-  json.key("locations").begin_array();
+void write_location(JsonWriter& out, const ReportedCase& one) {
+  out.key("locations").begin_array();
   if (!one.file.empty()) {
     const std::string uri = repository_uri(one.file);
-    json.begin_object().key("physicalLocation").begin_object();
-    json.key("artifactLocation").begin_object().member("uri", uri);
-    if (!uri.starts_with("file:")) json.member("uriBaseId", "%SRCROOT%");
-    json.end_object().key("region").begin_object();
-    json.member("startLine", std::max(one.line, 1)).end_object();
-    json.end_object().end_object();
+    out.begin_object().key("physicalLocation").begin_object();
+    out.key("artifactLocation").begin_object().member("uri", uri);
+    if (!uri.starts_with("file:")) out.member("uriBaseId", "%SRCROOT%");
+    out.end_object().key("region").begin_object();
+    out.member("startLine", std::max(one.line, 1)).end_object();
+    out.end_object().end_object();
   }
-  json.end_array();
+  out.end_array();
 }
 
-void write_result(JsonWriter& json, const Result& result, size_t rule) {
+void write_result(JsonWriter& out, const Result& result, size_t rule) {
   const std::string identity =
       Hasher().add(result.of->name).add(result.quantity->name).add(result.rule).hex();
-  json.begin_object().member("ruleId", result.rule).member("ruleIndex", rule);
-  json.member("level", result.quantity->gates ? "error" : "warning");
-  write_text(json, "message", result.message);
-  write_location(json, *result.of);
+  out.begin_object().member("ruleId", result.rule).member("ruleIndex", rule);
+  out.member("level", result.quantity->gates ? "error" : "warning");
+  write_text(out, "message", result.message);
+  write_location(out, *result.of);
   // A moved line is the same result.
-  json.key("partialFingerprints")
+  out.key("partialFingerprints")
       .begin_object()
       .member("tccTrackCase/v1", identity)
       .member("primaryLocationLineHash", identity + ":1")
       .end_object();
-  json.end_object();
+  out.end_object();
 }
 
-void write_run(JsonWriter& json, const TrackReport& report) {
+void write_run(JsonWriter& out, const TrackReport& report) {
   std::vector<Result> results = results_of(report);
   const size_t found = results.size();
   if (found > kMaxResults) results.resize(kMaxResults);
@@ -148,31 +148,31 @@ void write_run(JsonWriter& json, const TrackReport& report) {
   size_t number = 0;
   for (auto& [id, index] : rules) index = number++;
 
-  json.begin_object().key("tool").begin_object().key("driver").begin_object();
-  json.member("name", "tcc-track");
-  if (!report.version.empty()) json.member("version", report.version);
-  write_rules(json, rules, report);
-  json.end_object().end_object();
+  out.begin_object().key("tool").begin_object().key("driver").begin_object();
+  out.member("name", "tcc-track");
+  if (!report.version.empty()) out.member("version", report.version);
+  write_rules(out, rules, report);
+  out.end_object().end_object();
   // One category for each device, so that runs on several do not close each other's results.
-  json.key("automationDetails")
+  out.key("automationDetails")
       .begin_object()
       .member("id", str("tcc-track/", report.target, "/"))
       .end_object();
-  json.key("invocations").begin_array().begin_object().member("executionSuccessful", true);
-  if (!report.command.empty()) json.member("commandLine", report.command);
-  json.key("toolExecutionNotifications").begin_array();
+  out.key("invocations").begin_array().begin_object().member("executionSuccessful", true);
+  if (!report.command.empty()) out.member("commandLine", report.command);
+  out.key("toolExecutionNotifications").begin_array();
   const auto notify = [&](const std::string& text) {
-    json.begin_object().member("level", "note");
-    write_text(json, "message", without_links(clean_text(text, kMaxText)));
-    json.end_object();
+    out.begin_object().member("level", "note");
+    write_text(out, "message", without_links(clean_text(text, kLongestSarifText)));
+    out.end_object();
   };
   notify(summary(report) + ". " + method(report));
   for (const std::string& note : report.notes) notify(note);
   if (found > kMaxResults) notify(str(found - kMaxResults, " more results are left out"));
-  json.end_array().end_object().end_array();
-  json.key("results").begin_array();
-  for (const Result& result : results) write_result(json, result, rules.at(result.rule));
-  json.end_array().end_object();
+  out.end_array().end_object().end_array();
+  out.key("results").begin_array();
+  for (const Result& result : results) write_result(out, result, rules.at(result.rule));
+  out.end_array().end_object();
 }
 
 std::string percent_encoded(const std::string& path) {
@@ -203,15 +203,15 @@ std::string repository_uri(const fs::path& file) {
 }
 
 std::string report_sarif(std::span<const TrackReport> reports) {
-  JsonWriter json(JsonWriter::Style::indented);
-  json.begin_object();
-  json.member(
+  JsonWriter out(JsonWriter::Style::indented);
+  out.begin_object();
+  out.member(
       "$schema",
       "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json");
-  json.member("version", "2.1.0").key("runs").begin_array();
-  for (const TrackReport& report : reports) write_run(json, report);
-  json.end_array().end_object();
-  return json.text() + "\n";
+  out.member("version", "2.1.0").key("runs").begin_array();
+  for (const TrackReport& report : reports) write_run(out, report);
+  out.end_array().end_object();
+  return out.text() + "\n";
 }
 
 }  // namespace tcc::tools

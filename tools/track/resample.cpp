@@ -13,7 +13,7 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct ResampleCommandOptions {
   std::vector<std::string> files;
   size_t runs = 100, seed = 1;
   double change_percent = 0, false_alarms_percent = 5;
@@ -61,7 +61,7 @@ std::vector<Recorded> recorded_of(const std::vector<TrackReport>& reports) {
 
 class Replay {
  public:
-  Replay(const Options& options, std::vector<Recorded> cases, double smallest)
+  Replay(const ResampleCommandOptions& options, std::vector<Recorded> cases, double smallest)
       : random_(options.seed),
         cases_(std::move(cases)),
         comparison_({.false_alarms = options.false_alarms_percent / 100, .smallest = smallest}) {
@@ -92,7 +92,7 @@ bool is_change(const track::CaseResult& result) {
          result.verdict == track::CaseResult::Verdict::faster;
 }
 
-int resample_main(const Options& options) {
+int resample_main(const ResampleCommandOptions& options) {
   std::vector<TrackReport> reports;
   for (const std::string& file : options.files)
     for (TrackReport& report : read_reports(file)) reports.push_back(std::move(report));
@@ -136,7 +136,7 @@ int resample_main(const Options& options) {
 }  // namespace
 
 Command add_resample(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ResampleCommandOptions>();
   CLI::App* app = program.add_subcommand(
       "resample",
       "How often comparisons are right that have the noise of a saved one: runs are "

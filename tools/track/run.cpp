@@ -25,7 +25,7 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct RunCommandOptions {
   std::vector<std::string> suites, filters, labels;
   std::string store, commit, host;
   CaseSetup setup;
@@ -57,9 +57,9 @@ std::map<std::string, std::string> labels_of(const std::vector<std::string>& tex
   return labels;
 }
 
-class Run {
+class RunCommand {
  public:
-  explicit Run(const Options& options)
+  explicit RunCommand(const RunCommandOptions& options)
       : options_(checked(options)),
         cases_(read_suites(options.suites, options.filters)),
         store_(open_store(options.store, say)) {
@@ -101,7 +101,7 @@ class Run {
  private:
   static void say(const std::string& text) { std::cerr << printable(text) << "\n"; }
 
-  static const Options& checked(const Options& options) {
+  static const RunCommandOptions& checked(const RunCommandOptions& options) {
     check_report_options(options.reports);
     return options;
   }
@@ -171,7 +171,7 @@ class Run {
               << result.over_budget << " over budget\n";
   }
 
-  const Options& options_;
+  const RunCommandOptions& options_;
   std::vector<TrackCase> cases_;
   std::unique_ptr<Store> store_;
   std::optional<CaseWorker> worker_;
@@ -181,7 +181,7 @@ class Run {
 }  // namespace
 
 Command add_run(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunCommandOptions>();
   CLI::App* app =
       program.add_subcommand("run", "Measures the cases of suites, and adds the run to a store.");
   app->add_option("SUITE", options->suites, "suites of cases, .yaml")
@@ -228,7 +228,7 @@ Command add_run(CLI::App& program) {
                 "judge the run by the runs before it, as tcc-track judge does");
   add_judge_options(*app, options->judging);
   add_report_options(*app, options->reports);
-  return {app, [options] { return Run(*options).run(); }};
+  return {app, [options] { return RunCommand(*options).run(); }};
 }
 
 }  // namespace tcc::tools

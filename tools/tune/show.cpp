@@ -41,7 +41,7 @@ std::string spread(const Record& record) {
   return text;
 }
 
-std::string gain(const Record& record) {
+std::string gain_of(const Record& record) {
   if (record.default_seconds <= 0) return "";
   char text[32];
   std::snprintf(text, sizeof text, "%.2fx", record.default_seconds / record.seconds);
@@ -109,7 +109,7 @@ void print_records(const std::vector<Record>& records) {
   for (const Record& record : records) {
     const autotune::RecordKey& key = record.key;
     rows.push_back({key.kernel_template, record.name, record.operands, key.device,
-                    format_seconds(record.seconds), spread(record), gain(record),
+                    format_seconds(record.seconds), spread(record), gain_of(record),
                     std::to_string(record.runners_up.size()), record.date,
                     record.best.to_string()});
   }

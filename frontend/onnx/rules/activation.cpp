@@ -114,7 +114,7 @@ constexpr char kHardmax[] = "hardmax", kHardswish[] = "hardswish", kMish[] = "mi
                kLogSoftmax[] = "log_softmax", kRelu[] = "relu", kSigmoid[] = "sigmoid",
                kSoftmax[] = "softmax", kSoftplus[] = "softplus", kSoftsign[] = "softsign";
 
-constexpr Rule kRules[] = {
+constexpr Rule kActivationRules[] = {
     {"BiasGelu", bias_gelu, "com.microsoft"},
     {"Celu", celu},
     {"Elu", elu},
@@ -143,6 +143,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> activation_rules() { return kRules; }
+std::span<const Rule> activation_rules() { return kActivationRules; }
 
 }  // namespace tcc::onnx

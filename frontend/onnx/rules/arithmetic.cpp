@@ -136,7 +136,7 @@ constexpr char kAbs[] = "abs", kAcos[] = "acos", kAcosh[] = "acosh", kAdd[] = "a
                kReciprocal[] = "reciprocal", kRound[] = "round", kSign[] = "sign", kSin[] = "sin",
                kSinh[] = "sinh", kSqrt[] = "sqrt", kSub[] = "sub", kTan[] = "tan", kTanh[] = "tanh";
 
-constexpr Rule kRules[] = {
+constexpr Rule kArithmeticRules[] = {
     {"Abs", old_unary<kAbs>},
     {"Acos", unary<kAcos>},
     {"Acosh", unary<kAcosh>},
@@ -184,6 +184,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> arithmetic_rules() { return kRules; }
+std::span<const Rule> arithmetic_rules() { return kArithmeticRules; }
 
 }  // namespace tcc::onnx

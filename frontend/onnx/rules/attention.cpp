@@ -224,7 +224,7 @@ Results rotary_embedding(OpNode& n) {
 }
 
 constexpr std::string_view kMicrosoft = "com.microsoft";
-constexpr Rule kRules[] = {
+constexpr Rule kAttentionRules[] = {
     {"Attention", attention, kMicrosoft},
     {"GroupQueryAttention", group_query_attention, kMicrosoft},
     {"MultiHeadAttention", multi_head_attention, kMicrosoft},
@@ -260,6 +260,6 @@ Results attention_of_projection(OpNode& n, Value* all, Value* padding, Value* pa
   return {attend_masked(n, {parts[0], parts[1], parts[2]}, padding, added), present};
 }
 
-std::span<const Rule> attention_rules() { return kRules; }
+std::span<const Rule> attention_rules() { return kAttentionRules; }
 
 }  // namespace tcc::onnx

@@ -21,21 +21,21 @@ Results is_inf(OpNode& n) {
   return {n.b.splat(DType::boolean, x->shape(), 0)};
 }
 
-constexpr char kAnd[] = "logical_and", kEq[] = "eq", kGe[] = "ge", kGt[] = "gt", kNan[] = "isnan",
-               kLe[] = "le", kLt[] = "lt", kNot[] = "logical_not", kOr[] = "logical_or",
-               kXor[] = "logical_xor";
+constexpr char kLogicalAnd[] = "logical_and", kEq[] = "eq", kGe[] = "ge", kGt[] = "gt", kNan[] = "isnan",
+               kLe[] = "le", kLt[] = "lt", kLogicalNot[] = "logical_not", kLogicalOr[] = "logical_or",
+               kLogicalXor[] = "logical_xor";
 
-constexpr Rule kRules[] = {
-    {"And", compare<kAnd>},    {"Equal", compare<kEq>},
+constexpr Rule kComparisonRules[] = {
+    {"And", compare<kLogicalAnd>},    {"Equal", compare<kEq>},
     {"Greater", compare<kGt>}, {"GreaterOrEqual", compare<kGe>},
     {"IsInf", is_inf},         {"IsNaN", unary<kNan>},
     {"Less", compare<kLt>},    {"LessOrEqual", compare<kLe>},
-    {"Not", unary<kNot>},      {"Or", compare<kOr>},
-    {"Where", where},          {"Xor", compare<kXor>},
+    {"Not", unary<kLogicalNot>},      {"Or", compare<kLogicalOr>},
+    {"Where", where},          {"Xor", compare<kLogicalXor>},
 };
 
 }  // namespace
 
-std::span<const Rule> comparison_rules() { return kRules; }
+std::span<const Rule> comparison_rules() { return kComparisonRules; }
 
 }  // namespace tcc::onnx

@@ -211,10 +211,10 @@ Results scan(OpNode& n) {
   return results;
 }
 
-constexpr Rule kRules[] = {{"If", choose}, {"Loop", loop}, {"Scan", scan}};
+constexpr Rule kControlFlowRules[] = {{"If", choose}, {"Loop", loop}, {"Scan", scan}};
 
 }  // namespace
 
-std::span<const Rule> control_flow_rules() { return kRules; }
+std::span<const Rule> control_flow_rules() { return kControlFlowRules; }
 
 }  // namespace tcc::onnx

@@ -82,7 +82,7 @@ Results deform_conv(OpNode& n) {
                   {"groups", n.integer("group", 1)}})};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kConvolutionRules[] = {
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
     {"DeformConv", deform_conv},
@@ -91,6 +91,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> convolution_rules() { return kRules; }
+std::span<const Rule> convolution_rules() { return kConvolutionRules; }
 
 }  // namespace tcc::onnx

@@ -21,10 +21,10 @@ Results trilu(OpNode& n) {
   return {n.b.op(n.flag("upper", true) ? "triu" : "tril", {n.in(0)}, {{"diagonal", k}})};
 }
 
-constexpr Rule kRules[] = {{"EyeLike", eye_like}, {"Trilu", trilu}};
+constexpr Rule kCreationRules[] = {{"EyeLike", eye_like}, {"Trilu", trilu}};
 
 }  // namespace
 
-std::span<const Rule> creation_rules() { return kRules; }
+std::span<const Rule> creation_rules() { return kCreationRules; }
 
 }  // namespace tcc::onnx

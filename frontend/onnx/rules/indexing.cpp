@@ -68,7 +68,7 @@ Results scatter_elements(OpNode& n) {
   n.fail("reduction must be none, add, mul, max or min");
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kIndexingRules[] = {
     {"Gather", gather},
     {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
@@ -80,6 +80,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> indexing_rules() { return kRules; }
+std::span<const Rule> indexing_rules() { return kIndexingRules; }
 
 }  // namespace tcc::onnx

@@ -22,13 +22,13 @@ Results cross_entropy(OpNode& n) {
   return all_of(n.b.ops("cross_entropy", {n.in(0), n.in(1), n.maybe(2)}, attrs));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kLossRules[] = {
     {"NegativeLogLikelihoodLoss", nll_loss},
     {"SoftmaxCrossEntropyLoss", cross_entropy},
 };
 
 }  // namespace
 
-std::span<const Rule> loss_rules() { return kRules; }
+std::span<const Rule> loss_rules() { return kLossRules; }
 
 }  // namespace tcc::onnx

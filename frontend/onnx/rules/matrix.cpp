@@ -66,7 +66,7 @@ Results fused_matmul(OpNode& n) {
   return {scaled(n, n.b.matmul(a, c), n.number("alpha", 1))};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kMatrixRules[] = {
     {"Einsum", einsum},
     {"FusedGemm", fused_gemm, "com.microsoft"},
     {"FusedMatMul", fused_matmul, "com.microsoft"},
@@ -76,6 +76,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> matrix_rules() { return kRules; }
+std::span<const Rule> matrix_rules() { return kMatrixRules; }
 
 }  // namespace tcc::onnx

@@ -273,7 +273,7 @@ Results col2im(OpNode& n) {
                   {"dilation", ir::ints(n.ints_attr("dilations", repeated(1, spatial)))}})};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kMovementRules[] = {
     {"CenterCropPad", center_crop_pad},
     {"Col2Im", col2im},
     {"Concat", concat},
@@ -293,6 +293,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> movement_rules() { return kRules; }
+std::span<const Rule> movement_rules() { return kMovementRules; }
 
 }  // namespace tcc::onnx

@@ -154,7 +154,7 @@ Results embed_norm(OpNode& n) {
   return {y, lengths, sum};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kNormalizationRules[] = {
     {"BatchNormalization", batch_norm},
     {"EmbedLayerNormalization", embed_norm, "com.microsoft"},
     {"GroupNormalization", group_norm},
@@ -171,6 +171,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> normalization_rules() { return kRules; }
+std::span<const Rule> normalization_rules() { return kNormalizationRules; }
 
 }  // namespace tcc::onnx

@@ -219,10 +219,10 @@ Results rotary_embedding(OpNode& n) {
   return {is_flat ? merge_heads(n, y) : y};
 }
 
-constexpr Rule kRules[] = {{"Attention", attention}, {"RotaryEmbedding", rotary_embedding}};
+constexpr Rule kOnnxAttentionRules[] = {{"Attention", attention}, {"RotaryEmbedding", rotary_embedding}};
 
 }  // namespace
 
-std::span<const Rule> onnx_attention_rules() { return kRules; }
+std::span<const Rule> onnx_attention_rules() { return kOnnxAttentionRules; }
 
 }  // namespace tcc::onnx

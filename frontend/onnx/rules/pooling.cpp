@@ -98,7 +98,7 @@ Results max_unpool(OpNode& n) {
 
 constexpr char kAmax[] = "amax", kMean[] = "mean";
 
-constexpr Rule kRules[] = {
+constexpr Rule kPoolingRules[] = {
     {"AveragePool", average_pool},
     {"GlobalAveragePool", global_pool<kMean>},
     {"GlobalLpPool", global_lp_pool},
@@ -110,6 +110,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> pooling_rules() { return kRules; }
+std::span<const Rule> pooling_rules() { return kPoolingRules; }
 
 }  // namespace tcc::onnx

@@ -84,7 +84,7 @@ Results pooled(OpNode& n, const Pool& pool) {
   return quantized_as(n, x, 3, n.in(0)->dtype());
 }
 
-Results average_pool(OpNode& n) {
+Results quantized_average_pool(OpNode& n) {
   return pooled(n, [&](Value* x) { return average_pooled(n, x); });
 }
 
@@ -133,7 +133,7 @@ Results dynamic_matmul(OpNode& n) {
 
 // Attention whose projection is one of integers: (x, weight, bias, scale, scale, mask, zero, zero,
 // past).
-Results attention(OpNode& n) {
+Results quantized_attention(OpNode& n) {
   Value* sum = integer_product(n, n.in(0), n.maybe(6), n.in(1), n.maybe(7));
   Value* projected = scaled_sum(n, sum, n.in(3), n.in(4), n.in(2));
   return attention_of_projection(n, projected, n.maybe(5), n.maybe(8), nullptr);
@@ -141,13 +141,13 @@ Results attention(OpNode& n) {
 
 constexpr char kAdd[] = "add", kMul[] = "mul";
 constexpr std::string_view kMicrosoft = "com.microsoft";
-constexpr Rule kRules[] = {
+constexpr Rule kQlinearRules[] = {
     {"DynamicQuantizeMatMul", dynamic_matmul, kMicrosoft},
     {"MatMulIntegerToFloat", matmul_to_float, kMicrosoft},
-    {"QAttention", attention, kMicrosoft},
+    {"QAttention", quantized_attention, kMicrosoft},
     {"QGemm", gemm, kMicrosoft},
     {"QLinearAdd", binary<kAdd>, kMicrosoft},
-    {"QLinearAveragePool", average_pool, kMicrosoft},
+    {"QLinearAveragePool", quantized_average_pool, kMicrosoft},
     {"QLinearConcat", concat, kMicrosoft},
     {"QLinearGlobalAveragePool", global_average_pool, kMicrosoft},
     {"QLinearLeakyRelu", leaky_relu, kMicrosoft},
@@ -159,6 +159,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> qlinear_rules() { return kRules; }
+std::span<const Rule> qlinear_rules() { return kQlinearRules; }
 
 }  // namespace tcc::onnx

@@ -110,7 +110,7 @@ Results qlinear_conv(OpNode& n) {
   return {requantized(n, sum, n.in(1), scale_w, n.in(6), n.in(7))};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kQuantizationRules[] = {
     {"ConvInteger", conv_integer},
     {"DequantizeLinear", dequantize},
     {"DequantizeLinear", dequantize, "com.microsoft"},
@@ -124,6 +124,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> quantization_rules() { return kRules; }
+std::span<const Rule> quantization_rules() { return kQuantizationRules; }
 
 }  // namespace tcc::onnx

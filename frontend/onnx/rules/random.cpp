@@ -111,7 +111,7 @@ Results dropout(OpNode& n) {
   return {n.b.op("where", {stays, scaled, like(n, x, 0)}), stays};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kRandomRules[] = {
     {"Bernoulli", bernoulli},
     {"Dropout", dropout},
     {"Multinomial", multinomial},
@@ -123,6 +123,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> random_rules() { return kRules; }
+std::span<const Rule> random_rules() { return kRandomRules; }
 
 }  // namespace tcc::onnx

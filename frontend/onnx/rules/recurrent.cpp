@@ -58,7 +58,7 @@ Results quantized_lstm(OpNode& n) {
 
 Results rnn(OpNode& n) { return layer(n, "rnn", common(n), 6); }
 
-constexpr Rule kRules[] = {
+constexpr Rule kRecurrentRules[] = {
     {"DynamicQuantizeLSTM", quantized_lstm, "com.microsoft"},
     {"GRU", gru},
     {"LSTM", lstm},
@@ -67,6 +67,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> recurrent_rules() { return kRules; }
+std::span<const Rule> recurrent_rules() { return kRecurrentRules; }
 
 }  // namespace tcc::onnx

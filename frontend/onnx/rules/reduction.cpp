@@ -126,7 +126,7 @@ Results arg(OpNode& n) {
 constexpr char kArgmax[] = "argmax", kArgmin[] = "argmin", kMax[] = "amax", kMin[] = "amin",
                kProd[] = "prod", kSum[] = "sum";
 
-constexpr Rule kRules[] = {
+constexpr Rule kReductionRules[] = {
     {"ArgMax", arg<kArgmax>},
     {"ArgMin", arg<kArgmin>},
     {"ReduceL1", composed<Before::absolute, After::nothing>},
@@ -143,6 +143,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> reduction_rules() { return kRules; }
+std::span<const Rule> reduction_rules() { return kReductionRules; }
 
 }  // namespace tcc::onnx

@@ -217,7 +217,7 @@ Results lrn(OpNode& n) {
 
 Results det(OpNode& n) { return {n.b.op("det", {n.in(0)})}; }
 
-constexpr Rule kRules[] = {
+constexpr Rule kResamplingRules[] = {
     {"AffineGrid", affine_grid},  {"Det", det},
     {"GridSample", grid_sample},  {"LRN", lrn},
     {"MaxRoiPool", max_roi_pool}, {"Resize", resize},
@@ -226,6 +226,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> resampling_rules() { return kRules; }
+std::span<const Rule> resampling_rules() { return kResamplingRules; }
 
 }  // namespace tcc::onnx

@@ -143,7 +143,7 @@ Results get_element(OpNode& n) {
   return {found};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kSequenceRules[] = {
     {"ConcatFromSequence", concat},
     {"Optional", optional},
     {"OptionalGetElement", get_element},
@@ -160,6 +160,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> sequence_rules() { return kRules; }
+std::span<const Rule> sequence_rules() { return kSequenceRules; }
 
 }  // namespace tcc::onnx

@@ -92,7 +92,7 @@ Results range(OpNode& n) {
   return {n.b.cast(n.b.add(n.b.mul(place, scalar(delta)), scalar(start)), dtype)};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kShapeRules[] = {
     {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
     {"Range", range},       {"Shape", shape},
     {"Size", size},
@@ -100,6 +100,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> shape_rules() { return kRules; }
+std::span<const Rule> shape_rules() { return kShapeRules; }
 
 }  // namespace tcc::onnx

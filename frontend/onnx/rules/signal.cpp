@@ -70,7 +70,7 @@ Results mel_weight_matrix(OpNode& n) {
 
 constexpr char kBlackman[] = "blackman_window", kHann[] = "hann_window";
 
-constexpr Rule kRules[] = {
+constexpr Rule kSignalRules[] = {
     {"BlackmanWindow", window<kBlackman>},
     {"DFT", dft},
     {"HammingWindow", hamming},
@@ -81,6 +81,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> signal_rules() { return kRules; }
+std::span<const Rule> signal_rules() { return kSignalRules; }
 
 }  // namespace tcc::onnx

@@ -33,7 +33,7 @@ Results reverse_sequence(OpNode& n) {
 
 constexpr char kCumprod[] = "cumprod", kCumsum[] = "cumsum";
 
-constexpr Rule kRules[] = {
+constexpr Rule kSortingRules[] = {
     {"CumProd", prefix<kCumprod>},
     {"CumSum", prefix<kCumsum>},
     {"ReverseSequence", reverse_sequence},
@@ -42,6 +42,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> sorting_rules() { return kRules; }
+std::span<const Rule> sorting_rules() { return kSortingRules; }
 
 }  // namespace tcc::onnx

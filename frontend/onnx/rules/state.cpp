@@ -153,7 +153,7 @@ Results causal_conv(OpNode& n) {
   return {y, n.b.slice(padded, 2, end - before, end)};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kStateRules[] = {
     {"CausalConvWithState", causal_conv},
     {"LinearAttention", linear_attention},
     {"TensorScatter", tensor_scatter},
@@ -161,6 +161,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> state_rules() { return kRules; }
+std::span<const Rule> state_rules() { return kStateRules; }
 
 }  // namespace tcc::onnx
