@@ -1,5 +1,5 @@
-// The options that decide which kernels a graph becomes. tcc::CompileOptions declares them once, for the C++ and C
-// interfaces, the tuner and the tools.
+// The options that decide which kernels a graph becomes. tcc::CompileOptions declares them once,
+// for the C++ and C interfaces, the tuner and the tools.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace tcc {
 // Errors name an option in one of these ways: `dtype 'i32'` or `--dtype i32`.
 enum class OptionStyle { member, command_line };
 
-// Sets dims, dtype, matmul_precision, strict_rounding and fuse of `inner`. Throws Error(bad_input) for a value that does
-// not exist.
+// Sets dims, dtype, matmul_precision, strict_rounding and fuse of `inner`. Throws Error(bad_input)
+// for a value that does not exist.
 void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
                         OptionStyle style = OptionStyle::member);
 

@@ -122,16 +122,17 @@ std::vector<const KernelLaunch*> launches(const Executable& executable);
 // Launch `i` of launches() with its kernel; TCC_CHECKs that its addresses are whole buffers.
 StandaloneKernel standalone(const Executable& executable, size_t i);
 
-// By buffer, the one whose memory it is in: itself where it has its own.
+// Returns, by buffer, the buffer whose memory it is in: itself where it has its own.
 std::vector<int> owners(const Executable& executable);
 
-// The most bytes that a kernel may ask an address to be a multiple of: all devices' memory is.
+// A kernel may ask an address to be a multiple of at most so many bytes. The memory of all devices
+// is aligned so.
 inline constexpr int kMostAlignment = 64;
-// What the kernel asks of a buffer that is its argument `i`.
+// Returns the alignment in bytes that the kernel asks of a buffer that is its argument `i`.
 int alignment(const KernelBinary& kernel, size_t i);
-// By buffer with memory of its own, what its address must be a multiple of for all kernels that get
-// it or a part of it: check() holds the parts' offsets against it. The runtime sees to it for
-// inputs and outputs.
+// Returns, by buffer with memory of its own, the bytes that its address must be a multiple of for
+// all kernels that get it or a part of it. check() holds the parts' offsets against it, and the
+// runtime sees to it for inputs and outputs.
 std::vector<int> assumed_alignments(const Executable& executable);
 
 // Throws Error(bad_input) unless every index, count and kind is within bounds, and, where there are

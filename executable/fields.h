@@ -30,7 +30,7 @@ void fields(A& a, FloatControls& x) {
   all(a, x.keep_special, x.keep_denormals, x.round_to_even);
 }
 
-// By name: the numbers of back ends that are added differ from process to process.
+// A back end is written by its name, as the numbers of added ones differ from process to process.
 inline void api_field(Writer& to, Api api) { field(to, std::string(name(api))); }
 inline void api_field(Reader& from, Api& api) {
   constexpr size_t kMostShown = 40;

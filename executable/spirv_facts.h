@@ -1,4 +1,4 @@
-// What a SPIR-V module says that it needs and offers, for checks before a driver gets it.
+// A SPIR-V module says what it needs and offers: facts for checks before a driver gets it.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,12 @@ struct SpirvFacts {
   FloatControls float_controls;                // by its execution modes, of all entry points
 };
 
-// Of spirv_words(). Throws Error(device) where an instruction does not fit in the module.
+// Reads the facts of what spirv_words() gives. Throws Error(device) where an instruction does not
+// fit in the module.
 SpirvFacts spirv_facts(std::span<const uint32_t> words);
 
-// The first feature that the module needs and the target lacks: "64-bit floats"; "" where none.
+// Returns the first feature that the module needs and the target lacks, as in "64-bit floats", or
+// "" where there is none.
 std::string lacking_feature(const SpirvFacts& facts, const Target& target);
 
 }  // namespace tcc::exec

@@ -51,8 +51,8 @@ struct Target {
   // Clusters of 2, 4 and 8 workgroups that run at once when each workgroup takes a unit: a cluster
   // stays within a group of units, whose sizes differ from chip to chip. 0: not known.
   std::array<int, 3> clusters = {};
-  // Sizes of the groups of neighbouring units that share their way to the last-level cache, smallest
-  // first.
+  // Sizes of the groups of neighbouring units that share their way to the last-level cache,
+  // smallest first.
   std::vector<int64_t> unit_groups;
   int registers_per_unit = 65536;  // 32-bit
   int fma_lanes = 128;             // multiply-adds of f32 that a unit issues in a cycle

@@ -246,8 +246,8 @@ NpyHeader read_npy_header(const ByteSource& source, int64_t size, const std::str
   for (size_t i = length.size(); i-- > 0;)
     header_bytes = header_bytes << 8 | static_cast<unsigned char>(length[i]);
   if (header_bytes > kMaxNpyHeaderBytes)
-    fail_input(where, ": offset 8: a header of ", header_bytes, " bytes; at most ", kMaxNpyHeaderBytes,
-               " are read");
+    fail_input(where, ": offset 8: a header of ", header_bytes, " bytes; at most ",
+               kMaxNpyHeaderBytes, " are read");
   const auto text_offset = static_cast<size_t>(position);
   NpyHeader header = HeaderParser(read(header_bytes), text_offset, where).parse();
 

@@ -132,7 +132,6 @@ class SizeParser : ExpressionCursor {
     expect(")");
     return located(column, [&] { return name == "min" ? min(left, right) : max(left, right); });
   }
-
 };
 
 }  // namespace

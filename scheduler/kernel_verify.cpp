@@ -46,7 +46,7 @@ class Verifier {
     int64_t elements;  // 0: a single value
     bool written;      // may be
   };
-  // What a value is made of.
+  // The axes and kinds of values that a value is computed from.
   struct Sources {
     AxisSet axes;            // with those that named indices are made of
     bool is_opaque = false;  // variables or memory, too
@@ -232,8 +232,8 @@ class Verifier {
                                [](const AtomPtr& axis) { return axis->role == AxisRole::thread; });
   }
 
-  // What all threads of the workgroup must reach stands under no condition, and in no loop, that
-  // may differ from thread to thread.
+  // A statement that all threads of the workgroup must reach stands under no condition, and in no
+  // loop, that may differ from thread to thread.
   void arrives(const std::string& what) const {
     require(apart_ == 0, what, " is not reached by all threads");
   }

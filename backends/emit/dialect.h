@@ -53,8 +53,8 @@ struct Dialect {
   std::string resident, cluster;  // {count}: in `entry` where a kernel asks for them
   std::string
       map_parameter;  // a tensor map, of the device sources' type, {name}; "": no such thing
-  // The constant `params` of a device source: a struct {type} that {header} declares, with {fields},
-  // each {name} and {value} in C++; "": no such thing.
+  // The constant `params` of a device source: a struct {type} that {header} declares, with
+  // {fields}, each {name} and {value} in C++; "": no such thing.
   std::string source_parameters, source_parameter;
   // {parameters}: declaration before the entry, "" when they are parameters of the entry.
   std::string argument_block;

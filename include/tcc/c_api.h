@@ -191,8 +191,11 @@ typedef struct tcc_compile_options {
   void* user;                 /* the first argument of both */
   int32_t no_fuse;            /* 1: one kernel per op */
 } tcc_compile_options;
-#define TCC_COMPILE_OPTIONS_INIT \
-  { sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, 0 }
+#define TCC_COMPILE_OPTIONS_INIT                                                                   \
+  {                                                                                                \
+    sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
+        0                                                                                          \
+  }
 
 /* Compiles a graph for a device and loads it. `device` is "cuda:N", "vulkan:N", "null" (it runs
  * nothing; it serves tests) or "auto". `options` may be NULL. The status is TCC_DEVICE_FAILED where
@@ -322,9 +325,9 @@ typedef struct tcc_tune_options {
   int32_t jobs;          /* threads that compile; 0: one per core */
   int32_t in_process;    /* 1: this process measures; a candidate that hangs hangs it */
   uint64_t seed;
-  const char* output;    /* folder of the tuning files; NULL: nothing is saved */
-  const char* log;       /* the trial log, which is appended to; NULL: none */
-  int32_t resume;        /* 1: trials in the log are not measured again */
+  const char* output; /* folder of the tuning files; NULL: nothing is saved */
+  const char* log;    /* the trial log, which is appended to; NULL: none */
+  int32_t resume;     /* 1: trials in the log are not measured again */
   tcc_tune_progress_fn progress;
   void* user; /* of progress */
 } tcc_tune_options;

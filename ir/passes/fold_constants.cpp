@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSmall = 4096;  // elements that are always worth having
 constexpr int64_t kMaxGrowth = 4;
 constexpr int64_t kNarrow = 256;  // elements from which it pays to read them narrow
-constexpr int kMaxDepth = 1000;  // of constants made of constants: they are destroyed recursively
+constexpr int kMaxDepth = 1000;   // of constants made of constants: they are destroyed recursively
 
 bool is_concrete(std::span<const SymInt> values) {
   return std::ranges::all_of(values, &SymInt::is_const);

@@ -72,8 +72,8 @@ struct TileGrid {
   int64_t workgroups;     // that work on each
 };
 // Rows and columns of the operands that neighbouring units read at about the same time, in bands of
-// `band` tiles. Groups of units share their way to the cache (Target::unit_groups), and all of them the
-// cache: the less, the better.
+// `band` tiles. Groups of units share their way to the cache (Target::unit_groups), and all of them
+// the cache: the less, the better.
 int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target);
 
 // The candidate that the model thinks fastest, on either side and with the band of tiles whose

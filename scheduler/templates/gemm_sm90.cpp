@@ -285,7 +285,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
                     const EpilogueCost& stored) const override {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kUnitShare = 2.0;    // of the fair share of memory bandwidth, that an SM draws
-    constexpr double kLatency = 1.4e-6;  // of memory that is at its limit, in seconds
+    constexpr double kLatency = 1.4e-6;   // of memory that is at its limit, in seconds
     constexpr double kAgain = 0.05;  // of memory's time, what the cache takes for the same bytes
     constexpr double kFill = 1500;   // cycles until the first tile is there
     const double kTurns = s.f8 ? 1 : 1.08;  // as long, products of a group at a time

@@ -56,8 +56,8 @@ TEST(RandomSchedules, RegionsAreInTopologicalOrder) {
     }
 }
 
-// What the compiler makes is sound by the rules for files: views of tensor maps lie within their
-// buffers, addresses are aligned as kernels assume.
+// The compiler's executables are sound by the rules for files: views of tensor maps lie within
+// their buffers, addresses are aligned as kernels assume.
 TEST(RandomSchedules, ExecutablesPassTheChecksOfFiles) {
   backends::CompileOptions options;
   options.binaries = false;

@@ -94,7 +94,8 @@ TEST(MatrixTemplates, LaunchNoMoreClustersThanRunAtOnce) {
   EXPECT_EQ(sizes, (std::set<int64_t>{1, 2, 4, 8}));
   // 16 tiles of 64 x 64 would split k eight times, were there room for 16 clusters.
   const auto narrow = kernel_of(nullptr, 64, 1024);
-  EXPECT_LE(narrow.grid[0].value() / cluster_of(narrow), target.concurrent_clusters(cluster_of(narrow)));
+  EXPECT_LE(narrow.grid[0].value() / cluster_of(narrow),
+            target.concurrent_clusters(cluster_of(narrow)));
   target.clusters = {66, 33, 16};
   EXPECT_NE(kernel_of(nullptr, 64, 1024).grid, narrow.grid);
 }
@@ -373,9 +374,7 @@ TEST(MatrixTemplates, ConfigsAtTheLimitOfRegistersCompileWithoutSpills) {
         backends::compile(parse_yaml_graph(limit.text, "g.yaml", "."), target, options)
             .kernels.back();
     EXPECT_EQ(kernel.config == config.to_string(), limit.legal) << config.to_string();
-    if (limit.legal) {
-      EXPECT_EQ(test::frame_bytes(kernel.code), 0) << config.to_string();
-    }
+    if (limit.legal) { EXPECT_EQ(test::frame_bytes(kernel.code), 0) << config.to_string(); }
   }
 }
 

@@ -111,9 +111,9 @@ TEST(TargetTest, AnUnknownNameListsWhatThereIs) {
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::bad_input);
       const std::string message = error.what();
-      EXPECT_EQ(message.find("unknown target '" + std::string(name) + "'; there are cuda:sm_70, "),
-                0u)
+      EXPECT_EQ(message.find("unknown target '" + std::string(name) + "'; there are "), 0u)
           << message;
+      EXPECT_NE(message.find(" cuda:sm_70, "), std::string::npos) << message;
       EXPECT_NE(message.find("vulkan:mali"), std::string::npos) << message;
     }
   }
@@ -123,8 +123,7 @@ TEST(TargetTest, TheConfigFolderCanBeNamed) {
   const std::filesystem::path empty = std::filesystem::path(::testing::TempDir()) / "tcc_configs";
   std::filesystem::create_directories(empty);
   ::setenv("TCC_CONFIG_DIR", empty.c_str(), 1);
-  for (const std::string& name : target_names())
-    EXPECT_TRUE(name.starts_with("cuda:sm_") || name == "vulkan") << name;
+  for (const std::string& name : target_names()) EXPECT_FALSE(name.starts_with("vulkan:")) << name;
   EXPECT_THROW(target_by_name("vulkan:intel"), Error);
   ::setenv("TCC_CONFIG_DIR", "/nowhere", 1);
   EXPECT_THROW(config_folder(), Error);

@@ -26,7 +26,8 @@ std::vector<std::string> sources_of(const std::vector<TrackedKernel>& kernels) {
   return sources;
 }
 
-int finish(const CompareCommandOptions& options, const Comparing& comparing, const TrackReport& report) {
+int finish(const CompareCommandOptions& options, const Comparing& comparing,
+           const TrackReport& report) {
   std::ostream& out = prints_report(options.reports) ? std::cerr : std::cout;
   for (const std::string& note : report.notes) out << printable(note) << "\n";
   write_reports(report, options.reports);

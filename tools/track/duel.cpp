@@ -17,7 +17,7 @@ using nlohmann::json;
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
 constexpr double kStartSecondsOfBoth = 120;  // until both libraries are open
-constexpr size_t kMostCompilers = 8;   // processes that compile at a time
+constexpr size_t kMostCompilers = 8;         // processes that compile at a time
 
 CaseFacts facts_from(const json& from) {
   return {.launches = from.at("launches"),

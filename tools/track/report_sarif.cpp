@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLongestSarifText = 1000;     // bytes
-constexpr size_t kMaxResults = 5000;  // of a run: what GitHub shows
+constexpr size_t kLongestSarifText = 1000;  // bytes
+constexpr size_t kMaxResults = 5000;        // of a run: what GitHub shows
 
 // "slower", "more-launches", "failed", "over-budget".
 std::string rule_of(const Quantity& quantity, Standing standing) {
@@ -52,8 +52,8 @@ std::string without_links(std::string text) {
 
 std::string message(const Result& result) {
   const Quantity& quantity = *result.quantity;
-  std::string text =
-      str(clean_text(result.of->name, kLongestSarifText), ": ", clean_text(quantity.name, kLongestSarifText));
+  std::string text = str(clean_text(result.of->name, kLongestSarifText), ": ",
+                         clean_text(quantity.name, kLongestSarifText));
   if (quantity.base || quantity.head)
     text += str(" ", value_text(quantity.base, quantity.unit), " -> ",
                 value_text(quantity.head, quantity.unit));

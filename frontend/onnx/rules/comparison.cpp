@@ -21,17 +21,23 @@ Results is_inf(OpNode& n) {
   return {n.b.splat(DType::boolean, x->shape(), 0)};
 }
 
-constexpr char kLogicalAnd[] = "logical_and", kEq[] = "eq", kGe[] = "ge", kGt[] = "gt", kNan[] = "isnan",
-               kLe[] = "le", kLt[] = "lt", kLogicalNot[] = "logical_not", kLogicalOr[] = "logical_or",
-               kLogicalXor[] = "logical_xor";
+constexpr char kLogicalAnd[] = "logical_and", kEq[] = "eq", kGe[] = "ge", kGt[] = "gt",
+               kNan[] = "isnan", kLe[] = "le", kLt[] = "lt", kLogicalNot[] = "logical_not",
+               kLogicalOr[] = "logical_or", kLogicalXor[] = "logical_xor";
 
 constexpr Rule kComparisonRules[] = {
-    {"And", compare<kLogicalAnd>},    {"Equal", compare<kEq>},
-    {"Greater", compare<kGt>}, {"GreaterOrEqual", compare<kGe>},
-    {"IsInf", is_inf},         {"IsNaN", unary<kNan>},
-    {"Less", compare<kLt>},    {"LessOrEqual", compare<kLe>},
-    {"Not", unary<kLogicalNot>},      {"Or", compare<kLogicalOr>},
-    {"Where", where},          {"Xor", compare<kLogicalXor>},
+    {"And", compare<kLogicalAnd>},
+    {"Equal", compare<kEq>},
+    {"Greater", compare<kGt>},
+    {"GreaterOrEqual", compare<kGe>},
+    {"IsInf", is_inf},
+    {"IsNaN", unary<kNan>},
+    {"Less", compare<kLt>},
+    {"LessOrEqual", compare<kLe>},
+    {"Not", unary<kLogicalNot>},
+    {"Or", compare<kLogicalOr>},
+    {"Where", where},
+    {"Xor", compare<kLogicalXor>},
 };
 
 }  // namespace

@@ -219,7 +219,8 @@ Results rotary_embedding(OpNode& n) {
   return {is_flat ? merge_heads(n, y) : y};
 }
 
-constexpr Rule kOnnxAttentionRules[] = {{"Attention", attention}, {"RotaryEmbedding", rotary_embedding}};
+constexpr Rule kOnnxAttentionRules[] = {{"Attention", attention},
+                                        {"RotaryEmbedding", rotary_embedding}};
 
 }  // namespace
 
