@@ -1,5 +1,6 @@
-# tcc_folder(NAME [DEPENDS target...] [EXCLUDE regex] [ALONE regex]): the static library tcc_NAME of the calling folder's *.cpp, found
-# recursively; those that ALONE matches are compiled by themselves (tcc_unity). An empty folder gives an empty library, so that whoever depends on it still configures.
+# tcc_folder(NAME [DEPENDS target...] [EXCLUDE regex] [ALONE regex]): the static library tcc_NAME of the calling folder's
+# *.cpp, found recursively; those that ALONE matches are compiled by themselves (tcc_unity). An empty folder gives an empty
+# library, so that whoever depends on it still configures.
 function(tcc_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE;ALONE" "DEPENDS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)

@@ -1,5 +1,5 @@
 # tcc_op_table(TARGET): generates ir/op_table.cpp in the build folder and adds it to TARGET. It defines
-# tcc::ir::op_factories(): make_<name> of every ir/ops/<name>.cpp, sorted by name; `_*.cpp` are helpers and left out.
+# tcc::ir::op_factories(): op_<name>::make of every ir/ops/<name>.cpp, sorted by name; `_*.cpp` are helpers and left out.
 function(tcc_op_table target)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ir/ops/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/_[^/]*$")

@@ -173,11 +173,20 @@ class Lowering {
     if (early_) choose_early();
   }
 
-  // Loads of the last stage alone: in flight while the row is reduced, not after.
+  // Loads of the last stage alone: in flight while the row is reduced, not after. The loads of a
+  // serial loop, which have a value per step of the loop, stay there.
   void choose_early() {
+    std::set<const ExprNode*> of_loops;
     for (const Expr& value : full_values_)
       ir::visit(value, [&](const Expr& e) {
-        if (e->kind != ExprNode::Kind::load || !depends_on_column(e) || waits_for_reduction(e))
+        if (e->kind != ExprNode::Kind::reduce) return;
+        for (const Expr& arg : e->args)
+          ir::visit(arg, [&](const Expr& inner) { of_loops.insert(inner.get()); });
+      });
+    for (const Expr& value : full_values_)
+      ir::visit(value, [&](const Expr& e) {
+        if (e->kind != ExprNode::Kind::load || !depends_on_column(e) || waits_for_reduction(e) ||
+            of_loops.contains(e.get()))
           return;
         if (size_t& stage = first_stage_.at(e.get()); stage == stage_values_.size()) {
           stage = 0;
