@@ -1,5 +1,6 @@
 #include "executable/spirv_facts.h"
 
+#include "executable/spirv_words.h"
 #include "support/error.h"
 
 namespace tcc::exec {
@@ -7,7 +8,6 @@ namespace {
 
 using Words = std::span<const uint32_t>;
 
-constexpr size_t kHeaderWords = 5;
 // SPIR-V's numbers.
 constexpr uint32_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17, kOpFunction = 54;
 constexpr uint32_t kGlCompute = 5;
@@ -43,7 +43,7 @@ void read(SpirvFacts& facts, uint32_t op, Words operands) {
 
 SpirvFacts spirv_facts(Words words) {
   SpirvFacts facts;
-  for (size_t at = kHeaderWords; at < words.size();) {
+  for (size_t at = kSpirvHeaderWords; at < words.size();) {
     const size_t count = words[at] >> 16;
     const uint32_t op = words[at] & 0xffff;
     if (count == 0 || count > words.size() - at)

@@ -8,7 +8,6 @@ namespace tcc::exec {
 namespace {
 
 constexpr uint32_t kMagic = 0x07230203;
-constexpr size_t kSpirvHeaderWords = 5;
 
 }  // namespace
 

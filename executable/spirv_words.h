@@ -2,11 +2,14 @@
 // them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace tcc::exec {
+
+inline constexpr size_t kSpirvHeaderWords = 5;
 
 // Returns the words of a module. Throws Error(device) when it is not one: wrong size or magic
 // number.

@@ -256,14 +256,14 @@ class Verifier {
   void within(const SymInt& index, const SymInt& elements, const std::string& what,
               bool guarded = false) {
     sizes(elements);
-    if (guarded || is_guarded(index)) return;
     const ir::Interval range = index.range();
     const int64_t count = elements.range().hi;
-    require(range.hi >= 0 && range.lo < count, what, "[", index, "] is outside of its ", elements,
-            " elements");
-    if (!elements.is_const() || !takes_its_extremes(index)) return;
-    require(range.lo >= 0 && range.hi < count, what, "[", index, "] reaches outside of its ",
-            elements, " elements");
+    const bool is_outside = range.hi < 0 || range.lo >= count;
+    const bool reaches =
+        (range.lo < 0 || range.hi >= count) && elements.is_const() && takes_its_extremes(index);
+    if ((!is_outside && !reaches) || guarded || is_guarded(index)) return;
+    require(!is_outside, what, "[", index, "] is outside of its ", elements, " elements");
+    require(!reaches, what, "[", index, "] reaches outside of its ", elements, " elements");
   }
 
   // A sum of loops' axes, which take all their values, each by itself.
@@ -329,14 +329,13 @@ class Verifier {
     switch (stmt.kind) {
       case Stmt::Kind::let_index: {
         index(stmt.index);
-        const bool guarded = is_guarded(stmt.index);
+        const ir::Interval range = stmt.index.range();
+        const int64_t most = ir::extent_of(stmt.axis).range().hi;
+        const bool fits = most == 0 || (range.hi >= 0 && range.lo < most) || is_guarded(stmt.index);
         bind(stmt.axis, AxisRole::local);
         if (!stmt.axis.is_const())
           scope_.named.insert_or_assign(stmt.axis.as_atom(), sources(stmt.index));
-        const ir::Interval range = stmt.index.range();
-        const int64_t most = ir::extent_of(stmt.axis).range().hi;
-        require(guarded || most == 0 || (range.hi >= 0 && range.lo < most), "the axis ", stmt.axis,
-                " is ", stmt.index, ", outside of its extent");
+        require(fits, "the axis ", stmt.axis, " is ", stmt.index, ", outside of its extent");
         return;
       }
       case Stmt::Kind::declare:

@@ -56,6 +56,12 @@ double loop_of(const ExprNode& e, double times) {
   return e.kind == ExprNode::Kind::reduce ? times * iterations_of(e) : 1;
 }
 
+// Adds a part of an element that is computed so many times.
+void add(Work& work, const ExprNode& e, double times) {
+  work.slots += times * slots_of(e);
+  work.iterations = std::max(work.iterations, loop_of(e, times));
+}
+
 // An op's element function sees this: elements of operands are variables, whose reads count.
 class Operands : public ir::ElementContext {
  public:
@@ -102,8 +108,7 @@ OpWork work_of_element(const ir::Node& node) {
   for (const SymInt& extent : node.outputs[0]->shape()) index.push_back(SymInt::axis("i", extent));
   const Expr element = node.op->element(operands, index);
   visit_times({&element, 1}, [&](const Expr& e, double times) {
-    work.slots += times * slots_of(*e);
-    work.iterations = std::max(work.iterations, loop_of(*e, times));
+    add(work, *e, times);
     if (e->kind != ExprNode::Kind::var) return;
     const int operand = operands.operand_of(e.get());
     if (operand >= 0) work.reads[static_cast<size_t>(operand)] += times;
@@ -120,8 +125,7 @@ double ratio(const ir::Value* many, const ir::Value* few) {
 ElementWork element_work(std::span<const Expr> values, const SymInt& axis) {
   ElementWork work;
   visit_times(values, [&](const Expr& e, double times) {
-    work.slots += times * slots_of(*e);
-    work.iterations = std::max(work.iterations, loop_of(*e, times));
+    add(work, *e, times);
     if (e->kind != ExprNode::Kind::load) return;
     const int64_t step = coefficient(e->index, axis);
     if (step == 0) {
