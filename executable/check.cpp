@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMostRank = 32;
 constexpr size_t kMostDims = 5;        // of a tensor map
+constexpr int64_t kWord = 4;           // bytes: of fills
 constexpr int64_t kMapAlignment = 16;  // bytes: of a tensor map's beginning and strides
 
 template <class T>
@@ -232,7 +233,7 @@ class RangeChecker {
       within("a buffer's size", bytes, 0, Tensor::max_bytes);
       if (buffer.alias >= 0)
         require("an alias", offset, bytes, bytes_[static_cast<size_t>(buffer.alias)]);
-      else if (buffer.kind == BufferInfo::Kind::arena)
+      else if (buffer.is_in_arena())
         require("a buffer of the arena", offset, bytes, arena);
       const auto dense = tensor_bytes(buffer.dtype, sizes_.of(buffer.shape));
       const bool outside =
@@ -243,7 +244,7 @@ class RangeChecker {
       bytes_.push_back(bytes);
       if (buffer.alias >= 0)
         places_.push_back(place({buffer.alias, offset}));
-      else if (buffer.kind == BufferInfo::Kind::arena)
+      else if (buffer.is_in_arena())
         places_.push_back({-1, offset});
       else
         places_.push_back({static_cast<int>(places_.size()), 0});
@@ -362,7 +363,9 @@ void check_loops(const Executable& executable, const Sizes& sizes, const Target&
                   iterations, " loop iterations, and ", target.id(), " stops it after ", most);
 }
 
-void check(const StandaloneKernel& kernel) {
+namespace {
+
+void check_launch(const StandaloneKernel& kernel) {
   check_kernel(kernel);
   const Sizes none;
   none.of(kernel.grid);
@@ -377,6 +380,28 @@ void check(const StandaloneKernel& kernel) {
   for (const TensorMap& map : kernel.maps) {
     check_map(map, kernel.num_arguments - std::ssize(kernel.scalars));
     check_numbers(none.of(map));
+  }
+}
+
+}  // namespace
+
+void check(const StandaloneSequence& sequence) {
+  within("a number of arguments", sequence.arguments, 0, 1 << 13);
+  within("a number of launches", std::ssize(sequence.launches), 1, 1 << 10);
+  within("a number of workspaces", std::ssize(sequence.workspaces), 0, 1 << 10);
+  const Sizes none;
+  for (const Workspace& workspace : sequence.workspaces) {
+    const int64_t elements = none.of(workspace.elements);
+    within("a workspace's elements", elements, 0,
+           Tensor::max_bytes / size_bytes(workspace.dtype) - kWord);
+  }
+  const int64_t buffers = sequence.arguments + std::ssize(sequence.workspaces);
+  for (const auto& [kernel, numbers] : sequence.launches) {
+    check_launch(kernel);
+    if (std::ssize(numbers) != kernel.num_arguments - std::ssize(kernel.scalars))
+      fail_input(numbers.size(), " buffers and ", kernel.scalars.size(),
+                 " scalars for a kernel of ", kernel.num_arguments, " arguments");
+    for (const int number : numbers) within("a launch's buffer", number, 0, buffers - 1);
   }
 }
 

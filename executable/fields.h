@@ -83,6 +83,7 @@ void fields(A& a, KernelBinary& x) {
   all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments,
       x.num_maps, x.alignments);
   all(a, x.template_name, x.region, x.config, x.template_version, x.region_key, x.tier);
+  all(a, x.part, x.parts);
   all(a, x.code, x.block);
 }
 
@@ -90,6 +91,23 @@ template <class A>
 void fields(A& a, StandaloneKernel& x) {
   fields(a, static_cast<KernelBinary&>(x));
   all(a, x.grid, x.scalars, x.maps, x.loop_iterations);
+}
+
+template <class A>
+void fields(A& a, Workspace& x) {
+  all(a, x.name);
+  tag(a, x.dtype, DType::f8e5m2);
+  all(a, x.elements, x.zeroed);
+}
+
+template <class A>
+void fields(A& a, StandaloneSequence::Launch& x) {
+  all(a, x.kernel, x.buffers);
+}
+
+template <class A>
+void fields(A& a, StandaloneSequence& x) {
+  all(a, x.arguments, x.launches, x.workspaces);
 }
 
 template <class A>

@@ -65,7 +65,7 @@ class GemmTemplate : public Template {
 
     bool splits_sums() const override { return outline_.splits_sums(); }
 
-    Kernel lower(const Config& config) const override {
+    KernelSequence lower(const Config& config) const override {
       const Shape shape(*gemm_, config);
       Kernel kernel = start_kernel(this->region());
       kernel.source = outline_.name();

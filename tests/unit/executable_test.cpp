@@ -285,29 +285,48 @@ TEST(Executables, KernelsAloneComeBack) {
   EXPECT_THROW(standalone(executable, 0), InternalError) << "an argument within a buffer";
   std::get<KernelLaunch>(executable.steps[0]).arguments[1] = Address{4};
   StandaloneKernel kernel = standalone(executable, 0);
-  const auto bytes = write_kernel(kernel);
-  const StandaloneKernel back = read_kernel(bytes, "worker");
-  EXPECT_EQ(write_kernel(back), bytes);
-  EXPECT_EQ(back.code, kernel.code);
-  EXPECT_EQ(back.grid, kernel.grid);
-  EXPECT_EQ(back.maps, kernel.maps);
-  EXPECT_EQ(back.scalars.size(), 1u);
-  EXPECT_EQ(back.source, "");
+  StandaloneSequence sequence = kernel;
+  EXPECT_EQ(sequence.arguments, 2);
+  sequence.workspaces = {{"partials", DType::f16, 33, true}};
+  sequence.launches.push_back({kernel, {2, 1}});
+  const auto bytes = write_sequence(sequence);
+  const StandaloneSequence back = read_sequence(bytes, "worker");
+  EXPECT_EQ(write_sequence(back), bytes);
+  EXPECT_EQ(back.arguments, 2);
+  EXPECT_EQ(back.workspaces.at(0).name, "partials");
+  EXPECT_EQ(back.workspaces.at(0).bytes(), SymInt(68)) << "whole words";
+  EXPECT_TRUE(back.workspaces.at(0).zeroed);
+  EXPECT_EQ(back.launches.at(0).buffers, (std::vector<int>{0, 1}));
+  EXPECT_EQ(back.launches.at(1).buffers, (std::vector<int>{2, 1}));
+  const StandaloneKernel& first = back.launches.at(0).kernel;
+  EXPECT_EQ(first.code, kernel.code);
+  EXPECT_EQ(first.grid, kernel.grid);
+  EXPECT_EQ(first.maps, kernel.maps);
+  EXPECT_EQ(first.scalars.size(), 1u);
+  EXPECT_EQ(first.source, "");
   for (size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_ERROR_KIND(read_kernel(std::span(bytes).first(size), "worker"), ErrorKind::bad_input,
+    EXPECT_ERROR_KIND(read_sequence(std::span(bytes).first(size), "worker"), ErrorKind::bad_input,
                       "worker: ");
   const auto refused = [&](const auto& change, const char* reason) {
-    StandaloneKernel changed = kernel;
+    StandaloneSequence changed = sequence;
     change(changed);
-    EXPECT_ERROR_KIND(read_kernel(write_kernel(changed), "worker"), ErrorKind::bad_input, reason);
+    EXPECT_ERROR_KIND(read_sequence(write_sequence(changed), "worker"), ErrorKind::bad_input,
+                      reason);
   };
-  refused([](auto& k) { k.scalars[0].value = SymInt::symbol("n"); }, "worker: ");
-  refused([](auto& k) { k.maps[0].dims[0] = SymInt::symbol("n"); }, "worker: ");
-  refused([](auto& k) { k.maps[0].dims[0] = 0; }, "a tensor map's dim is 0");
-  refused([](auto& k) { k.loop_iterations = SymInt::symbol("n"); }, "worker: ");
-  kernel.num_maps = 3;
-  EXPECT_ERROR_KIND(read_kernel(write_kernel(kernel), "worker"), ErrorKind::bad_input,
-                    "1 tensor maps for a kernel of 3");
+  const auto last = [](auto& s) -> StandaloneKernel& { return s.launches.back().kernel; };
+  refused([&](auto& s) { last(s).scalars[0].value = SymInt::symbol("n"); }, "worker: ");
+  refused([&](auto& s) { last(s).maps[0].dims[0] = SymInt::symbol("n"); }, "worker: ");
+  refused([&](auto& s) { last(s).maps[0].dims[0] = 0; }, "a tensor map's dim is 0");
+  refused([&](auto& s) { last(s).loop_iterations = SymInt::symbol("n"); }, "worker: ");
+  refused([&](auto& s) { last(s).num_maps = 3; }, "1 tensor maps for a kernel of 3");
+  refused([&](auto& s) { last(s).num_arguments = 4; }, "2 buffers and 1 scalars for a kernel of 4");
+  refused([](auto& s) { s.launches.back().buffers[0] = 3; }, "a launch's buffer is 3");
+  refused([](auto& s) { s.launches.back().buffers[0] = -1; }, "a launch's buffer is -1");
+  refused([](auto& s) { s.launches.clear(); }, "a number of launches is 0");
+  refused([](auto& s) { s.arguments = -1; }, "a number of arguments is -1");
+  refused([](auto& s) { s.workspaces[0].elements = -1; }, "a workspace's elements is -1");
+  refused([](auto& s) { s.workspaces[0].elements = int64_t{1} << 60; }, "a workspace's elements");
+  refused([](auto& s) { s.workspaces[0].elements = SymInt::symbol("n"); }, "worker: ");
 }
 
 }  // namespace
