@@ -36,7 +36,7 @@ class PartialSums : public Candidate {
   KernelSequence lower(const Config& config) const override {
     const ir::Value* x = region().inputs[0];
     const std::vector<int64_t> shape = ir::const_shape(*x);
-    const int64_t rows = shape[0], cols = shape[1], parts = config.get("parts");
+    const int64_t rows = shape[0], cols = shape[1], parts = config["parts"];
     KernelSequence sequence;
     sequence.workspaces = {{"partials", DType::f32, rows * parts, false},
                            {"zeros", DType::f32, rows, true}};
