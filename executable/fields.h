@@ -50,6 +50,14 @@ inline void api_field(Reader& from, Api& api) {
 }
 
 template <class A>
+void fields(A& a, MatrixUnit& x) {
+  all(a, x.kind, x.m, x.n, x.k, x.n_step);
+  for (DType* dtype : {&x.a, &x.b, &x.c, &x.d}) tag(a, *dtype, DType::f8e5m2);
+  tag(a, x.scope, MatrixUnit::Scope::workgroup);
+  all(a, x.saturating, x.lines_along_k);
+}
+
+template <class A>
 void fields(A& a, Target& x) {
   api_field(a, x.api);
   all(a, x.vendor, x.device, x.arch, x.driver);
@@ -60,7 +68,7 @@ void fields(A& a, Target& x) {
   all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
   all(a, x.float_controls, x.unified_memory, x.overlapping_launches);
-  all(a, x.matrix_units, x.f8_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
+  all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
   all(a, x.indexed_registers, x.max_loop_iterations, x.is_cpu);
 }
 

@@ -36,7 +36,6 @@ class GemmTemplate : public Template {
     std::function<bool(const Shape&)> holds;
   };
 
-  virtual std::string_view unit() const = 0;          // of the target
   virtual bool splits_sums() const { return false; }  // as Candidate::splits_sums()
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
