@@ -54,16 +54,42 @@ bool is_mapped(DType dtype) {
   }
 }
 
+// The corners of an im2col map's box share 16 bits.
+void check_im2col(const TensorMap& map) {
+  const Im2col& im2col = map.im2col;
+  const size_t spatial = map.dims.size() - 2;
+  if (map.dims.size() < 3 || im2col.lower.size() != spatial || im2col.upper.size() != spatial)
+    fail_input("an im2col map of ", map.dims.size(), " dims, with corners of ", im2col.lower.size(),
+               " and ", im2col.upper.size());
+  const int64_t reach = int64_t{1} << (16 / static_cast<int64_t>(spatial) - 1);
+  for (const auto* corner : {&im2col.lower, &im2col.upper})
+    for (const int place : *corner) within("an im2col map's corner", place, -reach, reach - 1);
+  within("an im2col map's channels", im2col.channels, 1, 256);
+  within("an im2col map's pixels", im2col.pixels, 1, 1024);
+  const int64_t row = int64_t{im2col.channels} * size_bytes(map.dtype);
+  if (row % kMapAlignment != 0 || (map.swizzle > 0 && row > map.swizzle))
+    fail_input("an im2col map of rows of ", row, " bytes, with a swizzle of ", map.swizzle);
+}
+
 void check_map(const TensorMap& map, int64_t arguments) {
   if (!is_mapped(map.dtype)) fail_input("a tensor map of type ", name(map.dtype));
   within("a tensor map's argument", map.argument, 0, arguments - 1);
   const size_t rank = map.dims.size();
-  if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank || map.box.size() != rank)
+  const bool is_tiled = map.kind == TensorMap::Kind::tiled;
+  if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank ||
+      map.box.size() != (is_tiled ? rank : 0))
     fail_input("a tensor map of ", rank, " dims, ", map.strides.size(), " strides and ",
                map.box.size(), " sides of a box");
   for (const int side : map.box) within("a side of a tensor map's box", side, 1, 256);
   const int s = map.swizzle;
   if (s != 0 && s != 32 && s != 64 && s != 128) fail_input("a tensor map's swizzle is ", s);
+  if (!map.steps.empty() && map.steps.size() != rank)
+    fail_input("a tensor map of ", rank, " dims and ", map.steps.size(), " steps");
+  for (const int step : map.steps) within("a tensor map's step", step, 1, 8);
+  if (!is_tiled)
+    check_im2col(map);
+  else if (map.im2col != Im2col())
+    fail_input("a tiled tensor map with fields of im2col");
 }
 
 void check_scalar(const Scalar& scalar) {
@@ -90,6 +116,12 @@ int64_t check_numbers(const TensorMap& map) {
     viewed = viewed && step ? checked_add(*viewed, *step) : std::nullopt;
   }
   if (!viewed) fail_input("a tensor map views more than 2^63 bytes");
+  for (size_t i = 0; i < map.im2col.lower.size(); ++i) {
+    const int lower = map.im2col.lower[i], upper = map.im2col.upper[i];
+    if (map.dims[i + 1].value() + upper - lower < 1)
+      fail_input("an im2col map without pixels: ", map.dims[i + 1].value(), " from ", lower, " to ",
+                 upper);
+  }
   return *viewed;
 }
 

@@ -77,6 +77,8 @@ void fields(A& a, TensorMap& x) {
   all(a, x.name, x.argument);
   tag(a, x.dtype, DType::f8e5m2);
   all(a, x.offset, x.dims, x.strides, x.box, x.swizzle);
+  tag(a, x.kind, TensorMap::Kind::im2col);
+  all(a, x.im2col.lower, x.im2col.upper, x.im2col.channels, x.im2col.pixels, x.steps);
 }
 
 template <class A>
