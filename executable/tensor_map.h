@@ -37,8 +37,8 @@ struct TensorMap {
   std::vector<int> box;  // tiled: elements of one load, in the order of dims; each at most 256
   int swizzle = 128;     // bytes of a row of the tile in shared memory: 0, 32, 64 or 128
   Kind kind = Kind::tiled;
-  Im2col im2col = {};      // of that kind; 3 to 5 dims
-  std::vector<int> steps;  // elements from one that is loaded to the next, by dim; empty: 1
+  Im2col im2col = {};           // of that kind; 3 to 5 dims
+  std::vector<int> steps = {};  // elements from one that is loaded to the next, by dim; empty: 1
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 

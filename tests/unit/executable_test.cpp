@@ -163,6 +163,13 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
          launch(e).maps[0].strides = {int64_t{1} << 39};
        },
        "views more than 2^63 bytes"},
+      {[&](auto& e) { launch(e).maps[0].swizzle = 16; }, "a tensor map's swizzle is 16"},
+      {[&](auto& e) { launch(e).maps[0].steps = {1}; }, "a tensor map of 2 dims and 1 steps"},
+      {[&](auto& e) {
+         launch(e).maps[0].steps = {1, 9};
+       },
+       "a tensor map's step is 9"},
+      {[&](auto& e) { launch(e).maps[0].im2col.pixels = 1; }, "a tiled tensor map with fields of"},
       {[&](auto& e) { launch(e).arguments[0] = Address{8}; }, "a step's buffer is 8"},
       {[&](auto& e) {
          launch(e).arguments[1] = Address{4, 2};
@@ -234,6 +241,81 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
     Executable executable = sample();
     one.change(executable);
     EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, one.reason);
+  }
+}
+
+// One image of 2 x 2 pixels of 4 channels, and windows of 3 x 3 with a padding of 1.
+TensorMap im2col_map() {
+  TensorMap map = {"image", 0, DType::f32, 0, {4, 2, 2, 1}, {16, 32, 64}, {}, 0};
+  map.kind = TensorMap::Kind::im2col;
+  map.im2col = {{-1, -1}, {-1, -1}, 4, 8};
+  map.steps = {1, 1, 1, 1};
+  return map;
+}
+
+TEST(Executables, Im2colMapsAreChecked) {
+  const auto with = [](const TensorMap& map) {
+    Executable e = sample(16);
+    std::get<KernelLaunch>(e.steps[0]).maps = {map};
+    return e;
+  };
+  EXPECT_NO_THROW(check(with(im2col_map())));
+  EXPECT_EQ(std::get<KernelLaunch>(read(written(with(im2col_map()))).steps[0]).maps.at(0),
+            im2col_map());
+  struct Case {
+    std::function<void(TensorMap&)> change;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {[](auto& m) {
+         m.box = {1, 1, 1, 1};
+       },
+       "a tensor map of 4 dims, 3 strides and 4 sides"},
+      {[](auto& m) { m.im2col.lower = {-1}; }, "an im2col map of 4 dims, with corners of 1 and 2"},
+      {[](auto& m) {
+         m.im2col.upper = {-1, -1, -1};
+       },
+       "with corners of 2 and 3"},
+      {[](auto& m) {
+         m.dims = {4, 2};
+         m.strides = {16};
+         m.steps.clear();
+         m.im2col.lower = m.im2col.upper = {};
+       },
+       "an im2col map of 2 dims"},
+      {[](auto& m) { m.im2col.lower[1] = -129; }, "an im2col map's corner is -129"},
+      {[](auto& m) { m.im2col.upper[0] = 128; }, "an im2col map's corner is 128"},
+      {[](auto& m) {
+         m.dims = {4, 2, 2, 1, 1};
+         m.strides = {16, 32, 64, 64};
+         m.steps.clear();
+         m.im2col.lower = m.im2col.upper = {0, 0, -17};
+       },
+       "an im2col map's corner is -17"},
+      {[](auto& m) { m.im2col.channels = 0; }, "an im2col map's channels is 0"},
+      {[](auto& m) { m.im2col.channels = 257; }, "an im2col map's channels is 257"},
+      {[](auto& m) { m.im2col.channels = 3; }, "rows of 12 bytes"},
+      {[](auto& m) {
+         m.swizzle = 32;
+         m.im2col.channels = 16;
+       },
+       "rows of 64 bytes, with a swizzle of 32"},
+      {[](auto& m) { m.im2col.pixels = 0; }, "an im2col map's pixels is 0"},
+      {[](auto& m) { m.im2col.pixels = 1025; }, "an im2col map's pixels is 1025"},
+      {[](auto& m) { m.steps[1] = 0; }, "a tensor map's step is 0"},
+      {[](auto& m) {
+         m.steps = {1, 1};
+       },
+       "a tensor map of 4 dims and 2 steps"},
+      {[](auto& m) { m.im2col.upper[0] = -3; }, "an im2col map without pixels: 2 from -1 to -3"},
+      {[](auto& m) { m.dims[3] = 2; }, "a tensor map: bytes 0 to 0 + 128 of 64"},
+      {[](auto& m) { m.strides[1] = 40; }, "a tensor map's stride is 40 bytes"},
+      {[](auto& m) { m.dtype = DType::i64; }, "a tensor map of type i64"},
+  };
+  for (const Case& one : cases) {
+    TensorMap map = im2col_map();
+    one.change(map);
+    EXPECT_ERROR_KIND(check(with(map)), ErrorKind::bad_input, one.reason);
   }
 }
 
