@@ -54,8 +54,9 @@ exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::str
   const TextOrigin origin =
       kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
   if (options.binaries)
-    result.code = compile_source(result.source, name, target, options.cache,
-                                 options.validate || asked_for_log("validate"), origin);
+    result.code =
+        compile_source(result.source, name, target, options.cache,
+                       options.validate || asked_for_log("validate"), {origin, result.environment});
   // A kernel without a binary is not checked; it does not run either.
   if (result.waits && options.binaries) result.waits = waits_first(result.code);
   return result;

@@ -395,6 +395,14 @@ void check_loops(const Executable& executable, const Sizes& sizes, const Target&
                   iterations, " loop iterations, and ", target.id(), " stops it after ", most);
 }
 
+void check_units(const KernelBinary& kernel, const Target& target) {
+  for (const std::string& wanted : kernel.matrix_units)
+    if (std::ranges::none_of(target.matrix_units,
+                             [&](const MatrixUnit& unit) { return to_string(unit) == wanted; }))
+      fail_device("kernel ", kernel.entry, " of ", kernel.region, " uses matrix units '", wanted,
+                  "', which ", target.id(), " lacks: compile the graph for this device");
+}
+
 namespace {
 
 void check_launch(const StandaloneKernel& kernel) {

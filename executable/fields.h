@@ -67,7 +67,7 @@ void fields(A& a, Target& x) {
   all(a, x.max_threads_per_unit, x.l2_bytes);
   all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
-  all(a, x.float_controls, x.unified_memory, x.overlapping_launches);
+  all(a, x.float_controls, x.spirv_minor, x.unified_memory, x.overlapping_launches);
   all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
   all(a, x.indexed_registers, x.max_loop_iterations, x.is_cpu);
 }
@@ -91,7 +91,7 @@ template <class A>
 void fields(A& a, KernelBinary& x) {
   all(a, x.workgroup, x.shared_bytes, x.flops, x.bytes, x.flop_rate);
   all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments,
-      x.num_maps, x.alignments);
+      x.num_maps, x.environment, x.matrix_units, x.alignments);
   all(a, x.template_name, x.region, x.config, x.template_version, x.region_key, x.tier);
   all(a, x.part, x.parts);
   all(a, x.code, x.block);

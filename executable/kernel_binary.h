@@ -33,6 +33,11 @@ struct KernelText {
   bool argument_table = false;
   int num_arguments = 0;  // buffers, then scalars: 8 bytes each
   int num_maps = 0;       // tensor maps: parameters after the arguments (cuda)
+  // The language's environment that the text is for, "vulkan1.3"; "": that of the back end.
+  std::string environment;
+  // The matrix units that it uses, as exec::to_string(MatrixUnit) has them: the device must have
+  // them.
+  std::vector<std::string> matrix_units;
   // The buffers' addresses must be multiples of these, in bytes; empty: of 16 each.
   std::vector<int> alignments;
 };

@@ -71,6 +71,7 @@ struct Target {
   bool native_exp2 =
       false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
   FloatControls float_controls;
+  int spirv_minor = 5;          // vulkan: SPIR-V 1.x that it takes; 5 is that of Vulkan 1.2
   bool unified_memory = false;  // host memory is device memory
   // A kernel may begin while the launch before it ends, and waits for that itself.
   bool overlapping_launches = false;

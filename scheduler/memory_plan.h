@@ -16,10 +16,10 @@ namespace tcc::sched {
 // (inclusive).
 struct Lifetime {
   const ir::Value* value = nullptr;  // null: a workspace
-  int workspace = -1;                // its number among those of region `first`
   int64_t bytes = 0;
   int first = 0, last = 0;
   int64_t offset = -1;
+  int workspace = -1;  // of one: its number among those of region `first`
 };
 
 inline constexpr int64_t kArenaAlignment = 256;  // bytes
