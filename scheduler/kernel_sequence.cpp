@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "support/error.h"
+#include "support/plural.h"
 
 namespace tcc::sched {
 namespace {
@@ -37,6 +38,15 @@ KernelSequence::KernelSequence(Kernel kernel) {
 const Kernel& KernelSequence::only() const {
   TCC_CHECK(launches.size() == 1 && workspaces.empty(), launches.size(), " kernels");
   return launches.front().kernel;
+}
+
+std::string summary(const KernelSequence& sequence) {
+  if (sequence.launches.size() == 1 && sequence.workspaces.empty()) return "";
+  std::string text = counted(sequence.launches.size(), "kernel");
+  for (const Workspace& workspace : sequence.workspaces)
+    text += str(&workspace == sequence.workspaces.data() ? " with " : ", ", name(workspace.dtype),
+                "[", workspace.elements, "] ", workspace.name);
+  return text;
 }
 
 std::string to_string(const KernelSequence& sequence) {

@@ -30,6 +30,9 @@ struct KernelSequence {
   const Kernel& only() const;
 };
 
+// "2 kernels with f32[24] partials, f32[6] zeros"; "" for one kernel without workspaces.
+std::string summary(const KernelSequence& sequence);
+
 // One kernel as to_string(Kernel) has it; of several, each under a line with its buffers, after
 // lines of the workspaces.
 std::string to_string(const KernelSequence& sequence);

@@ -286,6 +286,19 @@ TEST_F(KernelSequencesOnADevice, AreRight) {
   }
 }
 
+// `tcc-tune why` prints it.
+TEST(KernelSequences, AreSummedUp) {
+  const ir::Graph graph = sums();
+  const backends::Scheduled scheduled =
+      backends::schedule(graph, here(target_by_name("vulkan")), unfused());
+  for (const ScheduledRegion& region : scheduled.regions) {
+    const Candidate& candidate = region.candidate();
+    const bool is_ours = candidate.kernel_template().name() == "partial_sums";
+    EXPECT_EQ(summary(candidate.lower(candidate.default_config())),
+              is_ours ? "2 kernels with f32[24] partials, f32[6] zeros" : "");
+  }
+}
+
 // All launches of one config are timed together, on scratch memory that is watched.
 TEST_F(KernelSequencesOnADevice, AreMeasuredTogether) {
   const Candidate& candidate = first_sum(scheduled_).candidate();
