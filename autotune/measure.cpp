@@ -182,7 +182,7 @@ LocalBench::Loaded LocalBench::load(const StandaloneSequence& sequence) const {
   for (const exec::Workspace& workspace : sequence.workspaces) {
     const int64_t bytes = numbers.of(workspace.bytes());
     const auto& buffer = loaded.workspaces.emplace_back(device_->allocate(bytes + 2 * kGuardBytes));
-    if (workspace.zeroed)
+    if (workspace.zeroed && bytes > 0)
       loaded.fills.emplace_back(runtime::BoundFill{buffer->address() + kGuardBytes, bytes, 0});
   }
   for (const auto& [kernel, buffers] : sequence.launches) {

@@ -191,7 +191,7 @@ class Builder {
     for (size_t i = 0; i < sequence.workspaces.size(); ++i) {
       const sched::Workspace& workspace = sequence.workspaces[i];
       buffers.push_back(add_workspace(workspace, workspace_offsets_.at({region, i})));
-      if (workspace.zeroed)
+      if (workspace.zeroed && !workspace.elements.is(0))
         executable_.steps.emplace_back(exec::Fill{{buffers.back()}, workspace.bytes(), 0});
     }
     const ir::Layers layers = layers_of(*regions_[region]);
