@@ -39,7 +39,8 @@ int64_t place(std::vector<Lifetime>& lifetimes, const std::vector<size_t>& order
 
 }  // namespace
 
-std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order) {
+std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order,
+                                std::span<const std::vector<Workspace>* const> workspaces) {
   std::set<const ir::Value*> outside(graph.outputs.begin(), graph.outputs.end());
   std::map<const ir::Value*, size_t> number;
   std::vector<Lifetime> result;
@@ -54,6 +55,14 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       lifetime.value = value;
       const int64_t bytes = order[step]->layout(value).elements * size_bytes(value->dtype());
       lifetime.bytes = round_up(std::max<int64_t>(bytes, 1), kArenaAlignment);
+      lifetime.first = lifetime.last = static_cast<int>(step);
+      result.push_back(lifetime);
+    }
+    if (workspaces.empty()) continue;
+    for (const Workspace& workspace : *workspaces[step]) {
+      Lifetime lifetime;
+      lifetime.workspace = static_cast<int>(&workspace - workspaces[step]->data());
+      lifetime.bytes = round_up(std::max<int64_t>(workspace.bytes().value(), 1), kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);
     }

@@ -121,7 +121,7 @@ class Elements : public Candidate {
   }
 
  public:
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);

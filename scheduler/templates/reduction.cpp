@@ -114,7 +114,7 @@ class Rows : public Candidate {
   Rows(const Template& by, const Region& region, const Target& target, ReductionPlan plan)
       : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     return lower_reduction(region(), plan_, config, target());
   }
 
