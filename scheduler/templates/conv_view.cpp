@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "ir/sizes.h"
 #include "scheduler/strided_view.h"
@@ -118,16 +119,16 @@ class Recogniser {
       refusal_ = str(value_->name, " is not zero exactly outside of its dims");
   }
 
-  // The dim along which k moves by neighbours in memory, and groups, if at all, too.
+  // The dim along which k, or groups of one channel, move by neighbours in memory.
   void find_channels() {
     for (size_t d = 0; d < shape_.size() && channel_ < 0; ++d) {
-      const auto k = moves(positions_[d], k_), own = moves(positions_[d], free_);
-      const bool is_dense = shape_[d] == 1 || memory_->strides[d] == 1;
-      if (!is_dense || !k || !own || own->by >= 0 || (k->by >= 0 && k->step != 1)) continue;
-      if (k->by < 0 && shape_[d] > 1) continue;
+      const auto k = moves(positions_[d], k_), own = moves(positions_[d], free_),
+                 groups = moves(positions_[d], batch_);
+      if (memory_->strides[d] != 1 || !k || !own || own->by >= 0 || !groups) continue;
+      if (k->by >= 0 ? k->step != 1 : groups->by < 0) continue;
       channel_ = static_cast<int>(d);
       channel_axis_ = k->by;
-      view_.channels = k->by < 0 ? 1 : plan_.k.extents[static_cast<size_t>(k->by)];
+      view_.channels = extent_of(plan_.k, *k);
       view_.all_channels = shape_[d];
     }
     if (channel_ < 0) {
@@ -167,8 +168,8 @@ class Recogniser {
       } else {
         view_.spatial.push_back({shape_[d], memory_->strides[d], extent_of(free_list_, *own),
                                  std::max<int64_t>(own->step, 1), extent_of(plan_.k, *k),
-                                 std::max<int64_t>(k->step, 1), -position.constant()});
-        if (k->by >= 0) k_order_.push_back(k->by);
+                                 std::max<int64_t>(k->step, 1), -position.constant(), along_k(*k)});
+        if (k->by >= 0) taps_.insert(k->by);
       }
       if (own->by >= 0) own_order_.push_back(own->by);
     }
@@ -177,17 +178,25 @@ class Recogniser {
       refusal_ = str(value_->name, " has ", view_.spatial.size(), " spatial dims");
   }
 
-  // Flat indices count pixels and channels as memory has them.
+  // Flat indices count pixels as loads bring them, and channels innermost.
   void check_order() {
-    if (channel_axis_ >= 0) k_order_.push_back(channel_axis_);
-    const auto is_whole = [](const std::vector<int>& order, const FlatAxes& list) {
-      const auto moving = std::ranges::count_if(list.extents, [](int64_t e) { return e > 1; });
-      return std::ranges::is_sorted(order) && std::ssize(order) == moving;
+    const auto moving = [](const FlatAxes& list) {
+      return std::ranges::count_if(list.extents, [](int64_t extent) { return extent > 1; });
     };
-    if (!is_whole(own_order_, free_list_))
+    if (!std::ranges::is_sorted(own_order_) || std::ssize(own_order_) != moving(free_list_))
       refusal_ = str("pixels of ", value_->name, " are not numbered by image and place");
-    else if (!is_whole(k_order_, plan_.k))
-      refusal_ = str("k of ", value_->name, " is not ordered by tap and channel");
+    const int64_t found = std::ssize(taps_) + (channel_axis_ >= 0);
+    const bool is_last = channel_axis_ < 0 || taps_.empty() || channel_axis_ > *taps_.rbegin();
+    if (found != moving(plan_.k) || !is_last)
+      refusal_ = str("k of ", value_->name, " does not end with channels");
+  }
+
+  // Places in k from one tap to the next.
+  int64_t along_k(const Moves& moves) const {
+    int64_t places = moves.by < 0 ? 0 : 1;
+    for (size_t i = plan_.k.extents.size(); i-- > static_cast<size_t>(moves.by + 1);)
+      places *= plan_.k.extents[i];
+    return places;
   }
 
   static int64_t extent_of(const FlatAxes& list, const Moves& moves) {
@@ -203,7 +212,8 @@ class Recogniser {
   std::optional<StridedView> memory_;
   std::vector<SymInt> positions_;  // by dim
   int channel_ = -1, channel_axis_ = -1;
-  std::vector<int> own_order_, k_order_;
+  std::vector<int> own_order_;
+  std::set<int> taps_;  // axes of k
   ConvView view_;
   std::string refusal_;  // not empty: why there is no view
 };

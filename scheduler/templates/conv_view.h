@@ -11,15 +11,17 @@
 
 namespace tcc::sched {
 
-// Pixels are the operand's own axis, ordered by image, then by place; k is ordered by tap, then by
-// channel. Pixel p under tap t is at p * step + t * dilation - padding of each spatial dim, and is
-// zero outside of [0, extent). Offsets and pitches are in elements.
+// Pixels are the operand's own axis, ordered by image, then by place. k is ordered by tap, in any
+// order of the spatial dims, then by channel. Pixel p under tap t is at p * step + t * dilation -
+// padding of each spatial dim, and is zero outside of [0, extent). Offsets and pitches are in
+// elements.
 struct ConvView {
   struct Spatial {
     int64_t extent, pitch;  // of the image
     int64_t outputs, step;  // pixels of the result
     int64_t taps, dilation;
     int64_t padding;  // before the first element; negative: so many elements are skipped
+    int64_t along_k;  // the tap is k / along_k % taps; 0: there is one
   };
   int buffer = 0;  // the kernel's slot
   DType dtype = DType::bf16;

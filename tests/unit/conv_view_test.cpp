@@ -18,6 +18,7 @@ struct Found {
   ContractionPlan plan;
   bool of_a;
 };
+void expect_elements(const Found& found, const Region& region);
 
 // The image is x, with its channels last unless `rows` is set; so is the weight w.
 Found found(const std::string& inputs, const std::string& node, bool rows = false) {
@@ -30,7 +31,9 @@ Found found(const std::string& inputs, const std::string& node, bool rows = fals
   if (!plan) throw InternalError(plan.reason());
   const bool of_a = plan->a.input == 0;
   OrRefusal<ConvView> view = conv_view(region, *plan, of_a);
-  return {std::move(view), *std::move(plan), of_a};
+  Found result = {std::move(view), *std::move(plan), of_a};
+  if (result.view) expect_elements(result, region);
+  return result;
 }
 
 std::string image(const std::string& shape, const std::string& weight, const char* dtype = "f16") {
@@ -38,11 +41,48 @@ std::string image(const std::string& shape, const std::string& weight, const cha
              weight, "]}");
 }
 
+// Without along_k.
 using Spatial = ConvView::Spatial;
+Spatial dim(int64_t extent, int64_t pitch, int64_t outputs, int64_t step, int64_t taps,
+            int64_t dilation, int64_t padding) {
+  return {extent, pitch, outputs, step, taps, dilation, padding, 0};
+}
+// Every element of the view is what the contraction reads at these indices.
+void expect_elements(const Found& found, const Region& region) {
+  const ConvView& view = *found.view;
+  const ContractionPlan& plan = found.plan;
+  const int64_t pixels = view.pixels(), k_size = plan.k.size(), groups = plan.batch.size();
+  for (int64_t n = 0; n < 500; ++n) {
+    const int64_t batch = n * 7 % groups, pixel = n * 131 % pixels, k = n * 89 % k_size;
+    Inliner inliner(region);
+    const Expr read = operand_element(inliner, region, plan, found.of_a, batch, pixel, k);
+    int64_t offset = view.offset + k % view.channels, rest = pixel;
+    for (const OperandView::BatchAxis& axis : view.batch)
+      offset += batch / axis.inside % axis.extent * axis.stride;
+    bool inside = true;
+    for (size_t d = view.spatial.size(); d-- > 0;) {
+      const Spatial& s = view.spatial[d];
+      const int64_t tap = s.along_k == 0 ? 0 : k / s.along_k % s.taps;
+      const int64_t at = rest % s.outputs * s.step + tap * s.dilation - s.padding;
+      rest /= s.outputs;
+      inside = inside && at >= 0 && at < s.extent;
+      offset += at * s.pitch;
+    }
+    offset += rest * view.image_pitch;
+    if (!inside) {
+      EXPECT_TRUE(ir::is_const(read, 0)) << ir::to_string(read);
+      continue;
+    }
+    ASSERT_EQ(read->kind, ir::ExprNode::Kind::load) << ir::to_string(read);
+    EXPECT_TRUE(read->index.is(offset)) << read->index << " instead of " << offset;
+  }
+}
+
 void expect_spatial(const ConvView& view, const std::vector<Spatial>& expected) {
   ASSERT_EQ(view.spatial.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     const Spatial &a = view.spatial[i], &b = expected[i];
+    if (a.taps == 1) { EXPECT_EQ(a.along_k, 0); }
     EXPECT_EQ((std::vector{a.extent, a.pitch, a.outputs, a.step, a.taps, a.dilation, a.padding}),
               (std::vector{b.extent, b.pitch, b.outputs, b.step, b.taps, b.dilation, b.padding}))
         << "dim " << i;
@@ -54,7 +94,7 @@ TEST(ConvView, FindsWindowsOfOneToThreeDims) {
       found(image("4, 32, 14, 10", "64, 32, 3, 3"), "op: conv2d, in: [x, w], padding: 1");
   ASSERT_TRUE(two.view) << two.view.reason();
   const ConvView& view = *two.view;
-  expect_spatial(view, {{14, 320, 14, 1, 3, 1, 1}, {10, 32, 10, 1, 3, 1, 1}});
+  expect_spatial(view, {dim(14, 320, 14, 1, 3, 1, 1), dim(10, 32, 10, 1, 3, 1, 1)});
   EXPECT_EQ(std::pair(view.images, view.image_pitch), std::pair(int64_t{4}, int64_t{14 * 320}));
   EXPECT_EQ(std::pair(view.channels, view.all_channels), std::pair(int64_t{32}, int64_t{32}));
   EXPECT_EQ(view.offset, 0);
@@ -65,14 +105,13 @@ TEST(ConvView, FindsWindowsOfOneToThreeDims) {
   const Found one = found(image("3, 16, 40", "8, 16, 5"),
                           "op: conv1d, in: [x, w], padding: 2, dilation: 2, stride: 3");
   ASSERT_TRUE(one.view) << one.view.reason();
-  expect_spatial(*one.view, {{40, 16, 12, 3, 5, 2, 2}});
+  expect_spatial(*one.view, {dim(40, 16, 12, 3, 5, 2, 2)});
 
   const Found three = found(image("2, 16, 6, 7, 8", "8, 16, 2, 3, 3"),
                             "op: conv3d, in: [x, w], padding: [0, 1, 2], stride: [1, 2, 1]");
   ASSERT_TRUE(three.view) << three.view.reason();
-  expect_spatial(
-      *three.view,
-      {{6, 7 * 8 * 16, 5, 1, 2, 1, 0}, {7, 8 * 16, 4, 2, 3, 1, 1}, {8, 16, 10, 1, 3, 1, 2}});
+  expect_spatial(*three.view, {dim(6, 7 * 8 * 16, 5, 1, 2, 1, 0), dim(7, 8 * 16, 4, 2, 3, 1, 1),
+                               dim(8, 16, 10, 1, 3, 1, 2)});
 }
 
 TEST(ConvView, FindsGroupsAndWindowsOfOnePixel) {
@@ -89,7 +128,7 @@ TEST(ConvView, FindsGroupsAndWindowsOfOnePixel) {
   const Found pixel =
       found(image("2, 32, 9, 9", "48, 32, 1, 1"), "op: conv2d, in: [x, w], stride: 2");
   ASSERT_TRUE(pixel.view) << pixel.view.reason();
-  expect_spatial(*pixel.view, {{9, 288, 5, 2, 1, 1, 0}, {9, 32, 5, 2, 1, 1, 0}});
+  expect_spatial(*pixel.view, {dim(9, 288, 5, 2, 1, 1, 0), dim(9, 32, 5, 2, 1, 1, 0)});
 }
 
 // Padding of one side alone, and windows that never leave the image.
@@ -97,11 +136,11 @@ TEST(ConvView, FindsUnevenPadding) {
   const Found uneven = found(image("1, 8, 12, 12", "16, 8, 3, 3"),
                              "op: convolution, in: [x, w], padding: [0, 2, 1, 0]");
   ASSERT_TRUE(uneven.view) << uneven.view.reason();
-  expect_spatial(*uneven.view, {{12, 96, 12, 1, 3, 1, 0}, {12, 8, 11, 1, 3, 1, 1}});
+  expect_spatial(*uneven.view, {dim(12, 96, 12, 1, 3, 1, 0), dim(12, 8, 11, 1, 3, 1, 1)});
   const Found cropped = found(image("1, 8, 12, 12", "16, 8, 3, 3"),
                               "op: convolution, in: [x, w], padding: [-2, 0, 0, 0]");
   ASSERT_TRUE(cropped.view) << cropped.view.reason();
-  expect_spatial(*cropped.view, {{12, 96, 8, 1, 3, 1, -2}, {12, 8, 10, 1, 3, 1, 0}});
+  expect_spatial(*cropped.view, {dim(12, 96, 8, 1, 3, 1, -2), dim(12, 8, 10, 1, 3, 1, 0)});
 }
 
 TEST(ConvView, RefusesWithReasons) {
