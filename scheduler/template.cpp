@@ -36,12 +36,15 @@ const Template* find_template(std::string_view name) {
 }
 
 Match match_region(const Region& region, const Target& target) {
-  // A composite op is taken by itself: nothing can inline it.
-  for (const ir::Node* node : region.nodes)
-    if (node->op->kind == ir::OpKind::composite && region.nodes.size() > 1)
-      return Refusal{str(node->op_name(), " is a region of its own")};
-  Refusal refusal{"no kernel template is for such a region", true};
+  const auto composite = std::ranges::find_if(
+      region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::composite; });
+  const bool has_composite = composite != region.nodes.end();
+  Refusal refusal{has_composite
+                      ? str("no kernel template takes ", (*composite)->op_name(), " whole")
+                      : "no kernel template is for such a region",
+                  true};
   for (const Template* t : templates()) {
+    if (has_composite && !t->takes_composites()) continue;
     Match match = t->match(region, target);
     if (match) return match;
     if (!match.refusal().other_kind) refusal = match.refusal();

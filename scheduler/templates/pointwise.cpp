@@ -211,12 +211,9 @@ class Pointwise : public Template {
   Match match(const Region& region, const Target& target) const override {
     if (region.anchor) return Refusal{"it is anchored by more than elements", true};
     if (region.outputs.empty()) return Refusal{"it stores nothing"};
-    for (const ir::Node* node : region.nodes) {
+    for (const ir::Node* node : region.nodes)
       if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort)
         return Refusal{str("one thread would do all of ", node->op_name())};
-      if (node->op->kind == ir::OpKind::composite)
-        return Refusal{str(node->op_name(), " is not decomposed"), true};
-    }
     for (const ir::Value* output : region.outputs)
       if (numel(output) != output_elements(region))
         return Refusal{

@@ -87,6 +87,7 @@ class WholeNormTemplate : public Template {
   std::string_view name() const override { return "whole_norm"; }
   int version() const override { return 1; }
   int specificity() const override { return 99; }
+  bool takes_composites() const override { return true; }
   Match match(const Region& region, const Target& target) const override {
     if (target.device != kNormDevice) return Refusal{"it is another device's", true};
     if (region.nodes.size() != 1 || region.nodes[0]->op_name() != "rms_norm")
