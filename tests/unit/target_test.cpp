@@ -106,6 +106,21 @@ TEST(TargetTest, IdsOfDevicesAreNames) {
   EXPECT_EQ(target_by_name("cuda:sm_75").max_threads_per_unit, 1024);
 }
 
+TEST(TargetTest, ProfilesListTheirMatrixUnits) {
+  const auto with = [](const std::string& units) {
+    return lavapipe_text() + "\nmatrix_units: " + units + "\n";
+  };
+  const Target target = parse_profile(
+      with("['coopmat 16x16x16 f16 f16 f32 f32', 'coopmat 8x8x32 u8 u8 u32 u32 saturating']"),
+      "gpu.yaml", "gpu");
+  ASSERT_EQ(target.matrix_units.size(), 2u);
+  EXPECT_EQ(target.matrix_units[0].n, 16);
+  EXPECT_TRUE(target.matrix_units[1].saturating);
+  EXPECT_TRUE(target.multiplies("coopmat", DType::f16, DType::f16, DType::f32));
+  for (const char* units : {"coopmat", "[coopmat]", "['coopmat 16x16 f16 f16 f32 f32']", "[[1]]"})
+    EXPECT_NE(message_of(with(units)).find("matrix_units: expected a"), std::string::npos) << units;
+}
+
 TEST(TargetTest, AnUnknownNameListsWhatThereIs) {
   for (const char* name :
        {"", "cuda:sm_10", "cuda:sm_80a", "cuda:", "vulkan:voodoo", "vulkan:../targets/intel",

@@ -111,6 +111,9 @@ class WholeAttention : public Template {
       if (!view) return view.refusal();
       if (target.device == kDense && region.slot_of_input(input) < 0)
         return Refusal{str(input->name, " is not dense")};
+      if (target.device == kDense &&
+          region.layout(input) != Layout::row_major(ir::const_shape(*input)))
+        return Refusal{str(input->name, " is not row-major")};
       operands.push_back(*std::move(view));
     }
     return std::make_shared<const OneThreadAttention>(*this, region, target, std::move(operands));
@@ -208,6 +211,31 @@ TEST(WholeOps, AreDecomposedWhereTheirTemplateRefusesTheViews) {
     for (const auto& [node, why] : refused_whole_ops(graph, target, {})) {
       EXPECT_EQ(why.find(reason) != std::string::npos, node->op_name() == kAttention) << why;
     }
+  }
+}
+
+// A convolution's result gets its channels last where its reader takes that.
+TEST(WholeOps, KeepTheLayoutsThatTheyTake) {
+  const ir::Graph graph = graph_of(R"(
+tcc: 1
+name: g
+inputs:
+  x: {dtype: f32, shape: [1, 3, 6, 8]}
+  k: {dtype: f32, shape: [1, 2, 5, 8]}
+weights: {w: {dtype: f32, shape: [2, 3, 3, 3], init: {normal: 1}}}
+nodes:
+  - {out: c, op: conv2d, in: [x, w], padding: 1}
+  - {out: a, op: scaled_dot_product_attention, in: [c, k, k]}
+outputs: [a]
+)");
+  for (const std::string_view device : {kDevice, kDense}) {
+    const backends::Scheduled scheduled = backends::schedule(graph, on(device));
+    ASSERT_EQ(attentions(scheduled), 1u) << device;
+    const Region& region = scheduled.regions.back();
+    const ir::Value* c = attention_of(region)->inputs[0];
+    const bool is_row_major = region.layout(c) == Layout::row_major(ir::const_shape(*c));
+    EXPECT_EQ(is_row_major, device == kDense);
+    EXPECT_EQ(scheduled.regions.front().region().layout(c), region.layout(c));
   }
 }
 
