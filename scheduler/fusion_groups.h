@@ -73,6 +73,8 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
+  // What was found out about the group's nodes is not asked for again once the group has grown.
+  void forget(size_t group);
   // Finds the nodes that compute this node's operands and those that read its results, through
   // light nodes.
   void find_neighbours(const ir::Node* light, std::set<const ir::Node*>& into) const;
