@@ -59,14 +59,26 @@ void FusionGroups::start(const Node* node) {
   groups_.push_back({node});
 }
 
+void FusionGroups::forget(size_t group) {
+  // Single nodes are asked for again: whether a contraction has a kernel of its own.
+  const auto& nodes = groups_[group];
+  if (nodes.size() > 1) matches_.erase({nodes.begin(), nodes.end()});
+}
+
 void FusionGroups::add(size_t group, const Node* node) {
+  forget(group);
   group_of_[node] = static_cast<int>(group);
   groups_[group].push_back(node);
 }
 
 void FusionGroups::merge(size_t from, size_t into) {
+  forget(from);
+  forget(into);
   for (const Node* node : groups_[from]) group_of_[node] = static_cast<int>(into);
-  groups_[into].insert(groups_[into].end(), groups_[from].begin(), groups_[from].end());
+  auto& nodes = groups_[into];
+  nodes.insert(nodes.end(), groups_[from].begin(), groups_[from].end());
+  std::sort(nodes.begin(), nodes.end(),
+            [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
   groups_[from].clear();
 }
 
@@ -199,11 +211,11 @@ double FusionGroups::elements(const std::vector<const Node*>& nodes) const {
 GroupBytes FusionGroups::bytes(const std::vector<const Node*>& nodes) const {
   GroupBytes bytes;
   const double most = elements(nodes);
+  const std::set<const Node*> own(nodes.begin(), nodes.end());
   std::set<const Value*> read;
   for (const Node* node : nodes)
     for (const Value* input : node->inputs) {
-      const bool is_own =
-          input && std::find(nodes.begin(), nodes.end(), input->producer) != nodes.end();
+      const bool is_own = input && own.count(input->producer) > 0;
       if (!input || is_own || is_number(input) || !read.insert(input).second) continue;
       bytes.read += std::min(most, static_cast<double>(numel(input))) * size_bytes(input->dtype());
     }

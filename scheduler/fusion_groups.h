@@ -4,6 +4,8 @@
 
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -73,6 +75,8 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
+  // What was found out about the group's nodes is not asked for again once the group has grown.
+  void forget(size_t group);
   // Finds the nodes that compute this node's operands and those that read its results, through
   // light nodes.
   void find_neighbours(const ir::Node* light, std::set<const ir::Node*>& into) const;
@@ -85,12 +89,12 @@ class FusionGroups {
   const Target& target_;
   RegionPrecision precision_;
   std::map<const ir::Value*, ir::Graph::Uses> uses_;
-  std::map<const ir::Node*, size_t> position_;
-  std::map<const ir::Node*, int> group_of_;
-  std::set<const ir::Node*> light_;
+  std::unordered_map<const ir::Node*, size_t> position_;  // in the graph
+  std::unordered_map<const ir::Node*, int> group_of_;
+  std::unordered_set<const ir::Node*> light_;
   std::vector<std::vector<const ir::Node*>> groups_;
   mutable std::map<std::set<const ir::Node*>, Match> matches_;
-  mutable std::map<const ir::Node*, OpWork> works_;
+  mutable std::unordered_map<const ir::Node*, OpWork> works_;
 };
 
 }  // namespace tcc::sched
