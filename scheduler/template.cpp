@@ -36,9 +36,10 @@ const Template* find_template(std::string_view name) {
 }
 
 Match match_region(const Region& region, const Target& target) {
-  // A composite op is taken by itself: nothing can inline it.
+  // A composite op and a call of the host are taken by themselves: nothing can inline them.
   for (const ir::Node* node : region.nodes)
-    if (node->op->kind == ir::OpKind::composite && region.nodes.size() > 1)
+    if ((node->op->kind == ir::OpKind::composite || node->op->kind == ir::OpKind::external) &&
+        region.nodes.size() > 1)
       return Refusal{str(node->op_name(), " is a region of its own")};
   Refusal refusal{"no kernel template is for such a region", true};
   for (const Template* t : templates()) {

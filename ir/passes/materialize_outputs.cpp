@@ -3,10 +3,40 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/op.h"
 
 namespace tcc::ir {
 
+namespace {
+
+// Whether kernels have the value in their registers alone, and not in memory as it is.
+bool is_computed_where_read(const Value& value) {
+  if (value.is_constant()) return true;
+  if (!value.producer || value.producer->op_name() == "identity") return false;
+  const OpKind kind = value.producer->op->kind;
+  return kind == OpKind::view || kind == OpKind::pointwise;
+}
+
+// Operands of calls of the host get a node each that stores them.
+void materialize_operands(Graph& graph) {
+  std::vector<std::unique_ptr<Node>> nodes = std::move(graph.nodes());
+  graph.nodes().clear();
+  Builder builder(graph);
+  for (auto& node : nodes) {
+    if (node->op->kind == OpKind::external)
+      for (Value*& input : node->inputs) {
+        if (!is_computed_where_read(*input)) continue;
+        builder.set_location(node->location);
+        input = builder.op("identity", {input});
+      }
+    graph.nodes().push_back(std::move(node));
+  }
+}
+
+}  // namespace
+
 void materialize_outputs(Graph& graph) {
+  materialize_operands(graph);
   Builder builder(graph);
   std::set<const Value*> seen;
   for (Value*& output : graph.outputs) {
