@@ -55,9 +55,9 @@ struct Context::Impl {
 };
 
 void Context::Impl::take(std::span<const void* const> in, std::span<void* const> out) {
-  if (executable().target.api == sched::Api::vulkan)
+  if (!program->device().takes_foreign_addresses())
     fail_input(program->device().name(),
-               ": a Vulkan device cannot use memory that it did not allocate; pass DeviceBuffers");
+               ": this device cannot use memory that it did not allocate; pass DeviceBuffers");
   check_counts(executable(), in.size(), out.size());
   inputs.clear();
   outputs.clear();

@@ -1,5 +1,6 @@
 #include "ir/passes/materialize_outputs.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/builder.h"
@@ -9,12 +10,14 @@ namespace tcc::ir {
 
 namespace {
 
-// Whether kernels have the value in their registers alone, and not in memory as it is.
+// Kernels that read the value may compute it where they read it: it is nowhere in memory.
 bool is_computed_where_read(const Value& value) {
   if (value.is_constant()) return true;
   if (!value.producer || value.producer->op_name() == "identity") return false;
-  const OpKind kind = value.producer->op->kind;
-  return kind == OpKind::view || kind == OpKind::pointwise;
+  const Node& node = *value.producer;
+  return node.op->kind == OpKind::view || node.op_name() == "cast" ||
+         (node.op->kind == OpKind::pointwise &&
+          std::ranges::all_of(node.inputs, [](const Value* v) { return !v || v->is_constant(); }));
 }
 
 // Operands of calls of the host get a node each that stores them.
