@@ -216,6 +216,8 @@ class Pointwise : public Template {
         return Refusal{str("one thread would do all of ", node->op_name())};
       if (node->op->kind == ir::OpKind::composite)
         return Refusal{str(node->op_name(), " is not decomposed"), true};
+      if (node->op->kind == ir::OpKind::external)
+        return Refusal{"a function of the host's computes it", true};
     }
     for (const ir::Value* output : region.outputs)
       if (numel(output) != output_elements(region))
