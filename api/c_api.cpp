@@ -63,8 +63,6 @@ std::string report_of(const tcc::CompiledGraph& compiled) {
   return json.text();
 }
 
-namespace {
-
 void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* info) {
   given(info, "info");
   if (index >= specs.size()) fail_input("index ", index, " of ", specs.size());
@@ -74,6 +72,8 @@ void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* inf
         spec.is_bound ? spec.shape.data() : nullptr, spec.bytes, spec.alignment},
        "tcc_tensor_info");
 }
+
+namespace {
 
 MemoryOptions options_of(const tcc_graph_options* given_options) {
   MemoryOptions options;

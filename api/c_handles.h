@@ -93,6 +93,9 @@ std::map<std::string, std::int64_t> dims_of(const Options& options) {
   return dims;
 }
 
+// Fills `info` with the input or output. TCC_BAD_INPUT for an index beyond the end.
+void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* info);
+
 // Returns the defaults where `given_options` is NULL.
 CompileOptions options_of(const tcc_compile_options* given_options);
 
@@ -105,6 +108,8 @@ struct tcc_graph {
         outputs(tcc::c::specs_of(graph.outputs())) {}
   const tcc::Graph graph;
   const std::vector<tcc::c::Spec> inputs, outputs;
+  mutable std::mutex yaml_mutex;
+  mutable std::string yaml_text;  // made at the first call
 };
 
 struct tcc_compiled {
@@ -125,8 +130,14 @@ struct tcc_compiled {
   mutable std::string report_text;
 };
 
+struct tcc_buffer {
+  tcc::DeviceBuffer memory;
+};
+
 struct tcc_context {
   tcc_context(const tcc::CompiledGraph& c) : compiled(c), context(c) {}
+  tcc_context(const tcc::CompiledGraph& c, const tcc_context& other)
+      : compiled(c), context(c, other.context) {}
   tcc_context(const tcc::CompiledGraph& c, void* stream) : compiled(c), context(c, stream) {}
   const tcc::CompiledGraph compiled;
   tcc::Context context;

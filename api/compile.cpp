@@ -72,8 +72,10 @@ CompiledGraph compile(const Graph& graph, std::string_view device_name,
   backends::KernelCache cache(cache_folder(options));
   inner.cache = &cache;
   exec::Executable executable = backends::compile(graph.impl().graph, device->target(), inner);
-  return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(CompiledGraph::Impl{
-      std::make_shared<const runtime::Program>(device, std::move(executable), &watch)}));
+  runtime::HostFunctions functions = host_functions(executable);
+  return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(
+      CompiledGraph::Impl{std::make_shared<const runtime::Program>(device, std::move(executable),
+                                                                   &watch, std::move(functions))}));
 }
 
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,

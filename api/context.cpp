@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "api/device_memory.h"
 #include "api/impl.h"
 #include "api/names.h"
 #include "support/plural.h"
@@ -35,19 +36,28 @@ runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& b
 }  // namespace
 
 struct Context::Impl {
-  std::shared_ptr<const runtime::Program> program;
+  Impl(const CompiledGraph& compiled, std::shared_ptr<SharedStream> on)
+      : program(compiled.impl().program), stream(std::move(on)), context(program, stream->stream) {}
+
+  const std::shared_ptr<const runtime::Program> program;
+  const std::shared_ptr<SharedStream> stream;
   runtime::Context context;
   std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
 
+  std::lock_guard<std::recursive_mutex> lock() const { return std::lock_guard(stream->mutex); }
   const exec::Executable& executable() const { return program->executable(); }
   void take(std::span<const void* const> in, std::span<void* const> out);
+  void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
+  runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
+                                  std::string_view kind) const;
+  void check_apart(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out) const;
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
 
 void Context::Impl::take(std::span<const void* const> in, std::span<void* const> out) {
-  if (executable().target.api == sched::Api::vulkan)
+  if (!program->device().takes_foreign_addresses())
     fail_input(program->device().name(),
-               ": a Vulkan device cannot use memory that it did not allocate");
+               ": this device cannot use memory that it did not allocate; pass DeviceBuffers");
   check_counts(executable(), in.size(), out.size());
   inputs.clear();
   outputs.clear();
@@ -57,15 +67,76 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
     outputs.push_back(address_of(out[i], buffer_of(executable(), executable().outputs, i)));
 }
 
+runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
+                                               const exec::BufferInfo& buffer,
+                                               std::string_view kind) const {
+  const std::int64_t bytes = buffer.bytes.value();
+  if (memory.bytes() != bytes)
+    fail_input(kind, " '", buffer.name, "': a device buffer of ", memory.bytes(), " bytes; ",
+               type_text(buffer.dtype, exec::fixed(buffer.shape)), " takes ", bytes);
+  if (bytes > 0 && memory.impl_->device.get() != &program->device())
+    fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
+               "; the graph was compiled for ", program->device().name());
+  return memory.address();
+}
+
+// An output that shares bytes with another value would be written while that is read or written.
+void Context::Impl::check_apart(std::span<const DeviceBuffer> in,
+                                std::span<const DeviceBuffer> out) const {
+  const auto overlap = [](const DeviceBuffer& a, const DeviceBuffer& b) {
+    return a.bytes_ > 0 && b.bytes_ > 0 && a.impl_ == b.impl_ && a.offset_ < b.offset_ + b.bytes_ &&
+           b.offset_ < a.offset_ + a.bytes_;
+  };
+  const auto refuse = [&](size_t output, std::string_view kind, const std::vector<int>& numbers,
+                          size_t i) {
+    fail_input("output '", buffer_of(executable(), executable().outputs, output).name,
+               "' shares memory with ", kind, " '", buffer_of(executable(), numbers, i).name, "'");
+  };
+  for (size_t o = 0; o < out.size(); ++o) {
+    for (size_t i = 0; i < in.size(); ++i)
+      if (overlap(out[o], in[i])) refuse(o, "input", executable().inputs, i);
+    for (size_t i = 0; i < o; ++i)
+      if (overlap(out[o], out[i])) refuse(o, "output", executable().outputs, i);
+  }
+}
+
+void Context::Impl::take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out) {
+  check_counts(executable(), in.size(), out.size());
+  inputs.clear();
+  outputs.clear();
+  for (size_t i = 0; i < in.size(); ++i)
+    inputs.push_back(place_of(in[i], buffer_of(executable(), executable().inputs, i), "input"));
+  for (size_t i = 0; i < out.size(); ++i)
+    outputs.push_back(place_of(out[i], buffer_of(executable(), executable().outputs, i), "output"));
+  check_apart(in, out);
+}
+
+namespace {
+
+std::shared_ptr<SharedStream> shared(std::shared_ptr<runtime::Stream> stream, bool is_callers) {
+  auto shared = std::make_shared<SharedStream>();
+  shared->stream = std::move(stream);
+  shared->is_callers = is_callers;
+  return shared;
+}
+
+}  // namespace
+
 Context::Context(const CompiledGraph& compiled)
-    : impl_(new Impl{compiled.impl().program, runtime::Context(compiled.impl().program), {}, {}}) {}
+    : impl_(new Impl(compiled, shared(compiled.impl().program->device().create_stream(), false))) {}
 
 Context::Context(const CompiledGraph& compiled, void* stream)
-    : impl_(new Impl{compiled.impl().program,
-                     runtime::Context(compiled.impl().program,
-                                      compiled.impl().program->device().wrap_stream(stream)),
-                     {},
-                     {}}) {}
+    : impl_(new Impl(compiled,
+                     shared(compiled.impl().program->device().wrap_stream(stream), true))) {}
+
+Context::Context(const CompiledGraph& compiled, const Context& other) {
+  const runtime::Device& device = compiled.impl().program->device();
+  if (&device != &other.impl_->program->device())
+    fail_input("a graph of ", device.name(), " cannot run on a stream of ",
+               other.impl_->program->device().name());
+  const auto lock = other.impl_->lock();
+  impl_.reset(new Impl(compiled, other.impl_->stream));
+}
 
 Context::~Context() = default;
 Context::Context(Context&&) noexcept = default;
@@ -87,6 +158,7 @@ std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>&
                  type_text(buffer.dtype, exec::fixed(buffer.shape)), ", not ", type_of(*given[i]));
     tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
+  const auto holds = lock();
   std::vector<HostTensor> results;
   for (const Tensor& output : context.run(tensors)) results.push_back(to_host(output));
   return results;
@@ -120,14 +192,40 @@ void Context::run_host(std::span<const void* const> inputs, std::span<void* cons
     if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
     std::memcpy(tensor.data(), inputs[i], tensor.bytes());
   }
+  const auto lock = impl_->lock();
   const std::vector<Tensor> results = impl_->context.run(tensors);
   for (size_t i = 0; i < results.size(); ++i)
     if (results[i].bytes() > 0) std::memcpy(outputs[i], results[i].data(), results[i].bytes());
 }
 
 void Context::run_device(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  const auto lock = impl_->lock();
   impl_->take(inputs, outputs);
   impl_->context.run(impl_->inputs, impl_->outputs);
+}
+
+void Context::run_device(std::span<const DeviceBuffer> inputs,
+                         std::span<const DeviceBuffer> outputs) {
+  impl_->take(inputs, outputs);
+  // Other streams are waited for before this one is locked: two contexts that wait for each other
+  // would wait for ever.
+  const auto each = [&](const auto& use) {
+    for (const DeviceBuffer& input : inputs)
+      if (input.bytes_ > 0) use(*input.impl_, false);
+    for (const DeviceBuffer& output : outputs)
+      if (output.bytes_ > 0) use(*output.impl_, true);
+  };
+  each([&](DeviceBuffer::Impl& memory, bool writes) { memory.wait(impl_->stream.get(), writes); });
+  const auto lock = impl_->lock();
+  each([&](DeviceBuffer::Impl& memory, bool writes) { memory.note(impl_->stream, writes); });
+  impl_->context.run(impl_->inputs, impl_->outputs);
+}
+
+void Context::run_device_named(const std::map<std::string, DeviceBuffer>& inputs,
+                               const std::map<std::string, DeviceBuffer>& outputs) {
+  const exec::Executable& executable = impl_->executable();
+  run_device(in_order(executable, executable.inputs, "input", inputs),
+             in_order(executable, executable.outputs, "output", outputs));
 }
 
 void Context::run_device_named(const std::map<std::string, const void*>& inputs,
@@ -138,17 +236,26 @@ void Context::run_device_named(const std::map<std::string, const void*>& inputs,
 }
 
 void Context::reserve(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  const auto lock = impl_->lock();
+  impl_->take(inputs, outputs);
+  impl_->context.reserve(impl_->inputs, impl_->outputs);
+}
+
+void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs) {
+  const auto lock = impl_->lock();
   impl_->take(inputs, outputs);
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
 
 double Context::time(int replays) {
   if (replays < 1) fail_input("a time of ", replays, " replays; at least 1 is needed");
+  const auto lock = impl_->lock();
   return impl_->context.time_replay(replays);
 }
 
 std::vector<double> Context::time_kernels() {
   const exec::Executable& executable = impl_->program->executable();
+  const auto lock = impl_->lock();
   const std::vector<double> steps = impl_->context.time_steps();
   std::vector<double> seconds(executable.kernels.size());
   std::vector<int> counts(executable.kernels.size());
@@ -164,6 +271,6 @@ std::vector<double> Context::time_kernels() {
   return seconds;
 }
 
-void Context::synchronize() { impl_->context.stream().synchronize(); }
+void Context::synchronize() { impl_->stream->synchronize(); }
 
 }  // namespace tcc

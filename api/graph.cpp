@@ -1,5 +1,6 @@
 #include "api/impl.h"
 #include "frontend/graph_file.h"
+#include "frontend/yaml/graph_writer.h"
 
 namespace tcc {
 namespace {
@@ -47,6 +48,12 @@ Graph Graph::from_onnx(std::span<const std::byte> model, const MemoryOptions& op
   const std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
   return Graph(std::make_shared<const Impl>(
       Impl{parse_onnx_graph(bytes, options.folder / "<onnx>", options_of(options))}));
+}
+
+std::string Graph::to_yaml() const { return yaml_text(impl_->graph); }
+
+void Graph::save(const std::filesystem::path& folder) const {
+  write_yaml_graph(impl_->graph, folder);
 }
 
 std::string Graph::name() const { return impl_->graph.name; }

@@ -36,6 +36,9 @@ std::filesystem::path cache_folder(const CompileOptions& options);
 // path of the options that is not there.
 autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api);
 
+// The functions that the executable calls. Throws Error(bad_input) for one that is not registered.
+runtime::HostFunctions host_functions(const exec::Executable& executable);
+
 // Both copy. Throws Error(bad_input), which names the tensor `name`, when `host` is damaged.
 Tensor to_tensor(const HostTensor& host, const std::string& name);
 HostTensor to_host(const Tensor& tensor);

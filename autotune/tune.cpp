@@ -275,6 +275,7 @@ std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs
   std::map<RecordKey, size_t> places;
   for (const backends::Scheduled& graph : graphs) {
     for (const sched::ScheduledRegion& scheduled : graph.regions) {
+      if (scheduled.candidate().host_call()) continue;  // no kernel
       RecordKey key = key_of(scheduled.candidate());
       auto [entry, inserted] = places.try_emplace(key, tasks.size());
       if (inserted)

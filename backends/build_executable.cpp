@@ -172,7 +172,8 @@ class Builder {
     parallel_each(first.size(), [&](size_t i) {
       if (options_.watch) options_.watch->check();
       const sched::Candidate& candidate = *candidates_[first[i]];
-      lowered_[i] = lower_region(candidate, configs.choose(candidate));
+      if (!candidate.host_call())
+        lowered_[i] = lower_region(candidate, configs.choose(candidate));
     });
     int kernels = 0;
     for (const Lowered& one : lowered_) {
@@ -181,8 +182,21 @@ class Builder {
     }
   }
 
-  // The fills of the region's workspaces and its launches; what compiling decides comes later.
+  // Operands are in the call's order, some perhaps more than once.
+  void add_call(const ir::Node& node, const Region& region) {
+    exec::HostCall call{node.attr<std::string>("function"), {}, {}};
+    for (const ir::Value* value : node.inputs)
+      call.reads.push_back(buffer_of(value, region.layout(value)));
+    for (const ir::Value* value : node.outputs)
+      call.writes.push_back(buffer_of(value, region.layout(value)));
+    executable_.steps.emplace_back(std::move(call));
+  }
+
+  // A call of the host, or the fills of the region's workspaces and its launches; what compiling
+  // decides comes later.
   void add_steps(size_t region) {
+    if (const ir::Node* call = candidates_[region]->host_call())
+      return add_call(*call, *regions_[region]);
     const sched::KernelSequence& sequence = lowered(region).sequence;
     std::vector<int> buffers;
     for (const auto* values : {&regions_[region]->inputs, &regions_[region]->outputs})

@@ -64,6 +64,7 @@ void cuda_unit_facts(Target& target, int architecture) {
   // GPC, about 16.
   target.unit_groups = {2, 16};
   target.matrix_row_bytes = 16;
+  target.declared_shared_bytes = 48 << 10;
   target.byte_products = true;  // dp4a, from sm_61 on
   target.device_sources = {"gemv"};
 }

@@ -69,7 +69,9 @@ void fields(A& a, Target& x) {
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
   all(a, x.float_controls, x.spirv_minor, x.unified_memory, x.overlapping_launches);
   all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
-  all(a, x.indexed_registers, x.max_loop_iterations, x.is_cpu);
+  all(a, x.indexed_registers, x.serial_workgroups, x.wide_accesses, x.full_workgroup);
+  all(a, x.busy_threads, x.max_loop_iterations, x.declared_shared_bytes, x.is_cpu);
+  all(a, x.fixed_subgroups);
 }
 
 template <class A>

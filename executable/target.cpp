@@ -63,8 +63,7 @@ int64_t Target::concurrent_clusters(int64_t size) const {
 }
 
 int64_t Target::static_shared_bytes() const {
-  constexpr int64_t kCudaStatic = 48 << 10;
-  return api == Api::cuda ? std::min(shared_bytes, kCudaStatic) : shared_bytes;
+  return declared_shared_bytes > 0 ? std::min(shared_bytes, declared_shared_bytes) : shared_bytes;
 }
 
 bool Target::has_matrix_unit(std::string_view kind) const {
@@ -97,7 +96,14 @@ double Target::least_seconds(double bytes, double flops, double flop_rate) const
 
 std::string Target::id() const {
   const std::string base = arch.empty() ? std::string(name(api)) : str(name(api), ":", arch);
-  return api == Api::vulkan ? str(base, ":sg", subgroup_size) : base;
+  return fixed_subgroups ? str(base, ":sg", subgroup_size) : base;
+}
+
+void set_software(Target& target) {
+  target.is_cpu = target.indexed_registers = target.serial_workgroups = true;
+  target.wide_accesses = false;
+  target.full_workgroup = 64;
+  target.busy_threads = 64;
 }
 
 }  // namespace tcc::exec

@@ -88,12 +88,20 @@ struct Target {
   // Registers are memory (a software device): an array of a thread may be indexed, and a load that
   // is issued early hides no latency.
   bool indexed_registers = false;
+  // One core runs the threads of a workgroup in turn (a software device): a barrier costs more than
+  // the work that it divides, and more threads make no unit busier.
+  bool serial_workgroups = false;
+  bool wide_accesses = true;  // an access of several neighbouring elements by one thread pays
+  // Invocations of a workgroup that does not exchange: more wait for each other to begin and end.
+  int full_workgroup = 256;
+  int busy_threads = 512;  // that keep a unit busy, each with a vector
 
   // How often one thread may run loop bodies in one launch, all its loops together; 0: no limit.
   // llvmpipe stops every loop silently beyond it.
   int64_t max_loop_iterations = 0;
-  // Shared memory of arrays that a kernel declares; on CUDA, what is beyond must be asked for at
-  // launch.
+  // Shared memory of arrays that a kernel declares, at most: what is beyond must be asked for at
+  // launch. 0: all of it may be declared.
+  int64_t declared_shared_bytes = 0;
   int64_t static_shared_bytes() const;
   // Clusters of `size` workgroups, 1, 2, 4 or 8, that run at once when each workgroup takes a unit.
   int64_t concurrent_clusters(int64_t size) const;
@@ -108,9 +116,14 @@ struct Target {
   double least_seconds(double bytes, double flops, double flop_rate) const;
 
   bool is_cpu = false;  // a software device: compile and measure alternate
+  // Kernels are compiled for one size of subgroups, which id() names.
+  bool fixed_subgroups = false;
   // Names what compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8". It is a part of
   // every cache key.
   std::string id() const;
 };
+
+// Sets the facts of a software device: is_cpu, and how its one core per unit runs kernels.
+void set_software(Target& target);
 
 }  // namespace tcc::exec

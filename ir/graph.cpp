@@ -4,6 +4,7 @@
 #include <charconv>
 #include <unordered_set>
 
+#include "ir/external.h"
 #include "ir/op.h"
 #include "support/error.h"
 
@@ -147,7 +148,9 @@ void Graph::remove_dead() {
   std::unordered_set<const Node*> kept;
   for (size_t k = nodes_.size(); k-- > 0;) {
     const Node& node = *nodes_[k];
-    if (std::ranges::none_of(node.outputs, [&](Value* v) { return live.contains(v); })) continue;
+    if (std::ranges::none_of(node.outputs, [&](Value* v) { return live.contains(v); }) &&
+        !has_effects(node))
+      continue;
     kept.insert(&node);
     live.insert(node.inputs.begin(), node.inputs.end());
     live.insert(node.outputs.begin(), node.outputs.end());

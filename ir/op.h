@@ -132,6 +132,7 @@ enum class OpKind : uint8_t {
   scan,         // a prefix operation along `dim`
   sort,         // orders runs of elements along `dim`: sort_runs
   composite,    // `compose`
+  external,     // calls a function of the host's (ir/external.h): a step between kernels
 };
 
 // A case for the tests that loop over the table: inputs by type, attributes. Float inputs are drawn

@@ -96,6 +96,8 @@ class Device {
 
   // Throws Error(device) when memory is out: nothing else is lost.
   virtual std::unique_ptr<Buffer> allocate(int64_t bytes) = 0;
+  // Whether kernels may get addresses that are not of this device's buffers.
+  virtual bool takes_foreign_addresses() const { return true; }
   // Wraps memory that the caller keeps. Only cuda can; others throw Error(bad_input).
   virtual std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) = 0;
   // Thread-safe.

@@ -77,7 +77,7 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
   tell();
 }
 
-Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream,
+Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream,
                  exec::Sizes sizes)
     : program_(std::move(program)), stream_(std::move(stream)) {
   memory_.sizes = std::move(sizes);

@@ -55,9 +55,9 @@ class Binding;
 
 class Context {
  public:
-  // Uses a stream of its own, or the caller's (`stream` is kept). Throws Error(bad_input) where
-  // `sizes` lacks a symbol of the program.
-  explicit Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream = nullptr,
+  // Uses a stream of its own, or the caller's, which other contexts may use too, one at a time.
+  // Throws Error(bad_input) where `sizes` lacks a symbol of the program.
+  explicit Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream = nullptr,
                    exec::Sizes sizes = {});
   ~Context();
 
@@ -100,7 +100,7 @@ class Context {
   void make_own_buffers();
 
   std::shared_ptr<const Program> program_;
-  std::unique_ptr<Stream> stream_;
+  std::shared_ptr<Stream> stream_;
   OwnMemory memory_;
   std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
   // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.

@@ -58,6 +58,10 @@ class Candidate {
   // Longer rows, and other orders that come with them, in addition to the layouts that there are.
   virtual std::vector<LayoutWish> row_wishes() const { return {}; }
 
+  // The node that calls a function of the host's (ir/external.h) in the place of kernels; null for
+  // kernels. Such a candidate has one config, and its sequence is empty.
+  virtual const ir::Node* host_call() const { return nullptr; }
+
   // The region's kernels, one in most cases. Deterministic; `config` is legal. The result is not
   // legalised yet.
   virtual KernelSequence lower(const Config& config) const = 0;

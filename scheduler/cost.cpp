@@ -119,22 +119,22 @@ double cpu_seconds(const LaunchCost& cost, const Target& target) {
 }  // namespace
 
 double predicted_seconds(const LaunchCost& cost, const Target& target) {
-  return target.is_cpu ? cpu_seconds(cost, target) : GpuModel(cost, target).seconds();
+  return target.serial_workgroups ? cpu_seconds(cost, target) : GpuModel(cost, target).seconds();
 }
 
 double launch_seconds(const Target& target) {
-  return target.is_cpu ? kCpuLaunch : kLaunch + kWorkgroupStart;
+  return target.serial_workgroups ? kCpuLaunch : kLaunch + kWorkgroupStart;
 }
 
 double operation_rate(const Target& target) { return target.flops_f32 / 2; }
 
 double cache_bandwidth(const Target& target) {
-  return target.is_cpu ? target.bandwidth : target.bandwidth * kCacheSpeedup;
+  return target.serial_workgroups ? target.bandwidth : target.bandwidth * kCacheSpeedup;
 }
 
 double unit_bandwidth(const Target& target) {
   const double share = target.bandwidth / target.compute_units;
-  return target.is_cpu ? share : std::min(target.bandwidth, kUnitShare * share);
+  return target.serial_workgroups ? share : std::min(target.bandwidth, kUnitShare * share);
 }
 
 double region_bytes(const Region& region) {

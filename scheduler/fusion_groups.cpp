@@ -280,7 +280,9 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
               return std::any_of(user->outputs.begin(), user->outputs.end(), wanted_outside);
             });
       };
-      if (wanted_outside(output)) region.outputs.push_back(output);
+      // A function of the host's gives all of its results.
+      if (node->op->kind == OpKind::external || wanted_outside(output))
+        region.outputs.push_back(output);
     }
   }
   for (const Value* value : region.inputs)

@@ -102,7 +102,8 @@ Expr Inliner::inline_node(const ir::Node* node, std::span<const SymInt> index) {
     }
     case OpKind::scan:
     case OpKind::sort:
-    case OpKind::composite: break;
+    case OpKind::composite:
+    case OpKind::external: break;
   }
   throw InternalError(str(node->op_name(), " cannot be inlined"));
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "ir/external.h"
 #include "ir/sizes.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/partition.h"
@@ -34,6 +36,15 @@ Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>&
       d.producers[r].push_back(found->second);
       if (!outputs.count(value)) ++d.readers[value];
     }
+  // Calls with effects stay in the graph's order. Each region comes after what it reads, so that
+  // this makes no circle.
+  std::optional<size_t> before;
+  for (size_t r = 0; r < regions.size(); ++r) {
+    const ir::Node* call = regions[r].candidate().host_call();
+    if (!call || !ir::has_effects(*call)) continue;
+    if (before) d.producers[r].push_back(*before);
+    before = r;
+  }
   return d;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ir/external.h"
 #include "ir/sizes.h"
 #include "scheduler/cost.h"
 #include "scheduler/fusion_groups.h"
@@ -47,7 +48,9 @@ class Partitioner {
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_.nodes(g).empty()) continue;
       const Match& match = groups_.match(groups_.nodes(g));
-      if (!stores_elements(match ? (*match)->region() : groups_.region(groups_.nodes(g)))) continue;
+      if (!stores_elements(match ? (*match)->region() : groups_.region(groups_.nodes(g))) &&
+          !ir::has_effects(*groups_.nodes(g).front()))
+        continue;
       TCC_CHECK(match, groups_.region(groups_.nodes(g)).name(), " has no kernel: ", match.reason());
       regions.emplace_back(*match);
     }
@@ -61,7 +64,8 @@ class Partitioner {
     if (groups_.is_light(node)) return;
     // A contraction starts a group of its own; what feeds it joins later, where that pays
     // (absorb_producers).
-    bool joins = options_.fuse && node->op->kind != OpKind::contraction;
+    bool joins = options_.fuse && node->op->kind != OpKind::contraction &&
+                 node->op->kind != OpKind::external;
     if (joins && joins_reduction_with_index(node)) return;
     int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0) {

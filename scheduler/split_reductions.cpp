@@ -55,17 +55,17 @@ Parts parts_of(const ir::Node* node, const ReductionDims& dims, const Target& ta
   if (rows == 0 || cols < kShortest) return {};
   const bool inner = is_inner(dims, rank);
   // Accumulators of a row in the reduction template, and workgroups for all rows.
-  int64_t accumulators =
-      inner ? 4 * (target.is_cpu ? target.subgroup_size : 1024) : (target.is_cpu ? 2 : 8);
+  int64_t accumulators = inner ? 4 * (target.serial_workgroups ? target.subgroup_size : 1024)
+                               : (target.serial_workgroups ? 2 : 8);
   // Neighbouring rows that are not contiguous are read in vectors.
   const int64_t neighbours = inner || dims.kept_extents.empty() ? 1 : dims.kept_extents.back();
   int64_t workgroups = inner ? rows : ceil_div(rows, neighbours % 8 == 0 ? 256 : 32);
   const int64_t of_short_sums = ceil_div(cols, accumulators * kLongestSum);
   int64_t least = is_rounded(*node->op->reduction) ? of_short_sums : 1, wanted = least;
   const bool pays = !inner || pays_for_launches(cols, node->inputs[0]->dtype(), target);
-  if (pays && target.is_cpu) wanted = of_short_sums;
+  if (pays && target.serial_workgroups) wanted = of_short_sums;
   // A little less than what fills the device, since a larger divisor is taken.
-  if (pays && !target.is_cpu && workgroups * 4 < target.compute_units)
+  if (pays && !target.serial_workgroups && workgroups * 4 < target.compute_units)
     wanted = std::max(wanted,
                       std::min(6 * target.compute_units / workgroups, cols / (inner ? 4096 : 256)));
   return {least, wanted <= 1 ? 1 : divisor_at_least(cols, wanted),

@@ -21,7 +21,8 @@ size_t dim_of(const ir::Node& node) {
 
 // How many parts to cut a scan's lines into; 1 for none.
 int64_t parts_of(const ir::Node& node, const Target& target) {
-  if (node.op->kind != ir::OpKind::scan || target.is_cpu || node.inputs[0]->rank() == 0) return 1;
+  if (node.op->kind != ir::OpKind::scan || target.serial_workgroups || node.inputs[0]->rank() == 0)
+    return 1;
   const std::vector<int64_t> shape = const_shape(*node.inputs[0]);
   int64_t lines = 1;
   for (const int64_t d : shape) lines *= d;

@@ -144,7 +144,15 @@ constexpr Field kFields[] = {
     {"round_to_even", false,
      [](Target& t, const Entry& e) { t.float_controls.round_to_even = read_widths(e); }},
     {"unified_memory", false, [](Target& t, const Entry& e) { t.unified_memory = e.flag(); }},
-    {"is_cpu", false, [](Target& t, const Entry& e) { t.is_cpu = t.indexed_registers = e.flag(); }},
+    {"is_cpu", false,
+     [](Target& t, const Entry& e) {
+       if (e.flag()) exec::set_software(t);
+     }},
+    {"indexed_registers", false, [](Target& t, const Entry& e) { t.indexed_registers = e.flag(); }},
+    {"serial_workgroups", false, [](Target& t, const Entry& e) { t.serial_workgroups = e.flag(); }},
+    {"wide_accesses", false, [](Target& t, const Entry& e) { t.wide_accesses = e.flag(); }},
+    {"full_workgroup", false, [](Target& t, const Entry& e) { t.full_workgroup = e.small(); }},
+    {"busy_threads", false, [](Target& t, const Entry& e) { t.busy_threads = e.small(); }},
     {"fma_lanes", false, [](Target& t, const Entry& e) { t.fma_lanes = e.small(); }},
     {"matrix_units", false, read_matrix_units},
     {"max_loop_iterations", false,
@@ -224,6 +232,7 @@ Target read_profile(const fs::path& file) {
 Target parse_profile(const std::string& text, const std::string& file, std::string_view arch) {
   Target target;
   target.api = Api::vulkan;
+  target.fixed_subgroups = true;
   target.arch = arch;
   std::set<std::string> seen;
   const YAML::Node root = load_map(text, file);

@@ -36,6 +36,10 @@ const Template* find_template(std::string_view name) {
 }
 
 Match match_region(const Region& region, const Target& target) {
+  // A call of the host is taken by itself: nothing can inline it.
+  for (const ir::Node* node : region.nodes)
+    if (node->op->kind == ir::OpKind::external && region.nodes.size() > 1)
+      return Refusal{str(node->op_name(), " is a region of its own")};
   const auto composite = std::ranges::find_if(
       region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::composite; });
   const bool has_composite = composite != region.nodes.end();

@@ -169,7 +169,8 @@ OpWork op_work(const ir::Node& node) {
           shape.empty() ? 1 : static_cast<double>(shape[static_cast<size_t>(dim)].range().hi);
       return {{line, line}, std::vector<double>(node.inputs.size(), line)};
     }
-    case OpKind::composite: break;
+    case OpKind::composite:
+    case OpKind::external: break;
   }
   throw InternalError(str(node.op_name(), " is no op of a kernel"));
 }

@@ -87,14 +87,16 @@ class OpsChecker {
  private:
   const exec::Executable& executable() const { return program_->executable(); }
 
-  // A region's steps end with the last launch of its kernels.
+  // A region's steps end with the last launch of its kernels, or are a call of the host.
   void find_steps() {
     const auto& steps = executable().steps;
-    for (size_t i = 0; i < steps.size(); ++i)
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (std::holds_alternative<exec::HostCall>(steps[i])) last_steps_.push_back(i);
       if (const auto* launch = std::get_if<exec::KernelLaunch>(&steps[i])) {
         const auto& kernel = executable().kernels[static_cast<size_t>(launch->kernel)];
         if (kernel.part == kernel.parts) last_steps_.push_back(i);
       }
+    }
     TCC_CHECK(regions_.size() == last_steps_.size(), "other regions than launches");
   }
 
@@ -149,7 +151,7 @@ class OpsChecker {
     const ir::Value* value = region.outputs[k];
     if (ir::numel(value) == 0) return;
     const size_t step = last_steps_[number];
-    const auto& launched = std::get<exec::KernelLaunch>(executable().steps[step]);
+    const auto* launched = std::get_if<exec::KernelLaunch>(&executable().steps[step]);
     const int place = buffer_of(value);
     const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(place)];
     const RefTensor got =
@@ -167,13 +169,14 @@ class OpsChecker {
     result_.differ += wrong;
     const auto note = [&](std::optional<CheckedValue>& first) {
       if (first) return;
-      const auto& kernel = executable().kernels[static_cast<size_t>(launched.kernel)];
       first = describe(*value);
       first->launch = static_cast<int>(step);
-      first->kernel = launched.kernel;
-      first->region = kernel.region;
-      first->kernel_template = kernel.template_name;
+      first->region = region.name();
       first->comparison = comparison;
+      if (!launched) return;
+      first->kernel = launched->kernel;
+      first->kernel_template =
+          executable().kernels[static_cast<size_t>(launched->kernel)].template_name;
     };
     if (wrong) note(result_.first);
     if (comparison.nans > 0) note(result_.first_nan);

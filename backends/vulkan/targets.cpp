@@ -18,6 +18,7 @@ using sched::Target;
 Target vulkan_minimum() {
   Target target;
   target.api = sched::Api::vulkan;
+  target.fixed_subgroups = true;
   target.arch = "generic";
   target.subgroup_size = 32;
   target.subgroup_size_min = 4;

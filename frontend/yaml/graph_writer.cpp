@@ -93,29 +93,48 @@ std::string outputs_text(const WriterNames& names) {
   return "outputs: [" + text + "]\n";
 }
 
+// A graph as it is written.
+struct Written {
+  explicit Written(const ir::Graph& given)
+      : graph(live(given)), names(graph), weights(graph, names) {}
+
+  static ir::Graph live(const ir::Graph& given) {
+    ir::Graph graph = given.clone();
+    graph.remove_dead();
+    return graph;
+  }
+
+  // Within the reader's limits: `path` is the file's name in messages.
+  std::string text(const std::string& path) const {
+    std::string text = "tcc: 1\nname: " + graph_name(graph.name) + "\n";
+    if (!graph.dims.empty()) text += graph_dims(graph);
+    std::string inputs;
+    for (const ir::Value* input : graph.inputs) inputs += input_text(*input, names.of(input));
+    text += inputs.empty() ? "inputs: {}\n" : "inputs:\n" + inputs;
+    if (const std::string entries = weights.text(); !entries.empty())
+      text += "weights:\n" + entries;
+    text += nodes_text(graph, names) + outputs_text(names);
+    yaml::parse_document(text, path);
+    return text;
+  }
+
+  const ir::Graph graph;
+  const WriterNames names;
+  const yaml::WeightWriter weights;
+};
+
 }  // namespace
 
+std::string yaml_text(const ir::Graph& graph) { return Written(graph).text("<yaml>"); }
+
 void write_yaml_graph(const ir::Graph& graph, const std::filesystem::path& folder) {
-  ir::Graph live = graph.clone();
-  live.remove_dead();
-  const WriterNames names(live);
-  const yaml::WeightWriter weights(live, names);
-
-  std::string text = "tcc: 1\nname: " + graph_name(live.name) + "\n";
-  if (!live.dims.empty()) text += graph_dims(live);
-  std::string inputs;
-  for (const ir::Value* input : live.inputs) inputs += input_text(*input, names.of(input));
-  text += inputs.empty() ? "inputs: {}\n" : "inputs:\n" + inputs;
-  if (const std::string entries = weights.text(); !entries.empty()) text += "weights:\n" + entries;
-  text += nodes_text(live, names) + outputs_text(names);
-
+  const Written written(graph);
   const std::filesystem::path path = folder / "graph.yaml";
-  yaml::parse_document(text,
-                       path.string());  // within the reader's limits, before anything is there
+  const std::string text = written.text(path.string());  // before anything is there
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail_input(folder.string(), ": ", error.message());
-  weights.write_file(folder);
+  written.weights.write_file(folder);
   write_file_atomic(path, text);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -17,5 +18,8 @@ namespace tcc {
 // Throws Error(bad_input) for a graph that YAML cannot express: its limits, or a text attribute of
 // control characters.
 void write_yaml_graph(const ir::Graph& graph, const std::filesystem::path& folder);
+
+// The text of graph.yaml alone. Throws the same errors.
+std::string yaml_text(const ir::Graph& graph);
 
 }  // namespace tcc

@@ -160,14 +160,27 @@ ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like)
   std::string text = item.text();
   bool fraction =
       text.find_first_of(".eE") != std::string::npos || text.find("nf") != std::string::npos;
-  if (!fraction && (!like || is_integer(like->dtype()))) {
-    DType dtype = like ? like->dtype() : DType::i64;
-    int64_t value = item.integer();
-    if (wrap_to(dtype, value) != value) item.fail("does not fit into " + std::string(name(dtype)));
-    return builder.graph().add_constant("", {dtype, {}}, ir::make_scalar_int(dtype, value));
+  try {
+    if (!fraction && (!like || is_integer(like->dtype())))
+      return scalar(builder, item.integer(), like);
+    return scalar(builder, item.number(), like);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(ir::to_string(item.location()))) throw;
+    item.fail(message);
   }
-  DType dtype = like && is_float(like->dtype()) ? like->dtype() : DType::f32;
-  return builder.scalar(dtype, item.number());
+}
+
+ir::Value* scalar(ir::Builder& builder, std::variant<int64_t, double> number,
+                  const ir::Value* like) {
+  const int64_t* integer = std::get_if<int64_t>(&number);
+  if (integer && (!like || is_integer(like->dtype()))) {
+    const DType dtype = like ? like->dtype() : DType::i64;
+    if (wrap_to(dtype, *integer) != *integer) fail_input("does not fit into ", name(dtype));
+    return builder.graph().add_constant("", {dtype, {}}, ir::make_scalar_int(dtype, *integer));
+  }
+  const DType dtype = like && is_float(like->dtype()) ? like->dtype() : DType::f32;
+  return builder.scalar(dtype, integer ? static_cast<double>(*integer) : std::get<double>(number));
 }
 
 ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key) {

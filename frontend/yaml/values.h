@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "frontend/graph_files.h"
 #include "frontend/tensor_file.h"
@@ -34,6 +35,9 @@ bool is_number(const Item& item);
 // A constant of rank 0: in `like`'s dtype, or f32 where a fraction is combined with integers, i64
 // and f32 where there is no `like`.
 ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like);
+// The same of a number at hand. Throws Error(bad_input) for one that the dtype does not hold.
+ir::Value* scalar(ir::Builder& builder, std::variant<int64_t, double> number,
+                  const ir::Value* like);
 
 // The value of op attribute `key`.
 ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key);

@@ -163,6 +163,56 @@ TCC_API tcc_status tcc_graph_input(const tcc_graph* graph, size_t index,
 TCC_API tcc_status tcc_graph_output(const tcc_graph* graph, size_t index,
                                     tcc_tensor_info* info) TCC_NOEXCEPT;
 
+/* Returns the graph as the text of a .yaml file, NULL where YAML cannot express it. It lives as
+ * long as `graph`. Weights that have neither one value everywhere nor are drawn are in a file that
+ * it names. */
+TCC_API const char* tcc_graph_yaml(const tcc_graph* graph) TCC_NOEXCEPT;
+/* Writes FOLDER/graph.yaml and its weights, which tcc_graph_load reads as the same graph. */
+TCC_API tcc_status tcc_graph_save(const tcc_graph* graph, const char* folder) TCC_NOEXCEPT;
+
+/* ---- Building graphs (docs/embedding.md) */
+
+/* A graph that is being built, by one thread at a time. Types and shapes are inferred at each call:
+ * TCC_BAD_INPUT for a mistake. Names and shapes are as in graph files; a name is given once. */
+typedef struct tcc_builder tcc_builder;
+/* A value of a builder's graph, by its number. */
+typedef int64_t tcc_value;
+#define TCC_NO_VALUE ((tcc_value)-1) /* an optional operand that is left out */
+
+TCC_API tcc_status tcc_builder_create(const char* name, tcc_builder** builder) TCC_NOEXCEPT;
+TCC_API void tcc_builder_destroy(tcc_builder* builder) TCC_NOEXCEPT;
+/* Declares a symbol for dims, and the size that it has by default. */
+TCC_API tcc_status tcc_builder_dim(tcc_builder* builder, const char* name,
+                                   int64_t default_size) TCC_NOEXCEPT;
+/* `shape` is a text: "[B, 784]". */
+TCC_API tcc_status tcc_builder_input(tcc_builder* builder, const char* name, const char* dtype,
+                                     const char* shape, tcc_value* value) TCC_NOEXCEPT;
+/* A weight with these bytes, which are copied. */
+TCC_API tcc_status tcc_builder_constant(tcc_builder* builder, const char* name, const char* dtype,
+                                        const int64_t* shape, size_t rank, const void* data,
+                                        size_t bytes, tcc_value* value) TCC_NOEXCEPT;
+/* A weight whose elements are all `number`. */
+TCC_API tcc_status tcc_builder_full(tcc_builder* builder, const char* name, const char* dtype,
+                                    const char* shape, double number,
+                                    tcc_value* value) TCC_NOEXCEPT;
+/* Adds an op. `attributes` is a map of graph files, "{dim: 1, keepdim: true}", or NULL. `results`
+ * gets the first `num_results` results, at least one and as many as the op has at most. */
+TCC_API tcc_status tcc_builder_op(tcc_builder* builder, const char* op, const tcc_value* operands,
+                                  size_t num_operands, const char* attributes, tcc_value* results,
+                                  size_t num_results) TCC_NOEXCEPT;
+/* Names a value, for reports and files. */
+TCC_API tcc_status tcc_builder_name(tcc_builder* builder, tcc_value value,
+                                    const char* name) TCC_NOEXCEPT;
+/* Gives the value's type; the strings live as long as the builder. `shape` and `bytes` are as in
+ * graphs that are not compiled. */
+TCC_API tcc_status tcc_builder_value(tcc_builder* builder, tcc_value value,
+                                     tcc_tensor_info* info) TCC_NOEXCEPT;
+/* Makes the value an output of the graph, after those before it. */
+TCC_API tcc_status tcc_builder_output(tcc_builder* builder, const char* name,
+                                      tcc_value value) TCC_NOEXCEPT;
+/* Gives the graph as it is now; the builder may go on. */
+TCC_API tcc_status tcc_builder_build(const tcc_builder* builder, tcc_graph** graph) TCC_NOEXCEPT;
+
 /* ---- Compiling */
 
 /* Gets the progress of compiling. The stages are, in this order, "graph" (passes over the graph),
@@ -232,6 +282,28 @@ TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT
  * report's end. It lives as long as `compiled`. */
 TCC_API const char* tcc_kernel_source(const tcc_compiled* compiled, size_t index) TCC_NOEXCEPT;
 
+/* ---- Device memory */
+
+/* A piece of device memory, on CUDA and on Vulkan alike. Slices are the same memory, which is freed
+ * with the last handle of it, once the runs that use it have ended. Several threads may use it:
+ * what one writes while another uses it is theirs to order. */
+typedef struct tcc_buffer tcc_buffer;
+/* Allocates memory without contents. `device` is as in tcc_compile. */
+TCC_API tcc_status tcc_buffer_create(const char* device, int64_t bytes,
+                                     tcc_buffer** buffer) TCC_NOEXCEPT;
+TCC_API void tcc_buffer_destroy(tcc_buffer* buffer) TCC_NOEXCEPT;
+/* Gives `bytes` bytes of the buffer from `offset` on as a buffer. */
+TCC_API tcc_status tcc_buffer_slice(const tcc_buffer* buffer, int64_t offset, int64_t bytes,
+                                    tcc_buffer** slice) TCC_NOEXCEPT;
+TCC_API int64_t tcc_buffer_bytes(const tcc_buffer* buffer) TCC_NOEXCEPT;
+/* Returns CUDA's device pointer or Vulkan's buffer device address; 0 without bytes. */
+TCC_API uint64_t tcc_buffer_address(const tcc_buffer* buffer) TCC_NOEXCEPT;
+/* Copy all bytes from or to host memory, after the runs before them, and wait. TCC_BAD_INPUT unless
+ * `bytes` is the buffer's size. */
+TCC_API tcc_status tcc_buffer_write(tcc_buffer* buffer, const void* host,
+                                    size_t bytes) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_buffer_read(const tcc_buffer* buffer, void* host, size_t bytes) TCC_NOEXCEPT;
+
 /* ---- Running */
 
 /* Makes a context with a stream of its own. */
@@ -245,7 +317,12 @@ TCC_API tcc_status tcc_context_create_on_stream(const tcc_compiled* compiled, vo
                                                 tcc_context** context) TCC_NOEXCEPT;
 TCC_API void tcc_context_destroy(tcc_context* context) TCC_NOEXCEPT;
 
-/* Runs on the caller's device buffers (CUDA device pointers), in the graph's order. They are dense,
+/* Makes a context on the stream of `other`, which may go before it: what the two run is in the
+ * order of the calls. */
+TCC_API tcc_status tcc_context_create_beside(const tcc_compiled* compiled, const tcc_context* other,
+                                             tcc_context** context) TCC_NOEXCEPT;
+
+/* Runs on the caller's device memory (CUDA device pointers), in the graph's order. They are dense,
  * row-major and aligned to their elements; outputs overlap no other buffer. The call is
  * asynchronous on the stream: it allocates nothing and does not wait, so that it can be captured in
  * a CUDA graph. If a pointer is not a multiple of tcc_tensor_info's alignment, its tensor is copied
@@ -273,6 +350,13 @@ TCC_API tcc_status tcc_context_run_host_named(tcc_context* context, const char* 
                                               const void* const* inputs, size_t num_inputs,
                                               const char* const* output_names, void* const* outputs,
                                               size_t num_outputs) TCC_NOEXCEPT;
+/* Runs on device buffers of any device, in the graph's order, each of tcc_tensor_info's bytes.
+ * Inputs may share memory; an output shares none with any other. The call is asynchronous; it waits
+ * only for runs on other streams that write what it reads or use what it writes, and not for those
+ * on streams of the caller's. */
+TCC_API tcc_status tcc_context_run_buffers(tcc_context* context, tcc_buffer* const* inputs,
+                                           size_t num_inputs, tcc_buffer* const* outputs,
+                                           size_t num_outputs) TCC_NOEXCEPT;
 /* Waits for the stream. */
 TCC_API tcc_status tcc_context_synchronize(tcc_context* context) TCC_NOEXCEPT;
 /* Gives the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by the

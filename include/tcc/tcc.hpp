@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "tcc/device_buffer.hpp"
 #include "tcc/error.hpp"
 #include "tcc/log.hpp"
 #include "tcc/progress.hpp"
@@ -118,10 +119,18 @@ class Graph {
   std::vector<ValueSpec> inputs() const;
   std::vector<ValueSpec> outputs() const;
 
+  // Returns the graph as the text of a .yaml file. Weights that have neither one value everywhere
+  // nor are drawn are in a file that it names, which save() writes.
+  std::string to_yaml() const;
+  // Writes FOLDER/graph.yaml and its weights; load() reads them as the same graph. Both throw
+  // Error(bad_input) for a graph that YAML cannot express.
+  void save(const std::filesystem::path& folder) const;
+
   struct Impl;
   const Impl& impl() const { return *impl_; }
 
  private:
+  friend class GraphBuilder;  // tcc/graph.hpp
   explicit Graph(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
@@ -149,11 +158,11 @@ struct CompileOptions {
 
 // The report of one distinct kernel of a compiled graph.
 struct KernelReport {
-  std::string region;           // the ops that are fused in it
-  std::string kernel_template;  // the template that it was made from
-  std::string config;           // "block_m=64 ..."
-  std::string tier;             // source of the config: exact, stale, nearest, device, default
-  int launches = 0;  // per run
+  std::string region;               // the ops that are fused in it
+  std::string kernel_template;      // the template that it was made from
+  std::string config;               // "block_m=64 ..."
+  std::string tier;                 // source of the config: exact, stale, nearest, device, default
+  int launches = 0;                 // per run
   double flops = 0, bytes = 0;      // per launch: operations, and bytes read and written
   double least_seconds = 0;         // per launch: a lower bound for this device
   std::vector<std::string> layers;  // of the graph as written that its launches compute
@@ -236,6 +245,10 @@ class Context {
   // cudaStream_t of the device's primary context, null for the default stream. Throws
   // Error(bad_input) on other devices.
   Context(const CompiledGraph& compiled, void* stream);
+  // Makes a context on the stream of `other`, which may go before it: what the two run is in the
+  // order of the calls. Throws Error(bad_input) for another device. Both belong to one thread at a
+  // time.
+  Context(const CompiledGraph& compiled, const Context& other);
   ~Context();
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
@@ -250,7 +263,7 @@ class Context {
   // an unknown name.
   std::map<std::string, HostTensor> run_named(const std::map<std::string, HostTensor>& inputs);
 
-  // Runs on the caller's device buffers (CUDA device pointers), in the graph's order. They are
+  // Runs on the caller's device memory (CUDA device pointers), in the graph's order. They are
   // dense, row-major and aligned to their elements; outputs overlap no other buffer. The call is
   // asynchronous on the stream: it allocates nothing and does not wait, so that it can be captured
   // in a CUDA graph. Throws Error(bad_input) for a wrong number of pointers, a null pointer or a
@@ -267,6 +280,15 @@ class Context {
   // only if the first run with them is captured: nothing may be allocated then, and run_device()
   // throws Error(bad_input).
   void reserve(std::span<const void* const> inputs, std::span<void* const> outputs);
+  // Runs on device buffers of any device, in the graph's order, each of TensorSpec::bytes bytes.
+  // Inputs may share memory; an output shares none with any other. The call is asynchronous as the
+  // one above; it waits only for runs on other streams that write what it reads or use what it
+  // writes, and not for those on streams of the caller's. Throws Error(bad_input), which names the
+  // tensor.
+  void run_device(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs);
+  void run_device_named(const std::map<std::string, DeviceBuffer>& inputs,
+                        const std::map<std::string, DeviceBuffer>& outputs);
+  void reserve(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs);
   void synchronize();  // waits for the stream
 
   // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by

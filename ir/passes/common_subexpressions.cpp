@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ir/external.h"
 #include "ir/layers.h"
 #include "support/error.h"
 
@@ -47,7 +48,7 @@ void eliminate_common_subexpressions(Graph& graph) {
   std::unordered_map<std::string, Node*> nodes;
   for (const auto& node : graph.nodes()) {
     redirect(node->inputs, replaced);
-    if (!node->subgraphs.empty()) continue;
+    if (!node->subgraphs.empty() || has_effects(*node)) continue;
     const auto [first, is_new] = nodes.emplace(node_key(*node), node.get());
     if (is_new) continue;
     Node& kept = *first->second;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/external.h"
 #include "ir/layers.h"
 #include "ir/op.h"
 #include "support/error.h"
@@ -25,7 +26,8 @@ void pass_on_layers(const Graph& graph, std::span<const Replaced> all) {
   if (all.empty()) return;
   std::unordered_set<const Value*> live(graph.outputs.begin(), graph.outputs.end());
   for (const auto& node : graph.nodes() | std::views::reverse)
-    if (std::ranges::any_of(node->outputs, [&](const Value* v) { return live.contains(v); }))
+    if (std::ranges::any_of(node->outputs, [&](const Value* v) { return live.contains(v); }) ||
+        has_effects(*node))
       live.insert(node->inputs.begin(), node->inputs.end());
   for (const auto& [node, made] : all) {
     if (made.empty()) continue;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/external.h"
 #include "ir/reference/composition.h"
 #include "ir/reference/noise.h"
 #include "support/error.h"
@@ -234,7 +235,7 @@ class Evaluation {
       const Node& node = *graph_.nodes()[k];
       const bool used = std::ranges::any_of(
           node.outputs, [&](const Value* output) { return slots_[output].uses > 0; });
-      if (!used) continue;
+      if (!used && !has_effects(node)) continue;
       needed_.insert(&node);
       for (const Value* input : node.inputs)
         if (input) ++slots_[input].uses;

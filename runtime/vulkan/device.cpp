@@ -24,6 +24,7 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
     return std::make_unique<VulkanBuffer>(core_, bytes);
   }
+  bool takes_foreign_addresses() const override { return false; }
   std::unique_ptr<Buffer> wrap(DeviceAddress, int64_t) override {
     fail_input(name(), ": a Vulkan device cannot use memory that it did not allocate");
   }

@@ -159,7 +159,7 @@ void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properti
   vk.GetPhysicalDeviceMemoryProperties(physical.handle, &physical.memory);
   exec::Target& target = physical.target;
   const VkPhysicalDeviceType type = properties.core.properties.deviceType;
-  target.is_cpu = target.indexed_registers = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) exec::set_software(target);
   target.unified_memory = target.is_cpu || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   const auto index = choose_memory_type(physical.memory, MemoryUse::device, target.unified_memory);
   if (!index) {
@@ -195,6 +195,7 @@ std::string vendor_name(uint32_t id) {
 
 void fill_names(exec::Target& target, const Properties& properties) {
   target.api = exec::Api::vulkan;
+  target.fixed_subgroups = true;
   target.vendor = vendor_name(properties.core.properties.vendorID);
   target.device = properties.core.properties.deviceName;
   const bool is_llvmpipe = properties.v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;

@@ -123,7 +123,7 @@ class FmaProduct : public ProductCandidate {
         best_cost = cost;
       }
     };
-    if (target.is_cpu)
+    if (target.serial_workgroups)
       for (const Tile& c : kCpu) consider(c);
     else
       for (const Tile& c : kGpu) consider(c);

@@ -68,16 +68,16 @@ class Elements : public Candidate {
     int64_t vector = 16 / widest;
     const ElementWork work = work_of(region);
     if (work.is_long()) vector = 1;
-    int64_t wanted = int64_t{target.compute_units} * (target.is_cpu ? 64 : 512);
+    int64_t wanted = int64_t{target.compute_units} * target.busy_threads;
     // The end of each padded line is done element by element: a small part of a long one.
     const Lines lines(region);
     auto divides = [&] { return lines.count > 1 ? lines.length >= 16 * vector : n % vector == 0; };
     while (vector > 1 && (n / vector < wanted || !divides())) vector /= 2;
-    int64_t threads = std::min(target.is_cpu ? 64 : 256, target.max_workgroup_size);
+    int64_t threads = std::min(target.full_workgroup, target.max_workgroup_size);
     // Arithmetic between the loads and the stores: one vector's runs while another's loads wait.
     constexpr double kMuchArithmetic = 16;
-    const bool overlap = !target.is_cpu && vector == 16 / widest && n / (2 * vector) >= wanted &&
-                         work.slots >= kMuchArithmetic;
+    const bool overlap = !target.indexed_registers && vector == 16 / widest &&
+                         n / (2 * vector) >= wanted && work.slots >= kMuchArithmetic;
     if (overlap) threads = std::min(threads, int64_t{128});
     return {{"threads", threads}, {"vector", vector}, {"vectors", overlap ? 2 : 1}};
   }
@@ -211,9 +211,12 @@ class Pointwise : public Template {
   Match match(const Region& region, const Target& target) const override {
     if (region.anchor) return Refusal{"it is anchored by more than elements", true};
     if (region.outputs.empty()) return Refusal{"it stores nothing"};
-    for (const ir::Node* node : region.nodes)
+    for (const ir::Node* node : region.nodes) {
       if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort)
         return Refusal{str("one thread would do all of ", node->op_name())};
+      if (node->op->kind == ir::OpKind::external)
+        return Refusal{"a function of the host's computes it", true};
+    }
     for (const ir::Value* output : region.outputs)
       if (numel(output) != output_elements(region))
         return Refusal{

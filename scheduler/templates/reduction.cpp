@@ -185,7 +185,7 @@ class Rows : public Candidate {
     const Target& target = this->target();
     const ReductionPlan& plan = plan_;
     int64_t cols = std::max<int64_t>(plan.cols, 1);
-    int64_t block = std::min<int64_t>(target.is_cpu ? 64 : 256, target.max_workgroup_size);
+    int64_t block = std::min<int64_t>(target.full_workgroup, target.max_workgroup_size);
     int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_load(region, plan)));
     int64_t row_threads = 1, rows = 1;
     const bool full = has_full_output(plan);
@@ -198,14 +198,14 @@ class Rows : public Candidate {
       int64_t wanted = power_of_two_at_least(ceil_div(groups, 4));
       int64_t least = std::min<int64_t>(target.subgroup_size, power_of_two_at_least(groups));
       int64_t most = std::min<int64_t>(1024, target.max_workgroup_size);
-      if (target.is_cpu) most = target.subgroup_size;  // a barrier costs more than it saves
+      if (target.serial_workgroups) most = target.subgroup_size;
       // Smaller workgroups wait for each other less, where there are enough of them.
       const int64_t busy = int64_t{target.compute_units} * target.max_threads_per_unit;
       if (one_pass && plan.rows * block * 2 >= busy) most = std::min(most, block);
       row_threads = std::min(std::max(wanted, least), most);
       rows = std::max<int64_t>(1, block / row_threads);
     } else {
-      if (target.is_cpu || finds_index(plan)) vector = 1;
+      if (!target.wide_accesses || finds_index(plan)) vector = 1;
       // Fewer rows at a time where the device would be idle.
       const int64_t busy = int64_t{target.compute_units} * 4 * 32;
       while (vector > 1 && (plan.rows % vector != 0 || plan.rows / vector < busy)) vector /= 2;
@@ -221,9 +221,9 @@ class Rows : public Candidate {
       const bool narrow = widest_load(region, plan) <= 2 && late_loads(region, plan) == 0;
       choose_cluster(config, plan, target, one_pass, narrow);
     }
-    if (!one_pass && per_thread(plan, config) <= (target.is_cpu ? 32 : kMaxCached)) {
+    if (!one_pass && per_thread(plan, config) <= (target.indexed_registers ? 32 : kMaxCached)) {
       config.set("keep", 1);
-      const int64_t late = target.is_cpu ? 0 : late_loads(region, plan);
+      const int64_t late = target.indexed_registers ? 0 : late_loads(region, plan);
       if (late > 0 && per_thread(plan, config) * (1 + late) <= kFewEarly) config.set("keep", 2);
     }
     return config;

@@ -52,13 +52,14 @@ class Lines : public Candidate {
   Config make_default_config() const override {
     const Target& target = this->target();
     const ScanPlan& plan = plan_;
+    const bool serial = target.serial_workgroups;
     const int64_t length = std::max<int64_t>(plan.length, 1);
-    const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 32 : 256);
+    const int64_t most = std::min(target.max_workgroup_size, serial ? 32 : target.full_workgroup);
     if (!plan.along_memory) {
       // One thread walks a line, unless lines are few.
-      int64_t row_threads = 1, rows = target.is_cpu ? 32 : 64;
+      int64_t row_threads = 1, rows = serial ? 32 : 64;
       const int64_t wanted = int64_t{target.compute_units} * 64;
-      while (!target.is_cpu && rows > 8 && plan.lines * row_threads < wanted &&
+      while (!serial && rows > 8 && plan.lines * row_threads < wanted &&
              row_threads * 2 * 8 <= length) {
         row_threads *= 2;
         if (rows * row_threads > most) rows /= 2;
@@ -68,7 +69,7 @@ class Lines : public Candidate {
       while (rows * row_threads < 32) rows *= 2;
       return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
     }
-    int64_t items = target.is_cpu ? 8 : 16 / size_bytes(plan.node->inputs[0]->dtype());
+    int64_t items = target.wide_accesses ? 16 / size_bytes(plan.node->inputs[0]->dtype()) : 8;
     items = std::clamp<int64_t>(items, 4, 16);
     while (items > 1 && length < 4 * items) items /= 2;
     // Longer lines give each thread more, in whole vectors.
@@ -76,7 +77,7 @@ class Lines : public Candidate {
     while (items > 4 && length % items != 0 && length % (items / 2) == 0) items /= 2;
     const int64_t row_threads = std::min(most, power_of_two_at_least(ceil_div(length, items)));
     int64_t rows = 1;
-    while (rows * row_threads < (target.is_cpu ? 32 : 128)) rows *= 2;
+    while (rows * row_threads < (serial ? 32 : 128)) rows *= 2;
     return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
   }
 

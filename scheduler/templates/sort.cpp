@@ -52,7 +52,7 @@ class Runs : public Candidate {
     const Target& target = this->target();
     const SortPlan& plan = plan_;
     constexpr int64_t few = 9;
-    const int64_t most = std::min(target.max_workgroup_size, target.is_cpu ? 64 : 256);
+    const int64_t most = std::min(target.max_workgroup_size, target.full_workgroup);
     const int64_t length = std::max<int64_t>(plan.sorted > 0 ? plan.keep : plan.run, 1);
     const int64_t enough = power_of_two_at_least(ceil_div(length, few));
     int64_t threads = std::clamp<int64_t>(enough, 32, most);

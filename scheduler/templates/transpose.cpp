@@ -125,7 +125,7 @@ class Turned : public Candidate {
     const Target& target = this->target();
     const ConfigSpace& legal = space();
     // 16 bytes of an access, while that leaves enough tiles for all compute units.
-    int64_t vector = target.is_cpu ? 1 : 16 / size_bytes(region.outputs[0]->dtype());
+    int64_t vector = target.wide_accesses ? 16 / size_bytes(region.outputs[0]->dtype()) : 1;
     const int64_t elements = numel(region.outputs[0]);
     for (; vector > 1; vector /= 2) {
       const Config config{{"tile", 64}, {"rows", 4 * vector}, {"vector", vector}};

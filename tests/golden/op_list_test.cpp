@@ -75,6 +75,7 @@ constexpr Family kFamilies[] = {
      "randint randn "
      "size_value "
      "to zeros zeros_like "},
+    {"Functions of the program", " external "},
 };
 
 std::string attribute_text(const AttrDef& attr) {

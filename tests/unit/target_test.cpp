@@ -81,6 +81,11 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   EXPECT_EQ(lavapipe.subgroup_size, 8);
   EXPECT_EQ(lavapipe.max_grid[0], 65535);
   EXPECT_TRUE(lavapipe.is_cpu && lavapipe.unified_memory);
+  EXPECT_TRUE(lavapipe.serial_workgroups && !lavapipe.wide_accesses);
+  EXPECT_EQ(lavapipe.full_workgroup, 64);
+  EXPECT_EQ(lavapipe.static_shared_bytes(), lavapipe.shared_bytes);
+  EXPECT_TRUE(h200.wide_accesses && !h200.serial_workgroups);
+  EXPECT_EQ(h200.static_shared_bytes(), 48 << 10);
   EXPECT_EQ(lavapipe.max_loop_iterations, 65535);
   EXPECT_EQ(lavapipe.float_controls.keep_special, 16 | 32 | 64);
   EXPECT_EQ(lavapipe.float_controls.keep_denormals, 0);

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <map>
+
+#include "api/device_memory.h"
+#include "support/error.h"
+
+namespace tcc {
+namespace {
+
+// The stream on which the device's buffers are copied; it ends with the last of them.
+std::shared_ptr<SharedStream> copy_stream(runtime::Device& device) {
+  static std::mutex mutex;
+  static std::map<const runtime::Device*, std::weak_ptr<SharedStream>> streams;
+  const std::lock_guard lock(mutex);
+  std::erase_if(streams, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<SharedStream>& entry = streams[&device];
+  if (auto stream = entry.lock()) return stream;
+  auto stream = std::make_shared<SharedStream>();
+  stream->stream = device.create_stream();
+  entry = stream;
+  return stream;
+}
+
+}  // namespace
+
+DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes)
+    : device(std::move(on)),
+      memory(device->allocate(std::max<std::int64_t>(bytes, 1))),
+      copies(copy_stream(*device)) {}
+
+void DeviceBuffer::Impl::wait(const SharedStream* own, bool writes) {
+  std::vector<std::shared_ptr<SharedStream>> others;
+  std::uint64_t uses = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    uses = uses_;
+    if (writer_ && writer_.get() != own) others.push_back(writer_);
+    for (const auto& reader : readers_)
+      if (writes && reader.get() != own) others.push_back(reader);
+  }
+  if (others.empty()) return;
+  for (const auto& other : others) other->synchronize();
+  const std::lock_guard lock(mutex_);
+  if (uses != uses_) return;
+  if (writer_.get() != own) writer_.reset();
+  if (writes) std::erase_if(readers_, [&](const auto& reader) { return reader.get() != own; });
+}
+
+void DeviceBuffer::Impl::note(const std::shared_ptr<SharedStream>& stream, bool writes) {
+  if (stream->is_callers) return;
+  const std::lock_guard lock(mutex_);
+  ++uses_;
+  if (writes) {
+    writer_ = stream;
+    readers_.clear();
+    return;
+  }
+  // Streams that no context has any more.
+  std::erase_if(readers_, [](const auto& reader) {
+    if (reader.use_count() > 1) return false;
+    reader->synchronize();
+    return true;
+  });
+  if (std::ranges::find(readers_, stream) == readers_.end()) readers_.push_back(stream);
+}
+
+DeviceBuffer::DeviceBuffer(std::string_view device, std::int64_t bytes) : bytes_(bytes) {
+  if (bytes < 0) fail_input("a device buffer of ", bytes, " bytes");
+  impl_ = std::make_shared<Impl>(runtime::open_device(device), bytes);
+}
+
+std::string DeviceBuffer::device() const { return impl_ ? impl_->device->name() : ""; }
+
+DeviceBuffer DeviceBuffer::slice(std::int64_t offset, std::int64_t bytes) const {
+  if (offset < 0 || bytes < 0 || offset > bytes_ || bytes > bytes_ - offset)
+    fail_input("bytes ", offset, " to ", offset, " + ", bytes, " of a device buffer of ", bytes_);
+  DeviceBuffer part = *this;
+  part.offset_ += offset;
+  part.bytes_ = bytes;
+  return part;
+}
+
+void DeviceBuffer::write(std::span<const std::byte> host) const {
+  if (std::ssize(host) != bytes_) fail_input(host.size(), " bytes for a device buffer of ", bytes_);
+  if (host.empty()) return;
+  impl_->wait(nullptr, true);
+  const std::lock_guard lock(impl_->copies->mutex);
+  impl_->copies->stream->copy_to_device(*impl_->memory, offset_, host);
+}
+
+void DeviceBuffer::read(std::span<std::byte> host) const {
+  if (std::ssize(host) != bytes_)
+    fail_input("room for ", host.size(), " bytes of a device buffer of ", bytes_);
+  if (host.empty()) return;
+  impl_->wait(nullptr, false);
+  const std::lock_guard lock(impl_->copies->mutex);
+  impl_->copies->stream->copy_to_host(host, *impl_->memory, offset_);
+}
+
+std::uint64_t DeviceBuffer::address() const {
+  if (bytes_ == 0) return 0;
+  return impl_->memory->address() + static_cast<std::uint64_t>(offset_);
+}
+
+}  // namespace tcc

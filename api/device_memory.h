@@ -1,0 +1,48 @@
+// Device buffers and the streams that use them. A use waits for those on other streams that it
+// depends on, so that buffers pass from context to context.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/device.h"
+
+#include "tcc/device_buffer.hpp"
+
+namespace tcc {
+
+// A stream of contexts. Whoever uses the stream holds the mutex, which a host's function within a
+// run may do again.
+struct SharedStream {
+  std::recursive_mutex mutex;
+  std::shared_ptr<runtime::Stream> stream;
+  bool is_callers = false;  // it may end at any time: buffers do not remember it
+
+  void synchronize() {
+    const std::lock_guard lock(mutex);
+    stream->synchronize();
+  }
+};
+
+struct DeviceBuffer::Impl {
+  Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes);
+
+  // Waits for what runs on other streams than `own` (null: on any) and writes the buffer, or,
+  // before a write, uses it.
+  void wait(const SharedStream* own, bool writes);
+  // Remembers a run on the stream.
+  void note(const std::shared_ptr<SharedStream>& stream, bool writes);
+
+  const std::shared_ptr<runtime::Device> device;
+  const std::unique_ptr<runtime::Buffer> memory;
+  const std::shared_ptr<SharedStream> copies;  // of the device's buffers, from and to the host
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<SharedStream> writer_;
+  std::vector<std::shared_ptr<SharedStream>> readers_;
+  std::uint64_t uses_ = 0;  // that were noted
+};
+
+}  // namespace tcc

@@ -1,0 +1,69 @@
+#include "tcc/external.hpp"
+
+#include "api/impl.h"
+#include "ir/external.h"
+#include "support/error.h"
+
+namespace tcc {
+namespace {
+
+TensorType type_of(const ir::Type& type) {
+  TensorType result{std::string(name(type.dtype)), {}};
+  for (const ir::SymInt& dim : type.shape) result.shape.emplace_back(dim.to_string());
+  return result;
+}
+
+ir::Type type_of(const TensorType& type, const std::string& function) {
+  const auto dtype = parse_dtype(type.dtype);
+  if (!dtype)
+    fail_input("the host's function '", function, "': '", type.dtype, "' is no dtype of a result");
+  ir::Type result{*dtype, {}};
+  for (const Dim& dim : type.shape) result.shape.push_back(ir::parse_symint(dim.text));
+  return result;
+}
+
+std::vector<HostTensor> to_hosts(std::span<const Tensor> tensors) {
+  std::vector<HostTensor> hosts;
+  for (const Tensor& tensor : tensors) hosts.push_back(to_host(tensor));
+  return hosts;
+}
+
+}  // namespace
+
+void register_external(ExternalFunction function) {
+  ir::ExternalFunction inner;
+  inner.name = function.name;
+  inner.has_effects = function.has_effects;
+  if (function.results)
+    inner.results = [name = function.name,
+                     results = std::move(function.results)](std::span<const ir::Type> operands) {
+      std::vector<TensorType> given;
+      for (const ir::Type& operand : operands) given.push_back(type_of(operand));
+      std::vector<ir::Type> types;
+      for (const TensorType& type : results(given)) types.push_back(type_of(type, name));
+      return types;
+    };
+  if (function.run)
+    inner.run = [run = std::move(function.run)](std::span<const Tensor> operands,
+                                                std::span<Tensor> results) {
+      const std::vector<HostTensor> given = to_hosts(operands);
+      std::vector<HostTensor> made = to_hosts(results);
+      run(given, made);
+      for (size_t i = 0; i < results.size(); ++i)
+        results[i] = to_tensor(made[i], str("result ", i));
+    };
+  ir::register_external(std::move(inner));
+}
+
+runtime::HostFunctions host_functions(const exec::Executable& executable) {
+  runtime::HostFunctions functions;
+  for (const exec::Step& step : executable.steps)
+    if (const auto* call = std::get_if<exec::HostCall>(&step))
+      functions[call->function] = [function = ir::external_function(call->function)](
+                                      std::span<const Tensor> reads, std::span<Tensor> writes) {
+        ir::call_external(*function, reads, writes);
+      };
+  return functions;
+}
+
+}  // namespace tcc

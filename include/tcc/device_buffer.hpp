@@ -1,0 +1,49 @@
+// Memory of a device, on which Context::run_device() runs without copies through the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#pragma GCC visibility push(default)
+namespace tcc {
+
+// A piece of device memory, on CUDA and on Vulkan alike. Copies and slices are the same memory,
+// which is freed with the last of them, once the runs that use it have ended; it may outlive graphs
+// and contexts. Several threads may use it: what one writes while another uses it is theirs to
+// order.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;  // of no bytes, of no device
+  // Allocates memory without contents. `device` is as in compile(): a buffer serves the graphs that
+  // are compiled for this device. Throws Error(no_device), Error(device) when memory is out, and
+  // Error(bad_input) for a negative size.
+  DeviceBuffer(std::string_view device, std::int64_t bytes);
+
+  std::string device() const;  // "cuda:0"; "" of no device
+  std::int64_t bytes() const { return bytes_; }
+  // Returns its bytes from `offset` on. Throws Error(bad_input) for a range beyond the end. A
+  // tensor whose place is no multiple of TensorSpec::alignment costs a copy on the device.
+  DeviceBuffer slice(std::int64_t offset, std::int64_t bytes) const;
+
+  // Copy all bytes from or to host memory, after the runs before them, and wait. Throw
+  // Error(bad_input) unless `host` is as large as the buffer.
+  void write(std::span<const std::byte> host) const;
+  void read(std::span<std::byte> host) const;
+
+  // Returns the address for kernels of your own: CUDA's device pointer, Vulkan's buffer device
+  // address; 0 without bytes. Such kernels are the caller's to order.
+  std::uint64_t address() const;
+
+ private:
+  friend class Context;
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+  std::int64_t offset_ = 0, bytes_ = 0;
+};
+
+}  // namespace tcc
+#pragma GCC visibility pop

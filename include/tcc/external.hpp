@@ -1,0 +1,47 @@
+// Functions of the host's that graphs call between kernels. docs/external-functions.md describes
+// their use.
+//
+//   tcc::register_external(
+//       {"sum_over_ranks", [](const auto& x) { return x; },
+//        [](std::span<const tcc::HostTensor> x, std::span<tcc::HostTensor> y) { ... }});
+//   const tcc::GraphValue y = builder.op("external", {x}, {{"function", "sum_over_ranks"}});
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tcc/graph.hpp"
+#include "tcc/tcc.hpp"
+
+#pragma GCC visibility push(default)
+namespace tcc {
+
+// The type of an operand or a result. Dims are numbers or, before the graph is compiled,
+// expressions of its symbols: {x.dtype, {x.shape[0], "2*(" + x.shape[1].text + ")"}}.
+struct TensorType {
+  std::string dtype;
+  Dims shape;
+};
+
+struct ExternalFunction {
+  std::string name;
+  // Returns the types of the results, at least one, from those of the operands. It throws Error for
+  // operands that the function does not take; the message gets the node's place.
+  std::function<std::vector<TensorType>(const std::vector<TensorType>& operands)> results;
+  // Computes the results, which are zeros of these types at first. What it throws ends the run with
+  // an Error that names the function. It may not run the context that calls it.
+  std::function<void(std::span<const HostTensor> operands, std::span<HostTensor> results)> run;
+  // Calls happen even where nothing reads their results, once for each node, in the graph's order
+  // (that of its nodes). Without effects, equal calls may become one.
+  bool has_effects = false;
+};
+
+// Makes a function known to the process, for graphs that are loaded or built afterwards. Functions
+// are called from any thread, also several at a time. Throws Error(bad_input) for a name that is
+// registered already or cannot name a function, and for a function that lacks `results` or `run`.
+void register_external(ExternalFunction function);
+
+}  // namespace tcc
+#pragma GCC visibility pop
