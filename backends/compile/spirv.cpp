@@ -18,13 +18,19 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// SPIR-V 1.6 came with Vulkan 1.3.
+bool is_of_vulkan13(const std::vector<uint32_t>& words) {
+  return words.size() > 1 && (words[1] >> 8 & 0xff) >= 6;
+}
+
 std::string validate_with(const std::string& program, std::span<const uint8_t> code) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "module.spv").string();
   write_file_atomic(file, {reinterpret_cast<const char*>(code.data()), code.size()});
-  const ProcessResult result =
-      run_process({program, "--target-env", "vulkan1.2", "--scalar-block-layout", file},
-                  std::chrono::seconds(60));
+  const ProcessResult result = run_process(
+      {program, "--target-env", is_of_vulkan13(spirv_words(code)) ? "vulkan1.3" : "vulkan1.2",
+       "--scalar-block-layout", file},
+      std::chrono::seconds(60));
   if (result.timed_out) fail_device(program, ": no answer after 60 s");
   if (result.exit_code == 0) return "";
   return result.output.empty() ? str(program, " ended with ", result.exit_code)
@@ -44,8 +50,7 @@ spvtools::MessageConsumer keep_first(std::string& message) {
 std::string validate_here(std::span<const uint8_t> code) {
   const std::vector<uint32_t> words = spirv_words(code);
   std::string message;
-  const bool is_newer = words.size() > 1 && (words[1] >> 8 & 0xff) >= 6;  // than SPIR-V 1.5
-  spvtools::SpirvTools tools(is_newer ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
+  spvtools::SpirvTools tools(is_of_vulkan13(words) ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
   tools.SetMessageConsumer(keep_first(message));
   spvtools::ValidatorOptions options;
   options.SetScalarBlockLayout(true);
