@@ -1,5 +1,5 @@
-// What matrix units multiply: one entry for each shape and types of operands that an instruction of
-// theirs has.
+// Matrix units are described by what they multiply: there is one entry for each shape and types of
+// operands that an instruction of theirs has.
 #pragma once
 
 #include <cstdint>

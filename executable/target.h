@@ -75,7 +75,7 @@ struct Target {
   bool unified_memory = false;  // host memory is device memory
   // A kernel may begin while the launch before it ends, and waits for that itself.
   bool overlapping_launches = false;
-  // What matrix units multiply, those that templates should rather use first.
+  // The products that matrix units compute, those that templates should rather use first.
   std::vector<MatrixUnit> matrix_units;
   // Bytes that the matrix units' asynchronous copies move at once: rows that they read are padded
   // to a multiple of it where that is free or pays. 0: rows stay as they are.

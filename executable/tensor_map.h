@@ -11,7 +11,7 @@
 
 namespace tcc::exec {
 
-// What a load of kind im2col brings: for `pixels` neighbouring pixels of an image, `channels`
+// A load of kind im2col brings, for `pixels` neighbouring pixels of an image, `channels`
 // neighbours of the innermost dim. The dims are channels, then the spatial ones (width innermost),
 // then images. A pixel is the corner of a filter's window, and is moved to one of the filter's taps
 // by offsets that the load names; it takes the places of a box, which begins at `lower` and ends

@@ -153,7 +153,7 @@ struct Parameters {
   std::vector<std::pair<std::string, std::string>> fields;
 };
 
-// What a device source asks of its language and device, beside what its hooks rely on.
+// The needs of a device source, of its language and its device, beside what its hooks rely on.
 struct SourceNeeds {
   // Extensions of the language, as its texts call them: "GL_KHR_cooperative_matrix".
   std::set<std::string> extensions;

@@ -1,4 +1,4 @@
-// What a region with a config becomes: kernels that run one after another, with scratch memory
+// A region with a config becomes kernels that run one after another, with scratch memory
 // between them. Most templates make one kernel, which needs none.
 #pragma once
 

@@ -34,7 +34,7 @@ CUtensorMapSwizzle swizzle_of(const exec::TensorMap& map) {
 
 constexpr auto kPromotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 
-// What both kinds have, as the driver takes it.
+// The fields that both kinds have, as the driver takes them.
 struct Fields {
   std::array<uint64_t, kMaxRank> dims{}, strides{};
   std::array<uint32_t, kMaxRank> steps{};

@@ -1,4 +1,4 @@
-// What a load of kind im2col brings, on a GPU that has it, against what exec::Im2col says.
+// Loads of kind im2col, on a GPU that has them, against what exec::Im2col says that they bring.
 #include <gtest/gtest.h>
 
 #include <span>

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "autotune/search.h"
+#include "backends/pipeline.h"
+#include "executable/executable.h"
+#include "frontend/graph_file.h"
 #include "scheduler/layout.h"
 #include "scheduler/templates/common.h"
 #include "tests/unit/search_fixture.h"

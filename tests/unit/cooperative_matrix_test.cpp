@@ -1,4 +1,4 @@
-// What a Vulkan driver says of its cooperative matrices, as matrix units.
+// The cooperative matrices that a Vulkan driver lists, as matrix units.
 #include "runtime/vulkan/cooperative_matrix.h"
 
 #include <gtest/gtest.h>

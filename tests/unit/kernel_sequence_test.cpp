@@ -272,7 +272,7 @@ TEST_F(KernelSequencesOnADevice, AreRight) {
   EXPECT_EQ(checked.values, 4u);
   EXPECT_EQ(checked.differ, 0u);
 
-  // What a run leaves in the workspaces changes no other, and a file has them.
+  // The workspaces that a run leaves change no other run, and a file has them.
   const backends::TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "sums.tcce";
   exec::save_executable(executable, file);

@@ -1,4 +1,4 @@
-// What a device source asks of its language and device: lines of the text, the compiler's
+// A device source asks things of its language and device: lines of the text, the compiler's
 // environment, and checks where a device gets the code.
 #include <gtest/gtest.h>
 

@@ -9,6 +9,8 @@
 
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "ir/reference/interpreter.h"
+#include "runtime/program.h"
 #include "scheduler/layout.h"
 #include "scheduler/strided_view.h"
 #include "scheduler/template.h"
