@@ -1,6 +1,7 @@
 // Memory of a device, on which Context::run_device() runs without copies through the host.
 #pragma once
 
+#if __cplusplus >= 202002L  // tcc/tcc.hpp, which includes this, says what is missing
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,3 +48,4 @@ class DeviceBuffer {
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif
