@@ -172,8 +172,7 @@ class Builder {
     parallel_each(first.size(), [&](size_t i) {
       if (options_.watch) options_.watch->check();
       const sched::Candidate& candidate = *candidates_[first[i]];
-      if (!candidate.host_call())
-        lowered_[i] = lower_region(candidate, configs.choose(candidate));
+      if (!candidate.host_call()) lowered_[i] = lower_region(candidate, configs.choose(candidate));
     });
     int kernels = 0;
     for (const Lowered& one : lowered_) {

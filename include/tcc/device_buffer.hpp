@@ -1,6 +1,10 @@
 // Memory of a device, on which Context::run_device() runs without copies through the host.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "tcc needs C++20: compile with -std=c++20 (or use the C interface, tcc/c_api.h)"
+#else
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,3 +51,4 @@ class DeviceBuffer {
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif

@@ -7,13 +7,14 @@
 //   const tcc::GraphValue y = builder.op("external", {x}, {{"function", "sum_over_ranks"}});
 #pragma once
 
+#include "tcc/graph.hpp"
+#include "tcc/tcc.hpp"
+
+#if __cplusplus >= 202002L  // tcc/tcc.hpp says what is missing
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "tcc/graph.hpp"
-#include "tcc/tcc.hpp"
 
 #pragma GCC visibility push(default)
 namespace tcc {
@@ -45,3 +46,4 @@ void register_external(ExternalFunction function);
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif

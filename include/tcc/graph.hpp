@@ -11,6 +11,9 @@
 // message begins with the file and line of the call.
 #pragma once
 
+#include "tcc/tcc.hpp"
+
+#if __cplusplus >= 202002L  // tcc/tcc.hpp says what is missing
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -24,8 +27,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include "tcc/tcc.hpp"
 
 #pragma GCC visibility push(default)
 namespace tcc {
@@ -203,3 +204,4 @@ inline GraphValue permute(const Operand& x, Dims dims) {
 
 }  // namespace tcc
 #pragma GCC visibility pop
+#endif

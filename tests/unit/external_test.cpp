@@ -142,7 +142,7 @@ TEST_F(ExternalOnVulkan, RunsBetweenKernels) {
   EXPECT_EQ(other.launches(), 2);
 }
 
-// What the function gets is dense, whatever it is made of.
+// The function gets dense tensors, whatever they are made of.
 TEST_F(ExternalOnVulkan, TakesViewsConstantsAndInputs) {
   const GraphValue x = builder.input("x", "f32", {5, 3});
   const GraphValue turned = permute(x, {1, 0});
