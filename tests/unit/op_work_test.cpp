@@ -5,6 +5,7 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/op.h"
+#include "scheduler/fusion_groups.h"
 #include "scheduler/work.h"
 #include "support/error.h"
 
@@ -100,6 +101,31 @@ TEST(ComputingAgain, OfFewInstructionsIsAlwaysBetter) {
   };
   EXPECT_EQ(joined("relu", 64), 1u);
   EXPECT_EQ(joined("relu", 8192), 1u);
+}
+
+// The last node of a group in the graph stores, whichever order groups were merged in.
+TEST(FusionGroups, MergedGroupsStoreTheirLastNode) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", kRows);
+  const auto add = [&](const char* op, const std::vector<ir::Value*>& inputs,
+                       const ir::Attrs& attrs = {}) {
+    return graph.add_node(*ir::find_op(op), inputs, attrs);
+  };
+  const ir::Node *exp = add("exp", {x}), *relu = add("relu", {x});
+  const ir::Node* sum = add("add", {exp->outputs[0], relu->outputs[0]});
+  const ir::Node* half = add("cast", {sum->outputs[0]}, {{"dtype", DType::f16}});
+  graph.outputs.push_back(half->outputs[0]);
+  const Target target = target_by_name("vulkan");
+  FusionGroups groups(graph, target, {});
+  groups.start(exp);
+  groups.start(relu);
+  groups.start(sum);
+  groups.add(2, half);
+  groups.merge(1, 2);
+  groups.merge(0, 2);
+  EXPECT_EQ(groups.nodes(2), (std::vector<const ir::Node*>{exp, relu, sum, half}));
+  EXPECT_EQ(groups.bytes(groups.nodes(2)).written, 64 * 640 * 2);
+  EXPECT_EQ(groups.bytes(groups.nodes(2)).read, 64 * 640 * 4);
 }
 
 }  // namespace
