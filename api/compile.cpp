@@ -103,6 +103,11 @@ std::vector<TensorSpec> CompiledGraph::outputs() const {
   return specs_of(executable, executable.outputs);
 }
 
+std::vector<TensorSpec> CompiledGraph::states() const {
+  const exec::Executable& executable = impl_->program->executable();
+  return specs_of(executable, exec::state_buffers(executable));
+}
+
 std::size_t CompiledGraph::input_index(std::string_view name) const {
   const exec::Executable& executable = impl_->program->executable();
   return index_of(executable, executable.inputs, "input", name);

@@ -40,6 +40,9 @@ struct Context::Impl {
   std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
 
   const exec::Executable& executable() const { return program->executable(); }
+  size_t state_number(std::string_view name) const {
+    return index_of(executable(), exec::state_buffers(executable()), "state", name);
+  }
   void take(std::span<const void* const> in, std::span<void* const> out);
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
@@ -141,6 +144,17 @@ void Context::reserve(std::span<const void* const> inputs, std::span<void* const
   impl_->take(inputs, outputs);
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
+
+HostTensor Context::state(std::string_view name) {
+  return to_host(impl_->context.state(impl_->state_number(name)));
+}
+
+void Context::set_state(std::string_view name, const HostTensor& value) {
+  const size_t number = impl_->state_number(name);
+  impl_->context.set_state(number, to_tensor(value, str("state '", name, "'")));
+}
+
+void Context::reset_states() { impl_->context.reset_states(); }
 
 double Context::time(int replays) {
   if (replays < 1) fail_input("a time of ", replays, " replays; at least 1 is needed");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "ir/sizes.h"
 #include "scheduler/legalize.h"
 #include "scheduler/memory_plan.h"
+#include "scheduler/state_plan.h"
 #include "scheduler/template.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
@@ -103,6 +105,11 @@ ir::Layers layers_of(const Region& region) {
   return layers.empty() ? others : layers;
 }
 
+bool is_zero(const ir::ConstantData& data) {
+  const auto splat = data.splat();
+  return splat && *splat == 0 && !std::signbit(*splat);
+}
+
 // Returns the channel of the log that shows the stage.
 std::optional<LogChannel> channel_of(std::string_view stage) {
   if (stage == "partition") return LogChannel::partition;
@@ -114,8 +121,12 @@ std::optional<LogChannel> channel_of(std::string_view stage) {
 class Builder {
  public:
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
-      : graph_(*scheduled.graph), target_(target), options_(options) {
-    for (const sched::ScheduledRegion& scheduled_region : scheduled.regions) {
+      : graph_(*scheduled.graph),
+        target_(target),
+        options_(options),
+        scheduled_(scheduled.regions),
+        updates_(sched::plan_states(graph_, scheduled_)) {
+    for (const sched::ScheduledRegion& scheduled_region : scheduled_) {
       regions_.push_back(&scheduled_region.region());
       candidates_.push_back(&scheduled_region.candidate());
     }
@@ -126,6 +137,7 @@ class Builder {
     executable_.target = target_;
     // Before the kernels, which take long: what does not fit the device ends here.
     place_outside_buffers();
+    place_states();
     place_arena();
     for (const Region* region : regions_) {
       exec::KernelLaunch launch;
@@ -133,9 +145,11 @@ class Builder {
       for (const ir::Value* value : region->inputs)
         launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
       for (const ir::Value* value : region->outputs)
-        launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
+        if (!region->in_place.contains(value))
+          launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
       executable_.steps.emplace_back(std::move(launch));
     }
+    copy_states();
     compile_kernels();
     executable_.store = std::move(constants_);
     if (is_shown("plan", options_)) show("plan", plan_text(), options_);
@@ -149,10 +163,10 @@ class Builder {
     std::vector<std::string> keys;  // of those
     std::vector<size_t> kernels;    // by region
     for (size_t i = 0; i < regions_.size(); ++i) {
-      auto [entry, inserted] = distinct.try_emplace(signature(*regions_[i]), first.size());
+      auto [entry, inserted] = distinct.try_emplace(kernel_key(*regions_[i]), first.size());
       if (inserted) {
         first.push_back(i);
-        keys.push_back(entry->first);
+        keys.push_back(signature(*regions_[i]));
       }
       kernels.push_back(entry->second);
     }
@@ -242,8 +256,39 @@ class Builder {
     }
   }
 
+  void place_states() {
+    for (const ir::Value* state : graph_.states) {
+      const auto layout = sched::Layout::row_major(ir::const_shape(*state));
+      exec::StateInfo info;
+      info.buffer = buffers_[state] =
+          add_buffer(BufferInfo::Kind::state, state, layout, 0, state->name);
+      if (state->data && !is_zero(*state->data)) info.initial = add_constant(state, layout);
+      executable_.states.push_back(info);
+    }
+    for (const sched::StateUpdate& update : updates_)
+      if (update.is_direct) buffers_[update.next] = buffers_.at(update.state);
+  }
+
+  // What lies elsewhere becomes the states' values when everything is computed.
+  void copy_states() {
+    for (const sched::StateUpdate& update : updates_) {
+      if (update.is_direct || ir::numel(update.next) == 0) continue;
+      const int to = buffers_.at(update.state);
+      executable_.steps.emplace_back(exec::Copy{
+          {to}, {buffers_.at(update.next)}, executable_.buffers[static_cast<size_t>(to)].bytes});
+    }
+  }
+
+  // Returns the constant's number.
+  int add_constant(const ir::Value* value, const sched::Layout& layout) {
+    executable_.constants.push_back(
+        {value->name, layout.elements * size_bytes(value->dtype()), value->is_mutable});
+    constants_->add(value->data, layout);
+    return static_cast<int>(executable_.constants.size()) - 1;
+  }
+
   void place_arena() {
-    std::vector<sched::Lifetime> lifetimes = sched::lifetimes(graph_, regions_);
+    std::vector<sched::Lifetime> lifetimes = sched::lifetimes(graph_, regions_, updates_);
     executable_.arena_bytes = sched::plan_arena(lifetimes);
     executable_.live_bytes_peak = sched::live_peak(lifetimes);
     const sched::Lifetime* largest = nullptr;
@@ -267,12 +312,8 @@ class Builder {
       return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,
                                           empty ? 0 : offsets_.at(value), value->name);
     }
-    executable_.constants.push_back(
-        {value->name, layout.elements * size_bytes(value->dtype()), value->is_mutable});
-    constants_->add(value->data, layout);
-    auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
-    return buffers_[value] =
-               add_buffer(BufferInfo::Kind::constant, value, layout, number, value->name);
+    return buffers_[value] = add_buffer(BufferInfo::Kind::constant, value, layout,
+                                        add_constant(value, layout), value->name);
   }
 
   std::string plan_text() const {
@@ -288,6 +329,8 @@ class Builder {
   const ir::Graph& graph_;
   const sched::Target& target_;
   const CompileOptions& options_;
+  std::vector<sched::ScheduledRegion> scheduled_;
+  const std::vector<sched::StateUpdate> updates_;
   std::vector<const Region*> regions_;
   std::vector<const sched::Candidate*> candidates_;  // of these
   std::map<const ir::Value*, int> buffers_;

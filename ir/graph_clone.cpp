@@ -127,6 +127,7 @@ Graph Graph::clone() const {
     copy.nodes_.push_back(std::move(mirror));
   }
   copy.inputs = twins(inputs);
+  copy.states = twins(states);
   copy.outputs = twins(outputs);
   return copy;
 }

@@ -78,6 +78,13 @@ class Context {
   // result. Throws Error(bad_input) for a wrong dtype or shape.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
+  // The states of the executable, by number. The value is that after the last run; reset gives
+  // every state its first value again. The first two wait for the device. set_state() throws
+  // Error(bad_input) for a wrong dtype or shape.
+  Tensor state(size_t i);
+  void set_state(size_t i, const Tensor& value);
+  void reset_states();
+
   // The pieces of the above: upload, replay, download.
   void set_inputs(std::span<const Tensor> inputs);
   void replay();  // asynchronous, but for calls of the host
@@ -98,6 +105,8 @@ class Context {
   void check_counts(std::span<const DeviceAddress> inputs,
                     std::span<const DeviceAddress> outputs) const;
   void make_own_buffers();
+  const exec::BufferInfo& state_buffer(size_t i) const;
+  Buffer& state_memory(size_t i) const;
 
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Stream> stream_;

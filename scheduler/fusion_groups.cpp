@@ -201,7 +201,8 @@ GroupBytes FusionGroups::bytes(const std::vector<const Node*>& nodes) const {
   const double most = elements(nodes);
   std::set<const Value*> read;
   for (const Node* node : nodes)
-    for (const Value* input : node->inputs) {
+    for (size_t k = 0; k < node->inputs.size(); ++k) {
+      const Value* input = node->reads(k) ? node->inputs[k] : nullptr;
       const bool is_own =
           input && std::find(nodes.begin(), nodes.end(), input->producer) != nodes.end();
       if (!input || is_own || is_number(input) || !read.insert(input).second) continue;
@@ -247,7 +248,8 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
             [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
   std::set<const Node*> own(nodes.begin(), nodes.end());
   for (const Node* node : region.nodes) {
-    for (const Value* input : node->inputs) {
+    for (size_t k = 0; k < node->inputs.size(); ++k) {
+      const Value* input = node->reads(k) ? node->inputs[k] : nullptr;
       if (!input || is_number(input) || (input->producer && all.count(input->producer))) continue;
       if (region.slot_of_input(input) < 0) region.inputs.push_back(input);
     }

@@ -89,7 +89,7 @@ Layout channels_last(const std::vector<int64_t>& shape) {
 
 bool has_free_layout(const ir::Graph& graph, const ir::Value* value) {
   if (value->is_constant()) return !value->is_mutable;
-  return value->producer &&
+  return value->producer && !value->producer->stored_in() &&
          std::find(graph.outputs.begin(), graph.outputs.end(), value) == graph.outputs.end();
 }
 

@@ -39,8 +39,11 @@ int64_t place(std::vector<Lifetime>& lifetimes, const std::vector<size_t>& order
 
 }  // namespace
 
-std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order) {
+std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order,
+                                std::span<const StateUpdate> updates) {
   std::set<const ir::Value*> outside(graph.outputs.begin(), graph.outputs.end());
+  for (const StateUpdate& update : updates)
+    if (update.is_direct) outside.insert(update.next);
   std::map<const ir::Value*, size_t> number;
   std::vector<Lifetime> result;
   for (size_t step = 0; step < order.size(); ++step) {
@@ -58,6 +61,9 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       result.push_back(lifetime);
     }
   }
+  for (const StateUpdate& update : updates)
+    if (const auto found = number.find(update.next); found != number.end())
+      result[found->second].last = static_cast<int>(order.size());
   return result;
 }
 

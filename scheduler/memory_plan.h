@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
-#include "scheduler/region.h"
+#include "scheduler/state_plan.h"
 
 namespace tcc::sched {
 
@@ -20,9 +21,10 @@ struct Lifetime {
 
 inline constexpr int64_t kArenaAlignment = 256;  // bytes
 
-// Returns the lifetime of every intermediate value (neither graph input, output nor constant), in
-// order of `first`.
-std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order);
+// Returns the lifetime of every intermediate value (neither graph input, output, constant nor in a
+// state's memory), in order of `first`. What is copied to a state lives until the run ends.
+std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order,
+                                std::span<const StateUpdate> updates = {});
 
 // Returns the largest sum of live bytes over all steps, each rounded up to kArenaAlignment: no
 // memory plan needs less.

@@ -69,8 +69,14 @@ int Region::slot_of_input(const ir::Value* value) const {
 }
 
 int Region::slot_of_output(const ir::Value* value) const {
-  auto found = std::find(outputs.begin(), outputs.end(), value);
-  return found == outputs.end() ? -1 : static_cast<int>(inputs.size() + (found - outputs.begin()));
+  if (const auto input = in_place.find(value); input != in_place.end())
+    return slot_of_input(input->second);
+  int slot = static_cast<int>(inputs.size());
+  for (const ir::Value* output : outputs) {
+    if (output == value) return slot;
+    if (!in_place.contains(output)) ++slot;
+  }
+  return -1;
 }
 
 std::string Region::name() const {
@@ -89,5 +95,13 @@ std::string Region::name() const {
 }
 
 std::string signature(const Region& region) { return hash_of(region_text(region).text).hex(); }
+
+std::string kernel_key(const Region& region) {
+  std::string key = signature(region);
+  for (size_t i = 0; i < region.outputs.size(); ++i)
+    if (region.in_place.contains(region.outputs[i]))
+      key += str(" ", i, " in ", region.slot_of_output(region.outputs[i]));
+  return key;
+}
 
 }  // namespace tcc::sched

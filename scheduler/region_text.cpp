@@ -127,8 +127,8 @@ std::string NodeText::operand(const ir::Value* value) const {
 std::string NodeText::node(const ir::Node& node) {
   TCC_CHECK(node.subgraphs.empty(), node.op_name(), ": a part of a graph has no subgraphs");
   std::string text, operands;
-  for (const ir::Value* input : node.inputs)
-    operands += (operands.empty() ? "" : ", ") + operand(input);
+  for (size_t k = 0; k < node.inputs.size(); ++k)
+    operands += (operands.empty() ? "" : ", ") + operand(node.reads(k) ? node.inputs[k] : nullptr);
   if (std::string attributes = this->attributes(node); !attributes.empty())
     operands += "; " + attributes;
   for (const ir::Value* output : node.outputs) {

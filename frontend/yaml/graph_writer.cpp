@@ -106,6 +106,7 @@ void write_yaml_graph(const ir::Graph& graph, const std::filesystem::path& folde
   std::string inputs;
   for (const ir::Value* input : live.inputs) inputs += input_text(*input, names.of(input));
   text += inputs.empty() ? "inputs: {}\n" : "inputs:\n" + inputs;
+  if (!live.states.empty()) text += "states:\n" + weights.states_text(live);
   if (const std::string entries = weights.text(); !entries.empty()) text += "weights:\n" + entries;
   text += nodes_text(live, names) + outputs_text(names);
 

@@ -189,6 +189,8 @@ class CompiledGraph {
   std::string device() const;  // "cuda:0"
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
+  // The states that each Context keeps from run to run.
+  std::vector<TensorSpec> states() const;
   // Return the index of an input or output by its name. Throw Error(bad_input) for an unknown name.
   std::size_t input_index(std::string_view name) const;
   std::size_t output_index(std::string_view name) const;
@@ -221,12 +223,12 @@ CompiledGraph compile(const Graph& graph, std::string_view device,
                       const CompileOptions& options = {});
 
 // Evaluates the graph on the CPU, op by op with each result rounded to its dtype, and returns the
-// outputs. It is slow, and serves to check results. It uses `dims` and `dtype` of the options.
+// outputs. It is slow, and serves to check results. States have their first values. It uses `dims` and `dtype` of the options.
 // Throws Error(bad_input) for inputs that do not fit the graph.
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options = {});
 
-// Running needs a Context: a stream and the memory of intermediate values. It is not thread-safe;
+// Running needs a Context: a stream and the memory of intermediate values and of states. It is not thread-safe;
 // threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
  public:
@@ -268,6 +270,13 @@ class Context {
   // throws Error(bad_input).
   void reserve(std::span<const void* const> inputs, std::span<void* const> outputs);
   void synchronize();  // waits for the stream
+
+  // The states of the graph, by name: the value after the last run, another value for the next one,
+  // and the first values again. state() and set_state() wait for the stream. They throw
+  // Error(bad_input) for an unknown name, a wrong dtype or a wrong shape.
+  HostTensor state(std::string_view name);
+  void set_state(std::string_view name, const HostTensor& value);
+  void reset_states();
 
   // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by
   // the device's timers. It runs on the buffers of run() and run_host() with their present

@@ -8,14 +8,15 @@ Kernel start_kernel(const Region& region) {
   Kernel kernel;
   // The ending keeps the name apart from functions of the target language.
   kernel.name = region.name() + "_kernel";
-  for (const ir::Value* value : region.inputs) {
-    const Layout& layout = region.layout(value);
-    kernel.arguments.push_back({value->dtype(), false, layout.elements, 16});
-  }
-  for (const ir::Value* value : region.outputs) {
-    const Layout& layout = region.layout(value);
-    kernel.arguments.push_back({value->dtype(), true, layout.elements, 16});
-  }
+  const auto add = [&](const ir::Value* value, Argument::Access access) {
+    kernel.arguments.push_back({value->dtype(), access, region.layout(value).elements, 16});
+  };
+  for (const ir::Value* value : region.inputs) add(value, Argument::Access::read);
+  for (const ir::Value* value : region.outputs)
+    if (!region.in_place.contains(value)) add(value, Argument::Access::write);
+  for (const auto& [output, input] : region.in_place)
+    kernel.arguments[static_cast<size_t>(region.slot_of_input(input))].access =
+        Argument::Access::read_write;
   kernel.bytes = least_bytes(region);
   std::string comment;
   for (const ir::Node* node : region.nodes) {

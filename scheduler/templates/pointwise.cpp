@@ -121,6 +121,22 @@ class Elements : public Candidate {
   }
 
  public:
+  bool updates_in_place(const ir::Value* input, const ir::Value* output) const override {
+    const Region& region = this->region();
+    if (region.layout(input) != region.layout(output)) return false;
+    Inliner inliner(region);
+    const SymInt at = SymInt::axis("at", std::max<int64_t>(output_elements(region), 1));
+    const std::vector<Sink> stored = sinks(region, inliner, at);
+    const auto own = std::ranges::find(stored, region.slot_of_output(output), &Sink::buffer);
+    bool is_own = own != stored.end();
+    for (const Sink& sink : stored)
+      ir::visit(sink.value, [&](const Expr& e) {
+        if (e->kind == ir::ExprNode::Kind::load && e->buffer == region.slot_of_input(input))
+          is_own &= e->index == own->offset;
+      });
+    return is_own;
+  }
+
   Kernel lower(const Config& config) const override {
     const Region& region = this->region();
     Kernel kernel = start_kernel(region);
