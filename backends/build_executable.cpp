@@ -27,6 +27,7 @@ namespace tcc::backends {
 namespace {
 
 using exec::BufferInfo;
+using ir::SymInt;
 using sched::Region;
 
 struct Lowered {
@@ -208,17 +209,16 @@ class Builder {
 
   // `name` is the user's, for an output, else the value's.
   int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout,
-                 int64_t offset, const std::string& name) {
+                 const SymInt& offset, const std::string& name) {
     BufferInfo info;
     info.kind = kind;
     info.name = name;
     info.dtype = value->dtype();
     info.shape = value->type.shape;
-    info.strides.assign(layout.strides.begin(), layout.strides.end());
-    const int64_t bytes = layout.elements * size_bytes(value->dtype());
-    info.bytes = bytes;
+    info.strides = layout.strides;
+    info.bytes = layout.elements * size_bytes(value->dtype());
     info.offset = offset;
-    check_fits(named(name, value), bytes);
+    check_fits(named(name, value), info.bytes);
     executable_.buffers.push_back(info);
     return static_cast<int>(executable_.buffers.size()) - 1;
   }
@@ -228,8 +228,10 @@ class Builder {
   }
 
   // Throws Error(device) where `what` is more than the device has in one piece.
-  void check_fits(const std::string& what, int64_t bytes) const {
-    if (bytes <= target_.max_buffer_bytes) return;
+  // What depends on open dims is checked when they are known.
+  void check_fits(const std::string& what, const SymInt& size) const {
+    if (!size.is_const() || size.value() <= target_.max_buffer_bytes) return;
+    const int64_t bytes = size.value();
     fail_device(target_.device.empty() ? target_.id() : target_.device, ": ", what, " needs ",
                 bytes_text(bytes), " in one buffer; the largest that the device has is of ",
                 bytes_text(target_.max_buffer_bytes));
@@ -237,7 +239,7 @@ class Builder {
 
   void place_outside_buffers() {
     auto row_major = [](const ir::Value* value) {
-      return sched::Layout::row_major(ir::const_shape(*value));
+      return sched::Layout::row_major(value->shape());
     };
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       int buffer =
@@ -258,7 +260,7 @@ class Builder {
 
   void place_states() {
     for (const ir::Value* state : graph_.states) {
-      const auto layout = sched::Layout::row_major(ir::const_shape(*state));
+      const auto layout = sched::Layout::row_major(state->shape());
       exec::StateInfo info;
       info.buffer = buffers_[state] =
           add_buffer(BufferInfo::Kind::state, state, layout, 0, state->name);
@@ -282,7 +284,7 @@ class Builder {
   // Returns the constant's number.
   int add_constant(const ir::Value* value, const sched::Layout& layout) {
     executable_.constants.push_back(
-        {value->name, layout.elements * size_bytes(value->dtype()), value->is_mutable});
+        {value->name, layout.elements.value() * size_bytes(value->dtype()), value->is_mutable});
     constants_->add(value->data, layout);
     return static_cast<int>(executable_.constants.size()) - 1;
   }
@@ -300,7 +302,7 @@ class Builder {
     if (largest)
       check_fits(str("the arena of intermediate values, of which ",
                      named(largest->value->name, largest->value), " is the largest,"),
-                 executable_.arena_bytes.value());
+                 executable_.arena_bytes);
   }
 
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {

@@ -274,9 +274,9 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     }
   }
   for (const Value* value : region.inputs)
-    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+    region.layouts[value] = Layout::row_major(value->shape());
   for (const Value* value : region.outputs)
-    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+    region.layouts[value] = Layout::row_major(value->shape());
   const Node *contraction = nullptr, *other = nullptr;
   for (const Node* node : region.nodes) {
     if (node->op->kind == OpKind::contraction && !contraction) contraction = node;

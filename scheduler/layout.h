@@ -8,7 +8,7 @@
 namespace tcc::sched {
 
 // The layout of [N, C, *spatial] as [N, *spatial, C] in memory.
-Layout channels_last(const std::vector<int64_t>& shape);
+Layout channels_last(const ir::Shape& shape);
 
 // Returns whether the value's layout may change without a copy. This holds for values that kernels
 // write for kernels, and for constants that are packed when they are loaded. Graph inputs,

@@ -55,7 +55,8 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       number[value] = result.size();
       Lifetime lifetime;
       lifetime.value = value;
-      const int64_t bytes = order[step]->layout(value).elements * size_bytes(value->dtype());
+      const int64_t bytes =
+          order[step]->layout(value).elements.value() * size_bytes(value->dtype());
       lifetime.bytes = round_up(std::max<int64_t>(bytes, 1), kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);

@@ -5,41 +5,40 @@
 #include <utility>
 
 #include "scheduler/region_text.h"
-#include "support/checked.h"
 #include "support/error.h"
 #include "support/hash.h"
 
 namespace tcc::sched {
 
-Layout Layout::row_major(const std::vector<int64_t>& shape) {
+Layout Layout::row_major(const ir::Shape& shape) {
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
   return ordered(shape, order);
 }
 
-Layout Layout::ordered(const std::vector<int64_t>& shape, const std::vector<int>& order) {
+Layout Layout::ordered(const ir::Shape& shape, const std::vector<int>& order) {
   Layout layout;
   layout.strides.resize(shape.size());
   layout.elements = 1;
   for (size_t i = order.size(); i-- > 0;) {
     auto dim = static_cast<size_t>(order[i]);
     layout.strides[dim] = layout.elements;
-    layout.elements *= shape[dim];
+    layout.elements = layout.elements * shape[dim];
   }
   return layout;
 }
 
-Layout Layout::padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const {
+Layout Layout::padded(const ir::Shape& shape, int inner, int64_t multiple) const {
   Layout layout;
   layout.strides.resize(shape.size());
   layout.elements = 1;
   const std::vector<int> dims = order();
   for (size_t i = dims.size(); i-- > 0;) {
     if (std::cmp_equal(dims.size() - 1 - i, inner))
-      layout.elements = round_up(layout.elements, multiple);
+      layout.elements = ir::ceildiv(layout.elements, multiple) * multiple;
     auto dim = static_cast<size_t>(dims[i]);
     layout.strides[dim] = layout.elements;
-    layout.elements *= shape[dim];
+    layout.elements = layout.elements * shape[dim];
   }
   return layout;
 }
@@ -48,7 +47,7 @@ std::vector<int> Layout::order() const {
   std::vector<int> dims(strides.size());
   std::iota(dims.begin(), dims.end(), 0);
   std::stable_sort(dims.begin(), dims.end(), [&](int a, int b) {
-    return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
+    return strides[static_cast<size_t>(a)].usual() > strides[static_cast<size_t>(b)].usual();
   });
   return dims;
 }

@@ -16,14 +16,14 @@ using ir::SymInt;
 
 // A value's element `index` lies in its buffer at sum(index * strides).
 struct Layout {
-  std::vector<int64_t> strides;
-  int64_t elements = 0;  // of the buffer
-  static Layout row_major(const std::vector<int64_t>& shape);
+  std::vector<SymInt> strides;
+  SymInt elements = 0;  // of the buffer
+  static Layout row_major(const ir::Shape& shape);
   // Dims from outermost to innermost in memory.
-  static Layout ordered(const std::vector<int64_t>& shape, const std::vector<int>& order);
+  static Layout ordered(const ir::Shape& shape, const std::vector<int>& order);
   // Returns the layout of the same order in which the rows of the `inner` innermost dims are padded
   // to a multiple of `multiple` elements.
-  Layout padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const;
+  Layout padded(const ir::Shape& shape, int inner, int64_t multiple) const;
   // Dims from outermost to innermost in memory; of equal strides, the earlier dim first.
   std::vector<int> order() const;
   SymInt offset(std::span<const SymInt> index) const;

@@ -33,7 +33,7 @@ std::string number_text(double value) {
 
 std::string list_text(const auto& numbers) {
   std::string text;
-  for (const auto number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  for (const auto& number : numbers) text += (text.empty() ? "" : ",") + SymInt(number).to_string();
   return text;
 }
 
@@ -62,21 +62,19 @@ class Writer {
 
  private:
   void add_extents(const ir::Value& value) {
-    const std::vector<int64_t> shape = ir::const_shape(value);
-    extents_.insert(extents_.end(), shape.begin(), shape.end());
+    for (const SymInt& extent : value.shape()) extents_.push_back(extent.usual());
   }
 
   void write_buffer(std::string_view what, const ir::Value* value) {
     text_ += str(what, nodes_.mark(value), " ", nodes_.type(*value));
     const auto layout = region_.layouts.find(value);
-    if (layout != region_.layouts.end())
-      text_ += layout_text(layout->second, ir::const_shape(*value));
+    if (layout != region_.layouts.end()) text_ += layout_text(layout->second, value->shape());
     text_ += "\n";
     add_extents(*value);
   }
 
   // Row-major is the default.
-  std::string layout_text(const Layout& layout, const std::vector<int64_t>& shape) const {
+  std::string layout_text(const Layout& layout, const ir::Shape& shape) const {
     if (sizes_ == Sizes::kept) {
       const Layout usual = Layout::row_major(shape);
       std::string text;

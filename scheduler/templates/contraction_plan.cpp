@@ -28,7 +28,7 @@ Expr main_load(const Region& region, const Expr& e) {
   int64_t elements = -1;
   ir::visit(e, [&](const Expr& node) {
     if (node->kind != ir::ExprNode::Kind::load) return;
-    int64_t n = region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements;
+    int64_t n = region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements.usual();
     if (n <= elements) return;
     elements = n;
     best = node;

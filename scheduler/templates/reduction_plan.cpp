@@ -38,7 +38,8 @@ bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& 
   bool inner = true;
   ir::visit(body, [&](const Expr& e) {
     if (e->kind != ir::ExprNode::Kind::load) return;
-    int64_t elements = region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements;
+    int64_t elements =
+        region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements.usual();
     if (elements <= best) return;
     bool along_cols = std::any_of(reduced.begin(), reduced.end(),
                                   [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
