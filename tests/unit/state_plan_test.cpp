@@ -1,14 +1,21 @@
-// States in the plan of memory: which kernels write a state's memory, and where a copy keeps the
-// old values readable.
+// States in graphs, and in the plan of memory: which kernels write a state's memory, and where a
+// copy keeps the old values readable.
 #include "scheduler/state_plan.h"
 
 #include <gtest/gtest.h>
 
 #include "backends/build_executable.h"
 #include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "frontend/yaml/graph_writer.h"
+#include "ir/passes/convert_precision.h"
+#include "ir/passes/unroll_runs.h"
+#include "ir/reference/interpreter.h"
 #include "ir/text.h"
+#include "ir/verify.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/target_profile.h"
+#include "tests/expect_error.h"
 
 namespace tcc::sched {
 namespace {
@@ -40,6 +47,88 @@ Planned plan(const std::string& text, bool fuse = true) {
   planned.executable = backends::build_executable(planned.scheduled, target, options);
   exec::check(planned.executable);
   return planned;
+}
+
+constexpr const char* kCounter = R"(graph @g {
+  %s: f32[2] = state const [3, 4]
+  %n: i32[] = state
+  %one: i32[] = const 1
+  %two: f32[] = const 2
+  %m: i32[] = add(%n, %one)
+  %n2: i32[] = assign(%n, %m)
+  %t: f32[2] = mul(%s, %two)
+  %s2: f32[2] = assign(%s, %t)
+  return %n
+}
+)";
+
+TEST(StateGraph, TextReadsBack) {
+  const ir::Graph graph = ir::parse_graph(kCounter);
+  ir::verify(graph);
+  EXPECT_EQ(ir::print_graph(graph), kCounter);
+  ASSERT_EQ(graph.states.size(), 2u);
+  EXPECT_EQ(graph.states[0]->data->load()->get(1), 4);
+  EXPECT_FALSE(graph.states[1]->data);
+  EXPECT_ERROR(ir::parse_graph("graph @g { %x: f32[2] = input\n%y = assign(%x, %x)\nreturn %y }"),
+               "'x' is no state");
+  EXPECT_ERROR(ir::parse_graph("graph @g { %s: f32[2] = state\n%y = assign(%s, %s)\n"
+                               "%z = assign(%s, %s)\nreturn %y }"),
+               "state 's' is assigned twice");
+}
+
+TEST(StateGraph, NodesThatStoreAreAlive) {
+  ir::Graph graph = ir::parse_graph(kCounter);
+  graph.remove_dead();
+  EXPECT_EQ(graph.nodes().size(), 4u);
+  EXPECT_EQ(graph.clone().states.size(), 2u);
+  EXPECT_NE(graph.clone().states[0], graph.states[0]);
+}
+
+TEST(StateGraph, TheInterpreterKeepsStates) {
+  const ir::Graph graph = ir::parse_graph(kCounter).bind({});
+  ir::RefStates states;
+  ir::InterpretOptions options;
+  options.states = &states;
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(ir::interpret(graph, {}, ir::RefMode::stepwise, options).at(0).i.at(0), run);
+  EXPECT_EQ(states.at(graph.states[0]).f, (std::vector<double>{24, 32}));
+  EXPECT_EQ(states.at(graph.states[1]).i.at(0), 3);
+  EXPECT_EQ(ir::interpret(graph, {}, ir::RefMode::stepwise).at(0).i.at(0), 0);
+  // The same as one graph.
+  const auto all = ir::interpret(ir::unroll_runs(graph, 3), {}, ir::RefMode::stepwise);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].i.at(0), 2);
+  EXPECT_EQ(all[1].f, (std::vector<double>{24, 32}));
+  EXPECT_EQ(all[2].i.at(0), 3);
+}
+
+TEST(StateGraph, PrecisionIsThatOfOtherValues) {
+  const ir::Graph graph = ir::convert_precision(ir::parse_graph(kCounter).bind({}), DType::bf16);
+  ir::verify(graph);
+  EXPECT_EQ(graph.states.at(0)->dtype(), DType::bf16);
+  EXPECT_EQ(graph.states[0]->data->load()->dtype(), DType::bf16);
+  EXPECT_EQ(graph.states.at(1)->dtype(), DType::i32);
+}
+
+TEST(StateGraph, YamlIsWrittenAndReadBack) {
+  const std::string yaml =
+      "tcc: 1\ndims: {B: 3}\ninputs: {x: {dtype: f32, shape: [B]}}\n"
+      "states: {s: {dtype: f32, shape: [B], init: {normal: 1}}, t: {dtype: f32, shape: [B]}}\n"
+      "nodes:\n  - {out: y, op: add, in: [s, x]}\n  - {out: z, op: assign, in: [t, y]}\n"
+      "outputs: [y, s]\n";
+  const ir::Graph graph = parse_yaml_graph(yaml, "graph.yaml", ".");
+  const auto folder = std::filesystem::temp_directory_path() / "tcc_states_test";
+  write_yaml_graph(graph, folder);
+  const ir::Graph back = load_graph(folder / "graph.yaml");
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(back.states.size(), 2u);
+  EXPECT_EQ(back.states[0]->name, "s");
+  const auto first = graph.bind({}), second = back.bind({});
+  const TensorPtr a = first.states[0]->data->load(), b = second.states[0]->data->load();
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(a->get(i), b->get(i));
+  EXPECT_NE(a->get(0), a->get(1));
+  EXPECT_FALSE(second.states[1]->data);
+  EXPECT_EQ(ir::interpret(second, {ir::RefTensor(DType::f32, {3})}, ir::RefMode::ideal).size(), 2u);
 }
 
 TEST(StatePlan, ACounterIsOneKernelInPlace) {
