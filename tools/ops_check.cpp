@@ -126,7 +126,7 @@ class OpsChecker {
     const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(number)];
     const RefTensor got =
         ir::to_ref(unpacked(context_.read(number), buffer.dtype, exec::fixed(buffer.shape),
-                            region.layout(value).strides));
+                            exec::fixed(region.layout(value).strides)));
     ++result_.values;
     ir::Comparison comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value));
     std::vector<RefTensor> noisy;
