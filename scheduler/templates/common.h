@@ -21,9 +21,9 @@ inline Expr zero_of(DType dtype) {
   return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
 }
 
-// Workgroups that do `per_block` of `count` items each; at least one.
+// Workgroups that do `per_block` of `count` items each. A launch of none does nothing.
 inline SymInt blocks_of(const SymInt& count, int64_t per_block) {
-  return ir::max(1, ir::ceildiv(count, per_block));
+  return ir::ceildiv(count, per_block);
 }
 
 // ir::delinearize, of sizes that are numbers.
