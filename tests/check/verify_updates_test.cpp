@@ -63,7 +63,7 @@ TEST(VerifyUpdates, AThreadMayNotReadWhatAnotherStores) {
   const std::string expected = "is read and not written afterwards by the same thread";
   for (const char* statements : {
            // The element is another one.
-           "  let i < 256 = block*64+thread\n  b1[i] = load(b1, 255 - i)\n",
+           "  let i < 256 = block*64+thread\n  b1[i] = load(b1, 255-i)\n",
            // The old value is gone.
            "  let i < 256 = block*64+thread\n  b1[i] = 0.0\n  var s: f32 = load(b1, i)\n",
            // It may not be stored at all.
