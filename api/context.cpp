@@ -63,6 +63,13 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
 Context::Context(const CompiledGraph& compiled)
     : impl_(new Impl{compiled.impl().program, runtime::Context(compiled.impl().program), {}, {}}) {}
 
+Context::Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims)
+    : impl_(
+          new Impl{compiled.impl().program,
+                   runtime::Context(compiled.impl().program, nullptr, {{dims.begin(), dims.end()}}),
+                   {},
+                   {}}) {}
+
 Context::Context(const CompiledGraph& compiled, void* stream)
     : impl_(new Impl{compiled.impl().program,
                      runtime::Context(compiled.impl().program,
@@ -85,9 +92,10 @@ std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>&
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < given.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(executable(), executable().inputs, i);
-    if (given[i]->dtype != name(buffer.dtype) || given[i]->shape != exec::fixed(buffer.shape))
-      fail_input("input '", buffer.name, "' is ",
-                 type_text(buffer.dtype, exec::fixed(buffer.shape)), ", not ", type_of(*given[i]));
+    if (const std::vector<int64_t> shape = context.sizes().of(buffer.shape);
+        given[i]->dtype != name(buffer.dtype) || given[i]->shape != shape)
+      fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
+                 type_of(*given[i]));
     tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
   std::vector<HostTensor> results;
@@ -118,7 +126,7 @@ void Context::run_host(std::span<const void* const> inputs, std::span<void* cons
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
-    Tensor& tensor = tensors.emplace_back(buffer.dtype, exec::fixed(buffer.shape));
+    Tensor& tensor = tensors.emplace_back(buffer.dtype, impl_->context.sizes().of(buffer.shape));
     if (tensor.bytes() == 0) continue;
     if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
     std::memcpy(tensor.data(), inputs[i], tensor.bytes());

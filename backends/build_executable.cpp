@@ -136,6 +136,7 @@ class Builder {
   exec::Executable run() {
     executable_.name = graph_.name;
     executable_.target = target_;
+    executable_.symbols.assign(options_.open_dims.begin(), options_.open_dims.end());
     // Before the kernels, which take long: what does not fit the device ends here.
     place_outside_buffers();
     place_states();
@@ -274,7 +275,7 @@ class Builder {
   // What lies elsewhere becomes the states' values when everything is computed.
   void copy_states() {
     for (const sched::StateUpdate& update : updates_) {
-      if (update.is_direct || ir::numel(update.next) == 0) continue;
+      if (update.is_direct || ir::elements_of(update.next).is(0)) continue;
       const int to = buffers_.at(update.state);
       executable_.steps.emplace_back(exec::Copy{
           {to}, {buffers_.at(update.next)}, executable_.buffers[static_cast<size_t>(to)].bytes});
@@ -290,37 +291,34 @@ class Builder {
   }
 
   void place_arena() {
-    std::vector<sched::Lifetime> lifetimes = sched::lifetimes(graph_, regions_, updates_);
-    executable_.arena_bytes = sched::plan_arena(lifetimes);
-    executable_.live_bytes_peak = sched::live_peak(lifetimes);
-    const sched::Lifetime* largest = nullptr;
-    for (const sched::Lifetime& lifetime : lifetimes) {
-      offsets_[lifetime.value] = lifetime.offset;
-      check_fits(named(lifetime.value->name, lifetime.value), lifetime.bytes);
-      if (!largest || lifetime.bytes > largest->bytes) largest = &lifetime;
-    }
-    if (largest)
+    sched::ArenaPlan plan = sched::plan_memory(graph_, regions_, updates_);
+    executable_.arena_bytes = plan.bytes;
+    executable_.live_bytes_peak = plan.live_peak;
+    for (const sched::Lifetime& lifetime : plan.lifetimes)
+      check_fits(named(lifetime.value->name, lifetime.value), lifetime.size);
+    if (plan.largest)
       check_fits(str("the arena of intermediate values, of which ",
-                     named(largest->value->name, largest->value), " is the largest,"),
+                     named(plan.largest->value->name, plan.largest->value), " is the largest,"),
                  executable_.arena_bytes);
+    offsets_ = std::move(plan.offsets);
   }
 
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {
     if (auto found = buffers_.find(value); found != buffers_.end()) return found->second;
     if (!value->is_constant()) {
       // A value without elements has no producer either, and is nowhere.
-      const bool empty = ir::numel(value) == 0;
+      const bool empty = ir::elements_of(value).is(0);
       TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
       return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,
-                                          empty ? 0 : offsets_.at(value), value->name);
+                                          empty ? SymInt(0) : offsets_.at(value), value->name);
     }
     return buffers_[value] = add_buffer(BufferInfo::Kind::constant, value, layout,
                                         add_constant(value, layout), value->name);
   }
 
   std::string plan_text() const {
-    std::string text = str("arena ", executable_.arena_bytes.value(), " bytes, at most ",
-                           executable_.live_bytes_peak.value(), " live\n");
+    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ",
+                           executable_.live_bytes_peak, " live\n");
     for (const BufferInfo& buffer : executable_.buffers)
       if (buffer.kind == BufferInfo::Kind::arena)
         text +=
@@ -336,7 +334,7 @@ class Builder {
   std::vector<const Region*> regions_;
   std::vector<const sched::Candidate*> candidates_;  // of these
   std::map<const ir::Value*, int> buffers_;
-  std::map<const ir::Value*, int64_t> offsets_;
+  std::map<const ir::Value*, SymInt> offsets_;
   std::shared_ptr<GraphConstants> constants_ = std::make_shared<GraphConstants>();
   exec::Executable executable_;
 };

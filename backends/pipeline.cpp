@@ -17,6 +17,7 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "scheduler/open_dims.h"
 #include "scheduler/pad_inputs.h"
 #include "scheduler/partition.h"
 #include "scheduler/split_contractions.h"
@@ -60,7 +61,7 @@ const std::vector<GraphStage>& graph_stages() {
   static const std::vector<GraphStage> stages = {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
-         graph = std::make_unique<ir::Graph>(graph->bind(options.dims));
+         graph = std::make_unique<ir::Graph>(graph->bind(options.dims, options.open_dims));
        }},
       {"precision",
        [](auto& graph, const auto&, const CompileOptions& options) {
@@ -133,6 +134,8 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
     if (is_shown(stage.name, options)) show(stage.name, ir::print_graph(*result.graph), options);
   }
   if (options.watch) options.watch->at("graph", done, total);
+  if (!options.open_dims.empty())
+    sched::check_open_dims(*result.graph, target, precision_of(options));
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.precision = precision_of(options);
@@ -158,7 +161,7 @@ exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
   log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
             counted(executable.kernels.size(), "kernel"), ", ",
             counted(exec::launches(executable).size(), "launch", "launches"), " for ", target.id(),
-            ", arena ", bytes_text(executable.arena_bytes.value()), ", compiled in ",
+            ", arena ", bytes_text(executable.arena_bytes.usual()), ", compiled in ",
             std::lround(time.count()), " ms");
   return executable;
 }

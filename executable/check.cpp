@@ -363,6 +363,9 @@ void check(const Executable& executable, const Sizes& sizes) {
       fail_input("'", symbol, "' has no value");
     else
       within("a size", found->second, 0, int64_t{1} << 40);
+  for (const auto& [symbol, value] : sizes.values)
+    if (std::ranges::find(executable.symbols, symbol) == executable.symbols.end())
+      fail_input("no size '", symbol, "' is open");
   RangeChecker(executable, sizes).run();
 }
 

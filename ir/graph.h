@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -161,10 +162,12 @@ class Graph {
   std::map<const Value*, Uses> uses() const;
 
   // A copy; with `bindings`, symbols are replaced by numbers (defaults from `dims` fill the rest)
-  // and every shape becomes constant. Throws Error(bad_input) for an unknown symbol, a negative dim
-  // or an overflow.
+  // and every shape becomes constant, but for the dims in `open`, whose numbers are usual values
+  // (SymInt::usual). Throws Error(bad_input) for an unknown symbol, a negative dim, an overflow,
+  // and data whose shape has an open dim.
   Graph clone() const;
-  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings) const;
+  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings,
+             const std::set<std::string, std::less<>>& open = {}) const;
 
  private:
   Value* new_value(Value::Kind kind, std::string name, Type type);

@@ -227,8 +227,12 @@ SymInt SymInt::from_terms(int64_t constant, std::vector<Term> terms) {
 }
 
 int64_t SymInt::value() const {
-  TCC_CHECK(is_const(), to_string(), " is not constant");
-  return constant_;
+  if (is_const()) return constant_;
+  visit_atoms([&](const AtomPtr& atom) {
+    if (atom->kind == Atom::Kind::symbol)
+      fail_input("the size '", to_string(), "' is open where a number is needed");
+  });
+  throw InternalError(str(to_string(), " is not constant"));
 }
 
 std::span<const Term> SymInt::terms() const {

@@ -79,7 +79,8 @@ class SymInt {
   static SymInt indirect(std::string name, Expr value, Interval range);
 
   bool is_const() const { return !terms_; }
-  // The constant value; TCC_CHECKs that it is one.
+  // The constant value. Throws Error(bad_input) for a size that is open, InternalError for another
+  // expression.
   int64_t value() const;
   bool is(int64_t constant) const { return is_const() && constant_ == constant; }
 

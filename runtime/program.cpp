@@ -84,7 +84,7 @@ Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream>
   Device& device = program_->device();
   const exec::Executable& executable = program_->executable();
   if (!stream_) stream_ = device.create_stream();
-  if (!executable.symbols.empty()) {
+  if (!executable.symbols.empty() || !memory_.sizes.values.empty()) {
     exec::check(executable, memory_.sizes);
     exec::check_loops(executable, memory_.sizes, device.target());
   }

@@ -56,7 +56,7 @@ class Binding;
 class Context {
  public:
   // Uses a stream of its own, or the caller's (`stream` is kept). Throws Error(bad_input) where
-  // `sizes` lacks a symbol of the program.
+  // `sizes` lacks a symbol of the program, or has another.
   explicit Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream> stream = nullptr,
                    exec::Sizes sizes = {});
   ~Context();
@@ -100,6 +100,7 @@ class Context {
   std::vector<double> time_steps();
   double time_replay(int repeat);
   Stream& stream() { return *stream_; }
+  const exec::Sizes& sizes() const { return memory_.sizes; }
 
  private:
   void check_counts(std::span<const DeviceAddress> inputs,

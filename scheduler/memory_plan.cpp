@@ -55,9 +55,8 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       number[value] = result.size();
       Lifetime lifetime;
       lifetime.value = value;
-      const int64_t bytes =
-          order[step]->layout(value).elements.value() * size_bytes(value->dtype());
-      lifetime.bytes = round_up(std::max<int64_t>(bytes, 1), kArenaAlignment);
+      lifetime.size = order[step]->layout(value).elements * size_bytes(value->dtype());
+      lifetime.bytes = round_up(std::max<int64_t>(lifetime.size.usual(), 1), kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);
     }
@@ -108,6 +107,61 @@ int64_t plan_arena(std::vector<Lifetime>& lifetimes) {
   }
   lifetimes = best_plan;
   return std::max<int64_t>(best, 0);
+}
+
+namespace {
+
+// A part of the arena for values that live at different times, none larger than `size`.
+struct Slot {
+  SymInt offset, size;
+  std::vector<const Lifetime*> users;
+
+  bool takes(const Lifetime& other) const {
+    return (size - other.size).range().lo >= 0 &&
+           std::ranges::none_of(users, [&](const Lifetime* user) { return meet(*user, other); });
+  }
+};
+
+// Adds places for `open` behind plan.bytes.
+void place_open(std::vector<const Lifetime*> open, ArenaPlan& plan) {
+  std::ranges::stable_sort(open, std::greater<>(), &Lifetime::bytes);
+  std::vector<Slot> slots;
+  for (const Lifetime* lifetime : open) {
+    auto slot = std::ranges::find_if(slots, [&](const Slot& s) { return s.takes(*lifetime); });
+    if (slot == slots.end()) {
+      slots.push_back({plan.bytes, lifetime->size, {}});
+      plan.bytes = plan.bytes + ir::ceildiv(lifetime->size, kArenaAlignment) * kArenaAlignment;
+      slot = slots.end() - 1;
+    }
+    slot->users.push_back(lifetime);
+    plan.offsets[lifetime->value] = slot->offset;
+  }
+}
+
+}  // namespace
+
+ArenaPlan plan_memory(const ir::Graph& graph, const std::vector<const Region*>& order,
+                      std::span<const StateUpdate> updates) {
+  ArenaPlan plan;
+  plan.lifetimes = lifetimes(graph, order, updates);
+  const auto first_open =
+      std::stable_partition(plan.lifetimes.begin(), plan.lifetimes.end(),
+                            [](const Lifetime& lifetime) { return lifetime.size.is_const(); });
+  std::vector<Lifetime> fixed(plan.lifetimes.begin(), first_open);
+  plan.bytes = plan_arena(fixed);
+  plan.live_peak = live_peak(fixed);
+  std::copy(fixed.begin(), fixed.end(), plan.lifetimes.begin());
+  std::vector<const Lifetime*> open;
+  for (const Lifetime& lifetime : plan.lifetimes) {
+    if (!lifetime.size.is_const()) {
+      open.push_back(&lifetime);
+      continue;
+    }
+    plan.offsets[lifetime.value] = lifetime.offset;
+    if (!plan.largest || lifetime.bytes > plan.largest->bytes) plan.largest = &lifetime;
+  }
+  place_open(std::move(open), plan);
+  return plan;
 }
 
 }  // namespace tcc::sched

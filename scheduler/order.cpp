@@ -13,7 +13,7 @@
 namespace tcc::sched {
 namespace {
 
-int64_t bytes_of(const ir::Value* value) { return numel(value) * size_bytes(value->dtype()); }
+int64_t bytes_of(const ir::Value* value) { return usual_numel(value) * size_bytes(value->dtype()); }
 
 struct Dependencies {
   std::vector<std::vector<size_t>> producers;  // of each region

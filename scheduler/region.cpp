@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/sizes.h"
 #include "scheduler/region_text.h"
 #include "support/error.h"
 #include "support/hash.h"
@@ -91,6 +92,15 @@ std::string Region::name() const {
   if (name.empty())
     for (const ir::Node* node : nodes) append(node);
   return name.empty() ? "copy" : name;
+}
+
+std::set<std::string> open_dims(const Region& region) {
+  std::set<std::string> found;
+  for (const ir::Node* node : region.nodes)
+    for (const auto* values : {&node->inputs, &node->outputs})
+      for (const ir::Value* value : *values)
+        if (value) found.merge(ir::open_dims(value->shape()));
+  return found;
 }
 
 std::string signature(const Region& region) { return hash_of(region_text(region).text).hex(); }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct Region {
   int slot_of_output(const ir::Value* value) const;
   std::string name() const;  // "linear_add_gelu"
 };
+
+// The dims of the region's values that come at run time.
+std::set<std::string> open_dims(const Region& region);
 
 // 32 digits that are equal for regions that compute the same: the hash of the region's canonical
 // text (scheduler/region_text.h). Also the region part of a tuning key.

@@ -40,8 +40,12 @@ Match match_region(const Region& region, const Target& target) {
   for (const ir::Node* node : region.nodes)
     if (node->op->kind == ir::OpKind::composite && region.nodes.size() > 1)
       return Refusal{str(node->op_name(), " is a region of its own")};
-  Refusal refusal{"no kernel template is for such a region", true};
+  const std::set<std::string> open = open_dims(region);
+  Refusal refusal{open.empty() ? "no kernel template is for such a region"
+                               : "its kernels need sizes as numbers",
+                  true};
   for (const Template* t : templates()) {
+    if (!open.empty() && !t->takes_open_dims()) continue;
     Match match = t->match(region, target);
     if (match) return match;
     if (!match.refusal().other_kind) refusal = match.refusal();

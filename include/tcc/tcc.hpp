@@ -128,6 +128,10 @@ class Graph {
 
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims{};  // of symbols; the default is the graph's
+  // Dims whose sizes come with a Context: one compiled graph runs at all of them. Their values in
+  // `dims` are what estimates take. Pointwise ops may have them, and reductions of other dims;
+  // compile() throws Error(bad_input), which names the op, for others.
+  std::vector<std::string> open_dims{};
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
   // The precision of f32 and f8 products: "highest", "high" or "medium".
   std::string matmul_precision = "highest";
@@ -189,13 +193,15 @@ class CompiledGraph {
   std::string device() const;  // "cuda:0"
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
+  // The names of the open dims: in inputs() and outputs(), dims and bytes that depend on one are -1.
+  std::vector<std::string> open_dims() const;
   // The states that each Context keeps from run to run.
   std::vector<TensorSpec> states() const;
   // Return the index of an input or output by its name. Throw Error(bad_input) for an unknown name.
   std::size_t input_index(std::string_view name) const;
   std::size_t output_index(std::string_view name) const;
   std::int64_t launches() const;  // per run
-  // Device memory that each Context takes for intermediate values.
+  // Device memory that each Context takes for intermediate values; with open dims an estimate.
   std::int64_t arena_bytes() const;
   // Device memory of the weights, which all Contexts share.
   std::int64_t constant_bytes() const;
@@ -234,6 +240,9 @@ class Context {
  public:
   // Makes a context with a stream of its own.
   explicit Context(const CompiledGraph& compiled);
+  // The same with the sizes of the compiled graph's open dims. Throws Error(bad_input) for one that
+  // is missing or unknown, and where the graph cannot have the size.
+  Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims);
   // Makes a context on the caller's stream, which must outlive it. On CUDA this is a CUstream or
   // cudaStream_t of the device's primary context, null for the default stream. Throws
   // Error(bad_input) on other devices.
