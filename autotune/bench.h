@@ -43,7 +43,7 @@ struct ReferenceSample {
 };
 
 // A measurement needs nothing but this data: no region, template or pointer. Kernels' arguments are
-// the inputs, then the outputs.
+// the inputs, then the outputs; workspaces are made with the kernels.
 struct BenchJob {
   std::string name;
   std::vector<BenchInput> inputs;
@@ -94,15 +94,15 @@ class Bench {
   virtual ~Bench() = default;
   // Runs the default kernel, compares its outputs with the reference, keeps them (every candidate
   // is compared with them), and times it at full effort.
-  virtual Measurement baseline(const exec::StandaloneKernel& kernel) = 0;
+  virtual Measurement baseline(const exec::StandaloneSequence& kernel) = 0;
   // Runs `kernel` on poisoned outputs with guard bytes around them, compares, and times it unless
   // it is more than 10 times slower than `best_seconds` (infinity: none is known).
-  virtual Measurement measure(const exec::StandaloneKernel& kernel, Effort effort,
+  virtual Measurement measure(const exec::StandaloneSequence& kernel, Effort effort,
                               double best_seconds) = 0;
   // Times two kernels that passed before, interleaved, so that drift hits both. They are not
   // compared again: `error` is 0.
-  virtual std::pair<Measurement, Measurement> duel(const exec::StandaloneKernel& incumbent,
-                                                   const exec::StandaloneKernel& challenger) = 0;
+  virtual std::pair<Measurement, Measurement> duel(const exec::StandaloneSequence& incumbent,
+                                                   const exec::StandaloneSequence& challenger) = 0;
   // Keeps a device busy for a few milliseconds between measurements, if it lowers its clocks while
   // it waits and would take tenths of a second to raise them. Other devices do nothing.
   virtual void keep_awake() {}

@@ -40,8 +40,8 @@ bool DuelResult::lost() const {
   return !valid || (pairs >= kFewestForOrder && interval.low * kSignificantGain > 1);
 }
 
-DuelResult duel(Bench& bench, const exec::StandaloneKernel& incumbent,
-                const exec::StandaloneKernel& challenger, const std::function<bool()>& hurry) {
+DuelResult duel(Bench& bench, const exec::StandaloneSequence& incumbent,
+                const exec::StandaloneSequence& challenger, const std::function<bool()>& hurry) {
   DuelResult result;
   for (int round = 1, rounds_won = 0; round <= kMostRounds; ++round) {
     auto [a, b] = bench.duel(incumbent, challenger);

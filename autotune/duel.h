@@ -28,7 +28,8 @@ struct DuelResult {
 
 // Repeats Bench::duel() until the challenger has won twice or has lost, at most four times. `hurry`
 // is called after each round; once it returns true, the first round with a result is the last.
-DuelResult duel(Bench& bench, const exec::StandaloneKernel& incumbent,
-                const exec::StandaloneKernel& challenger, const std::function<bool()>& hurry = {});
+DuelResult duel(Bench& bench, const exec::StandaloneSequence& incumbent,
+                const exec::StandaloneSequence& challenger,
+                const std::function<bool()>& hurry = {});
 
 }  // namespace tcc::autotune

@@ -47,10 +47,10 @@ std::vector<sched::Config> finalists(const std::vector<LoggedTrial>& trials,
   return result;
 }
 
-FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
-                        const sched::Config& incumbent,
-                        const std::function<exec::StandaloneKernel(const sched::Config&)>& compile,
-                        const std::function<bool()>& hurry) {
+FinalResult play_finals(
+    Bench& bench, const std::vector<sched::Config>& finalists, const sched::Config& incumbent,
+    const std::function<exec::StandaloneSequence(const sched::Config&)>& compile,
+    const std::function<bool()>& hurry) {
   TCC_CHECK(!finalists.empty(), "a final without finalists");
   const auto at_once = [] { return true; };  // among finalists, one round is enough
   sched::Config fastest = finalists.front(), winner = fastest;

@@ -30,10 +30,10 @@ struct FinalResult {
 // each other), unless one is clearly faster. The winner is then compared with the incumbent. In a
 // `hurry` the first finalist is compared with the incumbent at once. Throws the errors of `bench`
 // and `compile`.
-FinalResult play_finals(Bench& bench, const std::vector<sched::Config>& finalists,
-                        const sched::Config& incumbent,
-                        const std::function<exec::StandaloneKernel(const sched::Config&)>& compile,
-                        const std::function<bool()>& hurry = {});
+FinalResult play_finals(
+    Bench& bench, const std::vector<sched::Config>& finalists, const sched::Config& incumbent,
+    const std::function<exec::StandaloneSequence(const sched::Config&)>& compile,
+    const std::function<bool()>& hurry = {});
 
 // Returns the four fastest other configs, for the tuning record.
 std::vector<RunnerUp> runners_up(const std::vector<LoggedTrial>& trials, const sched::Config& best);

@@ -2,6 +2,7 @@
 // what kernels do with them.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "autotune/bench.h"
@@ -16,7 +17,7 @@
 namespace tcc::autotune {
 namespace {
 
-using exec::StandaloneKernel;
+using exec::StandaloneSequence;
 using runtime::BoundLaunch;
 using runtime::BoundStep;
 using runtime::LoadedKernel;
@@ -54,10 +55,11 @@ class LocalBench final : public Bench {
  public:
   LocalBench(std::shared_ptr<runtime::Device> device, BenchJob job);
 
-  Measurement baseline(const StandaloneKernel& kernel) override;
-  Measurement measure(const StandaloneKernel& kernel, Effort effort, double best_seconds) override;
-  std::pair<Measurement, Measurement> duel(const StandaloneKernel& incumbent,
-                                           const StandaloneKernel& challenger) override;
+  Measurement baseline(const StandaloneSequence& kernel) override;
+  Measurement measure(const StandaloneSequence& kernel, Effort effort,
+                      double best_seconds) override;
+  std::pair<Measurement, Measurement> duel(const StandaloneSequence& incumbent,
+                                           const StandaloneSequence& challenger) override;
 
  private:
   // The expected bytes and those of the last run, guards included.
@@ -72,14 +74,30 @@ class LocalBench final : public Bench {
   void allocate();
   void fill_inputs();
   struct Loaded {
-    std::unique_ptr<LoadedKernel> kernel;
-    BoundLaunch launch;  // all but the buffers' addresses
+    struct Launch {
+      std::unique_ptr<LoadedKernel> kernel;
+      BoundLaunch launch;        // all but the buffers' addresses
+      std::vector<int> buffers;  // as StandaloneSequence::Launch has them
+      std::vector<uint64_t> scalars;
+    };
+    std::vector<Launch> launches;
+    std::vector<std::unique_ptr<runtime::Buffer>> workspaces;  // with guards
+    std::vector<BoundStep> fills;                              // of workspaces
+
+    size_t steps() const { return fills.size() + launches.size(); }
   };
-  Loaded load(const StandaloneKernel& kernel) const;
+  // A run of kernels on one of the sets of buffers.
+  struct Run {
+    const Loaded* kernels;
+    size_t set;
+  };
+  Loaded load(const StandaloneSequence& kernel) const;
   // One that stays loaded for the next duels: a software device translates a kernel, for seconds,
   // whenever it is loaded anew.
-  const Loaded& duelist(const StandaloneKernel& kernel);
-  BoundStep launch(const Loaded& kernel, size_t set) const;
+  const Loaded& duelist(const StandaloneSequence& kernel);
+  std::vector<BoundStep> steps_of(std::span<const Run> runs) const;
+  // Device seconds of each of the runs, one after the other: of all its steps together.
+  std::vector<double> time_runs(std::span<const Run> runs);
   double time_once(const Loaded& kernel);
   double time_awake(const Loaded& kernel);
   void keep_awake() override;
@@ -87,7 +105,7 @@ class LocalBench final : public Bench {
   // device translates a kernel at its first launch.
   void run_poisoned(const Loaded& kernel);
   // Guards, the expected outputs and the reference: into status, error and reason.
-  bool check(Measurement& result) const;
+  bool check(Measurement& result, const Loaded& kernel) const;
   void time(Measurement& result, const Loaded& kernel, Effort effort, double about_seconds);
 
   const std::shared_ptr<runtime::Device> device_;
@@ -155,30 +173,67 @@ void LocalBench::fill_inputs() {
   }
 }
 
-LocalBench::Loaded LocalBench::load(const StandaloneKernel& kernel) const {
-  if (static_cast<size_t>(std::max(kernel.num_arguments, 0)) != per_set_)
-    fail_input("a kernel of ", kernel.num_arguments, " arguments where '", job_.name, "' has ",
+LocalBench::Loaded LocalBench::load(const StandaloneSequence& sequence) const {
+  if (static_cast<size_t>(std::max(sequence.arguments, 0)) != per_set_)
+    fail_input("a kernel of ", sequence.arguments, " arguments where '", job_.name, "' has ",
                per_set_);
-  Loaded loaded{device_->load(kernel), {}};
+  Loaded loaded;
   const exec::Sizes numbers;
-  loaded.launch.kernel = loaded.kernel.get();
-  loaded.launch.grid = numbers.of(kernel.grid);
-  for (const exec::TensorMap& map : kernel.maps) loaded.launch.maps.push_back(numbers.of(map));
+  for (const exec::Workspace& workspace : sequence.workspaces) {
+    const int64_t bytes = numbers.of(workspace.bytes());
+    const auto& buffer = loaded.workspaces.emplace_back(device_->allocate(bytes + 2 * kGuardBytes));
+    if (workspace.zeroed && bytes > 0)
+      loaded.fills.emplace_back(runtime::BoundFill{buffer->address() + kGuardBytes, bytes, 0});
+  }
+  for (const auto& [kernel, buffers] : sequence.launches) {
+    Loaded::Launch& launch = loaded.launches.emplace_back();
+    launch.kernel = device_->load(kernel);
+    launch.launch.kernel = launch.kernel.get();
+    launch.launch.grid = numbers.of(kernel.grid);
+    for (const exec::TensorMap& map : kernel.maps) launch.launch.maps.push_back(numbers.of(map));
+    launch.buffers = buffers;
+    for (const exec::Scalar& scalar : kernel.scalars)
+      launch.scalars.push_back(static_cast<uint64_t>(numbers.of(scalar.value)));
+  }
   return loaded;
 }
 
-BoundStep LocalBench::launch(const Loaded& kernel, size_t set) const {
-  BoundLaunch launch = kernel.launch;
-  for (size_t i = 0; i < per_set_; ++i) {
-    const uint64_t inner = i < job_.inputs.size() ? 0 : kGuardBytes;
-    launch.arguments.push_back(buffers_[set * per_set_ + i]->address() + inner);
+std::vector<BoundStep> LocalBench::steps_of(std::span<const Run> runs) const {
+  std::vector<BoundStep> steps;
+  for (const auto& [kernels, set] : runs) {
+    steps.insert(steps.end(), kernels->fills.begin(), kernels->fills.end());
+    for (const Loaded::Launch& launch : kernels->launches) {
+      BoundLaunch bound = launch.launch;
+      for (const int number : launch.buffers) {
+        const auto i = static_cast<size_t>(number);
+        const bool is_workspace = i >= per_set_;
+        const runtime::Buffer& buffer =
+            is_workspace ? *kernels->workspaces[i - per_set_] : *buffers_[set * per_set_ + i];
+        const uint64_t inner = i < job_.inputs.size() ? 0 : kGuardBytes;
+        bound.arguments.push_back(buffer.address() + inner);
+      }
+      bound.arguments.insert(bound.arguments.end(), launch.scalars.begin(), launch.scalars.end());
+      steps.emplace_back(std::move(bound));
+    }
   }
-  return launch;
+  return steps;
+}
+
+std::vector<double> LocalBench::time_runs(std::span<const Run> runs) {
+  const std::vector<double> each = stream_->time_each(steps_of(runs));
+  std::vector<double> seconds;
+  auto step = each.begin();
+  for (const Run& run : runs) {
+    const auto end = step + static_cast<ptrdiff_t>(run.kernels->steps());
+    seconds.push_back(std::accumulate(step, end, 0.0));
+    step = end;
+  }
+  return seconds;
 }
 
 double LocalBench::time_once(const Loaded& kernel) {
-  const BoundStep once = launch(kernel, 0);
-  return stream_->time_each({&once, 1}).at(0);
+  const Run once = {&kernel, 0};
+  return time_runs({&once, 1}).at(0);
 }
 
 // A GPU that waited for a compiler has lowered its clocks, and takes milliseconds of work to raise
@@ -192,8 +247,7 @@ double LocalBench::time_awake(const Loaded& kernel) {
        now.sm_mhz > 0 && now.sm_mhz < enough && worked < kWakeSeconds; now = read_clocks(pci)) {
     if (!now.throttle.empty()) break;  // it will not be faster
     const auto count = static_cast<size_t>(std::clamp(kWakeStep / about, 1.0, 1000.0));
-    const std::vector<double> seconds =
-        stream_->time_each(std::vector<BoundStep>(count, launch(kernel, 0)));
+    const std::vector<double> seconds = time_runs(std::vector<Run>(count, {&kernel, 0}));
     for (const double s : seconds) worked += s;
     about = seconds.back();
   }
@@ -206,8 +260,10 @@ void LocalBench::run_poisoned(const Loaded& kernel) {
     runtime::Buffer& buffer = *buffers_[first_output + k];
     stream_->fill(buffer, 0, buffer.bytes(), static_cast<uint8_t>(kPoison));
   }
-  const BoundStep once = launch(kernel, 0);
-  stream_->run({&once, 1});
+  for (const auto& workspace : kernel.workspaces)
+    stream_->fill(*workspace, 0, workspace->bytes(), static_cast<uint8_t>(kPoison));
+  const Run once = {&kernel, 0};
+  stream_->run(steps_of({&once, 1}));
   stream_->synchronize();
   for (size_t k = 0; k < outputs_.size(); ++k) {
     Output& output = outputs_[k];
@@ -216,7 +272,7 @@ void LocalBench::run_poisoned(const Loaded& kernel) {
   }
 }
 
-bool LocalBench::check(Measurement& result) const {
+bool LocalBench::check(Measurement& result, const Loaded& kernel) const {
   result.status = Measurement::Status::wrong;
   const auto clean = [](auto begin, auto end) {
     return std::all_of(begin, end, [](std::byte b) { return b == kPoison; });
@@ -226,6 +282,15 @@ bool LocalBench::check(Measurement& result) const {
     if (clean(got.begin(), got.begin() + kGuardBytes) && clean(got.end() - kGuardBytes, got.end()))
       continue;
     result.reason = str("wrote outside output ", k);
+    return false;
+  }
+  for (size_t k = 0; k < kernel.workspaces.size(); ++k) {
+    const runtime::Buffer& workspace = *kernel.workspaces[k];
+    std::vector<std::byte> got(static_cast<size_t>(workspace.bytes()));
+    stream_->copy_to_host(got, workspace, 0);
+    if (clean(got.begin(), got.begin() + kGuardBytes) && clean(got.end() - kGuardBytes, got.end()))
+      continue;
+    result.reason = str("wrote outside workspace ", k);
     return false;
   }
   for (size_t k = 0; k < outputs_.size(); ++k) {
@@ -250,21 +315,21 @@ bool LocalBench::check(Measurement& result) const {
 void LocalBench::time(Measurement& result, const Loaded& kernel, Effort effort,
                       double about_seconds) {
   const auto run = [&](size_t count) {
-    std::vector<BoundStep> launches;
-    for (size_t n = 0; n < count; ++n) launches.push_back(launch(kernel, next_set_++ % sets_));
-    return stream_->time_each(launches);
+    std::vector<Run> runs;
+    for (size_t n = 0; n < count; ++n) runs.push_back({&kernel, next_set_++ % sets_});
+    return time_runs(runs);
   };
   summarize(result, take_samples(run, effort, about_seconds));
   result.clocks = read_clocks(device_->pci_address());
 }
 
-Measurement LocalBench::baseline(const StandaloneKernel& binary) {
+Measurement LocalBench::baseline(const StandaloneSequence& binary) {
   try {
     Measurement result;
     auto kernel = load(binary);
     has_expected_ = false;
     run_poisoned(kernel);
-    if (!check(result)) return result;
+    if (!check(result, kernel)) return result;
     for (Output& output : outputs_) output.expected = std::move(output.got);
     has_expected_ = true;
     baseline_seconds_ = time_awake(kernel);
@@ -277,18 +342,18 @@ Measurement LocalBench::baseline(const StandaloneKernel& binary) {
 void LocalBench::keep_awake() {
   if (!baseline_ || baseline_seconds_ <= 0) return;
   const auto count = static_cast<size_t>(std::clamp(kBreath / baseline_seconds_, 1.0, 1000.0));
-  stream_->run(std::vector<BoundStep>(count, launch(*baseline_, 0)));
+  stream_->run(steps_of(std::vector<Run>(count, {&*baseline_, 0})));
   stream_->synchronize();
 }
 
-Measurement LocalBench::measure(const StandaloneKernel& binary, Effort effort,
+Measurement LocalBench::measure(const StandaloneSequence& binary, Effort effort,
                                 double best_seconds) {
   TCC_CHECK(has_expected_, job_.name, " is measured without a baseline");
   try {
     Measurement result;
     const auto kernel = load(binary);
     run_poisoned(kernel);
-    if (!check(result)) return result;
+    if (!check(result, kernel)) return result;
     const double about = time_awake(kernel);
     if (about > kSlow * best_seconds) {
       summarize(result, {about});
@@ -301,16 +366,16 @@ Measurement LocalBench::measure(const StandaloneKernel& binary, Effort effort,
   } catch (const Error& error) { return refused(error); }
 }
 
-std::pair<Measurement, Measurement> LocalBench::duel(const StandaloneKernel& incumbent,
-                                                     const StandaloneKernel& challenger) {
+std::pair<Measurement, Measurement> LocalBench::duel(const StandaloneSequence& incumbent,
+                                                     const StandaloneSequence& challenger) {
   try {
     const Loaded &a = duelist(incumbent), &b = duelist(challenger);
     // a b b a a b b ...: neither always follows the other.
     const auto run = [&](size_t count) {
-      std::vector<BoundStep> launches;
+      std::vector<Run> runs;
       for (size_t n = 0; n < 2 * count; ++n)
-        launches.push_back(launch(n % 4 == 0 || n % 4 == 3 ? a : b, next_set_++ % sets_));
-      const std::vector<double> seconds = stream_->time_each(launches);
+        runs.push_back({n % 4 == 0 || n % 4 == 3 ? &a : &b, next_set_++ % sets_});
+      const std::vector<double> seconds = time_runs(runs);
       SamplePairs pairs;
       for (size_t n = 0; n < seconds.size(); ++n)
         (n % 4 == 0 || n % 4 == 3 ? pairs.first : pairs.second).push_back(seconds[n]);
@@ -330,15 +395,18 @@ std::pair<Measurement, Measurement> LocalBench::duel(const StandaloneKernel& inc
   }
 }
 
-const LocalBench::Loaded& LocalBench::duelist(const StandaloneKernel& kernel) {
-  const std::string_view code(reinterpret_cast<const char*>(kernel.code.data()),
-                              kernel.code.size());
-  const uint64_t key =
-      Hasher().add(kernel.entry).add(kernel.source).add(code).add(kernel.config).digest().low;
+const LocalBench::Loaded& LocalBench::duelist(const StandaloneSequence& sequence) {
+  Hasher hasher;
+  for (const auto& [kernel, buffers] : sequence.launches) {
+    const std::string_view code(reinterpret_cast<const char*>(kernel.code.data()),
+                                kernel.code.size());
+    hasher.add(kernel.entry).add(kernel.source).add(code).add(kernel.config);
+  }
+  const uint64_t key = hasher.digest().low;
   auto found = std::ranges::find(duelists_, key, &decltype(duelists_)::value_type::first);
   if (found == duelists_.end()) {
     if (duelists_.size() == kDuelists) duelists_.erase(duelists_.begin());
-    duelists_.emplace_back(key, std::make_unique<Loaded>(load(kernel)));
+    duelists_.emplace_back(key, std::make_unique<Loaded>(load(sequence)));
     found = duelists_.end() - 1;
   }
   std::rotate(found, found + 1, duelists_.end());

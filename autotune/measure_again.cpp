@@ -14,7 +14,7 @@ constexpr size_t kRounds = 3;
 struct Rival {
   Record record;
   BenchJob job;
-  exec::StandaloneKernel expected, best;
+  exec::StandaloneSequence expected, best;
   std::vector<Measurement> rounds;
 };
 

@@ -88,7 +88,8 @@ std::map<std::string, int64_t> capabilities_of(const sched::Target& target) {
                                         {"subgroup_size", target.subgroup_size},
                                         {"workgroup_size", target.max_workgroup_size}};
   if (target.is_cpu) all["is_cpu"] = 1;
-  for (const std::string& unit : target.matrix_units) all[unit] = 1;
+  for (const sched::Template* one : sched::templates())
+    if (target.has_matrix_unit(one->unit())) all[std::string(one->unit())] = 1;
   return all;
 }
 

@@ -35,7 +35,7 @@ constexpr int kLeastTrials = 2;         // of a turn that is worth its while
 // A trial on its way through the pipeline.
 struct Candidate {
   Trial trial;
-  std::optional<exec::StandaloneKernel> binary;  // empty: refused, or the sweep was stopped
+  std::optional<exec::StandaloneSequence> binary;  // empty: refused, or the sweep was stopped
   double compile_seconds = 0;
   std::string failure;
 };
@@ -172,9 +172,9 @@ class KernelSweep final : public Sweep {
 
   // ---- compiling, from any thread
 
-  exec::StandaloneKernel compile(const sched::Config& config, double& seconds) const {
+  exec::StandaloneSequence compile(const sched::Config& config, double& seconds) const {
     Meter::Span span(resources_.compiling);
-    exec::StandaloneKernel binary = tunable_.compile(config);
+    exec::StandaloneSequence binary = tunable_.compile(config);
     seconds = span.seconds();
     return binary;
   }
@@ -205,7 +205,7 @@ class KernelSweep final : public Sweep {
     BenchJob job = tunable_.job(seed());
     if (!default_binary_)
       default_binary_ = compile(tunable_.default_config, default_compile_seconds_);
-    const exec::StandaloneKernel expected =
+    const exec::StandaloneSequence expected =
         tunable_.expected ? tunable_.expected() : *default_binary_;
     if (!device.owns_lock()) device.lock();
     std::unique_ptr<Bench> bench = turn_->open_bench(std::move(job));
@@ -495,7 +495,7 @@ class KernelSweep final : public Sweep {
     // Finals of logged trials, after an interrupt, would need a device that was not opened.
     if (!bench_ && interrupted()) return;
     open();
-    std::map<sched::Config, exec::StandaloneKernel> binaries = {
+    std::map<sched::Config, exec::StandaloneSequence> binaries = {
         {tunable_.default_config, *default_binary_}};
     double seconds = 0;
     const auto binary_of = [&](const sched::Config& config) {
@@ -559,7 +559,7 @@ class KernelSweep final : public Sweep {
   bool logging_ = false, is_prepared_ = false, over_ = false;
   std::map<std::pair<sched::Config, Effort>, LoggedTrial> logged_;
   std::unique_ptr<Bench> bench_;
-  std::optional<exec::StandaloneKernel> default_binary_;
+  std::optional<exec::StandaloneSequence> default_binary_;
   double default_compile_seconds_ = 0;
   double trial_seconds_ = 0;  // what compiling and measuring one took
   Measurement baseline_;

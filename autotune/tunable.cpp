@@ -23,10 +23,14 @@ Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& optio
   tunable.environment = environment_of(tunable.space, target);
   tunable.default_config = candidate.default_config();
   tunable.launches = task.launches;
-  const sched::Kernel kernel = candidate.lower(tunable.default_config);
-  tunable.flops = kernel.flops;
-  tunable.bytes = kernel.bytes;
-  tunable.bound_seconds = target.least_seconds(tunable.bytes, tunable.flops, kernel.flop_rate);
+  // Scratch memory and its traffic are the config's own matter: the bound is that of the longest of
+  // the kernels.
+  for (const auto& [kernel, buffers] : candidate.lower(tunable.default_config).launches) {
+    tunable.flops += kernel.flops;
+    tunable.bytes += kernel.bytes;
+    tunable.bound_seconds = std::max(
+        tunable.bound_seconds, target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate));
+  }
   tunable.compile = [&candidate, options](const sched::Config& config) {
     return backends::compile_region(candidate, config, options);
   };

@@ -37,7 +37,7 @@ struct Tunable {
   // otherwise. All but `job` are thread-safe.
 
   // Compiles a legal config. Throws Error(device) when the compiler or the target refuses it.
-  std::function<exec::StandaloneKernel(const sched::Config&)> compile;
+  std::function<exec::StandaloneSequence(const sched::Config&)> compile;
   // Predicted seconds of a legal config, for ranking; empty: nothing is known.
   std::function<double(const sched::Config&)> estimate;
   // Makes the inputs that the kernels compute on, and the reference samples of their outputs. This
@@ -49,7 +49,7 @@ struct Tunable {
   // A kernel of the same arguments whose outputs are the expected ones: Bench::baseline takes it,
   // and the default config is measured like any candidate. Empty: the default config's outputs are
   // expected.
-  std::function<exec::StandaloneKernel()> expected;
+  std::function<exec::StandaloneSequence()> expected;
 };
 
 // A region of a scheduled graph, which must outlive the result. `options.configs` is not used.

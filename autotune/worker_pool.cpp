@@ -16,7 +16,7 @@
 namespace tcc::autotune {
 namespace {
 
-using exec::StandaloneKernel;
+using exec::StandaloneSequence;
 using nlohmann::json;
 using Outcome = WorkerProcess::Outcome;
 namespace fs = std::filesystem;
@@ -114,10 +114,11 @@ class PooledBench final : public Bench {
   }
   ~PooledBench() override { pool_.close(job_); }
 
-  Measurement baseline(const StandaloneKernel& kernel) override {
+  Measurement baseline(const StandaloneSequence& kernel) override {
     return pool_.baseline(job_, to_json(kernel));
   }
-  Measurement measure(const StandaloneKernel& kernel, Effort effort, double best_seconds) override {
+  Measurement measure(const StandaloneSequence& kernel, Effort effort,
+                      double best_seconds) override {
     return pool_
         .candidate(job_,
                    {{"do", "measure"},
@@ -127,8 +128,8 @@ class PooledBench final : public Bench {
                    1)
         .front();
   }
-  std::pair<Measurement, Measurement> duel(const StandaloneKernel& incumbent,
-                                           const StandaloneKernel& challenger) override {
+  std::pair<Measurement, Measurement> duel(const StandaloneSequence& incumbent,
+                                           const StandaloneSequence& challenger) override {
     auto both = pool_.candidate(
         job_,
         {{"do", "duel"}, {"incumbent", to_json(incumbent)}, {"challenger", to_json(challenger)}},

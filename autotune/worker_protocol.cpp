@@ -114,12 +114,13 @@ BenchJob job_from_json(const json& value) {
   });
 }
 
-json to_json(const exec::StandaloneKernel& kernel) {
-  return json::binary(exec::write_kernel(kernel));
+json to_json(const exec::StandaloneSequence& kernel) {
+  return json::binary(exec::write_sequence(kernel));
 }
 
-exec::StandaloneKernel kernel_from_json(const json& value) {
-  return parse("kernel", [&] { return exec::read_kernel(value.get_binary(), "worker protocol"); });
+exec::StandaloneSequence kernel_from_json(const json& value) {
+  return parse("kernel",
+               [&] { return exec::read_sequence(value.get_binary(), "worker protocol"); });
 }
 
 json to_json(const Measurement& m) {

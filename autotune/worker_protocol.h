@@ -27,11 +27,11 @@ inline constexpr uint32_t kMostFrameBytes = uint32_t{1} << 28;
 inline constexpr int kDeviceLostExit = 90;
 
 nlohmann::json to_json(const BenchJob& job);
-nlohmann::json to_json(const exec::StandaloneKernel& kernel);  // without its source
+nlohmann::json to_json(const exec::StandaloneSequence& kernel);  // without its source
 nlohmann::json to_json(const Measurement& measurement);
 // Throw Error(bad_input) for JSON of another form, or beyond a limit of size.
 BenchJob job_from_json(const nlohmann::json& json);
-exec::StandaloneKernel kernel_from_json(const nlohmann::json& json);
+exec::StandaloneSequence kernel_from_json(const nlohmann::json& json);
 std::vector<Measurement> measurements_from_json(const nlohmann::json& json);  // a list
 
 // Returns the number of bytes that follow a frame's header. Throws Error(bad_input) beyond

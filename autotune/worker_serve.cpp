@@ -20,7 +20,7 @@
 namespace tcc::autotune {
 namespace {
 
-using exec::StandaloneKernel;
+using exec::StandaloneSequence;
 using nlohmann::json;
 
 int64_t resident_bytes() {
@@ -80,7 +80,7 @@ class Worker {
  private:
   struct Job {
     std::unique_ptr<Bench> bench;
-    StandaloneKernel baseline;
+    StandaloneSequence baseline;
   };
 
   static json reply(std::initializer_list<Measurement> measurements) {

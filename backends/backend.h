@@ -23,6 +23,14 @@ enum class TextOrigin {
   user,           // a user's own kernel
 };
 
+// How a text is to be compiled.
+struct TextKind {
+  TextOrigin origin;
+  std::string environment;  // as exec::KernelText has it
+
+  TextKind(TextOrigin of, std::string in = {}) : origin(of), environment(std::move(in)) {}
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -40,12 +48,13 @@ class Backend {
   virtual std::string compiler_id() const = 0;
   // Returns everything else that the code depends on beside the text: options, and the instruction
   // set.
-  virtual std::string flags(const sched::Target& target, TextOrigin origin) const = 0;
+  virtual std::string flags(const sched::Target& target, const TextKind& kind) const = 0;
   virtual std::string instruction_set(const sched::Target& target) const = 0;
-  // Compiles a text to code; empty code means that kernels have none. Throws Error(device) with the
+  // Compiles a text to code, for the kind's environment or its own; Error(device) where it does not
+  // know that. Empty code means that kernels have none. Throws Error(device) with the
   // compiler's first lines.
   virtual std::vector<uint8_t> compile(const std::string& source, const std::string& name,
-                                       const sched::Target& target, TextOrigin origin) const = 0;
+                                       const sched::Target& target, const TextKind& kind) const = 0;
   // Returns what is wrong with the code, or "". Called where code is validated.
   virtual std::string violation(const std::vector<uint8_t>&) const { return ""; }
   // Returns the ending of files of code that tools write: ".cubin".

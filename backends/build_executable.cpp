@@ -30,9 +30,16 @@ using exec::BufferInfo;
 using ir::SymInt;
 using sched::Region;
 
+// A region and its config as kernel IR, as its template makes it.
 struct Lowered {
+  const sched::Candidate* candidate = nullptr;
+  sched::ConfigChoice choice;
+  sched::KernelSequence sequence;
+};
+
+struct Compiled {
   exec::StandaloneKernel kernel;
-  std::map<std::string_view, std::string> kernel_texts;  // by stage, for dumps
+  std::map<std::string_view, std::string> kernel_texts;  // by stage of legalize, for dumps
 };
 
 // `name` is what messages call it.
@@ -50,32 +57,41 @@ exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::str
   const TextOrigin origin =
       kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
   if (options.binaries)
-    result.code = compile_source(result.source, name, target, options.cache,
-                                 options.validate || asked_for_log("validate"), origin);
+    result.code =
+        compile_source(result.source, name, target, options.cache,
+                       options.validate || asked_for_log("validate"), {origin, result.environment});
   // A kernel without a binary is not checked; it does not run either.
   if (result.waits && options.binaries) result.waits = waits_first(result.code);
   return result;
 }
 
-Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoice& choice,
-                     const CompileOptions& options) {
+Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoice& choice) {
+  Lowered lowered = {&candidate, choice, candidate.lower(choice.config)};
+  verify(lowered.sequence, candidate.region());
+  return lowered;
+}
+
+// Compiles the launch of that number.
+Compiled compile_launch(const Lowered& lowered, size_t number, const CompileOptions& options) {
+  const sched::Candidate& candidate = *lowered.candidate;
   const sched::Target& target = candidate.target();
-  Lowered lowered;
+  Compiled compiled;
   const auto keep_text = [&](std::string_view stage, const sched::Kernel& after) {
-    if (is_shown(stage, options)) lowered.kernel_texts[stage] = sched::to_string(after);
+    if (is_shown(stage, options)) compiled.kernel_texts[stage] = sched::to_string(after);
   };
-  sched::Kernel made = candidate.lower(choice.config);
-  keep_text("lower", made);
-  const sched::Kernel kernel = sched::legalize(std::move(made), target, keep_text);
-  lowered.kernel = compile_legal(kernel, candidate.region().name(), target, options);
-  static_cast<exec::KernelLabel&>(lowered.kernel) = {
+  const sched::Kernel kernel =
+      sched::legalize(lowered.sequence.launches[number].kernel, target, keep_text);
+  compiled.kernel = compile_legal(kernel, candidate.region().name(), target, options);
+  static_cast<exec::KernelLabel&>(compiled.kernel) = {
       .template_name = std::string(candidate.kernel_template().name()),
       .region = candidate.region().name(),
-      .config = choice.config.to_string(),
+      .config = lowered.choice.config.to_string(),
       .template_version = candidate.kernel_template().version(),
       .region_key = {},
-      .tier = std::string(sched::name(choice.tier))};
-  return lowered;
+      .tier = std::string(sched::name(lowered.choice.tier)),
+      .part = static_cast<int>(number) + 1,
+      .parts = static_cast<int>(lowered.sequence.launches.size())};
+  return compiled;
 }
 
 // Work whose errors must reach the caller: the first one wins.
@@ -137,20 +153,12 @@ class Builder {
     executable_.name = graph_.name;
     executable_.target = target_;
     executable_.symbols.assign(options_.open_dims.begin(), options_.open_dims.end());
-    // Before the kernels, which take long: what does not fit the device ends here.
     place_outside_buffers();
     place_states();
+    lower_regions();
+    // Before the kernels are compiled, which takes long: what does not fit the device ends here.
     place_arena();
-    for (const Region* region : regions_) {
-      exec::KernelLaunch launch;
-      launch.layers = layers_of(*region);
-      for (const ir::Value* value : region->inputs)
-        launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
-      for (const ir::Value* value : region->outputs)
-        if (!region->in_place.contains(value))
-          launch.arguments.emplace_back(exec::Address{buffer_of(value, region->layout(value))});
-      executable_.steps.emplace_back(std::move(launch));
-    }
+    for (size_t i = 0; i < regions_.size(); ++i) add_steps(i);
     copy_states();
     compile_kernels();
     executable_.store = std::move(constants_);
@@ -159,53 +167,117 @@ class Builder {
   }
 
  private:
-  void compile_kernels() {
-    std::map<std::string, size_t> distinct;
-    std::vector<size_t> first;      // region index of each distinct kernel
-    std::vector<std::string> keys;  // of those
-    std::vector<size_t> kernels;    // by region
+  const Lowered& lowered(size_t region) const { return lowered_[distinct_[region]]; }
+
+  // Regions of one signature have the same kernels.
+  void lower_regions() {
+    std::map<std::string, size_t> known;
+    std::vector<size_t> first;  // region of each distinct one
     for (size_t i = 0; i < regions_.size(); ++i) {
-      auto [entry, inserted] = distinct.try_emplace(kernel_key(*regions_[i]), first.size());
+      auto [entry, inserted] = known.try_emplace(kernel_key(*regions_[i]), first.size());
       if (inserted) {
         first.push_back(i);
-        keys.push_back(signature(*regions_[i]));
+        keys_.push_back(signature(*regions_[i]));
       }
-      kernels.push_back(entry->second);
+      distinct_.push_back(entry->second);
     }
     const sched::ConfigSource& configs =
         options_.configs ? *options_.configs : sched::analytic_configs();
-    std::vector<Lowered> lowered(first.size());
-    std::atomic<size_t> done = 0;
-    if (options_.watch) options_.watch->at("kernels", 0, first.size());
+    lowered_.resize(first.size());
     parallel_each(first.size(), [&](size_t i) {
       if (options_.watch) options_.watch->check();
       const sched::Candidate& candidate = *candidates_[first[i]];
-      lowered[i] = lower_region(candidate, configs.choose(candidate), options_);
-      if (options_.watch) options_.watch->at("kernels", ++done, first.size());
+      lowered_[i] = lower_region(candidate, configs.choose(candidate));
     });
-    for (size_t i = 0; i < regions_.size(); ++i) {
-      auto& launch = std::get<exec::KernelLaunch>(executable_.steps[i]);
-      const exec::StandaloneKernel& kernel = lowered[kernels[i]].kernel;
-      launch.kernel = static_cast<int>(kernels[i]);
-      launch.grid = kernel.grid;
-      launch.arguments.insert(launch.arguments.end(), kernel.scalars.begin(), kernel.scalars.end());
-      launch.maps = kernel.maps;
-      launch.loop_iterations = kernel.loop_iterations;
+    int kernels = 0;
+    for (const Lowered& one : lowered_) {
+      first_kernel_.push_back(kernels);
+      kernels += static_cast<int>(one.sequence.launches.size());
     }
-    std::map<std::string_view, std::string> texts;
-    std::string sources;
-    for (size_t i = 0; i < lowered.size(); ++i) {
-      exec::KernelBinary& kernel = lowered[i].kernel;
-      kernel.region_key = keys[i];
-      log_parts(LogLevel::info, LogChannel::tuning, kernel.region, " [", kernel.template_name, "] ",
-                kernel.tier, " ", kernel.config);
-      for (const auto& [stage, text] : lowered[i].kernel_texts) texts[stage] += text + "\n";
-      sources += kernel.comment + kernel.source + "\n";
+  }
+
+  // The fills of the region's workspaces and its launches; what compiling decides comes later.
+  void add_steps(size_t region) {
+    const sched::KernelSequence& sequence = lowered(region).sequence;
+    std::vector<int> buffers;
+    for (const auto* values : {&regions_[region]->inputs, &regions_[region]->outputs})
+      for (const ir::Value* value : *values)
+        if (!regions_[region]->in_place.contains(value))
+          buffers.push_back(buffer_of(value, regions_[region]->layout(value)));
+    for (size_t i = 0; i < sequence.workspaces.size(); ++i) {
+      const sched::Workspace& workspace = sequence.workspaces[i];
+      buffers.push_back(add_workspace(workspace, workspace_offsets_.at({region, i})));
+      if (workspace.zeroed && !workspace.elements.is(0))
+        executable_.steps.emplace_back(exec::Fill{{buffers.back()}, workspace.bytes(), 0});
+    }
+    const ir::Layers layers = layers_of(*regions_[region]);
+    int kernel = first_kernel_[distinct_[region]];
+    for (const sched::KernelSequence::Launch& one : sequence.launches) {
+      exec::KernelLaunch launch;
+      launch.kernel = kernel++;
+      launch.layers = layers;
+      for (const int number : one.buffers)
+        launch.arguments.emplace_back(exec::Address{buffers[static_cast<size_t>(number)]});
+      executable_.steps.emplace_back(std::move(launch));
+    }
+  }
+
+  void compile_kernels() {
+    std::vector<std::pair<const Lowered*, size_t>> all;  // every launch of every distinct region
+    for (const Lowered& one : lowered_)
+      for (size_t i = 0; i < one.sequence.launches.size(); ++i) all.emplace_back(&one, i);
+    std::vector<Compiled> compiled(all.size());
+    std::atomic<size_t> done = 0;
+    if (options_.watch) options_.watch->at("kernels", 0, all.size());
+    parallel_each(all.size(), [&](size_t i) {
+      if (options_.watch) options_.watch->check();
+      compiled[i] = compile_launch(*all[i].first, all[i].second, options_);
+      if (options_.watch) options_.watch->at("kernels", ++done, all.size());
+    });
+    for (exec::Step& step : executable_.steps)
+      if (auto* launch = std::get_if<exec::KernelLaunch>(&step)) {
+        const exec::StandaloneKernel& kernel = compiled[static_cast<size_t>(launch->kernel)].kernel;
+        launch->grid = kernel.grid;
+        launch->arguments.insert(launch->arguments.end(), kernel.scalars.begin(),
+                                 kernel.scalars.end());
+        launch->maps = kernel.maps;
+        launch->loop_iterations = kernel.loop_iterations;
+      }
+    show_kernels(compiled);
+    for (size_t i = 0; i < compiled.size(); ++i) {
+      exec::KernelBinary& kernel = compiled[i].kernel;
+      kernel.region_key = keys_[static_cast<size_t>(all[i].first - lowered_.data())];
+      if (kernel.part == 1)
+        log_parts(LogLevel::info, LogChannel::tuning, kernel.region, " [", kernel.template_name,
+                  "] ", kernel.tier, " ", kernel.config);
       executable_.kernels.push_back(std::move(kernel));
+    }
+  }
+
+  void show_kernels(const std::vector<Compiled>& compiled) const {
+    std::map<std::string_view, std::string> texts;
+    if (is_shown("lower", options_))
+      for (const Lowered& one : lowered_) texts["lower"] += to_string(one.sequence) + "\n";
+    for (const Compiled& one : compiled) {
+      for (const auto& [stage, text] : one.kernel_texts) texts[stage] += text + "\n";
+      texts["emit"] += one.kernel.comment + one.kernel.source + "\n";
     }
     for (const std::string_view stage : kernel_stages())
       if (is_shown(stage, options_)) show(stage, texts[stage], options_);
-    if (is_shown("emit", options_)) show("emit", sources, options_);
+    if (is_shown("emit", options_)) show("emit", texts["emit"], options_);
+  }
+
+  int add_workspace(const sched::Workspace& workspace, const SymInt& offset) {
+    BufferInfo info;
+    info.kind = BufferInfo::Kind::workspace;
+    info.name = workspace.name;
+    info.dtype = workspace.dtype;
+    info.shape = {workspace.elements};
+    info.strides = {1};
+    info.bytes = workspace.bytes();
+    info.offset = offset;
+    executable_.buffers.push_back(info);
+    return static_cast<int>(executable_.buffers.size()) - 1;
   }
 
   // `name` is the user's, for an output, else the value's.
@@ -291,16 +363,36 @@ class Builder {
   }
 
   void place_arena() {
-    sched::ArenaPlan plan = sched::plan_memory(graph_, regions_, updates_);
+    std::vector<const std::vector<sched::Workspace>*> workspaces;
+    for (size_t i = 0; i < regions_.size(); ++i)
+      workspaces.push_back(&lowered(i).sequence.workspaces);
+    const sched::ArenaPlan plan =
+        sched::plan_memory(sched::lifetimes(graph_, regions_, workspaces, updates_));
     executable_.arena_bytes = plan.bytes;
     executable_.live_bytes_peak = plan.live_peak;
-    for (const sched::Lifetime& lifetime : plan.lifetimes)
-      check_fits(named(lifetime.value->name, lifetime.value), lifetime.size);
-    if (plan.largest)
-      check_fits(str("the arena of intermediate values, of which ",
-                     named(plan.largest->value->name, plan.largest->value), " is the largest,"),
-                 executable_.arena_bytes);
-    offsets_ = std::move(plan.offsets);
+    const sched::Lifetime* largest = nullptr;
+    for (size_t i = 0; i < plan.lifetimes.size(); ++i) {
+      const sched::Lifetime& lifetime = plan.lifetimes[i];
+      const auto region = static_cast<size_t>(lifetime.first);
+      if (lifetime.value)
+        offsets_[lifetime.value] = plan.offsets[i];
+      else
+        workspace_offsets_[{region, static_cast<size_t>(lifetime.workspace)}] = plan.offsets[i];
+      check_fits(named(lifetime), lifetime.size);
+      if (!largest || lifetime.bytes > largest->bytes) largest = &lifetime;
+    }
+    if (largest)
+      check_fits(
+          str("the arena of intermediate values, of which ", named(*largest), " is the largest,"),
+          executable_.arena_bytes);
+  }
+
+  std::string named(const sched::Lifetime& lifetime) const {
+    if (lifetime.value) return named(lifetime.value->name, lifetime.value);
+    const auto region = static_cast<size_t>(lifetime.first);
+    return str("the workspace '",
+               lowered(region).sequence.workspaces[static_cast<size_t>(lifetime.workspace)].name,
+               "' of ", regions_[region]->name());
   }
 
   int buffer_of(const ir::Value* value, const sched::Layout& layout) {
@@ -320,9 +412,9 @@ class Builder {
     std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ",
                            executable_.live_bytes_peak, " live\n");
     for (const BufferInfo& buffer : executable_.buffers)
-      if (buffer.kind == BufferInfo::Kind::arena)
-        text +=
-            str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name, "\n");
+      if (buffer.is_in_arena())
+        text += str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name,
+                    buffer.kind == BufferInfo::Kind::workspace ? ", a workspace" : "", "\n");
     return text;
   }
 
@@ -333,8 +425,13 @@ class Builder {
   const std::vector<sched::StateUpdate> updates_;
   std::vector<const Region*> regions_;
   std::vector<const sched::Candidate*> candidates_;  // of these
+  std::vector<size_t> distinct_;                     // of these: index into what follows
+  std::vector<Lowered> lowered_;
+  std::vector<std::string> keys_;
+  std::vector<int> first_kernel_;
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, SymInt> offsets_;
+  std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)
   std::shared_ptr<GraphConstants> constants_ = std::make_shared<GraphConstants>();
   exec::Executable executable_;
 };
@@ -378,9 +475,18 @@ exec::Executable build_executable(const Scheduled& scheduled, const sched::Targe
   return Builder(scheduled, target, options).run();
 }
 
-exec::StandaloneKernel compile_region(const sched::Candidate& candidate,
-                                      const sched::Config& config, const CompileOptions& options) {
-  return lower_region(candidate, {config, sched::Tier::exact}, options).kernel;
+exec::StandaloneSequence compile_region(const sched::Candidate& candidate,
+                                        const sched::Config& config,
+                                        const CompileOptions& options) {
+  Lowered lowered = lower_region(candidate, {config, sched::Tier::exact});
+  exec::StandaloneSequence result;
+  const sched::Region& region = candidate.region();
+  result.arguments = static_cast<int>(region.inputs.size() + region.outputs.size());
+  for (size_t i = 0; i < lowered.sequence.launches.size(); ++i)
+    result.launches.push_back({compile_launch(lowered, i, options).kernel,
+                               std::move(lowered.sequence.launches[i].buffers)});
+  result.workspaces = std::move(lowered.sequence.workspaces);
+  return result;
 }
 
 exec::StandaloneKernel compile_kernel(const sched::Kernel& kernel, const sched::Target& target,

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "backends/build_executable.h"
 #include "ir/layers.h"
@@ -26,6 +27,7 @@
 #include "scheduler/split_sorts.h"
 #include "scheduler/whole_op.h"
 #include "support/bytes_text.h"
+#include "support/error.h"
 #include "support/log.h"
 #include "support/plural.h"
 
@@ -47,18 +49,23 @@ GraphStage pass(std::string_view name, Pass run) {
   return {name, [run](auto& graph, const auto&, const auto&) { run(*graph); }};
 }
 
-// Leaves the ops that a kernel template takes whole.
-void decompose(std::unique_ptr<ir::Graph>& graph, const sched::Target& target,
-               const CompileOptions& options) {
-  ir::decompose(*graph, [&](const ir::Node& node) {
-    return sched::is_taken_whole(node, target, precision_of(options));
-  });
-}
+// Composite ops by the names of their first results, which are equal in each compilation of a
+// graph.
+using OpNames = std::set<std::string, std::less<>>;
 
 // The stages on the graph IR, in order. Then come the partition into regions, the stages of their
-// kernels (kernel_stages()), their text, and the plan of memory.
-const std::vector<GraphStage>& graph_stages() {
-  static const std::vector<GraphStage> stages = {
+// kernels (kernel_stages()), their text, and the plan of memory. `refused` are decomposed although
+// a template takes such ops whole.
+std::vector<GraphStage> graph_stages(const OpNames& refused = {}) {
+  // Leaves the ops that a kernel template takes whole.
+  const auto decompose = [refused](std::unique_ptr<ir::Graph>& graph, const sched::Target& target,
+                                   const CompileOptions& options) {
+    ir::decompose(*graph, [&](const ir::Node& node) {
+      return !refused.contains(node.outputs[0]->name) &&
+             sched::is_taken_whole(node, target, precision_of(options));
+    });
+  };
+  return {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
          graph = std::make_unique<ir::Graph>(graph->bind(options.dims, options.open_dims));
@@ -86,7 +93,7 @@ const std::vector<GraphStage>& graph_stages() {
       {"split-sorts", [](auto& graph, const sched::Target& target,
                          const CompileOptions&) { sched::split_sorts(*graph, target); }},
       {"simplify-primitives",
-       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
+       [decompose](auto& graph, const sched::Target& target, const CompileOptions& options) {
          decompose(graph, target, options);  // what splitting composed
          ir::simplify(*graph);
          ir::eliminate_common_subexpressions(*graph);
@@ -99,7 +106,34 @@ const std::vector<GraphStage>& graph_stages() {
          sched::pad_inputs(*graph, target, {options.plan, target}, precision_of(options));
        }},
   };
-  return stages;
+}
+
+// Runs the graph stages, and all of them again where no template takes a composite op that they
+// left, for the views or layouts around it: that op is decomposed then, with a line in the log.
+std::unique_ptr<ir::Graph> run_graph_stages(const ir::Graph& graph, const sched::Target& target,
+                                            const CompileOptions& options) {
+  for (OpNames refused;;) {
+    std::unique_ptr<ir::Graph> result = std::make_unique<ir::Graph>(graph.clone());
+    ir::name_layers(*result);
+    const std::vector<GraphStage> stages = graph_stages(refused);
+    size_t done = 0;
+    for (const GraphStage& stage : stages) {
+      if (options.watch) options.watch->at("graph", done++, stages.size() + 1);
+      stage.run(result, target, options);
+      ir::verify(*result);
+      if (is_shown(stage.name, options)) show(stage.name, ir::print_graph(*result), options);
+    }
+    if (options.watch) options.watch->at("graph", done, stages.size() + 1);
+    const size_t before = refused.size();
+    for (const auto& [node, reason] :
+         sched::refused_whole_ops(*result, target, precision_of(options))) {
+      log_parts(LogLevel::info, LogChannel::compile, node->op_name(), " '", node->outputs[0]->name,
+                "' is decomposed: ", reason);
+      TCC_CHECK(refused.insert(node->outputs[0]->name).second, node->outputs[0]->name,
+                " was not decomposed");
+    }
+    if (refused.size() == before) return result;
+  }
 }
 
 }  // namespace
@@ -123,17 +157,7 @@ std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name) {
 Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options) {
   Scheduled result;
-  result.graph = std::make_unique<ir::Graph>(graph.clone());
-  ir::name_layers(*result.graph);
-  size_t done = 0;
-  const size_t total = graph_stages().size() + 1;
-  for (const GraphStage& stage : graph_stages()) {
-    if (options.watch) options.watch->at("graph", done++, total);
-    stage.run(result.graph, target, options);
-    ir::verify(*result.graph);
-    if (is_shown(stage.name, options)) show(stage.name, ir::print_graph(*result.graph), options);
-  }
-  if (options.watch) options.watch->at("graph", done, total);
+  result.graph = run_graph_stages(graph, target, options);
   if (!options.open_dims.empty())
     sched::check_open_dims(*result.graph, target, precision_of(options));
   sched::PartitionOptions partition;
@@ -147,6 +171,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
       if (options.explain_fusion) options.explain_fusion(line);
     };
   result.regions = sched::partition(*result.graph, target, partition);
+  const size_t total = graph_stages().size() + 1;
   if (options.watch) options.watch->at("graph", total, total);
   if (is_shown("partition", options)) show("partition", regions_text(result.regions), options);
   return result;

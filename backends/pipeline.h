@@ -66,11 +66,10 @@ struct Scheduled {
 Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options = {});
 
-// Compiles one region with one config; a tuner measures the result. Buffers are the region's
-// inputs, then its outputs.
-exec::StandaloneKernel compile_region(const sched::Candidate& candidate,
-                                      const sched::Config& config,
-                                      const CompileOptions& options = {});
+// Compiles one region with one config; a tuner measures the result.
+exec::StandaloneSequence compile_region(const sched::Candidate& candidate,
+                                        const sched::Config& config,
+                                        const CompileOptions& options = {});
 
 // A kernel, legalised and compiled. Its scalars are the kernel's sizes.
 exec::StandaloneKernel compile_kernel(const sched::Kernel& kernel, const sched::Target& target,

@@ -79,7 +79,7 @@ endfunction()
 
 option(TCC_UNITY "Compile several sources of a folder at once" ON)
 
-# tcc_unity(TARGET [EXCLUDE regex]): compiles up to 8 sources of a folder, 16 of ir/ops, as one. It saves two thirds of
+# tcc_unity(TARGET [EXCLUDE regex]): compiles up to 8 sources of a folder, 16 of ir/ops and tools, as one. It saves two thirds of
 # a build from nothing, and each source still stands alone: with TCC_UNITY=OFF it is compiled by itself. Names in
 # anonymous namespaces differ within a folder.
 function(tcc_unity target)
@@ -101,7 +101,7 @@ function(tcc_unity target)
       set(folder ${parent})
       set(count 0)
       set(size 8)
-      if(folder MATCHES "/ir/ops$")
+      if(folder MATCHES "/(ir/ops|tools/[a-z]+)$")
         set(size 16)
       endif()
       cmake_path(RELATIVE_PATH parent BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE group)

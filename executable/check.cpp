@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMostRank = 32;
 constexpr size_t kMostDims = 5;        // of a tensor map
+constexpr int64_t kWord = 4;           // bytes: of fills
 constexpr int64_t kMapAlignment = 16;  // bytes: of a tensor map's beginning and strides
 
 template <class T>
@@ -53,16 +54,42 @@ bool is_mapped(DType dtype) {
   }
 }
 
+// The corners of an im2col map's box share 16 bits.
+void check_im2col(const TensorMap& map) {
+  const Im2col& im2col = map.im2col;
+  const size_t spatial = map.dims.size() - 2;
+  if (map.dims.size() < 3 || im2col.lower.size() != spatial || im2col.upper.size() != spatial)
+    fail_input("an im2col map of ", map.dims.size(), " dims, with corners of ", im2col.lower.size(),
+               " and ", im2col.upper.size());
+  const int64_t reach = int64_t{1} << (16 / static_cast<int64_t>(spatial) - 1);
+  for (const auto* corner : {&im2col.lower, &im2col.upper})
+    for (const int place : *corner) within("an im2col map's corner", place, -reach, reach - 1);
+  within("an im2col map's channels", im2col.channels, 1, 256);
+  within("an im2col map's pixels", im2col.pixels, 1, 1024);
+  const int64_t row = int64_t{im2col.channels} * size_bytes(map.dtype);
+  if (row % kMapAlignment != 0 || (map.swizzle > 0 && row > map.swizzle))
+    fail_input("an im2col map of rows of ", row, " bytes, with a swizzle of ", map.swizzle);
+}
+
 void check_map(const TensorMap& map, int64_t arguments) {
   if (!is_mapped(map.dtype)) fail_input("a tensor map of type ", name(map.dtype));
   within("a tensor map's argument", map.argument, 0, arguments - 1);
   const size_t rank = map.dims.size();
-  if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank || map.box.size() != rank)
+  const bool is_tiled = map.kind == TensorMap::Kind::tiled;
+  if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank ||
+      map.box.size() != (is_tiled ? rank : 0))
     fail_input("a tensor map of ", rank, " dims, ", map.strides.size(), " strides and ",
                map.box.size(), " sides of a box");
   for (const int side : map.box) within("a side of a tensor map's box", side, 1, 256);
   const int s = map.swizzle;
   if (s != 0 && s != 32 && s != 64 && s != 128) fail_input("a tensor map's swizzle is ", s);
+  if (!map.steps.empty() && map.steps.size() != rank)
+    fail_input("a tensor map of ", rank, " dims and ", map.steps.size(), " steps");
+  for (const int step : map.steps) within("a tensor map's step", step, 1, 8);
+  if (!is_tiled)
+    check_im2col(map);
+  else if (map.im2col != Im2col())
+    fail_input("a tiled tensor map with fields of im2col");
 }
 
 void check_scalar(const Scalar& scalar) {
@@ -89,6 +116,12 @@ int64_t check_numbers(const TensorMap& map) {
     viewed = viewed && step ? checked_add(*viewed, *step) : std::nullopt;
   }
   if (!viewed) fail_input("a tensor map views more than 2^63 bytes");
+  for (size_t i = 0; i < map.im2col.lower.size(); ++i) {
+    const int lower = map.im2col.lower[i], upper = map.im2col.upper[i];
+    if (map.dims[i + 1].value() + upper - lower < 1)
+      fail_input("an im2col map without pixels: ", map.dims[i + 1].value(), " from ", lower, " to ",
+                 upper);
+  }
   return *viewed;
 }
 
@@ -250,7 +283,7 @@ class RangeChecker {
       within("a buffer's size", bytes, 0, Tensor::max_bytes);
       if (buffer.alias >= 0)
         require("an alias", offset, bytes, bytes_[static_cast<size_t>(buffer.alias)]);
-      else if (buffer.kind == BufferInfo::Kind::arena)
+      else if (buffer.is_in_arena())
         require("a buffer of the arena", offset, bytes, arena);
       const auto dense = tensor_bytes(buffer.dtype, sizes_.of(buffer.shape));
       const bool outside = buffer.kind == BufferInfo::Kind::input ||
@@ -262,7 +295,7 @@ class RangeChecker {
       bytes_.push_back(bytes);
       if (buffer.alias >= 0)
         places_.push_back(place({buffer.alias, offset}));
-      else if (buffer.kind == BufferInfo::Kind::arena)
+      else if (buffer.is_in_arena())
         places_.push_back({-1, offset});
       else
         places_.push_back({static_cast<int>(places_.size()), 0});
@@ -384,7 +417,17 @@ void check_loops(const Executable& executable, const Sizes& sizes, const Target&
                   iterations, " loop iterations, and ", target.id(), " stops it after ", most);
 }
 
-void check(const StandaloneKernel& kernel) {
+void check_units(const KernelBinary& kernel, const Target& target) {
+  for (const std::string& wanted : kernel.matrix_units)
+    if (std::ranges::none_of(target.matrix_units,
+                             [&](const MatrixUnit& unit) { return to_string(unit) == wanted; }))
+      fail_device("kernel ", kernel.entry, " of ", kernel.region, " uses matrix units '", wanted,
+                  "', which ", target.id(), " lacks: compile the graph for this device");
+}
+
+namespace {
+
+void check_launch(const StandaloneKernel& kernel) {
   check_kernel(kernel);
   const Sizes none;
   none.of(kernel.grid);
@@ -399,6 +442,28 @@ void check(const StandaloneKernel& kernel) {
   for (const TensorMap& map : kernel.maps) {
     check_map(map, kernel.num_arguments - std::ssize(kernel.scalars));
     check_numbers(none.of(map));
+  }
+}
+
+}  // namespace
+
+void check(const StandaloneSequence& sequence) {
+  within("a number of arguments", sequence.arguments, 0, 1 << 13);
+  within("a number of launches", std::ssize(sequence.launches), 1, 1 << 10);
+  within("a number of workspaces", std::ssize(sequence.workspaces), 0, 1 << 10);
+  const Sizes none;
+  for (const Workspace& workspace : sequence.workspaces) {
+    const int64_t elements = none.of(workspace.elements);
+    within("a workspace's elements", elements, 0,
+           Tensor::max_bytes / size_bytes(workspace.dtype) - kWord);
+  }
+  const int64_t buffers = sequence.arguments + std::ssize(sequence.workspaces);
+  for (const auto& [kernel, numbers] : sequence.launches) {
+    check_launch(kernel);
+    if (std::ssize(numbers) != kernel.num_arguments - std::ssize(kernel.scalars))
+      fail_input(numbers.size(), " buffers and ", kernel.scalars.size(),
+                 " scalars for a kernel of ", kernel.num_arguments, " arguments");
+    for (const int number : numbers) within("a launch's buffer", number, 0, buffers - 1);
   }
 }
 

@@ -51,7 +51,6 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_f32 = architecture.flops_f32;
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
-  target.f8_units = cuda_f8_units(architecture.number, own);
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
   target.max_cluster = cuda_max_cluster(architecture.number);
   return target;
@@ -69,15 +68,44 @@ void cuda_unit_facts(Target& target, int architecture) {
   target.device_sources = {"gemv"};
 }
 
-std::vector<std::string> cuda_matrix_units(int architecture, bool own) {
-  if (architecture == 90 && own) return {"wgmma", "mma"};
-  if (architecture >= 80) return {"mma"};
-  return {};
+namespace {
+
+// Products of a warpgroup: 64 rows, and 32 bytes along k.
+void add_wgmma(std::vector<MatrixUnit>& units, DType a, DType b, DType sum, int n_step) {
+  MatrixUnit unit = {"wgmma", 64, 256, 32 / size_bytes(a), n_step, a, b, sum, sum};
+  unit.scope = MatrixUnit::Scope::subgroups4;
+  unit.lines_along_k = size_bytes(a) != 2;
+  units.push_back(unit);
 }
 
-std::vector<std::string> cuda_f8_units(int architecture, bool own) {
-  if (architecture == 90 && own) return {"wgmma"};
-  return {};
+// Products of a warp, mma.sync: 16 x 8, and 32 bytes along k.
+void add_mma(std::vector<MatrixUnit>& units, DType a, DType b, DType sum) {
+  MatrixUnit unit = {"mma", 16, 8, 32 / size_bytes(a), 0, a, b, sum, sum};
+  unit.lines_along_k = size_bytes(a) == 1;
+  units.push_back(unit);
+}
+
+constexpr DType kBytes[] = {DType::i8, DType::u8};
+constexpr DType kF8[] = {DType::f8e4m3, DType::f8e5m2};
+constexpr DType kFloats[] = {DType::f16, DType::bf16, DType::f32};
+
+}  // namespace
+
+std::vector<MatrixUnit> cuda_matrix_units(int architecture, bool own) {
+  std::vector<MatrixUnit> units;
+  if (architecture == 90 && own) {
+    for (const DType dtype : kFloats) add_wgmma(units, dtype, dtype, DType::f32, 8);
+    for (const DType a : kF8)
+      for (const DType b : kF8) add_wgmma(units, a, b, DType::f32, 8);
+    for (const DType a : kBytes)
+      for (const DType b : kBytes) add_wgmma(units, a, b, DType::i32, 16);
+  }
+  if (architecture >= 80) {
+    for (const DType dtype : kFloats) add_mma(units, dtype, dtype, DType::f32);
+    for (const DType a : kBytes)
+      for (const DType b : kBytes) add_mma(units, a, b, DType::i32);
+  }
+  return units;
 }
 
 bool cuda_overlapping_launches(int architecture) { return architecture >= 90; }

@@ -16,10 +16,8 @@ namespace tcc::exec {
 std::optional<Target> cuda_target(std::string_view arch);
 
 // The matrix units of an architecture (80 for "sm_80"), the fastest first; own: with the "a" of its
-// own instructions.
-std::vector<std::string> cuda_matrix_units(int architecture, bool own);
-// Returns those of `units` that multiply f8.
-std::vector<std::string> cuda_f8_units(int architecture, bool own);
+// own instructions. It lists the shapes that device sources use.
+std::vector<MatrixUnit> cuda_matrix_units(int architecture, bool own);
 
 // Sets the facts that all GPUs of an architecture have in common: lanes, instructions, device
 // sources.

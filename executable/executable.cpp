@@ -1,6 +1,7 @@
 #include "executable/executable.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "support/error.h"
 
@@ -32,6 +33,18 @@ StandaloneKernel standalone(const Executable& executable, size_t i) {
       TCC_CHECK(address->offset.is(0), "a place within a buffer");
   }
   return kernel;
+}
+
+SymInt Workspace::bytes() const {
+  constexpr int64_t kWord = 4;
+  return ir::ceildiv(elements * size_bytes(dtype), kWord) * kWord;
+}
+
+StandaloneSequence::StandaloneSequence(StandaloneKernel kernel)
+    : arguments(kernel.num_arguments - static_cast<int>(kernel.scalars.size())) {
+  std::vector<int> buffers(static_cast<size_t>(std::max(arguments, 0)));
+  std::iota(buffers.begin(), buffers.end(), 0);
+  launches.push_back({std::move(kernel), std::move(buffers)});
 }
 
 std::vector<int> owners(const Executable& executable) {

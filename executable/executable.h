@@ -19,8 +19,9 @@
 namespace tcc::exec {
 
 struct BufferInfo {
-  // Inputs and outputs are the caller's memory. The arena holds values between steps; a workspace
-  // is one step's scratch memory; a state lives as long as its context.
+  // Inputs and outputs are the caller's memory. The arena holds values between steps, and in it
+  // lie workspaces, too: scratch memory of the steps of one region. A state lives as long as its
+  // context.
   enum class Kind : uint8_t { input, output, constant, arena, state, workspace };
   Kind kind = Kind::arena;
   std::string name;
@@ -28,10 +29,12 @@ struct BufferInfo {
   std::vector<SymInt> shape;
   std::vector<SymInt> strides;  // inputs and outputs are row-major
   SymInt bytes = 0;
-  SymInt offset = 0;  // arena: within it; input, output, constant: its number in its list
+  SymInt offset = 0;  // arena, workspace: in the arena; others but states: its number in its list
   // The number of an earlier buffer whose memory this one is in, `offset` bytes from its beginning,
   // whatever its kind; -1: it has its own.
   int alias = -1;
+
+  bool is_in_arena() const { return kind == Kind::arena || kind == Kind::workspace; }
 };
 
 // A place in a buffer, in bytes from its beginning.
@@ -151,7 +154,10 @@ std::vector<int> assumed_alignments(const Executable& executable);
 void check(const Executable& executable);
 // The same of what depends on the symbols' values, once a program is bound to them.
 void check(const Executable& executable, const Sizes& sizes);
-void check(const StandaloneKernel& kernel);
+void check(const StandaloneSequence& sequence);
+
+// Throws Error(device) where a kernel uses matrix units that the target lacks.
+void check_units(const KernelBinary& kernel, const Target& target);
 
 // Throws Error(device) where a thread runs longer than the target lets it, which may be another one
 // than the executable was compiled for.

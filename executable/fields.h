@@ -50,6 +50,14 @@ inline void api_field(Reader& from, Api& api) {
 }
 
 template <class A>
+void fields(A& a, MatrixUnit& x) {
+  all(a, x.kind, x.m, x.n, x.k, x.n_step);
+  for (DType* dtype : {&x.a, &x.b, &x.c, &x.d}) tag(a, *dtype, DType::f8e5m2);
+  tag(a, x.scope, MatrixUnit::Scope::workgroup);
+  all(a, x.saturating, x.lines_along_k);
+}
+
+template <class A>
 void fields(A& a, Target& x) {
   api_field(a, x.api);
   all(a, x.vendor, x.device, x.arch, x.driver);
@@ -59,8 +67,8 @@ void fields(A& a, Target& x) {
   all(a, x.max_threads_per_unit, x.l2_bytes);
   all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
-  all(a, x.float_controls, x.unified_memory, x.overlapping_launches);
-  all(a, x.matrix_units, x.f8_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
+  all(a, x.float_controls, x.spirv_minor, x.unified_memory, x.overlapping_launches);
+  all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
   all(a, x.indexed_registers, x.max_loop_iterations, x.is_cpu);
 }
 
@@ -69,6 +77,8 @@ void fields(A& a, TensorMap& x) {
   all(a, x.name, x.argument);
   tag(a, x.dtype, DType::f8e5m2);
   all(a, x.offset, x.dims, x.strides, x.box, x.swizzle);
+  tag(a, x.kind, TensorMap::Kind::im2col);
+  all(a, x.im2col.lower, x.im2col.upper, x.im2col.channels, x.im2col.pixels, x.steps);
 }
 
 template <class A>
@@ -81,8 +91,9 @@ template <class A>
 void fields(A& a, KernelBinary& x) {
   all(a, x.workgroup, x.shared_bytes, x.flops, x.bytes, x.flop_rate);
   all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments,
-      x.num_maps, x.alignments);
+      x.num_maps, x.environment, x.matrix_units, x.alignments);
   all(a, x.template_name, x.region, x.config, x.template_version, x.region_key, x.tier);
+  all(a, x.part, x.parts);
   all(a, x.code, x.block);
 }
 
@@ -90,6 +101,23 @@ template <class A>
 void fields(A& a, StandaloneKernel& x) {
   fields(a, static_cast<KernelBinary&>(x));
   all(a, x.grid, x.scalars, x.maps, x.loop_iterations);
+}
+
+template <class A>
+void fields(A& a, Workspace& x) {
+  all(a, x.name);
+  tag(a, x.dtype, DType::f8e5m2);
+  all(a, x.elements, x.zeroed);
+}
+
+template <class A>
+void fields(A& a, StandaloneSequence::Launch& x) {
+  all(a, x.kernel, x.buffers);
+}
+
+template <class A>
+void fields(A& a, StandaloneSequence& x) {
+  all(a, x.arguments, x.launches, x.workspaces);
 }
 
 template <class A>

@@ -213,9 +213,9 @@ Executable load_executable(const std::filesystem::path& path) {
   return read_executable(file, file->bytes(), path.string());
 }
 
-std::vector<uint8_t> write_kernel(const StandaloneKernel& kernel) {
-  StandaloneKernel written = kernel;
-  written.source.clear();
+std::vector<uint8_t> write_sequence(const StandaloneSequence& sequence) {
+  StandaloneSequence written = sequence;
+  for (StandaloneSequence::Launch& launch : written.launches) launch.kernel.source.clear();
   Writer fields;
   field(fields, written);
   const std::vector<uint8_t> payload = fields.take();
@@ -229,7 +229,7 @@ std::vector<uint8_t> write_kernel(const StandaloneKernel& kernel) {
   return bytes;
 }
 
-StandaloneKernel read_kernel(std::span<const uint8_t> bytes, const std::string& name) {
+StandaloneSequence read_sequence(std::span<const uint8_t> bytes, const std::string& name) {
   Reader head(bytes, name);
   check_header(head, kKernel);
   Hash128 checksum;
@@ -238,10 +238,10 @@ StandaloneKernel read_kernel(std::span<const uint8_t> bytes, const std::string& 
   if (content_hash(std::as_bytes(payload)) != checksum)
     head.fail("is damaged: its checksum differs");
   Reader reader(payload, name);
-  StandaloneKernel kernel;
-  read_checked(reader, kernel, name);
+  StandaloneSequence sequence;
+  read_checked(reader, sequence, name);
   reader.end();
-  return kernel;
+  return sequence;
 }
 
 }  // namespace tcc::exec

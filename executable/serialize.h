@@ -29,7 +29,7 @@
 
 namespace tcc::exec {
 
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 
 // Loads one constant at a time.
 using Sink = std::function<void(std::span<const std::byte>)>;
@@ -44,7 +44,7 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
 Executable load_executable(const std::filesystem::path& path);
 
 // The bytes have a version and a checksum; the source text is left out.
-std::vector<uint8_t> write_kernel(const StandaloneKernel& kernel);
-StandaloneKernel read_kernel(std::span<const uint8_t> bytes, const std::string& name);
+std::vector<uint8_t> write_sequence(const StandaloneSequence& sequence);
+StandaloneSequence read_sequence(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace tcc::exec

@@ -14,7 +14,8 @@ constexpr uint32_t kGlCompute = 5;
 constexpr uint32_t kDenormPreserve = 4459, kSignedZeroInfNanPreserve = 4461,
                    kRoundingModeRte = 4462;
 constexpr uint32_t kFloat64 = 10, kInt64 = 11, kGroupNonUniformShuffle = 65,
-                   kStorageBuffer16BitAccess = 4433, kStorageBuffer8BitAccess = 4448;
+                   kStorageBuffer16BitAccess = 4433, kStorageBuffer8BitAccess = 4448,
+                   kCooperativeMatrix = 6022;
 
 // Characters lie in words from the lowest byte on, up to a zero.
 std::string literal(Words words) {
@@ -43,6 +44,7 @@ void read(SpirvFacts& facts, uint32_t op, Words operands) {
 
 SpirvFacts spirv_facts(Words words) {
   SpirvFacts facts;
+  if (words.size() > 1) facts.version_minor = static_cast<int>(words[1] >> 8 & 0xff);
   for (size_t at = kSpirvHeaderWords; at < words.size();) {
     const size_t count = words[at] >> 16;
     const uint32_t op = words[at] & 0xffff;
@@ -67,7 +69,9 @@ std::string lacking_feature(const SpirvFacts& facts, const Target& target) {
       {kStorageBuffer16BitAccess, target.storage16, "buffers of 16-bit elements"},
       {kStorageBuffer8BitAccess, target.storage8, "buffers of 8-bit elements"},
       {kGroupNonUniformShuffle, target.subgroup_shuffle, "shuffles among a subgroup's lanes"},
+      {kCooperativeMatrix, target.has_matrix_unit("coopmat"), "cooperative matrices"},
   };
+  if (facts.version_minor > target.spirv_minor) return str("SPIR-V 1.", facts.version_minor);
   for (const Feature& feature : features)
     if (!feature.is_there && facts.capabilities.contains(feature.capability)) return feature.text;
   const FloatControls &needs = facts.float_controls, &has = target.float_controls;

@@ -13,6 +13,7 @@ namespace tcc::exec {
 struct SpirvFacts {
   std::set<std::string, std::less<>> entries;  // entry points of compute shaders
   std::set<uint32_t> capabilities;             // SPIR-V's numbers
+  int version_minor = 0;                       // of SPIR-V 1.x
   FloatControls float_controls;                // by its execution modes, of all entry points
 };
 

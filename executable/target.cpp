@@ -1,11 +1,8 @@
 #include "executable/target.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
-#include <set>
-#include <sstream>
 
 #include "support/error.h"
 
@@ -70,8 +67,14 @@ int64_t Target::static_shared_bytes() const {
   return api == Api::cuda ? std::min(shared_bytes, kCudaStatic) : shared_bytes;
 }
 
-bool Target::has_matrix_unit(std::string_view unit) const {
-  return std::find(matrix_units.begin(), matrix_units.end(), unit) != matrix_units.end();
+bool Target::has_matrix_unit(std::string_view kind) const {
+  return std::ranges::find(matrix_units, kind, &MatrixUnit::kind) != matrix_units.end();
+}
+
+bool Target::multiplies(std::string_view kind, DType a, DType b, DType sum) const {
+  return std::ranges::any_of(matrix_units, [&](const MatrixUnit& unit) {
+    return unit.kind == kind && unit.a == a && unit.b == b && unit.c == sum && unit.d == sum;
+  });
 }
 
 bool Target::has_device_source(std::string_view source) const {
@@ -82,8 +85,10 @@ double Target::clock() const {
   return flops_f32 / (2 * static_cast<double>(fma_lanes) * static_cast<double>(compute_units));
 }
 
-bool Target::multiplies_f8(std::string_view unit) const {
-  return std::find(f8_units.begin(), f8_units.end(), unit) != f8_units.end();
+bool Target::multiplies_f8(std::string_view kind) const {
+  return std::ranges::any_of(matrix_units, [&](const MatrixUnit& unit) {
+    return unit.kind == kind && is_f8(unit.a) && is_f8(unit.b);
+  });
 }
 
 double Target::least_seconds(double bytes, double flops, double flop_rate) const {
@@ -93,19 +98,6 @@ double Target::least_seconds(double bytes, double flops, double flop_rate) const
 std::string Target::id() const {
   const std::string base = arch.empty() ? std::string(name(api)) : str(name(api), ":", arch);
   return api == Api::vulkan ? str(base, ":sg", subgroup_size) : base;
-}
-
-std::vector<std::string> allowed_matrix_units(std::vector<std::string> units) {
-  const char* text = std::getenv("TCC_MATRIX_UNITS");
-  if (!text) return units;
-  std::set<std::string> allowed;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) allowed.insert(word);
-  for (const std::string& word : allowed)
-    if (!word.empty() && word != "none" && word != "wgmma" && word != "mma")
-      fail_input("TCC_MATRIX_UNITS: no matrix unit '", word, "'; there are wgmma, mma and none");
-  std::erase_if(units, [&](const std::string& unit) { return !allowed.count(unit); });
-  return units;
 }
 
 }  // namespace tcc::exec

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "executable/matrix_unit.h"
+
 namespace tcc::exec {
 
 enum class Api : uint8_t { null, cuda, vulkan };
@@ -69,13 +71,12 @@ struct Target {
   bool native_exp2 =
       false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
   FloatControls float_controls;
+  int spirv_minor = 5;          // vulkan: SPIR-V 1.x that it takes; 5 is that of Vulkan 1.2
   bool unified_memory = false;  // host memory is device memory
   // A kernel may begin while the launch before it ends, and waits for that itself.
   bool overlapping_launches = false;
-  // Matrix units, as spelled by the backends ("wgmma", "mma", "coopmat", "coopmat2"); used from the
-  // next templates on.
-  std::vector<std::string> matrix_units;
-  std::vector<std::string> f8_units;  // those of them that multiply f8; others read it as f16
+  // What matrix units multiply, those that templates should rather use first.
+  std::vector<MatrixUnit> matrix_units;
   // Bytes that the matrix units' asynchronous copies move at once: rows that they read are padded
   // to a multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
@@ -96,10 +97,12 @@ struct Target {
   int64_t static_shared_bytes() const;
   // Clusters of `size` workgroups, 1, 2, 4 or 8, that run at once when each workgroup takes a unit.
   int64_t concurrent_clusters(int64_t size) const;
-  bool has_matrix_unit(std::string_view unit) const;
+  bool has_matrix_unit(std::string_view kind) const;
+  // Returns whether units of the kind multiply these types and sum up in that one.
+  bool multiplies(std::string_view kind, DType a, DType b, DType sum) const;
   bool has_device_source(std::string_view source) const;
-  double clock() const;  // of its units, in Hz, by their rate of f32
-  bool multiplies_f8(std::string_view unit) const;
+  double clock() const;                             // of its units, in Hz, by their rate of f32
+  bool multiplies_f8(std::string_view kind) const;  // others read it as f16
   // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,
   // 0, that of f32.
   double least_seconds(double bytes, double flops, double flop_rate) const;
@@ -109,9 +112,5 @@ struct Target {
   // every cache key.
   std::string id() const;
 };
-
-// Returns those of `units` that $TCC_MATRIX_UNITS names, a list with commas; all when it is not
-// set. It serves to compare kernels and to test those of older devices: "mma", or "" for none.
-std::vector<std::string> allowed_matrix_units(std::vector<std::string> units);
 
 }  // namespace tcc::exec

@@ -15,9 +15,8 @@ Binding::Binding(const Program& program, const OwnMemory& memory)
     if (buffer.alias >= 0)
       places_.push_back(place_of({buffer.alias, buffer.offset}));
     else
-      places_.push_back({places_.size(), buffer.kind == BufferInfo::Kind::arena
-                                             ? memory_.sizes.of(buffer.offset)
-                                             : int64_t{0}});
+      places_.push_back(
+          {places_.size(), buffer.is_in_arena() ? memory_.sizes.of(buffer.offset) : int64_t{0}});
   }
   const exec::Executable& executable = program.executable();
   for (const exec::Step& step : executable.steps)
@@ -99,9 +98,9 @@ DeviceAddress Binding::address_of(const Place& place) const {
       case BufferInfo::Kind::input: return inputs_[number()].address;
       case BufferInfo::Kind::output: return outputs_[number()].address;
       case BufferInfo::Kind::constant: return program_.constant(number());
-      case BufferInfo::Kind::arena: return memory_.arena ? memory_.arena->address() : 0;
-      case BufferInfo::Kind::state:
-      case BufferInfo::Kind::workspace: return memory_.own.at(place.owner)->address();
+      case BufferInfo::Kind::arena:
+      case BufferInfo::Kind::workspace: return memory_.arena ? memory_.arena->address() : 0;
+      case BufferInfo::Kind::state: return memory_.own.at(place.owner)->address();
     }
     return 0;
   }();

@@ -92,9 +92,7 @@ Context::Context(std::shared_ptr<const Program> program, std::unique_ptr<Stream>
   if (bytes > 0) memory_.arena = device.allocate(bytes);
   for (size_t i = 0; i < executable.buffers.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[i];
-    if (buffer.alias >= 0 ||
-        !(buffer.kind == BufferInfo::Kind::state || buffer.kind == BufferInfo::Kind::workspace))
-      continue;
+    if (buffer.alias >= 0 || buffer.kind != BufferInfo::Kind::state) continue;
     memory_.own[i] = device.allocate(std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1));
   }
   reset_states();
@@ -269,7 +267,7 @@ std::vector<std::byte> Context::read(int buffer) {
   std::vector<std::byte> bytes(static_cast<size_t>(memory_.sizes.of(info.bytes)));
   if (bytes.empty()) return bytes;
   TCC_CHECK(info.alias < 0, info.name, " lies in another buffer");
-  if (info.kind == BufferInfo::Kind::arena) {
+  if (info.is_in_arena()) {
     stream_->copy_to_host(bytes, *memory_.arena, memory_.sizes.of(info.offset));
   } else if (const auto own = memory_.own.find(static_cast<size_t>(buffer));
              own != memory_.own.end()) {

@@ -48,7 +48,7 @@ class Program {
 struct OwnMemory {
   exec::Sizes sizes = {};
   std::unique_ptr<Buffer> arena = nullptr;
-  std::map<size_t, std::unique_ptr<Buffer>> own = {};  // states and workspaces, by buffer
+  std::map<size_t, std::unique_ptr<Buffer>> own = {};  // states, by buffer
 };
 
 class Binding;

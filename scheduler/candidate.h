@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "scheduler/config.h"
-#include "scheduler/kernel.h"
+#include "scheduler/kernel_sequence.h"
 #include "scheduler/refusal.h"
 #include "scheduler/region.h"
 #include "scheduler/target.h"
@@ -63,8 +63,9 @@ class Candidate {
   // Longer rows, and other orders that come with them, in addition to the layouts that there are.
   virtual std::vector<LayoutWish> row_wishes() const { return {}; }
 
-  // Deterministic; `config` is legal. The result is not legalised yet.
-  virtual Kernel lower(const Config& config) const = 0;
+  // The region's kernels, one in most cases. Deterministic; `config` is legal. The result is not
+  // legalised yet.
+  virtual KernelSequence lower(const Config& config) const = 0;
 
  protected:
   Candidate(const Template& by, const Region& region, const Target& target)

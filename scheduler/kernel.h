@@ -157,6 +157,14 @@ struct Parameters {
   std::vector<std::pair<std::string, std::string>> fields;
 };
 
+// What a device source asks of its language and device, beside what its hooks rely on.
+struct SourceNeeds {
+  // Extensions of the language, as its texts call them: "GL_KHR_cooperative_matrix".
+  std::set<std::string> extensions;
+  std::string environment;                     // as KernelText has it
+  std::vector<exec::MatrixUnit> matrix_units;  // that it uses
+};
+
 // Facts of the statements that the generated text relies on.
 struct Requirements {
   bool int64 = false;           // values of 64-bit integers
@@ -188,6 +196,7 @@ struct Kernel : exec::KernelTraits {
   Parameters parameters;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<Hook> hooks;
+  SourceNeeds needs;
   std::vector<TensorMap> maps;  // of a device source: parameters after the buffers
   int cluster = 1;              // neighbouring workgroups that share their shared memory (cuda)
   int resident = 0;             // workgroups per SM that registers must allow; 0: any number

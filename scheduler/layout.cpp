@@ -13,14 +13,13 @@ namespace {
 
 using Layouts = std::map<const ir::Value*, Layout>;
 
-CandidatePtr matched_again(const Candidate& candidate, const Layouts& layouts) {
+// Null where nothing changes.
+Match matched_again(const Candidate& candidate, const Layouts& layouts) {
   Region region = candidate.region();
   for (auto& [value, layout] : region.layouts)
     if (const auto found = layouts.find(value); found != layouts.end()) layout = found->second;
-  if (region.layouts == candidate.region().layouts) return nullptr;
-  Match match = match_region(region, candidate.target());
-  TCC_CHECK(match, region.name(), ": ", match.reason(), ", with other layouts");
-  return *std::move(match);
+  if (region.layouts == candidate.region().layouts) return CandidatePtr();
+  return match_region(region, candidate.target());
 }
 
 // Values that pooling and the like make of values with their channels last get their channels last
@@ -48,18 +47,31 @@ void assign_orders(const ir::Graph& graph, std::vector<ScheduledRegion>& regions
       if (has_free_layout(graph, wish.value)) chosen.emplace(wish.value, wish.layout);
   if (chosen.empty()) return;
   spread_channels_last(graph, regions, chosen);
-  for (ScheduledRegion& region : regions)
-    if (CandidatePtr other = matched_again(region.candidate(), chosen))
-      region = ScheduledRegion(std::move(other));
+  std::vector<CandidatePtr> others;
+  for (size_t r = 0; r < regions.size(); ++r) {
+    Match other = matched_again(regions[r].candidate(), chosen);
+    if (other) {
+      others.push_back(*std::move(other));
+      continue;
+    }
+    // No template takes the region with these layouts: its buffers keep theirs.
+    for (const auto& [value, layout] : regions[r].region().layouts) chosen.erase(value);
+    others.clear();
+    r = static_cast<size_t>(-1);
+  }
+  for (size_t r = 0; r < regions.size(); ++r)
+    if (others[r]) regions[r] = ScheduledRegion(std::move(others[r]));
 }
 
-// Gives the value its layout wherever it stands; not at all where that changes a region's template,
-// except to one that turns layouts.
+// Gives the value its layout wherever it stands; not at all where no template takes a region then,
+// or another one than before, except one that turns layouts.
 void grant(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
   std::vector<std::pair<ScheduledRegion*, CandidatePtr>> changes;
   for (ScheduledRegion& region : regions) {
     if (!region.region().layouts.count(wish.value)) continue;
-    CandidatePtr other = matched_again(region.candidate(), {{wish.value, wish.layout}});
+    Match match = matched_again(region.candidate(), {{wish.value, wish.layout}});
+    if (!match) return;
+    CandidatePtr other = *std::move(match);
     if (!other) continue;
     if (&other->kernel_template() != &region.candidate().kernel_template() &&
         !other->turns_layouts())

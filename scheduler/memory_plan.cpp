@@ -40,7 +40,7 @@ int64_t place(std::vector<Lifetime>& lifetimes, const std::vector<size_t>& order
 }  // namespace
 
 std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order,
-                                std::span<const StateUpdate> updates) {
+                                Workspaces workspaces, std::span<const StateUpdate> updates) {
   std::set<const ir::Value*> outside(graph.outputs.begin(), graph.outputs.end());
   for (const StateUpdate& update : updates)
     if (update.is_direct) outside.insert(update.next);
@@ -56,6 +56,15 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       Lifetime lifetime;
       lifetime.value = value;
       lifetime.size = order[step]->layout(value).elements * size_bytes(value->dtype());
+      lifetime.bytes = round_up(std::max<int64_t>(lifetime.size.usual(), 1), kArenaAlignment);
+      lifetime.first = lifetime.last = static_cast<int>(step);
+      result.push_back(lifetime);
+    }
+    if (workspaces.empty()) continue;
+    for (const Workspace& workspace : *workspaces[step]) {
+      Lifetime lifetime;
+      lifetime.workspace = static_cast<int>(&workspace - workspaces[step]->data());
+      lifetime.size = workspace.bytes();
       lifetime.bytes = round_up(std::max<int64_t>(lifetime.size.usual(), 1), kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);
@@ -122,44 +131,40 @@ struct Slot {
   }
 };
 
-// Adds places for `open` behind plan.bytes.
-void place_open(std::vector<const Lifetime*> open, ArenaPlan& plan) {
-  std::ranges::stable_sort(open, std::greater<>(), &Lifetime::bytes);
+// Adds places for the lifetimes `open` behind plan.bytes.
+void place_open(std::vector<size_t> open, ArenaPlan& plan) {
+  std::ranges::stable_sort(open, std::greater<>(),
+                           [&](size_t i) { return plan.lifetimes[i].bytes; });
   std::vector<Slot> slots;
-  for (const Lifetime* lifetime : open) {
-    auto slot = std::ranges::find_if(slots, [&](const Slot& s) { return s.takes(*lifetime); });
+  for (const size_t i : open) {
+    const Lifetime& lifetime = plan.lifetimes[i];
+    auto slot = std::ranges::find_if(slots, [&](const Slot& s) { return s.takes(lifetime); });
     if (slot == slots.end()) {
-      slots.push_back({plan.bytes, lifetime->size, {}});
-      plan.bytes = plan.bytes + ir::ceildiv(lifetime->size, kArenaAlignment) * kArenaAlignment;
+      slots.push_back({plan.bytes, lifetime.size, {}});
+      plan.bytes = plan.bytes + ir::ceildiv(lifetime.size, kArenaAlignment) * kArenaAlignment;
       slot = slots.end() - 1;
     }
-    slot->users.push_back(lifetime);
-    plan.offsets[lifetime->value] = slot->offset;
+    slot->users.push_back(&lifetime);
+    plan.offsets[i] = slot->offset;
   }
 }
 
 }  // namespace
 
-ArenaPlan plan_memory(const ir::Graph& graph, const std::vector<const Region*>& order,
-                      std::span<const StateUpdate> updates) {
+ArenaPlan plan_memory(std::vector<Lifetime> lifetimes) {
   ArenaPlan plan;
-  plan.lifetimes = lifetimes(graph, order, updates);
-  const auto first_open =
-      std::stable_partition(plan.lifetimes.begin(), plan.lifetimes.end(),
-                            [](const Lifetime& lifetime) { return lifetime.size.is_const(); });
-  std::vector<Lifetime> fixed(plan.lifetimes.begin(), first_open);
+  plan.lifetimes = std::move(lifetimes);
+  plan.offsets.resize(plan.lifetimes.size());
+  std::vector<Lifetime> fixed;
+  std::vector<size_t> fixed_numbers, open;
+  for (size_t i = 0; i < plan.lifetimes.size(); ++i) {
+    const Lifetime& lifetime = plan.lifetimes[i];
+    (lifetime.size.is_const() ? fixed_numbers : open).push_back(i);
+    if (lifetime.size.is_const()) fixed.push_back(lifetime);
+  }
   plan.bytes = plan_arena(fixed);
   plan.live_peak = live_peak(fixed);
-  std::copy(fixed.begin(), fixed.end(), plan.lifetimes.begin());
-  std::vector<const Lifetime*> open;
-  for (const Lifetime& lifetime : plan.lifetimes) {
-    if (!lifetime.size.is_const()) {
-      open.push_back(&lifetime);
-      continue;
-    }
-    plan.offsets[lifetime.value] = lifetime.offset;
-    if (!plan.largest || lifetime.bytes > plan.largest->bytes) plan.largest = &lifetime;
-  }
+  for (size_t i = 0; i < fixed.size(); ++i) plan.offsets[fixed_numbers[i]] = fixed[i].offset;
   place_open(std::move(open), plan);
   return plan;
 }

@@ -96,9 +96,14 @@ void read_grid(Target& target, const Entry& entry) {
 }
 
 void read_matrix_units(Target& target, const Entry& entry) {
-  if (!entry.value.IsSequence()) entry.fail("expected a list of words");
-  for (const YAML::Node& item : entry.value)
-    target.matrix_units.push_back(Entry{entry.file, entry.key, item}.word());
+  const std::string expected = "expected a list of units, as in 'coopmat 16x16x16 f16 f16 f32 f32'";
+  if (!entry.value.IsSequence()) entry.fail(expected);
+  for (const YAML::Node& item : entry.value) {
+    const Entry one{entry.file, entry.key, item};
+    const std::optional<exec::MatrixUnit> unit = exec::parse_matrix_unit(one.word());
+    if (!unit) one.fail(expected);
+    target.matrix_units.push_back(*unit);
+  }
 }
 
 // A set of widths of floats, as FloatControls has them.

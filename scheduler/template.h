@@ -23,6 +23,9 @@ class Template {
   // Matches a region: returns a candidate, or the reason why this template's kernels cannot compute
   // the region on the target. The graph outlives the candidate.
   virtual Match match(const Region& region, const Target& target) const = 0;
+  // The kind of matrix units (exec::MatrixUnit::kind) that its kernels need, or "". Whether the
+  // target has it is a part of tuning records' environment.
+  virtual std::string_view unit() const { return ""; }
 };
 
 // Makes a template known, from the file that defines it:

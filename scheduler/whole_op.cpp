@@ -1,8 +1,10 @@
 #include "scheduler/whole_op.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/sizes.h"
+#include "scheduler/fusion_groups.h"
 #include "scheduler/template.h"
 
 namespace tcc::sched {
@@ -37,6 +39,19 @@ bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrec
     add(region.outputs, output);
   }
   return static_cast<bool>(match_region(region, target));
+}
+
+std::vector<RefusedOp> refused_whole_ops(const ir::Graph& graph, const Target& target,
+                                         const RegionPrecision& precision) {
+  std::vector<RefusedOp> refused;
+  std::optional<FusionGroups> groups;  // made at the first need
+  for (const auto& node : graph.nodes()) {
+    if (node->op->kind != ir::OpKind::composite) continue;
+    if (!groups) groups.emplace(graph, target, precision);
+    if (const Match& match = groups->match({node.get()}); !match)
+      refused.push_back({node.get(), match.reason()});
+  }
+  return refused;
 }
 
 }  // namespace tcc::sched

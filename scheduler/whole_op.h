@@ -1,13 +1,27 @@
 // Composite ops that a kernel template takes as they are.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "scheduler/region.h"
 #include "scheduler/target.h"
 
 namespace tcc::sched {
 
-// Whether a registered template takes the region of this one composite node, with all its results:
-// such a node is not decomposed. The template must take it as well where some results are not used.
+// Whether a registered template takes the region of this one composite node, with all its results
+// and operands that lie row-major: such a node is not decomposed at first. The template must take
+// it as well where some results are not used.
 bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrecision& precision);
+
+// A composite op of a graph that no template takes as it stands there.
+struct RefusedOp {
+  const ir::Node* node;
+  std::string reason;
+};
+// Asks for each composite node that is left in the graph with the views that stand before it (a
+// slice of a product, a transpose), which its region holds and reads as strides (strided_view.h).
+std::vector<RefusedOp> refused_whole_ops(const ir::Graph& graph, const Target& target,
+                                         const RegionPrecision& precision);
 
 }  // namespace tcc::sched

@@ -40,6 +40,12 @@ void add_samples(JsonWriter& json, const std::vector<double>& samples) {
   json.end_array();
 }
 
+// "matmul_add", or "matmul_add (1 of 2)" where several kernels compute the region.
+std::string region_text(const exec::KernelBinary& kernel) {
+  return kernel.parts == 1 ? kernel.region
+                           : str(kernel.region, " (", kernel.part, " of ", kernel.parts, ")");
+}
+
 }  // namespace
 
 double KernelRow::each() const { return samples.empty() ? 0 : autotune::median(samples); }
@@ -92,8 +98,9 @@ std::string bench_table(const BenchResult& bench, const exec::Executable& execut
   for (const KernelRow& row : all) {
     const double each = row.each();
     total += row.total();
-    table.push_back({row.kernel->template_name, row.kernel->region, std::to_string(row.launches),
-                     number(each * 1e6, "%.1f"), format_rate(row.kernel->bytes / each * 1e-9),
+    table.push_back({row.kernel->template_name, region_text(*row.kernel),
+                     std::to_string(row.launches), number(each * 1e6, "%.1f"),
+                     format_rate(row.kernel->bytes / each * 1e-9),
                      format_rate(row.kernel->flops / each * 1e-12),
                      number(100 * roofline_share(row, executable.target), "%.0f%%"),
                      row.kernel->tier, layers_text(row.layers)});

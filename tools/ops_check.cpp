@@ -66,7 +66,8 @@ class OpsChecker {
     for (const Region& region : scheduled.regions)
       if (std::ranges::any_of(region.outputs, [](const auto* v) { return ir::numel(v) > 0; }))
         regions_.push_back(&region);  // as build_executable() does: the rest needs no kernel
-    TCC_CHECK(regions_.size() == executable().steps.size(), "other regions than launches");
+    find_steps();
+    find_buffers();
     for (const Region* region : regions_)
       stored_.insert(region->outputs.begin(), region->outputs.end());
     context_.set_inputs(inputs);
@@ -75,15 +76,41 @@ class OpsChecker {
   OpsCheck run() {
     ideal_ = evaluate(ir::RefMode::ideal, 0);
     stepwise_ = evaluate(ir::RefMode::stepwise, 0);
-    for (size_t launch = 0; launch < regions_.size(); ++launch) {
-      context_.run_step(launch);
-      for (size_t k = 0; k < regions_[launch]->outputs.size(); ++k) check(launch, k);
+    size_t step = 0;
+    for (size_t region = 0; region < regions_.size(); ++region) {
+      for (; step <= last_steps_[region]; ++step) context_.run_step(step);
+      for (size_t k = 0; k < regions_[region]->outputs.size(); ++k) check(region, k);
     }
     return std::move(result_);
   }
 
  private:
   const exec::Executable& executable() const { return program_->executable(); }
+
+  // A region's steps end with the last launch of its kernels.
+  void find_steps() {
+    const auto& steps = executable().steps;
+    for (size_t i = 0; i < steps.size(); ++i)
+      if (const auto* launch = std::get_if<exec::KernelLaunch>(&steps[i])) {
+        const auto& kernel = executable().kernels[static_cast<size_t>(launch->kernel)];
+        if (kernel.part == kernel.parts) last_steps_.push_back(i);
+      }
+    TCC_CHECK(regions_.size() == last_steps_.size(), "other regions than launches");
+  }
+
+  // Outputs have the user's names, values of the arena their own.
+  void find_buffers() {
+    for (size_t i = 0; i < executable().buffers.size(); ++i)
+      if (const exec::BufferInfo& buffer = executable().buffers[i];
+          buffer.kind == exec::BufferInfo::Kind::arena)
+        buffers_by_name_[buffer.name] = static_cast<int>(i);
+  }
+
+  int buffer_of(const ir::Value* value) const {
+    const auto found = std::ranges::find(graph_.outputs, value);
+    if (found == graph_.outputs.end()) return buffers_by_name_.at(value->name);
+    return executable().outputs[static_cast<size_t>(found - graph_.outputs.begin())];
+  }
 
   Stored evaluate(ir::RefMode mode, uint64_t seed) {
     Stored stored;
@@ -117,15 +144,16 @@ class OpsChecker {
     note(result_.infinity_origin, [](double x) { return std::isinf(x); });
   }
 
-  void check(size_t launch, size_t k) {
-    const Region& region = *regions_[launch];
+  void check(size_t number, size_t k) {
+    const Region& region = *regions_[number];
     const ir::Value* value = region.outputs[k];
     if (ir::numel(value) == 0) return;
-    const auto& launched = std::get<exec::KernelLaunch>(executable().steps[launch]);
-    const int number = std::get<exec::Address>(launched.arguments[region.inputs.size() + k]).buffer;
-    const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(number)];
+    const size_t step = last_steps_[number];
+    const auto& launched = std::get<exec::KernelLaunch>(executable().steps[step]);
+    const int place = buffer_of(value);
+    const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(place)];
     const RefTensor got =
-        ir::to_ref(unpacked(context_.read(number), buffer.dtype, exec::fixed(buffer.shape),
+        ir::to_ref(unpacked(context_.read(place), buffer.dtype, exec::fixed(buffer.shape),
                             exec::fixed(region.layout(value).strides)));
     ++result_.values;
     ir::Comparison comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value));
@@ -141,7 +169,7 @@ class OpsChecker {
       if (first) return;
       const auto& kernel = executable().kernels[static_cast<size_t>(launched.kernel)];
       first = describe(*value);
-      first->launch = static_cast<int>(launch);
+      first->launch = static_cast<int>(step);
       first->kernel = launched.kernel;
       first->region = kernel.region;
       first->kernel_template = kernel.template_name;
@@ -157,7 +185,9 @@ class OpsChecker {
   bool tf32_;
   const std::function<void(double)>& progress_;
   std::vector<RefTensor> given_;
-  std::vector<const Region*> regions_;  // by launch
+  std::vector<const Region*> regions_;  // in the order of their steps
+  std::vector<size_t> last_steps_;      // of these
+  std::unordered_map<std::string, int> buffers_by_name_;
   std::unordered_set<const ir::Value*> stored_;
   Stored ideal_, stepwise_;
   std::vector<Stored> noisy_;  // by draw, at the first need

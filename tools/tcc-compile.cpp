@@ -208,13 +208,22 @@ class Compile {
     json.member("flops", kernel.flops).member("bytes", kernel.bytes).end_object();
   }
 
-  // Parameters after the arguments, to be encoded by cuTensorMapEncodeTiled.
+  // Parameters after the arguments, to be encoded by cuTensorMapEncodeTiled or, where there is
+  // "im2col", by cuTensorMapEncodeIm2col.
   static void add_map(JsonWriter& json, const exec::TensorMap& map) {
     json.begin_object().member("argument", map.argument).member("dtype", tcc::name(map.dtype));
     json.member("offset", map.offset.value());
     add_list(json, "dims", exec::fixed(map.dims));
     add_list(json, "strides", exec::fixed(map.strides));
-    add_list(json, "box", map.box);
+    if (map.kind == exec::TensorMap::Kind::im2col) {
+      json.key("im2col").begin_object();
+      add_list(json, "lower", map.im2col.lower);
+      add_list(json, "upper", map.im2col.upper);
+      json.member("channels", map.im2col.channels).member("pixels", map.im2col.pixels).end_object();
+    } else {
+      add_list(json, "box", map.box);
+    }
+    if (!map.steps.empty()) add_list(json, "steps", map.steps);
     json.member("swizzle", map.swizzle).end_object();
   }
 
@@ -224,8 +233,8 @@ class Compile {
     add_list(json, "shape", exec::fixed(buffer.shape));
     add_list(json, "strides", exec::fixed(buffer.strides));
     json.member("bytes", buffer.bytes.value());
-    bool in_arena = buffer.kind == exec::BufferInfo::Kind::arena;
-    json.member(in_arena ? "arena_offset" : "number", buffer.offset.value()).end_object();
+    json.member(buffer.is_in_arena() ? "arena_offset" : "number", buffer.offset.value())
+        .end_object();
   }
 
   const Options& options_;

@@ -137,7 +137,8 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
     std::string present, units;
     for (const Feature& feature : features(t))
       if (feature.present) present += std::string(present.empty() ? "" : ", ") + feature.name;
-    for (const std::string& unit : t.matrix_units) units += (units.empty() ? "" : ", ") + unit;
+    for (const std::string& kind : exec::kinds_of(t.matrix_units))
+      units += (units.empty() ? "" : ", ") + kind;
     std::cout << "  features     " << present << (units.empty() ? "" : " (" + units + ")") << "\n";
     for (const Feature& feature : features(t))
       if (!feature.present)
@@ -187,7 +188,9 @@ void print_json(const std::vector<Device>& devices, const std::vector<std::strin
       json.key("features").begin_object();
       for (const Feature& feature : features(t)) json.member(feature.name, feature.present);
       json.end_object().key("matrix_units").begin_array();
-      for (const std::string& unit : t.matrix_units) json.value(unit);
+      for (const std::string& kind : exec::kinds_of(t.matrix_units)) json.value(kind);
+      json.end_array().key("matrix_shapes").begin_array();
+      for (const exec::MatrixUnit& unit : t.matrix_units) json.value(exec::to_string(unit));
       json.end_array();
     }
     json.end_object();

@@ -48,8 +48,8 @@ BoundKernel checking_kernel(const BoundKernel& kernel) {
 }
 
 // This gives the expected outputs, when that is not the default config.
-std::function<exec::StandaloneKernel()> expected_of(const BoundKernel& kernel,
-                                                    const backends::CompileOptions& options) {
+std::function<exec::StandaloneSequence()> expected_of(const BoundKernel& kernel,
+                                                      const backends::CompileOptions& options) {
   const KernelCheck& check = kernel.kernel().check;
   if (check.kind == KernelCheck::Kind::graph) return {};
   const BoundKernel by = check.kind == KernelCheck::Kind::kernel ? checking_kernel(kernel) : kernel;

@@ -10,14 +10,14 @@ namespace tcc::backends {
 
 std::vector<uint8_t> compile_source(const std::string& source, const std::string& name,
                                     const sched::Target& target, KernelCache* cache, bool validate,
-                                    TextOrigin origin) {
+                                    const TextKind& kind) {
   const Backend& backend = backend_for(target.api);
-  Hash128 key = kernel_key(source, backend.flags(target, origin), backend.compiler_id(),
+  Hash128 key = kernel_key(source, backend.flags(target, kind), backend.compiler_id(),
                            backend.instruction_set(target));
   if (cache)
     if (auto found = cache->find(key)) return *found;
   const auto start = std::chrono::steady_clock::now();
-  std::vector<uint8_t> code = backend.compile(source, name, target, origin);
+  std::vector<uint8_t> code = backend.compile(source, name, target, kind);
   if (code.empty()) return code;
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   log_parts(LogLevel::info, LogChannel::cache, name, ": not there, compiled in ",

@@ -14,6 +14,6 @@ namespace tcc::backends {
 // Error(device) with the compiler's first lines.
 std::vector<uint8_t> compile_source(const std::string& source, const std::string& name,
                                     const sched::Target& target, KernelCache* cache, bool validate,
-                                    TextOrigin origin = TextOrigin::generated);
+                                    const TextKind& kind = TextOrigin::generated);
 
 }  // namespace tcc::backends

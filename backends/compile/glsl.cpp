@@ -22,6 +22,16 @@ namespace tcc::backends {
 namespace {
 
 constexpr std::chrono::seconds kTimeout{120};
+constexpr std::string_view kOlder = "vulkan1.2", kNewer = "vulkan1.3";
+
+std::string environment_of(const GlslOptions& options, const std::string& name) {
+  const std::string& wanted = options.environment;
+  if (wanted.empty()) return std::string(kOlder);
+  if (wanted != kOlder && wanted != kNewer)
+    fail_device("kernel ", name, ": no environment '", wanted, "'; there are ", kOlder, " and ",
+                kNewer);
+  return wanted;
+}
 
 // Before any pass: passes keep what is decorated.
 std::vector<uint8_t> with_float_rules(std::vector<uint8_t> code, const GlslOptions& options) {
@@ -36,9 +46,10 @@ std::vector<uint8_t> compile_with(const std::string& program, const std::string&
                     output = (folder.path() / "out.spv").string();
   write_file_atomic(input, source);
   // Not -O: it unrolls loops and loses decorations on the way (spirv.cpp). Drivers optimise anyway.
-  const ProcessResult result = run_process(
-      {program, "-fshader-stage=compute", "--target-env=vulkan1.2", "-O0", "-o", output, input},
-      kTimeout);
+  const ProcessResult result =
+      run_process({program, "-fshader-stage=compute",
+                   "--target-env=" + environment_of(options, name), "-O0", "-o", output, input},
+                  kTimeout);
   if (result.timed_out)
     fail_device("kernel ", name, ": ", program, " took longer than ", kTimeout.count(), " s");
   if (result.exit_code != 0)
@@ -75,8 +86,10 @@ const shaderc::Compiler& shared_compiler() {
 std::vector<uint8_t> compile_here(const std::string& source, const std::string& name,
                                   const GlslOptions& options) {
   shaderc::CompileOptions flags;
-  flags.SetTargetEnvironment(shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
-  flags.SetTargetSpirv(shaderc_spirv_version_1_5);
+  const bool is_newer = environment_of(options, name) == kNewer;
+  flags.SetTargetEnvironment(shaderc_target_env_vulkan, is_newer ? shaderc_env_version_vulkan_1_3
+                                                                 : shaderc_env_version_vulkan_1_2);
+  flags.SetTargetSpirv(is_newer ? shaderc_spirv_version_1_6 : shaderc_spirv_version_1_5);
   // The passes run below, so that their cost and their choice are ours.
   flags.SetOptimizationLevel(shaderc_optimization_level_zero);
   const auto result = shared_compiler().CompileGlslToSpv(

@@ -1,5 +1,5 @@
-// Compiles GLSL compute text to SPIR-V 1.5 for Vulkan 1.2, with libshaderc in this process, or with
-// the newer `glslc` that the environment variable TCC_GLSLC names.
+// Compiles GLSL compute text to SPIR-V 1.5 for Vulkan 1.2, or 1.6 for 1.3, with libshaderc in this
+// process, or with the newer `glslc` that the environment variable TCC_GLSLC names.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct GlslOptions {
   bool optimize = true;  // SPIRV-Tools' performance passes
   // Floats are computed as written, in these modes (exact_floats.h); unset: by GLSL's rules.
   std::optional<sched::FloatControls> exact_floats = {};
+  std::string environment = {};  // "vulkan1.2", "vulkan1.3"; "": the former
   // The source of a shader that does not compile is written here as NAME.comp; "" writes nothing.
   std::filesystem::path dump_folder = {};
 };

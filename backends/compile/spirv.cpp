@@ -44,7 +44,8 @@ spvtools::MessageConsumer keep_first(std::string& message) {
 std::string validate_here(std::span<const uint8_t> code) {
   const std::vector<uint32_t> words = spirv_words(code);
   std::string message;
-  spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_2);
+  const bool is_newer = words.size() > 1 && (words[1] >> 8 & 0xff) >= 6;  // than SPIR-V 1.5
+  spvtools::SpirvTools tools(is_newer ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
   tools.SetMessageConsumer(keep_first(message));
   spvtools::ValidatorOptions options;
   options.SetScalarBlockLayout(true);

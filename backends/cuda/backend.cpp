@@ -2,11 +2,12 @@
 #include "backends/backend.h"
 #include "backends/compile/nvrtc.h"
 #include "backends/cuda/dialect.h"
+#include "support/error.h"
 
 namespace tcc::backends {
 namespace {
 
-CudaOptions options_of(TextOrigin origin) { return {.fmad = origin == TextOrigin::user}; }
+CudaOptions options_of(const TextKind& kind) { return {.fmad = kind.origin == TextOrigin::user}; }
 
 class CudaBackend : public Backend {
  public:
@@ -14,13 +15,15 @@ class CudaBackend : public Backend {
   const Dialect& dialect() const override { return cuda_dialect(); }
   std::string compiler_missing() const override { return nvrtc_missing(); }
   std::string compiler_id() const override { return nvrtc_id(); }
-  std::string flags(const sched::Target&, TextOrigin origin) const override {
-    return options_of(origin).fmad ? "fmad" : "";
+  std::string flags(const sched::Target&, const TextKind& kind) const override {
+    return options_of(kind).fmad ? "fmad" : "";
   }
   std::string instruction_set(const sched::Target& target) const override { return target.arch; }
   std::vector<uint8_t> compile(const std::string& source, const std::string& name,
-                               const sched::Target& target, TextOrigin origin) const override {
-    return compile_cuda(source, name, target.arch, options_of(origin));
+                               const sched::Target& target, const TextKind& kind) const override {
+    if (!kind.environment.empty())
+      fail_device("kernel ", name, ": CUDA has no environment '", kind.environment, "'");
+    return compile_cuda(source, name, target.arch, options_of(kind));
   }
   // NVRTC gives PTX for architectures that it does not know.
   std::string code_ending(const std::vector<uint8_t>& code) const override {

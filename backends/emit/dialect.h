@@ -24,6 +24,8 @@ struct Dialect {
   std::string wide_header;  // added before the prelude when 64-bit integers are used
   // The lines by name: "lanes", "storage16", "storage8", ...
   std::map<std::string, std::string, std::less<>> extensions;
+  // The line for an extension {name} that a device source names; "": the language has none.
+  std::string extension_line;
 
   std::map<DType, std::string> storage;  // element type in memory
   // Declaration of the type of a buffer of {storage}, once per type; {access}, {type}.

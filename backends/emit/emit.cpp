@@ -50,6 +50,8 @@ class Unit {
             .argument_table = table_,
             .num_arguments = static_cast<int>(kernel_.arguments.size() + kernel_.sizes.size()),
             .num_maps = static_cast<int>(kernel_.maps.size()),
+            .environment = kernel_.needs.environment,
+            .matrix_units = unit_texts(),
             .alignments = kernel_.requirements.alignments};
   }
 
@@ -98,6 +100,13 @@ class Unit {
               ": the text needs '", name, "', which the kernel does not require");
   }
 
+  std::vector<std::string> unit_texts() const {
+    std::vector<std::string> texts;
+    for (const exec::MatrixUnit& unit : kernel_.needs.matrix_units)
+      texts.push_back(exec::to_string(unit));
+    return texts;
+  }
+
   std::string head(bool wide) const {
     std::set<std::string> wanted = kernel_.requirements.extensions;
     if (table_) wanted.insert("table");
@@ -105,6 +114,11 @@ class Unit {
     for (const std::string& name : wanted)
       if (auto found = d_.extensions.find(name); found != d_.extensions.end())
         extensions += found->second;
+    for (const std::string& name : kernel_.needs.extensions) {
+      if (d_.extension_line.empty())
+        fail_input("kernel ", kernel_.name, ": ", d_.name, " has no extension ", name);
+      extensions += fill(d_.extension_line, {{"name", name}});
+    }
     std::string text = fill(d_.header, {{"extensions", extensions}});
     return wide ? text + d_.wide_header : text;
   }

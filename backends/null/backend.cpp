@@ -11,10 +11,10 @@ class NullBackend : public Backend {
   const Dialect& dialect() const override { return cuda_dialect(); }
   std::string compiler_missing() const override { return ""; }
   std::string compiler_id() const override { return ""; }
-  std::string flags(const sched::Target&, TextOrigin) const override { return ""; }
+  std::string flags(const sched::Target&, const TextKind&) const override { return ""; }
   std::string instruction_set(const sched::Target&) const override { return ""; }
   std::vector<uint8_t> compile(const std::string&, const std::string&, const sched::Target&,
-                               TextOrigin) const override {
+                               const TextKind&) const override {
     return {};
   }
   std::string code_ending(const std::vector<uint8_t>&) const override { return ".ptx"; }

@@ -11,11 +11,12 @@
 namespace tcc::backends {
 namespace {
 
-GlslOptions options_of(TextOrigin origin, const sched::Target& target) {
+GlslOptions options_of(const TextKind& kind, const sched::Target& target) {
   GlslOptions options;
   // SPIRV-Tools would take a second for what the driver does to a device source in a tenth of one.
-  options.optimize = origin != TextOrigin::device_source;
-  if (origin != TextOrigin::user) options.exact_floats = target.float_controls;
+  options.optimize = kind.origin != TextOrigin::device_source;
+  if (kind.origin != TextOrigin::user) options.exact_floats = target.float_controls;
+  options.environment = kind.environment;
   return options;
 }
 
@@ -40,18 +41,19 @@ class VulkanBackend : public Backend {
   bool has_named_entries() const override { return false; }
   std::string compiler_missing() const override { return glsl_compiler_missing(); }
   std::string compiler_id() const override { return glsl_compiler_id(); }
-  std::string flags(const sched::Target& target, TextOrigin origin) const override {
-    const GlslOptions options = options_of(origin, target);
+  std::string flags(const sched::Target& target, const TextKind& kind) const override {
+    const GlslOptions options = options_of(kind, target);
     std::string text = options.optimize ? "optimized, loops kept" : "";
     if (const auto& controls = options.exact_floats)
       text += str(" exact floats ", controls->keep_special, " ", controls->keep_denormals, " ",
                   controls->round_to_even);
+    if (!options.environment.empty()) text += " for " + options.environment;
     return text;
   }
   std::string instruction_set(const sched::Target&) const override { return "spirv"; }
   std::vector<uint8_t> compile(const std::string& source, const std::string& name,
-                               const sched::Target& target, TextOrigin origin) const override {
-    return compile_glsl(source, name, options_of(origin, target));
+                               const sched::Target& target, const TextKind& kind) const override {
+    return compile_glsl(source, name, options_of(kind, target));
   }
   std::string violation(const std::vector<uint8_t>& code) const override {
     const std::string reason = validate_spirv(code);

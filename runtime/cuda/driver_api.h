@@ -199,7 +199,12 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
     (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                \
      const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                       \
      const uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle,              \
-     CUtensorMapL2promotion promotion, int out_of_bounds))
+     CUtensorMapL2promotion promotion, int out_of_bounds))                                     \
+  F(cuTensorMapEncodeIm2col,                                                                   \
+    (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                \
+     const uint64_t* dims, const uint64_t* strides, const int* lower, const int* upper,        \
+     unsigned channels, unsigned pixels, const uint32_t* element_strides, int interleave,      \
+     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, int out_of_bounds))
 
 struct DriverApi {
   // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration

@@ -62,6 +62,7 @@ void Function::check_limits(const exec::Target& target, const exec::KernelBinary
   if (uint64_t{block_[0]} * block_[1] * block_[2] != static_cast<uint64_t>(workgroup_))
     refuse("a workgroup of ", workgroup_, " threads as ", block_[0], " x ", block_[1], " x ",
            block_[2]);
+  exec::check_units(binary, target);
   if (num_arguments_ < 0 || num_arguments_ > kMaxArguments)
     refuse(num_arguments_, " arguments; CUDA allows ", kMaxArguments);
   if (num_maps_ < 0 || num_maps_ > kMaxMaps) refuse(num_maps_, " tensor maps");

@@ -140,7 +140,6 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.flops_matrix = target.flops_f32 / (2 * target.fma_lanes) * matrix_flops_of(capability);
   target.unified_memory = reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   target.matrix_units = exec::allowed_matrix_units(exec::cuda_matrix_units(architecture, true));
-  target.f8_units = exec::cuda_f8_units(architecture, true);
   target.overlapping_launches = exec::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
   target.max_cluster = exec::cuda_max_cluster(architecture);

@@ -50,9 +50,11 @@ void Core::create_device() {
   for (const char* extension :
        {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, "VK_KHR_portability_subset"})
     if (physical_.has_extension(extension)) extensions.push_back(extension);
+  const bool multiplies = physical_.features.cooperative_matrix.cooperativeMatrix != VK_FALSE;
+  if (multiplies) extensions.push_back(kCooperativeMatrix);
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-  info.pNext = physical_.features.link(physical_.subgroup_size_control);
+  info.pNext = physical_.features.link(physical_.subgroup_size_control, multiplies);
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());

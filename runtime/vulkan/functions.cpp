@@ -43,6 +43,9 @@ InstanceFunctions load_instance_functions(VkInstance instance) {
 #undef TCC_LOAD
   vk.CreateDebugUtilsMessengerEXT = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
       get(instance, "vkCreateDebugUtilsMessengerEXT"));
+  vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      reinterpret_cast<GetCooperativeMatrixProperties>(
+          get(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
   return vk;
 }
 

@@ -4,6 +4,8 @@
 
 #include <vulkan/vulkan.h>
 
+#include "runtime/vulkan/cooperative_matrix.h"
+
 namespace tcc::runtime::vulkan {
 
 #define TCC_VULKAN_GLOBAL_FUNCTIONS(X)    \
@@ -72,6 +74,8 @@ struct InstanceFunctions {
   TCC_VULKAN_INSTANCE_FUNCTIONS(TCC_DECLARE_FUNCTION)
   PFN_vkCreateDebugUtilsMessengerEXT CreateDebugUtilsMessengerEXT =
       nullptr;  // with validation only
+  GetCooperativeMatrixProperties GetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      nullptr;  // where the driver has the extension
 };
 struct DeviceFunctions {
   TCC_VULKAN_DEVICE_FUNCTIONS(TCC_DECLARE_FUNCTION)

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "executable/executable.h"
 #include "executable/spirv_facts.h"
 #include "executable/spirv_words.h"
 #include "runtime/device_checks.h"
@@ -79,6 +80,7 @@ void VulkanKernel::check_limits(const exec::KernelBinary& binary) const {
 // Drivers take any name and any capability for granted.
 void VulkanKernel::check_module(const exec::KernelBinary& binary,
                                 const std::vector<uint32_t>& words) const {
+  exec::check_units(binary, core_->physical().target);
   const exec::SpirvFacts facts = exec::spirv_facts(words);
   if (!facts.entries.contains(binary.entry))
     fail_device(core_->name(), ": kernel ", label_, ": its code has no entry point ", binary.entry);

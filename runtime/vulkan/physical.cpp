@@ -79,7 +79,9 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
 // Takes those of the device's features that tcc's kernels or runtime may use.
 void choose_features(const InstanceFunctions& vk, Physical& physical, bool can_control_subgroups) {
   Features have;
-  vk.GetPhysicalDeviceFeatures2(physical.handle, have.link(can_control_subgroups));
+  vk.GetPhysicalDeviceFeatures2(
+      physical.handle,
+      have.link(can_control_subgroups, physical.has_extension(kCooperativeMatrix)));
   Features& use = physical.features;
   use.core.features.shaderInt64 = have.core.features.shaderInt64;
   use.core.features.shaderInt16 = have.core.features.shaderInt16;
@@ -94,6 +96,7 @@ void choose_features(const InstanceFunctions& vk, Physical& physical, bool can_c
   use.v12.scalarBlockLayout = have.v12.scalarBlockLayout;
   use.v12.bufferDeviceAddress = have.v12.bufferDeviceAddress;
   use.v12.timelineSemaphore = have.v12.timelineSemaphore;
+  use.cooperative_matrix.cooperativeMatrix = have.cooperative_matrix.cooperativeMatrix;
   use.subgroup_size.subgroupSizeControl = have.subgroup_size.subgroupSizeControl;
   use.subgroup_size.computeFullSubgroups = have.subgroup_size.computeFullSubgroups;
   if (!have.v12.bufferDeviceAddress) physical.unusable = "it lacks bufferDeviceAddress";
@@ -279,13 +282,15 @@ int count_compute_units(const Properties& properties) {
 
 }  // namespace
 
-VkPhysicalDeviceFeatures2* Features::link(bool with_subgroup_size) {
+VkPhysicalDeviceFeatures2* Features::link(bool with_subgroup_size, bool with_cooperative_matrix) {
   core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   auto* last = reinterpret_cast<VkBaseOutStructure*>(&core);
   last = append(last, v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
   last = append(last, v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
   if (with_subgroup_size)
-    append(last, subgroup_size, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+    last = append(last, subgroup_size,
+                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+  if (with_cooperative_matrix) append(last, cooperative_matrix, CooperativeMatrixFeatures().sType);
   return &core;
 }
 
@@ -312,6 +317,10 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   fill_subgroup_sizes(physical, properties);
   fill_limits(physical, properties);
   fill_memory(vk, physical, properties);
+  physical.target.spirv_minor = is_1_3(properties) ? 6 : 5;
+  if (physical.features.cooperative_matrix.cooperativeMatrix)
+    physical.target.matrix_units = exec::allowed_matrix_units(
+        query_matrix_units(device, vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR));
   if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
     physical.pci_address = pci_address(properties.pci);
   guess_throughput(physical.target, class_of(basic.deviceType), count_compute_units(properties));

@@ -16,7 +16,8 @@ struct Features {
   VkPhysicalDeviceVulkan11Features v11{};
   VkPhysicalDeviceVulkan12Features v12{};
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
-  VkPhysicalDeviceFeatures2* link(bool with_subgroup_size);
+  CooperativeMatrixFeatures cooperative_matrix{};
+  VkPhysicalDeviceFeatures2* link(bool with_subgroup_size, bool with_cooperative_matrix);
 };
 
 struct Physical {

@@ -201,7 +201,7 @@ class FmaProduct : public ProductCandidate {
   }
 
  public:
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     const ContractionPlan& plan = plan_;
     Kernel kernel = start_kernel(region);

@@ -94,8 +94,11 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   // Only a product of f8 counts: operands that are f8 widened have sums like any product's.
   const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
   if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
+  const DType sum = bytes ? DType::i32 : DType::f32;
   if (!bytes && !f8 && a->dtype != b->dtype)
     return Refusal{str("operands of ", name(a->dtype), " and ", name(b->dtype))};
+  if (!target.multiplies(unit, a->dtype, b->dtype, sum))
+    return Refusal{str(unit, " units do not multiply ", name(a->dtype), " by ", name(b->dtype))};
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   if (exact && k > kExactSum)

@@ -36,7 +36,6 @@ class GemmTemplate : public Template {
     std::function<bool(const Shape&)> holds;
   };
 
-  virtual std::string_view unit() const = 0;          // of the target
   virtual bool splits_sums() const { return false; }  // as Candidate::splits_sums()
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
@@ -65,7 +64,7 @@ class GemmTemplate : public Template {
 
     bool splits_sums() const override { return outline_.splits_sums(); }
 
-    Kernel lower(const Config& config) const override {
+    KernelSequence lower(const Config& config) const override {
       const Shape shape(*gemm_, config);
       Kernel kernel = start_kernel(this->region());
       kernel.source = outline_.name();

@@ -227,7 +227,7 @@ class StreamedProduct : public ProductCandidate {
     };
   }
 
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     Gemv gemv = gemv_;
     ContractionPlan::Operand& small = gemv.swapped ? gemv.plan.b : gemv.plan.a;

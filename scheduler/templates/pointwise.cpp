@@ -142,7 +142,7 @@ class Elements : public Candidate {
     return is_own;
   }
 
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);

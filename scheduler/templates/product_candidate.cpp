@@ -26,7 +26,7 @@ const MatrixOperand& operand_of(const Gemm& gemm, int input) {
 }
 
 OrRefusal<Gemm> product_of(const Region& region, const Target& target) {
-  return plan_gemm(region, target, target.matrix_units.front());
+  return plan_gemm(region, target, target.matrix_units.front().kind);
 }
 
 // Other layouts of a buffer: its rows padded, the shortest rows first; or, for matrix units that
@@ -89,7 +89,10 @@ std::vector<LayoutWish> ProductCandidate::order_wishes() const {
     if (value->shape() == anchor.outputs[0]->shape()) wish(value);
   if (region().slot_of_input(anchor.inputs[0]) >= 0) wish(anchor.inputs[0]);
   const ir::Value* weight = anchor.inputs[1];
-  const bool along_k = !target().matrix_units.empty() && along_k_alone(weight->dtype());
+  const bool along_k = along_k_alone(weight->dtype()) &&
+                       std::ranges::any_of(target().matrix_units, [](const exec::MatrixUnit& unit) {
+                         return unit.lines_along_k && size_bytes(unit.a) == 1;
+                       });
   if (region().slot_of_input(weight) >= 0 && weight->is_constant())
     wishes.push_back({weight, packed_weight(weight->shape(), along_k)});
   return wishes;

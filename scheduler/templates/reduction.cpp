@@ -114,7 +114,7 @@ class Rows : public Candidate {
   Rows(const Template& by, const Region& region, const Target& target, ReductionPlan plan)
       : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     return lower_reduction(region(), plan_, config, target());
   }
 
@@ -191,7 +191,7 @@ class Rows : public Candidate {
     int64_t row_threads = 1, rows = 1;
     const bool full = has_full_output(plan);
     // One pass is left of a row that is not kept.
-    const bool one_pass = !full && (plan.stages == 1 || is_online(region, plan));
+    const bool one_pass = !full && (plan.stages == 1 || plan.online);
     if (plan.inner) {
       while (cols % vector != 0) vector /= 2;
       int64_t groups = ceil_div(cols, vector);
@@ -283,7 +283,7 @@ class Rows : public Candidate {
       each.slots += own.slots;
     }
     const double bytes = region_bytes(region);
-    const double passes_saved = is_online(region, plan) ? 1 : 0;
+    const double passes_saved = plan.online ? 1 : 0;
     const auto late = static_cast<double>(late_loads(region, plan));
     return [=, target = target(), inner = plan.inner, stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {

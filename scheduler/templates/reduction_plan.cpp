@@ -52,6 +52,25 @@ bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& 
   return inner;
 }
 
+// The exponentials relative to a row's maximum: exp(x - max).
+bool is_exp_below(const Expr& e, const Expr& x, const ir::Variable& max) {
+  using ir::ExprNode;
+  if (e->kind != ExprNode::Kind::call || e->fn != ir::Fn::exp) return false;
+  const Expr& d = e->args[0];
+  if (d->kind != ExprNode::Kind::call || d->fn != ir::Fn::sub || d->args[0] != x) return false;
+  return d->args[1]->kind == ExprNode::Kind::var && d->args[1]->variable == max;
+}
+
+// Returns whether the region's only reductions, of these elements, are a maximum of x and a sum of
+// exp(x - maximum), in f32.
+bool is_online(const ReductionPlan& plan, const std::vector<Expr>& elements) {
+  if (!plan.inner || plan.reductions.size() != 2 || plan.stages != 2) return false;
+  const auto &max = plan.reductions[0], &sum = plan.reductions[1];
+  return *max.node->op->reduction == ir::ReduceKind::max &&
+         *sum.node->op->reduction == ir::ReduceKind::sum && elements[0]->dtype == DType::f32 &&
+         sum.result.dtype == DType::f32 && is_exp_below(elements[1], elements[0], max.result);
+}
+
 }  // namespace
 
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
@@ -129,7 +148,9 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.cols);
   Inliner inliner(region);
   bind_reductions(inliner, plan, row);
-  for (const auto& reduction : plan.reductions) reduction_body(inliner, reduction, row, col);
+  std::vector<Expr> elements;
+  for (const auto& reduction : plan.reductions)
+    elements.push_back(reduction_body(inliner, reduction, row, col));
   for (const auto& output : plan.outputs)
     inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
   if (const ir::Value* reduced = inliner.asked_elsewhere())
@@ -137,6 +158,7 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
         str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
   plan.inner =
       plan.rows.is(1) || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
+  plan.online = is_online(plan, elements);
   return plan;
 }
 

@@ -27,6 +27,9 @@ struct ReductionPlan {
   int64_t cols = 0;
   int stages = 0;
   bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
+  // A row's maximum and the sum of its exponentials relative to it, in f32: one walk of the row can
+  // compute both.
+  bool online = false;
 };
 
 // Refuses reductions that do not share rows and columns, and outputs that need another row's

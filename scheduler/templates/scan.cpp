@@ -18,7 +18,9 @@ class Lines : public Candidate {
   Lines(const Template& by, const Region& region, const Target& target, ScanPlan plan)
       : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  Kernel lower(const Config& config) const override { return lower_scan(region(), plan_, config); }
+  KernelSequence lower(const Config& config) const override {
+    return lower_scan(region(), plan_, config);
+  }
 
  private:
   ConfigSpace make_space() const override {

@@ -21,7 +21,7 @@ class Runs : public Candidate {
   Runs(const Template& by, const Region& region, const Target& target, SortPlan plan)
       : Candidate(by, region, target), plan_(std::move(plan)) {}
 
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     return lower_sort(region(), plan_, config, target());
   }
 

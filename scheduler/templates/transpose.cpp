@@ -185,7 +185,7 @@ class Turned : public Candidate {
   }
 
  public:
-  Kernel lower(const Config& config) const override {
+  KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     const Plan& plan = plan_;
     Kernel kernel = start_kernel(region);

@@ -125,7 +125,7 @@ TEST_F(CudaTest, DescribesTheDevice) {
   EXPECT_NE(device_kind("cuda").list().devices[0].description.find(target.device),
             std::string::npos);
   if (target.arch == "sm_90a" && !std::getenv("TCC_MATRIX_UNITS")) {
-    EXPECT_EQ(target.matrix_units, (std::vector<std::string>{"wgmma", "mma"}));
+    EXPECT_EQ(exec::kinds_of(target.matrix_units), (std::vector<std::string>{"wgmma", "mma"}));
   }
   for (size_t i = 0; i < target.clusters.size() && target.max_cluster == 8; ++i) {
     EXPECT_GT(target.clusters[i], 0);

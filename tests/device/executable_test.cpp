@@ -138,8 +138,9 @@ TEST_P(ExecutableTest, StatesLiveFromRunToRun) {
   add(Kind::output, "before", 0);
   add(Kind::output, "twice", 1);
   add(Kind::state, "s", 0);
-  add(Kind::workspace, "w", 0);
+  add(Kind::workspace, "w", 64);
   add(Kind::arena, "half", 0, 4);  // the first half of w
+  e.arena_bytes = 80;
   e.buffers[5].shape = {2};
   e.buffers[5].bytes = 8;
   e.inputs = {0};

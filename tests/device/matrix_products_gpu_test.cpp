@@ -263,7 +263,7 @@ void check_products(const char* unit, const Draw& draw, int64_t first, int64_t c
   const std::shared_ptr<runtime::Device> device = runtime::open_device("cuda:0");
   sched::Target target = device->target();
   if (!target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
-  target.matrix_units = {unit};
+  target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
   for (int64_t seed = first; seed < first + count; ++seed)
     check_product(device, target, static_cast<uint64_t>(seed), draw);
 }

@@ -77,7 +77,7 @@ Compiled compile_for(const std::string& name, const std::string& target_name) {
     const sched::Candidate& candidate = scheduled_region.candidate();
     const sched::Region& region = candidate.region();
     const sched::Config& config = candidate.default_config();
-    const sched::Kernel kernel = sched::legalize(candidate.lower(config), target);
+    const sched::Kernel kernel = sched::legalize(candidate.lower(config).only(), target);
     const std::string title =
         str("// ==== ", region.name(), " [", candidate.kernel_template().name(), "] ",
             config.to_string(), "\n");

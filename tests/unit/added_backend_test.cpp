@@ -31,10 +31,10 @@ class Backwards : public Backend {
   std::string entry_of(const std::string& kernel) const override { return "the_" + kernel; }
   std::string compiler_missing() const override { return ""; }
   std::string compiler_id() const override { return "backwards 1.0"; }
-  std::string flags(const sched::Target&, TextOrigin) const override { return ""; }
+  std::string flags(const sched::Target&, const TextKind&) const override { return ""; }
   std::string instruction_set(const sched::Target&) const override { return "letters"; }
   std::vector<uint8_t> compile(const std::string& source, const std::string&, const sched::Target&,
-                               TextOrigin) const override {
+                               const TextKind&) const override {
     return {source.rbegin(), source.rend()};
   }
   std::string violation(const std::vector<uint8_t>& code) const override {

@@ -28,7 +28,7 @@ class OneThread : public Candidate {
   OneThread(const Template& by, const Region& region, const Target& target)
       : Candidate(by, region, target) {}
 
-  Kernel lower(const Config&) const override {
+  KernelSequence lower(const Config&) const override {
     Kernel kernel = start_kernel(region());
     kernel.workgroup = 1;
     kernel.grid = most_elements(region());
@@ -99,7 +99,7 @@ class WholeNormTemplate : public Template {
   class WholeNorm : public OneThread {
    public:
     using OneThread::OneThread;
-    Kernel lower(const Config&) const override {
+    KernelSequence lower(const Config&) const override {
       Kernel kernel = start_kernel(region());
       kernel.grid = most_elements(region());
       const SymInt number = block_axis(kernel.grid);

@@ -159,7 +159,7 @@ TEST(ClusterReductions, OthersAreCutAsBefore) {
 }
 
 std::string legalized(const TemplateCase& made, const sched::Config& config) {
-  return to_string(legalize(made.candidate().lower(config), made.target));
+  return to_string(legalize(made.candidate().lower(config).only(), made.target));
 }
 
 // A maximum and its sum of exponentials take one exchange together, dependent reductions one each.
@@ -196,7 +196,7 @@ TEST(ClusterReductions, TargetsWithoutThemRefuse) {
   const TemplateCase made(rows_of(64, 131072), kSoftmax, kHopper);
   sched::Target smaller = made.target;
   smaller.max_cluster = 4;
-  const sched::Kernel kernel = made.candidate().lower(config_of(8, 512, 1, 8, 1));
+  const sched::Kernel kernel = made.candidate().lower(config_of(8, 512, 1, 8, 1)).only();
   EXPECT_NO_THROW(legalize(kernel, made.target));
   EXPECT_THROW(legalize(kernel, smaller), Error);
 }

@@ -52,7 +52,7 @@ TEST(CostModelTest, LookUpsNeedNotMoveTheTable) {
   const TemplateCase made(
       "x: {dtype: f32, shape: [1000, 64]}, i: {dtype: i64, shape: [8], range: [0, 1000]}",
       "op: embedding, in: [i, x]", "cuda:sm_90a");
-  const sched::Kernel kernel = made.candidate().lower(made.default_config);
+  const sched::Kernel kernel = made.candidate().lower(made.default_config).only();
   EXPECT_EQ(kernel.bytes, 8 * 64 * 4 + 8 * 64 * 4 + 8 * 8);
   const TemplateCase sums("x: {dtype: f32, shape: [64, 640]}", "op: sum, in: [x], dim: 1",
                           "cuda:sm_90a");

@@ -31,7 +31,7 @@ TEST(EmitFacts, AreThoseOfTheText) {
         const Scheduled scheduled = schedule(load_graph(entry.path()), target, options);
         for (const sched::ScheduledRegion& region : scheduled.regions) {
           const Kernel kernel = sched::legalize(
-              region.candidate().lower(region.candidate().default_config()), target);
+              region.candidate().lower(region.candidate().default_config()).only(), target);
           if (!kernel.is_generated()) continue;
           ++kernels;
           const std::string text = emit(kernel, target, {.library = false}).source;

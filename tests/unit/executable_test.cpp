@@ -26,7 +26,7 @@ TEST(Executables, ComeBackAsTheyWereWritten) {
     const Executable back = read(bytes);
     EXPECT_EQ(written(back), bytes);
     EXPECT_EQ(back.steps.size(), 4u);
-    EXPECT_EQ(back.target.matrix_units, std::vector<std::string>{"mma"});
+    EXPECT_EQ(back.target.matrix_units, sample(n).target.matrix_units);
     const auto& launch = std::get<KernelLaunch>(back.steps[0]);
     EXPECT_EQ(launch.grid[0], ceildiv(n, 64));
     EXPECT_EQ(std::get<Scalar>(launch.arguments[2]).value, n);
@@ -73,7 +73,7 @@ TEST(Executables, AreRefusedWhereAByteChanged) {
   Bytes older = bytes;
   older[8] = std::byte{1};
   EXPECT_ERROR_KIND(read(older), ErrorKind::bad_input,
-                    "file: has version 1 of the format; this tcc reads 2: compile the graph again");
+                    "file: has version 1 of the format; this tcc reads 3: compile the graph again");
 }
 
 // Where the executable's fields are in a file: its place and size.
@@ -163,6 +163,13 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
          launch(e).maps[0].strides = {int64_t{1} << 39};
        },
        "views more than 2^63 bytes"},
+      {[&](auto& e) { launch(e).maps[0].swizzle = 16; }, "a tensor map's swizzle is 16"},
+      {[&](auto& e) { launch(e).maps[0].steps = {1}; }, "a tensor map of 2 dims and 1 steps"},
+      {[&](auto& e) {
+         launch(e).maps[0].steps = {1, 9};
+       },
+       "a tensor map's step is 9"},
+      {[&](auto& e) { launch(e).maps[0].im2col.pixels = 1; }, "a tiled tensor map with fields of"},
       {[&](auto& e) { launch(e).arguments[0] = Address{8}; }, "a step's buffer is 8"},
       {[&](auto& e) {
          launch(e).arguments[1] = Address{4, 2};
@@ -237,6 +244,81 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
   }
 }
 
+// One image of 2 x 2 pixels of 4 channels, and windows of 3 x 3 with a padding of 1.
+TensorMap im2col_map() {
+  TensorMap map = {"image", 0, DType::f32, 0, {4, 2, 2, 1}, {16, 32, 64}, {}, 0};
+  map.kind = TensorMap::Kind::im2col;
+  map.im2col = {{-1, -1}, {-1, -1}, 4, 8};
+  map.steps = {1, 1, 1, 1};
+  return map;
+}
+
+TEST(Executables, Im2colMapsAreChecked) {
+  const auto with = [](const TensorMap& map) {
+    Executable e = sample(16);
+    std::get<KernelLaunch>(e.steps[0]).maps = {map};
+    return e;
+  };
+  EXPECT_NO_THROW(check(with(im2col_map())));
+  EXPECT_EQ(std::get<KernelLaunch>(read(written(with(im2col_map()))).steps[0]).maps.at(0),
+            im2col_map());
+  struct Case {
+    std::function<void(TensorMap&)> change;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {[](auto& m) {
+         m.box = {1, 1, 1, 1};
+       },
+       "a tensor map of 4 dims, 3 strides and 4 sides"},
+      {[](auto& m) { m.im2col.lower = {-1}; }, "an im2col map of 4 dims, with corners of 1 and 2"},
+      {[](auto& m) {
+         m.im2col.upper = {-1, -1, -1};
+       },
+       "with corners of 2 and 3"},
+      {[](auto& m) {
+         m.dims = {4, 2};
+         m.strides = {16};
+         m.steps.clear();
+         m.im2col.lower = m.im2col.upper = {};
+       },
+       "an im2col map of 2 dims"},
+      {[](auto& m) { m.im2col.lower[1] = -129; }, "an im2col map's corner is -129"},
+      {[](auto& m) { m.im2col.upper[0] = 128; }, "an im2col map's corner is 128"},
+      {[](auto& m) {
+         m.dims = {4, 2, 2, 1, 1};
+         m.strides = {16, 32, 64, 64};
+         m.steps.clear();
+         m.im2col.lower = m.im2col.upper = {0, 0, -17};
+       },
+       "an im2col map's corner is -17"},
+      {[](auto& m) { m.im2col.channels = 0; }, "an im2col map's channels is 0"},
+      {[](auto& m) { m.im2col.channels = 257; }, "an im2col map's channels is 257"},
+      {[](auto& m) { m.im2col.channels = 3; }, "rows of 12 bytes"},
+      {[](auto& m) {
+         m.swizzle = 32;
+         m.im2col.channels = 16;
+       },
+       "rows of 64 bytes, with a swizzle of 32"},
+      {[](auto& m) { m.im2col.pixels = 0; }, "an im2col map's pixels is 0"},
+      {[](auto& m) { m.im2col.pixels = 1025; }, "an im2col map's pixels is 1025"},
+      {[](auto& m) { m.steps[1] = 0; }, "a tensor map's step is 0"},
+      {[](auto& m) {
+         m.steps = {1, 1};
+       },
+       "a tensor map of 4 dims and 2 steps"},
+      {[](auto& m) { m.im2col.upper[0] = -3; }, "an im2col map without pixels: 2 from -1 to -3"},
+      {[](auto& m) { m.dims[3] = 2; }, "a tensor map: bytes 0 to 0 + 128 of 64"},
+      {[](auto& m) { m.strides[1] = 40; }, "a tensor map's stride is 40 bytes"},
+      {[](auto& m) { m.dtype = DType::i64; }, "a tensor map of type i64"},
+  };
+  for (const Case& one : cases) {
+    TensorMap map = im2col_map();
+    one.change(map);
+    EXPECT_ERROR_KIND(check(with(map)), ErrorKind::bad_input, one.reason);
+  }
+}
+
 TEST(Executables, ExpressionsAreCheckedOnceTheyHaveValues) {
   const Executable executable = sample(SymInt::symbol("n"));
   EXPECT_NO_THROW(check(executable));
@@ -285,29 +367,48 @@ TEST(Executables, KernelsAloneComeBack) {
   EXPECT_THROW(standalone(executable, 0), InternalError) << "an argument within a buffer";
   std::get<KernelLaunch>(executable.steps[0]).arguments[1] = Address{4};
   StandaloneKernel kernel = standalone(executable, 0);
-  const auto bytes = write_kernel(kernel);
-  const StandaloneKernel back = read_kernel(bytes, "worker");
-  EXPECT_EQ(write_kernel(back), bytes);
-  EXPECT_EQ(back.code, kernel.code);
-  EXPECT_EQ(back.grid, kernel.grid);
-  EXPECT_EQ(back.maps, kernel.maps);
-  EXPECT_EQ(back.scalars.size(), 1u);
-  EXPECT_EQ(back.source, "");
+  StandaloneSequence sequence = kernel;
+  EXPECT_EQ(sequence.arguments, 2);
+  sequence.workspaces = {{"partials", DType::f16, 33, true}};
+  sequence.launches.push_back({kernel, {2, 1}});
+  const auto bytes = write_sequence(sequence);
+  const StandaloneSequence back = read_sequence(bytes, "worker");
+  EXPECT_EQ(write_sequence(back), bytes);
+  EXPECT_EQ(back.arguments, 2);
+  EXPECT_EQ(back.workspaces.at(0).name, "partials");
+  EXPECT_EQ(back.workspaces.at(0).bytes(), SymInt(68)) << "whole words";
+  EXPECT_TRUE(back.workspaces.at(0).zeroed);
+  EXPECT_EQ(back.launches.at(0).buffers, (std::vector<int>{0, 1}));
+  EXPECT_EQ(back.launches.at(1).buffers, (std::vector<int>{2, 1}));
+  const StandaloneKernel& first = back.launches.at(0).kernel;
+  EXPECT_EQ(first.code, kernel.code);
+  EXPECT_EQ(first.grid, kernel.grid);
+  EXPECT_EQ(first.maps, kernel.maps);
+  EXPECT_EQ(first.scalars.size(), 1u);
+  EXPECT_EQ(first.source, "");
   for (size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_ERROR_KIND(read_kernel(std::span(bytes).first(size), "worker"), ErrorKind::bad_input,
+    EXPECT_ERROR_KIND(read_sequence(std::span(bytes).first(size), "worker"), ErrorKind::bad_input,
                       "worker: ");
   const auto refused = [&](const auto& change, const char* reason) {
-    StandaloneKernel changed = kernel;
+    StandaloneSequence changed = sequence;
     change(changed);
-    EXPECT_ERROR_KIND(read_kernel(write_kernel(changed), "worker"), ErrorKind::bad_input, reason);
+    EXPECT_ERROR_KIND(read_sequence(write_sequence(changed), "worker"), ErrorKind::bad_input,
+                      reason);
   };
-  refused([](auto& k) { k.scalars[0].value = SymInt::symbol("n"); }, "worker: ");
-  refused([](auto& k) { k.maps[0].dims[0] = SymInt::symbol("n"); }, "worker: ");
-  refused([](auto& k) { k.maps[0].dims[0] = 0; }, "a tensor map's dim is 0");
-  refused([](auto& k) { k.loop_iterations = SymInt::symbol("n"); }, "worker: ");
-  kernel.num_maps = 3;
-  EXPECT_ERROR_KIND(read_kernel(write_kernel(kernel), "worker"), ErrorKind::bad_input,
-                    "1 tensor maps for a kernel of 3");
+  const auto last = [](auto& s) -> StandaloneKernel& { return s.launches.back().kernel; };
+  refused([&](auto& s) { last(s).scalars[0].value = SymInt::symbol("n"); }, "worker: ");
+  refused([&](auto& s) { last(s).maps[0].dims[0] = SymInt::symbol("n"); }, "worker: ");
+  refused([&](auto& s) { last(s).maps[0].dims[0] = 0; }, "a tensor map's dim is 0");
+  refused([&](auto& s) { last(s).loop_iterations = SymInt::symbol("n"); }, "worker: ");
+  refused([&](auto& s) { last(s).num_maps = 3; }, "1 tensor maps for a kernel of 3");
+  refused([&](auto& s) { last(s).num_arguments = 4; }, "2 buffers and 1 scalars for a kernel of 4");
+  refused([](auto& s) { s.launches.back().buffers[0] = 3; }, "a launch's buffer is 3");
+  refused([](auto& s) { s.launches.back().buffers[0] = -1; }, "a launch's buffer is -1");
+  refused([](auto& s) { s.launches.clear(); }, "a number of launches is 0");
+  refused([](auto& s) { s.arguments = -1; }, "a number of arguments is -1");
+  refused([](auto& s) { s.workspaces[0].elements = -1; }, "a workspace's elements is -1");
+  refused([](auto& s) { s.workspaces[0].elements = int64_t{1} << 60; }, "a workspace's elements");
+  refused([](auto& s) { s.workspaces[0].elements = SymInt::symbol("n"); }, "worker: ");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Every config that a space allows becomes a kernel that compiles, on tensors as small as they get.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <regex>
+#include <set>
 #include <string>
 
 #include "backends/compile/code.h"
@@ -41,7 +41,8 @@ void check(const char* target, size_t most_compiled) {
     std::set<std::string> sources;
     made.space.enumerate([&](const sched::Config& config) {
       try {
-        const sched::Kernel kernel = sched::legalize(made.candidate().lower(config), made.target);
+        const sched::Kernel kernel =
+            sched::legalize(made.candidate().lower(config).only(), made.target);
         sources.insert(backends::emit(kernel, made.target).source);
         const std::string text = sched::to_string(kernel);
         const sched::Kernel read = sched::parse_kernel(text);
@@ -67,14 +68,16 @@ void check(const char* target, size_t most_compiled) {
 }
 
 TEST(LegalConfigs, BecomeShaders) {
-  if (const std::string why = backends::backend_for(sched::Api::vulkan).compiler_missing(); !why.empty())
+  if (const std::string why = backends::backend_for(sched::Api::vulkan).compiler_missing();
+      !why.empty())
     GTEST_SKIP() << why;
   check("vulkan:lavapipe", 24);
   check("vulkan:mali", 6);
 }
 
 TEST(LegalConfigs, BecomeCudaKernels) {
-  if (const std::string why = backends::backend_for(sched::Api::cuda).compiler_missing(); !why.empty())
+  if (const std::string why = backends::backend_for(sched::Api::cuda).compiler_missing();
+      !why.empty())
     GTEST_SKIP() << why;
   check("cuda:sm_90a", 6);
 }
@@ -88,7 +91,7 @@ TEST(LegalConfigs, TailsAndSharedPartsHaveNamesOfTheirOwn) {
   config.set("vector", 8);
   config.set("vectors", 2);
   ASSERT_EQ(made.space.violation(config), "");
-  const sched::Kernel kernel = sched::legalize(made.candidate().lower(config), made.target);
+  const sched::Kernel kernel = sched::legalize(made.candidate().lower(config).only(), made.target);
   backends::EmitOptions options;
   options.library = false;
   const std::string source = backends::emit(kernel, made.target, options).source;

@@ -5,23 +5,19 @@
 #include <string>
 
 #include "backends/compile/nvrtc.h"
-#include "backends/device_source.h"
 #include "tests/cubin.h"
+#include "tests/cuda_parts.h"
 
 namespace tcc::backends {
 namespace {
 
-std::vector<uint8_t> compiled(const std::string& source, const std::string& arch) {
-  const std::string text =
-      device_source("common/prelude_cuda.inc") + resolve_device_includes(source, "cuda/");
-  return compile_cuda(text, "parts", arch, {.fmad = false});
-}
+using test::compile_parts;
 
 // Two products in a row, as attention has them: the first one's sums become an operand of the
 // second. Keys and values come through one pipeline, queries through another.
 TEST(MatrixParts, MakeTwoProductsInARowOnSm90) {
   if (const std::string missing = nvrtc_missing(); !missing.empty()) GTEST_SKIP() << missing;
-  const std::vector<uint8_t> code = compiled(R"(
+  const std::vector<uint8_t> code = compile_parts(R"(
 #include "sm90_computed.cuh"
 #include "sm90_mainloop.cuh"
 #include "sm90_epilogue.cuh"
@@ -107,14 +103,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) chain(f32* out, const __gri
   store_sums<Staged, 16, 1, 8>(acc, staging + warp % 4 * sizeof(Staged::Storage), 0, lane, nothing, store);
 }
 )",
-                                             "sm_90a");
+                                                  "sm_90a");
   EXPECT_EQ(test::frame_bytes(code), 0);
 }
 
 // An operand of another kind beside those of sm80_operand.cuh: it only has to fetch and store.
 TEST(MatrixParts, TakeAnotherKindOfOperandOnSm80) {
   if (const std::string missing = nvrtc_missing(); !missing.empty()) GTEST_SKIP() << missing;
-  const std::vector<uint8_t> code = compiled(R"(
+  const std::vector<uint8_t> code = compile_parts(R"(
 #include "sm80_mainloop.cuh"
 #include "sm80_epilogue.cuh"
 
@@ -144,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(128) product(f32* out) {
   });
 }
 )",
-                                             "sm_80");
+                                                  "sm_80");
   EXPECT_EQ(test::frame_bytes(code), 0);
 }
 

@@ -57,7 +57,7 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
   EXPECT_EQ(template_of(linear(1, 4096, 4096, false), target), "gemv");
   EXPECT_EQ(template_of(linear(4096, 2, 4096, false), target), "gemv");
   EXPECT_EQ(template_of(linear(512, 512, 7, false), target), "contraction") << "too little of k";
-  target.matrix_units = {"mma"};
+  target.matrix_units = exec::units_of_kinds(target.matrix_units, {"mma"});
   EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "gemm_sm80");
   target.matrix_units = {};
   EXPECT_EQ(template_of(linear(512, 512, 512, true), target), "contraction");
@@ -134,7 +134,7 @@ TEST(MatrixTemplates, BandsMakeNeighboursReadTheSame) {
 TEST(MatrixTemplates, TakeBytesOfEitherSign) {
   sched::Target target = sched::target_by_name("cuda:sm_90a");
   for (const bool mma : {false, true}) {
-    if (mma) target.matrix_units = {"mma"};
+    if (mma) target.matrix_units = exec::units_of_kinds(target.matrix_units, {"mma"});
     const char* wanted = mma ? "gemm_sm80" : "gemm_sm90";
     for (const char* a : {"i8", "u8"})
       for (const char* b : {"i8", "u8"})
@@ -165,7 +165,7 @@ TEST(MatrixTemplates, TakeF8OfEitherKind) {
               template_of(f8_product(512, 512, 4096, turned & 1, turned & 2, a, b, out), target),
               "gemm_sm90")
               << a << " " << b << " " << out << " " << turned;
-  target.matrix_units = {"mma"};
+  target.matrix_units = exec::units_of_kinds(target.matrix_units, {"mma"});
   EXPECT_EQ(template_of(f8_product(512, 512, 512, false, true), target), "gemm_sm80") << "as f16";
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "backends/pipeline.h"
+#include "executable/cuda_targets.h"
 #include "frontend/graph_file.h"
 #include "ir/builder.h"
 #include "ir/text.h"
@@ -271,7 +272,8 @@ class PadRowsOnDevice : public testing::Test {
     if (devices.empty()) GTEST_SKIP() << "there is no software device";
     device_ = runtime::open_device(devices.front());
     target_ = device_->target();
-    target_.matrix_units = {"of no template"};
+    target_.matrix_units = exec::cuda_matrix_units(90, true);
+    for (exec::MatrixUnit& unit : target_.matrix_units) unit.kind = "of no template";
     target_.matrix_row_bytes = 16;
     options_.plan = &all_;
   }

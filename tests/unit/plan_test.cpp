@@ -156,7 +156,7 @@ TEST(PlanTest, KernelsThatSplitSumsAreLeftWhole) {
   };
   for (const Case& c : cases) {
     Target target = target_by_name(c.target);
-    target.matrix_units = {c.unit};
+    target.matrix_units = exec::units_of_kinds(target.matrix_units, {c.unit});
     Answers answers(default_of);
     backends::CompileOptions options;
     options.plan = &answers;

@@ -31,28 +31,31 @@ class SimulatedMeter : public Bench {
  public:
   explicit SimulatedMeter(SimulatedDevice& device) : device_(device) { ++device.opened; }
 
-  Measurement baseline(const exec::StandaloneKernel& kernel) override {
+  Measurement baseline(const exec::StandaloneSequence& kernel) override {
     return summary(runs(kernel, kFull));
   }
-  Measurement measure(const exec::StandaloneKernel& kernel, Effort effort, double) override {
+  Measurement measure(const exec::StandaloneSequence& kernel, Effort effort, double) override {
     const Measurement result = summary(runs(kernel, effort == Effort::full ? kFull : kQuick));
     if (device_.measured) device_.measured();
     return result;
   }
-  std::pair<Measurement, Measurement> duel(const exec::StandaloneKernel& incumbent,
-                                           const exec::StandaloneKernel& challenger) override {
+  std::pair<Measurement, Measurement> duel(const exec::StandaloneSequence& incumbent,
+                                           const exec::StandaloneSequence& challenger) override {
     ++device_.duels;
-    ++device_.dueled[incumbent.config];
-    ++device_.dueled[challenger.config];
+    ++device_.dueled[config_of(incumbent)];
+    ++device_.dueled[config_of(challenger)];
     return {summary(runs(incumbent, kPairs)), summary(runs(challenger, kPairs, false))};
   }
 
  private:
+  static const std::string& config_of(const exec::StandaloneSequence& kernels) {
+    return kernels.launches.at(0).kernel.config;
+  }
   static constexpr size_t kQuick = 3, kFull = 12, kPairs = 8;
 
-  std::vector<double> runs(const exec::StandaloneKernel& kernel, size_t count, bool next = true) {
+  std::vector<double> runs(const exec::StandaloneSequence& kernel, size_t count, bool next = true) {
     if (next) load_ = device_.load ? device_.load(device_.taken++) : 1;
-    const double seconds = device_.seconds(kernel.config);
+    const double seconds = device_.seconds(config_of(kernel));
     std::vector<double> result;
     for (size_t i = 0; i < count && seconds > 0; ++i)
       result.push_back(seconds * load_ * (1 + device_.noise * device_.random.uniform(0, 1)));

@@ -52,6 +52,18 @@ TEST(SpirvFacts, SayWhatATargetLacks) {
   EXPECT_EQ(lacking_feature(facts, target), "floats that round to even");
   target.float64 = false;
   EXPECT_EQ(lacking_feature(facts, target), "64-bit floats");
+
+  std::vector<uint32_t> words = module();
+  words.insert(words.begin() + 5, {op(2, 17), 6022});
+  target = Target();
+  target.float_controls.round_to_even = 32;
+  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "cooperative matrices");
+  target.matrix_units = {*parse_matrix_unit("coopmat 16x16x16 f16 f16 f32 f32")};
+  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "");
+  words[1] = 0x00010600;
+  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "SPIR-V 1.6");
+  target.spirv_minor = 6;
+  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "");
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "autotune/space.h"
-#include "backends/vulkan/local_size.h"
 #include "backends/compile/code.h"
 #include "backends/compile/spirv.h"
+#include "backends/vulkan/local_size.h"
 #include "support/error.h"
 #include "tests/expect_error.h"
 #include "tests/unit/user_kernel_fixture.h"
@@ -185,7 +185,7 @@ TEST(UserKernelTest, WrongResultsAreRejected) {
   using Status = Measurement::Status;
   const auto measured = [&](const Tunable& kernel) {
     const auto bench = local_bench(device, kernel.job(3));
-    const exec::StandaloneKernel binary = kernel.compile(kernel.default_config);
+    const exec::StandaloneSequence binary = kernel.compile(kernel.default_config);
     const Measurement baseline = bench->baseline(kernel.expected ? kernel.expected() : binary);
     return kernel.expected ? bench->measure(binary, Effort::quick, 1.0) : baseline;
   };
@@ -202,24 +202,28 @@ TEST(UserKernelTest, WrongResultsAreRejected) {
 }
 
 TEST(UserKernelTest, ExamplesCompileForCuda) {
-  if (std::string missing = backends::backend_for(sched::Api::cuda).compiler_missing(); !missing.empty())
+  if (std::string missing = backends::backend_for(sched::Api::cuda).compiler_missing();
+      !missing.empty())
     GTEST_SKIP() << missing;
   for (const char* name : {"matmul", "nbody", "nbody_direct"}) {
     const Tunable kernel = tunable(example(name), cuda());
-    EXPECT_FALSE(kernel.compile(kernel.default_config).code.empty()) << name;
+    EXPECT_FALSE(kernel.compile(kernel.default_config).launches.front().kernel.code.empty())
+        << name;
     const ConfigList configs(kernel.space);
     for (size_t i = 0; i < configs.size(); i += configs.size() / 4)
-      EXPECT_FALSE(kernel.compile(configs.at(i)).code.empty()) << name << " " << i;
+      EXPECT_FALSE(kernel.compile(configs.at(i)).launches.front().kernel.code.empty())
+          << name << " " << i;
   }
 }
 
 TEST(UserKernelTest, TheFilesWorkgroupMustBeTheModules) {
-  if (std::string missing = backends::backend_for(sched::Api::vulkan).compiler_missing(); !missing.empty())
+  if (std::string missing = backends::backend_for(sched::Api::vulkan).compiler_missing();
+      !missing.empty())
     GTEST_SKIP() << missing;
   UserKernel kernel = example("nbody_direct");
   const sched::Target target = sched::target_by_name("vulkan");
   const Tunable good = tunable(kernel, target);
-  EXPECT_EQ(local_size(good.compile(good.default_config).code),
+  EXPECT_EQ(local_size(good.compile(good.default_config).launches.front().kernel.code),
             (std::array<uint32_t, 3>{64, 1, 1}));
   kernel.launch.workgroup[1] = Expression(2);
   const Tunable wrong = tunable(kernel, target);
@@ -273,7 +277,8 @@ TEST(LocalSizeTest, IsReadFromEveryFormThatModulesHave) {
 }
 
 TEST(UserKernelTest, MessagesOfTheCompilerNameTheSourcesLines) {
-  if (std::string missing = backends::backend_for(sched::Api::vulkan).compiler_missing(); !missing.empty())
+  if (std::string missing = backends::backend_for(sched::Api::vulkan).compiler_missing();
+      !missing.empty())
     GTEST_SKIP() << missing;
   UserKernel kernel = example("nbody_direct");
   kernel.sources.at(sched::Api::vulkan).text =

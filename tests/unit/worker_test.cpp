@@ -164,7 +164,7 @@ TEST(WorkerProtocolTest, JobsKernelsAndMeasurementsComeBack) {
   kernel.num_arguments = 2;
   kernel.argument_table = true;
   EXPECT_EQ(to_json(kernel_from_json(to_json(kernel))), to_json(kernel));
-  EXPECT_EQ(kernel_from_json(to_json(kernel)).code, kernel.code);
+  EXPECT_EQ(kernel_from_json(to_json(kernel)).launches.at(0).kernel.code, kernel.code);
 
   Measurement measured;
   measured.status = Status::slow;

@@ -180,7 +180,7 @@ TrackedKernel read_kernel(const Node& node) {
   return kernel;
 }
 
-using Runs = std::vector<TrackedHistory::Point>;  // without values
+using RunPoints = std::vector<TrackedHistory::Point>;  // without values
 
 TrackedHistory::Point read_run(const Node& node) {
   node.check_members({"run", "commit", "date"});
@@ -191,7 +191,7 @@ TrackedHistory::Point read_run(const Node& node) {
   return run;
 }
 
-TrackedHistory::Point read_point(const Node& node, const Runs& runs) {
+TrackedHistory::Point read_point(const Node& node, const RunPoints& runs) {
   if (node.size() != 4) node.fail("must be [run, value, low, high]");
   const auto run = node.at(0).count<size_t>();
   if (run >= runs.size()) node.at(0).fail("there is no run ", run);
@@ -223,7 +223,7 @@ TrackedHistory::Break read_break(const Node& node, size_t points) {
   return one;
 }
 
-TrackedHistory read_history(const Node& node, const Runs& runs) {
+TrackedHistory read_history(const Node& node, const RunPoints& runs) {
   node.check_members({"quantity", "unit", "points", "changes"}, {"breaks"});
   TrackedHistory history;
   history.quantity = node["quantity"].text();
@@ -238,7 +238,7 @@ TrackedHistory read_history(const Node& node, const Runs& runs) {
   return history;
 }
 
-ReportedCase read_case(const Node& node, const Runs& runs) {
+ReportedCase read_case(const Node& node, const RunPoints& runs) {
   node.check_members(
       {"name", "file", "line", "quantities", "base_kernels", "head_kernels", "histories"});
   ReportedCase one;
@@ -283,7 +283,7 @@ TrackReport read_document(const Node& node) {
   report.smallest = node["smallest"].number();
   report.power = node["power"].number();
   report.seconds = node["seconds"].number();
-  const Runs runs = node["runs"].list<TrackedHistory::Point>(read_run);
+  const RunPoints runs = node["runs"].list<TrackedHistory::Point>(read_run);
   report.cases =
       node["cases"].list<ReportedCase>([&](const Node& one) { return read_case(one, runs); });
   report.notes = node["notes"].list<std::string>(read_text);

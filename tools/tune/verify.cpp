@@ -233,7 +233,7 @@ class Verify {
     verified.incumbent.reason = tunable.space.violation(record.best);
     if (!verified.incumbent.reason.empty()) return verified;  // refused
     const auto bench = pool_->bench(tunable.job(options_.seed));
-    const exec::StandaloneKernel standard = tunable.compile(tunable.default_config);
+    const exec::StandaloneSequence standard = tunable.compile(tunable.default_config);
     verified.incumbent = bench->baseline(tunable.expected ? tunable.expected() : standard);
     if (fails(verified.incumbent)) {
       verified.incumbent.reason =
@@ -242,21 +242,21 @@ class Verify {
       return verified;
     }
     const bool is_default = record.best == tunable.default_config;
-    const exec::StandaloneKernel incumbent = is_default ? standard : tunable.compile(record.best);
+    const exec::StandaloneSequence incumbent = is_default ? standard : tunable.compile(record.best);
     if (!is_default || tunable.expected) {
       verified.incumbent = measure(*bench, incumbent);
       if (fails(verified.incumbent)) return verified;
     }
     if (!is_default) verified.against_default = autotune::duel(*bench, incumbent, standard);
     if (shadowed != record.best && shadowed != tunable.default_config) {
-      const exec::StandaloneKernel kernel = tunable.compile(shadowed);
+      const exec::StandaloneSequence kernel = tunable.compile(shadowed);
       if (!fails(measure(*bench, kernel)))
         verified.against_shadowed = autotune::duel(*bench, incumbent, kernel);
     }
     for (const autotune::RunnerUp& rival : record.runners_up) {
       if (rival.config == tunable.default_config || !tunable.space.violation(rival.config).empty())
         continue;
-      const exec::StandaloneKernel kernel = tunable.compile(rival.config);
+      const exec::StandaloneSequence kernel = tunable.compile(rival.config);
       if (!fails(measure(*bench, kernel)))
         verified.against_runner_up = autotune::duel(*bench, incumbent, kernel);
       break;
@@ -264,7 +264,7 @@ class Verify {
     return verified;
   }
 
-  static Measurement measure(autotune::Bench& bench, const exec::StandaloneKernel& kernel) {
+  static Measurement measure(autotune::Bench& bench, const exec::StandaloneSequence& kernel) {
     return bench.measure(kernel, autotune::Effort::full, std::numeric_limits<double>::infinity());
   }
 

@@ -30,6 +30,7 @@ struct Answer {
   std::string name, operands;
   autotune::RecordKey key;
   autotune::Explanation explanation;
+  std::string sequence = {};  // what the config becomes where that is not one kernel alone
 };
 
 // "f32[64, 784], ... of cuda:sm_90a: 12.1 us, on NVIDIA H200, 2026-11-21"
@@ -47,6 +48,7 @@ void print(const Answer& answer) {
   std::cout << answer.name << " [" << answer.key.kernel_template << "] " << answer.operands
             << "\n  " << sched::name(explanation.choice.tier) << ": "
             << explanation.choice.config.to_string() << "\n";
+  if (!answer.sequence.empty()) std::cout << "    as " << answer.sequence << "\n";
   if (explanation.record) std::cout << "    from " << record_line(*explanation.record) << "\n";
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
 }
@@ -151,10 +153,12 @@ int why(const WhyOptions& options) {
   const auto own = user_tunables(options.graphs, dims, target, {});
   dims.check_all_used();
   std::vector<Answer> answers;
-  for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs))
-    answers.push_back({task.candidate->region().name(),
-                       autotune::operands_text(task.candidate->region()), task.key,
-                       store.explain(*task.candidate)});
+  for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs)) {
+    Answer& answer = answers.emplace_back(Answer{task.candidate->region().name(),
+                                                 autotune::operands_text(task.candidate->region()),
+                                                 task.key, store.explain(*task.candidate)});
+    answer.sequence = summary(task.candidate->lower(answer.explanation.choice.config));
+  }
   for (const autotune::Tunable& kernel : own)
     answers.push_back({kernel.name, kernel.operands, kernel.key, explain(store, kernel)});
   if (options.json) {

@@ -1,0 +1,114 @@
+#include "executable/matrix_unit.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include "support/error.h"
+
+namespace tcc::exec {
+namespace {
+
+constexpr int kMostSide = 4096;
+// Kinds that $TCC_MATRIX_UNITS may name.
+constexpr const char* kKinds[] = {"wgmma", "mma", "coopmat"};
+
+std::optional<int> side(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole && value >= 1 && value <= kMostSide ? std::optional(value) : std::nullopt;
+}
+
+// "16x8x32".
+bool read_shape(const std::string& text, MatrixUnit& unit) {
+  std::istringstream parts(text);
+  for (int* to : {&unit.m, &unit.n, &unit.k}) {
+    std::string part;
+    std::getline(parts, part, 'x');
+    const std::optional<int> value = side(part);
+    if (!value) return false;
+    *to = *value;
+  }
+  return parts.eof() || parts.peek() == std::char_traits<char>::eof();
+}
+
+bool read_option(const std::string& word, std::istringstream& words, MatrixUnit& unit) {
+  if (word == "subgroups4") {
+    unit.scope = MatrixUnit::Scope::subgroups4;
+  } else if (word == "workgroup") {
+    unit.scope = MatrixUnit::Scope::workgroup;
+  } else if (word == "saturating") {
+    unit.saturating = true;
+  } else if (word == "along-k") {
+    unit.lines_along_k = true;
+  } else if (word == "step") {
+    std::string step;
+    words >> step;
+    unit.n_step = side(step).value_or(0);
+    return unit.n_step > 0;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string to_string(const MatrixUnit& unit) {
+  std::string text = str(unit.kind, " ", unit.m, "x", unit.n, "x", unit.k);
+  for (const DType dtype : {unit.a, unit.b, unit.c, unit.d}) text += str(" ", name(dtype));
+  if (unit.scope == MatrixUnit::Scope::subgroups4) text += " subgroups4";
+  if (unit.scope == MatrixUnit::Scope::workgroup) text += " workgroup";
+  if (unit.n_step > 0) text += str(" step ", unit.n_step);
+  if (unit.saturating) text += " saturating";
+  if (unit.lines_along_k) text += " along-k";
+  return text;
+}
+
+std::optional<MatrixUnit> parse_matrix_unit(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  MatrixUnit unit;
+  std::string word;
+  if (!(words >> unit.kind >> word) || !read_shape(word, unit)) return std::nullopt;
+  for (DType* to : {&unit.a, &unit.b, &unit.c, &unit.d}) {
+    word.clear();
+    words >> word;
+    const std::optional<DType> dtype = parse_dtype(word);
+    if (!dtype) return std::nullopt;
+    *to = *dtype;
+  }
+  while (words >> word)
+    if (!read_option(word, words, unit)) return std::nullopt;
+  return unit;
+}
+
+std::vector<std::string> kinds_of(const std::vector<MatrixUnit>& units) {
+  std::vector<std::string> kinds;
+  for (const MatrixUnit& unit : units)
+    if (std::find(kinds.begin(), kinds.end(), unit.kind) == kinds.end()) kinds.push_back(unit.kind);
+  return kinds;
+}
+
+std::vector<MatrixUnit> units_of_kinds(std::vector<MatrixUnit> units,
+                                       const std::set<std::string, std::less<>>& kinds) {
+  std::erase_if(units, [&](const MatrixUnit& unit) { return !kinds.contains(unit.kind); });
+  return units;
+}
+
+std::vector<MatrixUnit> allowed_matrix_units(std::vector<MatrixUnit> units) {
+  const char* text = std::getenv("TCC_MATRIX_UNITS");
+  if (!text) return units;
+  std::set<std::string, std::less<>> allowed;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) allowed.insert(word);
+  for (const std::string& word : allowed)
+    if (!word.empty() && word != "none" && std::ranges::find(kKinds, word) == std::end(kKinds))
+      fail_input("TCC_MATRIX_UNITS: no matrix unit '", word,
+                 "'; there are wgmma, mma, coopmat and none");
+  return units_of_kinds(std::move(units), allowed);
+}
+
+}  // namespace tcc::exec

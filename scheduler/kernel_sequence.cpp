@@ -1,0 +1,103 @@
+#include "scheduler/kernel_sequence.h"
+
+#include <numeric>
+
+#include "support/error.h"
+#include "support/plural.h"
+
+namespace tcc::sched {
+namespace {
+
+// A buffer of the sequence: whether its contents are defined by now, and whether kernels may write
+// it.
+struct BufferState {
+  DType dtype;
+  SymInt elements;
+  bool is_defined, is_input;
+};
+
+std::vector<BufferState> buffers_of(const KernelSequence& sequence, const Region& region) {
+  std::vector<BufferState> buffers;
+  for (const ir::Value* value : region.inputs)
+    buffers.push_back({value->dtype(), region.layout(value).elements, true, true});
+  for (const auto& [output, input] : region.in_place)
+    buffers[static_cast<size_t>(region.slot_of_input(input))].is_input = false;
+  for (const ir::Value* value : region.outputs)
+    if (!region.in_place.contains(value))
+      buffers.push_back({value->dtype(), region.layout(value).elements, false, false});
+  for (const Workspace& workspace : sequence.workspaces)
+    buffers.push_back({workspace.dtype, workspace.elements, workspace.zeroed, false});
+  return buffers;
+}
+
+}  // namespace
+
+KernelSequence::KernelSequence(Kernel kernel) {
+  std::vector<int> buffers(kernel.arguments.size());
+  std::iota(buffers.begin(), buffers.end(), 0);
+  launches.push_back({std::move(kernel), std::move(buffers)});
+}
+
+const Kernel& KernelSequence::only() const {
+  TCC_CHECK(launches.size() == 1 && workspaces.empty(), launches.size(), " kernels");
+  return launches.front().kernel;
+}
+
+std::string summary(const KernelSequence& sequence) {
+  if (sequence.launches.size() == 1 && sequence.workspaces.empty()) return "";
+  std::string text = counted(sequence.launches.size(), "kernel");
+  for (const Workspace& workspace : sequence.workspaces)
+    text += str(&workspace == sequence.workspaces.data() ? " with " : ", ", name(workspace.dtype),
+                "[", workspace.elements, "] ", workspace.name);
+  return text;
+}
+
+std::string to_string(const KernelSequence& sequence) {
+  if (sequence.launches.size() == 1 && sequence.workspaces.empty())
+    return to_string(sequence.only());
+  std::string text;
+  for (const Workspace& workspace : sequence.workspaces)
+    text += str("workspace ", workspace.name, ": ", name(workspace.dtype), "[", workspace.elements,
+                "]", workspace.zeroed ? " of zeros" : "", "\n");
+  for (const auto& [kernel, buffers] : sequence.launches) {
+    text += "on buffers";
+    for (const int number : buffers) text += str(" ", number);
+    text += ":\n" + to_string(kernel);
+  }
+  return text;
+}
+
+void verify(const KernelSequence& sequence, const Region& region) {
+  TCC_CHECK(!sequence.launches.empty(), region.name(), " became no kernel");
+  std::vector<BufferState> states = buffers_of(sequence, region);
+  const auto fail = [&](const Kernel& kernel, size_t argument, const auto&... reason) {
+    throw InternalError(
+        str("kernel ", kernel.name, " of ", region.name(), ": argument ", argument, reason...));
+  };
+  for (const auto& [kernel, buffers] : sequence.launches) {
+    TCC_CHECK(buffers.size() == kernel.arguments.size(), kernel.name, ": ", buffers.size(),
+              " buffers for ", kernel.arguments.size(), " arguments");
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const Argument& argument = kernel.arguments[i];
+      const auto number = static_cast<size_t>(buffers[i]);
+      if (number >= states.size()) fail(kernel, i, " is buffer ", number, " of ", states.size());
+      const BufferState& state = states[number];
+      if (argument.dtype != state.dtype)
+        fail(kernel, i, " is ", name(argument.dtype), ", and buffer ", number, " ",
+             name(state.dtype));
+      if (argument.elements.range().hi > state.elements.range().hi)
+        fail(kernel, i, " has ", argument.elements, " elements, and buffer ", number, " ",
+             state.elements);
+      if (argument.is_written() && state.is_input) fail(kernel, i, " writes an input");
+      if (argument.is_read() && !state.is_defined)
+        fail(kernel, i, " reads buffer ", number, ", which nothing has written");
+    }
+    for (size_t i = 0; i < buffers.size(); ++i)
+      if (kernel.arguments[i].is_written()) states[static_cast<size_t>(buffers[i])].is_defined = true;
+  }
+  for (const ir::Value* output : region.outputs)
+    TCC_CHECK(states[static_cast<size_t>(region.slot_of_output(output))].is_defined, region.name(),
+              ": no kernel writes ", output->name);
+}
+
+}  // namespace tcc::sched

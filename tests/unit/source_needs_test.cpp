@@ -1,0 +1,78 @@
+// What a device source asks of its language and device: lines of the text, the compiler's
+// environment, and checks where a device gets the code.
+#include <gtest/gtest.h>
+
+#include "backends/compile/code.h"
+#include "backends/compile/glsl.h"
+#include "backends/emit/emit.h"
+#include "executable/executable.h"
+#include "executable/spirv_facts.h"
+#include "executable/spirv_words.h"
+#include "scheduler/kernel.h"
+#include "tests/expect_error.h"
+
+namespace tcc::backends {
+namespace {
+
+sched::Kernel kernel_with_needs() {
+  sched::Kernel kernel;
+  kernel.name = "k";
+  kernel.workgroup = 32;
+  kernel.launch = {1, 1};
+  kernel.needs.extensions = {"GL_KHR_cooperative_matrix", "GL_KHR_memory_scope_semantics"};
+  kernel.needs.environment = "vulkan1.3";
+  kernel.needs.matrix_units = {*exec::parse_matrix_unit("coopmat 16x16x16 f16 f16 f32 f32")};
+  return kernel;
+}
+
+TEST(SourceNeeds, BecomeLinesAndFacts) {
+  const sched::Target target = sched::target_by_name("vulkan");
+  const exec::KernelText text = emit(kernel_with_needs(), target);
+  EXPECT_NE(text.source.find("#extension GL_KHR_cooperative_matrix : require\n"
+                             "#extension GL_KHR_memory_scope_semantics : require\n"),
+            std::string::npos)
+      << text.source.substr(0, 400);
+  EXPECT_EQ(text.environment, "vulkan1.3");
+  EXPECT_EQ(text.matrix_units, std::vector<std::string>{"coopmat 16x16x16 f16 f16 f32 f32"});
+  EXPECT_ERROR(emit(kernel_with_needs(), sched::target_by_name("cuda:sm_90a")),
+               "has no extension GL_KHR_cooperative_matrix");
+}
+
+TEST(SourceNeeds, DevicesMustHaveTheUnits) {
+  exec::KernelBinary kernel;
+  kernel.entry = "k";
+  kernel.matrix_units = {"coopmat 16x16x16 f16 f16 f32 f32"};
+  exec::Target target;
+  EXPECT_ERROR_KIND(exec::check_units(kernel, target), ErrorKind::device,
+                    "uses matrix units 'coopmat 16x16x16 f16 f16 f32 f32', which null lacks");
+  target.matrix_units = {*exec::parse_matrix_unit("coopmat 16x8x16 f16 f16 f32 f32")};
+  EXPECT_ERROR_KIND(exec::check_units(kernel, target), ErrorKind::device, "which null lacks");
+  target.matrix_units.push_back(*exec::parse_matrix_unit(kernel.matrix_units[0]));
+  EXPECT_NO_THROW(exec::check_units(kernel, target));
+}
+
+TEST(SourceNeeds, TextsAreCompiledForTheirEnvironment) {
+  const Backend& backend = backend_for(sched::Api::vulkan);
+  const sched::Target target = sched::target_by_name("vulkan");
+  EXPECT_EQ(backend.flags(target, TextOrigin::device_source),
+            backend.flags(target, {TextOrigin::device_source, ""}));
+  EXPECT_NE(backend.flags(target, TextOrigin::device_source),
+            backend.flags(target, {TextOrigin::device_source, "vulkan1.3"}));
+  if (const std::string why = backend.compiler_missing(); !why.empty()) GTEST_SKIP() << why;
+  const auto minor = [&](const std::string& environment) {
+    const auto code = compile_source(backend.smallest_source(), "k", target, nullptr, true,
+                                     {TextOrigin::device_source, environment});
+    return exec::spirv_facts(exec::spirv_words(code)).version_minor;
+  };
+  EXPECT_EQ(minor(""), 5);
+  EXPECT_EQ(minor("vulkan1.2"), 5);
+  EXPECT_EQ(minor("vulkan1.3"), 6);
+  EXPECT_ERROR_KIND(minor("vulkan9"), ErrorKind::device, "no environment 'vulkan9'");
+  EXPECT_ERROR_KIND(backend_for(sched::Api::cuda)
+                        .compile("", "k", sched::target_by_name("cuda:sm_90a"),
+                                 {TextOrigin::device_source, "vulkan1.3"}),
+                    ErrorKind::device, "CUDA has no environment");
+}
+
+}  // namespace
+}  // namespace tcc::backends
