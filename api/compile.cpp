@@ -16,14 +16,18 @@
 namespace tcc {
 namespace {
 
+int64_t number_or_open(const ir::SymInt& size) { return size.is_const() ? size.value() : -1; }
+
 std::vector<TensorSpec> specs_of(const exec::Executable& executable,
                                  const std::vector<int>& buffers) {
   const std::vector<int> alignments = exec::assumed_alignments(executable);
   std::vector<TensorSpec> specs;
   for (const int number : buffers) {
     const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
-    specs.push_back({buffer.name, std::string(name(buffer.dtype)), exec::fixed(buffer.shape),
-                     buffer.bytes.value(), alignments[static_cast<size_t>(number)]});
+    std::vector<int64_t> shape;
+    for (const ir::SymInt& dim : buffer.shape) shape.push_back(number_or_open(dim));
+    specs.push_back({buffer.name, std::string(name(buffer.dtype)), std::move(shape),
+                     number_or_open(buffer.bytes), alignments[static_cast<size_t>(number)]});
   }
   return specs;
 }
@@ -105,6 +109,15 @@ std::vector<TensorSpec> CompiledGraph::outputs() const {
   return specs_of(executable, executable.outputs);
 }
 
+std::vector<std::string> CompiledGraph::open_dims() const {
+  return impl_->program->executable().symbols;
+}
+
+std::vector<TensorSpec> CompiledGraph::states() const {
+  const exec::Executable& executable = impl_->program->executable();
+  return specs_of(executable, exec::state_buffers(executable));
+}
+
 std::size_t CompiledGraph::input_index(std::string_view name) const {
   const exec::Executable& executable = impl_->program->executable();
   return index_of(executable, executable.inputs, "input", name);
@@ -120,7 +133,7 @@ std::int64_t CompiledGraph::launches() const {
 }
 
 std::int64_t CompiledGraph::arena_bytes() const {
-  return impl_->program->executable().arena_bytes.value();
+  return impl_->program->executable().arena_bytes.usual();
 }
 
 std::int64_t CompiledGraph::constant_bytes() const { return impl_->program->constant_bytes(); }

@@ -46,6 +46,9 @@ struct Context::Impl {
 
   std::lock_guard<std::recursive_mutex> lock() const { return std::lock_guard(stream->mutex); }
   const exec::Executable& executable() const { return program->executable(); }
+  size_t state_number(std::string_view name) const {
+    return index_of(executable(), exec::state_buffers(executable()), "state", name);
+  }
   void take(std::span<const void* const> in, std::span<void* const> out);
   void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
   runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
@@ -125,6 +128,13 @@ std::shared_ptr<SharedStream> shared(std::shared_ptr<runtime::Stream> stream, bo
 Context::Context(const CompiledGraph& compiled)
     : impl_(new Impl(compiled, shared(compiled.impl().program->device().create_stream(), false))) {}
 
+Context::Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims)
+    : impl_(
+          new Impl{compiled.impl().program,
+                   runtime::Context(compiled.impl().program, nullptr, {{dims.begin(), dims.end()}}),
+                   {},
+                   {}}) {}
+
 Context::Context(const CompiledGraph& compiled, void* stream)
     : impl_(new Impl(compiled,
                      shared(compiled.impl().program->device().wrap_stream(stream), true))) {}
@@ -153,9 +163,10 @@ std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>&
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < given.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(executable(), executable().inputs, i);
-    if (given[i]->dtype != name(buffer.dtype) || given[i]->shape != exec::fixed(buffer.shape))
-      fail_input("input '", buffer.name, "' is ",
-                 type_text(buffer.dtype, exec::fixed(buffer.shape)), ", not ", type_of(*given[i]));
+    if (const std::vector<int64_t> shape = context.sizes().of(buffer.shape);
+        given[i]->dtype != name(buffer.dtype) || given[i]->shape != shape)
+      fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
+                 type_of(*given[i]));
     tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
   const auto holds = lock();
@@ -187,7 +198,7 @@ void Context::run_host(std::span<const void* const> inputs, std::span<void* cons
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
-    Tensor& tensor = tensors.emplace_back(buffer.dtype, exec::fixed(buffer.shape));
+    Tensor& tensor = tensors.emplace_back(buffer.dtype, impl_->context.sizes().of(buffer.shape));
     if (tensor.bytes() == 0) continue;
     if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
     std::memcpy(tensor.data(), inputs[i], tensor.bytes());
@@ -246,6 +257,17 @@ void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const Devi
   impl_->take(inputs, outputs);
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
+
+HostTensor Context::state(std::string_view name) {
+  return to_host(impl_->context.state(impl_->state_number(name)));
+}
+
+void Context::set_state(std::string_view name, const HostTensor& value) {
+  const size_t number = impl_->state_number(name);
+  impl_->context.set_state(number, to_tensor(value, str("state '", name, "'")));
+}
+
+void Context::reset_states() { impl_->context.reset_states(); }
 
 double Context::time(int replays) {
   if (replays < 1) fail_input("a time of ", replays, " replays; at least 1 is needed");

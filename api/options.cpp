@@ -29,6 +29,7 @@ std::optional<DType> parse_dtype_option(const std::string& text, OptionStyle sty
 void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
                         OptionStyle style) {
   inner.dims = {options.dims.begin(), options.dims.end()};
+  inner.open_dims = {options.open_dims.begin(), options.open_dims.end()};
   inner.dtype = parse_dtype_option(options.dtype, style);
   const auto precision = backends::parse_matmul_precision(options.matmul_precision);
   if (!precision)

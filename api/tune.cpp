@@ -73,6 +73,8 @@ TuneReport tune(const Graph& graph, std::string_view device, const TuneOptions& 
   inner.log = options.log;
   inner.resume = options.resume;
   inner.interrupted = options.interrupted;
+  if (!options.compile.open_dims.empty())
+    fail_input("open_dims: kernels are tuned for sizes that are numbers");
   set_kernel_options(options.compile, inner.compile);
   backends::KernelCache cache(cache_folder(options.compile));
   inner.compile.cache = &cache;

@@ -121,10 +121,10 @@ std::string operands_text(const sched::Region& region) {
       text += (text.empty() ? "" : ", ") + ir::to_string(value->type);
       auto layout = region.layouts.find(value);
       if (layout == region.layouts.end()) continue;
-      if (layout->second == sched::Layout::row_major(ir::const_shape(*value))) continue;
+      if (layout->second == sched::Layout::row_major(value->shape())) continue;
       std::string strides;
-      for (int64_t stride : layout->second.strides)
-        strides += (strides.empty() ? "" : ", ") + std::to_string(stride);
+      for (const ir::SymInt& stride : layout->second.strides)
+        strides += (strides.empty() ? "" : ", ") + stride.to_string();
       text += "{" + strides + "}";
     }
     return text;

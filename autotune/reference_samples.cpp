@@ -255,12 +255,12 @@ BenchJob bench_job(const sched::Region& region, uint64_t seed) {
   for (const ir::Value* value : region.inputs) {
     BenchInput& input = job.inputs.emplace_back();
     input.dtype = value->dtype();
-    input.elements = region.layout(value).elements;
+    input.elements = region.layout(value).elements.value();
     if (value->random_range) std::tie(input.int_low, input.int_high) = *value->random_range;
     if (value->dtype() == DType::boolean) std::tie(input.int_low, input.int_high) = std::pair(0, 2);
   }
   for (const ir::Value* value : region.outputs)
-    job.outputs.push_back({value->dtype(), region.layout(value).elements, {}});
+    job.outputs.push_back({value->dtype(), region.layout(value).elements.value(), {}});
   for (const auto& [low, high] : {std::pair{-1.0, 1.0}, {0.1, 1.0}}) {
     for (BenchInput& input : job.inputs) std::tie(input.low, input.high) = std::pair(low, high);
     ReferenceSamples reference = reference_samples(region, job);

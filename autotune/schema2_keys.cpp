@@ -59,7 +59,7 @@ class Writer {
     const auto layout = region_.layouts.find(value);
     if (layout == region_.layouts.end()) return;
     out_ << "{";
-    for (const int64_t stride : layout->second.strides) out_ << stride << ",";
+    for (const ir::SymInt& stride : layout->second.strides) out_ << stride << ",";
     out_ << "}";
   }
 

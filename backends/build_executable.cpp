@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "ir/sizes.h"
 #include "scheduler/legalize.h"
 #include "scheduler/memory_plan.h"
+#include "scheduler/state_plan.h"
 #include "scheduler/template.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
@@ -25,6 +27,7 @@ namespace tcc::backends {
 namespace {
 
 using exec::BufferInfo;
+using ir::SymInt;
 using sched::Region;
 
 // A region and its config as kernel IR, as its template makes it.
@@ -119,6 +122,11 @@ ir::Layers layers_of(const Region& region) {
   return layers.empty() ? others : layers;
 }
 
+bool is_zero(const ir::ConstantData& data) {
+  const auto splat = data.splat();
+  return splat && *splat == 0 && !std::signbit(*splat);
+}
+
 // Returns the channel of the log that shows the stage.
 std::optional<LogChannel> channel_of(std::string_view stage) {
   if (stage == "partition") return LogChannel::partition;
@@ -130,8 +138,12 @@ std::optional<LogChannel> channel_of(std::string_view stage) {
 class Builder {
  public:
   Builder(const Scheduled& scheduled, const sched::Target& target, const CompileOptions& options)
-      : graph_(*scheduled.graph), target_(target), options_(options) {
-    for (const sched::ScheduledRegion& scheduled_region : scheduled.regions) {
+      : graph_(*scheduled.graph),
+        target_(target),
+        options_(options),
+        scheduled_(scheduled.regions),
+        updates_(sched::plan_states(graph_, scheduled_)) {
+    for (const sched::ScheduledRegion& scheduled_region : scheduled_) {
       regions_.push_back(&scheduled_region.region());
       candidates_.push_back(&scheduled_region.candidate());
     }
@@ -140,11 +152,14 @@ class Builder {
   exec::Executable run() {
     executable_.name = graph_.name;
     executable_.target = target_;
+    executable_.symbols.assign(options_.open_dims.begin(), options_.open_dims.end());
     place_outside_buffers();
+    place_states();
     lower_regions();
     // Before the kernels are compiled, which takes long: what does not fit the device ends here.
     place_arena();
     for (size_t i = 0; i < regions_.size(); ++i) add_steps(i);
+    copy_states();
     compile_kernels();
     executable_.store = std::move(constants_);
     if (is_shown("plan", options_)) show("plan", plan_text(), options_);
@@ -159,10 +174,10 @@ class Builder {
     std::map<std::string, size_t> known;
     std::vector<size_t> first;  // region of each distinct one
     for (size_t i = 0; i < regions_.size(); ++i) {
-      auto [entry, inserted] = known.try_emplace(signature(*regions_[i]), first.size());
+      auto [entry, inserted] = known.try_emplace(kernel_key(*regions_[i]), first.size());
       if (inserted) {
         first.push_back(i);
-        keys_.push_back(entry->first);
+        keys_.push_back(signature(*regions_[i]));
       }
       distinct_.push_back(entry->second);
     }
@@ -200,7 +215,8 @@ class Builder {
     std::vector<int> buffers;
     for (const auto* values : {&regions_[region]->inputs, &regions_[region]->outputs})
       for (const ir::Value* value : *values)
-        buffers.push_back(buffer_of(value, regions_[region]->layout(value)));
+        if (!regions_[region]->in_place.contains(value))
+          buffers.push_back(buffer_of(value, regions_[region]->layout(value)));
     for (size_t i = 0; i < sequence.workspaces.size(); ++i) {
       const sched::Workspace& workspace = sequence.workspaces[i];
       buffers.push_back(add_workspace(workspace, workspace_offsets_.at({region, i})));
@@ -264,7 +280,7 @@ class Builder {
     if (is_shown("emit", options_)) show("emit", texts["emit"], options_);
   }
 
-  int add_workspace(const sched::Workspace& workspace, int64_t offset) {
+  int add_workspace(const sched::Workspace& workspace, const SymInt& offset) {
     BufferInfo info;
     info.kind = BufferInfo::Kind::workspace;
     info.name = workspace.name;
@@ -279,17 +295,16 @@ class Builder {
 
   // `name` is the user's, for an output, else the value's.
   int add_buffer(BufferInfo::Kind kind, const ir::Value* value, const sched::Layout& layout,
-                 int64_t offset, const std::string& name) {
+                 const SymInt& offset, const std::string& name) {
     BufferInfo info;
     info.kind = kind;
     info.name = name;
     info.dtype = value->dtype();
     info.shape = value->type.shape;
-    info.strides.assign(layout.strides.begin(), layout.strides.end());
-    const int64_t bytes = layout.elements * size_bytes(value->dtype());
-    info.bytes = bytes;
+    info.strides = layout.strides;
+    info.bytes = layout.elements * size_bytes(value->dtype());
     info.offset = offset;
-    check_fits(named(name, value), bytes);
+    check_fits(named(name, value), info.bytes);
     executable_.buffers.push_back(info);
     return static_cast<int>(executable_.buffers.size()) - 1;
   }
@@ -299,8 +314,10 @@ class Builder {
   }
 
   // Throws Error(device) where `what` is more than the device has in one piece.
-  void check_fits(const std::string& what, int64_t bytes) const {
-    if (bytes <= target_.max_buffer_bytes) return;
+  // What depends on open dims is checked when they are known.
+  void check_fits(const std::string& what, const SymInt& size) const {
+    if (!size.is_const() || size.value() <= target_.max_buffer_bytes) return;
+    const int64_t bytes = size.value();
     fail_device(target_.device.empty() ? target_.id() : target_.device, ": ", what, " needs ",
                 bytes_text(bytes), " in one buffer; the largest that the device has is of ",
                 bytes_text(target_.max_buffer_bytes));
@@ -308,7 +325,7 @@ class Builder {
 
   void place_outside_buffers() {
     auto row_major = [](const ir::Value* value) {
-      return sched::Layout::row_major(ir::const_shape(*value));
+      return sched::Layout::row_major(value->shape());
     };
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       int buffer =
@@ -327,27 +344,60 @@ class Builder {
     }
   }
 
+  void place_states() {
+    for (const ir::Value* state : graph_.states) {
+      const auto layout = sched::Layout::row_major(state->shape());
+      exec::StateInfo info;
+      info.buffer = buffers_[state] =
+          add_buffer(BufferInfo::Kind::state, state, layout, 0, state->name);
+      if (state->data && !is_zero(*state->data)) info.initial = add_constant(state, layout);
+      executable_.states.push_back(info);
+    }
+    for (const sched::StateUpdate& update : updates_)
+      if (update.is_direct) buffers_[update.next] = buffers_.at(update.state);
+  }
+
+  // What lies elsewhere becomes the states' values when everything is computed.
+  void copy_states() {
+    for (const sched::StateUpdate& update : updates_) {
+      if (update.is_direct || ir::elements_of(update.next).is(0)) continue;
+      const int to = buffers_.at(update.state);
+      executable_.steps.emplace_back(exec::Copy{
+          {to}, {buffers_.at(update.next)}, executable_.buffers[static_cast<size_t>(to)].bytes});
+    }
+  }
+
+  // Returns the constant's number.
+  int add_constant(const ir::Value* value, const sched::Layout& layout) {
+    executable_.constants.push_back(
+        {value->name, layout.elements.value() * size_bytes(value->dtype()), value->is_mutable});
+    constants_->add(value->data, layout);
+    return static_cast<int>(executable_.constants.size()) - 1;
+  }
+
   void place_arena() {
     std::vector<const std::vector<sched::Workspace>*> workspaces;
     for (size_t i = 0; i < regions_.size(); ++i)
       workspaces.push_back(&lowered(i).sequence.workspaces);
-    std::vector<sched::Lifetime> lifetimes = sched::lifetimes(graph_, regions_, workspaces);
-    executable_.arena_bytes = sched::plan_arena(lifetimes);
-    executable_.live_bytes_peak = sched::live_peak(lifetimes);
+    const sched::ArenaPlan plan =
+        sched::plan_memory(sched::lifetimes(graph_, regions_, workspaces, updates_));
+    executable_.arena_bytes = plan.bytes;
+    executable_.live_bytes_peak = plan.live_peak;
     const sched::Lifetime* largest = nullptr;
-    for (const sched::Lifetime& lifetime : lifetimes) {
+    for (size_t i = 0; i < plan.lifetimes.size(); ++i) {
+      const sched::Lifetime& lifetime = plan.lifetimes[i];
       const auto region = static_cast<size_t>(lifetime.first);
       if (lifetime.value)
-        offsets_[lifetime.value] = lifetime.offset;
+        offsets_[lifetime.value] = plan.offsets[i];
       else
-        workspace_offsets_[{region, static_cast<size_t>(lifetime.workspace)}] = lifetime.offset;
-      check_fits(named(lifetime), lifetime.bytes);
+        workspace_offsets_[{region, static_cast<size_t>(lifetime.workspace)}] = plan.offsets[i];
+      check_fits(named(lifetime), lifetime.size);
       if (!largest || lifetime.bytes > largest->bytes) largest = &lifetime;
     }
     if (largest)
       check_fits(
           str("the arena of intermediate values, of which ", named(*largest), " is the largest,"),
-          executable_.arena_bytes.value());
+          executable_.arena_bytes);
   }
 
   std::string named(const sched::Lifetime& lifetime) const {
@@ -362,22 +412,18 @@ class Builder {
     if (auto found = buffers_.find(value); found != buffers_.end()) return found->second;
     if (!value->is_constant()) {
       // A value without elements has no producer either, and is nowhere.
-      const bool empty = ir::numel(value) == 0;
+      const bool empty = ir::elements_of(value).is(0);
       TCC_CHECK(empty || offsets_.count(value), value->name, " has no place in the arena");
       return buffers_[value] = add_buffer(BufferInfo::Kind::arena, value, layout,
-                                          empty ? 0 : offsets_.at(value), value->name);
+                                          empty ? SymInt(0) : offsets_.at(value), value->name);
     }
-    executable_.constants.push_back(
-        {value->name, layout.elements * size_bytes(value->dtype()), value->is_mutable});
-    constants_->add(value->data, layout);
-    auto number = static_cast<int64_t>(executable_.constants.size()) - 1;
-    return buffers_[value] =
-               add_buffer(BufferInfo::Kind::constant, value, layout, number, value->name);
+    return buffers_[value] = add_buffer(BufferInfo::Kind::constant, value, layout,
+                                        add_constant(value, layout), value->name);
   }
 
   std::string plan_text() const {
-    std::string text = str("arena ", executable_.arena_bytes.value(), " bytes, at most ",
-                           executable_.live_bytes_peak.value(), " live\n");
+    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ",
+                           executable_.live_bytes_peak, " live\n");
     for (const BufferInfo& buffer : executable_.buffers)
       if (buffer.is_in_arena())
         text += str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name,
@@ -388,6 +434,8 @@ class Builder {
   const ir::Graph& graph_;
   const sched::Target& target_;
   const CompileOptions& options_;
+  std::vector<sched::ScheduledRegion> scheduled_;
+  const std::vector<sched::StateUpdate> updates_;
   std::vector<const Region*> regions_;
   std::vector<const sched::Candidate*> candidates_;  // of these
   std::vector<size_t> distinct_;                     // of these: index into what follows
@@ -395,8 +443,8 @@ class Builder {
   std::vector<std::string> keys_;
   std::vector<int> first_kernel_;
   std::map<const ir::Value*, int> buffers_;
-  std::map<const ir::Value*, int64_t> offsets_;
-  std::map<std::pair<size_t, size_t>, int64_t> workspace_offsets_;  // of (region, number)
+  std::map<const ir::Value*, SymInt> offsets_;
+  std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)
   std::shared_ptr<GraphConstants> constants_ = std::make_shared<GraphConstants>();
   exec::Executable executable_;
 };

@@ -49,12 +49,13 @@ KnownKeys& known_keys() {
 // A constant's bytes with its dims in the layout's order.
 std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
   auto element = static_cast<size_t>(size_bytes(tensor.dtype()));
-  std::vector<std::byte> bytes(static_cast<size_t>(layout.elements) * element);
+  std::vector<std::byte> bytes(static_cast<size_t>(layout.elements.value()) * element);
   const auto& shape = tensor.shape();
+  const std::vector<int64_t> strides = exec::fixed(layout.strides);
   std::vector<int64_t> index(shape.size(), 0);
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     int64_t offset = 0;
-    for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * layout.strides[d];
+    for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * strides[d];
     std::copy_n(tensor.data() + static_cast<size_t>(i) * element, element,
                 bytes.data() + static_cast<size_t>(offset) * element);
     for (size_t d = shape.size(); d-- > 0;) {
@@ -75,7 +76,8 @@ exec::ConstantBytes GraphConstants::load(size_t i) const {
   const auto& [data, layout] = entries_[i];
   const TensorPtr tensor = data->load();
   exec::ConstantBytes result;
-  if (layout == sched::Layout::row_major(tensor->shape())) {
+  const ir::Shape shape(tensor->shape().begin(), tensor->shape().end());
+  if (layout == sched::Layout::row_major(shape)) {
     result.owner = tensor;
     result.bytes = {tensor->data(), tensor->bytes()};
   } else {

@@ -18,6 +18,7 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "scheduler/open_dims.h"
 #include "scheduler/pad_inputs.h"
 #include "scheduler/partition.h"
 #include "scheduler/split_contractions.h"
@@ -67,7 +68,7 @@ std::vector<GraphStage> graph_stages(const OpNames& refused = {}) {
   return {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
-         graph = std::make_unique<ir::Graph>(graph->bind(options.dims));
+         graph = std::make_unique<ir::Graph>(graph->bind(options.dims, options.open_dims));
        }},
       {"precision",
        [](auto& graph, const auto&, const CompileOptions& options) {
@@ -157,6 +158,8 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
                    const CompileOptions& options) {
   Scheduled result;
   result.graph = run_graph_stages(graph, target, options);
+  if (!options.open_dims.empty())
+    sched::check_open_dims(*result.graph, target, precision_of(options));
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.precision = precision_of(options);
@@ -183,7 +186,7 @@ exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
   log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
             counted(executable.kernels.size(), "kernel"), ", ",
             counted(exec::launches(executable).size(), "launch", "launches"), " for ", target.id(),
-            ", arena ", bytes_text(executable.arena_bytes.value()), ", compiled in ",
+            ", arena ", bytes_text(executable.arena_bytes.usual()), ", compiled in ",
             std::lround(time.count()), " ms");
   return executable;
 }

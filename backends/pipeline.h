@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,10 @@ std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name);
 
 struct CompileOptions {
   std::map<std::string, int64_t, std::less<>> dims;  // symbols; the graph's defaults fill the rest
-  std::optional<DType> dtype;                        // casts the graph's floating point
+  // Dims that come when the program is bound: one executable for all sizes. Their values in `dims`
+  // are what estimates take.
+  std::set<std::string, std::less<>> open_dims;
+  std::optional<DType> dtype;  // casts the graph's floating point
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   bool strict_rounding = false;                  // round after every op, as an eager framework does
   bool fuse = true;                              // false: one kernel per op

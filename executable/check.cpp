@@ -139,6 +139,11 @@ class Checker {
     owners_ = owners(e_);
     check_list(e_.inputs, BufferInfo::Kind::input);
     check_list(e_.outputs, BufferInfo::Kind::output);
+    for (const StateInfo& state : e_.states) check_state(state);
+    for (size_t i = 0; i < e_.buffers.size(); ++i)
+      if (e_.buffers[i].kind == BufferInfo::Kind::state && e_.buffers[i].alias < 0 &&
+          !states_.contains(static_cast<int>(i)))
+        fail_input("buffer ", i, " is no state that is listed");
     known(e_.arena_bytes);
     known(e_.live_bytes_peak);
     for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
@@ -186,6 +191,18 @@ class Checker {
       if (buffer.kind != kind || buffer.alias >= 0 || !buffer.offset.is(static_cast<int64_t>(i)))
         fail_input("buffer ", list[i], " is no input or output ", i);
     }
+  }
+
+  void check_state(const StateInfo& state) {
+    within("a state's buffer", state.buffer, 0, last_of(e_.buffers));
+    const BufferInfo& buffer = e_.buffers[static_cast<size_t>(state.buffer)];
+    if (buffer.kind != BufferInfo::Kind::state || buffer.alias >= 0 ||
+        !states_.insert(state.buffer).second)
+      fail_input("buffer ", state.buffer, " is no state, or one twice");
+    within("a state's first value", state.initial, -1, last_of(e_.constants));
+    if (state.initial >= 0 &&
+        !buffer.bytes.is(e_.constants[static_cast<size_t>(state.initial)].bytes))
+      fail_input("state '", buffer.name, "' has another size than its first value");
   }
 
   void check_address(const Address& at) const {
@@ -250,6 +267,7 @@ class Checker {
   const Executable& e_;
   std::set<std::string, std::less<>> symbols_;
   std::vector<int> owners_;  // by buffer
+  std::set<int> states_;     // buffers
 };
 
 // Everything that depends on the values of symbols.
@@ -268,8 +286,9 @@ class RangeChecker {
       else if (buffer.is_in_arena())
         require("a buffer of the arena", offset, bytes, arena);
       const auto dense = tensor_bytes(buffer.dtype, sizes_.of(buffer.shape));
-      const bool outside =
-          buffer.kind == BufferInfo::Kind::input || buffer.kind == BufferInfo::Kind::output;
+      const bool outside = buffer.kind == BufferInfo::Kind::input ||
+                           buffer.kind == BufferInfo::Kind::output ||
+                           (buffer.kind == BufferInfo::Kind::state && buffer.alias < 0);
       if (!dense || (outside && *dense != bytes))
         fail_input("buffer '", buffer.name, "' of ", bytes,
                    " bytes has another size than its type");
@@ -377,6 +396,9 @@ void check(const Executable& executable, const Sizes& sizes) {
       fail_input("'", symbol, "' has no value");
     else
       within("a size", found->second, 0, int64_t{1} << 40);
+  for (const auto& [symbol, value] : sizes.values)
+    if (std::ranges::find(executable.symbols, symbol) == executable.symbols.end())
+      fail_input("no size '", symbol, "' is open");
   RangeChecker(executable, sizes).run();
 }
 

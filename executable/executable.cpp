@@ -14,6 +14,12 @@ std::vector<const KernelLaunch*> launches(const Executable& executable) {
   return result;
 }
 
+std::vector<int> state_buffers(const Executable& executable) {
+  std::vector<int> buffers;
+  for (const StateInfo& state : executable.states) buffers.push_back(state.buffer);
+  return buffers;
+}
+
 StandaloneKernel standalone(const Executable& executable, size_t i) {
   const KernelLaunch& launch = *launches(executable).at(i);
   StandaloneKernel kernel;

@@ -21,7 +21,7 @@ namespace tcc::exec {
 struct BufferInfo {
   // Inputs and outputs are the caller's memory. The arena holds values between steps, and in it
   // lie workspaces, too: scratch memory of the steps of one region. A state lives as long as its
-  // context and is zero at first.
+  // context.
   enum class Kind : uint8_t { input, output, constant, arena, state, workspace };
   Kind kind = Kind::arena;
   std::string name;
@@ -78,6 +78,13 @@ struct HostCall {
 // reserves.
 using Step = std::variant<KernelLaunch, Copy, Fill, HostCall>;
 
+// A buffer of the kind state, dense and row-major, and what it holds at first: a constant of as
+// many bytes, or zeros (-1).
+struct StateInfo {
+  int buffer = 0;
+  int initial = -1;
+};
+
 // A constant in its physical layout. Its bytes are in a store.
 struct ConstantInfo {
   std::string name;
@@ -111,6 +118,7 @@ struct Executable {
   std::vector<Step> steps;            // in order; each waits for the ones before it
   std::vector<BufferInfo> buffers;
   std::vector<int> inputs, outputs;  // buffer indices, in the graph's order
+  std::vector<StateInfo> states;     // in the graph's order
   std::vector<ConstantInfo> constants;
   SymInt arena_bytes = 0;
   // The largest sum of live arena buffers: a lower bound of arena_bytes.
@@ -121,6 +129,9 @@ struct Executable {
 
 // The launches among the steps, in order.
 std::vector<const KernelLaunch*> launches(const Executable& executable);
+
+// The buffers of the states, in order.
+std::vector<int> state_buffers(const Executable& executable);
 
 // Launch `i` of launches() with its kernel; TCC_CHECKs that its addresses are whole buffers.
 StandaloneKernel standalone(const Executable& executable, size_t i);

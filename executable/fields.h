@@ -175,8 +175,13 @@ void fields(A& a, ConstantInfo& x) {
 }
 
 template <class A>
+void fields(A& a, StateInfo& x) {
+  all(a, x.buffer, x.initial);
+}
+
+template <class A>
 void fields(A& a, Executable& x) {
-  all(a, x.name, x.target, x.symbols, x.kernels, x.steps, x.buffers, x.inputs, x.outputs);
+  all(a, x.name, x.target, x.symbols, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
   all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
   // Conditions on sizes under which the executable may run: reserved.
   if constexpr (A::reads)

@@ -81,6 +81,10 @@ std::string to_string(const Location& location) {
 
 std::string_view Node::op_name() const { return op->name; }
 
+bool Node::reads(size_t k) const { return k > 0 || !op->stores; }
+
+Value* Node::stored_in() const { return op->stores ? inputs[0] : nullptr; }
+
 std::vector<int64_t> Node::ints(std::string_view key) const {
   return const_shape(attr<std::vector<SymInt>>(key));
 }
@@ -109,6 +113,13 @@ Value* Graph::add_constant(std::string value_name, Type type, ConstantPtr data) 
   return value;
 }
 
+Value* Graph::add_state(std::string value_name, Type type, ConstantPtr initial) {
+  check_dims(value_name, type);
+  states.push_back(new_value(Value::Kind::state, std::move(value_name), std::move(type)));
+  states.back()->data = std::move(initial);
+  return states.back();
+}
+
 Node* Graph::add_node(const OpDef& op, std::vector<Value*> node_inputs, Attrs attrs,
                       Location location) {
   auto node = std::make_unique<Node>();
@@ -123,6 +134,10 @@ Node* Graph::add_node(const OpDef& op, std::vector<Value*> node_inputs, Attrs at
   node->attrs = std::move(attrs);
 
   std::vector<Type> types = infer_types(*node);
+  if (const Value* state = node->stored_in())
+    for (const auto& other : nodes_)
+      if (other->stored_in() == state)
+        context.fail(str("state '", state->name, "' is assigned twice"));
   const int64_t id = next_id_++;
   for (size_t k = 0; k < types.size(); ++k) {
     std::string value_name = str(op.name, ".", id);
@@ -148,14 +163,15 @@ void Graph::remove_dead() {
   std::unordered_set<const Node*> kept;
   for (size_t k = nodes_.size(); k-- > 0;) {
     const Node& node = *nodes_[k];
-    if (std::ranges::none_of(node.outputs, [&](Value* v) { return live.contains(v); }) &&
-        !has_effects(node))
-      continue;
+    const bool is_used =
+        std::ranges::any_of(node.outputs, [&](Value* v) { return live.contains(v); });
+    if (!is_used && !node.stored_in() && !has_effects(node)) continue;
     kept.insert(&node);
     live.insert(node.inputs.begin(), node.inputs.end());
     live.insert(node.outputs.begin(), node.outputs.end());
   }
   live.insert(inputs.begin(), inputs.end());
+  live.insert(states.begin(), states.end());
   std::erase_if(nodes_, [&](const auto& node) { return !kept.contains(node.get()); });
   std::erase_if(values_, [&](const auto& value) { return !live.contains(value.get()); });
 }
@@ -181,6 +197,7 @@ std::map<const Value*, Graph::Uses> Graph::uses() const {
       std::vector<Node*>& users = result[input].nodes;
       if (users.empty() || users.back() != node.get()) users.push_back(node.get());
     }
+    if (node->stored_in()) ++result[node->outputs[0]].outputs;
   }
   for (const Value* output : outputs) ++result[output].outputs;
   return result;

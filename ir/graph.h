@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,15 +70,21 @@ ConstantPtr make_scalar_int(DType dtype, int64_t value);
 
 class Value {
  public:
-  enum class Kind : uint8_t { input, constant, result };
+  enum class Kind : uint8_t {
+    input,
+    constant,
+    state,  // memory that lives from run to run; its value is that at the run's begin
+    result
+  };
   Kind kind = Kind::result;
   std::string name;
   Type type;
   Location location;
   Node* producer = nullptr;  // result only
   int output_index = 0;
-  // constant only. A mutable weight may change between runs: it is not folded, packed or merged.
+  // Of a constant; of a state its first value, null: zeros.
   ConstantPtr data;
+  // constant only. A mutable weight may change between runs: it is not folded, packed or merged.
   bool is_mutable = false;
   // input only: the range of random draws [lo, hi) of an integer input.
   std::optional<std::pair<int64_t, int64_t>> random_range;
@@ -86,6 +93,8 @@ class Value {
   const Shape& shape() const { return type.shape; }
   int rank() const { return static_cast<int>(type.shape.size()); }
   bool is_constant() const { return kind == Kind::constant; }
+  // Nothing in the graph tells what it is: an input or a state.
+  bool is_given() const { return kind == Kind::input || kind == Kind::state; }
 };
 
 class Node {
@@ -103,6 +112,10 @@ class Node {
     return std::get<T>(attrs.find(key)->second);
   }
   bool has_attr(std::string_view key) const { return attrs.find(key) != attrs.end(); }
+  // Returns whether results depend on operand `k`: of a node that stores, not on the old value.
+  bool reads(size_t k) const;
+  // The state in which the first result is stored when the run ends (OpDef::stores); null: none.
+  Value* stored_in() const;
   std::vector<int64_t> ints(std::string_view key) const;  // a constant int list
 };
 
@@ -112,6 +125,7 @@ class Graph {
   // Symbols of the shapes and their default values.
   std::map<std::string, int64_t, std::less<>> dims;
   std::vector<Value*> inputs;
+  std::vector<Value*> states;
   std::vector<Value*> outputs;
   std::vector<std::string> output_names;
 
@@ -121,6 +135,8 @@ class Graph {
 
   Value* add_input(std::string name, Type type);
   Value* add_constant(std::string name, Type type, ConstantPtr data);
+  // `initial` is its value before the first run; null: zeros.
+  Value* add_state(std::string name, Type type, ConstantPtr initial = nullptr);
   // Appends a node and infers its outputs' types. Throws Error(bad_input) with the op's words.
   Node* add_node(const OpDef& op, std::vector<Value*> inputs, Attrs attrs, Location location = {});
 
@@ -131,13 +147,14 @@ class Graph {
 
   // Makes every use of `from` a use of `to` (outputs included), in one walk over the graph.
   void replace_uses(Value* from, Value* to);
-  // Drops values that no node, input or output refers to any more, and nodes without uses.
+  // Drops values that no node, input, state or output refers to any more, and nodes without uses,
+  // but for those that store a state.
   void remove_dead();
   // Renames values whose names are empty or taken, and makes the names that add_node invents
   // ("gelu.12") differ from all others. It must be called after Value::name was set.
   void make_names_unique();
   // The uses of every value: the nodes, in order (one that uses it twice is listed once), and how
-  // often it is an output.
+  // often it is wanted when the run ends: as an output, and as a state's next value.
   struct Uses {
     std::vector<Node*> nodes;
     int outputs = 0;
@@ -145,10 +162,12 @@ class Graph {
   std::map<const Value*, Uses> uses() const;
 
   // A copy; with `bindings`, symbols are replaced by numbers (defaults from `dims` fill the rest)
-  // and every shape becomes constant. Throws Error(bad_input) for an unknown symbol, a negative dim
-  // or an overflow.
+  // and every shape becomes constant, but for the dims in `open`, whose numbers are usual values
+  // (SymInt::usual). Throws Error(bad_input) for an unknown symbol, a negative dim, an overflow,
+  // and data whose shape has an open dim.
   Graph clone() const;
-  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings) const;
+  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings,
+             const std::set<std::string, std::less<>>& open = {}) const;
 
  private:
   Value* new_value(Value::Kind kind, std::string name, Type type);

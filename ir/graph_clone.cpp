@@ -1,4 +1,5 @@
 // Copies of a graph, as it is or with numbers for its symbols.
+#include <algorithm>
 #include <unordered_map>
 
 #include "ir/graph.h"
@@ -17,6 +18,13 @@ std::string prefix(const Location& location) {
 
 // Symbols' numbers: what was asked for, the defaults for the rest.
 using Bindings = std::map<std::string, int64_t, std::less<>>;
+using Names = std::set<std::string, std::less<>>;
+
+// What stands for the symbols.
+struct Binding {
+  Bindings numbers;
+  Names open;  // these stay symbols
+};
 
 Bindings all_bindings(const Graph& graph, const Bindings& given) {
   std::vector<std::string> known;
@@ -32,36 +40,44 @@ Bindings all_bindings(const Graph& graph, const Bindings& given) {
   return result;
 }
 
-SymInt bound(const SymInt& value, const Bindings& bindings) {
+SymInt bound(const SymInt& value, const Binding& binding) {
   if (value.is_const()) return value;
-  return value.evaluate([&](const Atom& atom) -> std::optional<int64_t> {
-    const auto found = bindings.find(atom.name);
-    if (found == bindings.end()) return std::nullopt;
+  const auto number = [&](const Atom& atom) -> std::optional<int64_t> {
+    const auto found = binding.numbers.find(atom.name);
+    if (found == binding.numbers.end()) return std::nullopt;
     return found->second;
+  };
+  const int64_t usual = value.evaluate(number);  // an unknown symbol and an overflow end here
+  if (binding.open.empty()) return usual;
+  return value.substitute([&](const AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != Atom::Kind::symbol) return std::nullopt;
+    if (binding.open.contains(atom->name)) return SymInt::symbol(atom->name, *number(*atom));
+    return SymInt(*number(*atom));
   });
 }
 
-std::vector<SymInt> bound(const std::vector<SymInt>& values, const Bindings& bindings) {
+std::vector<SymInt> bound(const std::vector<SymInt>& values, const Binding& bindings) {
   std::vector<SymInt> result;
   result.reserve(values.size());
   for (const SymInt& value : values) result.push_back(bound(value, bindings));
   return result;
 }
 
-void bind_attrs(Attrs& attrs, const Bindings& bindings) {
+void bind_attrs(Attrs& attrs, const Binding& bindings) {
   for (auto& [name, attr] : attrs)
     if (auto* values = std::get_if<std::vector<SymInt>>(&attr)) *values = bound(*values, bindings);
 }
 
-// Refuses a type that no tensor can have.
+// Refuses a type that no tensor can have, with the usual values of dims.
 void check_concrete(const Value& value) {
-  const std::vector<int64_t> shape = const_shape(value);
+  std::vector<int64_t> shape;
+  for (const SymInt& dim : value.shape()) shape.push_back(dim.usual());
   if (tensor_bytes(value.dtype(), shape)) return;
   fail_input(prefix(value.location), "'", value.name,
              "' is too large or has a negative dim: ", to_string(value.type));
 }
 
-void bind_value(Value& value, const Bindings& bindings) {
+void bind_value(Value& value, const Binding& bindings) {
   try {
     value.type.shape = bound(value.type.shape, bindings);
   } catch (const Error& error) {
@@ -69,6 +85,9 @@ void bind_value(Value& value, const Bindings& bindings) {
                error.what());
   }
   check_concrete(value);
+  if (value.data && !std::ranges::all_of(value.shape(), &SymInt::is_const))
+    fail_input(prefix(value.location), "'", value.name, "' of type ", to_string(value.type),
+               " has data, which open dims cannot have");
   const auto* unbound = dynamic_cast<const UnboundConstant*>(value.data.get());
   if (!unbound) return;
   try {
@@ -80,7 +99,7 @@ void bind_value(Value& value, const Bindings& bindings) {
 }
 
 // Gives `node`, whose inputs have concrete types already, concrete attributes and outputs.
-void bind_node(Node& node, const Bindings& bindings) {
+void bind_node(Node& node, const Binding& bindings) {
   try {
     bind_attrs(node.attrs, bindings);
   } catch (const Error& error) {
@@ -127,18 +146,19 @@ Graph Graph::clone() const {
     copy.nodes_.push_back(std::move(mirror));
   }
   copy.inputs = twins(inputs);
+  copy.states = twins(states);
   copy.outputs = twins(outputs);
   return copy;
 }
 
 namespace {
 
-Graph with_numbers(const Graph& graph, const Bindings& numbers) {
+Graph with_numbers(const Graph& graph, const Binding& binding) {
   Graph result = graph.clone();
   for (const auto& value : result.values())
-    if (value->kind != Value::Kind::result) bind_value(*value, numbers);
-  for (const auto& node : result.nodes()) bind_node(*node, numbers);
-  result.dims = numbers;
+    if (value->kind != Value::Kind::result) bind_value(*value, binding);
+  for (const auto& node : result.nodes()) bind_node(*node, binding);
+  result.dims = binding.numbers;
   return result;
 }
 
@@ -158,7 +178,7 @@ std::string default_dims_text(const Graph& graph, const Bindings& given) {
       options += str("--dim ", symbol, "=", size, " ");
     }
     try {
-      with_numbers(graph, numbers);
+      with_numbers(graph, {numbers, {}});
       return str(" (with ", list, " by default; ", options, "fits)");
     } catch (const Error&) {}  // the next size
   }
@@ -167,10 +187,16 @@ std::string default_dims_text(const Graph& graph, const Bindings& given) {
 
 }  // namespace
 
-Graph Graph::bind(const Bindings& bindings) const {
-  const Bindings numbers = all_bindings(*this, bindings);
+Graph Graph::bind(const Bindings& bindings, const Names& open) const {
+  const Binding binding{all_bindings(*this, bindings), open};
+  for (const std::string& symbol : open)
+    if (!dims.contains(symbol)) {
+      std::vector<std::string> known;
+      for (const auto& [dim, value] : dims) known.push_back(dim);
+      fail_input("graph '", name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
+    }
   try {
-    return with_numbers(*this, numbers);
+    return with_numbers(*this, binding);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::bad_input) throw;
     fail_input(error.what(), default_dims_text(*this, bindings));

@@ -419,7 +419,7 @@ std::vector<const Value*> KnownValues::inputs_of(const Value* value) {
   while (!stack.empty()) {
     const Value* next = stack.back();
     stack.pop_back();
-    if (next->kind == Value::Kind::input) found.push_back(next);
+    if (next->is_given()) found.push_back(next);
     if (next->kind != Value::Kind::result) continue;
     for (const Value* input : next->producer->inputs)
       if (input && seen.insert(input).second) stack.push_back(input);

@@ -176,6 +176,9 @@ struct OpDef {
   std::function<std::vector<Value*>(Builder&, const Node&, std::span<Value* const> grad_outputs)>
       gradient;
 
+  // Operand 0 is a state, in which the result is stored when the run ends. The element function
+  // does not read operand 0.
+  bool stores = false;
   // Operands and results may be f8: elements are moved, converted or multiplied into an
   // `out_dtype`. Of views they may anyway.
   bool takes_f8 = false;

@@ -138,14 +138,17 @@ class Parser {
       cursor_.fail("%", declared.name, " is defined twice");
   }
 
-  // input, weight or const.
+  // input, state, weight or const.
   void parse_leaf(const std::string& what, const std::vector<Declaration>& declared) {
     const Declaration& first = declared.front();
     if (declared.size() != 1) cursor_.fail("one value at a time can be ", what);
-    if (what != "input" && what != "weight" && what != "const" && what != "mutable")
-      cursor_.fail("expected input, weight, const or an op with its operands, not ", quote(what));
+    if (what != "input" && what != "state" && what != "weight" && what != "const" &&
+        what != "mutable")
+      cursor_.fail("expected input, state, weight, const or an op with its operands, not ",
+                   quote(what));
     if (!first.type) cursor_.fail("%", first.name, " needs a type");
     if (what == "input") return parse_input(first);
+    if (what == "state") return parse_state(first);
     if (what == "mutable") cursor_.expect_word("weight");
     Value* value = graph_.add_constant(
         first.name, *first.type,
@@ -165,6 +168,15 @@ class Parser {
     cursor_.expect(')');
     if (lo >= hi) cursor_.fail("the range [", lo, ", ", hi, ") is empty");
     value->random_range = {lo, hi};
+  }
+
+  void parse_state(const Declaration& declared) {
+    ConstantPtr initial;
+    if (cursor_.take_word("const"))
+      initial = parse_literal(*declared.type);
+    else if (cursor_.take_word("weight"))
+      initial = weight(declared.name, *declared.type);
+    define(declared, graph_.add_state(declared.name, *declared.type, std::move(initial)));
   }
 
   std::vector<int64_t> constant_shape(const Type& type) {

@@ -47,12 +47,20 @@ std::string elements_text(const Tensor& tensor) {
   return tensor.shape().empty() ? text : "[" + text + "]";
 }
 
-std::string constant_text(const Value& value) {
-  if (value.is_mutable) return "mutable weight";
+std::string data_text(const Value& value) {
   if (!value.data->is_literal()) return "weight";
   if (const auto splat = value.data->splat()) return "const " + splat_text(value.dtype(), *splat);
   const TensorPtr tensor = value.data->load();
   return tensor->numel() > kSpelledOut ? "weight" : "const " + elements_text(*tensor);
+}
+
+std::string constant_text(const Value& value) {
+  return value.is_mutable ? "mutable weight" : data_text(value);
+}
+
+// "state", with its first value where that is not zeros.
+std::string state_text(const Value& value) {
+  return value.data ? "state " + data_text(value) : "state";
 }
 
 std::string typed(const Value& value) {
@@ -117,6 +125,8 @@ std::string dims_text(const Graph& graph) {
 std::string print_graph(const Graph& graph, const PrintOptions& options) {
   std::string text = "graph @" + name_text(graph.name) + dims_text(graph) + " {\n";
   for (const Value* input : graph.inputs) text += "  " + input_text(*input) + "\n";
+  for (const Value* state : graph.states)
+    text += "  " + typed(*state) + " = " + state_text(*state) + "\n";
   for (const auto& value : graph.values())
     if (value->is_constant()) text += "  " + typed(*value) + " = " + constant_text(*value) + "\n";
   for (const auto& node : graph.nodes()) {

@@ -182,12 +182,13 @@ uint64_t new_id() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-SymInt SymInt::symbol(std::string name) {
+SymInt SymInt::symbol(std::string name, int64_t usual) {
   auto atom = std::make_shared<Atom>();
   atom->kind = Atom::Kind::symbol;
   atom->text = name;
   atom->name = std::move(name);
   atom->range = {0, kUnbounded};
+  atom->usual = usual;
   return from_atom(std::move(atom));
 }
 
@@ -226,8 +227,12 @@ SymInt SymInt::from_terms(int64_t constant, std::vector<Term> terms) {
 }
 
 int64_t SymInt::value() const {
-  TCC_CHECK(is_const(), to_string(), " is not constant");
-  return constant_;
+  if (is_const()) return constant_;
+  visit_atoms([&](const AtomPtr& atom) {
+    if (atom->kind == Atom::Kind::symbol)
+      fail_input("the size '", to_string(), "' is open where a number is needed");
+  });
+  throw InternalError(str(to_string(), " is not constant"));
 }
 
 std::span<const Term> SymInt::terms() const {
@@ -298,6 +303,11 @@ int64_t SymInt::evaluate(const std::function<std::optional<int64_t>(const Atom&)
     sum = symint::add_or_throw(sum, product);
   }
   return sum;
+}
+
+int64_t SymInt::usual() const {
+  if (is_const()) return constant_;
+  return evaluate([](const Atom& atom) { return std::optional(atom.usual); });
 }
 
 bool operator==(const SymInt& a, const SymInt& b) {

@@ -43,6 +43,7 @@ struct Atom {
   std::string name;          // symbol: its identity; axis, indirect: a hint for printed names
   uint64_t id = 0;           // axis, indirect: its identity
   AxisRole role{};           // axis
+  int64_t usual = 1;         // symbol: a value to estimate with; no part of the identity
   Interval range;            // what values it can take
   std::vector<SymInt> args;  // floordiv, mod, min, max: two; axis: its extent
   Expr value;                // indirect: the loaded index, already clamped into range
@@ -68,7 +69,8 @@ struct AtomEqual {
 class SymInt {
  public:
   SymInt(int64_t constant = 0) : constant_(constant) {}  // NOLINT: implicit on purpose
-  static SymInt symbol(std::string name);
+  // `usual` is what estimates take for its value.
+  static SymInt symbol(std::string name, int64_t usual = 1);
   // Makes an axis that differs from all others, whatever its name. It is the constant 0 when the
   // extent is 1: such a loop has no variable.
   static SymInt axis(std::string name, const SymInt& extent, AxisRole role = AxisRole::local);
@@ -77,7 +79,8 @@ class SymInt {
   static SymInt indirect(std::string name, Expr value, Interval range);
 
   bool is_const() const { return !terms_; }
-  // The constant value; TCC_CHECKs that it is one.
+  // The constant value. Throws Error(bad_input) for a size that is open, InternalError for another
+  // expression.
   int64_t value() const;
   bool is(int64_t constant) const { return is_const() && constant_ == constant; }
 
@@ -110,6 +113,9 @@ class SymInt {
   // The number, when `lookup` knows every symbol; throws Error(bad_input) on overflow or an unknown
   // one.
   int64_t evaluate(const std::function<std::optional<int64_t>(const Atom&)>& lookup) const;
+  // The number when every symbol has its usual value. What is decided by it must be right for all
+  // values.
+  int64_t usual() const;
 
   std::string to_string() const;  // parses back with parse_symint
   // Does the same with `name` for axes and indirect indices.

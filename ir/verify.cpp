@@ -18,7 +18,8 @@ class Verifier {
     for (const auto& value : graph_.values()) check_value(*value);
     for (const auto& value : graph_.values())
       if (value->kind != Value::Kind::result) defined_.insert(value.get());
-    check_inputs();
+    check_listed(graph_.inputs, Value::Kind::input, "input");
+    check_listed(graph_.states, Value::Kind::state, "state");
     for (const auto& node : graph_.nodes()) check_node(*node);
     check_outputs();
     // A result that no node makes.
@@ -36,8 +37,10 @@ class Verifier {
   void check_value(const Value& value) {
     require(!value.name.empty(), "a value of type ", to_string(value.type), " has no name");
     require(names_.insert(value.name).second, "two values are named %", value.name);
-    require(value.kind == Value::Kind::constant || (!value.data && !value.is_mutable), "%",
-            value.name, " has data but is no constant");
+    const bool has_data = value.kind == Value::Kind::constant || value.kind == Value::Kind::state;
+    require(has_data || !value.data, "%", value.name, " has data but is no constant or state");
+    require(value.is_constant() || !value.is_mutable, "%", value.name,
+            " is mutable but no constant");
     require(value.kind != Value::Kind::constant || value.data, "constant %", value.name,
             " has no data");
     require((value.kind == Value::Kind::result) == (value.producer != nullptr), "%", value.name,
@@ -53,16 +56,16 @@ class Verifier {
     owned_.insert(&value);
   }
 
-  void check_inputs() {
+  void check_listed(const std::vector<Value*>& list, Value::Kind kind, std::string_view what) {
     std::unordered_set<const Value*> listed;
-    for (const Value* input : graph_.inputs) {
-      require(owned_.contains(input), "an input belongs to another graph");
-      require(input->kind == Value::Kind::input, "%", input->name, " is listed as an input");
-      require(listed.insert(input).second, "input %", input->name, " is listed twice");
+    for (const Value* value : list) {
+      require(owned_.contains(value), "an ", what, " belongs to another graph");
+      require(value->kind == kind, "%", value->name, " is listed as an ", what);
+      require(listed.insert(value).second, what, " %", value->name, " is listed twice");
     }
     for (const auto& value : graph_.values())
-      require(value->kind != Value::Kind::input || listed.contains(value.get()), "input %",
-              value->name, " is not listed");
+      require(value->kind != kind || listed.contains(value.get()), what, " %", value->name,
+              " is not listed");
   }
 
   void check_node(const Node& node) {
@@ -82,6 +85,8 @@ class Verifier {
               ", but the op infers ", to_string(types[k]));
       require(defined_.insert(output).second, name, ": %", output->name, " is made twice");
     }
+    if (const Value* state = node.stored_in())
+      require(stored_.insert(state).second, name, ": %", state->name, " is stored twice");
   }
 
   void check_operand(const Node& node, size_t k, const std::string& name) {
@@ -132,7 +137,7 @@ class Verifier {
 
   const Graph& graph_;
   std::unordered_set<std::string_view> names_;
-  std::unordered_set<const Value*> owned_, defined_;
+  std::unordered_set<const Value*> owned_, defined_, stored_;
 };
 
 }  // namespace

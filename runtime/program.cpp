@@ -84,7 +84,7 @@ Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream>
   Device& device = program_->device();
   const exec::Executable& executable = program_->executable();
   if (!stream_) stream_ = device.create_stream();
-  if (!executable.symbols.empty()) {
+  if (!executable.symbols.empty() || !memory_.sizes.values.empty()) {
     exec::check(executable, memory_.sizes);
     exec::check_loops(executable, memory_.sizes, device.target());
   }
@@ -93,10 +93,9 @@ Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream>
   for (size_t i = 0; i < executable.buffers.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[i];
     if (buffer.alias >= 0 || buffer.kind != BufferInfo::Kind::state) continue;
-    const int64_t own = std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1);
-    memory_.own[i] = device.allocate(own);
-    stream_->fill(*memory_.own[i], 0, own, 0);
+    memory_.own[i] = device.allocate(std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1));
   }
+  reset_states();
   callers_ = std::make_unique<Binding>(*program_, memory_);
 }
 
@@ -203,6 +202,50 @@ std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
   set_inputs(inputs);
   replay();
   return outputs();
+}
+
+const BufferInfo& Context::state_buffer(size_t i) const {
+  const exec::Executable& executable = program_->executable();
+  if (i >= executable.states.size())
+    fail_input("state ", i, " of ", counted(executable.states.size(), "state"));
+  return executable.buffers[static_cast<size_t>(executable.states[i].buffer)];
+}
+
+Buffer& Context::state_memory(size_t i) const {
+  return *memory_.own.at(static_cast<size_t>(program_->executable().states[i].buffer));
+}
+
+Tensor Context::state(size_t i) {
+  const BufferInfo& buffer = state_buffer(i);
+  stream_->synchronize();
+  Tensor value(buffer.dtype, memory_.sizes.of(buffer.shape));
+  if (value.bytes() > 0) stream_->copy_to_host({value.data(), value.bytes()}, state_memory(i), 0);
+  return value;
+}
+
+void Context::set_state(size_t i, const Tensor& value) {
+  const BufferInfo& buffer = state_buffer(i);
+  if (const std::vector<int64_t> shape = memory_.sizes.of(buffer.shape);
+      value.dtype() != buffer.dtype || value.shape() != shape)
+    fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
+               type_text(value.dtype(), value.shape()));
+  stream_->synchronize();
+  if (value.bytes() > 0) stream_->copy_to_device(state_memory(i), 0, {value.data(), value.bytes()});
+}
+
+void Context::reset_states() {
+  const exec::Executable& executable = program_->executable();
+  for (size_t i = 0; i < executable.states.size(); ++i) {
+    const int64_t bytes = memory_.sizes.of(state_buffer(i).bytes);
+    if (bytes == 0) continue;
+    if (const int initial = executable.states[i].initial; initial >= 0) {
+      const BoundStep copy = BoundCopy{state_memory(i).address(),
+                                       program_->constant(static_cast<size_t>(initial)), bytes};
+      stream_->run({&copy, 1});
+    } else {
+      stream_->fill(state_memory(i), 0, bytes, 0);
+    }
+  }
 }
 
 void Context::run_step(size_t i) {

@@ -56,7 +56,7 @@ class Binding;
 class Context {
  public:
   // Uses a stream of its own, or the caller's, which other contexts may use too, one at a time.
-  // Throws Error(bad_input) where `sizes` lacks a symbol of the program.
+  // Throws Error(bad_input) where `sizes` lacks a symbol of the program, or has another.
   explicit Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream = nullptr,
                    exec::Sizes sizes = {});
   ~Context();
@@ -78,6 +78,13 @@ class Context {
   // result. Throws Error(bad_input) for a wrong dtype or shape.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
+  // The states of the executable, by number. The value is that after the last run; reset gives
+  // every state its first value again. The first two wait for the device. set_state() throws
+  // Error(bad_input) for a wrong dtype or shape.
+  Tensor state(size_t i);
+  void set_state(size_t i, const Tensor& value);
+  void reset_states();
+
   // The pieces of the above: upload, replay, download.
   void set_inputs(std::span<const Tensor> inputs);
   void replay();  // asynchronous, but for calls of the host
@@ -93,11 +100,14 @@ class Context {
   std::vector<double> time_steps();
   double time_replay(int repeat);
   Stream& stream() { return *stream_; }
+  const exec::Sizes& sizes() const { return memory_.sizes; }
 
  private:
   void check_counts(std::span<const DeviceAddress> inputs,
                     std::span<const DeviceAddress> outputs) const;
   void make_own_buffers();
+  const exec::BufferInfo& state_buffer(size_t i) const;
+  Buffer& state_memory(size_t i) const;
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Stream> stream_;

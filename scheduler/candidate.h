@@ -53,6 +53,11 @@ class Candidate {
   // Returns whether the kernels read along one dim and write along another at the speed of memory:
   // other kernels' wishes for the layouts of its buffers cost it nothing.
   virtual bool turns_layouts() const { return false; }
+  // Returns whether `output` may be written to the buffer of `input`, of the same type and layout:
+  // a thread that reads an element of the input stores this element of the output afterwards.
+  virtual bool updates_in_place(const ir::Value* /*input*/, const ir::Value* /*output*/) const {
+    return false;
+  }
   // Orders of dims that the kernels want in memory, whatever else reads the buffers.
   virtual std::vector<LayoutWish> order_wishes() const { return {}; }
   // Longer rows, and other orders that come with them, in addition to the layouts that there are.

@@ -141,19 +141,20 @@ double region_bytes(const Region& region) {
   double bytes = 0;
   for (const auto* values : {&region.inputs, &region.outputs})
     for (const ir::Value* value : *values)
-      bytes += static_cast<double>(region.layout(value).elements) * size_bytes(value->dtype());
+      bytes +=
+          static_cast<double>(region.layout(value).elements.usual()) * size_bytes(value->dtype());
   return bytes;
 }
 
 double least_bytes(const Region& region) {
   double bytes = 0, written = 0;
   for (const ir::Value* value : region.outputs) {
-    const auto elements = static_cast<double>(region.layout(value).elements);
+    const auto elements = static_cast<double>(region.layout(value).elements.usual());
     bytes += elements * size_bytes(value->dtype());
     written += elements;
   }
   for (const ir::Value* value : region.inputs) {
-    auto elements = static_cast<double>(region.layout(value).elements);
+    auto elements = static_cast<double>(region.layout(value).elements.usual());
     if (!region.anchor) elements = std::min(elements, written);
     bytes += elements * size_bytes(value->dtype());
   }

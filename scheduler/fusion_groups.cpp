@@ -197,14 +197,14 @@ double FusionGroups::slots(const std::vector<const Node*>& nodes) const {
   for (const Node* node : nodes) {
     if (node->op->kind != OpKind::pointwise && node->op->kind != OpKind::view)
       return std::numeric_limits<double>::infinity();
-    slots += static_cast<double>(numel(node->outputs[0])) * work(node).slots;
+    slots += static_cast<double>(usual_numel(node->outputs[0])) * work(node).slots;
   }
   return slots / elements(nodes);
 }
 
 double FusionGroups::elements(const std::vector<const Node*>& nodes) const {
   int64_t elements = 1;
-  for (const Node* node : nodes) elements = std::max(elements, numel(node->outputs[0]));
+  for (const Node* node : nodes) elements = std::max(elements, usual_numel(node->outputs[0]));
   return static_cast<double>(elements);
 }
 
@@ -214,19 +214,21 @@ GroupBytes FusionGroups::bytes(const std::vector<const Node*>& nodes) const {
   const std::set<const Node*> own(nodes.begin(), nodes.end());
   std::set<const Value*> read;
   for (const Node* node : nodes)
-    for (const Value* input : node->inputs) {
+    for (size_t k = 0; k < node->inputs.size(); ++k) {
+      const Value* input = node->reads(k) ? node->inputs[k] : nullptr;
       const bool is_own = input && own.count(input->producer) > 0;
       if (!input || is_own || is_number(input) || !read.insert(input).second) continue;
-      bytes.read += std::min(most, static_cast<double>(numel(input))) * size_bytes(input->dtype());
+      bytes.read +=
+          std::min(most, static_cast<double>(usual_numel(input))) * size_bytes(input->dtype());
     }
   for (const Value* output : nodes.back()->outputs)
-    bytes.written += static_cast<double>(numel(output)) * size_bytes(output->dtype());
+    bytes.written += static_cast<double>(usual_numel(output)) * size_bytes(output->dtype());
   return bytes;
 }
 
 double FusionGroups::times_read(const std::vector<const Node*>& group, const Node* node) const {
   double times = 0;
-  const auto elements = static_cast<double>(numel(node->outputs[0]));
+  const auto elements = static_cast<double>(usual_numel(node->outputs[0]));
   for (size_t k = 0; k < node->inputs.size(); ++k) {
     const double reads = elements * work(node).reads[k];
     std::function<void(const Value*)> follow = [&](const Value* value) {
@@ -234,7 +236,7 @@ double FusionGroups::times_read(const std::vector<const Node*>& group, const Nod
       if (is_light(value->producer)) {
         for (const Value* input : value->producer->inputs) follow(input);
       } else if (std::find(group.begin(), group.end(), value->producer) != group.end()) {
-        times = std::max(times, reads / std::max(1.0, static_cast<double>(numel(value))));
+        times = std::max(times, reads / std::max(1.0, static_cast<double>(usual_numel(value))));
       }
     };
     follow(node->inputs[k]);
@@ -259,7 +261,8 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
             [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
   std::set<const Node*> own(nodes.begin(), nodes.end());
   for (const Node* node : region.nodes) {
-    for (const Value* input : node->inputs) {
+    for (size_t k = 0; k < node->inputs.size(); ++k) {
+      const Value* input = node->reads(k) ? node->inputs[k] : nullptr;
       if (!input || is_number(input) || (input->producer && all.count(input->producer))) continue;
       if (region.slot_of_input(input) < 0) region.inputs.push_back(input);
     }
@@ -286,9 +289,9 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     }
   }
   for (const Value* value : region.inputs)
-    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+    region.layouts[value] = Layout::row_major(value->shape());
   for (const Value* value : region.outputs)
-    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+    region.layouts[value] = Layout::row_major(value->shape());
   const Node *contraction = nullptr, *other = nullptr;
   for (const Node* node : region.nodes) {
     if (node->op->kind == OpKind::contraction && !contraction) contraction = node;

@@ -111,7 +111,7 @@ Expr Inliner::inline_node(const ir::Node* node, std::span<const SymInt> index) {
 Expr Inliner::inline_reduction(const ir::Node* node, std::span<const SymInt> index) {
   ReductionDims dims = reduction_dims(node);
   std::vector<SymInt> axes, kept = kept_index(node, dims, index);
-  for (int64_t extent : dims.reduced_extents) axes.push_back(new_axis(extent));
+  for (const SymInt& extent : dims.reduced_extents) axes.push_back(new_axis(extent));
   Expr body = value_at(node->inputs[0], join_index(dims, kept, axes));
   ReduceKind kind = *node->op->reduction;
   DType dtype = compute_dtype(node->outputs[0]->dtype());
@@ -167,20 +167,8 @@ Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> i
   return ir::reduce(ReduceKind::sum, k, ir::mul(fetch(a, c.a_operand), fetch(b, c.b_operand)));
 }
 
-int64_t ReductionDims::rows() const {
-  int64_t n = 1;
-  for (int64_t e : kept_extents) n *= e;
-  return n;
-}
-
-int64_t ReductionDims::cols() const {
-  int64_t n = 1;
-  for (int64_t e : reduced_extents) n *= e;
-  return n;
-}
-
 ReductionDims reduction_dims(const ir::Node* node) {
-  std::vector<int64_t> shape = ir::const_shape(*node->inputs[0]);
+  const ir::Shape& shape = node->inputs[0]->shape();
   std::vector<int64_t> listed = node->ints("dim");
   int rank = static_cast<int>(shape.size());
   ReductionDims dims;

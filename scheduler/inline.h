@@ -61,9 +61,9 @@ SymInt indirect_index(const Expr& value, const SymInt& extent);
 // A reduction node's dims: those it reduces and those it keeps, ascending, and its extents.
 struct ReductionDims {
   std::vector<int> reduced, kept;
-  std::vector<int64_t> reduced_extents, kept_extents;
-  int64_t rows() const;
-  int64_t cols() const;
+  ir::Shape reduced_extents, kept_extents;
+  SymInt rows() const { return ir::product(kept_extents); }
+  SymInt cols() const { return ir::product(reduced_extents); }
 };
 ReductionDims reduction_dims(const ir::Node* node);
 

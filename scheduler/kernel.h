@@ -25,11 +25,15 @@ using ir::SymInt;
 using ir::Variable;
 
 struct Argument {
+  enum class Access : uint8_t { read, write, read_write };
   DType dtype;
-  bool written = false;    // an output; otherwise read only
+  Access access = Access::read;
   SymInt elements = 0;     // of the buffer: offsets stay below
   int64_t alignment = 16;  // bytes: the buffer's address is a multiple of this
   int64_t needed = 1;      // bytes: the multiple that the device source needs, hooks aside
+
+  bool is_read() const { return access != Access::write; }
+  bool is_written() const { return access != Access::read; }
 };
 
 struct Array {
@@ -215,9 +219,14 @@ std::string to_string(const Kernel& kernel);
 
 // Checks that every axis and variable is bound once where it is used, with one dtype, that buffers
 // are read and written only as declared, and that accesses are in bounds as far as the ranges of
-// their indices tell, unless a condition is on what an index is made of; and that all threads reach
-// exchanges. Throws InternalError.
+// their indices tell, unless a condition is on what an index is made of; that all threads reach
+// exchanges; and that buffers are updated as verify_updates says. Throws InternalError.
 void verify(const Kernel& kernel);
+
+// The rule of buffers that are read and written: a thread that loads an element stores that element
+// later. As an element is stored once, no thread sees a new value. Device sources have no such
+// buffers. Throws InternalError.
+void verify_updates(const Kernel& kernel);
 
 // Returns the statements with `axis` replaced in all indices.
 Block substitute(const Block& block, const SymInt& axis, const SymInt& by);

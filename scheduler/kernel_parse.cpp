@@ -157,8 +157,11 @@ class Parser {
       line.fail("buffers are numbered as they come");
     line.expect(":");
     Argument argument{.dtype = {}};
-    argument.written = line.accept_word("out");
-    if (!argument.written) line.expect_word("in");
+    using Access = Argument::Access;
+    argument.access = line.accept_word("out")     ? Access::write
+                      : line.accept_word("inout") ? Access::read_write
+                                                  : Access::read;
+    if (argument.access == Access::read) line.expect_word("in");
     argument.dtype = line.dtype();
     line.expect("[");
     argument.elements = size(line);

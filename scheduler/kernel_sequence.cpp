@@ -20,8 +20,11 @@ std::vector<BufferState> buffers_of(const KernelSequence& sequence, const Region
   std::vector<BufferState> buffers;
   for (const ir::Value* value : region.inputs)
     buffers.push_back({value->dtype(), region.layout(value).elements, true, true});
+  for (const auto& [output, input] : region.in_place)
+    buffers[static_cast<size_t>(region.slot_of_input(input))].is_input = false;
   for (const ir::Value* value : region.outputs)
-    buffers.push_back({value->dtype(), region.layout(value).elements, false, false});
+    if (!region.in_place.contains(value))
+      buffers.push_back({value->dtype(), region.layout(value).elements, false, false});
   for (const Workspace& workspace : sequence.workspaces)
     buffers.push_back({workspace.dtype, workspace.elements, workspace.zeroed, false});
   return buffers;
@@ -85,16 +88,16 @@ void verify(const KernelSequence& sequence, const Region& region) {
       if (argument.elements.range().hi > state.elements.range().hi)
         fail(kernel, i, " has ", argument.elements, " elements, and buffer ", number, " ",
              state.elements);
-      if (argument.written && state.is_input) fail(kernel, i, " writes an input");
-      if (!argument.written && !state.is_defined)
+      if (argument.is_written() && state.is_input) fail(kernel, i, " writes an input");
+      if (argument.is_read() && !state.is_defined)
         fail(kernel, i, " reads buffer ", number, ", which nothing has written");
     }
     for (size_t i = 0; i < buffers.size(); ++i)
-      if (kernel.arguments[i].written) states[static_cast<size_t>(buffers[i])].is_defined = true;
+      if (kernel.arguments[i].is_written()) states[static_cast<size_t>(buffers[i])].is_defined = true;
   }
-  for (size_t i = 0; i < region.outputs.size(); ++i)
-    TCC_CHECK(states[region.inputs.size() + i].is_defined, region.name(), ": no kernel writes ",
-              region.outputs[i]->name);
+  for (const ir::Value* output : region.outputs)
+    TCC_CHECK(states[static_cast<size_t>(region.slot_of_output(output))].is_defined, region.name(),
+              ": no kernel writes ", output->name);
 }
 
 }  // namespace tcc::sched

@@ -139,6 +139,15 @@ class Writer {
   std::set<std::string> defined_;  // indirect indices
 };
 
+std::string_view access_text(Argument::Access access) {
+  switch (access) {
+    case Argument::Access::read: return "in ";
+    case Argument::Access::write: return "out ";
+    case Argument::Access::read_write: return "inout ";
+  }
+  return "";
+}
+
 void write_head(std::ostringstream& out, const Kernel& kernel) {
   out << "kernel " << kernel.name;
   for (const std::string& size : kernel.sizes) out << " size " << size;
@@ -152,8 +161,8 @@ void write_head(std::ostringstream& out, const Kernel& kernel) {
   out << "\n";
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument& a = kernel.arguments[i];
-    out << "  b" << i << ": " << (a.written ? "out " : "in ") << tcc::name(a.dtype) << "["
-        << a.elements << "]";
+    out << "  b" << i << ": " << access_text(a.access) << tcc::name(a.dtype) << "[" << a.elements
+        << "]";
     if (a.alignment != 16) out << " align " << a.alignment;
     if (a.needed != 1) out << " needed " << a.needed;
     out << "\n";

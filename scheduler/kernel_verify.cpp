@@ -247,8 +247,8 @@ class Verifier {
     require(slot >= 0 && slot < static_cast<int>(kernel_.arguments.size()), "there is no buffer b",
             slot);
     const Argument& argument = kernel_.arguments[static_cast<size_t>(slot)];
-    require(argument.written == written, written ? "the input b" : "the output b", slot,
-            written ? " is written" : " is read");
+    require(written ? argument.is_written() : argument.is_read(),
+            written ? "the input b" : "the output b", slot, written ? " is written" : " is read");
     return argument;
   }
 
@@ -432,6 +432,7 @@ void verify(const Kernel& kernel) {
             ": a cluster is not whole");
   TCC_CHECK(!kernel.arguments.empty(), kernel.name, " has no arguments");
   Verifier(kernel).block(kernel.body);
+  verify_updates(kernel);
   for (const Hook& hook : kernel.hooks) Verifier(kernel, &hook).block(hook.body);
 }
 

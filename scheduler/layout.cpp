@@ -35,7 +35,7 @@ void spread_channels_last(const ir::Graph& graph, const std::vector<ScheduledReg
       if (!any || region.anchor) continue;
       for (const ir::Value* value : region.outputs)
         if (value->rank() >= 4 && has_free_layout(graph, value))
-          changed |= chosen.emplace(value, channels_last(ir::const_shape(*value))).second;
+          changed |= chosen.emplace(value, channels_last(value->shape())).second;
     }
   }
 }
@@ -91,7 +91,7 @@ void assign_rows(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) 
 
 }  // namespace
 
-Layout channels_last(const std::vector<int64_t>& shape) {
+Layout channels_last(const ir::Shape& shape) {
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
   order.erase(order.begin() + 1);
@@ -101,7 +101,7 @@ Layout channels_last(const std::vector<int64_t>& shape) {
 
 bool has_free_layout(const ir::Graph& graph, const ir::Value* value) {
   if (value->is_constant()) return !value->is_mutable;
-  return value->producer &&
+  return value->producer && !value->producer->stored_in() &&
          std::find(graph.outputs.begin(), graph.outputs.end(), value) == graph.outputs.end();
 }
 

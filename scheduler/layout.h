@@ -8,11 +8,11 @@
 namespace tcc::sched {
 
 // The layout of [N, C, *spatial] as [N, *spatial, C] in memory.
-Layout channels_last(const std::vector<int64_t>& shape);
+Layout channels_last(const ir::Shape& shape);
 
 // Returns whether the value's layout may change without a copy. This holds for values that kernels
-// write for kernels, and for constants that are packed when they are loaded. Graph inputs and
-// outputs are dense by contract, and mutable weights are other programs' memory, too.
+// write for kernels, and for constants that are packed when they are loaded. Graph inputs,
+// outputs and states are dense by contract, and mutable weights are other programs' memory, too.
 bool has_free_layout(const ir::Graph& graph, const ir::Value* value);
 
 // Chooses the physical layout of every value between regions, and of constants, by the wishes of

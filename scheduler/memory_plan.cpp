@@ -40,8 +40,10 @@ int64_t place(std::vector<Lifetime>& lifetimes, const std::vector<size_t>& order
 }  // namespace
 
 std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order,
-                                std::span<const std::vector<Workspace>* const> workspaces) {
+                                Workspaces workspaces, std::span<const StateUpdate> updates) {
   std::set<const ir::Value*> outside(graph.outputs.begin(), graph.outputs.end());
+  for (const StateUpdate& update : updates)
+    if (update.is_direct) outside.insert(update.next);
   std::map<const ir::Value*, size_t> number;
   std::vector<Lifetime> result;
   for (size_t step = 0; step < order.size(); ++step) {
@@ -53,8 +55,8 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
       number[value] = result.size();
       Lifetime lifetime;
       lifetime.value = value;
-      const int64_t bytes = order[step]->layout(value).elements * size_bytes(value->dtype());
-      lifetime.bytes = round_up(std::max<int64_t>(bytes, 1), kArenaAlignment);
+      lifetime.size = order[step]->layout(value).elements * size_bytes(value->dtype());
+      lifetime.bytes = round_up(std::max<int64_t>(lifetime.size.usual(), 1), kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);
     }
@@ -62,11 +64,15 @@ std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const 
     for (const Workspace& workspace : *workspaces[step]) {
       Lifetime lifetime;
       lifetime.workspace = static_cast<int>(&workspace - workspaces[step]->data());
-      lifetime.bytes = round_up(std::max<int64_t>(workspace.bytes().value(), 1), kArenaAlignment);
+      lifetime.size = workspace.bytes();
+      lifetime.bytes = round_up(std::max<int64_t>(lifetime.size.usual(), 1), kArenaAlignment);
       lifetime.first = lifetime.last = static_cast<int>(step);
       result.push_back(lifetime);
     }
   }
+  for (const StateUpdate& update : updates)
+    if (const auto found = number.find(update.next); found != number.end())
+      result[found->second].last = static_cast<int>(order.size());
   return result;
 }
 
@@ -110,6 +116,57 @@ int64_t plan_arena(std::vector<Lifetime>& lifetimes) {
   }
   lifetimes = best_plan;
   return std::max<int64_t>(best, 0);
+}
+
+namespace {
+
+// A part of the arena for values that live at different times, none larger than `size`.
+struct Slot {
+  SymInt offset, size;
+  std::vector<const Lifetime*> users;
+
+  bool takes(const Lifetime& other) const {
+    return (size - other.size).range().lo >= 0 &&
+           std::ranges::none_of(users, [&](const Lifetime* user) { return meet(*user, other); });
+  }
+};
+
+// Adds places for the lifetimes `open` behind plan.bytes.
+void place_open(std::vector<size_t> open, ArenaPlan& plan) {
+  std::ranges::stable_sort(open, std::greater<>(),
+                           [&](size_t i) { return plan.lifetimes[i].bytes; });
+  std::vector<Slot> slots;
+  for (const size_t i : open) {
+    const Lifetime& lifetime = plan.lifetimes[i];
+    auto slot = std::ranges::find_if(slots, [&](const Slot& s) { return s.takes(lifetime); });
+    if (slot == slots.end()) {
+      slots.push_back({plan.bytes, lifetime.size, {}});
+      plan.bytes = plan.bytes + ir::ceildiv(lifetime.size, kArenaAlignment) * kArenaAlignment;
+      slot = slots.end() - 1;
+    }
+    slot->users.push_back(&lifetime);
+    plan.offsets[i] = slot->offset;
+  }
+}
+
+}  // namespace
+
+ArenaPlan plan_memory(std::vector<Lifetime> lifetimes) {
+  ArenaPlan plan;
+  plan.lifetimes = std::move(lifetimes);
+  plan.offsets.resize(plan.lifetimes.size());
+  std::vector<Lifetime> fixed;
+  std::vector<size_t> fixed_numbers, open;
+  for (size_t i = 0; i < plan.lifetimes.size(); ++i) {
+    const Lifetime& lifetime = plan.lifetimes[i];
+    (lifetime.size.is_const() ? fixed_numbers : open).push_back(i);
+    if (lifetime.size.is_const()) fixed.push_back(lifetime);
+  }
+  plan.bytes = plan_arena(fixed);
+  plan.live_peak = live_peak(fixed);
+  for (size_t i = 0; i < fixed.size(); ++i) plan.offsets[fixed_numbers[i]] = fixed[i].offset;
+  place_open(std::move(open), plan);
+  return plan;
 }
 
 }  // namespace tcc::sched

@@ -15,13 +15,42 @@
 namespace tcc::sched {
 namespace {
 
-int64_t bytes_of(const ir::Value* value) { return numel(value) * size_bytes(value->dtype()); }
+int64_t bytes_of(const ir::Value* value) { return usual_numel(value) * size_bytes(value->dtype()); }
 
 struct Dependencies {
   std::vector<std::vector<size_t>> producers;  // of each region
   std::map<const ir::Value*, size_t> producer;
   std::map<const ir::Value*, int> readers;  // regions that read an intermediate value
 };
+
+// Returns whether region `from` is computed, maybe through others, from what `to` stores.
+bool depends(const Dependencies& d, size_t from, size_t to) {
+  std::vector<size_t> stack = {from};
+  std::set<size_t> seen = {from};
+  while (!stack.empty()) {
+    const size_t next = stack.back();
+    stack.pop_back();
+    if (next == to) return true;
+    for (const size_t producer : d.producers[next])
+      if (seen.insert(producer).second) stack.push_back(producer);
+  }
+  return false;
+}
+
+// A kernel can write a state's memory when nobody reads the old value any more: other readers come
+// first where the graph allows it.
+void put_readers_first(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions,
+                       Dependencies& d) {
+  for (const auto& node : graph.nodes()) {
+    const ir::Value* state = node->stored_in();
+    const auto writer = state ? d.producer.find(node->outputs[0]) : d.producer.end();
+    if (writer == d.producer.end()) continue;
+    const size_t last = writer->second;
+    for (size_t r = 0; r < regions.size(); ++r)
+      if (r != last && regions[r].region().slot_of_input(state) >= 0 && !depends(d, r, last))
+        d.producers[last].push_back(r);
+  }
+}
 
 Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions) {
   Dependencies d;
@@ -45,6 +74,7 @@ Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>&
     if (before) d.producers[r].push_back(*before);
     before = r;
   }
+  put_readers_first(graph, regions, d);
   return d;
 }
 

@@ -20,7 +20,7 @@ using ir::Value;
 constexpr double kClearGain = 0.9, kLeastGain = 2e-6;
 
 double bytes_of(const Region& region, const Value* value) {
-  return static_cast<double>(region.layout(value).elements) * size_bytes(value->dtype());
+  return static_cast<double>(region.layout(value).elements.usual()) * size_bytes(value->dtype());
 }
 
 // Predicts the time of a region with the layouts that it has.

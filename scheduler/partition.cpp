@@ -26,7 +26,7 @@ using ir::Value;
 // A value without elements needs no kernel.
 bool stores_elements(const Region& region) {
   return std::any_of(region.outputs.begin(), region.outputs.end(),
-                     [](const Value* output) { return ir::numel(output) > 0; });
+                     [](const Value* output) { return !ir::elements_of(output).is(0); });
 }
 
 class Partitioner {
@@ -106,7 +106,7 @@ class Partitioner {
                            [&](const Value* v) { return products.count(v) > 0; });
       };
       const auto& nodes = groups_.nodes(g);
-      if (numel(nodes.back()->outputs[0]) == numel(node->outputs[0]) &&
+      if (elements_of(nodes.back()->outputs[0]) == elements_of(node->outputs[0]) &&
           std::any_of(nodes.begin(), nodes.end(), reads_one) &&
           against_joining(nodes, node).empty())
         return static_cast<int>(g);
@@ -139,7 +139,7 @@ class Partitioner {
     const int from = groups_.last_producer(*node->inputs[0]),
               by = groups_.last_producer(*node->inputs[1]);
     if (from < 0 || !groups_.is_reduction(static_cast<size_t>(from))) return false;
-    if (numel(node->outputs[0]) * 2 > numel(node->inputs[0])) return false;
+    if (usual_numel(node->outputs[0]) * 2 > usual_numel(node->inputs[0])) return false;
     const auto into = static_cast<size_t>(from);
     std::vector<const Node*> index;
     if (by > from) {
@@ -168,7 +168,7 @@ class Partitioner {
   // Elements that the region of these nodes stores, as far as the graph is placed.
   int64_t stored(const std::vector<const Node*>& nodes) const {
     int64_t elements = 0;
-    for (const Value* output : groups_.region(nodes).outputs) elements += numel(output);
+    for (const Value* output : groups_.region(nodes).outputs) elements += usual_numel(output);
     return elements;
   }
 
@@ -384,8 +384,8 @@ class Partitioner {
   bool reads_more_than_it_makes(const std::vector<const Node*>& nodes) const {
     Region region = groups_.region(nodes);
     int64_t in = 0, out = 0;
-    for (const Value* v : region.inputs) in += numel(v) * size_bytes(v->dtype());
-    for (const Value* v : region.outputs) out += numel(v) * size_bytes(v->dtype());
+    for (const Value* v : region.inputs) in += usual_numel(v) * size_bytes(v->dtype());
+    for (const Value* v : region.outputs) out += usual_numel(v) * size_bytes(v->dtype());
     return in > out + out / 2;
   }
 

@@ -4,42 +4,42 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/sizes.h"
 #include "scheduler/region_text.h"
-#include "support/checked.h"
 #include "support/error.h"
 #include "support/hash.h"
 
 namespace tcc::sched {
 
-Layout Layout::row_major(const std::vector<int64_t>& shape) {
+Layout Layout::row_major(const ir::Shape& shape) {
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
   return ordered(shape, order);
 }
 
-Layout Layout::ordered(const std::vector<int64_t>& shape, const std::vector<int>& order) {
+Layout Layout::ordered(const ir::Shape& shape, const std::vector<int>& order) {
   Layout layout;
   layout.strides.resize(shape.size());
   layout.elements = 1;
   for (size_t i = order.size(); i-- > 0;) {
     auto dim = static_cast<size_t>(order[i]);
     layout.strides[dim] = layout.elements;
-    layout.elements *= shape[dim];
+    layout.elements = layout.elements * shape[dim];
   }
   return layout;
 }
 
-Layout Layout::padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const {
+Layout Layout::padded(const ir::Shape& shape, int inner, int64_t multiple) const {
   Layout layout;
   layout.strides.resize(shape.size());
   layout.elements = 1;
   const std::vector<int> dims = order();
   for (size_t i = dims.size(); i-- > 0;) {
     if (std::cmp_equal(dims.size() - 1 - i, inner))
-      layout.elements = round_up(layout.elements, multiple);
+      layout.elements = ir::ceildiv(layout.elements, multiple) * multiple;
     auto dim = static_cast<size_t>(dims[i]);
     layout.strides[dim] = layout.elements;
-    layout.elements *= shape[dim];
+    layout.elements = layout.elements * shape[dim];
   }
   return layout;
 }
@@ -48,7 +48,7 @@ std::vector<int> Layout::order() const {
   std::vector<int> dims(strides.size());
   std::iota(dims.begin(), dims.end(), 0);
   std::stable_sort(dims.begin(), dims.end(), [&](int a, int b) {
-    return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
+    return strides[static_cast<size_t>(a)].usual() > strides[static_cast<size_t>(b)].usual();
   });
   return dims;
 }
@@ -69,8 +69,14 @@ int Region::slot_of_input(const ir::Value* value) const {
 }
 
 int Region::slot_of_output(const ir::Value* value) const {
-  auto found = std::find(outputs.begin(), outputs.end(), value);
-  return found == outputs.end() ? -1 : static_cast<int>(inputs.size() + (found - outputs.begin()));
+  if (const auto input = in_place.find(value); input != in_place.end())
+    return slot_of_input(input->second);
+  int slot = static_cast<int>(inputs.size());
+  for (const ir::Value* output : outputs) {
+    if (output == value) return slot;
+    if (!in_place.contains(output)) ++slot;
+  }
+  return -1;
 }
 
 std::string Region::name() const {
@@ -88,6 +94,23 @@ std::string Region::name() const {
   return name.empty() ? "copy" : name;
 }
 
+std::set<std::string> open_dims(const Region& region) {
+  std::set<std::string> found;
+  for (const ir::Node* node : region.nodes)
+    for (const auto* values : {&node->inputs, &node->outputs})
+      for (const ir::Value* value : *values)
+        if (value) found.merge(ir::open_dims(value->shape()));
+  return found;
+}
+
 std::string signature(const Region& region) { return hash_of(region_text(region).text).hex(); }
+
+std::string kernel_key(const Region& region) {
+  std::string key = signature(region);
+  for (size_t i = 0; i < region.outputs.size(); ++i)
+    if (region.in_place.contains(region.outputs[i]))
+      key += str(" ", i, " in ", region.slot_of_output(region.outputs[i]));
+  return key;
+}
 
 }  // namespace tcc::sched

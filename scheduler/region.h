@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,14 @@ using ir::SymInt;
 
 // A value's element `index` lies in its buffer at sum(index * strides).
 struct Layout {
-  std::vector<int64_t> strides;
-  int64_t elements = 0;  // of the buffer
-  static Layout row_major(const std::vector<int64_t>& shape);
+  std::vector<SymInt> strides;
+  SymInt elements = 0;  // of the buffer
+  static Layout row_major(const ir::Shape& shape);
   // Dims from outermost to innermost in memory.
-  static Layout ordered(const std::vector<int64_t>& shape, const std::vector<int>& order);
+  static Layout ordered(const ir::Shape& shape, const std::vector<int>& order);
   // Returns the layout of the same order in which the rows of the `inner` innermost dims are padded
   // to a multiple of `multiple` elements.
-  Layout padded(const std::vector<int64_t>& shape, int inner, int64_t multiple) const;
+  Layout padded(const ir::Shape& shape, int inner, int64_t multiple) const;
   // Dims from outermost to innermost in memory; of equal strides, the earlier dim first.
   std::vector<int> order() const;
   SymInt offset(std::span<const SymInt> index) const;
@@ -37,8 +38,11 @@ struct Region {
   const ir::Node* anchor =
       nullptr;  // the contraction, the first reduction, the scan, the sort; null: pointwise
   std::map<const ir::Value*, Layout> layouts;  // of inputs and outputs
-  bool strict_rounding = false;                // round after every op
-  bool tf32 = false;       // the anchor's f32 operands may be read as tf32 by matrix units
+  // Outputs that are written to the buffer of an input. What the kernel computes and how it is best
+  // configured do not depend on it: it is no part of the signature.
+  std::map<const ir::Value*, const ir::Value*> in_place;
+  bool strict_rounding = false;  // round after every op
+  bool tf32 = false;             // the anchor's f32 operands may be read as tf32 by matrix units
   bool unit_sums = false;  // sums of the anchor's f8 operands may be as short as matrix units have
 
   bool contains(const ir::Node* node) const;
@@ -46,15 +50,21 @@ struct Region {
     return value->producer && contains(value->producer);
   }
   const Layout& layout(const ir::Value* value) const { return layouts.at(value); }
-  // The kernel's buffer slot: inputs first, then outputs.
+  // The kernel's buffer slot: inputs first, then outputs that are not in place.
   int slot_of_input(const ir::Value* value) const;  // -1 when it is none
   int slot_of_output(const ir::Value* value) const;
   std::string name() const;  // "linear_add_gelu"
 };
 
-// 32 digits that are equal for regions that may share a kernel: the hash of the region's canonical
+// The dims of the region's values that come at run time.
+std::set<std::string> open_dims(const Region& region);
+
+// 32 digits that are equal for regions that compute the same: the hash of the region's canonical
 // text (scheduler/region_text.h). Also the region part of a tuning key.
 std::string signature(const Region& region);
+
+// Equal for regions of a program that share a kernel: the signature, and what is in place.
+std::string kernel_key(const Region& region);
 
 // The precision that kernels must have.
 struct RegionPrecision {

@@ -33,7 +33,7 @@ std::string number_text(double value) {
 
 std::string list_text(const auto& numbers) {
   std::string text;
-  for (const auto number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  for (const auto& number : numbers) text += (text.empty() ? "" : ",") + SymInt(number).to_string();
   return text;
 }
 
@@ -62,21 +62,19 @@ class Writer {
 
  private:
   void add_extents(const ir::Value& value) {
-    const std::vector<int64_t> shape = ir::const_shape(value);
-    extents_.insert(extents_.end(), shape.begin(), shape.end());
+    for (const SymInt& extent : value.shape()) extents_.push_back(extent.usual());
   }
 
   void write_buffer(std::string_view what, const ir::Value* value) {
     text_ += str(what, nodes_.mark(value), " ", nodes_.type(*value));
     const auto layout = region_.layouts.find(value);
-    if (layout != region_.layouts.end())
-      text_ += layout_text(layout->second, ir::const_shape(*value));
+    if (layout != region_.layouts.end()) text_ += layout_text(layout->second, value->shape());
     text_ += "\n";
     add_extents(*value);
   }
 
   // Row-major is the default.
-  std::string layout_text(const Layout& layout, const std::vector<int64_t>& shape) const {
+  std::string layout_text(const Layout& layout, const ir::Shape& shape) const {
     if (sizes_ == Sizes::kept) {
       const Layout usual = Layout::row_major(shape);
       std::string text;
@@ -127,8 +125,8 @@ std::string NodeText::operand(const ir::Value* value) const {
 std::string NodeText::node(const ir::Node& node) {
   TCC_CHECK(node.subgraphs.empty(), node.op_name(), ": a part of a graph has no subgraphs");
   std::string text, operands;
-  for (const ir::Value* input : node.inputs)
-    operands += (operands.empty() ? "" : ", ") + operand(input);
+  for (size_t k = 0; k < node.inputs.size(); ++k)
+    operands += (operands.empty() ? "" : ", ") + operand(node.reads(k) ? node.inputs[k] : nullptr);
   if (std::string attributes = this->attributes(node); !attributes.empty())
     operands += "; " + attributes;
   for (const ir::Value* output : node.outputs) {

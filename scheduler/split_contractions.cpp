@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/passes/graph_rewrite.h"
+#include "ir/sizes.h"
 #include "scheduler/fusion_groups.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -53,6 +54,8 @@ int64_t default_parts(const Extents& extents, const Target& target,
 int64_t choose_parts(const Node& node, const Target& target, const Plan& plan,
                      const FusionGroups& groups, const Subgraph& subgraph) {
   if (node.op_name() != "matmul" || !is_float(node.outputs[0]->dtype())) return 1;
+  for (const Value* operand : node.inputs)
+    if (!ir::open_dims(operand->shape()).empty()) return 1;
   const Extents extents = extents_of(node);
   if (extents.tiles() == 0 || extents.tiles() >= 2 * target.compute_units) return 1;
   PlanSite site;

@@ -51,14 +51,15 @@ bool pays_for_launches(int64_t cols, DType dtype, const Target& target) {
 
 Parts parts_of(const ir::Node* node, const ReductionDims& dims, const Target& target) {
   const int rank = node->inputs[0]->rank();
-  int64_t rows = dims.rows(), cols = dims.cols();
+  int64_t rows = dims.rows().value(), cols = dims.cols().value();
   if (rows == 0 || cols < kShortest) return {};
   const bool inner = is_inner(dims, rank);
   // Accumulators of a row in the reduction template, and workgroups for all rows.
   int64_t accumulators = inner ? 4 * (target.serial_workgroups ? target.subgroup_size : 1024)
                                : (target.serial_workgroups ? 2 : 8);
   // Neighbouring rows that are not contiguous are read in vectors.
-  const int64_t neighbours = inner || dims.kept_extents.empty() ? 1 : dims.kept_extents.back();
+  const int64_t neighbours =
+      inner || dims.kept_extents.empty() ? 1 : dims.kept_extents.back().value();
   int64_t workgroups = inner ? rows : ceil_div(rows, neighbours % 8 == 0 ? 256 : 32);
   const int64_t of_short_sums = ceil_div(cols, accumulators * kLongestSum);
   int64_t least = is_rounded(*node->op->reduction) ? of_short_sums : 1, wanted = least;
@@ -80,13 +81,13 @@ class Clustered {
 
   bool holds(const ir::Node* reduction) const {
     const ReductionDims dims = reduction_dims(reduction);
-    if (target_.max_cluster == 1 || dims.cols() > most_kept_columns(target_) ||
+    if (target_.max_cluster == 1 || dims.cols().value() > most_kept_columns(target_) ||
         !is_inner(dims, reduction->inputs[0]->rank()))
       return false;
     bool reduced_before = false;
-    if (!follows_memory(reduction, dims.cols(), reduced_before)) return false;
+    if (!follows_memory(reduction, dims.cols().value(), reduced_before)) return false;
     // A single row that is read once is shared by all compute units, not by those of one cluster.
-    return dims.rows() > 1 || reduced_before || is_spread(reduction, dims.cols());
+    return dims.rows().value() > 1 || reduced_before || is_spread(reduction, dims.cols().value());
   }
 
  private:
@@ -124,7 +125,7 @@ class Clustered {
       if (uses == uses_.end()) continue;
       for (const ir::Node* user : uses->second.nodes) {
         if (!is_cheap(user)) continue;
-        if (numel(user->outputs[0]) >= cols) return true;
+        if (usual_numel(user->outputs[0]) >= cols) return true;
         open.push_back(user);
       }
     }
@@ -139,21 +140,24 @@ class Clustered {
 int64_t choose_parts(const ir::Node* node, const Target& target, const Plan& plan,
                      const Subgraph& subgraph, const Clustered& clustered) {
   if (node->op->kind != ir::OpKind::reduce || ir::is_arg(*node->op->reduction)) return 1;
+  if (!ir::open_dims(node->inputs[0]->shape()).empty()) return 1;
   const ReductionDims dims = reduction_dims(node);
   Parts parts = parts_of(node, dims, target);
   if (parts.by_default > 1 && clustered.holds(node)) parts.by_default = 1;
-  if (dims.rows() == 0 || dims.cols() < kShortest || parts.fills) return parts.by_default;
+  if (dims.rows().value() == 0 || dims.cols().value() < kShortest || parts.fills)
+    return parts.by_default;
   const int64_t some = parts.by_default;
   PlanSite site;
-  site.alternatives =
-      divisors_among({1, 4, 16, 64, 256, some / 2, some, 2 * some}, dims.cols(),
-                     std::min(parts.least, some), std::max(some, dims.cols() / kShortestPart));
+  site.alternatives = divisors_among({1, 4, 16, 64, 256, some / 2, some, 2 * some},
+                                     dims.cols().value(), std::min(parts.least, some),
+                                     std::max(some, dims.cols().value() / kShortestPart));
   if (site.alternatives.size() < 2) return some;
   site.kind = "split_reduction";
   site.key = subgraph.key({&node, 1});
   site.default_choice = some;
-  site.description = str(node->op_name(), " of ", dims.rows(), " rows of ", dims.cols(), " ",
-                         name(node->inputs[0]->dtype()), ": parts of a row");
+  site.description =
+      str(node->op_name(), " of ", dims.rows().value(), " rows of ", dims.cols().value(), " ",
+          name(node->inputs[0]->dtype()), ": parts of a row");
   return plan.choose(site);
 }
 
@@ -168,7 +172,7 @@ ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t count) {
   const auto kept = static_cast<std::ptrdiff_t>(dims.kept.size());
   if (!inner) std::rotate(order.begin(), order.begin() + kept, order.end());
   ir::Value* x = b.permute(b.compute(node.inputs[0]), order);  // parts are not rounded to 16 bits
-  ir::Shape shape = {count, dims.cols() / count};
+  ir::Shape shape = {count, dims.cols().value() / count};
   shape.insert(inner ? shape.begin() : shape.end(), dims.kept_extents.begin(),
                dims.kept_extents.end());
   x = b.reshape(x, shape);

@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/passes/graph_rewrite.h"
+#include "ir/sizes.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -23,6 +24,7 @@ size_t dim_of(const ir::Node& node) {
 int64_t parts_of(const ir::Node& node, const Target& target) {
   if (node.op->kind != ir::OpKind::scan || target.serial_workgroups || node.inputs[0]->rank() == 0)
     return 1;
+  if (!ir::open_dims(node.inputs[0]->shape()).empty()) return 1;
   const std::vector<int64_t> shape = const_shape(*node.inputs[0]);
   int64_t lines = 1;
   for (const int64_t d : shape) lines *= d;

@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/passes/graph_rewrite.h"
+#include "ir/sizes.h"
 #include "scheduler/limits.h"
 
 namespace tcc::sched {
@@ -29,6 +30,7 @@ int64_t run_of(const ir::Node& node, const Target& target) {
 
 bool is_split(const ir::Node& node, const Target& target) {
   return node.op->kind == ir::OpKind::sort && node.attr<int64_t>("run") == 0 &&
+         ir::open_dims(node.inputs[0]->shape()).empty() &&
          row_of(node).extent > run_of(node, target);
 }
 

@@ -43,12 +43,15 @@ Match match_region(const Region& region, const Target& target) {
   const auto composite = std::ranges::find_if(
       region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::composite; });
   const bool has_composite = composite != region.nodes.end();
+  const bool has_open_dims = !open_dims(region).empty();
   Refusal refusal{has_composite
                       ? str("no kernel template takes ", (*composite)->op_name(), " whole")
-                      : "no kernel template is for such a region",
+                  : has_open_dims ? "its kernels need sizes as numbers"
+                                  : "no kernel template is for such a region",
                   true};
   for (const Template* t : templates()) {
     if (has_composite && !t->takes_composites()) continue;
+    if (has_open_dims && !t->takes_open_dims()) continue;
     Match match = t->match(region, target);
     if (match) return match;
     if (!match.refusal().other_kind) refusal = match.refusal();

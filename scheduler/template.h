@@ -17,6 +17,9 @@ class Template {
   // Several templates may take a region: the one with the highest number gets it. No two templates
   // of one number take the same region.
   virtual int specificity() const = 0;
+  // Returns whether regions may have dims that come at run time. Others are not asked to match such
+  // regions.
+  virtual bool takes_open_dims() const { return false; }
   // Matches a region: returns a candidate, or the reason why this template's kernels cannot compute
   // the region on the target. The graph outlives the candidate.
   virtual Match match(const Region& region, const Target& target) const = 0;

@@ -103,9 +103,26 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
   return block;
 }
 
+namespace {
+
+// Returns whether a value is of an element that an earlier sink may have stored.
+bool reads_stored(const std::vector<Sink>& sinks) {
+  bool reads = false;
+  for (size_t i = 1; i < sinks.size(); ++i)
+    ir::visit(sinks[i].value, [&](const Expr& e) {
+      if (e->kind != ExprNode::Kind::load) return;
+      reads |= std::any_of(sinks.begin(), sinks.begin() + static_cast<ptrdiff_t>(i),
+                           [&](const Sink& sink) { return sink.buffer == e->buffer; });
+    });
+  return reads;
+}
+
+}  // namespace
+
 Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane) {
   std::vector<Expr> values;
   for (const Sink& sink : sinks) values.push_back(sink.value);
+  const bool stores_last = reads_stored(sinks);
   const int64_t width = ir::extent_of(lane).value();
   Block before, after;
   std::vector<std::optional<Variable>> arrays(sinks.size());
@@ -118,15 +135,22 @@ Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane) {
         store_vector(sinks[i].buffer, sinks[i].offset.substitute(lane, 0), *arrays[i], width));
   }
   Block main = vectorize_values(values, lane, [&](const std::vector<Expr>& rewritten) {
-    Block body;
+    Block body, stores;
     for (size_t i = 0; i < sinks.size(); ++i) {
+      Expr value = rewritten[i];
+      if (stores_last) {
+        const Variable variable = ir::new_variable("n", value->dtype);
+        body.push_back(declare(variable, value));
+        value = ir::read(variable);
+      }
       if (arrays[i])
-        body.push_back(set_element(*arrays[i], lane, rewritten[i]));
+        stores.push_back(set_element(*arrays[i], lane, value));
       else if (sinks[i].buffer >= 0)
-        body.push_back(store(sinks[i].buffer, sinks[i].offset, rewritten[i]));
+        stores.push_back(store(sinks[i].buffer, sinks[i].offset, value));
       else
-        body.push_back(set_element(sinks[i].array, sinks[i].offset, rewritten[i]));
+        stores.push_back(set_element(sinks[i].array, sinks[i].offset, value));
     }
+    body.insert(body.end(), stores.begin(), stores.end());
     return body;
   });
   Block block = std::move(before);

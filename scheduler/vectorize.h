@@ -24,7 +24,8 @@ struct LoadLess {
 
 // Returns statements that compute and store every sink for `lane` in [0, its extent): loads that
 // are contiguous in `lane` become load_vector, those that do not depend on it happen once,
-// contiguous stores become store_vector. Values must not depend on what the sinks write.
+// contiguous stores become store_vector. Values are those before all stores; where they are of a
+// buffer that a sink writes, they are of the element that it stores.
 Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane);
 
 // Does the same for values that the loop itself uses: `body` gets the rewritten values for one

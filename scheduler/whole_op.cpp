@@ -27,7 +27,7 @@ bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrec
   region.strict_rounding = precision.strict_rounding;
   const auto add = [&](std::vector<const ir::Value*>& values, const ir::Value* value) {
     values.push_back(value);
-    region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+    region.layouts[value] = Layout::row_major(value->shape());
   };
   for (const ir::Value* input : node.inputs) {
     if (!input) continue;

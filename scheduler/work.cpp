@@ -18,10 +18,18 @@ using ir::Expr;
 using ir::ExprNode;
 using ir::OpKind;
 
+// The most that an extent is, with the usual values of open dims.
+double most_of(const SymInt& extent) {
+  const SymInt usual = extent.substitute([](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != ir::Atom::Kind::symbol) return std::nullopt;
+    return SymInt(atom->usual);
+  });
+  return static_cast<double>(usual.range().hi);
+}
+
 double iterations_of(const ExprNode& loop) {
   double iterations = 1;
-  for (const SymInt& axis : loop.axes)
-    iterations *= static_cast<double>(ir::extent_of(axis).range().hi);
+  for (const SymInt& axis : loop.axes) iterations *= most_of(ir::extent_of(axis));
   return iterations;
 }
 
@@ -117,7 +125,8 @@ OpWork work_of_element(const ir::Node& node) {
 }
 
 double ratio(const ir::Value* many, const ir::Value* few) {
-  return static_cast<double>(numel(many)) / std::max(1.0, static_cast<double>(numel(few)));
+  return static_cast<double>(usual_numel(many)) /
+         std::max(1.0, static_cast<double>(usual_numel(few)));
 }
 
 }  // namespace
@@ -156,7 +165,7 @@ OpWork op_work(const ir::Node& node) {
     case OpKind::contraction: {
       const ir::Contraction product = node.op->contraction(node);
       double terms = 1;
-      for (const SymInt& extent : product.k) terms *= static_cast<double>(extent.range().hi);
+      for (const SymInt& extent : product.k) terms *= most_of(extent);
       return {{terms, terms}, std::vector<double>(node.inputs.size(), terms)};
     }
     // An element follows from those before it, or from all.
@@ -165,8 +174,7 @@ OpWork op_work(const ir::Node& node) {
       int64_t dim = node.attr<int64_t>("dim");
       const ir::Shape& shape = node.inputs[0]->shape();
       if (dim < 0) dim += static_cast<int64_t>(shape.size());
-      const double line =
-          shape.empty() ? 1 : static_cast<double>(shape[static_cast<size_t>(dim)].range().hi);
+      const double line = shape.empty() ? 1 : most_of(shape[static_cast<size_t>(dim)]);
       return {{line, line}, std::vector<double>(node.inputs.size(), line)};
     }
     case OpKind::composite:
@@ -182,10 +190,10 @@ double region_slots(const Region& region) {
   for (const ir::Node* node : region.nodes) {
     if (node->op->kind == OpKind::pointwise) {
       const OpWork work = op_work(*node);
-      slots +=
-          static_cast<double>(numel(node->outputs[0])) * (work.is_long() ? work.slots : kShortOp);
+      slots += static_cast<double>(usual_numel(node->outputs[0])) *
+               (work.is_long() ? work.slots : kShortOp);
     } else if (node->op->kind == OpKind::reduce || node->op->kind == OpKind::scan) {
-      slots += static_cast<double>(numel(node->inputs[0]));
+      slots += static_cast<double>(usual_numel(node->inputs[0]));
     }
   }
   return slots;

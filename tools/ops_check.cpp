@@ -156,7 +156,7 @@ class OpsChecker {
     const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(place)];
     const RefTensor got =
         ir::to_ref(unpacked(context_.read(place), buffer.dtype, exec::fixed(buffer.shape),
-                            region.layout(value).strides));
+                            exec::fixed(region.layout(value).strides)));
     ++result_.values;
     ir::Comparison comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value));
     std::vector<RefTensor> noisy;

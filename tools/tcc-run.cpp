@@ -14,6 +14,7 @@
 #include "frontend/graph_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/passes/convert_precision.h"
+#include "ir/passes/unroll_runs.h"
 #include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
 #include "runtime/program.h"
@@ -44,7 +45,7 @@ struct Options {
   DumpOptions dump;
   uint64_t seed = 0;
   bool json = false, no_cache = false;
-  int bench = 0;
+  int bench = 0, runs = 1;
 };
 
 class Run {
@@ -97,6 +98,9 @@ class Run {
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     check_dims(compile_.dims, graph_);
     say_default_dims("tcc-run", options_.graph, graph_);
+    if (options_.check == "ops" && !graph_.states.empty())
+      fail_input("--check=ops: ", options_.graph,
+                 " has states, which kernels write while others run; --check compares them");
     check_outputs_path(options_.outputs, graph_.outputs.size());
     bound_ = graph_.bind(compile_.dims);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
@@ -108,9 +112,22 @@ class Run {
     std::vector<ir::RefTensor> given;
     for (const Tensor& tensor : inputs_) given.push_back(ir::to_ref(tensor));
     auto start = std::chrono::steady_clock::now();
-    for (const ir::RefTensor& output : ir::interpret(bound_, given, ir::RefMode::stepwise))
-      outputs_.push_back(ir::to_tensor(output));
+    ir::RefStates states;
+    ir::InterpretOptions options;
+    options.states = &states;
+    std::vector<ir::RefTensor> outputs;
+    for (int run = 0; run < options_.runs; ++run)
+      outputs = ir::interpret(bound_, given, ir::RefMode::stepwise, options);
+    for (const ir::RefTensor& output : outputs) outputs_.push_back(ir::to_tensor(output));
     run_seconds_ = seconds_since(start);
+    for (const ir::Value* state : bound_.states) {
+      const auto found = states.find(state);
+      states_.push_back(found == states.end() ? first_value(*state) : ir::to_tensor(found->second));
+    }
+  }
+
+  static Tensor first_value(const ir::Value& state) {
+    return state.data ? *state.data->load() : Tensor(state.dtype(), ir::const_shape(state));
   }
 
   void execute() {
@@ -140,6 +157,8 @@ class Run {
     start = std::chrono::steady_clock::now();
     outputs_ = context.run(inputs_);
     run_seconds_ = seconds_since(start);
+    for (int run = 1; run < options_.runs; ++run) outputs_ = context.run(inputs_);
+    for (size_t i = 0; i < bound_.states.size(); ++i) states_.push_back(context.state(i));
     if (options_.bench > 0) bench_ = measure(context, program->executable(), options_.bench);
   }
 
@@ -167,8 +186,11 @@ class Run {
       passed_ &= ops_->differ == 0;
     }
     LongWork work("tcc-run: checking with the reference");
+    const ir::Graph all_runs = ir::unroll_runs(bound_, options_.runs);
+    std::vector<Tensor> results = outputs_;
+    results.insert(results.end(), states_.begin(), states_.end());
     comparisons_ =
-        ir::check_outputs(bound_, inputs_, outputs_,
+        ir::check_outputs(all_runs, inputs_, results,
                           {.tf32 = tf32, .progress = [&](double share) { work.at(share); }});
     for (const ir::Comparison& c : comparisons_) passed_ &= c.pass;
   }
@@ -178,15 +200,16 @@ class Run {
       std::cout << json() << "\n";
       return;
     }
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      std::cout << bound_.output_names[i] << ": " << ir::to_string(bound_.outputs[i]->type);
+    for (size_t i = 0; i < num_results(); ++i) {
+      std::cout << (i < outputs_.size() ? "" : "state ") << result_name(i) << ": "
+                << ir::to_string(result_type(i));
       if (i < comparisons_.size()) {
         const ir::Comparison& c = comparisons_[i];
         std::cout << "  " << (c.pass ? "ok" : "MISMATCH") << "  max abs " << c.max_abs
                   << ", max rel " << c.max_rel << ", rmse " << c.rmse_out << " of " << c.limit;
         if (!c.pass) std::cout << "  " << c.reason;
       }
-      const std::string_view emptiness = emptiness_of(outputs_[i]);
+      const std::string_view emptiness = emptiness_of(result(i));
       if (!emptiness.empty()) std::cout << "  (all elements are " << emptiness << ")";
       std::cout << "\n";
     }
@@ -200,6 +223,18 @@ class Run {
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
               << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
+  }
+
+  // The outputs, then the states after the last run.
+  size_t num_results() const { return outputs_.size() + states_.size(); }
+  const Tensor& result(size_t i) const {
+    return i < outputs_.size() ? outputs_[i] : states_[i - outputs_.size()];
+  }
+  const std::string& result_name(size_t i) const {
+    return i < outputs_.size() ? bound_.output_names[i] : bound_.states[i - outputs_.size()]->name;
+  }
+  const ir::Type& result_type(size_t i) const {
+    return i < outputs_.size() ? bound_.outputs[i]->type : bound_.states[i - outputs_.size()]->type;
   }
 
   // Every kernel does what the graph after the passes says, but the outputs are not those of the
@@ -231,6 +266,24 @@ class Run {
     json.end_array().end_object();
   }
 
+  void add_result(JsonWriter& json, size_t i) const {
+    json.begin_object()
+        .member("name", result_name(i))
+        .member("type", ir::to_string(result_type(i)));
+    if (i < comparisons_.size()) {
+      const ir::Comparison& c = comparisons_[i];
+      json.member("pass", c.pass)
+          .member("max_abs", c.max_abs)
+          .member("max_rel", c.max_rel)
+          .member("rmse", c.rmse_out)
+          .member("rmse_stepwise", c.rmse_stepwise)
+          .member("noise", c.noise)
+          .member("limit", c.limit);
+      if (!c.pass) json.member("reason", c.reason);
+    }
+    json.member("all", emptiness_of(result(i))).end_object();
+  }
+
   std::string json() const {
     JsonWriter json(JsonWriter::Style::indented);
     json.begin_object().member("tcc_run", 1);
@@ -254,24 +307,13 @@ class Run {
       if (options_.bench > 0) bench_json(json, bench_, e);
     }
     json.key("outputs").begin_array();
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      json.begin_object()
-          .member("name", bound_.output_names[i])
-          .member("type", ir::to_string(bound_.outputs[i]->type));
-      if (i < comparisons_.size()) {
-        const ir::Comparison& c = comparisons_[i];
-        json.member("pass", c.pass)
-            .member("max_abs", c.max_abs)
-            .member("max_rel", c.max_rel)
-            .member("rmse", c.rmse_out)
-            .member("rmse_stepwise", c.rmse_stepwise)
-            .member("noise", c.noise)
-            .member("limit", c.limit);
-        if (!c.pass) json.member("reason", c.reason);
-      }
-      json.member("all", emptiness_of(outputs_[i])).end_object();
-    }
+    for (size_t i = 0; i < outputs_.size(); ++i) add_result(json, i);
     json.end_array();
+    if (!states_.empty()) {
+      json.member("runs", options_.runs).key("states").begin_array();
+      for (size_t i = outputs_.size(); i < num_results(); ++i) add_result(json, i);
+      json.end_array();
+    }
     if (ops_) ops_check_json(json, *ops_);
     if (!options_.check.empty()) json.member("pass", passed_);
     json.end_object();
@@ -282,6 +324,7 @@ class Run {
   ir::Graph graph_, bound_;
   backends::CompileOptions compile_;
   std::vector<Tensor> inputs_, outputs_;
+  std::vector<Tensor> states_;  // after the last run
   std::vector<ir::Comparison> comparisons_;
   std::shared_ptr<const runtime::Program> program_;
   std::shared_ptr<runtime::Device> device_;
@@ -308,6 +351,10 @@ int main(int argc, char** argv) {
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn")->capture_default_str();
   add_compile_options(app, options.compile);
+  app.add_option("--runs", options.runs,
+                 "run so often in a row, on the same inputs: for graphs with states")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs,
                  "write the outputs to this .npz (.npy: a single output)");

@@ -17,7 +17,8 @@ const Dialect& cuda_dialect() {
                  {DType::i64, "i64"},  {DType::u8, "u8"},     {DType::u16, "u16"},
                  {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type = "";
-    d.buffer_parameter = "{const}{storage}* __restrict__ {name}";
+    d.buffer_parameter = "{const}{storage}* {restrict}{name}";
+    d.restrict = "__restrict__ ";
     d.size_parameter = "const i64 {name}";
     d.parameter_separator = ", ";
     d.element = "{buffer}[{index}]";

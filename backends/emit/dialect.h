@@ -30,8 +30,10 @@ struct Dialect {
   std::map<DType, std::string> storage;  // element type in memory
   // Declaration of the type of a buffer of {storage}, once per type; {access}, {type}.
   std::string buffer_type;
-  std::string buffer_parameter;  // one kernel argument: {storage} {name} {const}
-  std::string size_parameter;    // an i64 that a kernel gets by value: {name}
+  std::string buffer_parameter;  // one kernel argument: {storage} {name} {const} {restrict}
+  std::string restrict;  // what {restrict}, or {access} with it, says of buffers that no other
+                         // meets
+  std::string size_parameter;  // an i64 that a kernel gets by value: {name}
   std::string parameter_separator;
   std::string element;      // {buffer} {index}
   std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in

@@ -123,6 +123,16 @@ class Unit {
     return wide ? text + d_.wide_header : text;
   }
 
+  // Two accesses to what a kernel updates may meet.
+  static bool is_updated(const Argument& argument) {
+    return argument.access == Argument::Access::read_write;
+  }
+
+  std::string access_of(const Argument& argument) const {
+    if (is_updated(argument)) return "";
+    return d_.restrict + (argument.is_written() ? "writeonly " : "readonly ");
+  }
+
   // One type per dtype and access, and one per vector width.
   std::string buffer_types() const {
     std::string text;
@@ -134,7 +144,7 @@ class Unit {
         check_extension(storage);
       text += fill(d_.buffer_type, {{"type", buffer_type(argument)},
                                     {"storage", d_.storage.at(argument.dtype)},
-                                    {"access", argument.written ? "writeonly " : "readonly "},
+                                    {"access", access_of(argument)},
                                     {"bytes", std::to_string(size_bytes(argument.dtype))}});
     }
     for (int words : kernel_.requirements.vector_words)
@@ -151,7 +161,8 @@ class Unit {
     for (size_t i = 0; i < kernel_.arguments.size(); ++i) {
       const Argument& argument = kernel_.arguments[i];
       text += (i ? d_.parameter_separator : "") +
-              fill(d_.buffer_parameter, {{"const", argument.written ? "" : "const "},
+              fill(d_.buffer_parameter, {{"const", argument.is_written() ? "" : "const "},
+                                         {"restrict", is_updated(argument) ? "" : d_.restrict},
                                          {"storage", d_.storage.at(argument.dtype)},
                                          {"type", buffer_type(argument)},
                                          {"name", buffer_name(static_cast<int>(i))}});

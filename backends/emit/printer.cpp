@@ -19,7 +19,11 @@ Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, sched::Ker
 std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
 
 std::string buffer_type(const sched::Argument& argument) {
-  return std::string(argument.written ? "Out_" : "In_") + std::string(tcc::name(argument.dtype));
+  const bool updated = argument.access == sched::Argument::Access::read_write;
+  return std::string(updated                 ? "InOut_"
+                     : argument.is_written() ? "Out_"
+                                             : "In_") +
+         std::string(tcc::name(argument.dtype));
 }
 
 std::string without_parentheses(const std::string& text) {

@@ -37,10 +37,11 @@ const Dialect& glsl_dialect() {
                  {DType::i64, "i64"},  {DType::u8, "u8"},     {DType::u16, "u16"},
                  {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type =
-        "layout(buffer_reference, std430, buffer_reference_align = {bytes}) restrict "
+        "layout(buffer_reference, std430, buffer_reference_align = {bytes}) "
         "{access}buffer {type} {\n"
         "  {storage} v[];\n"
         "};\n";
+    d.restrict = "restrict ";
     d.buffer_parameter = "  {type} {name};\n";
     d.size_parameter = "  i64 {name};\n";
     d.parameter_separator = "";

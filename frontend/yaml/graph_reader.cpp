@@ -32,7 +32,7 @@ class Reader {
 
   ir::Graph run() {
     document_.allow_keys(
-        {"tcc", "name", "dims", "inputs", "weights", "functions", "nodes", "outputs"});
+        {"tcc", "name", "dims", "inputs", "states", "weights", "functions", "nodes", "outputs"});
     if (int64_t version = document_.at("tcc").integer(); version != 1)
       document_.at("tcc").fail(
           str("this is version ", version, " of the format; this tcc reads version 1"));
@@ -46,6 +46,7 @@ class Reader {
       }
     Scope scope;
     read_inputs(scope);
+    if (document_.has("states")) read_states(document_.at("states"), scope);
     if (document_.has("weights")) read_weights(document_.at("weights"), "", 0, scope);
     read_nodes(document_.at("nodes"), "", 0, scope);
     std::set<std::string> seen;
@@ -108,6 +109,30 @@ class Reader {
         if (!is_integer(value->dtype())) item.at("range").fail("is for integer inputs");
         value->random_range = yaml::integer_range(item.at("range"), value->dtype());
       }
+      define(item, scope, name, value);
+    }
+  }
+
+  // As weights; zeros where nothing is said about the first value.
+  void read_states(const Item& states, Scope& scope) {
+    for (auto& [name, item] : states.map()) {
+      yaml::value_name(item, name);
+      if (item.has("mutable")) item.at("mutable").fail("is for weights");
+      ir::Type type;
+      ir::ConstantPtr initial;
+      if (item.has("init") || item.has("file")) {
+        const yaml::Weight weight = weights_.read(item, name, 0);
+        type = weight.type;
+        initial = weight.data;
+        for (const ir::SymInt& dim : type.shape)
+          if (!dim.is_const()) check_symbols(item.at("shape"), dim);
+      } else {
+        item.allow_keys({"dtype", "shape", "init", "file", "key"});
+        type = {yaml::dtype(item.at("dtype")), shape(item.at("shape"))};
+      }
+      Value* value = graph_.add_state(name, type, initial);
+      value->location = item.location();
+      taken_[name] = value;
       define(item, scope, name, value);
     }
   }

@@ -111,6 +111,7 @@ struct Written {
     std::string inputs;
     for (const ir::Value* input : graph.inputs) inputs += input_text(*input, names.of(input));
     text += inputs.empty() ? "inputs: {}\n" : "inputs:\n" + inputs;
+    if (!graph.states.empty()) text += "states:\n" + weights.states_text(graph);
     if (const std::string entries = weights.text(); !entries.empty())
       text += "weights:\n" + entries;
     text += nodes_text(graph, names) + outputs_text(names);

@@ -1,5 +1,6 @@
 #include "frontend/yaml/weight_writer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/npz.h"
@@ -63,7 +64,7 @@ TensorInfo file_info(const ir::Value& value) {
 
 WeightWriter::WeightWriter(const ir::Graph& graph, const WriterNames& names) : names_(names) {
   for (const auto& value : graph.values()) {
-    if (!value->is_constant()) continue;
+    if (!value->data) continue;
     Entry entry{value.get(), init_of(*value, names.of(value.get()))};
     if (entry.init.empty() && dynamic_cast<const UnboundDrawn*>(value->data.get()))
       fail_input("weight '", value->name, "' is drawn from another name or seed than '",
@@ -82,15 +83,30 @@ std::string WeightWriter::file_name() const {
 
 std::string WeightWriter::text() const {
   std::string text;
-  for (const auto& [value, init] : entries_) {
-    const std::string& name = names_.of(value);
-    text += str("  ", name_text(name), ": {dtype: ", tcc::name(value->dtype()),
-                ", shape: ", shape_text(*value));
-    text +=
-        init.empty() ? str(", file: ", file_name(), ", key: ", name_text(name)) : ", init: " + init;
-    text += value->is_mutable ? ", mutable: true}\n" : "}\n";
+  for (const Entry& entry : entries_)
+    if (entry.value->is_constant())
+      text += line(*entry.value, &entry, entry.value->is_mutable ? ", mutable: true" : "");
+  return text;
+}
+
+std::string WeightWriter::states_text(const ir::Graph& graph) const {
+  std::string text;
+  for (const ir::Value* state : graph.states) {
+    const auto entry = std::ranges::find(entries_, state, &Entry::value);
+    text += line(*state, entry == entries_.end() ? nullptr : &*entry, "");
   }
   return text;
+}
+
+std::string WeightWriter::line(const ir::Value& value, const Entry* entry,
+                               std::string_view rest) const {
+  const std::string& name = names_.of(&value);
+  std::string data;
+  if (entry)
+    data = entry->init.empty() ? str(", file: ", file_name(), ", key: ", name_text(name))
+                               : ", init: " + entry->init;
+  return str("  ", name_text(name), ": {dtype: ", tcc::name(value.dtype()),
+             ", shape: ", shape_text(value), data, rest, "}\n");
 }
 
 void WeightWriter::write_file(const std::filesystem::path& folder) const {

@@ -23,6 +23,7 @@ std::string legal(const std::string& name) {
 
 WriterNames::WriterNames(const ir::Graph& graph) {
   for (const ir::Value* input : graph.inputs) assign(input);
+  for (const ir::Value* state : graph.states) assign(state);
   for (size_t k = 0; k < graph.outputs.size(); ++k)
     name_output(graph.output_names[k], graph.outputs[k]);
   for (const auto& value : graph.values())

@@ -137,6 +137,10 @@ class Graph {
 
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims{};  // of symbols; the default is the graph's
+  // Dims whose sizes come with a Context: one compiled graph runs at all of them. Their values in
+  // `dims` are what estimates take. Pointwise ops may have them, and reductions of other dims;
+  // compile() throws Error(bad_input), which names the op, for others.
+  std::vector<std::string> open_dims{};
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
   // The precision of f32 and f8 products: "highest", "high" or "medium".
   std::string matmul_precision = "highest";
@@ -198,11 +202,15 @@ class CompiledGraph {
   std::string device() const;  // "cuda:0"
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
+  // The names of the open dims: in inputs() and outputs(), dims and bytes that depend on one are -1.
+  std::vector<std::string> open_dims() const;
+  // The states that each Context keeps from run to run.
+  std::vector<TensorSpec> states() const;
   // Return the index of an input or output by its name. Throw Error(bad_input) for an unknown name.
   std::size_t input_index(std::string_view name) const;
   std::size_t output_index(std::string_view name) const;
   std::int64_t launches() const;  // per run
-  // Device memory that each Context takes for intermediate values.
+  // Device memory that each Context takes for intermediate values; with open dims an estimate.
   std::int64_t arena_bytes() const;
   // Device memory of the weights, which all Contexts share.
   std::int64_t constant_bytes() const;
@@ -230,17 +238,20 @@ CompiledGraph compile(const Graph& graph, std::string_view device,
                       const CompileOptions& options = {});
 
 // Evaluates the graph on the CPU, op by op with each result rounded to its dtype, and returns the
-// outputs. It is slow, and serves to check results. It uses `dims` and `dtype` of the options.
+// outputs. It is slow, and serves to check results. States have their first values. It uses `dims` and `dtype` of the options.
 // Throws Error(bad_input) for inputs that do not fit the graph.
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options = {});
 
-// Running needs a Context: a stream and the memory of intermediate values. It is not thread-safe;
+// Running needs a Context: a stream and the memory of intermediate values and of states. It is not thread-safe;
 // threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
  public:
   // Makes a context with a stream of its own.
   explicit Context(const CompiledGraph& compiled);
+  // The same with the sizes of the compiled graph's open dims. Throws Error(bad_input) for one that
+  // is missing or unknown, and where the graph cannot have the size.
+  Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims);
   // Makes a context on the caller's stream, which must outlive it. On CUDA this is a CUstream or
   // cudaStream_t of the device's primary context, null for the default stream. Throws
   // Error(bad_input) on other devices.
@@ -290,6 +301,13 @@ class Context {
                         const std::map<std::string, DeviceBuffer>& outputs);
   void reserve(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs);
   void synchronize();  // waits for the stream
+
+  // The states of the graph, by name: the value after the last run, another value for the next one,
+  // and the first values again. state() and set_state() wait for the stream. They throw
+  // Error(bad_input) for an unknown name, a wrong dtype or a wrong shape.
+  HostTensor state(std::string_view name);
+  void set_state(std::string_view name, const HostTensor& value);
+  void reset_states();
 
   // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by
   // the device's timers. It runs on the buffers of run() and run_host() with their present

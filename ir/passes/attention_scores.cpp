@@ -276,7 +276,7 @@ TensorPtr spelled_out(const Value* value, KnownValues& known) {
   while (!stack.empty()) {
     const Value* next = stack.back();
     stack.pop_back();
-    if (next->kind == Value::Kind::input || !is_small(*next)) return nullptr;
+    if (next->is_given() || !is_small(*next)) return nullptr;
     if (next->is_constant() &&
         (next->is_mutable || !(next->data->is_literal() || next->data->splat())))
       return nullptr;

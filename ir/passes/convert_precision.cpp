@@ -46,7 +46,7 @@ NodeSet positions_before(const Node& node) {
     if (is_one_of(next, kLookUps)) return {};
     for (const Value* input : next.inputs) {
       if (!input || !is_float(input->dtype())) continue;
-      if (input->kind == Value::Kind::input) return {};
+      if (input->is_given()) return {};
       if (input->producer && found.insert(input->producer).second) stack.push_back(input->producer);
     }
   }
@@ -94,11 +94,18 @@ Graph convert_precision(const Graph& graph, DType dtype) {
   NodeSet exact = angles(graph);
   exact.merge(bit_casts(graph));
   std::map<const Value*, Value*> kept;  // constants in the type that they were written in
+  auto converted_data = [&](const Value& value) -> ConstantPtr {
+    const bool changes = is_precision(value.dtype()) && value.dtype() != dtype;
+    return changes && value.data ? std::make_shared<CastConstant>(value.data, dtype) : value.data;
+  };
+  for (const Value* state : graph.states) {
+    Value* copy = result.add_state(state->name, converted(state->type), converted_data(*state));
+    copy->location = state->location;
+    mapped[state] = copy;
+  }
   for (const auto& value : graph.values()) {
     if (!value->is_constant()) continue;
-    bool changes = is_precision(value->dtype()) && value->dtype() != dtype;
-    ConstantPtr data = changes ? std::make_shared<CastConstant>(value->data, dtype) : value->data;
-    Value* copy = result.add_constant(value->name, converted(value->type), data);
+    Value* copy = result.add_constant(value->name, converted(value->type), converted_data(*value));
     copy->location = value->location;
     copy->is_mutable = value->is_mutable;
     mapped[value.get()] = copy;

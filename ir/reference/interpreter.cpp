@@ -35,8 +35,9 @@ using TensorRefs = std::vector<const RefTensor*>;
 Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& inputs, int nesting,
                        const InterpretOptions& options);
 
-// A constant's value, its type checked against the graph's.
-RefTensor load_constant(const Value& value) {
+// The data of a constant or a state, its type checked against the graph's.
+RefTensor load_data(const Value& value) {
+  if (!value.data) return {value.dtype(), const_shape(value)};
   if (const auto splat = value.data->splat()) {
     RefTensor result(value.dtype(), const_shape(value));
     std::ranges::fill(result.f, *splat);
@@ -181,8 +182,12 @@ Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& give
 // One graph's values while it is evaluated.
 class Evaluation {
  public:
-  Evaluation(const Graph& graph, const TensorRefs& inputs) : graph_(graph) {
+  // `states` may be null.
+  Evaluation(const Graph& graph, const TensorRefs& inputs, RefStates* states)
+      : graph_(graph), states_(states) {
     for (size_t k = 0; k < inputs.size(); ++k) slots_[graph.inputs[k]].value = inputs[k];
+    if (states)
+      for (const auto& [state, tensor] : *states) slots_[state].value = &tensor;
     count_uses();
   }
 
@@ -191,7 +196,8 @@ class Evaluation {
   const RefTensor* get(const Value* value) {
     if (!value) return nullptr;
     Slot& slot = slots_[value];
-    if (!slot.value && value->is_constant()) own(slot, load_constant(*value));
+    if (!slot.value && value->kind != Value::Kind::result && value->kind != Value::Kind::input)
+      own(slot, load_data(*value));
     TCC_CHECK(slot.value, "value ", value->name, " is used before it is made");
     return slot.value;
   }
@@ -217,6 +223,15 @@ class Evaluation {
     return *tensor;
   }
 
+  // Hands the next values over, when all nodes are evaluated.
+  void store_states() {
+    if (!states_) return;
+    RefStates next;
+    for (const auto& node : graph_.nodes())
+      if (const Value* state = node->stored_in()) next[state] = take(node->outputs[0]);
+    for (auto& [state, tensor] : next) (*states_)[state] = std::move(tensor);
+  }
+
  private:
   struct Slot {
     const RefTensor* value = nullptr;
@@ -231,6 +246,8 @@ class Evaluation {
 
   void count_uses() {
     for (const Value* output : graph_.outputs) ++slots_[output].uses;
+    for (const auto& node : graph_.nodes())
+      if (states_ && node->stored_in()) ++slots_[node->outputs[0]].uses;
     for (size_t k = graph_.nodes().size(); k-- > 0;) {
       const Node& node = *graph_.nodes()[k];
       const bool used = std::ranges::any_of(
@@ -243,13 +260,14 @@ class Evaluation {
   }
 
   const Graph& graph_;
+  RefStates* states_;
   std::unordered_map<const Value*, Slot> slots_;
   std::unordered_set<const Node*> needed_;
 };
 
 Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& inputs, int nesting,
                        const InterpretOptions& options) {
-  Evaluation evaluation(graph, inputs);
+  Evaluation evaluation(graph, inputs, options.states);
   for (const auto& node : graph.nodes()) {
     if (!evaluation.is_needed(*node)) continue;
     TensorRefs operands;
@@ -262,6 +280,7 @@ Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& i
   }
   Tensors results;
   for (const Value* output : graph.outputs) results.push_back(evaluation.take(output));
+  evaluation.store_states();
   return results;
 }
 

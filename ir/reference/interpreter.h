@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,9 @@ enum class RefMode {
   noisy,     // ideal, but what would be rounded is changed by seeded noise of that size (noise.h)
 };
 
+// Values of states. A state that is not there has its first value.
+using RefStates = std::map<const Value*, RefTensor>;
+
 struct InterpretOptions {
   // Sees the outputs of every node that is evaluated before they are handed on, and may change
   // their elements. Nodes inside a composition are not shown.
@@ -27,12 +31,15 @@ struct InterpretOptions {
   // keep. false cuts only the f8 sums of each 128 of k so.
   bool tf32 = false;
   uint64_t seed = 0;  // of noisy mode
+  // When set, the run begins with these values, and leaves those of the next run here. Without it
+  // states have their first values.
+  RefStates* states = nullptr;
 };
 
 // Returns the graph's outputs, for inputs in the order of graph.inputs. Integers wrap to their
 // dtype and bools are 0 or 1 in both modes. A composite op without reference semantics is evaluated
-// as its composition, in f64, and rounded once. Nodes that no output needs are skipped; values and
-// converted weights are freed after their last use.
+// as its composition, in f64, and rounded once. Nodes that no output and no state needs are
+// skipped; values and converted weights are freed after their last use.
 //
 // The graph must be bound (Graph::bind). Throws Error(bad_input) when an input's count, dtype or
 // shape differs from the graph's, and whatever loading a weight throws.

@@ -8,14 +8,17 @@ Kernel start_kernel(const Region& region) {
   Kernel kernel;
   // The ending keeps the name apart from functions of the target language.
   kernel.name = region.name() + "_kernel";
-  for (const ir::Value* value : region.inputs) {
-    const Layout& layout = region.layout(value);
-    kernel.arguments.push_back({value->dtype(), false, layout.elements, 16});
-  }
-  for (const ir::Value* value : region.outputs) {
-    const Layout& layout = region.layout(value);
-    kernel.arguments.push_back({value->dtype(), true, layout.elements, 16});
-  }
+  const auto add = [&](const ir::Value* value, Argument::Access access) {
+    kernel.arguments.push_back({value->dtype(), access, region.layout(value).elements, 16});
+  };
+  for (const ir::Value* value : region.inputs) add(value, Argument::Access::read);
+  for (const ir::Value* value : region.outputs)
+    if (!region.in_place.contains(value)) add(value, Argument::Access::write);
+  for (const auto& [output, input] : region.in_place)
+    kernel.arguments[static_cast<size_t>(region.slot_of_input(input))].access =
+        Argument::Access::read_write;
+  const std::set<std::string> sizes = open_dims(region);
+  kernel.sizes.assign(sizes.begin(), sizes.end());
   kernel.bytes = least_bytes(region);
   std::string comment;
   for (const ir::Node* node : region.nodes) {
@@ -23,7 +26,7 @@ Kernel start_kernel(const Region& region) {
     for (size_t i = 0; i < node->inputs.size(); ++i)
       comment += (i ? ", " : "") + (node->inputs[i] ? node->inputs[i]->name : std::string("-"));
     comment += ") : " + ir::to_string(node->outputs[0]->type) + "\n";
-    kernel.flops += static_cast<double>(numel(node->outputs[0]));
+    kernel.flops += static_cast<double>(usual_numel(node->outputs[0]));
   }
   kernel.comment = comment;
   return kernel;
@@ -38,12 +41,12 @@ std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int
   return ir::delinearize(linear, std::vector<SymInt>(shape.begin(), shape.end()));
 }
 
-std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
+std::vector<SymInt> memory_order_index(const SymInt& linear, const ir::Shape& shape,
                                        const Layout& layout) {
   const std::vector<int> order = layout.order();
-  std::vector<int64_t> sorted;
+  ir::Shape sorted;
   for (int d : order) sorted.push_back(shape[static_cast<size_t>(d)]);
-  std::vector<SymInt> in_order = delinearize_ints(linear, sorted), index(shape.size());
+  std::vector<SymInt> in_order = ir::delinearize(linear, sorted), index(shape.size());
   for (size_t i = 0; i < order.size(); ++i) index[static_cast<size_t>(order[i])] = in_order[i];
   return index;
 }

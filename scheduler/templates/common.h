@@ -11,8 +11,8 @@
 
 namespace tcc::sched {
 
-// A kernel with name, comment, arguments (inputs, then outputs), bytes and flops of `region` filled
-// in.
+// A kernel with name, comment, arguments (inputs, then outputs), sizes, bytes and flops of `region`
+// filled in.
 Kernel start_kernel(const Region& region);
 
 void append(Block& block, Block more);
@@ -21,10 +21,16 @@ inline Expr zero_of(DType dtype) {
   return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
 }
 
+// Workgroups that do `per_block` of `count` items each. A launch of none does nothing.
+inline SymInt blocks_of(const SymInt& count, int64_t per_block) {
+  return ir::ceildiv(count, per_block);
+}
+
+// ir::delinearize, of sizes that are numbers.
 std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape);
 
 // The index of the element that is `linear`-th in memory under `layout`, padding left out.
-std::vector<SymInt> memory_order_index(const SymInt& linear, const std::vector<int64_t>& shape,
+std::vector<SymInt> memory_order_index(const SymInt& linear, const ir::Shape& shape,
                                        const Layout& layout);
 
 // The power of two at or above / below n (n >= 1).

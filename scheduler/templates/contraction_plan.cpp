@@ -28,7 +28,7 @@ Expr main_load(const Region& region, const Expr& e) {
   int64_t elements = -1;
   ir::visit(e, [&](const Expr& node) {
     if (node->kind != ir::ExprNode::Kind::load) return;
-    int64_t n = region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements;
+    int64_t n = region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements.usual();
     if (n <= elements) return;
     elements = n;
     best = node;
@@ -140,7 +140,7 @@ std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
     StoredThrough through = peel_views(region, output, result);
     std::vector<SymInt> index = at;
     if (through.base->shape() != domain)
-      index = delinearize_ints(ir::linearize(at, domain), const_shape(*through.base));
+      index = ir::delinearize(ir::linearize(at, domain), through.base->shape());
     Expr value = inliner.value_at(through.base, index);
     stored.push_back({region.slot_of_output(output),
                       region.layout(output).offset(through.output_index(index)), value});
@@ -208,7 +208,7 @@ void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan)
   const StoredThrough through = peel_views(region, output, result);
   std::vector<SymInt> index = at;
   if (through.base->shape() != result->shape())
-    index = delinearize_ints(ir::linearize(at, result->shape()), const_shape(*through.base));
+    index = ir::delinearize(ir::linearize(at, result->shape()), through.base->shape());
   const SymInt offset = region.layout(output).offset(through.output_index(index));
   plan.batch = flatten(axes.kept, axes.kept_extents, offset);
   const FlatAxes flat_m = flatten(axes.wide_m, axes.m_extents, offset),
@@ -315,9 +315,9 @@ OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest
       return Refusal{
           str(other->op_name(), " is neither element-wise nor a view, beside ", node->op_name())};
   for (const ir::Value* output : region.outputs)
-    if (ir::numel(output) != ir::numel(result))
-      return Refusal{str("an output of ", ir::numel(output), " elements beside ", node->op_name(),
-                         "'s ", ir::numel(result))};
+    if (!(ir::elements_of(output) == ir::elements_of(result)))
+      return Refusal{str("an output of ", ir::elements_of(output), " elements beside ",
+                         node->op_name(), "'s ", ir::elements_of(result))};
 
   ContractionPlan plan;
   plan.op = node->op->contraction(*node);

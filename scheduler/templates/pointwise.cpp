@@ -15,20 +15,21 @@
 namespace tcc::sched {
 namespace {
 
-int64_t output_elements(const Region& region) { return numel(region.outputs[0]); }
+SymInt output_elements(const Region& region) { return elements_of(region.outputs[0]); }
 
 // How the first output lies in memory: lines of neighbouring elements. One line where it is dense.
 struct Lines {
-  int64_t count = 1, length = 1;
+  SymInt count = 1, length = 1;
   explicit Lines(const Region& region) {
     const ir::Value* output = region.outputs[0];
-    const std::vector<int64_t> shape = const_shape(*output);
+    const ir::Shape& shape = output->shape();
     const Layout& layout = region.layout(output);
     const std::vector<int> order = layout.order();
     for (size_t i = order.size(); i-- > 0;) {
       const auto dim = static_cast<size_t>(order[i]);
-      const bool joins = count == 1 && (shape[dim] == 1 || layout.strides[dim] == length);
-      (joins ? length : count) *= shape[dim];
+      const bool joins = count.is(1) && (shape[dim].is(1) || layout.strides[dim] == length);
+      SymInt& of = joins ? length : count;
+      of = of * shape[dim];
     }
   }
 };
@@ -61,7 +62,8 @@ class Elements : public Candidate {
     const Target& target = this->target();
     // 16 bytes of the widest buffer that is read or written whole; fewer where that would leave the
     // device idle.
-    int64_t n = output_elements(region);
+    const SymInt elements = output_elements(region);
+    const int64_t n = elements.usual();
     int64_t widest = 1;
     for (const ir::Value* value : region.outputs)
       widest = std::max<int64_t>(widest, size_bytes(value->dtype()));
@@ -71,7 +73,10 @@ class Elements : public Candidate {
     int64_t wanted = int64_t{target.compute_units} * target.busy_threads;
     // The end of each padded line is done element by element: a small part of a long one.
     const Lines lines(region);
-    auto divides = [&] { return lines.count > 1 ? lines.length >= 16 * vector : n % vector == 0; };
+    auto divides = [&] {
+      return lines.count.is(1) ? elements.divisible_by(vector)
+                               : lines.length.usual() >= 16 * vector;
+    };
     while (vector > 1 && (n / vector < wanted || !divides())) vector /= 2;
     int64_t threads = std::min(target.full_workgroup, target.max_workgroup_size);
     // Arithmetic between the loads and the stores: one vector's runs while another's loads wait.
@@ -84,7 +89,7 @@ class Elements : public Candidate {
 
   CostModel make_cost_model() const override {
     const Region& region = this->region();
-    const int64_t n = output_elements(region);
+    const int64_t n = output_elements(region).usual();
     double stored_bytes = 0;  // of one element of each output
     for (const ir::Value* output : region.outputs) stored_bytes += size_bytes(output->dtype());
     const ElementWork work = work_of(region);
@@ -121,16 +126,33 @@ class Elements : public Candidate {
   }
 
  public:
+  bool updates_in_place(const ir::Value* input, const ir::Value* output) const override {
+    const Region& region = this->region();
+    if (region.layout(input) != region.layout(output)) return false;
+    Inliner inliner(region);
+    const SymInt at = SymInt::axis("at", ir::max(output_elements(region), 1));
+    const std::vector<Sink> stored = sinks(region, inliner, at);
+    const auto own = std::ranges::find(stored, region.slot_of_output(output), &Sink::buffer);
+    bool is_own = own != stored.end();
+    for (const Sink& sink : stored)
+      ir::visit(sink.value, [&](const Expr& e) {
+        if (e->kind == ir::ExprNode::Kind::load && e->buffer == region.slot_of_input(input))
+          is_own &= e->index == own->offset;
+      });
+    return is_own;
+  }
+
   KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     Kernel kernel = start_kernel(region);
     Inliner inliner(region);
     const Lines lines(region);
     int64_t width = config["vector"], per_thread = config["vectors"], threads = config["threads"];
-    int64_t whole = lines.length / width, tail = lines.length % width;  // of a line
-    int64_t line_groups = ceil_div(lines.length, width), groups = lines.count * line_groups;
+    const SymInt whole = floordiv(lines.length, width),
+                 tail = mod(lines.length, width);  // of a line
+    const SymInt line_groups = ceildiv(lines.length, width), groups = lines.count * line_groups;
     kernel.workgroup = static_cast<int>(threads);
-    kernel.grid = std::max<int64_t>(1, ceil_div(groups, threads * per_thread));
+    kernel.grid = blocks_of(groups, threads * per_thread);
     SymInt block = block_axis(kernel.grid), thread = thread_axis(threads);
     SymInt lane = SymInt::axis("v", width);
 
@@ -139,10 +161,10 @@ class Elements : public Candidate {
       SymInt number = (block * per_thread + u) * threads + thread;
       bool exact = kernel.grid * threads * per_thread == groups;
       SymInt line = SymInt::axis("line", lines.count);
-      SymInt at = SymInt::axis("i", std::max<int64_t>(whole, 1));
+      SymInt at = SymInt::axis("i", ir::max(whole, 1));
       Block* into = &kernel.body;
       SymInt in_line = number;
-      if (lines.count > 1) {
+      if (!lines.count.is(1)) {
         SymInt group = SymInt::axis("g", groups);
         in_line = mod(group, line_groups);
         Block body = {let_index(group, number), let_index(line, floordiv(group, line_groups))};
@@ -157,13 +179,13 @@ class Elements : public Candidate {
       const SymInt first = line * lines.length;
       Block body = {let_index(at, in_line)};
       append(body, vectorize(sinks(region, inliner, first + at * width + lane), lane));
-      if (whole > 0) {
-        if (exact && tail == 0)
+      if (!whole.is(0)) {
+        if (exact && tail.is(0))
           append(*into, body);
         else
           into->push_back(branch(ir::index_less(in_line, whole), body));
       }
-      if (tail > 0) {
+      if (!tail.is(0)) {
         SymInt rest = SymInt::axis("t", tail);
         Block scalar = {
             loop(rest, vectorize(sinks(region, inliner, first + whole * width + rest), 0))};
@@ -177,7 +199,7 @@ class Elements : public Candidate {
  private:
   static ElementWork work_of(const Region& region) {
     Inliner inliner(region);
-    const SymInt at = SymInt::axis("at", std::max<int64_t>(output_elements(region), 1));
+    const SymInt at = SymInt::axis("at", ir::max(output_elements(region), 1));
     std::vector<Expr> values;
     for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
     return element_work(values, at);
@@ -186,12 +208,12 @@ class Elements : public Candidate {
   // Element `linear` in the memory order of the first output.
   static std::vector<Sink> sinks(const Region& region, Inliner& inliner, const SymInt& linear) {
     std::vector<Sink> sinks;
-    std::vector<int64_t> order_of = const_shape(*region.outputs[0]);
+    const ir::Shape& order_of = region.outputs[0]->shape();
     const Layout& first = region.layout(region.outputs[0]);
     for (const ir::Value* output : region.outputs) {
-      std::vector<int64_t> shape = const_shape(*output);
+      const ir::Shape& shape = output->shape();
       std::vector<SymInt> index = shape == order_of ? memory_order_index(linear, shape, first)
-                                                    : delinearize_ints(linear, shape);
+                                                    : ir::delinearize(linear, shape);
       Sink sink;
       sink.buffer = region.slot_of_output(output);
       sink.offset = region.layout(output).offset(index);
@@ -207,6 +229,7 @@ class Pointwise : public Template {
   std::string_view name() const override { return "pointwise"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     if (region.anchor) return Refusal{"it is anchored by more than elements", true};
@@ -218,9 +241,9 @@ class Pointwise : public Template {
         return Refusal{"a function of the host's computes it", true};
     }
     for (const ir::Value* output : region.outputs)
-      if (numel(output) != output_elements(region))
-        return Refusal{
-            str("outputs of ", output_elements(region), " and of ", numel(output), " elements")};
+      if (!(elements_of(output) == output_elements(region)))
+        return Refusal{str("outputs of ", output_elements(region), " and of ", elements_of(output),
+                           " elements")};
     return std::make_shared<const Elements>(*this, region, target);
   }
 };

@@ -12,7 +12,7 @@ using Load = MatrixOperand::Load;
 
 // [O, C, *kernel] as [*kernel, C, O] in memory; bytes for matrix units, which read them along k
 // alone, as [O, *kernel, C].
-Layout packed_weight(const std::vector<int64_t>& shape, bool along_k) {
+Layout packed_weight(const ir::Shape& shape, bool along_k) {
   std::vector<int> order;
   for (int d = 2; d < static_cast<int>(shape.size()); ++d) order.push_back(d);
   order.push_back(1);
@@ -31,7 +31,7 @@ OrRefusal<Gemm> product_of(const Region& region, const Target& target) {
 
 // Other layouts of a buffer: its rows padded, the shortest rows first; or, for matrix units that
 // read them along k alone, inner dims that move outside of others, whose rows are padded then.
-std::vector<Layout> other_layouts(const std::vector<int64_t>& shape, const Layout& dense,
+std::vector<Layout> other_layouts(const ir::Shape& shape, const Layout& dense,
                                   const MatrixOperand& operand, int64_t multiple) {
   std::vector<Layout> layouts;
   const int rank = static_cast<int>(shape.size());
@@ -59,12 +59,12 @@ std::optional<LayoutWish> padded_operand(const Region& region, const Gemm& gemm,
   const bool turned = is_view && along_k_alone(operand.dtype) && !operand.major_k;
   if (operand.load != Load::rows && !turned) return std::nullopt;
   const ir::Value* value = region.inputs[static_cast<size_t>(operand.view.buffer)];
-  const std::vector<int64_t> shape = ir::const_shape(*value);
+  const ir::Shape& shape = value->shape();
   const Layout& dense = region.layout(value);
   Region changed = region;
   for (const Layout& layout :
        other_layouts(shape, dense, operand, target.matrix_row_bytes / size_bytes(value->dtype()))) {
-    if (2 * layout.elements > 3 * dense.elements) continue;
+    if (2 * layout.elements.usual() > 3 * dense.elements.usual()) continue;
     changed.layouts[value] = layout;
     const OrRefusal<Gemm> product = product_of(changed, target);
     if (!product) continue;
@@ -83,7 +83,7 @@ std::vector<LayoutWish> ProductCandidate::order_wishes() const {
   if (anchor.op_name() != "convolution") return wishes;
   auto wish = [&](const ir::Value* value) {
     if (!value->is_constant() && value->rank() >= 3)
-      wishes.push_back({value, channels_last(ir::const_shape(*value))});
+      wishes.push_back({value, channels_last(value->shape())});
   };
   for (const ir::Value* value : region().outputs)
     if (value->shape() == anchor.outputs[0]->shape()) wish(value);
@@ -94,7 +94,7 @@ std::vector<LayoutWish> ProductCandidate::order_wishes() const {
                          return unit.lines_along_k && size_bytes(unit.a) == 1;
                        });
   if (region().slot_of_input(weight) >= 0 && weight->is_constant())
-    wishes.push_back({weight, packed_weight(ir::const_shape(*weight), along_k)});
+    wishes.push_back({weight, packed_weight(weight->shape(), along_k)});
   return wishes;
 }
 

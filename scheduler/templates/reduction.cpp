@@ -52,7 +52,7 @@ bool has_full_output(const ReductionPlan& plan) {
 bool may_cluster(const ReductionPlan& plan, const Target& target) {
   if (target.max_cluster == 1 || !plan.inner || plan.cols < 2 * kFewestClusterColumns) return false;
   const bool again = plan.stages > 1 || has_full_output(plan);
-  return plan.rows < 2 * target.compute_units ||
+  return plan.rows.usual() < 2 * target.compute_units ||
          (again && plan.cols > target.registers_per_unit / 4);
 }
 
@@ -149,7 +149,8 @@ class Rows : public Candidate {
         {"vectors divide the row, or the rows; an index is found for one row at a time",
          [plan, cols, arg = finds_index(plan)](const Config& c) {
            if (plan.inner) return cols % c["vector"] == 0;
-           return c["vector"] == 1 || (!arg && plan.rows > 0 && plan.rows % c["vector"] == 0);
+           return c["vector"] == 1 ||
+                  (!arg && !plan.rows.is(0) && plan.rows.divisible_by(c["vector"]));
          }},
         {"no more threads than vectors in a row",
          [cols, inner = plan.inner](const Config& c) {
@@ -184,7 +185,7 @@ class Rows : public Candidate {
     const Region& region = this->region();
     const Target& target = this->target();
     const ReductionPlan& plan = plan_;
-    int64_t cols = std::max<int64_t>(plan.cols, 1);
+    const int64_t cols = std::max<int64_t>(plan.cols, 1), usual_rows = plan.rows.usual();
     int64_t block = std::min<int64_t>(target.full_workgroup, target.max_workgroup_size);
     int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_load(region, plan)));
     int64_t row_threads = 1, rows = 1;
@@ -201,19 +202,20 @@ class Rows : public Candidate {
       if (target.serial_workgroups) most = target.subgroup_size;
       // Smaller workgroups wait for each other less, where there are enough of them.
       const int64_t busy = int64_t{target.compute_units} * target.max_threads_per_unit;
-      if (one_pass && plan.rows * block * 2 >= busy) most = std::min(most, block);
+      if (one_pass && usual_rows * block * 2 >= busy) most = std::min(most, block);
       row_threads = std::min(std::max(wanted, least), most);
       rows = std::max<int64_t>(1, block / row_threads);
     } else {
       if (!target.wide_accesses || finds_index(plan)) vector = 1;
       // Fewer rows at a time where the device would be idle.
       const int64_t busy = int64_t{target.compute_units} * 4 * 32;
-      while (vector > 1 && (plan.rows % vector != 0 || plan.rows / vector < busy)) vector /= 2;
-      rows = std::min<int64_t>(32, power_of_two_at_least(ceil_div(plan.rows, vector)));
+      while (vector > 1 && (!plan.rows.divisible_by(vector) || usual_rows / vector < busy))
+        vector /= 2;
+      rows = std::min<int64_t>(32, power_of_two_at_least(ceil_div(usual_rows, vector)));
       row_threads = std::min(block / rows, power_of_two_at_least(cols));
       rows = std::max(rows, 32 / row_threads);
     }
-    const int64_t row_groups = plan.inner ? plan.rows : ceil_div(plan.rows, vector);
+    const int64_t row_groups = plan.inner ? usual_rows : ceil_div(usual_rows, vector);
     while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(row_groups))
       rows /= 2;
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
@@ -233,20 +235,20 @@ class Rows : public Candidate {
   static void choose_cluster(Config& config, const ReductionPlan& plan, const Target& target,
                              bool one_pass, bool narrow) {
     const int64_t kept = kMostClusterThreads * kMaxCached / 2;  // of a workgroup: two fit an SM
-    const int64_t units = target.compute_units;
+    const int64_t units = target.compute_units, rows = plan.rows.usual();
     int64_t cluster = 1, threads = 0;
     if (!one_pass && plan.cols <= most_kept_columns(target))
       while (cluster < target.max_cluster && plan.cols > cluster * kept) cluster *= 2;
     // A third of the compute units draws all bandwidth where there is little arithmetic.
     const bool cheap = one_pass && plan.stages == 1 && !finds_index(plan);
-    if (!cheap || plan.rows * 3 <= units)
-      while (cluster < target.max_cluster && plan.rows * cluster < units &&
+    if (!cheap || rows * 3 <= units)
+      while (cluster < target.max_cluster && rows * cluster < units &&
              plan.cols >= 2 * cluster * kFewestClusterColumns)
         cluster *= 2;
     // Arithmetic on 16-bit elements takes about as long as moving them: small workgroups that are
     // not in step hide it best. A norm's weights leave them no registers.
     if (!one_pass && narrow && cluster > 1 && cluster * 2 == target.max_cluster &&
-        plan.rows * target.max_cluster >= 4 * units) {
+        rows * target.max_cluster >= 4 * units) {
       cluster *= 2;
       threads = kFewestClusterThreads;
     }
@@ -263,7 +265,7 @@ class Rows : public Candidate {
   CostModel make_cost_model() const override {
     const Region& region = this->region();
     const ReductionPlan& plan = plan_;
-    const int64_t rows = plan.rows, cols = std::max<int64_t>(plan.cols, 1);
+    const int64_t rows = plan.rows.usual(), cols = std::max<int64_t>(plan.cols, 1);
     const Elements elements(region, plan);
     std::vector<Expr> values = elements.reduced;
     values.insert(values.end(), elements.full.begin(), elements.full.end());
@@ -350,6 +352,7 @@ class Reduction : public Template {
   std::string_view name() const override { return "reduction"; }
   int version() const override { return 2; }
   int specificity() const override { return 0; }
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ReductionPlan> plan = plan_reduction(region);

@@ -24,8 +24,8 @@ int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Va
 bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& reduction) {
   Inliner inliner(region);
   std::vector<SymInt> kept, reduced;
-  for (int64_t e : reduction.dims.kept_extents) kept.push_back(SymInt::axis("k", e));
-  for (int64_t e : reduction.dims.reduced_extents) reduced.push_back(SymInt::axis("c", e));
+  for (const SymInt& e : reduction.dims.kept_extents) kept.push_back(SymInt::axis("k", e));
+  for (const SymInt& e : reduction.dims.reduced_extents) reduced.push_back(SymInt::axis("c", e));
   const ir::Value* input = reduction.node->inputs[0];
   // Results of earlier stages are not of interest here.
   for (const ir::Node* node : region.nodes)
@@ -38,7 +38,8 @@ bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& 
   bool inner = true;
   ir::visit(body, [&](const Expr& e) {
     if (e->kind != ir::ExprNode::Kind::load) return;
-    int64_t elements = region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements;
+    int64_t elements =
+        region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements.usual();
     if (elements <= best) return;
     bool along_cols = std::any_of(reduced.begin(), reduced.end(),
                                   [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
@@ -74,31 +75,30 @@ bool is_online(const ReductionPlan& plan, const std::vector<Expr>& elements) {
 
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
                     const SymInt& col) {
-  std::vector<SymInt> kept = delinearize_ints(row, reduction.dims.kept_extents);
-  std::vector<SymInt> reduced = delinearize_ints(col, reduction.dims.reduced_extents);
+  std::vector<SymInt> kept = ir::delinearize(row, reduction.dims.kept_extents);
+  std::vector<SymInt> reduced = ir::delinearize(col, reduction.dims.reduced_extents);
   return inliner.value_at(reduction.node->inputs[0], join_index(reduction.dims, kept, reduced));
 }
 
 std::vector<SymInt> output_base_index(const ReductionPlan& plan,
                                       const ReductionPlan::Output& output, const SymInt& row,
                                       const SymInt& col) {
-  std::vector<int64_t> shape = const_shape(*output.stored.base);
-  if (!output.full) return delinearize_ints(row, shape);
+  const ir::Shape& shape = output.stored.base->shape();
+  if (!output.full) return ir::delinearize(row, shape);
   const ReductionDims& dims = plan.reductions[0].dims;
-  std::vector<int64_t> domain = const_shape(*plan.reductions[0].node->inputs[0]);
-  std::vector<SymInt> index = join_index(dims, delinearize_ints(row, dims.kept_extents),
-                                         delinearize_ints(col, dims.reduced_extents));
+  const ir::Shape& domain = plan.reductions[0].node->inputs[0]->shape();
+  std::vector<SymInt> index = join_index(dims, ir::delinearize(row, dims.kept_extents),
+                                         ir::delinearize(col, dims.reduced_extents));
   if (shape == domain) return index;
-  SymInt linear = ir::linearize(index, std::vector<SymInt>(domain.begin(), domain.end()));
-  return delinearize_ints(linear, shape);
+  SymInt linear = ir::linearize(index, domain);
+  return ir::delinearize(linear, shape);
 }
 
 void bind_reductions(Inliner& inliner, const ReductionPlan& plan, const SymInt& row) {
   for (const auto& reduction : plan.reductions) {
     inliner.bind(reduction.node->outputs[0], [=](std::span<const SymInt> index) -> Expr {
       std::vector<SymInt> kept = kept_index(reduction.node, reduction.dims, index);
-      const auto& extents = reduction.dims.kept_extents;
-      SymInt asked = ir::linearize(kept, std::vector<SymInt>(extents.begin(), extents.end()));
+      SymInt asked = ir::linearize(kept, reduction.dims.kept_extents);
       if (!(asked == row)) return nullptr;
       return ir::read(reduction.result);
     });
@@ -122,9 +122,12 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   std::stable_sort(plan.reductions.begin(), plan.reductions.end(),
                    [](const auto& a, const auto& b) { return a.stage < b.stage; });
   plan.rows = plan.reductions[0].dims.rows();
-  plan.cols = plan.reductions[0].dims.cols();
+  const SymInt cols = plan.reductions[0].dims.cols();
+  if (!cols.is_const())
+    return Refusal{str(plan.reductions[0].node->op_name(), " of rows of ", cols, " elements")};
+  plan.cols = cols.value();
   for (auto& reduction : plan.reductions) {
-    if (reduction.dims.rows() != plan.rows || reduction.dims.cols() != plan.cols)
+    if (!(reduction.dims.rows() == plan.rows) || !(reduction.dims.cols() == plan.cols))
       return Refusal{str("reductions of ", plan.rows, " rows of ", plan.cols, " and of ",
                          reduction.dims.rows(), " rows of ", reduction.dims.cols())};
     reduction.result = ir::new_variable(std::string(name(*reduction.node->op->reduction)),
@@ -132,10 +135,10 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   }
   for (const ir::Value* value : region.outputs) {
     ReductionPlan::Output output{value, peel_views(region, value), false};
-    const int64_t n = ir::numel(value);
+    const SymInt n = ir::elements_of(value);
     if (n == plan.rows * plan.cols && plan.cols != 1)
       output.full = true;
-    else if (n != plan.rows)
+    else if (!(n == plan.rows))
       return Refusal{str("an output of ", n, " elements is neither one of each of ", plan.rows,
                          " rows nor of each of their ", plan.cols, " columns")};
     // A row's result under a view is stored by the row that has it.
@@ -153,7 +156,8 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   if (const ir::Value* reduced = inliner.asked_elsewhere())
     return Refusal{
         str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
-  plan.inner = plan.rows == 1 || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
+  plan.inner =
+      plan.rows.is(1) || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
   plan.online = is_online(plan, elements);
   return plan;
 }

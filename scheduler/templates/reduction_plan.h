@@ -23,7 +23,8 @@ struct ReductionPlan {
   };
   std::vector<Reduction> reductions;  // by stage
   std::vector<Output> outputs;
-  int64_t rows = 0, cols = 0;
+  SymInt rows = 0;
+  int64_t cols = 0;
   int stages = 0;
   bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
   // A row's maximum and the sum of its exponentials relative to it, in f32: one walk of the row can

@@ -28,7 +28,7 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
       indexed_registers_(target.indexed_registers) {
   v_ = SymInt::axis("v", width_);
   lane_ = SymInt::axis("lane", row_threads_);
-  row_groups_ = wide_rows_ ? plan.rows / width_ : plan.rows;
+  row_groups_ = wide_rows_ ? floordiv(plan.rows, width_) : plan.rows;
   row_group_ = SymInt::axis(wide_rows_ ? "rows" : "row", row_groups_);
   row_ = wide_rows_ ? row_group_ * width_ + v_ : row_group_;
   groups_ = wide_rows_ ? plan.cols : plan.cols / width_;
@@ -49,9 +49,9 @@ Kernel ReductionRows::lower() {
   Kernel kernel = start_kernel(region_);
   kernel.workgroup = static_cast<int>(group_threads_ * block_rows_);
   kernel.cluster = static_cast<int>(cluster_);
-  kernel.grid = ceil_div(row_groups_, block_rows_) * cluster_;
+  kernel.grid = blocks_of(row_groups_, block_rows_) * cluster_;
   for (const auto& reduction : plan_.reductions)
-    kernel.flops += static_cast<double>(numel(reduction.node->inputs[0]));
+    kernel.flops += static_cast<double>(usual_numel(reduction.node->inputs[0]));
   bind_results();
   body_ = &kernel.body;
   place_threads(kernel);
@@ -189,7 +189,7 @@ void ReductionRows::over_ranks(ReduceKind kind, const std::vector<Variable>& var
 void ReductionRows::write_outputs() {
   Block* outer = body_;
   Block guarded;
-  bool guard = row_groups_ % block_rows_ != 0;
+  bool guard = !row_groups_.divisible_by(block_rows_);
   if (guard) body_ = &guarded;
   write_full();
   write_rows();

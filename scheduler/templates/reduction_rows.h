@@ -76,7 +76,8 @@ class ReductionRows {
   // A vector is of neighbouring rows: all threads of a row take each its columns.
   const bool wide_rows_;
   const bool indexed_registers_;
-  int64_t row_groups_ = 0, groups_ = 0, iterations_ = 0;
+  SymInt row_groups_ = 0;
+  int64_t groups_ = 0, iterations_ = 0;
   SymInt row_, row_group_, raw_row_, lane_, group_, v_, iteration_, col_;
   Block* body_ = nullptr;
   std::vector<std::vector<Expr>> stage_values_;  // what is reduced, by stage

@@ -13,7 +13,10 @@ class Vectorize : public ::testing::Test {
     Kernel kernel;
     kernel.name = "k";
     for (const bool written : {false, false, true})
-      kernel.arguments.push_back({.dtype = DType::f32, .written = written, .elements = 4096});
+      kernel.arguments.push_back(
+          {.dtype = DType::f32,
+           .access = written ? Argument::Access::write : Argument::Access::read,
+           .elements = 4096});
     kernel.body = {loop(i, vectorize(sinks, lane))};
     verify(kernel);
     const std::string whole = to_string(kernel);

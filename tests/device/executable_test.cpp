@@ -145,6 +145,7 @@ TEST_P(ExecutableTest, StatesLiveFromRunToRun) {
   e.buffers[5].bytes = 8;
   e.inputs = {0};
   e.outputs = {1, 2};
+  e.states = {{3}};
   // before = state; state = x; w = (x[2], x[3], 0, 0); twice = w
   e.steps = {exec::Copy{{1}, {3}, 16}, exec::Copy{{3}, {0}, 16}, exec::Fill{{4}, 16, 0},
              exec::Copy{{5}, {0, 8}, 8}, exec::Copy{{2}, {4}, 16}};

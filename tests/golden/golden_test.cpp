@@ -22,6 +22,7 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/kernel_parse.h"
+#include "scheduler/state_plan.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -70,7 +71,9 @@ Compiled compile_for(const std::string& name, const std::string& target_name) {
   const Scheduled scheduled = schedule(graph, target);
   Compiled result;
   result.regions = regions_text(scheduled.regions);
-  for (const sched::ScheduledRegion& scheduled_region : scheduled.regions) {
+  std::vector<sched::ScheduledRegion> regions = scheduled.regions;
+  sched::plan_states(*scheduled.graph, regions);
+  for (const sched::ScheduledRegion& scheduled_region : regions) {
     const sched::Candidate& candidate = scheduled_region.candidate();
     const sched::Region& region = candidate.region();
     const sched::Config& config = candidate.default_config();

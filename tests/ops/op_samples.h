@@ -14,8 +14,11 @@ inline ir::Graph sample_graph(const ir::OpDef& op, const ir::OpSample& sample) {
   ir::Graph graph;
   graph.name = op.name;
   std::vector<ir::Value*> inputs;
-  for (const ir::Type& type : sample.inputs)
-    inputs.push_back(graph.add_input(str("x", inputs.size()), type));
+  for (const ir::Type& type : sample.inputs) {
+    const std::string name = str("x", inputs.size());
+    inputs.push_back(op.stores && inputs.empty() ? graph.add_state(name, type)
+                                                 : graph.add_input(name, type));
+  }
   const ir::Node* node = graph.add_node(op, inputs, sample.attrs);
   graph.outputs = node->outputs;
   for (const ir::Value* output : node->outputs) graph.output_names.push_back(output->name);

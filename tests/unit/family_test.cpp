@@ -91,7 +91,7 @@ TEST(FamilyTest, TheOrderInMemorySeparatesItsStridesDoNot) {
   Scheduled a = unary("[4, 6]", relu), b = unary("[8, 2]", relu);
   auto with_order = [](const Scheduled& scheduled, std::vector<int> order) {
     Region region = scheduled.region();
-    region.layouts[region.inputs[0]] = Layout::ordered(ir::const_shape(*region.inputs[0]), order);
+    region.layouts[region.inputs[0]] = Layout::ordered(region.inputs[0]->shape(), order);
     return family_of(region).key;
   };
   EXPECT_EQ(with_order(a, {1, 0}), with_order(b, {1, 0}));

@@ -61,7 +61,7 @@ class PartialSums : public Candidate {
     const auto argument = [](const SymInt& elements, bool written) {
       Argument made{DType::f32};
       made.elements = elements;
-      made.written = written;
+      made.access = written ? Argument::Access::write : Argument::Access::read;
       return made;
     };
     sequence.launches.push_back(

@@ -36,12 +36,16 @@ inline RefTensor counting(std::vector<int64_t> shape) {
 
 inline Type type_of(const RefTensor& x) { return {x.dtype, Shape(x.shape.begin(), x.shape.end())}; }
 
-// A graph of one node.
+// A graph of one node. Operand 0 of an op that stores is a state.
 inline Graph op_graph(std::string_view op, const std::vector<Type>& inputs, Attrs attrs = {}) {
   Graph graph;
   std::vector<Value*> values;
-  for (size_t k = 0; k < inputs.size(); ++k)
-    values.push_back(graph.add_input("x" + std::to_string(k), inputs[k]));
+  const OpDef* def = find_op(op);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const std::string name = "x" + std::to_string(k);
+    values.push_back(def && def->stores && k == 0 ? graph.add_state(name, inputs[k])
+                                                  : graph.add_input(name, inputs[k]));
+  }
   graph.outputs = Builder(graph).ops(op, values, std::move(attrs));
   for (const Value* output : graph.outputs) graph.output_names.push_back(output->name);
   return graph;

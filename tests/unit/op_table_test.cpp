@@ -21,8 +21,11 @@ Graph sample_graph(const OpDef& op, const OpSample& sample) {
   Graph graph;
   graph.name = op.name;
   std::vector<Value*> inputs;
-  for (const Type& type : sample.inputs)
-    inputs.push_back(graph.add_input(str("x", inputs.size()), type));
+  for (const Type& type : sample.inputs) {
+    const std::string name = str("x", inputs.size());
+    inputs.push_back(op.stores && inputs.empty() ? graph.add_state(name, type)
+                                                 : graph.add_input(name, type));
+  }
   Node* node = graph.add_node(op, inputs, sample.attrs);
   graph.outputs = node->outputs;
   for (const Value* output : node->outputs) graph.output_names.push_back(output->name);

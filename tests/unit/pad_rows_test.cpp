@@ -68,7 +68,7 @@ std::vector<std::string> padded_values(const backends::Scheduled& scheduled) {
       for (const Value* value : *values) {
         int64_t elements = 1;
         for (int64_t dim : ir::const_shape(*value)) elements *= dim;
-        const bool padded = region.layout(value).elements > elements;
+        const bool padded = region.layout(value).elements.value() > elements;
         if (padded && std::find(names.begin(), names.end(), value->name) == names.end())
           names.push_back(value->name);
       }
@@ -90,15 +90,15 @@ size_t count(const std::string& text, const std::string& part) {
 using Strings = std::vector<std::string>;
 
 TEST(PadRows, LayoutsPadTheRowsOfTheInnermostDims) {
-  const std::vector<int64_t> shape = {3, 5, 7};
+  const ir::Shape shape = {3, 5, 7};
   const Layout dense = Layout::row_major(shape);
-  EXPECT_EQ(dense.padded(shape, 1, 8).strides, (std::vector<int64_t>{40, 8, 1}));
+  EXPECT_EQ(dense.padded(shape, 1, 8).strides, (ir::Shape{40, 8, 1}));
   EXPECT_EQ(dense.padded(shape, 1, 8).elements, 120);
-  EXPECT_EQ(dense.padded(shape, 2, 8).strides, (std::vector<int64_t>{40, 7, 1}));
+  EXPECT_EQ(dense.padded(shape, 2, 8).strides, (ir::Shape{40, 7, 1}));
   EXPECT_EQ(dense.padded(shape, 1, 7), dense);
   const Layout turned = Layout::ordered(shape, {2, 0, 1});
   EXPECT_EQ(turned.order(), (std::vector<int>{2, 0, 1}));
-  EXPECT_EQ(turned.padded(shape, 1, 4).strides, (std::vector<int64_t>{8, 1, 24}));
+  EXPECT_EQ(turned.padded(shape, 1, 4).strides, (ir::Shape{8, 1, 24}));
 }
 
 // Constants, and values that a kernel writes for a product, are padded where they lie; inputs and
@@ -114,7 +114,7 @@ TEST(PadRows, ValuesBetweenKernelsAndConstantsArePadded) {
     ASSERT_EQ(region_names(scheduled), (Strings{"amax_sub_exp_sum_reciprocal", "matmul"})) << name;
     const Region& product = scheduled.regions[1];
     ASSERT_EQ(product.inputs.size(), 2u);
-    EXPECT_EQ(product.layout(product.inputs[0]).strides, (std::vector<int64_t>{336, 1}));
+    EXPECT_EQ(product.layout(product.inputs[0]).strides, (ir::Shape{336, 1}));
     EXPECT_EQ(scheduled.regions[0].region().layout(product.inputs[0]),
               product.layout(product.inputs[0]));
     EXPECT_EQ(padded_values(scheduled).size(), 2u) << name;  // the softmax and the weight
@@ -259,7 +259,7 @@ TEST(PadRows, BytesAreTurnedToLieAlongK) {
   for (const Region& region : padded.regions)
     for (const Value* value : region.inputs) {
       if (value->name != "w") continue;
-      EXPECT_EQ(region.layout(value).strides, (std::vector<int64_t>{1, 336}));
+      EXPECT_EQ(region.layout(value).strides, (ir::Shape{1, 336}));
     }
 }
 

@@ -39,8 +39,7 @@ struct Made {
     region.inputs = std::move(inputs);
     region.outputs = std::move(outputs);
     for (const auto* values : {&region.inputs, &region.outputs})
-      for (const Value* value : *values)
-        region.layouts[value] = Layout::row_major(ir::const_shape(*value));
+      for (const Value* value : *values) region.layouts[value] = Layout::row_major(value->shape());
     for (const Node* node : region.nodes)
       if (node->op->kind == ir::OpKind::reduce && !region.anchor) region.anchor = node;
     return region;

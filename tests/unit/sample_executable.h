@@ -65,6 +65,7 @@ inline Executable sample(const SymInt& n = 8) {
   e.buffers.back().alias = 4;
   e.inputs = {0};
   e.outputs = {1};
+  e.states = {{5}};
   e.constants = {{"w", 16, true}, {"v", 16}};
   e.arena_bytes = n * 4 + 256;
   e.live_bytes_peak = n * 4;

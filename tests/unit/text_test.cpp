@@ -244,8 +244,11 @@ TEST(Text, DamagedSamplesOfAllOpsAreSafe) {
       Graph graph;
       graph.dims = {{"B", 4}};
       std::vector<Value*> inputs;
-      for (const Type& type : sample.inputs)
-        inputs.push_back(graph.add_input(str("x", inputs.size()), type));
+      for (const Type& type : sample.inputs) {
+        const std::string name = str("x", inputs.size());
+        inputs.push_back(op.stores && inputs.empty() ? graph.add_state(name, type)
+                                                     : graph.add_input(name, type));
+      }
       graph.outputs = graph.add_node(op, inputs, sample.attrs)->outputs;
       const std::string whole = print_graph(graph);
       for (int round = 0; round < 20; ++round) {

@@ -1,0 +1,41 @@
+#include "scheduler/open_dims.h"
+
+#include "ir/sizes.h"
+#include "scheduler/fusion_groups.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// Why the node has no kernel; "": it has one.
+std::string refusal_of(const ir::Node& node, const FusionGroups& groups) {
+  try {
+    const Match& match = groups.match({&node});
+    return match ? "" : match.reason();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::bad_input) throw;
+    return error.what();
+  }
+}
+
+}  // namespace
+
+void check_open_dims(const ir::Graph& graph, const Target& target,
+                     const RegionPrecision& precision) {
+  const FusionGroups groups(graph, target, precision);
+  for (const auto& node : graph.nodes()) {
+    std::set<std::string> open;
+    for (const auto* values : {&node->inputs, &node->outputs})
+      for (const ir::Value* value : *values)
+        if (value) open.merge(ir::open_dims(value->shape()));
+    if (open.empty() || groups.is_light(node.get())) continue;
+    const std::string reason = refusal_of(*node, groups);
+    if (reason.empty()) continue;
+    const std::string where = ir::to_string(node->location);
+    fail_input(where, where.empty() ? "" : ": ", node->op_name(),
+               ": has no kernel with the open dim '", *open.begin(), "' (", reason,
+               "): leave it out of open_dims, and compile for each size");
+  }
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,14 @@
+// Dims whose sizes come at run time (CompileOptions::open_dims): which nodes can have them.
+#pragma once
+
+#include "ir/graph.h"
+#include "scheduler/region.h"
+
+namespace tcc::sched {
+
+// Throws Error(bad_input), which names the node, the dim and what to do, for a node with an open
+// dim that no kernel template takes by itself.
+void check_open_dims(const ir::Graph& graph, const Target& target,
+                     const RegionPrecision& precision);
+
+}  // namespace tcc::sched

@@ -1,0 +1,191 @@
+// Conformance: graphs that are compiled once, with a dim left open, and run at many sizes.
+#include <algorithm>
+
+#include "backends/pipeline.h"
+#include "executable/serialize.h"
+#include "frontend/graph_file.h"
+#include "frontend/random_init.h"
+#include "ir/passes/unroll_runs.h"
+#include "ir/reference/check.h"
+#include "runtime/program.h"
+#include "tests/device/conformance.h"
+#include "tests/expect_error.h"
+
+namespace tcc::runtime {
+namespace {
+
+constexpr int64_t kSizes[] = {0, 1, 2, 3, 17, 64, 257};
+
+class OpenDimsTest : public DeviceTest {
+ protected:
+  void compile(const std::string& body, bool fuse = true) {
+    graph = parse_yaml_graph("tcc: 1\ndims: {B: 16}\n" + body, "graph.yaml", ".");
+    backends::CompileOptions options;
+    options.open_dims = {"B"};
+    options.fuse = fuse;
+    options.validate = true;
+    program = std::make_shared<const Program>(device,
+                                              backends::compile(graph, device->target(), options));
+  }
+
+  // The one program at every size against the reference.
+  void expect_right() {
+    ASSERT_EQ(program->executable().symbols, std::vector<std::string>{"B"});
+    for (const int64_t size : kSizes) {
+      const ir::Graph bound = graph.bind({{"B", size}});
+      std::vector<Tensor> inputs;
+      for (const ir::Value* input : bound.inputs)
+        inputs.push_back(
+            random_tensor(input->dtype(), ir::const_shape(*input),
+                          is_float(input->dtype()) ? Init::uniform(-2, 2) : Init::integers(0, 4),
+                          stream_seed(5, input->name)));
+      Context context(program, nullptr, {{{"B", size}}});
+      std::vector<Tensor> results = context.run(inputs);
+      if (!runs_kernels()) continue;
+      for (size_t i = 0; i < bound.states.size(); ++i) results.push_back(context.state(i));
+      const auto compared = ir::check_outputs(ir::unroll_runs(bound, 1), inputs, results);
+      for (size_t i = 0; i < compared.size(); ++i)
+        EXPECT_TRUE(compared[i].pass) << "B = " << size << ", " << i << ": " << compared[i].reason;
+    }
+  }
+
+  ir::Graph graph;
+  std::shared_ptr<const Program> program;
+};
+TCC_ON_EVERY_DEVICE(OpenDimsTest);
+
+TEST_P(OpenDimsTest, PointwiseKernels) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}, y: {dtype: bf16, shape: [B, 48]}}\n"
+      "weights: {b: {dtype: f32, shape: [48], init: {normal: 1}}}\n"
+      "nodes:\n"
+      "  - {out: s, op: add, in: [x, b]}\n"
+      "  - {out: g, op: gelu, in: [s]}\n"
+      "  - {out: z, op: mul, in: [g, y]}\n"
+      "outputs: [z, g]\n");
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, RowsAreReduced) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 6, 96]}}\n"
+      "weights: {w: {dtype: f32, shape: [96], init: {normal: 1}},\n"
+      "  b: {dtype: f32, shape: [96], init: {normal: 1}}}\n"
+      "nodes:\n"
+      "  - {out: n, op: layer_norm, in: [x, w, b], normalized_shape: [96]}\n"
+      "  - {out: p, op: softmax, in: [n], dim: -1}\n"
+      "  - {out: m, op: amax, in: [p], dim: [1, 2]}\n"
+      "  - {out: i, op: argmax, in: [x], dim: 2}\n"
+      "outputs: [n, p, m, i]\n");
+  expect_right();
+}
+
+// Columns are reduced: neighbouring threads take neighbouring rows.
+TEST_P(OpenDimsTest, ColumnsAreReduced) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 40, 24]}}\n"
+      "nodes:\n"
+      "  - {out: s, op: sum, in: [x], dim: [1]}\n"
+      "  - {out: y, op: exp, in: [s]}\n"
+      "outputs: [y]\n");
+  expect_right();
+}
+
+// Values between kernels lie in an arena whose size depends on the dim.
+TEST_P(OpenDimsTest, KernelsShareAnArena) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 8, 12]}, k: {dtype: f32, shape: [7, 5]}}\n"
+      "nodes:\n"
+      "  - {out: a, op: exp, in: [x]}\n"
+      "  - {out: b, op: permute, in: [a], dims: [0, 2, 1]}\n"
+      "  - {out: c, op: softmax, in: [b], dim: -1}\n"
+      "  - {out: d, op: reshape, in: [c], shape: [B, 96]}\n"
+      "  - {out: e, op: sum, in: [d], dim: [1], keepdim: true}\n"
+      "  - {out: f, op: div, in: [d, e]}\n"
+      "  - {out: t, op: sum, in: [k], dim: [0, 1]}\n"
+      "  - {out: g, op: mul, in: [f, t]}\n"
+      "outputs: [g]\n",
+      false);
+  EXPECT_GT(exec::launches(program->executable()).size(), 4u);
+  EXPECT_FALSE(program->executable().arena_bytes.is_const());
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, TheInnermostDimMayBeOpen) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [3, B]}, y: {dtype: f32, shape: [3, 1]}}\n"
+      "nodes:\n"
+      "  - {out: s, op: add, in: [x, y]}\n"
+      "  - {out: z, op: relu, in: [s]}\n"
+      "outputs: [z]\n");
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, StatesAreUpdated) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 24]}}\n"
+      "states: {s: {dtype: f32, shape: [B, 24]}, n: {dtype: i32, shape: []}}\n"
+      "nodes:\n"
+      "  - {out: a, op: add, in: [s, x]}\n"
+      "  - {out: t, op: assign, in: [s, a]}\n"
+      "  - {out: m, op: add, in: [n, 1]}\n"
+      "  - {out: o, op: assign, in: [n, m]}\n"
+      "  - {out: y, op: mul, in: [t, 2.0]}\n"
+      "outputs: [y]\n");
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, IsKeptInAFile) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+      "nodes: [{out: y, op: softmax, in: [x], dim: 1}]\n"
+      "outputs: [y]\n");
+  std::vector<std::byte> bytes;
+  exec::write_executable(program->executable(), [&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  });
+  program = std::make_shared<const Program>(device, exec::read_executable(nullptr, bytes, "file"));
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, SizesAreChecked) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+      "nodes: [{out: y, op: exp, in: [x]}]\n"
+      "outputs: [y]\n");
+  EXPECT_ERROR(Context(program), "'B' has no value");
+  EXPECT_ERROR(Context(program, nullptr, {{{"B", 2}, {"S", 3}}}), "no size 'S' is open");
+  Context context(program, nullptr, {{{"B", 2}}});
+  const Tensor other(DType::f32, {3, 48});
+  EXPECT_ERROR(context.run({&other, 1}), "another shape");
+}
+
+TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
+  const auto refused = [&](const std::string& body, const std::string& words) {
+    EXPECT_ERROR(compile(body), words);
+    EXPECT_ERROR(compile(body), "leave it out of open_dims, and compile for each size");
+  };
+  refused(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}, w: {dtype: f32, shape: [48, 8]}}\n"
+      "nodes: [{out: y, op: matmul, in: [x, w]}]\n"
+      "outputs: [y]\n",
+      "graph.yaml:4: matmul: has no kernel with the open dim 'B'");
+  refused(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+      "nodes: [{out: y, op: sum, in: [x], dim: [0]}]\n"
+      "outputs: [y]\n",
+      "graph.yaml:4: sum: has no kernel with the open dim 'B' (sum of rows of B elements)");
+  refused(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+      "nodes: [{out: y, op: cumsum, in: [x], dim: 1}]\n"
+      "outputs: [y]\n",
+      "cumsum: has no kernel with the open dim 'B'");
+  EXPECT_ERROR(compile("inputs: {x: {dtype: f32, shape: [4]}}\n"
+                       "weights: {w: {dtype: f32, shape: [B], init: ones}}\n"
+                       "nodes: [{out: y, op: exp, in: [w]}]\n"
+                       "outputs: [y, x]\n"),
+               "'w' of type f32[B] has data, which open dims cannot have");
+}
+
+}  // namespace
+}  // namespace tcc::runtime
