@@ -36,8 +36,10 @@ runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& b
 }  // namespace
 
 struct Context::Impl {
-  Impl(const CompiledGraph& compiled, std::shared_ptr<SharedStream> on)
-      : program(compiled.impl().program), stream(std::move(on)), context(program, stream->stream) {}
+  Impl(const CompiledGraph& compiled, std::shared_ptr<SharedStream> on, exec::Sizes sizes = {})
+      : program(compiled.impl().program),
+        stream(std::move(on)),
+        context(program, stream->stream, std::move(sizes)) {}
 
   const std::shared_ptr<const runtime::Program> program;
   const std::shared_ptr<SharedStream> stream;
@@ -129,11 +131,8 @@ Context::Context(const CompiledGraph& compiled)
     : impl_(new Impl(compiled, shared(compiled.impl().program->device().create_stream(), false))) {}
 
 Context::Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims)
-    : impl_(
-          new Impl{compiled.impl().program,
-                   runtime::Context(compiled.impl().program, nullptr, {{dims.begin(), dims.end()}}),
-                   {},
-                   {}}) {}
+    : impl_(new Impl(compiled, shared(compiled.impl().program->device().create_stream(), false),
+                     {{dims.begin(), dims.end()}})) {}
 
 Context::Context(const CompiledGraph& compiled, void* stream)
     : impl_(new Impl(compiled,
@@ -259,15 +258,20 @@ void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const Devi
 }
 
 HostTensor Context::state(std::string_view name) {
+  const auto lock = impl_->lock();
   return to_host(impl_->context.state(impl_->state_number(name)));
 }
 
 void Context::set_state(std::string_view name, const HostTensor& value) {
+  const auto lock = impl_->lock();
   const size_t number = impl_->state_number(name);
   impl_->context.set_state(number, to_tensor(value, str("state '", name, "'")));
 }
 
-void Context::reset_states() { impl_->context.reset_states(); }
+void Context::reset_states() {
+  const auto lock = impl_->lock();
+  impl_->context.reset_states();
+}
 
 double Context::time(int replays) {
   if (replays < 1) fail_input("a time of ", replays, " replays; at least 1 is needed");

@@ -93,7 +93,8 @@ void verify(const KernelSequence& sequence, const Region& region) {
         fail(kernel, i, " reads buffer ", number, ", which nothing has written");
     }
     for (size_t i = 0; i < buffers.size(); ++i)
-      if (kernel.arguments[i].is_written()) states[static_cast<size_t>(buffers[i])].is_defined = true;
+      if (kernel.arguments[i].is_written())
+        states[static_cast<size_t>(buffers[i])].is_defined = true;
   }
   for (const ir::Value* output : region.outputs)
     TCC_CHECK(states[static_cast<size_t>(region.slot_of_output(output))].is_defined, region.name(),

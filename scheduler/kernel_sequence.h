@@ -14,8 +14,8 @@ using exec::Workspace;
 
 struct KernelSequence {
   // A kernel, and the buffers that are its arguments, in their order: those of the region's slots
-  // (inputs, then outputs that are not in place) have the numbers from 0 on, and after them come the
-  // workspaces.
+  // (inputs, then outputs that are not in place) have the numbers from 0 on, and after them come
+  // the workspaces.
   struct Launch {
     Kernel kernel;
     std::vector<int> buffers;

@@ -30,8 +30,8 @@ using Workspaces = std::span<const std::vector<Workspace>* const>;
 
 // Returns the lifetime of every intermediate value (neither graph input, output, constant nor in a
 // state's memory) and of every workspace, which lives while its region's kernels run, in order of
-// `first`. What is copied to a state lives until the run ends. `workspaces` are those of each region
-// in the order; empty: there are none.
+// `first`. What is copied to a state lives until the run ends. `workspaces` are those of each
+// region in the order; empty: there are none.
 std::vector<Lifetime> lifetimes(const ir::Graph& graph, const std::vector<const Region*>& order,
                                 Workspaces workspaces = {},
                                 std::span<const StateUpdate> updates = {});

@@ -30,7 +30,7 @@ Found found(const std::string& inputs, const std::string& node, bool rows = fals
   Region region = made.scheduled.regions.back().region();
   if (!rows)
     for (auto& [value, layout] : region.layouts)
-      if (value->rank() >= 3) layout = channels_last(ir::const_shape(*value));
+      if (value->rank() >= 3) layout = channels_last(value->shape());
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) throw InternalError(plan.reason());
   const bool of_a = plan->a.input == 0;

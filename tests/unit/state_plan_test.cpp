@@ -252,7 +252,7 @@ TEST(StatePlan, WhatIsCopiedLivesUntilTheEnd) {
   std::vector<const Region*> order;
   for (const ScheduledRegion& region : p.regions) order.push_back(&region.region());
   bool found = false;
-  for (const Lifetime& lifetime : lifetimes(*p.scheduled.graph, order, p.updates))
+  for (const Lifetime& lifetime : lifetimes(*p.scheduled.graph, order, {}, p.updates))
     if (lifetime.value == p.updates.at(0).next) {
       found = true;
       EXPECT_EQ(lifetime.last, static_cast<int>(order.size()));

@@ -113,8 +113,7 @@ class WholeAttention : public Template {
       if (!view) return view.refusal();
       if (target.device == kDense && region.slot_of_input(input) < 0)
         return Refusal{str(input->name, " is not dense")};
-      if (target.device == kDense &&
-          region.layout(input) != Layout::row_major(ir::const_shape(*input)))
+      if (target.device == kDense && region.layout(input) != Layout::row_major(input->shape()))
         return Refusal{str(input->name, " is not row-major")};
       operands.push_back(*std::move(view));
     }
@@ -235,7 +234,7 @@ outputs: [a]
     ASSERT_EQ(attentions(scheduled), 1u) << device;
     const Region& region = scheduled.regions.back();
     const ir::Value* c = attention_of(region)->inputs[0];
-    const bool is_row_major = region.layout(c) == Layout::row_major(ir::const_shape(*c));
+    const bool is_row_major = region.layout(c) == Layout::row_major(c->shape());
     EXPECT_EQ(is_row_major, device == kDense);
     EXPECT_EQ(scheduled.regions.front().region().layout(c), region.layout(c));
   }
