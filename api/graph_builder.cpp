@@ -209,6 +209,31 @@ GraphValue GraphBuilder::constant(std::string_view name, std::string_view dtype,
   return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
 }
 
+GraphValue GraphBuilder::state(std::string_view name, std::string_view dtype, const Dims& shape,
+                               const Where& where) {
+  impl_->check_name(name, where);
+  const ir::Type type{Impl::dtype(dtype, where), impl_->shape(shape, where)};
+  ir::Value* value =
+      Impl::at(where, [&] { return impl_->graph.add_state(std::string(name), type); });
+  value->location = impl_->location(where);
+  impl_->name(value, name);
+  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
+}
+
+GraphValue GraphBuilder::state(std::string_view name, const HostTensor& first, const Where& where) {
+  impl_->check_name(name, where);
+  auto tensor = Impl::at(
+      where, [&] { return std::make_shared<const Tensor>(to_tensor(first, str("'", name, "'"))); });
+  if (tensor->shape().size() > kMaxFileRank)
+    Impl::fail(where, "a rank of ", tensor->shape().size(), " is more than ", kMaxFileRank);
+  const ir::Type type{tensor->dtype(), ir::Shape(tensor->shape().begin(), tensor->shape().end())};
+  ir::Value* value =
+      impl_->graph.add_state(std::string(name), type, ir::make_constant(std::move(tensor)));
+  value->location = impl_->location(where);
+  impl_->name(value, name);
+  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
+}
+
 std::vector<GraphValue> GraphBuilder::ops(std::string_view op, const std::vector<Operand>& operands,
                                           const Attributes& attributes, const Where& where) {
   std::vector<ir::Value*> inputs(operands.size(), nullptr);

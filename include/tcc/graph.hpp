@@ -144,6 +144,13 @@ class GraphBuilder {
   GraphValue constant(std::string_view name, std::string_view dtype, const Dims& shape,
                       double value, const Where& where = Where::current());
 
+  // A state, which lives from run to run: zeros at first, or these bytes, which are copied. The op
+  // "assign" gives it another value: op("assign", {state, value}).
+  GraphValue state(std::string_view name, std::string_view dtype, const Dims& shape,
+                   const Where& where = Where::current());
+  GraphValue state(std::string_view name, const HostTensor& first,
+                   const Where& where = Where::current());
+
   // Adds an op of docs/yaml-format.md and gives its first or only result, or all of them.
   GraphValue op(std::string_view op, const std::vector<Operand>& operands,
                 const Attributes& attributes = {}, const Where& where = Where::current());

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tcc/graph.hpp"
 #include "tcc/tcc.hpp"
 #include "tests/expect_error.h"
 
@@ -59,6 +60,29 @@ TEST(StateApi, StatesAreListedReadSetAndReset) {
   EXPECT_EQ(values(context.state("s")), std::vector<float>(12, 0));
   EXPECT_ERROR(context.state("z"), "the graph has no state 'z'");
   EXPECT_ERROR(context.set_state("s", count), "state 's' is f32[4, 3], not i32[]");
+}
+
+TEST(StateApi, GraphsThatAreBuiltHaveStates) {
+  GraphBuilder builder("sums");
+  const GraphValue x = builder.input("x", "f32", {3});
+  const GraphValue sum = builder.state("sum", HostTensor::of<float>({3}, {1, 2, 3}));
+  const GraphValue count = builder.state("count", "i32", {});
+  builder.output("y", builder.op("assign", {sum, sum + x}));
+  builder.op("assign", {count, count + 1});
+  EXPECT_ERROR(builder.op("assign", {sum, x}), "state 'sum' is assigned twice");
+  EXPECT_ERROR(builder.op("assign", {x, x}), "'x' is no state");
+  EXPECT_ERROR(builder.state("count", "f32", {1}), "count");
+
+  const Graph graph = builder.build();
+  EXPECT_NE(graph.to_yaml().find("states:"), std::string::npos);
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  const CompiledGraph compiled = compile(graph, device);
+  Context context(compiled);
+  const auto ones = HostTensor::of<float>({3}, {1, 1, 1});
+  context.run({{ones}});
+  EXPECT_EQ(values(context.run({{ones}}).at(0)), (std::vector<float>{3, 4, 5}));
+  EXPECT_EQ(context.state("count").as<std::int32_t>()[0], 2);
 }
 
 TEST(StateApi, OneCompiledGraphRunsAtSeveralSizes) {
