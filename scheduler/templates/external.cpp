@@ -33,7 +33,7 @@ class External : public Template {
     if (region.nodes.front()->op->kind != ir::OpKind::external)
       return Refusal{"it calls no function of the host's", true};
     for (const auto& [value, layout] : region.layouts)
-      if (layout != Layout::row_major(ir::const_shape(*value)))
+      if (layout != Layout::row_major(value->shape()))
         return Refusal{
             str("functions of the host's take dense tensors, and ", value->name, " is none")};
     return CandidatePtr(std::make_shared<ExternalCall>(*this, region, target));
