@@ -319,6 +319,8 @@ Match FusionGroups::find_match(const std::vector<const Node*>& nodes) const {
   if (whole.outputs.empty()) return Refusal{"nothing reads its results"};
   Match match = match_region(whole, target_);
   if (match || !whole.anchor || whole.anchor->op->kind != OpKind::contraction) return match;
+  // Nobody knows how short a product of open dims is.
+  if (!open_dims(whole).empty()) return match;
   const Node* contraction = whole.anchor;
   const bool is_product = nodes.size() > 1 && FusionGroups::match({contraction}) &&
                           (*FusionGroups::match({contraction}))->region().anchor == contraction;

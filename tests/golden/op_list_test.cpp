@@ -76,6 +76,7 @@ constexpr Family kFamilies[] = {
      "size_value "
      "to zeros zeros_like "},
     {"Functions of the program", " external "},
+    {"States", " assign "},
 };
 
 std::string attribute_text(const AttrDef& attr) {

@@ -92,7 +92,8 @@ TEST(MemoryPlanTest, NoLifetimesNeedNoArena) {
 // A chain: each value lives until the next one is written.
 TEST(MemoryPlanTest, AChainNeedsTwoBuffers) {
   std::vector<Lifetime> chain;
-  for (int step = 0; step < 20; ++step) chain.push_back({nullptr, 1024, step, step + 1});
+  for (int step = 0; step < 20; ++step)
+    chain.push_back({.bytes = 1024, .first = step, .last = step + 1});
   EXPECT_EQ(plan_arena(chain), 2048);
 }
 
