@@ -144,6 +144,13 @@ class GraphBuilder {
   GraphValue constant(std::string_view name, std::string_view dtype, const Dims& shape,
                       double value, const Where& where = Where::current());
 
+  // Declares a tensor that lives from run to run, zeros at first, or with these first values. The
+  // op "assign" of a state and a value gives it the value for the next run.
+  GraphValue state(std::string_view name, std::string_view dtype, const Dims& shape,
+                   const Where& where = Where::current());
+  GraphValue state(std::string_view name, const HostTensor& first,
+                   const Where& where = Where::current());
+
   // Adds an op of docs/yaml-format.md and gives its first or only result, or all of them.
   GraphValue op(std::string_view op, const std::vector<Operand>& operands,
                 const Attributes& attributes = {}, const Where& where = Where::current());

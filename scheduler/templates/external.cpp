@@ -28,12 +28,13 @@ class External : public Template {
   std::string_view name() const override { return "external"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     if (region.nodes.front()->op->kind != ir::OpKind::external)
       return Refusal{"it calls no function of the host's", true};
     for (const auto& [value, layout] : region.layouts)
-      if (layout != Layout::row_major(ir::const_shape(*value)))
+      if (layout != Layout::row_major(value->shape()))
         return Refusal{
             str("functions of the host's take dense tensors, and ", value->name, " is none")};
     return CandidatePtr(std::make_shared<ExternalCall>(*this, region, target));
