@@ -143,6 +143,16 @@ tcc_status tcc_builder_full(tcc_builder* builder, const char* name, const char* 
   });
 }
 
+tcc_status tcc_builder_state(tcc_builder* builder, const char* name, const char* dtype,
+                             const char* shape, tcc_value* value) noexcept {
+  return guard([&] {
+    given(value, "value");
+    *value = add(given(builder, "builder"),
+                 builder->builder.state(&given(name, "name"), &given(dtype, "dtype"),
+                                        shape_of(&given(shape, "shape")), kNowhere));
+  });
+}
+
 tcc_status tcc_builder_op(tcc_builder* builder, const char* op, const tcc_value* operands,
                           size_t num_operands, const char* attributes, tcc_value* results,
                           size_t num_results) noexcept {

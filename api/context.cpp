@@ -75,10 +75,10 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
 runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
                                                const exec::BufferInfo& buffer,
                                                std::string_view kind) const {
-  const std::int64_t bytes = buffer.bytes.value();
+  const std::int64_t bytes = context.sizes().of(buffer.bytes);
   if (memory.bytes() != bytes)
     fail_input(kind, " '", buffer.name, "': a device buffer of ", memory.bytes(), " bytes; ",
-               type_text(buffer.dtype, exec::fixed(buffer.shape)), " takes ", bytes);
+               type_text(buffer.dtype, context.sizes().of(buffer.shape)), " takes ", bytes);
   if (bytes > 0 && memory.impl_->device.get() != &program->device())
     fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
                "; the graph was compiled for ", program->device().name());
@@ -138,13 +138,14 @@ Context::Context(const CompiledGraph& compiled, void* stream)
     : impl_(new Impl(compiled,
                      shared(compiled.impl().program->device().wrap_stream(stream), true))) {}
 
-Context::Context(const CompiledGraph& compiled, const Context& other) {
+Context::Context(const CompiledGraph& compiled, const Context& other,
+                 const std::map<std::string, std::int64_t>& dims) {
   const runtime::Device& device = compiled.impl().program->device();
   if (&device != &other.impl_->program->device())
     fail_input("a graph of ", device.name(), " cannot run on a stream of ",
                other.impl_->program->device().name());
   const auto lock = other.impl_->lock();
-  impl_.reset(new Impl(compiled, other.impl_->stream));
+  impl_.reset(new Impl(compiled, other.impl_->stream, {{dims.begin(), dims.end()}}));
 }
 
 Context::~Context() = default;

@@ -14,7 +14,7 @@
 
 namespace tcc {
 
-struct GraphBuilder::Impl {
+struct GraphBuilder::Impl : std::enable_shared_from_this<GraphBuilder::Impl> {
   ir::Graph graph;
   std::map<std::string, ir::Value*, std::less<>> names;  // of all values
   std::set<const ir::Value*> named;                      // by the caller
@@ -84,6 +84,20 @@ struct GraphBuilder::Impl {
     return attrs;
   }
 
+  ir::Type type(std::string_view dtype_name, const Dims& dims, const Where& where) const {
+    return {dtype(dtype_name, where), shape(dims, where)};
+  }
+
+  static TensorPtr tensor(std::string_view name, const HostTensor& data) {
+    auto tensor = std::make_shared<const Tensor>(to_tensor(data, str("'", name, "'")));
+    if (tensor->shape().size() > kMaxFileRank)
+      fail_input("a rank of ", tensor->shape().size(), " is more than ", kMaxFileRank);
+    return tensor;
+  }
+  static ir::Type type_of(const Tensor& tensor) {
+    return {tensor.dtype(), ir::Shape(tensor.shape().begin(), tensor.shape().end())};
+  }
+
   // A name for the value that the caller did not name.
   void invent_name(ir::Value* value) {
     const std::string wanted = value->name;
@@ -116,12 +130,26 @@ struct GraphBuilder::Impl {
     names.insert_or_assign(value->name, value);
     named.insert(value);
   }
+
+  // The value that `make` adds to the graph, under the caller's name.
+  template <class Make>
+  GraphValue add(std::string_view wanted, const Where& where, Make make);
 };
 
 struct GraphValue::Impl {
   std::shared_ptr<GraphBuilder::Impl> builder;
   ir::Value* value;
 };
+
+template <class Make>
+GraphValue GraphBuilder::Impl::add(std::string_view wanted, const Where& where, Make make) {
+  check_name(wanted, where);
+  ir::Value* value = at(where, make);
+  value->location = location(where);
+  name(value, wanted);
+  return GraphValue(
+      std::make_shared<GraphValue::Impl>(GraphValue::Impl{shared_from_this(), value}));
+}
 
 const GraphValue::Impl& GraphValue::impl() const {
   if (!impl_) fail_input("a GraphValue that is no value of a graph");
@@ -163,75 +191,51 @@ Dim GraphBuilder::dim(std::string_view name, std::int64_t default_size, const Wh
 
 GraphValue GraphBuilder::input(std::string_view name, std::string_view dtype, const Dims& shape,
                                const Where& where) {
-  impl_->check_name(name, where);
-  const ir::Type type{Impl::dtype(dtype, where), impl_->shape(shape, where)};
-  ir::Value* value =
-      Impl::at(where, [&] { return impl_->graph.add_input(std::string(name), type); });
-  value->location = impl_->location(where);
-  impl_->name(value, name);
-  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
+  return impl_->add(name, where, [&] {
+    return impl_->graph.add_input(std::string(name), impl_->type(dtype, shape, where));
+  });
 }
 
 GraphValue GraphBuilder::constant(std::string_view name, const HostTensor& data,
                                   const Where& where) {
-  impl_->check_name(name, where);
-  auto tensor = Impl::at(
-      where, [&] { return std::make_shared<const Tensor>(to_tensor(data, str("'", name, "'"))); });
-  if (tensor->shape().size() > kMaxFileRank)
-    Impl::fail(where, "a rank of ", tensor->shape().size(), " is more than ", kMaxFileRank);
-  const ir::Type type{tensor->dtype(), ir::Shape(tensor->shape().begin(), tensor->shape().end())};
-  ir::Value* value =
-      impl_->graph.add_constant(std::string(name), type, ir::make_constant(std::move(tensor)));
-  value->location = impl_->location(where);
-  impl_->name(value, name);
-  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
+  return impl_->add(name, where, [&] {
+    const TensorPtr tensor = Impl::tensor(name, data);
+    return impl_->graph.add_constant(std::string(name), Impl::type_of(*tensor),
+                                     ir::make_constant(tensor));
+  });
 }
 
 GraphValue GraphBuilder::constant(std::string_view name, std::string_view dtype, const Dims& shape,
                                   double number, const Where& where) {
-  impl_->check_name(name, where);
-  const ir::Type type{Impl::dtype(dtype, where), impl_->shape(shape, where)};
-  if (!is_float(type.dtype) && !(round_to(type.dtype, number) == number))
-    Impl::fail(where, "'", name, "': ", number, " does not fit into ", dtype);
-  const bool is_bound =
-      std::ranges::all_of(type.shape, [](const auto& dim) { return dim.is_const(); });
-  auto data =
-      std::make_shared<yaml::UnboundDrawn>(yaml::Drawn{type.dtype, Init::constant(number), 0});
-  ir::Value* value = Impl::at(where, [&] {
+  return impl_->add(name, where, [&] {
+    const ir::Type type = impl_->type(dtype, shape, where);
+    if (!is_float(type.dtype) && !(round_to(type.dtype, number) == number))
+      fail_input("'", name, "': ", number, " does not fit into ", dtype);
+    const bool is_bound =
+        std::ranges::all_of(type.shape, [](const auto& dim) { return dim.is_const(); });
     if (is_bound && !tensor_bytes(type.dtype, ir::const_shape(type.shape)))
       fail_input("'", name, "': ", ir::to_string(type), " is too large or has a negative dim");
+    const auto data =
+        std::make_shared<yaml::UnboundDrawn>(yaml::Drawn{type.dtype, Init::constant(number), 0});
     return impl_->graph.add_constant(
         std::string(name), type,
         is_bound ? data->bind(ir::const_shape(type.shape)) : ir::ConstantPtr(data));
   });
-  value->location = impl_->location(where);
-  impl_->name(value, name);
-  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
 }
 
 GraphValue GraphBuilder::state(std::string_view name, std::string_view dtype, const Dims& shape,
                                const Where& where) {
-  impl_->check_name(name, where);
-  const ir::Type type{Impl::dtype(dtype, where), impl_->shape(shape, where)};
-  ir::Value* value =
-      Impl::at(where, [&] { return impl_->graph.add_state(std::string(name), type); });
-  value->location = impl_->location(where);
-  impl_->name(value, name);
-  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
+  return impl_->add(name, where, [&] {
+    return impl_->graph.add_state(std::string(name), impl_->type(dtype, shape, where));
+  });
 }
 
 GraphValue GraphBuilder::state(std::string_view name, const HostTensor& first, const Where& where) {
-  impl_->check_name(name, where);
-  auto tensor = Impl::at(
-      where, [&] { return std::make_shared<const Tensor>(to_tensor(first, str("'", name, "'"))); });
-  if (tensor->shape().size() > kMaxFileRank)
-    Impl::fail(where, "a rank of ", tensor->shape().size(), " is more than ", kMaxFileRank);
-  const ir::Type type{tensor->dtype(), ir::Shape(tensor->shape().begin(), tensor->shape().end())};
-  ir::Value* value =
-      impl_->graph.add_state(std::string(name), type, ir::make_constant(std::move(tensor)));
-  value->location = impl_->location(where);
-  impl_->name(value, name);
-  return GraphValue(std::make_shared<GraphValue::Impl>(GraphValue::Impl{impl_, value}));
+  return impl_->add(name, where, [&] {
+    const TensorPtr tensor = Impl::tensor(name, first);
+    return impl_->graph.add_state(std::string(name), Impl::type_of(*tensor),
+                                  ir::make_constant(tensor));
+  });
 }
 
 std::vector<GraphValue> GraphBuilder::ops(std::string_view op, const std::vector<Operand>& operands,

@@ -18,7 +18,8 @@ Expr zero_of(DType dtype) {
 }  // namespace
 
 SymInt indirect_index(const Expr& value, const SymInt& extent) {
-  int64_t n = extent.value();
+  if (!extent.is_const()) fail_input("it reads at computed places of an open dim");
+  const int64_t n = extent.value();
   Expr index = ir::cast(value, DType::i64);
   Expr zero = ir::constant_int(DType::i64, 0), size = ir::constant_int(DType::i64, n);
   Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);

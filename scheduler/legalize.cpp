@@ -37,10 +37,17 @@ int64_t iterations(const Block& block) {
   return total;
 }
 
-// The same where sizes at run time decide: at most, without those of reductions within expressions.
+// The same where sizes at run time decide.
 SymInt sized_iterations(const Block& block) {
   SymInt total = 0;
   for (const Stmt& stmt : block) {
+    if (stmt.value)
+      ir::visit(stmt.value, [&](const Expr& e) {
+        if (e->kind != ir::ExprNode::Kind::reduce) return;
+        SymInt count = 1;
+        for (const SymInt& axis : e->axes) count = count * ir::extent_of(axis);
+        total = total + count;
+      });
     SymInt inside = ir::max(sized_iterations(stmt.body), sized_iterations(stmt.otherwise));
     if (stmt.kind == Stmt::Kind::loop) inside = ir::extent_of(stmt.axis) * (inside + 1);
     total = total + inside;

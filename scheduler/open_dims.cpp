@@ -11,7 +11,11 @@ namespace {
 std::string refusal_of(const ir::Node& node, const FusionGroups& groups) {
   try {
     const Match& match = groups.match({&node});
-    return match ? "" : match.reason();
+    if (!match) return match.reason();
+    const Candidate& candidate = **match;
+    // Ops' expressions are inlined here: some of them need numbers.
+    if (!candidate.host_call()) (void)candidate.lower(candidate.default_config());
+    return "";
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::bad_input) throw;
     return error.what();

@@ -52,6 +52,12 @@ Match match_region(const Region& region, const Target& target) {
   for (const Template* t : templates()) {
     if (has_composite && !t->takes_composites()) continue;
     if (has_open_dims && !t->takes_open_dims()) continue;
+    if (target.max_workgroup_size < t->least_workgroup()) {
+      if (refusal.other_kind)
+        refusal.reason = str("a workgroup of ", target.id(), " has at most ",
+                             target.max_workgroup_size, " threads, too few for the templates");
+      continue;
+    }
     Match match = t->match(region, target);
     if (match) return match;
     if (!match.refusal().other_kind) refusal = match.refusal();

@@ -23,6 +23,8 @@ class Template {
   // Matches a region: returns a candidate, or the reason why this template's kernels cannot compute
   // the region on the target. The graph outlives the candidate.
   virtual Match match(const Region& region, const Target& target) const = 0;
+  // The threads of its smallest workgroups. It is not asked about targets that have fewer.
+  virtual int least_workgroup() const { return 32; }
   // Whether it is asked about regions with a composite op, which nothing can inline.
   virtual bool takes_composites() const { return false; }
   // The kind of matrix units (exec::MatrixUnit::kind) that its kernels need, or "". Whether the

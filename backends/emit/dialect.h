@@ -54,6 +54,8 @@ struct Dialect {
   std::string entry_prefix;  // {workgroup}: lines before the entry
   std::string entry;  // {name} {workgroup} {resident} {cluster} {parameters}: up to and without the
                       // opening brace
+  std::string entry_suffix;  // {name} {parameters}: lines behind the entry of a generated kernel,
+                             // in which a host language may run its workgroups
   std::string resident, cluster;  // {count}: in `entry` where a kernel asks for them
   std::string
       map_parameter;  // a tensor map, of the device sources' type, {name}; "": no such thing

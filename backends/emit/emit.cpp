@@ -216,6 +216,10 @@ class Unit {
     return fill(d_.entry_prefix, {{"workgroup", std::to_string(kernel_.workgroup)}});
   }
 
+  std::string entry_suffix() const {
+    return fill(d_.entry_suffix, {{"name", kernel_.name}, {"parameters", entry_parameters()}});
+  }
+
   bool waits() const {
     return target_.overlapping_launches && !kernel_.begins_alone && !d_.wait.empty();
   }
@@ -254,7 +258,7 @@ class Unit {
     declare(sched::thread_axis(kernel_.workgroup), thread_index());
     printer.block(kernel_.body);
     const std::string text = argument_block() + shared_arrays(names) + entry_prefix() + "\n" +
-                             entry() + " {\n" + printer.text() + "}\n";
+                             entry() + " {\n" + printer.text() + "}\n" + entry_suffix();
     return {text, 0, text.size()};
   }
 

@@ -195,6 +195,10 @@ TCC_API tcc_status tcc_builder_constant(tcc_builder* builder, const char* name, 
 TCC_API tcc_status tcc_builder_full(tcc_builder* builder, const char* name, const char* dtype,
                                     const char* shape, double number,
                                     tcc_value* value) TCC_NOEXCEPT;
+/* Declares a tensor that lives from run to run and is zeros at first; the op "assign" of it and a
+ * value gives it the value for the next run. */
+TCC_API tcc_status tcc_builder_state(tcc_builder* builder, const char* name, const char* dtype,
+                                     const char* shape, tcc_value* value) TCC_NOEXCEPT;
 /* Adds an op. `attributes` is a map of graph files, "{dim: 1, keepdim: true}", or NULL. `results`
  * gets the first `num_results` results, at least one and as many as the op has at most. */
 TCC_API tcc_status tcc_builder_op(tcc_builder* builder, const char* op, const tcc_value* operands,

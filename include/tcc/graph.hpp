@@ -144,8 +144,8 @@ class GraphBuilder {
   GraphValue constant(std::string_view name, std::string_view dtype, const Dims& shape,
                       double value, const Where& where = Where::current());
 
-  // A state, which lives from run to run: zeros at first, or these bytes, which are copied. The op
-  // "assign" gives it another value: op("assign", {state, value}).
+  // Declares a tensor that lives from run to run, zeros at first, or with these first values. The
+  // op "assign" of a state and a value gives it the value for the next run.
   GraphValue state(std::string_view name, std::string_view dtype, const Dims& shape,
                    const Where& where = Where::current());
   GraphValue state(std::string_view name, const HostTensor& first,

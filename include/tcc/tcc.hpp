@@ -202,7 +202,8 @@ class CompiledGraph {
   std::string device() const;  // "cuda:0"
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
-  // The names of the open dims: in inputs() and outputs(), dims and bytes that depend on one are -1.
+  // The names of the open dims: in inputs() and outputs(), dims and bytes that depend on one are
+  // -1.
   std::vector<std::string> open_dims() const;
   // The states that each Context keeps from run to run.
   std::vector<TensorSpec> states() const;
@@ -238,13 +239,13 @@ CompiledGraph compile(const Graph& graph, std::string_view device,
                       const CompileOptions& options = {});
 
 // Evaluates the graph on the CPU, op by op with each result rounded to its dtype, and returns the
-// outputs. It is slow, and serves to check results. States have their first values. It uses `dims` and `dtype` of the options.
-// Throws Error(bad_input) for inputs that do not fit the graph.
+// outputs. It is slow, and serves to check results. States have their first values. It uses `dims`
+// and `dtype` of the options. Throws Error(bad_input) for inputs that do not fit the graph.
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options = {});
 
-// Running needs a Context: a stream and the memory of intermediate values and of states. It is not thread-safe;
-// threads that run at once have one each. It keeps the compiled graph alive.
+// Running needs a Context: a stream and the memory of intermediate values and of states. It is not
+// thread-safe; threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
  public:
   // Makes a context with a stream of its own.
@@ -257,9 +258,10 @@ class Context {
   // Error(bad_input) on other devices.
   Context(const CompiledGraph& compiled, void* stream);
   // Makes a context on the stream of `other`, which may go before it: what the two run is in the
-  // order of the calls. Throws Error(bad_input) for another device. Both belong to one thread at a
-  // time.
-  Context(const CompiledGraph& compiled, const Context& other);
+  // order of the calls. Throws Error(bad_input) for another device, and for `dims` as above. Both
+  // belong to one thread at a time.
+  Context(const CompiledGraph& compiled, const Context& other,
+          const std::map<std::string, std::int64_t>& dims = {});
   ~Context();
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;

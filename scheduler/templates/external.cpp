@@ -28,6 +28,8 @@ class External : public Template {
   std::string_view name() const override { return "external"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  bool takes_open_dims() const override { return true; }
+  int least_workgroup() const override { return 1; }
 
   Match match(const Region& region, const Target& target) const override {
     if (region.nodes.front()->op->kind != ir::OpKind::external)

@@ -148,6 +148,25 @@ TEST_P(OpenDimsTest, IsKeptInAFile) {
   expect_right();
 }
 
+TEST_P(OpenDimsTest, LoopsOfSumsWithinElementsCount) {
+  const std::string body =
+      "inputs: {x: {dtype: f32, shape: [B, 4]}, i: {dtype: i64, shape: [B, N]},\n"
+      "  s: {dtype: f32, shape: [B, N]}}\n"
+      "nodes: [{out: y, op: scatter_add, in: [x, i, s], dim: 1}]\n"
+      "outputs: [y]\n";
+  const auto with = [&](const std::string& n) {
+    std::string text = body;
+    for (size_t at; (at = text.find('N')) != std::string::npos;) text.replace(at, 1, n);
+    return text;
+  };
+  compile(with("50"));
+  expect_right();
+  const int64_t most = device->target().max_loop_iterations;
+  if (most == 0) return;
+  compile(with(std::to_string(most + 1)));
+  EXPECT_ERROR_KIND(Context(program, nullptr, {{{"B", 2}}}), ErrorKind::device, "loop iterations");
+}
+
 TEST_P(OpenDimsTest, SizesAreChecked) {
   compile(
       "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
@@ -180,6 +199,12 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
       "nodes: [{out: y, op: cumsum, in: [x], dim: 1}]\n"
       "outputs: [y]\n",
       "cumsum: has no kernel with the open dim 'B'");
+  refused(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}, i: {dtype: i64, shape: [5]}}\n"
+      "nodes: [{out: y, op: index_select, in: [x, i], dim: 0}]\n"
+      "outputs: [y]\n",
+      "graph.yaml:4: index_select: has no kernel with the open dim 'B' (it reads at computed "
+      "places");
   EXPECT_ERROR(compile("inputs: {x: {dtype: f32, shape: [4]}}\n"
                        "weights: {w: {dtype: f32, shape: [B], init: ones}}\n"
                        "nodes: [{out: y, op: exp, in: [w]}]\n"

@@ -24,6 +24,7 @@ class Backwards : public Backend {
     static const Dialect instance = [] {
       Dialect d = backend_for(sched::Api::cuda).dialect();
       d.barrier = "all_meet();";
+      d.entry_suffix = "int twice_{name}({parameters});\n";
       return d;
     }();
     return instance;
@@ -110,6 +111,10 @@ TEST(AddedBackend, SpellsAndCompilesKernels) {
   const exec::KernelBinary& kernel = executable.kernels[0];
   EXPECT_NE(kernel.source.find("all_meet();"), std::string::npos);
   EXPECT_TRUE(kernel.entry.starts_with("the_")) << kernel.entry;
+  const size_t suffix = kernel.source.find("int twice_");
+  EXPECT_GT(suffix, kernel.source.find("all_meet();"));
+  EXPECT_NE(kernel.source.find("const float* __restrict__", suffix), std::string::npos)
+      << kernel.source;
   EXPECT_TRUE(std::equal(kernel.code.begin(), kernel.code.end(), kernel.source.rbegin(),
                          kernel.source.rend()));
 }

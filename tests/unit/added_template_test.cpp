@@ -10,6 +10,7 @@
 #include "frontend/graph_file.h"
 #include "scheduler/template.h"
 #include "scheduler/templates/common.h"
+#include "tests/expect_error.h"
 
 namespace tcc::sched {
 namespace {
@@ -61,6 +62,7 @@ class OneThreadTemplate : public Template {
   std::string_view name() const override { return "one_thread"; }
   int version() const override { return 3; }
   int specificity() const override { return 100; }
+  int least_workgroup() const override { return 1; }
   Match match(const Region& region, const Target& target) const override {
     if (target.device != kDevice) return Refusal{"it is another device's"};
     if (region.anchor) return Refusal{"it is anchored", true};
@@ -128,6 +130,19 @@ std::vector<std::string> templates_of(const exec::Executable& executable) {
   for (const exec::KernelLaunch* launch : exec::launches(executable))
     names.push_back(executable.kernels.at(static_cast<size_t>(launch->kernel)).template_name);
   return names;
+}
+
+// A device whose workgroups are single threads gets kernels by templates that make such.
+TEST(AddedTemplate, MayServeWorkgroupsOfOneThread) {
+  Target target = target_by_name("vulkan");
+  target.device = kDevice;
+  target.max_workgroup_size = 1;
+  backends::CompileOptions options;
+  options.binaries = false;
+  for (const std::string& name : templates_of(backends::compile(two_sizes(), target, options)))
+    EXPECT_EQ(name, "one_thread");
+  EXPECT_ERROR(backends::compile(norm_and_relu(), target, options),
+               "a workgroup of vulkan has at most 1 threads, too few for the templates");
 }
 
 // An op that a template takes whole is not decomposed, and all others are.

@@ -166,6 +166,32 @@ TEST_F(ExternalOnVulkan, TakesImagesOfConvolutions) {
   check({HostTensor::of<float>({1, 3, 6, 5}, numbers(90))});
 }
 
+// One compiled graph; the function gets the sizes of each context.
+TEST_F(ExternalOnVulkan, TakesOpenDims) {
+  const Dim rows = builder.dim("R", 3);
+  const GraphValue x = builder.input("x", "f32", {rows, 7});
+  const auto paired = builder.ops("external", {x * 2}, {{"function", "pair_columns"}});
+  builder.output("y", paired[0] + 1);
+  const Graph graph = builder.build();
+  const CompiledGraph compiled = compile(graph, "vulkan:0", {.open_dims = {"R"}});
+  for (const std::int64_t size : {5, 2}) {
+    const std::vector<HostTensor> inputs = {
+        HostTensor::of<float>({size, 7}, numbers(static_cast<std::size_t>(size) * 7))};
+    const auto expected = run_reference(graph, inputs, {.dims = {{"R", size}}});
+    Context first(compiled, {{"R", size}});
+    Context context(compiled, first, {{"R", size}});
+    expect_near(context.run(inputs).at(0).as<float>(), expected.at(0).as<float>());
+    const DeviceBuffer in("vulkan:0", size * 28), out("vulkan:0", size * 16);
+    in.write(inputs[0].bytes);
+    context.run_device(std::vector{in}, std::vector{out});
+    HostTensor read = expected.at(0);
+    out.read(read.bytes);
+    expect_near(read.as<float>(), expected.at(0).as<float>());
+    EXPECT_ERROR(context.run_device(std::vector{out}, std::vector{out}),
+                 "input 'x': a device buffer of " + std::to_string(size * 16) + " bytes");
+  }
+}
+
 TEST_F(ExternalOnVulkan, EffectsKeepTheirOrder) {
   const GraphValue x = builder.input("x", "f32", {3});
   call("third", {x});  // nothing reads it

@@ -242,6 +242,28 @@ TEST(GraphBuilder, AValueOutlivesItsBuilder) {
   EXPECT_EQ(relu(x).shape(), std::vector<std::string>{"2"});
 }
 
+// A running sum, and a counter that begins at 7.
+TEST(GraphBuilder, StatesLiveFromRunToRun) {
+  GraphBuilder builder("sums");
+  const GraphValue x = builder.input("x", "f32", {3});
+  const GraphValue sum = builder.state("sum", "f32", {3});
+  const GraphValue count = builder.state("count", HostTensor::of<float>({1}, {7}));
+  builder.output("total", builder.op("assign", {sum, sum + x}));
+  builder.op("assign", {count, count + 1});
+  const Graph graph = builder.build();
+  const std::string text = graph.to_yaml();
+  EXPECT_NE(text.find("sum: {dtype: f32, shape: [3]}"), std::string::npos) << text;
+  EXPECT_EQ(Graph::from_yaml(text).to_yaml(), text);
+  EXPECT_ERROR(builder.op("assign", {x, sum}), "'x' is no state");
+  EXPECT_ERROR(builder.state("x", "f32", {3}), here(__LINE__, "'x' is defined twice"));
+  if (!testing::has_vulkan()) GTEST_SKIP() << "no Vulkan device";
+  Context context(compile(graph, "vulkan:0"));
+  const std::vector<HostTensor> inputs = {HostTensor::of<float>({3}, {1, 2, 3})};
+  context.run(inputs);
+  expect_near(context.run(inputs).at(0).as<float>(), std::vector<float>{2, 4, 6});
+  EXPECT_EQ(context.state("count").as<float>()[0], 9);
+}
+
 TEST(GraphBuilder, TheExampleRuns) {
   if (!std::filesystem::exists(testing::program("build_graph"))) GTEST_SKIP() << "no examples";
   const char* device = testing::has_vulkan() ? "vulkan:0" : "null";
