@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "backends/build_executable.h"
@@ -49,22 +50,36 @@ GraphStage pass(std::string_view name, Pass run) {
   return {name, [run](auto& graph, const auto&, const auto&) { run(*graph); }};
 }
 
-// Composite ops by the names of their first results, which are equal in each compilation of a
-// graph.
-using OpNames = std::set<std::string, std::less<>>;
+// Composite ops that kernel templates may take whole, by the paths of ir::decompose, which are the
+// same in each run of the graph stages, whatever else is decomposed in it.
+struct WholeOps {
+  std::set<std::string, std::less<>> refused;  // to be decomposed
+  // The paths of those that this run has kept, by the names of their first results in it.
+  std::map<std::string, std::string, std::less<>> kept;
+};
+
+// Decomposes the graph, and leaves the ops that a kernel template takes whole.
+void decompose_but(WholeOps& ops, ir::Graph& graph, const sched::Target& target,
+                   const sched::RegionPrecision& precision, bool is_split) {
+  std::map<std::string, int> counts;
+  const auto root = [&](const ir::Node& node) {
+    const std::string& name = node.outputs[0]->name;
+    if (const auto kept = ops.kept.find(name); kept != ops.kept.end()) return kept->second;
+    if (!is_split) return name;
+    // Names that splitting gave count the ops before them.
+    const std::string place = str("split ", ir::to_string(node.location), " ", node.op_name());
+    return str(place, " ", counts[place]++);
+  };
+  ir::decompose(graph, root, [&](const ir::Node& node, const std::string& path) {
+    if (ops.refused.contains(path) || !sched::is_taken_whole(node, target, precision)) return false;
+    ops.kept.insert_or_assign(node.outputs[0]->name, path);
+    return true;
+  });
+}
 
 // The stages on the graph IR, in order. Then come the partition into regions, the stages of their
-// kernels (kernel_stages()), their text, and the plan of memory. `refused` are decomposed although
-// a template takes such ops whole.
-std::vector<GraphStage> graph_stages(const OpNames& refused = {}) {
-  // Leaves the ops that a kernel template takes whole.
-  const auto decompose = [refused](std::unique_ptr<ir::Graph>& graph, const sched::Target& target,
-                                   const CompileOptions& options) {
-    ir::decompose(*graph, [&](const ir::Node& node) {
-      return !refused.contains(node.outputs[0]->name) &&
-             sched::is_taken_whole(node, target, precision_of(options));
-    });
-  };
+// kernels (kernel_stages()), their text, and the plan of memory. `ops` must outlive their runs.
+std::vector<GraphStage> graph_stages(WholeOps& ops) {
   return {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
@@ -79,7 +94,10 @@ std::vector<GraphStage> graph_stages(const OpNames& refused = {}) {
       pass("recognize-attention", [](ir::Graph& graph) { ir::recognize_attention(graph); }),
       pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
       pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
-      {"decompose", decompose},
+      {"decompose",
+       [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
+         decompose_but(ops, *graph, target, precision_of(options), false);
+       }},
       {"split-reductions",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
          sched::split_reductions(*graph, target, {options.plan, target});
@@ -93,8 +111,9 @@ std::vector<GraphStage> graph_stages(const OpNames& refused = {}) {
       {"split-sorts", [](auto& graph, const sched::Target& target,
                          const CompileOptions&) { sched::split_sorts(*graph, target); }},
       {"simplify-primitives",
-       [decompose](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         decompose(graph, target, options);  // what splitting composed
+       [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
+         decompose_but(ops, *graph, target, precision_of(options),
+                       true);  // what splitting composed
          ir::simplify(*graph);
          ir::eliminate_common_subexpressions(*graph);
        }},
@@ -109,13 +128,15 @@ std::vector<GraphStage> graph_stages(const OpNames& refused = {}) {
 }
 
 // Runs the graph stages, and all of them again where no template takes a composite op that they
-// left, for the views or layouts around it: that op is decomposed then, with a line in the log.
+// left, for the views or layouts around it: that op, and none in it, is decomposed then, with a
+// line in the log.
 std::unique_ptr<ir::Graph> run_graph_stages(const ir::Graph& graph, const sched::Target& target,
                                             const CompileOptions& options) {
-  for (OpNames refused;;) {
+  for (WholeOps ops;;) {
+    ops.kept.clear();
     std::unique_ptr<ir::Graph> result = std::make_unique<ir::Graph>(graph.clone());
     ir::name_layers(*result);
-    const std::vector<GraphStage> stages = graph_stages(refused);
+    const std::vector<GraphStage> stages = graph_stages(ops);
     size_t done = 0;
     for (const GraphStage& stage : stages) {
       if (options.watch) options.watch->at("graph", done++, stages.size() + 1);
@@ -124,15 +145,16 @@ std::unique_ptr<ir::Graph> run_graph_stages(const ir::Graph& graph, const sched:
       if (is_shown(stage.name, options)) show(stage.name, ir::print_graph(*result), options);
     }
     if (options.watch) options.watch->at("graph", done, stages.size() + 1);
-    const size_t before = refused.size();
+    const size_t before = ops.refused.size();
     for (const auto& [node, reason] :
          sched::refused_whole_ops(*result, target, precision_of(options))) {
       log_parts(LogLevel::info, LogChannel::compile, node->op_name(), " '", node->outputs[0]->name,
                 "' is decomposed: ", reason);
-      TCC_CHECK(refused.insert(node->outputs[0]->name).second, node->outputs[0]->name,
-                " was not decomposed");
+      const auto kept = ops.kept.find(node->outputs[0]->name);
+      TCC_CHECK(kept != ops.kept.end() && ops.refused.insert(kept->second).second,
+                node->outputs[0]->name, " was not decomposed");
     }
-    if (refused.size() == before) return result;
+    if (ops.refused.size() == before) return result;
   }
 }
 
@@ -140,7 +162,8 @@ std::unique_ptr<ir::Graph> run_graph_stages(const ir::Graph& graph, const sched:
 
 std::vector<std::string_view> stage_names() {
   std::vector<std::string_view> names;
-  for (const GraphStage& stage : graph_stages()) names.push_back(stage.name);
+  WholeOps none;
+  for (const GraphStage& stage : graph_stages(none)) names.push_back(stage.name);
   names.push_back("partition");
   for (const std::string_view name : kernel_stages()) names.push_back(name);
   for (const std::string_view name : {"emit", "plan"}) names.push_back(name);
@@ -171,7 +194,8 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
       if (options.explain_fusion) options.explain_fusion(line);
     };
   result.regions = sched::partition(*result.graph, target, partition);
-  const size_t total = graph_stages().size() + 1;
+  WholeOps none;
+  const size_t total = graph_stages(none).size() + 1;
   if (options.watch) options.watch->at("graph", total, total);
   if (is_shown("partition", options)) show("partition", regions_text(result.regions), options);
   return result;

@@ -255,7 +255,6 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
   for (const Node* node : nodes)
     for (const Value* input : node->inputs) collect_light(input, all);
   Region region;
-  region.strict_rounding = precision_.strict_rounding;
   region.nodes.assign(all.begin(), all.end());
   std::sort(region.nodes.begin(), region.nodes.end(),
             [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
@@ -298,11 +297,7 @@ Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
     if (anchors_rows(*node) && !other) other = node;
   }
   region.anchor = contraction ? contraction : other;
-  if (precision_.matrix_unit && contraction) {
-    const DType dtype = contraction->inputs[0]->dtype();
-    region.tf32 = dtype == DType::f32;
-    region.unit_sums = is_f8(dtype);
-  }
+  set_precision(region, precision_);
   sort_inputs(region);
   return region;
 }

@@ -8,20 +8,24 @@
 namespace tcc::sched {
 namespace {
 
-// A buffer of the sequence: whether its contents are defined by now, and whether kernels may write
-// it.
+// A buffer of the sequence: whether its contents are defined by now, whether kernels may write it,
+// and whether it is an input in whose place an output is written, which has begun by now.
 struct BufferState {
   DType dtype;
   SymInt elements;
   bool is_defined, is_input;
+  bool is_in_place = false, is_replaced = false;
 };
 
 std::vector<BufferState> buffers_of(const KernelSequence& sequence, const Region& region) {
   std::vector<BufferState> buffers;
   for (const ir::Value* value : region.inputs)
     buffers.push_back({value->dtype(), region.layout(value).elements, true, true});
-  for (const auto& [output, input] : region.in_place)
-    buffers[static_cast<size_t>(region.slot_of_input(input))].is_input = false;
+  for (const auto& [output, input] : region.in_place) {
+    BufferState& state = buffers[static_cast<size_t>(region.slot_of_input(input))];
+    state.is_input = false;
+    state.is_in_place = true;
+  }
   for (const ir::Value* value : region.outputs)
     if (!region.in_place.contains(value))
       buffers.push_back({value->dtype(), region.layout(value).elements, false, false});
@@ -91,10 +95,16 @@ void verify(const KernelSequence& sequence, const Region& region) {
       if (argument.is_written() && state.is_input) fail(kernel, i, " writes an input");
       if (argument.is_read() && !state.is_defined)
         fail(kernel, i, " reads buffer ", number, ", which nothing has written");
+      if (argument.is_read() && state.is_replaced)
+        fail(kernel, i, " reads buffer ", number,
+             ", an input that a kernel before it has written in place");
     }
-    for (size_t i = 0; i < buffers.size(); ++i)
-      if (kernel.arguments[i].is_written())
-        states[static_cast<size_t>(buffers[i])].is_defined = true;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (!kernel.arguments[i].is_written()) continue;
+      BufferState& state = states[static_cast<size_t>(buffers[i])];
+      state.is_defined = true;
+      state.is_replaced = state.is_in_place;
+    }
   }
   for (const ir::Value* output : region.outputs)
     TCC_CHECK(states[static_cast<size_t>(region.slot_of_output(output))].is_defined, region.name(),

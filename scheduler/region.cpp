@@ -103,6 +103,22 @@ std::set<std::string> open_dims(const Region& region) {
   return found;
 }
 
+void set_precision(Region& region, const RegionPrecision& precision) {
+  region.strict_rounding = precision.strict_rounding;
+  region.tf32 = region.unit_sums = false;
+  if (!precision.matrix_unit) return;
+  const auto allow = [&](const ir::Value* operand) {
+    region.tf32 |= operand->dtype() == DType::f32;
+    region.unit_sums |= is_f8(operand->dtype());
+  };
+  if (region.anchor && region.anchor->op->kind == ir::OpKind::contraction)
+    allow(region.anchor->inputs[0]);
+  for (const ir::Node* node : region.nodes)
+    if (node->op->kind == ir::OpKind::composite)
+      for (const ir::Value* operand : node->inputs)
+        if (operand) allow(operand);
+}
+
 std::string signature(const Region& region) { return hash_of(region_text(region).text).hex(); }
 
 std::string kernel_key(const Region& region) {

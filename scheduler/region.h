@@ -42,8 +42,10 @@ struct Region {
   // configured do not depend on it: it is no part of the signature.
   std::map<const ir::Value*, const ir::Value*> in_place;
   bool strict_rounding = false;  // round after every op
-  bool tf32 = false;             // the anchor's f32 operands may be read as tf32 by matrix units
-  bool unit_sums = false;  // sums of the anchor's f8 operands may be as short as matrix units have
+  // Of the anchor's operands, or of those of a composite op that is taken whole: f32 may be read as
+  // tf32 by matrix units, and sums of f8 may be as short as matrix units have.
+  bool tf32 = false;
+  bool unit_sums = false;
 
   bool contains(const ir::Node* node) const;
   bool contains(const ir::Value* value) const {
@@ -72,5 +74,9 @@ struct RegionPrecision {
   // f32 products may be of tf32 operands, and f8 sums as short as matrix units have.
   bool matrix_unit = false;
 };
+
+// Gives a region the precision that its kernel must have: matrix units may take the operands of the
+// contraction that anchors it, or of its composite ops.
+void set_precision(Region& region, const RegionPrecision& precision);
 
 }  // namespace tcc::sched

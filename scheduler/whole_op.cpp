@@ -24,7 +24,7 @@ bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrec
   if (node.op->kind != ir::OpKind::composite) return false;
   Region region;
   region.nodes = {&node};
-  region.strict_rounding = precision.strict_rounding;
+  set_precision(region, precision);
   const auto add = [&](std::vector<const ir::Value*>& values, const ir::Value* value) {
     values.push_back(value);
     region.layouts[value] = Layout::row_major(value->shape());

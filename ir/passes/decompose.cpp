@@ -15,21 +15,29 @@ constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a
 
 using OwnedNodes = std::vector<std::unique_ptr<Node>>;
 
+using Root = std::function<std::string(const Node&)>;
+using Keep = std::function<bool(const Node&, const std::string& path)>;
+
 class Decomposer {
  public:
-  Decomposer(Graph& graph, const std::function<bool(const Node&)>& keep)
-      : graph_(graph), keep_(keep) {}
+  Decomposer(Graph& graph, const Root& root, const Keep& keep)
+      : graph_(graph), root_(root), keep_(keep) {}
 
   void run() {
-    push(std::exchange(graph_.nodes(), {}), 0);
+    push(std::exchange(graph_.nodes(), {}), 0, "");
     while (!pending_.empty()) {
-      auto [node, nesting] = std::move(pending_.back());
+      Pending next = std::move(pending_.back());
       pending_.pop_back();
-      for (Value*& input : node->inputs) input = current(input);
-      if (!node->op->compose || (keep_ && keep_(*node)))
-        done_.push_back(std::move(node));
+      for (Value*& input : next.node->inputs) input = current(input);
+      if (!next.node->op->compose) {
+        done_.push_back(std::move(next.node));
+        continue;
+      }
+      if (next.nesting == 0) next.path = root_(*next.node);
+      if (keep_(*next.node, next.path))
+        done_.push_back(std::move(next.node));
       else
-        expand(std::move(node), nesting);
+        expand(std::move(next));
     }
     for (Value*& output : graph_.outputs) output = current(output);
     graph_.nodes() = std::move(done_);
@@ -40,11 +48,13 @@ class Decomposer {
   struct Pending {
     std::unique_ptr<Node> node;
     int nesting;
+    std::string path;  // of the graph's own nodes it is asked for when they are taken
   };
 
   // The first of `nodes` is taken first.
-  void push(OwnedNodes&& nodes, int nesting) {
-    for (size_t k = nodes.size(); k-- > 0;) pending_.push_back({std::move(nodes[k]), nesting});
+  void push(OwnedNodes&& nodes, int nesting, const std::string& path) {
+    for (size_t k = nodes.size(); k-- > 0;)
+      pending_.push_back({std::move(nodes[k]), nesting, nesting == 0 ? "" : str(path, "/", k)});
   }
 
   // Returns the value that replaces `value` now: a composition's result may itself have been a
@@ -69,7 +79,8 @@ class Decomposer {
     return builder.reshape(value, type.shape);
   }
 
-  void expand(std::unique_ptr<Node> node, int nesting) {
+  void expand(Pending&& composite) {
+    auto [node, nesting, path] = std::move(composite);
     TCC_CHECK(nesting < kMaxNesting, node->op_name(), " is composed of itself");
     Builder builder(graph_);
     builder.set_location(node->location);
@@ -87,12 +98,13 @@ class Decomposer {
       // Once only: a composition may return one value twice, or an operand of its own.
       if (is_made.erase(results[k]->producer)) results[k]->name = old->name;
     }
-    push(std::move(made), nesting + 1);
+    push(std::move(made), nesting + 1, path);
     retired_.push_back(std::move(node));
   }
 
   Graph& graph_;
-  const std::function<bool(const Node&)>& keep_;
+  const Root& root_;
+  const Keep& keep_;
   std::vector<Pending> pending_;  // the last is next
   OwnedNodes done_;
   OwnedNodes retired_;  // their results lead back to them until those are removed
@@ -102,7 +114,13 @@ class Decomposer {
 }  // namespace
 
 void decompose(Graph& graph, const std::function<bool(const Node&)>& keep) {
-  Decomposer(graph, keep).run();
+  decompose(
+      graph, [](const Node&) { return std::string(); },
+      [&](const Node& node, const std::string&) { return keep && keep(node); });
+}
+
+void decompose(Graph& graph, const Root& root, const Keep& keep) {
+  Decomposer(graph, root, keep).run();
 }
 
 }  // namespace tcc::ir

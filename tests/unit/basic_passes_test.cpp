@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "ir/passes/common_subexpressions.h"
 #include "ir/passes/dead_code.h"
@@ -131,6 +132,34 @@ graph @g {
   return %y
 }
 )"));
+}
+
+// The inner softmax takes over its composite's name, and has a path of its own.
+TEST(Decompose, TellsCompositesByTheirPaths) {
+  constexpr const char* kText = R"(graph @g {
+    %x: f32[4, 8] = input
+    %w: f32[3, 8] = input
+    %h = linear(%x, %w)
+    %y = softmin(%h) {dim = 1}
+    return %y
+  })";
+  const auto paths_of = [&](bool keeps_linear) {
+    Graph graph = parse_graph(kText);
+    std::map<std::string, std::string> paths;
+    decompose(
+        graph, [](const Node& node) { return "<" + node.outputs[0]->name + ">"; },
+        [&](const Node& node, const std::string& path) {
+          paths[path] = node.op_name();
+          return node.op_name() == "softmax" || (keeps_linear && node.op_name() == "linear");
+        });
+    EXPECT_EQ(graph.outputs[0]->name, "y");
+    EXPECT_EQ(graph.outputs[0]->producer->op_name(), "softmax");
+    return paths;
+  };
+  const std::map<std::string, std::string> expected = {
+      {"<h>", "linear"}, {"<y>", "softmin"}, {"<y>/1", "softmax"}};
+  EXPECT_EQ(paths_of(true), expected);
+  EXPECT_EQ(paths_of(false), expected);
 }
 
 TEST(Decompose, ACompositionThatReturnsItsOperand) {

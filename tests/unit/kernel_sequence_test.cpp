@@ -248,6 +248,48 @@ TEST(KernelSequences, AreVerified) {
   refused([](auto& s) { s.launches.pop_back(); }, "no kernel writes a");
 }
 
+// After a kernel has written an output in the place of an input, the input is gone.
+TEST(KernelSequences, ReadWhatTheyUpdateBeforeItIsWritten) {
+  const ir::Graph graph = sums();
+  const backends::Scheduled scheduled =
+      backends::schedule(graph, here(target_by_name("vulkan")), unfused());
+  Region region = scheduled.regions.back().region();  // z = a + b
+  ASSERT_EQ(region.inputs.size(), 2u);
+  region.in_place[region.outputs.at(0)] = region.inputs[0];
+  const auto launch = [](std::vector<std::pair<int, Argument::Access>> arguments) {
+    KernelSequence::Launch made;
+    made.kernel.name = "one";
+    for (const auto& [buffer, access] : arguments) {
+      Argument argument{DType::f32};
+      argument.access = access;
+      argument.elements = 6;
+      made.kernel.arguments.push_back(argument);
+      made.buffers.push_back(buffer);
+    }
+    return made;
+  };
+  using enum Argument::Access;
+  const auto sequence = [&](std::vector<KernelSequence::Launch> launches) {
+    KernelSequence made;
+    made.launches = std::move(launches);
+    made.workspaces = {{"sums", DType::f32, 6, false}};
+    return made;
+  };
+  EXPECT_NO_THROW(verify(sequence({launch({{0, read_write}, {1, read}})}), region));
+  EXPECT_NO_THROW(verify(
+      sequence({launch({{0, read}, {1, read}, {2, write}}), launch({{2, read}, {0, write}})}),
+      region));
+  for (const auto access : {read, read_write})
+    for (const auto before : {write, read_write}) try {
+        verify(sequence({launch({{1, read}, {0, before}}), launch({{0, access}, {2, write}})}),
+               region);
+        ADD_FAILURE() << "the second kernel reads what the first has written";
+      } catch (const InternalError& error) {
+        EXPECT_NE(std::string(error.what()).find("has written in place"), std::string::npos)
+            << error.what();
+      }
+}
+
 class KernelSequencesOnADevice : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -20,9 +20,11 @@
 namespace tcc::sched {
 namespace {
 
-// Devices that have the template, which on the second one wants dense operands.
+// Devices that have the template, which on the second one wants dense operands, and on the third
+// products of tf32.
 constexpr std::string_view kDevice = "the device of whole_op_test",
-                           kDense = "the device of dense operands of whole_op_test";
+                           kDense = "the device of dense operands of whole_op_test",
+                           kTf32 = "the device of tf32 of whole_op_test";
 constexpr std::string_view kAttention = "scaled_dot_product_attention";
 
 const ir::Node* attention_of(const Region& region) {
@@ -103,10 +105,11 @@ class WholeAttention : public Template {
   int specificity() const override { return 97; }
   bool takes_composites() const override { return true; }
   Match match(const Region& region, const Target& target) const override {
-    if (target.device != kDevice && target.device != kDense)
+    if (target.device != kDevice && target.device != kDense && target.device != kTf32)
       return Refusal{"it is another device's", true};
     const ir::Node* node = attention_of(region);
     if (!node || region.nodes.back() != node) return Refusal{"it does not end in attention", true};
+    if (target.device == kTf32 && !region.tf32) return Refusal{"f32 is not to be read as tf32"};
     std::vector<StridedView> operands;
     for (const ir::Value* input : {node->inputs[0], node->inputs[1], node->inputs[2]}) {
       OrRefusal<StridedView> view = strided_view(region, input);
@@ -122,6 +125,44 @@ class WholeAttention : public Template {
 };
 
 const RegisterTemplate<WholeAttention> registered;
+
+// A device whose template takes softmax anywhere, and softmin if no view stands before it.
+constexpr std::string_view kNested = "the device of nested ops of whole_op_test";
+
+class NoKernel : public Candidate {
+ public:
+  NoKernel(const Template& by, const Region& region, const Target& target)
+      : Candidate(by, region, target) {}
+  KernelSequence lower(const Config&) const override { throw InternalError("it has no kernel"); }
+
+ private:
+  ConfigSpace make_space() const override {
+    ConfigSpace space;
+    space.parameters = {{"threads", {1}, "threads of a workgroup"}};
+    return space;
+  }
+  Config make_default_config() const override { return {{"threads", 1}}; }
+  CostModel make_cost_model() const override {
+    return [](const Config&) { return 1e-6; };
+  }
+};
+
+class WholeSoftmax : public Template {
+ public:
+  std::string_view name() const override { return "whole_softmax"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 96; }
+  bool takes_composites() const override { return true; }
+  Match match(const Region& region, const Target& target) const override {
+    if (target.device != kNested) return Refusal{"it is another device's", true};
+    const std::string_view op = region.nodes.back()->op_name();
+    if (op != "softmax" && op != "softmin") return Refusal{"it does not end in softmax", true};
+    if (op == "softmin" && region.nodes.size() > 1) return Refusal{"a view stands before it"};
+    return std::make_shared<const NoKernel>(*this, region, target);
+  }
+};
+
+const RegisterTemplate<WholeSoftmax> registered_softmax;
 
 // Two heads of 4: queries, keys and values are slices of one product of [2, 6, 24].
 constexpr std::string_view kFused = R"(
@@ -246,6 +287,37 @@ TEST(WholeOps, AreRefusedOneByOne) {
   text.replace(text.find("outputs"), std::string::npos,
                "  - {out: b, op: scaled_dot_product_attention, in: [a, v, v]}\noutputs: [b]\n");
   EXPECT_EQ(attentions(backends::schedule(graph_of(text), on(kDevice))), 1u);
+}
+
+// The softmax in a softmin that is refused stays, although it takes over its name.
+TEST(WholeOps, AreRefusedWithoutTheOpsInThem) {
+  const ir::Graph graph = graph_of(R"(
+tcc: 1
+name: g
+inputs: {x: {dtype: f32, shape: [4, 6]}}
+nodes:
+  - {out: t, op: transpose, in: [x], dim0: 0, dim1: 1}
+  - {out: y, op: softmin, in: [t], dim: 1}
+  - {out: z, op: softmin, in: [x], dim: 1}
+outputs: [y, z]
+)");
+  const backends::Scheduled scheduled = backends::schedule(graph, on(kNested));
+  std::vector<std::string> taken;
+  for (const auto& node : scheduled.graph->nodes())
+    if (node->op->kind == ir::OpKind::composite)
+      taken.push_back(str(node->outputs[0]->name, " ", node->op_name()));
+  EXPECT_EQ(taken, (std::vector<std::string>{"y softmax", "z softmin"}));
+}
+
+// matmul_precision says whether a template may read f32 operands as tf32.
+TEST(WholeOps, KnowThePrecisionOfTheirOperands) {
+  const ir::Graph graph = graph_of(kFused);
+  backends::CompileOptions options;
+  for (const auto& [precision, expected] : {std::pair(backends::MatmulPrecision::highest, 0u),
+                                            std::pair(backends::MatmulPrecision::high, 1u)}) {
+    options.matmul_precision = precision;
+    EXPECT_EQ(attentions(backends::schedule(graph, on(kTf32), options)), expected);
+  }
 }
 
 TEST(WholeOps, AreRightOnADevice) {
