@@ -1,4 +1,5 @@
 #include <cstring>
+#include <functional>
 
 #include "api/device_memory.h"
 #include "api/impl.h"
@@ -36,17 +37,17 @@ runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& b
 }  // namespace
 
 struct Context::Impl {
-  Impl(const CompiledGraph& compiled, std::shared_ptr<SharedStream> on, exec::Sizes sizes = {})
-      : program(compiled.impl().program),
-        stream(std::move(on)),
-        context(program, stream->stream, std::move(sizes)) {}
+  class Use;
+
+  Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on, exec::Sizes sizes = {});
 
   const std::shared_ptr<const runtime::Program> program;
+  const std::shared_ptr<StreamOwner> owner;
   const std::shared_ptr<SharedStream> stream;
   runtime::Context context;
+  Use* use = nullptr;                                   // the one that there is
   std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
 
-  std::lock_guard<std::recursive_mutex> lock() const { return std::lock_guard(stream->mutex); }
   const exec::Executable& executable() const { return program->executable(); }
   size_t state_number(std::string_view name) const {
     return index_of(executable(), exec::state_buffers(executable()), "state", name);
@@ -58,6 +59,50 @@ struct Context::Impl {
   void check_apart(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out) const;
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
+
+// Holds the stream for a use of the context, which is the only one until this goes.
+class Context::Impl::Use {
+ public:
+  explicit Use(Impl& impl) : impl_(impl), lock_(impl.stream->mutex) {
+    if (impl.use)
+      fail_input(impl.executable().name,
+                 ": the context is running: neither a function of the host's that it calls nor "
+                 "another thread may use it meanwhile");
+    impl.use = this;
+    ++impl.stream->runs;
+  }
+  ~Use() {
+    impl_.use = nullptr;
+    --impl_.stream->runs;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  // Leaves the stream to other threads while `work` runs, which may wait for them.
+  void apart(const std::function<void()>& work) {
+    lock_.unlock();
+    try {
+      work();
+    } catch (...) {
+      lock_.lock();
+      throw;
+    }
+    lock_.lock();
+  }
+
+ private:
+  Impl& impl_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+Context::Impl::Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on,
+                    exec::Sizes sizes)
+    : program(compiled.impl().program),
+      owner(std::move(on)),
+      stream(owner->stream),
+      context(program, stream->stream, std::move(sizes)) {
+  context.call_through([this](const std::function<void()>& call) { use->apart(call); });
+}
 
 void Context::Impl::take(std::span<const void* const> in, std::span<void* const> out) {
   if (!program->device().takes_foreign_addresses())
@@ -118,25 +163,21 @@ void Context::Impl::take(std::span<const DeviceBuffer> in, std::span<const Devic
 
 namespace {
 
-std::shared_ptr<SharedStream> shared(std::shared_ptr<runtime::Stream> stream, bool is_callers) {
-  auto shared = std::make_shared<SharedStream>();
-  shared->stream = std::move(stream);
-  shared->is_callers = is_callers;
-  return shared;
+std::shared_ptr<StreamOwner> stream_of_its_own(const CompiledGraph& compiled) {
+  return std::make_shared<StreamOwner>(compiled.impl().program->device().create_stream(), false);
 }
 
 }  // namespace
 
 Context::Context(const CompiledGraph& compiled)
-    : impl_(new Impl(compiled, shared(compiled.impl().program->device().create_stream(), false))) {}
+    : impl_(new Impl(compiled, stream_of_its_own(compiled))) {}
 
 Context::Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims)
-    : impl_(new Impl(compiled, shared(compiled.impl().program->device().create_stream(), false),
-                     {{dims.begin(), dims.end()}})) {}
+    : impl_(new Impl(compiled, stream_of_its_own(compiled), {{dims.begin(), dims.end()}})) {}
 
 Context::Context(const CompiledGraph& compiled, void* stream)
-    : impl_(new Impl(compiled,
-                     shared(compiled.impl().program->device().wrap_stream(stream), true))) {}
+    : impl_(new Impl(compiled, std::make_shared<StreamOwner>(
+                                   compiled.impl().program->device().wrap_stream(stream), true))) {}
 
 Context::Context(const CompiledGraph& compiled, const Context& other,
                  const std::map<std::string, std::int64_t>& dims) {
@@ -144,8 +185,8 @@ Context::Context(const CompiledGraph& compiled, const Context& other,
   if (&device != &other.impl_->program->device())
     fail_input("a graph of ", device.name(), " cannot run on a stream of ",
                other.impl_->program->device().name());
-  const auto lock = other.impl_->lock();
-  impl_.reset(new Impl(compiled, other.impl_->stream, {{dims.begin(), dims.end()}}));
+  const std::lock_guard lock(other.impl_->stream->mutex);
+  impl_.reset(new Impl(compiled, other.impl_->owner, {{dims.begin(), dims.end()}}));
 }
 
 Context::~Context() = default;
@@ -169,7 +210,7 @@ std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>&
                  type_of(*given[i]));
     tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
-  const auto holds = lock();
+  const Use holds(*this);
   std::vector<HostTensor> results;
   for (const Tensor& output : context.run(tensors)) results.push_back(to_host(output));
   return results;
@@ -203,31 +244,33 @@ void Context::run_host(std::span<const void* const> inputs, std::span<void* cons
     if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
     std::memcpy(tensor.data(), inputs[i], tensor.bytes());
   }
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   const std::vector<Tensor> results = impl_->context.run(tensors);
   for (size_t i = 0; i < results.size(); ++i)
     if (results[i].bytes() > 0) std::memcpy(outputs[i], results[i].data(), results[i].bytes());
 }
 
 void Context::run_device(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   impl_->take(inputs, outputs);
   impl_->context.run(impl_->inputs, impl_->outputs);
 }
 
 void Context::run_device(std::span<const DeviceBuffer> inputs,
                          std::span<const DeviceBuffer> outputs) {
+  Impl::Use use(*impl_);
   impl_->take(inputs, outputs);
-  // Other streams are waited for before this one is locked: two contexts that wait for each other
-  // would wait for ever.
-  const auto each = [&](const auto& use) {
+  const auto each = [&](const auto& visit) {
     for (const DeviceBuffer& input : inputs)
-      if (input.bytes_ > 0) use(*input.impl_, false);
+      if (input.bytes_ > 0) visit(*input.impl_, false);
     for (const DeviceBuffer& output : outputs)
-      if (output.bytes_ > 0) use(*output.impl_, true);
+      if (output.bytes_ > 0) visit(*output.impl_, true);
   };
-  each([&](DeviceBuffer::Impl& memory, bool writes) { memory.wait(impl_->stream.get(), writes); });
-  const auto lock = impl_->lock();
+  // Two contexts that wait for each other while they hold their streams would wait for ever.
+  use.apart([&] {
+    each(
+        [&](DeviceBuffer::Impl& memory, bool writes) { memory.wait(impl_->stream.get(), writes); });
+  });
   each([&](DeviceBuffer::Impl& memory, bool writes) { memory.note(impl_->stream, writes); });
   impl_->context.run(impl_->inputs, impl_->outputs);
 }
@@ -247,42 +290,42 @@ void Context::run_device_named(const std::map<std::string, const void*>& inputs,
 }
 
 void Context::reserve(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   impl_->take(inputs, outputs);
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
 
 void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs) {
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   impl_->take(inputs, outputs);
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
 
 HostTensor Context::state(std::string_view name) {
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   return to_host(impl_->context.state(impl_->state_number(name)));
 }
 
 void Context::set_state(std::string_view name, const HostTensor& value) {
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   const size_t number = impl_->state_number(name);
   impl_->context.set_state(number, to_tensor(value, str("state '", name, "'")));
 }
 
 void Context::reset_states() {
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   impl_->context.reset_states();
 }
 
 double Context::time(int replays) {
   if (replays < 1) fail_input("a time of ", replays, " replays; at least 1 is needed");
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   return impl_->context.time_replay(replays);
 }
 
 std::vector<double> Context::time_kernels() {
   const exec::Executable& executable = impl_->program->executable();
-  const auto lock = impl_->lock();
+  const Impl::Use use(*impl_);
   const std::vector<double> steps = impl_->context.time_steps();
   std::vector<double> seconds(executable.kernels.size());
   std::vector<int> counts(executable.kernels.size());

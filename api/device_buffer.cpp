@@ -23,6 +23,21 @@ std::shared_ptr<SharedStream> copy_stream(runtime::Device& device) {
 
 }  // namespace
 
+StreamOwner::StreamOwner(std::shared_ptr<runtime::Stream> on, bool is_callers)
+    : stream(std::make_shared<SharedStream>()) {
+  stream->stream = std::move(on);
+  stream->is_callers = is_callers;
+}
+
+StreamOwner::~StreamOwner() {
+  if (stream->is_callers) return;
+  try {
+    stream->synchronize();
+  } catch (const std::exception&) {
+    // The device is lost, and says so at its next use.
+  }
+}
+
 DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes)
     : device(std::move(on)),
       memory(device->allocate(std::max<std::int64_t>(bytes, 1))),
@@ -31,19 +46,26 @@ DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes
 void DeviceBuffer::Impl::wait(const SharedStream* own, bool writes) {
   std::vector<std::shared_ptr<SharedStream>> others;
   std::uint64_t uses = 0;
+  const auto add = [&](const std::weak_ptr<SharedStream>& stream) {
+    if (auto other = stream.lock(); other && other.get() != own) others.push_back(std::move(other));
+  };
   {
     const std::lock_guard lock(mutex_);
     uses = uses_;
-    if (writer_ && writer_.get() != own) others.push_back(writer_);
-    for (const auto& reader : readers_)
-      if (writes && reader.get() != own) others.push_back(reader);
+    add(writer_);
+    if (writes)
+      for (const auto& reader : readers_) add(reader);
   }
   if (others.empty()) return;
-  for (const auto& other : others) other->synchronize();
+  // A run that is under way will enqueue more.
+  std::erase_if(others, [](const auto& other) { return !other->synchronize(); });
   const std::lock_guard lock(mutex_);
   if (uses != uses_) return;
-  if (writer_.get() != own) writer_.reset();
-  if (writes) std::erase_if(readers_, [&](const auto& reader) { return reader.get() != own; });
+  const auto is_done = [&](const std::weak_ptr<SharedStream>& stream) {
+    return std::ranges::find(others, stream.lock()) != others.end();
+  };
+  if (is_done(writer_)) writer_.reset();
+  if (writes) std::erase_if(readers_, is_done);
 }
 
 void DeviceBuffer::Impl::note(const std::shared_ptr<SharedStream>& stream, bool writes) {
@@ -55,13 +77,11 @@ void DeviceBuffer::Impl::note(const std::shared_ptr<SharedStream>& stream, bool 
     readers_.clear();
     return;
   }
-  // Streams that no context has any more.
-  std::erase_if(readers_, [](const auto& reader) {
-    if (reader.use_count() > 1) return false;
-    reader->synchronize();
-    return true;
+  std::erase_if(readers_, [&](const auto& reader) {
+    const auto other = reader.lock();
+    return !other || other == stream;
   });
-  if (std::ranges::find(readers_, stream) == readers_.end()) readers_.push_back(stream);
+  readers_.push_back(stream);
 }
 
 DeviceBuffer::DeviceBuffer(std::string_view device, std::int64_t bytes) : bytes_(bytes) {

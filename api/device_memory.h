@@ -12,17 +12,32 @@
 
 namespace tcc {
 
-// A stream of contexts. Whoever uses the stream holds the mutex, which a host's function within a
-// run may do again.
+// A stream of contexts. Whoever uses the stream holds the mutex, but for the time of a call of the
+// host's function within a run.
 struct SharedStream {
-  std::recursive_mutex mutex;
+  std::mutex mutex;
   std::shared_ptr<runtime::Stream> stream;
+  int runs = 0;             // that have begun and not ended
   bool is_callers = false;  // it may end at any time: buffers do not remember it
 
-  void synchronize() {
+  // Waits for what has been enqueued. Returns whether that is all: no run is under way.
+  bool synchronize() {
     const std::lock_guard lock(mutex);
     stream->synchronize();
+    return runs == 0;
   }
+};
+
+// Contexts share the owner of their stream. It goes with the last of them, and waits for the stream
+// before the stream goes: buffers refer to streams weakly, and need not wait for one that is gone.
+class StreamOwner {
+ public:
+  StreamOwner(std::shared_ptr<runtime::Stream> on, bool is_callers);
+  ~StreamOwner();
+  StreamOwner(const StreamOwner&) = delete;
+  StreamOwner& operator=(const StreamOwner&) = delete;
+
+  const std::shared_ptr<SharedStream> stream;
 };
 
 struct DeviceBuffer::Impl {
@@ -40,8 +55,8 @@ struct DeviceBuffer::Impl {
 
  private:
   std::mutex mutex_;
-  std::shared_ptr<SharedStream> writer_;
-  std::vector<std::shared_ptr<SharedStream>> readers_;
+  std::weak_ptr<SharedStream> writer_;
+  std::vector<std::weak_ptr<SharedStream>> readers_;
   std::uint64_t uses_ = 0;  // that were noted
 };
 

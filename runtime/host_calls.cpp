@@ -26,7 +26,7 @@ HostCallSite::HostCallSite(Device& device, const exec::Executable& executable,
 HostCallSite::~HostCallSite() = default;
 HostCallSite::HostCallSite(HostCallSite&&) noexcept = default;
 
-void HostCallSite::run(Stream& stream) {
+void HostCallSite::run(Stream& stream, const CallThrough& through) {
   std::vector<Tensor> reads, writes;
   for (const Value& value : reads_) {
     Tensor& tensor = reads.emplace_back(value.dtype, value.shape);
@@ -34,7 +34,8 @@ void HostCallSite::run(Stream& stream) {
   }
   stream.synchronize();
   for (const Value& value : writes_) writes.emplace_back(value.dtype, value.shape);
-  function_(reads, writes);
+  const auto call = [&] { function_(reads, writes); };
+  through ? through(call) : call();
   for (size_t i = 0; i < writes.size(); ++i) {
     const Value& value = writes_[i];
     if (writes[i].dtype() != value.dtype || writes[i].shape() != value.shape)

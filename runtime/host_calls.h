@@ -21,6 +21,8 @@ class Stream;
 // it writes, in the step's order; the latter are copied to the device afterwards. It may not change
 // their types. An exception ends the run.
 using HostFunction = std::function<void(std::span<const Tensor> reads, std::span<Tensor> writes)>;
+// Makes a call; its caller may let go of what it holds meanwhile.
+using CallThrough = std::function<void(const std::function<void()>& call)>;
 using HostFunctions = std::map<std::string, HostFunction, std::less<>>;
 
 // One host call of a context: device memory beside the program's buffers, which steps before it
@@ -43,8 +45,8 @@ class HostCallSite {
   const std::vector<Value>& reads() const { return reads_; }
   const std::vector<Value>& writes() const { return writes_; }
 
-  // Waits for `stream`, then calls the function.
-  void run(Stream& stream);
+  // Waits for `stream`, then calls the function, through `through` if there is one.
+  void run(Stream& stream, const CallThrough& through);
 
  private:
   const std::string& name_;

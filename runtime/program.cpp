@@ -130,7 +130,7 @@ void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceA
                " calls functions of the host, which a captured stream cannot");
   callers_->each_part([&](size_t begin, size_t end, HostCallSite* call) {
     if (begin < end) stream_->run(steps.subspan(begin, end - begin));
-    if (call) call->run(*stream_);
+    if (call) call->run(*stream_, through_);
   });
 }
 
@@ -179,7 +179,7 @@ void Context::replay() {
   make_own_buffers();
   for (const Recorded& part : recorded_) {
     stream_->run(*part.recording);
-    if (part.call) part.call->run(*stream_);
+    if (part.call) part.call->run(*stream_, through_);
   }
 }
 
@@ -253,7 +253,7 @@ void Context::run_step(size_t i) {
   const Binding::StepRange& step = own_binding_->range(i);
   stream_->run(steps_.subspan(step.begin, step.middle - step.begin));
   if (step.call) {
-    step.call->run(*stream_);
+    step.call->run(*stream_, through_);
     stream_->run(steps_.subspan(step.middle, step.end - step.middle));
   }
   stream_->synchronize();

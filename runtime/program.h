@@ -61,6 +61,9 @@ class Context {
                    exec::Sizes sizes = {});
   ~Context();
 
+  // Functions of the host's are called through this from now on.
+  void call_through(CallThrough through) { through_ = std::move(through); }
+
   // On the caller's device buffers, in the graph's order, row-major, each as large as its type
   // says, at any multiple of its element's size. Asynchronous; allocates, synchronises and reads
   // back nothing, so that it can be captured (not with calls of the host, which it waits for), once
@@ -111,6 +114,7 @@ class Context {
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Stream> stream_;
+  CallThrough through_;
   OwnMemory memory_;
   std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
   // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.

@@ -32,7 +32,8 @@ struct ExternalFunction {
   // operands that the function does not take; the message gets the node's place.
   std::function<std::vector<TensorType>(const std::vector<TensorType>& operands)> results;
   // Computes the results, which are zeros of these types at first. What it throws ends the run with
-  // an Error that names the function. It may not run the context that calls it.
+  // an Error that names the function. The context that calls it refuses every other use
+  // meanwhile; buffers, other contexts and other threads go on.
   std::function<void(std::span<const HostTensor> operands, std::span<HostTensor> results)> run;
   // Calls happen even where nothing reads their results, once for each node, in the graph's order
   // (that of its nodes). Without effects, equal calls may become one.

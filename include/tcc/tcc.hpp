@@ -262,7 +262,7 @@ class Context {
   // belong to one thread at a time.
   Context(const CompiledGraph& compiled, const Context& other,
           const std::map<std::string, std::int64_t>& dims = {});
-  ~Context();
+  ~Context();  // the last context of a stream waits for it, unless it is the caller's
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
 

@@ -1,8 +1,10 @@
 // Functions of the host's that graphs call between kernels.
 #include "tcc/external.hpp"
 
-#include <atomic>
-#include <mutex>
+#include <barrier>
+#include <chrono>
+#include <future>
+#include <thread>
 
 #include "tests/expect_error.h"
 #include "tests/unit/public_api_fixture.h"
@@ -236,6 +238,72 @@ TEST_F(ExternalOnVulkan, ResultsKeepTheirTypes) {
   EXPECT_ERROR(context.run(std::vector{HostTensor("f32", {3})}),
                "the host's function 'reshape_result': it changed the type of its result 0 from "
                "f32[3] to f32[1]");
+}
+
+// Two threads, each with a context whose function reads what the other context writes.
+struct Readers {
+  std::barrier<> both_run{2};
+  std::vector<DeviceBuffer> outputs = {DeviceBuffer("null", 4), DeviceBuffer("null", 4)};
+  std::vector<std::promise<void>> done = std::vector<std::promise<void>>(2);
+};
+std::shared_ptr<Readers> readers;
+
+TEST_F(External, FunctionsOfTwoThreadsReadEachOthersOutputs) {
+  static const bool registered = [] {
+    register_external({"read_the_other", same_types, [](Hosts x, Results y) {
+                         const auto all = readers;
+                         all->both_run.arrive_and_wait();
+                         const auto own = static_cast<std::size_t>(x[0].as<std::int32_t>()[0]);
+                         all->outputs[1 - own].read(y[0].bytes);
+                         all->both_run.arrive_and_wait();
+                       }});
+    return true;
+  }();
+  ASSERT_TRUE(registered);
+  builder.output("y", call("read_the_other", {builder.input("x", "i32", {1})}));
+  const CompiledGraph compiled = compile(builder.build(), "null");
+  readers = std::make_shared<Readers>();
+  // A thread that never ends keeps what it uses.
+  for (const int own : {0, 1})
+    std::thread([all = readers, compiled, own] {
+      Context context(compiled);
+      const DeviceBuffer in("null", 4);
+      in.write(HostTensor::of<std::int32_t>({1}, {own}).bytes);
+      context.run_device(std::vector{in}, std::vector{all->outputs[static_cast<size_t>(own)]});
+      all->done[static_cast<size_t>(own)].set_value();
+    }).detach();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (std::promise<void>& done : readers->done)
+    ASSERT_EQ(done.get_future().wait_until(end), std::future_status::ready) << "a deadlock";
+}
+
+Context* running = nullptr;
+
+// A second context on the same stream may run, the one that calls may not be used.
+TEST_F(External, AFunctionMayNotUseTheContextThatCallsIt) {
+  register_external({"use_the_caller", same_types, [](Hosts x, Results y) {
+                       if (x[0].as<std::int32_t>()[0] == 2) running->run(x);
+                       if (x[0].as<std::int32_t>()[0] == 3) running->state("s");
+                       running->synchronize();
+                       y[0].bytes = x[0].bytes;
+                     }});
+  const GraphValue s = builder.state("s", "i32", {1});
+  builder.output("y", call("use_the_caller", {builder.input("x", "i32", {1})}));
+  builder.op("assign", {s, s + 1});
+  const CompiledGraph compiled = compile(builder.build(), "null");
+  Context context(compiled), beside(compiled, context);
+  const auto run = [](Context& on, std::int32_t number) {
+    return on.run(std::vector{HostTensor::of<std::int32_t>({1}, {number})});
+  };
+  running = &context;
+  EXPECT_ERROR(run(context, 2), "'use_the_caller': ");
+  EXPECT_ERROR(run(context, 2), "the context is running");
+  EXPECT_ERROR(run(context, 3), "the context is running");
+  EXPECT_EQ(run(context, 1).at(0).as<std::int32_t>()[0], 1);
+  running = &beside;
+  EXPECT_EQ(run(beside, 1).at(0).as<std::int32_t>()[0], 1);
+  EXPECT_ERROR(run(context, 2), "the context is running");  // beside ran, and was refused within
+  EXPECT_EQ(run(context, 3).at(0).as<std::int32_t>()[0], 3);
 }
 
 TEST_F(External, AnUnknownFunctionIsNamedAtLoad) {
