@@ -8,10 +8,10 @@ struct tcc_device_list {
   std::string missing;
 };
 
-tcc_status tcc_set_log(tcc_log_fn log, void* user, tcc_log_level least) noexcept {
+tcc_status tcc_set_log(tcc_log_fn log, void* user, int least) noexcept {
   return guard([&] {
     if (least < TCC_LOG_DEBUG || least > TCC_LOG_ERROR)
-      tcc::fail_input("least: ", static_cast<int>(least), " is no level");
+      tcc::fail_input("least: ", least, " is no level");
     if (!log) return tcc::set_log_hook({});
     tcc::set_log_hook(
         [=](tcc::LogLevel level, std::string_view channel, std::string_view text) {

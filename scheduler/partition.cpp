@@ -51,6 +51,8 @@ class Partitioner {
       if (!stores_elements(match ? (*match)->region() : groups_.region(groups_.nodes(g))) &&
           !ir::has_effects(*groups_.nodes(g).front()))
         continue;
+      if (!match && match.refusal().of_device)
+        fail_device(groups_.region(groups_.nodes(g)).name(), ": ", match.reason());
       TCC_CHECK(match, groups_.region(groups_.nodes(g)).name(), " has no kernel: ", match.reason());
       regions.emplace_back(*match);
     }

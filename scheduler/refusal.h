@@ -15,6 +15,8 @@ struct Refusal {
   // The region lacks the kind of op that the template is for (a reduction, a sort), so that the
   // reason says nothing about the region.
   bool other_kind = false;
+  // No template has kernels for such a device.
+  bool of_device = false;
 };
 
 template <class T>

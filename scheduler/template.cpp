@@ -54,8 +54,9 @@ Match match_region(const Region& region, const Target& target) {
     if (has_open_dims && !t->takes_open_dims()) continue;
     if (target.max_workgroup_size < t->least_workgroup()) {
       if (refusal.other_kind)
-        refusal.reason = str("a workgroup of ", target.id(), " has at most ",
-                             target.max_workgroup_size, " threads, too few for the templates");
+        refusal = {str("a workgroup of ", target.id(), " has at most ", target.max_workgroup_size,
+                       " threads, too few for the templates"),
+                   true, true};
       continue;
     }
     Match match = t->match(region, target);

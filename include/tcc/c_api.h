@@ -65,11 +65,11 @@ typedef enum tcc_log_level {
 typedef void (*tcc_log_fn)(void* user, tcc_log_level level, const char* channel, const char* text);
 
 /* Installs `log`, which replaces the function before. It gets every message of at least the level
- * `least`, and every message of the channels that the environment variable TCC_LOGS names. It is
+ * `least`, a tcc_log_level, and every message of the channels that the environment variable TCC_LOGS names. It is
  * called from any thread, one call at a time, and may not compile or tune. NULL restores the
  * default: warnings, errors and the channels of TCC_LOGS go to standard error. Once this function
  * has returned, the previous one is not called any more. */
-TCC_API tcc_status tcc_set_log(tcc_log_fn log, void* user, tcc_log_level least) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_set_log(tcc_log_fn log, void* user, int least) TCC_NOEXCEPT;
 
 /* ---- Devices */
 

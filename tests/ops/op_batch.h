@@ -46,6 +46,8 @@ class Batch {
       copies[input] = all_.add_input(prefix + input->name, input->type);
       copies[input]->random_range = input->random_range;
     }
+    for (const ir::Value* state : graph.states)
+      copies[state] = all_.add_state(prefix + state->name, state->type, state->data);
     for (const auto& node : graph.nodes()) {
       std::vector<ir::Value*> operands;
       for (const ir::Value* operand : node->inputs) operands.push_back(copies.at(operand));

@@ -113,7 +113,7 @@ TEST(AddedBackend, SpellsAndCompilesKernels) {
   EXPECT_TRUE(kernel.entry.starts_with("the_")) << kernel.entry;
   const size_t suffix = kernel.source.find("int twice_");
   EXPECT_GT(suffix, kernel.source.find("all_meet();"));
-  EXPECT_NE(kernel.source.find("const float* __restrict__", suffix), std::string::npos)
+  EXPECT_NE(kernel.source.find("const f32* __restrict__", suffix), std::string::npos)
       << kernel.source;
   EXPECT_TRUE(std::equal(kernel.code.begin(), kernel.code.end(), kernel.source.rbegin(),
                          kernel.source.rend()));

@@ -27,7 +27,7 @@ void register_functions() {
 
 // The large values make an order that saves memory differ from the graph's.
 constexpr const char* kGraph = R"(
-graph @calls() {
+graph @calls {
   %x: f32[4096] = input
   %y: f32[4096, 64] = input
   %a: f32[4096, 64] = external(%y) {function = "regions.effect"}
@@ -115,10 +115,9 @@ TEST_F(ExternalRegions, BecomeStepsBetweenLaunches) {
 
 // A graph of text, too, names the function that is not there.
 TEST_F(ExternalRegions, FunctionsAreKnownBeforeTheGraph) {
-  EXPECT_ERROR(
-      ir::parse_graph("graph @g() {\n  %x: f32[2] = input\n  %y = external(%x) {function = "
-                      "\"regions.pur\"}\n  return %y\n}\n"),
-      "'regions.pur' is not registered; did you mean 'regions.pure'?");
+  EXPECT_ERROR(ir::parse_graph("graph @g {\n  %x: f32[2] = input\n  %y = external(%x) {function = "
+                               "\"regions.pur\"}\n  return %y\n}\n"),
+               "'regions.pur' is not registered; did you mean 'regions.pure'?");
 }
 
 }  // namespace

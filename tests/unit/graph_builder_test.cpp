@@ -152,8 +152,10 @@ TEST(GraphBuilder, AddsEveryOp) {
         });
         shape.emplace_back(dim.to_string());
       }
-      operands.emplace_back(
-          builder.input("in" + std::to_string(operands.size()), name(type.dtype), shape));
+      const std::string in = "in" + std::to_string(operands.size());
+      operands.emplace_back(op.stores && operands.empty()
+                                ? builder.state(in, name(type.dtype), shape)
+                                : builder.input(in, name(type.dtype), shape));
     }
     Attributes attributes;
     for (const auto& [key, value] : sample.attrs) attributes.emplace(key, attribute(value));

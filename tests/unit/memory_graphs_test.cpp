@@ -325,7 +325,7 @@ TEST(CCallbacks, ProgressCancellationLog) {
                 },
                 &seen, TCC_LOG_INFO),
             TCC_OK);
-  EXPECT_EQ(tcc_set_log(nullptr, nullptr, static_cast<tcc_log_level>(9)), TCC_BAD_INPUT);
+  EXPECT_EQ(tcc_set_log(nullptr, nullptr, 9), TCC_BAD_INPUT);
   tcc_graph* graph = nullptr;
   ASSERT_EQ(tcc_graph_from_yaml(kTwo, nullptr, &graph), TCC_OK);
   tcc_compile_options options = TCC_COMPILE_OPTIONS_INIT;

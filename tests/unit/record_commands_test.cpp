@@ -55,6 +55,9 @@ class RecordCommands : public autotune::RecordsTest {
     program.parse(arguments);
     std::ostringstream out, errors;
     logged_.clear();
+    struct Restored {
+      ~Restored() { set_log_hook({}); }
+    } restored;
     set_log_hook([this](LogLevel, std::string_view channel, std::string_view text) {
       logged_.push_back(str(channel, ": ", text));
     });
@@ -63,7 +66,6 @@ class RecordCommands : public autotune::RecordsTest {
       for (const Command& command : commands)
         if (command.app->parsed()) { EXPECT_EQ(command.main(), 0); }
     }
-    set_log_hook({});
     errors_ = errors.str();
     return out.str();
   }

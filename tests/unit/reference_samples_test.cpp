@@ -34,7 +34,9 @@ ir::Graph graph_of(const sched::Region& region) {
     std::vector<ir::Value*> inputs;
     for (const ir::Value* input : node->inputs) {
       if (input && !values.contains(input))
-        values[input] = graph.add_constant(input->name, input->type, input->data);
+        values[input] = input->kind == ir::Value::Kind::state  // it is written only
+                            ? graph.add_state(input->name, input->type)
+                            : graph.add_constant(input->name, input->type, input->data);
       inputs.push_back(input ? values.at(input) : nullptr);
     }
     const ir::Node* copy = graph.add_node(*node->op, inputs, node->attrs);

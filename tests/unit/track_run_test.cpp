@@ -15,6 +15,7 @@
 #include "tcc/progress.hpp"
 #include "tests/run_command.h"
 #include "tests/run_graph.h"
+#include "tests/sanitized.h"
 #include "tests/source_dir.h"
 #include "tests/unit/json_schema.h"
 #include "tools/track/measure.h"
@@ -374,6 +375,7 @@ class TrackRunFaults : public TrackRunProgram {
 };
 
 TEST_F(TrackRunFaults, ACrashCostsItsCase) {
+  if (test::kSanitized) GTEST_SKIP() << "the sanitizer ends the process, by a code of its own";
   const std::string program = testing::program("tcc-track").string();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -400,6 +402,7 @@ TEST_F(TrackRunFaults, ACaseThatTakesTooLongFails) {
 
 // Budgets stand beside comparisons: nothing grew, and it is too much all the same.
 TEST_F(TrackRunProgram, BudgetsHoldInCompare) {
+  if (test::kSanitized) GTEST_SKIP() << "libraries are opened with RTLD_DEEPBIND";
   if (test::devices_present(test::Devices::software).empty())
     GTEST_SKIP() << "there is no software device";
   suite("  - {graph: " + models() + "/mlp.yaml, dims: {B: 1}, budget: {launches: 2}}\n");

@@ -67,7 +67,8 @@ TEST_F(TuneJsonTest, EveryCommandFollowsTheSchema) {
   EXPECT_EQ(json::parse(show)["records"].size(), result["kernels"].size());
   const std::string why = output("why", model + "--dim B=8 --tuning " + tuned());
   EXPECT_EQ(violation(why, "why"), "") << why;
-  for (const json& kernel : json::parse(why)["kernels"]) EXPECT_EQ(kernel["tier"], "exact");
+  const json explained = json::parse(why);
+  for (const json& kernel : explained["kernels"]) EXPECT_EQ(kernel["tier"], "exact");
   const std::string verify = output("verify", model + "--dim B=8 --tuning " + tuned());
   EXPECT_EQ(violation(verify, "verify"), "") << verify;
   EXPECT_EQ(json::parse(verify)["records"].size(), 3u);
@@ -96,8 +97,8 @@ TEST_F(TuneJsonTest, VerifyComparesWithWhatARecordShadows) {
     shadowing += !record["shadowed"].is_null();
   }
   EXPECT_EQ(shadowing, 2u) << "the reduction's records are the same";
-  for (const json& record : json::parse(output("verify", model + "--tuning " + tuned()))["records"])
-    EXPECT_TRUE(record["shadowed"].is_null());
+  const json verified = json::parse(output("verify", model + "--tuning " + tuned()));
+  for (const json& record : verified["records"]) EXPECT_TRUE(record["shadowed"].is_null());
 }
 
 TEST_F(TuneJsonTest, SweepsWithHolesFollowIt) {
