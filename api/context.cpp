@@ -46,6 +46,7 @@ struct Context::Impl {
   const std::shared_ptr<SharedStream> stream;
   runtime::Context context;
   Use* use = nullptr;                                   // the one that there is
+  std::map<size_t, DeviceBuffer> bound;                 // states, by number
   std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
 
   const exec::Executable& executable() const { return program->executable(); }
@@ -56,20 +57,24 @@ struct Context::Impl {
   void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
   runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
                                   std::string_view kind) const;
+  static bool overlap(const DeviceBuffer& a, const DeviceBuffer& b);
   void check_apart(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out) const;
+  void check_apart_from_states() const;
+  const exec::BufferInfo& state_buffer(size_t number) const {
+    return executable().buffers[static_cast<size_t>(executable().states[number].buffer)];
+  }
+  void bind_state(std::string_view name, const DeviceBuffer& memory);
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
 
-// Holds the stream for a use of the context, which is the only one until this goes.
+// Holds the stream for a use of the context, which is the only one until this goes, in order with
+// the uses of its bound states on other streams.
 class Context::Impl::Use {
  public:
-  explicit Use(Impl& impl) : impl_(impl), lock_(impl.stream->mutex) {
-    if (impl.use)
-      fail_input(impl.executable().name,
-                 ": the context is running: neither a function of the host's that it calls nor "
-                 "another thread may use it meanwhile");
-    impl.use = this;
-    ++impl.stream->runs;
+  explicit Use(Impl& impl) : Use(impl, Claim()) {
+    order([&](const auto& visit) {
+      for (const auto& [number, memory] : impl.bound) visit(memory, true);
+    });
   }
   ~Use() {
     impl_.use = nullptr;
@@ -77,6 +82,22 @@ class Context::Impl::Use {
   }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
+
+  // Waits for what other streams do with the buffers that `each` visits, and notes that this one
+  // uses them from now on: each(visit) calls visit(buffer, whether it is written). Two contexts
+  // that wait for each other while they hold their streams would wait for ever.
+  void order(const auto& each) {
+    const auto& stream = impl_.stream;
+    const auto all = [&](const auto& visit) {
+      each([&](const DeviceBuffer& memory, bool writes) {
+        if (memory.bytes_ > 0) visit(*memory.impl_, writes);
+      });
+    };
+    apart([&] {
+      all([&](DeviceBuffer::Impl& memory, bool writes) { memory.wait(stream.get(), writes); });
+    });
+    all([&](DeviceBuffer::Impl& memory, bool writes) { memory.note(stream, writes); });
+  }
 
   // Leaves the stream to other threads while `work` runs, which may wait for them.
   void apart(const std::function<void()>& work) {
@@ -91,6 +112,16 @@ class Context::Impl::Use {
   }
 
  private:
+  struct Claim {};
+  Use(Impl& impl, Claim) : impl_(impl), lock_(impl.stream->mutex) {
+    if (impl.use)
+      fail_input(impl.executable().name,
+                 ": the context is running: neither a function of the host's that it calls nor "
+                 "another thread may use it meanwhile");
+    impl.use = this;
+    ++impl.stream->runs;
+  }
+
   Impl& impl_;
   std::unique_lock<std::mutex> lock_;
 };
@@ -115,6 +146,7 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
     inputs.push_back(address_of(in[i], buffer_of(executable(), executable().inputs, i)));
   for (size_t i = 0; i < out.size(); ++i)
     outputs.push_back(address_of(out[i], buffer_of(executable(), executable().outputs, i)));
+  check_apart_from_states();
 }
 
 runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
@@ -130,13 +162,14 @@ runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
   return memory.address();
 }
 
+bool Context::Impl::overlap(const DeviceBuffer& a, const DeviceBuffer& b) {
+  return a.bytes_ > 0 && b.bytes_ > 0 && a.impl_ == b.impl_ && a.offset_ < b.offset_ + b.bytes_ &&
+         b.offset_ < a.offset_ + a.bytes_;
+}
+
 // An output that shares bytes with another value would be written while that is read or written.
 void Context::Impl::check_apart(std::span<const DeviceBuffer> in,
                                 std::span<const DeviceBuffer> out) const {
-  const auto overlap = [](const DeviceBuffer& a, const DeviceBuffer& b) {
-    return a.bytes_ > 0 && b.bytes_ > 0 && a.impl_ == b.impl_ && a.offset_ < b.offset_ + b.bytes_ &&
-           b.offset_ < a.offset_ + a.bytes_;
-  };
   const auto refuse = [&](size_t output, std::string_view kind, const std::vector<int>& numbers,
                           size_t i) {
     fail_input("output '", buffer_of(executable(), executable().outputs, output).name,
@@ -159,6 +192,38 @@ void Context::Impl::take(std::span<const DeviceBuffer> in, std::span<const Devic
   for (size_t i = 0; i < out.size(); ++i)
     outputs.push_back(place_of(out[i], buffer_of(executable(), executable().outputs, i), "output"));
   check_apart(in, out);
+  check_apart_from_states();
+}
+
+// A state is read and written while inputs are read and outputs written.
+void Context::Impl::check_apart_from_states() const {
+  const auto check = [&](std::string_view kind, const std::vector<int>& numbers,
+                         const std::vector<runtime::DeviceAddress>& addresses) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const exec::BufferInfo& buffer = buffer_of(executable(), numbers, i);
+      const auto bytes = static_cast<std::uint64_t>(context.sizes().of(buffer.bytes));
+      for (const auto& [number, memory] : bound) {
+        const std::uint64_t begin = memory.address();
+        if (bytes > 0 && addresses[i] < begin + static_cast<std::uint64_t>(memory.bytes_) &&
+            begin < addresses[i] + bytes)
+          fail_input(kind, " '", buffer.name, "' shares memory with state '",
+                     state_buffer(number).name, "'");
+      }
+    }
+  };
+  check("input", executable().inputs, inputs);
+  check("output", executable().outputs, outputs);
+}
+
+void Context::Impl::bind_state(std::string_view name, const DeviceBuffer& memory) {
+  const size_t number = state_number(name);
+  place_of(memory, state_buffer(number), "state");
+  if (memory.bytes_ == 0) return;
+  for (const auto& [other, taken] : bound)
+    if (other != number && overlap(memory, taken))
+      fail_input("state '", name, "' shares memory with state '", state_buffer(other).name, "'");
+  context.bind_state(number, {{memory.impl_, memory.impl_->memory.get()}, memory.offset_});
+  bound[number] = memory;
 }
 
 namespace {
@@ -260,18 +325,10 @@ void Context::run_device(std::span<const DeviceBuffer> inputs,
                          std::span<const DeviceBuffer> outputs) {
   Impl::Use use(*impl_);
   impl_->take(inputs, outputs);
-  const auto each = [&](const auto& visit) {
-    for (const DeviceBuffer& input : inputs)
-      if (input.bytes_ > 0) visit(*input.impl_, false);
-    for (const DeviceBuffer& output : outputs)
-      if (output.bytes_ > 0) visit(*output.impl_, true);
-  };
-  // Two contexts that wait for each other while they hold their streams would wait for ever.
-  use.apart([&] {
-    each(
-        [&](DeviceBuffer::Impl& memory, bool writes) { memory.wait(impl_->stream.get(), writes); });
+  use.order([&](const auto& visit) {
+    for (const DeviceBuffer& input : inputs) visit(input, false);
+    for (const DeviceBuffer& output : outputs) visit(output, true);
   });
-  each([&](DeviceBuffer::Impl& memory, bool writes) { memory.note(impl_->stream, writes); });
   impl_->context.run(impl_->inputs, impl_->outputs);
 }
 
@@ -310,6 +367,11 @@ void Context::set_state(std::string_view name, const HostTensor& value) {
   const Impl::Use use(*impl_);
   const size_t number = impl_->state_number(name);
   impl_->context.set_state(number, to_tensor(value, str("state '", name, "'")));
+}
+
+void Context::bind_state(std::string_view name, const DeviceBuffer& memory) {
+  const Impl::Use use(*impl_);
+  impl_->bind_state(name, memory);
 }
 
 void Context::reset_states() {

@@ -93,7 +93,7 @@ Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream>
   for (size_t i = 0; i < executable.buffers.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[i];
     if (buffer.alias >= 0 || buffer.kind != BufferInfo::Kind::state) continue;
-    memory_.own[i] = device.allocate(std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1));
+    memory_.states[i] = {device.allocate(std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1))};
   }
   reset_states();
   callers_ = std::make_unique<Binding>(*program_, memory_);
@@ -137,17 +137,17 @@ void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceA
 void Context::make_own_buffers() {
   if (own_binding_) return;
   const exec::Executable& executable = program_->executable();
-  own_.clear();
+  if (own_.empty()) {
+    std::vector<std::unique_ptr<Buffer>> made;
+    for (const std::vector<int>* numbers : {&executable.inputs, &executable.outputs})
+      for (const int number : *numbers)
+        made.push_back(program_->device().allocate(std::max<int64_t>(
+            memory_.sizes.of(executable.buffers[static_cast<size_t>(number)].bytes), 1)));
+    own_ = std::move(made);
+  }
   std::vector<DeviceAddress> inputs, outputs;
-  auto make = [&](const std::vector<int>& numbers, std::vector<DeviceAddress>& addresses) {
-    for (int number : numbers) {
-      own_.push_back(program_->device().allocate(std::max<int64_t>(
-          memory_.sizes.of(executable.buffers[static_cast<size_t>(number)].bytes), 1)));
-      addresses.push_back(own_.back()->address());
-    }
-  };
-  make(executable.inputs, inputs);
-  make(executable.outputs, outputs);
+  for (const auto& buffer : own_)
+    (inputs.size() < executable.inputs.size() ? inputs : outputs).push_back(buffer->address());
   auto binding = std::make_unique<Binding>(*program_, memory_);
   steps_ = binding->bind(inputs, outputs);
   recorded_.clear();
@@ -211,15 +211,32 @@ const BufferInfo& Context::state_buffer(size_t i) const {
   return executable.buffers[static_cast<size_t>(executable.states[i].buffer)];
 }
 
-Buffer& Context::state_memory(size_t i) const {
-  return *memory_.own.at(static_cast<size_t>(program_->executable().states[i].buffer));
+const StateMemory& Context::state_memory(size_t i) const {
+  return memory_.states.at(static_cast<size_t>(program_->executable().states[i].buffer));
+}
+
+void Context::bind_state(size_t i, StateMemory memory) {
+  const BufferInfo& buffer = state_buffer(i);
+  const auto number = static_cast<size_t>(program_->executable().states[i].buffer);
+  const int alignment = exec::assumed_alignments(program_->executable())[number];
+  if (memory.address() % static_cast<uint64_t>(alignment) != 0)
+    fail_input("state '", buffer.name, "': its place in device memory is no multiple of ",
+               alignment, " bytes, as kernels assume");
+  stream_->synchronize();
+  // What was recorded has the old address.
+  recorded_.clear();
+  steps_ = {};
+  own_binding_.reset();
+  memory_.states.at(number) = std::move(memory);
 }
 
 Tensor Context::state(size_t i) {
   const BufferInfo& buffer = state_buffer(i);
   stream_->synchronize();
   Tensor value(buffer.dtype, memory_.sizes.of(buffer.shape));
-  if (value.bytes() > 0) stream_->copy_to_host({value.data(), value.bytes()}, state_memory(i), 0);
+  const StateMemory& memory = state_memory(i);
+  if (value.bytes() > 0)
+    stream_->copy_to_host({value.data(), value.bytes()}, *memory.buffer, memory.offset);
   return value;
 }
 
@@ -230,7 +247,9 @@ void Context::set_state(size_t i, const Tensor& value) {
     fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
                type_text(value.dtype(), value.shape()));
   stream_->synchronize();
-  if (value.bytes() > 0) stream_->copy_to_device(state_memory(i), 0, {value.data(), value.bytes()});
+  const StateMemory& memory = state_memory(i);
+  if (value.bytes() > 0)
+    stream_->copy_to_device(*memory.buffer, memory.offset, {value.data(), value.bytes()});
 }
 
 void Context::reset_states() {
@@ -243,7 +262,7 @@ void Context::reset_states() {
                                        program_->constant(static_cast<size_t>(initial)), bytes};
       stream_->run({&copy, 1});
     } else {
-      stream_->fill(state_memory(i), 0, bytes, 0);
+      stream_->fill(*state_memory(i).buffer, state_memory(i).offset, bytes, 0);
     }
   }
 }
@@ -269,9 +288,9 @@ std::vector<std::byte> Context::read(int buffer) {
   TCC_CHECK(info.alias < 0, info.name, " lies in another buffer");
   if (info.is_in_arena()) {
     stream_->copy_to_host(bytes, *memory_.arena, memory_.sizes.of(info.offset));
-  } else if (const auto own = memory_.own.find(static_cast<size_t>(buffer));
-             own != memory_.own.end()) {
-    stream_->copy_to_host(bytes, *own->second, 0);
+  } else if (const auto state = memory_.states.find(static_cast<size_t>(buffer));
+             state != memory_.states.end()) {
+    stream_->copy_to_host(bytes, *state->second.buffer, state->second.offset);
   } else {
     const size_t first = info.kind == BufferInfo::Kind::input ? 0 : executable.inputs.size();
     stream_->copy_to_host(bytes, *own_[first + static_cast<size_t>(info.offset.value())], 0);

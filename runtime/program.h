@@ -44,11 +44,18 @@ class Program {
   int64_t constant_bytes_ = 0;
 };
 
+// The memory of a state: a context's own, or a part of a buffer that others use, too.
+struct StateMemory {
+  std::shared_ptr<Buffer> buffer;
+  int64_t offset = 0;
+  DeviceAddress address() const { return buffer->address() + static_cast<uint64_t>(offset); }
+};
+
 // The memory of a context, and the values of the program's symbols that it is for.
 struct OwnMemory {
   exec::Sizes sizes = {};
   std::unique_ptr<Buffer> arena = nullptr;
-  std::map<size_t, std::unique_ptr<Buffer>> own = {};  // states, by buffer
+  std::map<size_t, StateMemory> states = {};  // by buffer
 };
 
 class Binding;
@@ -87,6 +94,9 @@ class Context {
   Tensor state(size_t i);
   void set_state(size_t i, const Tensor& value);
   void reset_states();
+  // Puts the state there, with the value that is there. Waits for the stream. Throws
+  // Error(bad_input) where kernels assume more of the address's alignment.
+  void bind_state(size_t i, StateMemory memory);
 
   // The pieces of the above: upload, replay, download.
   void set_inputs(std::span<const Tensor> inputs);
@@ -110,7 +120,7 @@ class Context {
                     std::span<const DeviceAddress> outputs) const;
   void make_own_buffers();
   const exec::BufferInfo& state_buffer(size_t i) const;
-  Buffer& state_memory(size_t i) const;
+  const StateMemory& state_memory(size_t i) const;
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Stream> stream_;

@@ -310,6 +310,13 @@ class Context {
   HostTensor state(std::string_view name);
   void set_state(std::string_view name, const HostTensor& value);
   void reset_states();
+  // Makes device memory the state, with the value that it has. Contexts that bind the same memory
+  // share the state: each run has what the run before it left, on whichever stream (streams of the
+  // caller's are the caller's to order). Slices lie at multiples of what kernels assume, 64 bytes
+  // at most. It waits for the stream. Throws Error(bad_input), which names the state, for an
+  // unknown name, another size or device, and memory that is part of another state; run() and
+  // run_device() do for an input or an output that shares memory with the state.
+  void bind_state(std::string_view name, const DeviceBuffer& memory);
 
   // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by
   // the device's timers. It runs on the buffers of run() and run_host() with their present

@@ -1,5 +1,7 @@
 // States and open dims through the public interface.
+#include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -104,6 +106,97 @@ TEST(StateApi, OneCompiledGraphRunsAtSeveralSizes) {
   EXPECT_ERROR((Context{compiled, std::map<std::string, std::int64_t>{{"C", 1}, {"B", 1}}}),
                "no size 'C' is open");
   EXPECT_ERROR(compile(Graph::from_yaml(kSum), device, {.open_dims = {"C"}}), "has no dim 'C'");
+}
+
+// Decoding adds to the cache that prefilling wrote: two programs, on two streams and on one.
+TEST(StateApi, TwoProgramsShareAState) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  constexpr std::int64_t size = 100003;
+  GraphBuilder first("prefill");
+  const GraphValue filled = first.state("cache", "f32", {size});
+  first.output("y", first.op("assign", {filled, first.input("x", "f32", {size}) * 2}) + 0.5);
+  GraphBuilder second("decode");
+  const GraphValue grown = second.state("cache", "f32", {size});
+  const GraphValue unshared = second.state("steps", "i32", {});
+  second.output("y", second.op("assign", {grown, grown + second.input("x", "f32", {size})}) * 1);
+  second.op("assign", {unshared, unshared + 1});
+  const CompiledGraph prefill = compile(first.build(), device);
+  const CompiledGraph decode = compile(second.build(), device);
+
+  const auto three = HostTensor::of<float>({size}, std::vector<float>(size, 3));
+  const DeviceBuffer x(device, size * 4), y(device, size * 4), z(device, size * 4);
+  x.write(three.bytes);
+  for (const bool one_stream : {false, true}) {
+    // Kernels ask places to be aligned, which 64 bytes are for all.
+    const DeviceBuffer cache = DeviceBuffer(device, 64 + size * 4).slice(64, size * 4);
+    Context prefills(prefill);
+    Context decodes = one_stream ? Context(decode, prefills) : Context(decode);
+    decodes.run({{three}});  // what was recorded has the context's own memory
+    prefills.bind_state("cache", cache);
+    decodes.bind_state("cache", cache);
+    for (int round = 0; round < 3; ++round) {
+      prefills.run_device(std::vector{x}, std::vector{y});
+      for (int step = 1; step <= 4; ++step) {
+        if (step % 2 == 0)
+          decodes.run_device(std::vector{x}, std::vector{z});
+        else
+          decodes.run({{three}});
+      }
+      std::vector<float> read(size);
+      z.read(std::as_writable_bytes(std::span(read)));
+      EXPECT_EQ(read, std::vector<float>(size, 6 + 4 * 3));
+      cache.read(std::as_writable_bytes(std::span(read)));
+      EXPECT_EQ(read, std::vector<float>(size, 6 + 4 * 3));
+      EXPECT_EQ(values(prefills.state("cache")), read);
+    }
+    HostTensor steps = decodes.state("steps");
+    EXPECT_EQ(steps.as<std::int32_t>()[0], 13);
+    prefills.set_state("cache", three);
+    EXPECT_EQ(values(decodes.run({{three}}).at(0)), std::vector<float>(size, 6));
+    prefills.reset_states();
+    EXPECT_EQ(values(decodes.state("cache")), std::vector<float>(size, 0));
+  }
+}
+
+TEST(StateApi, BoundMemoryIsChecked) {
+  GraphBuilder builder("sums");
+  const GraphValue x = builder.input("x", "f32", {16});
+  const GraphValue a = builder.state("a", "f32", {16}), b = builder.state("b", "f32", {16});
+  builder.output("y", builder.op("assign", {a, a + x}));
+  builder.op("assign", {b, b + a});
+  const CompiledGraph compiled = compile(builder.build(), "null");
+  Context context(compiled);
+  const DeviceBuffer memory("null", 256), apart("null", 64), other("null", 64);
+  EXPECT_ERROR(context.bind_state("c", apart), "the graph has no state 'c'");
+  EXPECT_ERROR(context.bind_state("a", memory),
+               "state 'a': a device buffer of 256 bytes; f32[16] takes 64");
+  EXPECT_ERROR(context.bind_state("a", DeviceBuffer()), "state 'a': a device buffer of 0 bytes");
+  EXPECT_ERROR(context.bind_state("a", memory.slice(2, 64)), "state 'a': its place");
+  context.bind_state("a", memory.slice(64, 64));
+  EXPECT_ERROR(context.bind_state("b", memory.slice(64, 64)),
+               "state 'b' shares memory with state 'a'");
+  EXPECT_ERROR(context.bind_state("b", memory.slice(0, 128).slice(32, 64)),
+               "state 'b' shares memory with state 'a'");
+  context.bind_state("b", memory.slice(0, 64));
+  EXPECT_ERROR(context.run_device(std::vector{memory.slice(96, 64)}, std::vector{apart}),
+               "input 'x' shares memory with state 'a'");
+  EXPECT_ERROR(context.run_device(std::vector{apart}, std::vector{memory.slice(0, 64)}),
+               "output 'y' shares memory with state 'b'");
+  const void* in = reinterpret_cast<const void*>(memory.address() + 100);
+  void* out = reinterpret_cast<void*>(apart.address());
+  EXPECT_ERROR(context.run_device(std::span(&in, 1), std::span(&out, 1)),
+               "input 'x' shares memory with state 'a'");
+  context.bind_state("a", other);  // another one in its place
+  context.run_device(std::vector{memory.slice(96, 64)}, std::vector{apart});
+}
+
+TEST(StateApi, BoundMemoryIsOfTheDevice) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  Context context(compile(Graph::from_yaml(kSum), device));
+  EXPECT_ERROR(context.bind_state("s", DeviceBuffer("null", 48)),
+               "state 's': a buffer of null; the graph was compiled for " + device);
 }
 
 }  // namespace
