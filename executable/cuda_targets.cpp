@@ -76,6 +76,7 @@ void add_wgmma(std::vector<MatrixUnit>& units, DType a, DType b, DType sum, int 
   MatrixUnit unit = {"wgmma", 64, 256, 32 / size_bytes(a), n_step, a, b, sum, sum};
   unit.scope = MatrixUnit::Scope::subgroups4;
   unit.lines_along_k = size_bytes(a) != 2;
+  if (sum == DType::f32) unit.exact_sum = kNvidiaExactSum;
   units.push_back(unit);
 }
 
@@ -83,6 +84,7 @@ void add_wgmma(std::vector<MatrixUnit>& units, DType a, DType b, DType sum, int 
 void add_mma(std::vector<MatrixUnit>& units, DType a, DType b, DType sum) {
   MatrixUnit unit = {"mma", 16, 8, 32 / size_bytes(a), 0, a, b, sum, sum};
   unit.lines_along_k = size_bytes(a) == 1;
+  if (sum == DType::f32) unit.exact_sum = kNvidiaExactSum;
   units.push_back(unit);
 }
 

@@ -15,6 +15,10 @@ namespace tcc::exec {
 // of the architecture's best-known GPU; the compiler decides whether it knows the architecture.
 std::optional<Target> cuda_target(std::string_view arch);
 
+// NVIDIA's matrix units, through every API, truncate their sums of floats. Partial sums of 16-bit
+// products are exact enough for f32 results only over this much of k.
+inline constexpr int kNvidiaExactSum = 256;
+
 // The matrix units of an architecture (80 for "sm_80"), the fastest first; own: with the "a" of its
 // own instructions. It lists the shapes that device sources use.
 std::vector<MatrixUnit> cuda_matrix_units(int architecture, bool own);

@@ -54,7 +54,7 @@ void fields(A& a, MatrixUnit& x) {
   all(a, x.kind, x.m, x.n, x.k, x.n_step);
   for (DType* dtype : {&x.a, &x.b, &x.c, &x.d}) tag(a, *dtype, DType::f8e5m2);
   tag(a, x.scope, MatrixUnit::Scope::workgroup);
-  all(a, x.saturating, x.lines_along_k);
+  all(a, x.saturating, x.lines_along_k, x.exact_sum);
 }
 
 template <class A>

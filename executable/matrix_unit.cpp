@@ -11,15 +11,15 @@
 namespace tcc::exec {
 namespace {
 
-constexpr int kMostSide = 4096;
+constexpr int kMostSide = 4096, kMostSum = 1 << 30;
 // Kinds that $TCC_MATRIX_UNITS may name.
 constexpr const char* kKinds[] = {"wgmma", "mma", "coopmat"};
 
-std::optional<int> side(std::string_view text) {
+std::optional<int> count(std::string_view text, int most) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && value >= 1 && value <= kMostSide ? std::optional(value) : std::nullopt;
+  return is_whole && value >= 1 && value <= most ? std::optional(value) : std::nullopt;
 }
 
 // "16x8x32".
@@ -28,11 +28,18 @@ bool read_shape(const std::string& text, MatrixUnit& unit) {
   for (int* to : {&unit.m, &unit.n, &unit.k}) {
     std::string part;
     std::getline(parts, part, 'x');
-    const std::optional<int> value = side(part);
+    const std::optional<int> value = count(part, kMostSide);
     if (!value) return false;
     *to = *value;
   }
   return parts.eof() || parts.peek() == std::char_traits<char>::eof();
+}
+
+bool read_count(std::istringstream& words, int most, int& to) {
+  std::string word;
+  words >> word;
+  to = count(word, most).value_or(0);
+  return to > 0;
 }
 
 bool read_option(const std::string& word, std::istringstream& words, MatrixUnit& unit) {
@@ -45,10 +52,9 @@ bool read_option(const std::string& word, std::istringstream& words, MatrixUnit&
   } else if (word == "along-k") {
     unit.lines_along_k = true;
   } else if (word == "step") {
-    std::string step;
-    words >> step;
-    unit.n_step = side(step).value_or(0);
-    return unit.n_step > 0;
+    return read_count(words, kMostSide, unit.n_step);
+  } else if (word == "exact") {
+    return read_count(words, kMostSum, unit.exact_sum);
   } else {
     return false;
   }
@@ -65,6 +71,7 @@ std::string to_string(const MatrixUnit& unit) {
   if (unit.n_step > 0) text += str(" step ", unit.n_step);
   if (unit.saturating) text += " saturating";
   if (unit.lines_along_k) text += " along-k";
+  if (unit.exact_sum > 0) text += str(" exact ", unit.exact_sum);
   return text;
 }
 

@@ -25,12 +25,14 @@ struct MatrixUnit {
   Scope scope = Scope::subgroup;
   bool saturating = false;     // integer sums stop at the ends of their range
   bool lines_along_k = false;  // operands are read from lines along k alone
+  // Not 0: the unit truncates its sums, which are exact enough for f32 results over so much of k.
+  int exact_sum = 0;
 
   friend bool operator==(const MatrixUnit&, const MatrixUnit&) = default;
 };
 
 // "coopmat 16x16x16 f16 f16 f32 f32", where need be with " subgroups4" or " workgroup", " step 8",
-// " saturating" and " along-k" after it: kind, m x n x k, types of a, b, c and d.
+// " saturating", " along-k" and " exact 256" after it: kind, m x n x k, types of a, b, c and d.
 std::string to_string(const MatrixUnit& unit);
 // Reads such a text; nothing for another one.
 std::optional<MatrixUnit> parse_matrix_unit(std::string_view text);

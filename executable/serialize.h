@@ -29,7 +29,7 @@
 
 namespace tcc::exec {
 
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
 
 // Loads one constant at a time.
 using Sink = std::function<void(std::span<const std::byte>)>;

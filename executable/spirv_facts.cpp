@@ -1,5 +1,7 @@
 #include "executable/spirv_facts.h"
 
+#include <algorithm>
+
 #include "executable/spirv_words.h"
 #include "support/error.h"
 
@@ -13,9 +15,26 @@ constexpr uint32_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17
 constexpr uint32_t kGlCompute = 5;
 constexpr uint32_t kDenormPreserve = 4459, kSignedZeroInfNanPreserve = 4461,
                    kRoundingModeRte = 4462;
-constexpr uint32_t kFloat64 = 10, kInt64 = 11, kGroupNonUniformShuffle = 65,
-                   kStorageBuffer16BitAccess = 4433, kStorageBuffer8BitAccess = 4448,
-                   kCooperativeMatrix = 6022;
+
+// The capabilities whose absence users may meet.
+struct Feature {
+  uint32_t capability;
+  const char* text;
+};
+constexpr Feature kFeatures[] = {
+    {9, "16-bit floats"},
+    {10, "64-bit floats"},
+    {11, "64-bit integers"},
+    {22, "16-bit integers"},
+    {39, "8-bit integers"},
+    {65, "shuffles among a subgroup's lanes"},
+    {4433, "buffers of 16-bit elements"},
+    {4448, "buffers of 8-bit elements"},
+    {5116, "bf16 as a type"},
+    {5118, "cooperative matrices of bf16"},
+    {5345, "Vulkan's memory model"},
+    {6022, "cooperative matrices"},
+};
 
 // Characters lie in words from the lowest byte on, up to a zero.
 std::string literal(Words words) {
@@ -57,23 +76,15 @@ SpirvFacts spirv_facts(Words words) {
   return facts;
 }
 
-std::string lacking_feature(const SpirvFacts& facts, const Target& target) {
-  struct Feature {
-    uint32_t capability;
-    bool is_there;
-    const char* text;
-  };
-  const Feature features[] = {
-      {kInt64, target.int64, "64-bit integers"},
-      {kFloat64, target.float64, "64-bit floats"},
-      {kStorageBuffer16BitAccess, target.storage16, "buffers of 16-bit elements"},
-      {kStorageBuffer8BitAccess, target.storage8, "buffers of 8-bit elements"},
-      {kGroupNonUniformShuffle, target.subgroup_shuffle, "shuffles among a subgroup's lanes"},
-      {kCooperativeMatrix, target.has_matrix_unit("coopmat"), "cooperative matrices"},
-  };
+std::string lacking_feature(const SpirvFacts& facts, const std::set<uint32_t>& capabilities,
+                            const Target& target) {
   if (facts.version_minor > target.spirv_minor) return str("SPIR-V 1.", facts.version_minor);
-  for (const Feature& feature : features)
-    if (!feature.is_there && facts.capabilities.contains(feature.capability)) return feature.text;
+  for (const uint32_t capability : facts.capabilities) {
+    if (capabilities.contains(capability)) continue;
+    const auto* known = std::ranges::find(kFeatures, capability, &Feature::capability);
+    const std::string number = str("capability ", capability, " of SPIR-V");
+    return known == std::end(kFeatures) ? number : str(known->text, " (", number, ")");
+  }
   const FloatControls &needs = facts.float_controls, &has = target.float_controls;
   if (needs.keep_special & ~has.keep_special) return "floats that keep infinities and NaN";
   if (needs.keep_denormals & ~has.keep_denormals) return "floats that keep denormals";

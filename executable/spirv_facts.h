@@ -21,8 +21,9 @@ struct SpirvFacts {
 // fit in the module.
 SpirvFacts spirv_facts(std::span<const uint32_t> words);
 
-// Returns the first feature that the module needs and the target lacks, as in "64-bit floats", or
-// "" where there is none.
-std::string lacking_feature(const SpirvFacts& facts, const Target& target);
+// Returns the first feature that the module needs and a device lacks, as in "64-bit floats", or ""
+// where there is none. `capabilities` are those that the device was created with.
+std::string lacking_feature(const SpirvFacts& facts, const std::set<uint32_t>& capabilities,
+                            const Target& target);
 
 }  // namespace tcc::exec

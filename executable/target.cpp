@@ -70,10 +70,25 @@ bool Target::has_matrix_unit(std::string_view kind) const {
   return std::ranges::find(matrix_units, kind, &MatrixUnit::kind) != matrix_units.end();
 }
 
+namespace {
+
+bool is_product(const MatrixUnit& unit, std::string_view kind, DType a, DType b, DType sum) {
+  return unit.kind == kind && unit.a == a && unit.b == b && unit.c == sum && unit.d == sum;
+}
+
+}  // namespace
+
 bool Target::multiplies(std::string_view kind, DType a, DType b, DType sum) const {
-  return std::ranges::any_of(matrix_units, [&](const MatrixUnit& unit) {
-    return unit.kind == kind && unit.a == a && unit.b == b && unit.c == sum && unit.d == sum;
-  });
+  return std::ranges::any_of(
+      matrix_units, [&](const MatrixUnit& unit) { return is_product(unit, kind, a, b, sum); });
+}
+
+int64_t Target::exact_sum(std::string_view kind, DType a, DType b, DType sum) const {
+  int64_t least = 0;
+  for (const MatrixUnit& unit : matrix_units)
+    if (unit.exact_sum > 0 && is_product(unit, kind, a, b, sum))
+      least = least == 0 ? unit.exact_sum : std::min<int64_t>(least, unit.exact_sum);
+  return least;
 }
 
 bool Target::has_device_source(std::string_view source) const {

@@ -108,6 +108,8 @@ struct Target {
   bool has_matrix_unit(std::string_view kind) const;
   // Returns whether units of the kind multiply these types and sum up in that one.
   bool multiplies(std::string_view kind, DType a, DType b, DType sum) const;
+  // Over how much of k their sums are exact enough for f32 results; 0: over all of it.
+  int64_t exact_sum(std::string_view kind, DType a, DType b, DType sum) const;
   bool has_device_source(std::string_view source) const;
   double clock() const;                             // of its units, in Hz, by their rate of f32
   bool multiplies_f8(std::string_view kind) const;  // others read it as f16

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -155,6 +156,8 @@ struct Parameters {
   std::string type;    // the struct: "GemmSm90", of namespace tcc::kernels
   // Paths of members and their values as C++: {"product.a.load", "Load::tiles"}.
   std::vector<std::pair<std::string, std::string>> fields;
+  // The enumerators of all enumerations among the values, with their numbers.
+  std::map<std::string, int64_t> enumerators;
 };
 
 // The needs of a device source, of its language and its device, beside what its hooks rely on.

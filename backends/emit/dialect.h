@@ -60,8 +60,10 @@ struct Dialect {
   std::string
       map_parameter;  // a tensor map, of the device sources' type, {name}; "": no such thing
   // The constant `params` of a device source: a struct {type} that {header} declares, with
-  // {fields}, each {name} and {value} in C++; "": no such thing.
-  std::string source_parameters, source_parameter;
+  // {fields}, each {name} and {value} in C++. {flat_name} and {flat_value} are the same as
+  // identifiers and integers, for languages without such structs, which get the {enumerators} that
+  // values may be compared with, each {flat_name} and {number}. "": no such thing.
+  std::string source_parameters, source_parameter, source_enumerator;
   // {parameters}: declaration before the entry, "" when they are parameters of the entry.
   std::string argument_block;
   std::string table_block;  // the same, when arguments come through a table; with `table_entry` per

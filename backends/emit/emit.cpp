@@ -282,17 +282,42 @@ class Unit {
            " {\n" + printer.text() + "}\n";
   }
 
+  // "product.a.load" and "Load::tiles" as identifiers.
+  static std::string flat(std::string_view name) {
+    std::string text;
+    for (const char c : name)
+      if (c == '.')
+        text += '_';
+      else if (c != ':' || !text.ends_with('_'))
+        text += c == ':' ? '_' : c;
+    return text;
+  }
+  static std::string flat_value(const std::string& value) {
+    return value == "true" ? "1" : value == "false" ? "0" : flat(value);
+  }
+
   // The parameters of a device source, as the dialect writes them.
   std::string parameters_text() const {
     const sched::Parameters& parameters = kernel_.parameters;
     if (parameters.header.empty()) return "";
     if (d_.source_parameters.empty())
       fail_device(kernel_.name, ": ", d_.name, " has no parameters of device sources");
-    std::string fields;
-    for (const auto& [name, value] : parameters.fields)
-      fields += fill(d_.source_parameter, {{"name", name}, {"value", value}});
-    return fill(d_.source_parameters,
-                {{"header", parameters.header}, {"type", parameters.type}, {"fields", fields}});
+    std::string enumerators, fields;
+    for (const auto& [name, number] : parameters.enumerators)
+      enumerators += fill(d_.source_enumerator,
+                          {{"flat_name", flat(name)}, {"number", std::to_string(number)}});
+    std::set<std::string> names;
+    for (const auto& [name, value] : parameters.fields) {
+      TCC_CHECK(names.insert(flat(name)).second, kernel_.name, ": two parameters ", flat(name));
+      fields += fill(d_.source_parameter, {{"name", name},
+                                           {"value", value},
+                                           {"flat_name", flat(name)},
+                                           {"flat_value", flat_value(value)}});
+    }
+    return fill(d_.source_parameters, {{"header", parameters.header},
+                                       {"type", parameters.type},
+                                       {"enumerators", enumerators},
+                                       {"fields", fields}});
   }
 
   Code from_device_source() {
@@ -315,7 +340,7 @@ class Unit {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)
         buffers += buffer_name(static_cast<int>(i)) + ", ";
     text += "#define TCC_BUFFERS " + buffers + "\n";
-    if (!kernel_.parameters.header.empty()) {
+    if (!kernel_.parameters.header.empty() && !d_.map_parameter.empty()) {
       text += "#define TCC_MAPS";
       for (const sched::TensorMap& map : kernel_.maps) text += " &" + map.name + ",";
       text += "\n";

@@ -77,6 +77,9 @@ const Dialect& glsl_dialect() {
     d.shuffle_xor = "subgroupShuffleXor({value}, {mask})";
     d.hidden_zero = "tcc_hidden_zero_{type}({value})";
     d.unroll = "[[unroll]]";
+    d.source_parameters = "{enumerators}{fields}";
+    d.source_parameter = "#define params_{flat_name} {flat_value}\n";
+    d.source_enumerator = "#define {flat_name} {number}\n";
     d.int64_literal = "{value}l";
     return d;
   }();

@@ -1,6 +1,7 @@
 #include "runtime/vulkan/cooperative_matrix.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tcc::runtime::vulkan {
 namespace {
@@ -58,7 +59,8 @@ std::optional<exec::MatrixUnit> matrix_unit_of(const CooperativeMatrixProperties
 }
 
 std::vector<exec::MatrixUnit> query_matrix_units(VkPhysicalDevice device,
-                                                 GetCooperativeMatrixProperties get) {
+                                                 GetCooperativeMatrixProperties get,
+                                                 const std::set<DType>& types, int exact_sum) {
   constexpr uint32_t kMost = 1024;
   std::vector<exec::MatrixUnit> units;
   uint32_t count = 0;
@@ -66,9 +68,14 @@ std::vector<exec::MatrixUnit> query_matrix_units(VkPhysicalDevice device,
   std::vector<CooperativeMatrixProperties> list(count);
   if (get(device, &count, list.data()) != VK_SUCCESS) return units;
   list.resize(std::min<size_t>(list.size(), count));
-  for (const CooperativeMatrixProperties& properties : list)
-    if (const auto unit = matrix_unit_of(properties); unit && !std::ranges::count(units, *unit))
-      units.push_back(*unit);
+  for (const CooperativeMatrixProperties& properties : list) {
+    auto unit = matrix_unit_of(properties);
+    if (!unit) continue;
+    if (unit->d == DType::f32) unit->exact_sum = exact_sum;
+    const bool is_usable = std::ranges::all_of(std::array{unit->a, unit->b, unit->c, unit->d},
+                                               [&](DType one) { return types.contains(one); });
+    if (is_usable && !std::ranges::count(units, *unit)) units.push_back(*unit);
+  }
   return units;
 }
 

@@ -5,13 +5,15 @@
 #include <vulkan/vulkan.h>
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "executable/matrix_unit.h"
 
 namespace tcc::runtime::vulkan {
 
-inline constexpr const char* kCooperativeMatrix = "VK_KHR_cooperative_matrix";
+inline constexpr const char* kCooperativeMatrixExtension = "VK_KHR_cooperative_matrix";
+inline constexpr const char* kBfloat16Extension = "VK_KHR_shader_bfloat16";
 
 // VkPhysicalDeviceCooperativeMatrixFeaturesKHR.
 struct CooperativeMatrixFeatures {
@@ -19,6 +21,22 @@ struct CooperativeMatrixFeatures {
   void* pNext = nullptr;
   VkBool32 cooperativeMatrix = VK_FALSE;
   VkBool32 cooperativeMatrixRobustBufferAccess = VK_FALSE;
+};
+
+// VkPhysicalDeviceShaderBfloat16FeaturesKHR.
+struct Bfloat16Features {
+  VkStructureType sType = static_cast<VkStructureType>(1000141000);
+  void* pNext = nullptr;
+  VkBool32 shaderBFloat16Type = VK_FALSE;
+  VkBool32 shaderBFloat16DotProduct = VK_FALSE;
+  VkBool32 shaderBFloat16CooperativeMatrix = VK_FALSE;
+};
+
+// VkPhysicalDeviceCooperativeMatrixPropertiesKHR.
+struct CooperativeMatrixStages {
+  VkStructureType sType = static_cast<VkStructureType>(1000506002);
+  void* pNext = nullptr;
+  VkShaderStageFlags cooperativeMatrixSupportedStages = 0;
 };
 
 // VkCooperativeMatrixPropertiesKHR.
@@ -37,8 +55,10 @@ using GetCooperativeMatrixProperties = VkResult(VKAPI_PTR*)(VkPhysicalDevice dev
 // Nothing for types and scopes that tcc does not know, and for sizes that no matrix has.
 std::optional<exec::MatrixUnit> matrix_unit_of(const CooperativeMatrixProperties& properties);
 
-// Asks the driver; `get` may be null. Units come once, in the driver's order.
+// Asks the driver for the units all of whose types are among `types`; `get` may be null. Units come
+// once, in the driver's order. `exact_sum` is that of their sums in f32 (exec::MatrixUnit).
 std::vector<exec::MatrixUnit> query_matrix_units(VkPhysicalDevice device,
-                                                 GetCooperativeMatrixProperties get);
+                                                 GetCooperativeMatrixProperties get,
+                                                 const std::set<DType>& types, int exact_sum);
 
 }  // namespace tcc::runtime::vulkan

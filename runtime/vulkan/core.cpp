@@ -51,10 +51,14 @@ void Core::create_device() {
        {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, "VK_KHR_portability_subset"})
     if (physical_.has_extension(extension)) extensions.push_back(extension);
   const bool multiplies = physical_.features.cooperative_matrix.cooperativeMatrix != VK_FALSE;
-  if (multiplies) extensions.push_back(kCooperativeMatrix);
+  const bool has_bfloat16 = physical_.features.bfloat16.shaderBFloat16Type != VK_FALSE;
+  if (multiplies) extensions.push_back(kCooperativeMatrixExtension);
+  if (has_bfloat16) extensions.push_back(kBfloat16Extension);
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-  info.pNext = physical_.features.link(physical_.subgroup_size_control, multiplies);
+  info.pNext = physical_.features.link({.subgroup_size = physical_.subgroup_size_control,
+                                        .cooperative_matrix = multiplies,
+                                        .bfloat16 = has_bfloat16});
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());

@@ -84,7 +84,8 @@ void VulkanKernel::check_module(const exec::KernelBinary& binary,
   const exec::SpirvFacts facts = exec::spirv_facts(words);
   if (!facts.entries.contains(binary.entry))
     fail_device(core_->name(), ": kernel ", label_, ": its code has no entry point ", binary.entry);
-  const std::string lacking = exec::lacking_feature(facts, core_->physical().target);
+  const Physical& physical = core_->physical();
+  const std::string lacking = exec::lacking_feature(facts, physical.capabilities, physical.target);
   if (!lacking.empty())
     fail_device(core_->name(), ": kernel ", label_, ": its code needs ", lacking,
                 ", which the device lacks: compile the graph for this device");

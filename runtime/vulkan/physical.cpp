@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdio>
 
+#include "executable/cuda_targets.h"
 #include "runtime/vulkan/memory_types.h"
 #include "runtime/vulkan/priors.h"
 #include "runtime/vulkan/result.h"
@@ -23,18 +24,9 @@ struct Properties {
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{};
   VkPhysicalDeviceShaderCorePropertiesAMD amd{};
   VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+  CooperativeMatrixStages matrix_stages;
   const VkPhysicalDeviceLimits& limits() const { return core.properties.limits; }
 };
-
-// Puts `next` behind `last` in a chain of structures.
-template <class Last, class Next>
-VkBaseOutStructure* append(Last* last, Next& next, VkStructureType type) {
-  next.sType = type;
-  next.pNext = nullptr;
-  auto* added = reinterpret_cast<VkBaseOutStructure*>(&next);
-  last->pNext = added;
-  return added;
-}
 
 bool is_1_3(const Properties& properties) {
   return properties.core.properties.apiVersion >= VK_API_VERSION_1_3;
@@ -72,33 +64,23 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
     last =
         append(last, properties.amd, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD);
   if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
-    append(last, properties.pci, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
+    last =
+        append(last, properties.pci, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
+  if (physical.has_extension(kCooperativeMatrixExtension))
+    append(last, properties.matrix_stages, CooperativeMatrixStages().sType);
   vk.GetPhysicalDeviceProperties2(physical.handle, &properties.core);
 }
 
-// Takes those of the device's features that tcc's kernels or runtime may use.
-void choose_features(const InstanceFunctions& vk, Physical& physical, bool can_control_subgroups) {
+void choose_features(const InstanceFunctions& vk, Physical& physical, const Properties& properties,
+                     bool can_control_subgroups) {
   Features have;
   vk.GetPhysicalDeviceFeatures2(
       physical.handle,
-      have.link(can_control_subgroups, physical.has_extension(kCooperativeMatrix)));
-  Features& use = physical.features;
-  use.core.features.shaderInt64 = have.core.features.shaderInt64;
-  use.core.features.shaderInt16 = have.core.features.shaderInt16;
-  use.core.features.shaderFloat64 = have.core.features.shaderFloat64;
-  use.v11.storageBuffer16BitAccess = have.v11.storageBuffer16BitAccess;
-  use.v12.storageBuffer8BitAccess = have.v12.storageBuffer8BitAccess;
-  use.v12.shaderFloat16 = have.v12.shaderFloat16;
-  use.v12.shaderInt8 = have.v12.shaderInt8;
-  use.v12.shaderSubgroupExtendedTypes = have.v12.shaderSubgroupExtendedTypes;
-  use.v12.vulkanMemoryModel = have.v12.vulkanMemoryModel;
-  use.v12.vulkanMemoryModelDeviceScope = have.v12.vulkanMemoryModelDeviceScope;
-  use.v12.scalarBlockLayout = have.v12.scalarBlockLayout;
-  use.v12.bufferDeviceAddress = have.v12.bufferDeviceAddress;
-  use.v12.timelineSemaphore = have.v12.timelineSemaphore;
-  use.cooperative_matrix.cooperativeMatrix = have.cooperative_matrix.cooperativeMatrix;
-  use.subgroup_size.subgroupSizeControl = have.subgroup_size.subgroupSizeControl;
-  use.subgroup_size.computeFullSubgroups = have.subgroup_size.computeFullSubgroups;
+      have.link({.subgroup_size = can_control_subgroups,
+                 .cooperative_matrix = physical.has_extension(kCooperativeMatrixExtension),
+                 .bfloat16 = physical.has_extension(kBfloat16Extension)}));
+  physical.features =
+      enabled_features(have, properties.matrix_stages.cooperativeMatrixSupportedStages);
   if (!have.v12.bufferDeviceAddress) physical.unusable = "it lacks bufferDeviceAddress";
   if (!have.v12.timelineSemaphore) physical.unusable = "it lacks timelineSemaphore";
   if (!have.v12.scalarBlockLayout) physical.unusable = "it lacks scalarBlockLayout";
@@ -262,9 +244,12 @@ void fill_limits(Physical& physical, const Properties& properties) {
       properties.v12.driverID ==
       VK_DRIVER_ID_NVIDIA_PROPRIETARY;  // ex2.approx: measured, and PTX documents 2^-22.5
   fill_float_controls(target.float_controls, properties.v12);
-  target.subgroup_shuffle =
-      (properties.v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) &&
-      (properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);
+  const VkSubgroupFeatureFlags operations =
+      properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT
+          ? properties.v11.subgroupSupportedOperations
+          : 0;
+  target.subgroup_shuffle = (operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+  physical.capabilities = capabilities_of(features, operations, target.float_controls);
 }
 
 DeviceClass class_of(VkPhysicalDeviceType type) {
@@ -283,18 +268,6 @@ int count_compute_units(const Properties& properties) {
 
 }  // namespace
 
-VkPhysicalDeviceFeatures2* Features::link(bool with_subgroup_size, bool with_cooperative_matrix) {
-  core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  auto* last = reinterpret_cast<VkBaseOutStructure*>(&core);
-  last = append(last, v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
-  last = append(last, v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
-  if (with_subgroup_size)
-    last = append(last, subgroup_size,
-                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
-  if (with_cooperative_matrix) append(last, cooperative_matrix, CooperativeMatrixFeatures().sType);
-  return &core;
-}
-
 Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   const InstanceFunctions& vk = instance.vk;
   Physical physical;
@@ -312,7 +285,7 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   query_properties(vk, physical, properties);
   const bool can_control_subgroups =
       is_1_3(properties) || physical.has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-  choose_features(vk, physical, can_control_subgroups);
+  choose_features(vk, physical, properties, can_control_subgroups);
   choose_queue_family(vk, physical);
   fill_names(physical.target, properties);
   fill_subgroup_sizes(physical, properties);
@@ -320,8 +293,9 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   fill_memory(vk, physical, properties);
   physical.target.spirv_minor = is_1_3(properties) ? 6 : 5;
   if (physical.features.cooperative_matrix.cooperativeMatrix)
-    physical.target.matrix_units = exec::allowed_matrix_units(
-        query_matrix_units(device, vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR));
+    physical.target.matrix_units = exec::allowed_matrix_units(query_matrix_units(
+        device, vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR, matrix_types(physical.features),
+        physical.target.vendor == "nvidia" ? exec::kNvidiaExactSum : 0));
   if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
     physical.pci_address = pci_address(properties.pci);
   guess_throughput(physical.target, class_of(basic.deviceType), count_compute_units(properties));

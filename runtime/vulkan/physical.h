@@ -6,19 +6,10 @@
 #include <string>
 
 #include "executable/target.h"
+#include "runtime/vulkan/features.h"
 #include "runtime/vulkan/instance.h"
 
 namespace tcc::runtime::vulkan {
-
-// Feature structures that point to one another: link() before every use.
-struct Features {
-  VkPhysicalDeviceFeatures2 core{};
-  VkPhysicalDeviceVulkan11Features v11{};
-  VkPhysicalDeviceVulkan12Features v12{};
-  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
-  CooperativeMatrixFeatures cooperative_matrix{};
-  VkPhysicalDeviceFeatures2* link(bool with_subgroup_size, bool with_cooperative_matrix);
-};
 
 struct Physical {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
@@ -28,6 +19,7 @@ struct Physical {
 
   std::set<std::string> extensions;  // that it has
   Features features;                 // that tcc enables
+  std::set<uint32_t> capabilities;   // of SPIR-V that these allow
   bool subgroup_size_control = false;
   uint32_t max_workgroup_subgroups = 0;  // with a required subgroup size
   uint32_t queue_family = 0;

@@ -15,9 +15,6 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-// NVIDIA's matrix units (wgmma, mma) truncate their sums. Partial sums of 16-bit products are exact
-// enough for f32 results only over this much of k.
-constexpr int64_t kExactSum = 256;
 // Elements of a vector along k that a hook may load: 16 bytes.
 constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
@@ -101,7 +98,8 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
     return Refusal{str(unit, " units do not multiply ", name(a->dtype), " by ", name(b->dtype))};
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
-  if (exact && k > kExactSum)
+  const int64_t exact_sum = target.exact_sum(unit, a->dtype, b->dtype, sum);
+  if (exact && exact_sum > 0 && k > exact_sum)
     return Refusal{str(unit, " units truncate sums of ", k, " products, whose result is ",
                        name(region.anchor->outputs[0]->dtype()))};
   return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums};

@@ -73,6 +73,10 @@ class GemmSm80Template : public GemmTemplate<Shape> {
  protected:
   std::string_view unit() const override { return "mma"; }
 
+  OrRefusal<Gemm> plan(const Region& region, const Target& target) const override {
+    return plan_gemm(region, target, unit());
+  }
+
   // Asynchronous copies are of 4 bytes or more. Bytes across k are turned by the threads that load
   // them.
   void restrict_loads(MatrixOperand& operand) const override {

@@ -203,6 +203,10 @@ class GemmSm90Template : public GemmTemplate<Shape> {
 
  protected:
   std::string_view unit() const override { return "wgmma"; }
+
+  OrRefusal<Gemm> plan(const Region& region, const Target& target) const override {
+    return plan_gemm(region, target, unit());
+  }
   // Among the workgroups of a cluster ("split_k"), without memory in between.
   bool splits_sums() const override { return true; }
 

@@ -16,14 +16,15 @@
 namespace tcc::sched {
 
 // `Shape` derives from GemmShape and adds
-//   Shape(const Gemm&, const Config&)
+//   Shape(const Plan&, const Config&)
 //   int64_t tiles_m           rows of what "band" counts
 //   ContractionTile tile()    what the hooks are made for
-template <class Shape>
+// `Plan` is Gemm, or derives from it and adds what loads of the template's own need, as ConvView.
+template <class Shape, class Plan = Gemm>
 class GemmTemplate : public Template {
  public:
   Match match(const Region& region, const Target& target) const final {
-    OrRefusal<Gemm> gemm = plan_gemm(region, target, unit());
+    OrRefusal<Plan> gemm = plan(region, target);
     if (!gemm) return gemm.refusal();
     restrict_loads(gemm->a);
     restrict_loads(gemm->b);
@@ -36,6 +37,9 @@ class GemmTemplate : public Template {
     std::function<bool(const Shape&)> holds;
   };
 
+  // The product that the region is, and how its operands come from memory, or why the device source
+  // does not compute it.
+  virtual OrRefusal<Plan> plan(const Region& region, const Target& target) const = 0;
   virtual bool splits_sums() const { return false; }  // as Candidate::splits_sums()
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
@@ -53,14 +57,14 @@ class GemmTemplate : public Template {
 
  private:
   // Shared by the constraints and the cost model, which may outlive the candidate.
-  using Product = std::shared_ptr<const Gemm>;
+  using Product = std::shared_ptr<const Plan>;
 
   class Matched : public ProductCandidate {
    public:
-    Matched(const GemmTemplate& by, const Region& region, const Target& target, Gemm gemm)
+    Matched(const GemmTemplate& by, const Region& region, const Target& target, Plan gemm)
         : ProductCandidate(by, region, target),
           outline_(by),
-          gemm_(std::make_shared<const Gemm>(std::move(gemm))) {}
+          gemm_(std::make_shared<const Plan>(std::move(gemm))) {}
 
     bool splits_sums() const override { return outline_.splits_sums(); }
 

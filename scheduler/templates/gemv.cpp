@@ -134,6 +134,13 @@ class StreamedProduct : public ProductCandidate {
   }
 
  private:
+  // Streams take vectors of the bytes that copies for matrix units take, and need the same rows.
+  // The target lists the units that templates should rather use first.
+  std::string_view row_unit() const override {
+    const std::vector<exec::MatrixUnit>& units = target().matrix_units;
+    return units.empty() ? std::string_view() : units.front().kind;
+  }
+
   ConfigSpace make_space() const override {
     const Gemv& gemv = gemv_;
     ConfigSpace space;

@@ -25,10 +25,6 @@ const MatrixOperand& operand_of(const Gemm& gemm, int input) {
   return gemm.plan.a.input == input ? gemm.a : gemm.b;
 }
 
-OrRefusal<Gemm> product_of(const Region& region, const Target& target) {
-  return plan_gemm(region, target, target.matrix_units.front().kind);
-}
-
 // Other layouts of a buffer: its rows padded, the shortest rows first; or, for matrix units that
 // read them along k alone, inner dims that move outside of others, whose rows are padded then.
 std::vector<Layout> other_layouts(const ir::Shape& shape, const Layout& dense,
@@ -53,7 +49,7 @@ std::vector<Layout> other_layouts(const ir::Shape& shape, const Layout& dense,
 
 // The first of the other layouts of the operand's buffer in which its lines are whole vectors.
 std::optional<LayoutWish> padded_operand(const Region& region, const Gemm& gemm, int input,
-                                         const Target& target) {
+                                         const Target& target, std::string_view unit) {
   const MatrixOperand& operand = operand_of(gemm, input);
   const bool is_view = operand.load != Load::computed;
   const bool turned = is_view && along_k_alone(operand.dtype) && !operand.major_k;
@@ -66,7 +62,7 @@ std::optional<LayoutWish> padded_operand(const Region& region, const Gemm& gemm,
        other_layouts(shape, dense, operand, target.matrix_row_bytes / size_bytes(value->dtype()))) {
     if (2 * layout.elements.usual() > 3 * dense.elements.usual()) continue;
     changed.layouts[value] = layout;
-    const OrRefusal<Gemm> product = product_of(changed, target);
+    const OrRefusal<Gemm> product = plan_gemm(changed, target, unit);
     if (!product) continue;
     const MatrixOperand& changed_operand = operand_of(*product, input);
     if (changed_operand.load == Load::tiles && (!turned || changed_operand.major_k))
@@ -100,12 +96,13 @@ std::vector<LayoutWish> ProductCandidate::order_wishes() const {
 
 std::vector<LayoutWish> ProductCandidate::row_wishes() const {
   std::vector<LayoutWish> wishes;
-  if (target().matrix_row_bytes == 0 || target().matrix_units.empty()) return wishes;
+  const std::string_view unit = row_unit();
+  if (target().matrix_row_bytes == 0 || unit.empty()) return wishes;
   Region changed = region();  // with the buffers found so far: both operands may be one buffer
   for (const int input : {0, 1}) {
-    const OrRefusal<Gemm> gemm = product_of(changed, target());
+    const OrRefusal<Gemm> gemm = plan_gemm(changed, target(), unit);
     if (!gemm) return wishes;
-    if (auto wish = padded_operand(changed, *gemm, input, target())) {
+    if (auto wish = padded_operand(changed, *gemm, input, target(), unit)) {
       changed.layouts[wish->value] = wish->layout;
       wishes.push_back(*std::move(wish));
     }

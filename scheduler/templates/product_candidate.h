@@ -1,7 +1,10 @@
 // The candidates of all templates for matrix products and convolutions wish for the same layouts.
 #pragma once
 
-#include "scheduler/candidate.h"
+#include <string_view>
+#include <vector>
+
+#include "scheduler/template.h"
 
 namespace tcc::sched {
 
@@ -14,13 +17,17 @@ class ProductCandidate : public Candidate {
   // loaded by threads, several times as slow. Layouts with longer rows avoid that. Units read bytes
   // along k alone, so that other byte operands get layouts in which they lie so.
   //
-  // None where the target has no matrix units or the region no product for them, where no layout
+  // None without a row_unit() or where the region is no product for it, where no layout
   // helps (an operand is computed, or starts inside a row), or would add more than half of the
   // bytes. Each buffer occurs once.
   std::vector<LayoutWish> row_wishes() const override;
 
  protected:
   using Candidate::Candidate;
+
+ private:
+  // The kind of matrix units whose copies row_wishes() serves; "": none.
+  virtual std::string_view row_unit() const { return kernel_template().unit(); }
 };
 
 }  // namespace tcc::sched

@@ -1,4 +1,5 @@
-// Loads of kind im2col, on a GPU that has them, against what exec::Im2col says that they bring.
+// Loads of kind im2col, on a GPU that has them, by the maps that templates make of a convolution's
+// region, against what exec::Im2col says that they bring.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -6,41 +7,17 @@
 #include <vector>
 
 #include "backends/compile/nvrtc.h"
+#include "frontend/graph_file.h"
 #include "runtime/device.h"
+#include "scheduler/templates/conv_view.h"
 #include "tests/cuda_parts.h"
+#include "tests/im2col_cases.h"
 
 namespace tcc::runtime {
 namespace {
 
-// An image of `images` x `height` x `width` x `channels` floats, and a filter's windows on it.
-struct Case {
-  int images, height, width, channels;
-  int taps_y, taps_x, padding, dilation, stride;
-  int lines;  // pixels of a load
-};
-
-constexpr int kLoadChannels = 8;  // of a load
-
-int reach(int size, int taps, const Case& c) {
-  return (size + 2 * c.padding - c.dilation * (taps - 1) - 1) / c.stride + 1;
-}
-
-exec::TensorMap map_of(const Case& c) {
-  exec::TensorMap map;
-  map.name = "image";
-  map.dtype = DType::f32;
-  map.dims = {c.channels, c.width, c.height, c.images};
-  map.strides = {c.channels * 4, c.width * c.channels * 4, c.height * c.width * c.channels * 4};
-  map.swizzle = 0;
-  map.kind = exec::TensorMap::Kind::im2col;
-  map.im2col.lower = {-c.padding, -c.padding};
-  map.im2col.upper = {c.padding - c.dilation * (c.taps_x - 1),
-                      c.padding - c.dilation * (c.taps_y - 1)};
-  map.im2col.channels = kLoadChannels;
-  map.im2col.pixels = c.lines;
-  map.steps = {1, c.stride, c.stride, 1};
-  return map;
-}
+using Case = test::Im2colCase;
+using test::kLoadChannels;
 
 // Workgroup (first pixel, tap, channels): the pixels' places are counted over rows and images.
 const char* const kSource = R"(
@@ -90,15 +67,8 @@ class Im2colTest : public ::testing::Test {
     binary.num_maps = 1;
     binary.alignments = {16, 16, 16};
     const auto stream = device_->create_stream();
-    const std::vector<int> parameters = {c.lines,
-                                         reach(c.width, c.taps_x, c),
-                                         reach(c.height, c.taps_y, c),
-                                         c.stride,
-                                         c.padding,
-                                         c.taps_x,
-                                         c.taps_y,
-                                         c.dilation,
-                                         parts};
+    const std::vector<int> parameters = {c.lines,  c.columns(), c.rows(),   c.stride, c.padding,
+                                         c.taps_x, c.taps_y,    c.dilation, parts};
     const auto upload = [&](const auto& values) {
       const auto bytes = std::as_bytes(std::span(values));
       auto buffer = device_->allocate(std::ssize(bytes));
@@ -112,7 +82,7 @@ class Im2colTest : public ::testing::Test {
     launch.kernel = kernel.get();
     launch.grid = {static_cast<uint32_t>(blocks), 1, 1};
     launch.arguments = {out->address(), numbers->address(), x->address()};
-    launch.maps = {map_of(c)};
+    launch.maps = {test::im2col_map_of(c)};
     launch.maps[0].argument = 2;
     const BoundStep step = launch;
     stream->run({&step, 1});
@@ -126,18 +96,10 @@ class Im2colTest : public ::testing::Test {
 
 // Padded, strided, dilated windows: every tap of every pixel, channel by channel, zeros outside.
 TEST_F(Im2colTest, LoadsBringWhatAConvolutionReads) {
-  const Case cases[] = {
-      {2, 8, 8, 16, 3, 3, 1, 1, 1, 32},   // the usual 3 x 3
-      {1, 9, 7, 8, 3, 3, 1, 1, 2, 4},     // strided, odd sizes: rows end within loads
-      {2, 8, 8, 8, 3, 3, 2, 2, 1, 16},    // dilated
-      {1, 12, 12, 24, 5, 1, 2, 1, 1, 8},  // a padding larger than a window's side needs
-      {3, 4, 4, 8, 1, 1, 0, 1, 1, 16},    // 1 x 1
-      {2, 10, 10, 8, 7, 7, 3, 1, 2, 25},  // a stem
-  };
-  for (const Case& c : cases) {
+  for (const Case& c : test::kIm2colCases) {
     std::vector<float> image(static_cast<size_t>(c.images * c.height * c.width * c.channels));
     for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i + 1);
-    const int columns = reach(c.width, c.taps_x, c), rows = reach(c.height, c.taps_y, c);
+    const int columns = c.columns(), rows = c.rows();
     const int pixels = c.images * rows * columns, taps = c.taps_x * c.taps_y;
     const int loads = (pixels + c.lines - 1) / c.lines, parts = c.channels / kLoadChannels;
     const std::vector<float> got = loaded(c, image, loads * taps * parts, parts);

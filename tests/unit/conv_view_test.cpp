@@ -10,6 +10,7 @@
 #include "frontend/graph_file.h"
 #include "scheduler/layout.h"
 #include "scheduler/templates/common.h"
+#include "tests/im2col_cases.h"
 #include "tests/unit/search_fixture.h"
 
 namespace tcc::sched {
@@ -187,6 +188,23 @@ TEST(ConvView, RefusesWhatIsComputed) {
     ASSERT_FALSE(view);
     EXPECT_EQ(view.reason(), region.nodes.size() > 1 ? "r is computed"
                                                      : "channels of r are no neighbours in memory");
+  }
+}
+
+// The maps that a GPU's test reads by, against the attributes of the op.
+TEST(ConvView, BecomesTheMapsThatDevicesRead) {
+  for (const test::Im2colCase& c : test::kIm2colCases) {
+    const exec::TensorMap map = test::im2col_map_of(c);
+    EXPECT_EQ(map.kind, exec::TensorMap::Kind::im2col);
+    EXPECT_EQ(map.dtype, DType::f32);
+    EXPECT_EQ(map.dims, (std::vector<SymInt>{c.channels, c.width, c.height, c.images}));
+    EXPECT_EQ(map.strides, (std::vector<SymInt>{c.channels * 4, c.width * c.channels * 4,
+                                                c.height * c.width * c.channels * 4}));
+    EXPECT_EQ(map.steps, (std::vector{1, c.stride, c.stride, 1}));
+    EXPECT_EQ(map.im2col.lower, (std::vector{-c.padding, -c.padding}));
+    const int columns = (c.columns() - 1) * c.stride, rows = (c.rows() - 1) * c.stride;
+    EXPECT_EQ(map.im2col.upper, (std::vector{columns - c.padding - (c.width - 1),
+                                             rows - c.padding - (c.height - 1)}));
   }
 }
 

@@ -20,6 +20,8 @@ CooperativeMatrixProperties properties(uint32_t a, uint32_t c, uint32_t scope = 
   return all;
 }
 
+const std::set<DType> kAll = {DType::f16, DType::bf16, DType::f32, DType::u8, DType::i32};
+
 // A driver with a list of its own.
 std::vector<CooperativeMatrixProperties> listed;
 VkResult answer = VK_SUCCESS;
@@ -52,14 +54,31 @@ TEST(CooperativeMatrix, PropertiesBecomeUnits) {
 TEST(CooperativeMatrix, ListsAreAskedFor) {
   listed = {properties(kF16, kF32), properties(kF16, kF32), properties(99, kF32),
             properties(kU8, kI32)};
-  const auto units = query_matrix_units(VK_NULL_HANDLE, get);
+  const auto units = query_matrix_units(VK_NULL_HANDLE, get, kAll, 256);
   ASSERT_EQ(units.size(), 2u) << "each once, and none that is not known";
   EXPECT_EQ(units[0].a, DType::f16);
+  EXPECT_EQ(units[0].exact_sum, 256);
   EXPECT_EQ(units[1].a, DType::u8);
-  EXPECT_TRUE(query_matrix_units(VK_NULL_HANDLE, nullptr).empty());
+  EXPECT_EQ(units[1].exact_sum, 0) << "sums of integers are exact";
+  EXPECT_TRUE(query_matrix_units(VK_NULL_HANDLE, nullptr, kAll, 0).empty());
   answer = VK_ERROR_OUT_OF_HOST_MEMORY;
-  EXPECT_TRUE(query_matrix_units(VK_NULL_HANDLE, get).empty());
+  EXPECT_TRUE(query_matrix_units(VK_NULL_HANDLE, get, kAll, 0).empty());
   answer = VK_SUCCESS;
+}
+
+// A unit counts where the device is created with all of its types.
+TEST(CooperativeMatrix, TypesMustBeEnabled) {
+  listed = {properties(kF16, kF32), properties(kBf16, kF32), properties(kU8, kI32)};
+  const auto found = [](const std::set<DType>& types) {
+    std::vector<DType> operands;
+    for (const auto& unit : query_matrix_units(VK_NULL_HANDLE, get, types, 0))
+      operands.push_back(unit.a);
+    return operands;
+  };
+  EXPECT_EQ(found(kAll).size(), 3u);
+  EXPECT_EQ(found({DType::f16, DType::f32, DType::u8}), std::vector{DType::f16});
+  EXPECT_EQ(found({DType::bf16, DType::f32}), std::vector{DType::bf16});
+  EXPECT_EQ(found({DType::f16, DType::u8}), std::vector<DType>{});
 }
 
 }  // namespace

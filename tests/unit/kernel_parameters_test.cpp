@@ -60,6 +60,9 @@ TEST(KernelParameters, ValuesAreSpelledAsCpp) {
   EXPECT_EQ(fields.at("product.b.element"), "Element::e5m2");
   EXPECT_EQ(fields.at("product.sum"), "Sum::f32");
   EXPECT_EQ(fields.at("pingpong"), "true");
+  EXPECT_EQ(parameters.enumerators.size(), 3u + 8u + 3u);
+  EXPECT_EQ(parameters.enumerators.at("Load::computed"), static_cast<int>(kernels::Load::computed));
+  EXPECT_EQ(parameters.enumerators.at("Element::e5m2"), static_cast<int>(kernels::Element::e5m2));
   EXPECT_THROW(element_of(DType::f64), InternalError);
   EXPECT_THROW(sum_of(DType::i64), InternalError);
 }

@@ -65,6 +65,21 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
             "gemm_sm80");
 }
 
+// Units that truncate their sums do not serve long sums of f32 results; others do.
+TEST(MatrixTemplates, AskUnitsHowFarTheirSumsAreExact) {
+  sched::Target target = sched::target_by_name("cuda:sm_80");
+  const auto chosen = [&](int64_t k) {
+    return template_of(byte_product(512, 512, k, false, false, "f16", "f16", "f32"), target);
+  };
+  EXPECT_EQ(chosen(256), "gemm_sm80");
+  EXPECT_EQ(chosen(512), "contraction");
+  for (exec::MatrixUnit& unit : target.matrix_units) unit.exact_sum = 512;
+  EXPECT_EQ(chosen(512), "gemm_sm80");
+  EXPECT_EQ(chosen(1024), "contraction");
+  for (exec::MatrixUnit& unit : target.matrix_units) unit.exact_sum = 0;
+  EXPECT_EQ(chosen(1024), "gemm_sm80");
+}
+
 // Workgroups of a persistent grid that find no place at first would run a second round alone.
 TEST(MatrixTemplates, LaunchNoMoreClustersThanRunAtOnce) {
   sched::Target target = sched::target_by_name("cuda:sm_90a");

@@ -14,6 +14,7 @@
 #include "ir/text.h"
 #include "runtime/device.h"
 #include "scheduler/template.h"
+#include "scheduler/templates/product_candidate.h"
 #include "tests/run_graph.h"
 
 namespace tcc::sched {
@@ -263,7 +264,48 @@ TEST(PadRows, BytesAreTurnedToLieAlongK) {
     }
 }
 
-// ---- results, on a software device whose target claims matrix units that no template uses
+// Rows are those of the units that the region's own template uses, whatever else the target has.
+TEST(PadRows, AreThoseOfTheTemplatesOwnUnits) {
+  Target target = target_by_name("cuda:sm_80");
+  const ir::Graph graph = linear_of(512, 512, 333, false);
+  const auto expected = padded_values(schedule_for(graph, target));
+  ASSERT_FALSE(expected.empty());
+  target.matrix_units.insert(target.matrix_units.begin(),
+                             *exec::parse_matrix_unit("coopmat 16x16x16 u8 u8 u32 u32"));
+  EXPECT_EQ(padded_values(schedule_for(graph, target)), expected);
+}
+
+// ---- results, on a software device whose target claims the matrix units of a template that
+// computes as "contraction" does
+
+class PaddedProductTemplate : public Template {
+ public:
+  std::string_view name() const override { return "padded_product"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 1; }
+  std::string_view unit() const override { return "of contractions"; }
+  Match match(const Region& region, const Target& target) const override {
+    if (!target.has_matrix_unit(unit())) return Refusal{"the target has no such units"};
+    Match inner = find_template("contraction")->match(region, target);
+    if (!inner) return inner;
+    return std::make_shared<const Padded>(*this, region, target, *std::move(inner));
+  }
+
+ private:
+  class Padded : public ProductCandidate {
+   public:
+    Padded(const Template& by, const Region& region, const Target& target, CandidatePtr inner)
+        : ProductCandidate(by, region, target), inner_(std::move(inner)) {}
+    KernelSequence lower(const Config& config) const override { return inner_->lower(config); }
+
+   private:
+    ConfigSpace make_space() const override { return inner_->space(); }
+    Config make_default_config() const override { return inner_->default_config(); }
+    CostModel make_cost_model() const override { return inner_->cost_model(); }
+    CandidatePtr inner_;
+  };
+};
+const RegisterTemplate<PaddedProductTemplate> registered;
 
 class PadRowsOnDevice : public testing::Test {
  protected:
@@ -273,7 +315,7 @@ class PadRowsOnDevice : public testing::Test {
     device_ = runtime::open_device(devices.front());
     target_ = device_->target();
     target_.matrix_units = exec::cuda_matrix_units(90, true);
-    for (exec::MatrixUnit& unit : target_.matrix_units) unit.kind = "of no template";
+    for (exec::MatrixUnit& unit : target_.matrix_units) unit.kind = "of contractions";
     target_.matrix_row_bytes = 16;
     options_.plan = &all_;
   }

@@ -9,6 +9,8 @@
 #include "executable/spirv_facts.h"
 #include "executable/spirv_words.h"
 #include "scheduler/kernel.h"
+#include "scheduler/templates/kernel_parameters.h"
+#include "support/error.h"
 #include "tests/expect_error.h"
 
 namespace tcc::backends {
@@ -36,6 +38,41 @@ TEST(SourceNeeds, BecomeLinesAndFacts) {
   EXPECT_EQ(text.matrix_units, std::vector<std::string>{"coopmat 16x16x16 f16 f16 f32 f32"});
   EXPECT_ERROR(emit(kernel_with_needs(), sched::target_by_name("cuda:sm_90a")),
                "has no extension GL_KHR_cooperative_matrix");
+}
+
+// A struct of parameters becomes defines where the language has no such structs.
+TEST(SourceNeeds, ParametersBecomeDefines) {
+  kernels::Product product;
+  product.m = 4096;
+  product.swapped = true;
+  product.b.load = kernels::Load::computed;
+  sched::Kernel kernel = kernel_with_needs();
+  kernel.source = "contraction";
+  kernel.parameters = sched::parameters_of(product, "Product", "common/matrix.h");
+  const sched::Target target = sched::target_by_name("vulkan");
+  const std::string text = emit(kernel, target).source;
+  std::string defines;
+  for (const char* line :
+       {"#define Load_computed 1\n", "#define Load_tiles 0\n", "#define Element_e5m2 7\n",
+        "#define params_m 4096\n", "#define params_swapped 1\n",
+        "#define params_b_load Load_computed\n", "#define params_b_major_k 1\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+    defines += line;
+  }
+  EXPECT_EQ(text.find("TCC_MAPS"), std::string::npos);
+  kernel.parameters.fields.push_back({"b_load", "0"});
+  EXPECT_THROW(emit(kernel, target), InternalError) << "it is b.load";
+
+  const Backend& backend = backend_for(sched::Api::vulkan);
+  if (const std::string why = backend.compiler_missing(); !why.empty()) GTEST_SKIP() << why;
+  const auto compiles = [&](const std::string& condition) {
+    const std::string source = "#version 450\n" + defines + "layout(local_size_x = 1) in;\n#if " +
+                               condition + "\nvoid main() {}\n#endif\n";
+    return !compile_source(source, "k", target, nullptr, true, {TextOrigin::device_source, ""})
+                .empty();
+  };
+  EXPECT_TRUE(compiles("params_b_load == Load_computed && params_swapped && params_m > 4000"));
+  EXPECT_THROW(compiles("params_b_load == Load_tiles"), Error);
 }
 
 TEST(SourceNeeds, DevicesMustHaveTheUnits) {

@@ -43,27 +43,34 @@ TEST(SpirvFacts, InstructionsFitInTheirModule) {
   EXPECT_NO_THROW(spirv_facts(words));
 }
 
-TEST(SpirvFacts, SayWhatATargetLacks) {
+TEST(SpirvFacts, SayWhatADeviceLacks) {
   const SpirvFacts facts = spirv_facts(module());
   Target target;
   target.float_controls.round_to_even = 16 | 32;
-  EXPECT_EQ(lacking_feature(facts, target), "");
+  EXPECT_EQ(lacking_feature(facts, {1, 10}, target), "");
   target.float_controls.round_to_even = 16;
-  EXPECT_EQ(lacking_feature(facts, target), "floats that round to even");
-  target.float64 = false;
-  EXPECT_EQ(lacking_feature(facts, target), "64-bit floats");
+  EXPECT_EQ(lacking_feature(facts, {1, 10}, target), "floats that round to even");
+  EXPECT_EQ(lacking_feature(facts, {1, 9}, target), "64-bit floats (capability 10 of SPIR-V)");
 
   std::vector<uint32_t> words = module();
   words.insert(words.begin() + 5, {op(2, 17), 6022});
   target = Target();
   target.float_controls.round_to_even = 32;
-  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "cooperative matrices");
-  target.matrix_units = {*parse_matrix_unit("coopmat 16x16x16 f16 f16 f32 f32")};
-  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "");
+  EXPECT_EQ(lacking_feature(spirv_facts(words), {1, 10}, target),
+            "cooperative matrices (capability 6022 of SPIR-V)");
+  EXPECT_EQ(lacking_feature(spirv_facts(words), {1, 10, 6022}, target), "");
   words[1] = 0x00010600;
-  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "SPIR-V 1.6");
+  EXPECT_EQ(lacking_feature(spirv_facts(words), {1, 10, 6022}, target), "SPIR-V 1.6");
   target.spirv_minor = 6;
-  EXPECT_EQ(lacking_feature(spirv_facts(words), target), "");
+  EXPECT_EQ(lacking_feature(spirv_facts(words), {1, 10, 6022}, target), "");
+}
+
+TEST(SpirvFacts, UnknownCapabilitiesAreRefusedByNumber) {
+  std::vector<uint32_t> words = module();
+  words.insert(words.begin() + 5, {op(2, 17), 999983});
+  Target target;
+  target.float_controls.round_to_even = 32;
+  EXPECT_EQ(lacking_feature(spirv_facts(words), {1, 10}, target), "capability 999983 of SPIR-V");
 }
 
 }  // namespace

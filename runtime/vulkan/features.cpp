@@ -1,0 +1,111 @@
+#include "runtime/vulkan/features.h"
+
+namespace tcc::runtime::vulkan {
+namespace {
+
+// SPIR-V's numbers of capabilities.
+constexpr uint32_t kMatrix = 0, kShader = 1, kFloat16 = 9, kFloat64 = 10, kInt64 = 11, kInt16 = 22,
+                   kInt8 = 39;
+constexpr uint32_t kStorageBuffer16BitAccess = 4433, kStorageBuffer8BitAccess = 4448;
+constexpr uint32_t kDenormPreserve = 4464, kSignedZeroInfNanPreserve = 4466,
+                   kRoundingModeRte = 4467;
+constexpr uint32_t kBFloat16Type = 5116, kBFloat16CooperativeMatrix = 5118;
+constexpr uint32_t kVulkanMemoryModel = 5345, kVulkanMemoryModelDeviceScope = 5346,
+                   kPhysicalStorageBufferAddresses = 5347, kCooperativeMatrix = 6022;
+
+struct SubgroupCapability {
+  VkSubgroupFeatureFlagBits operation;
+  uint32_t capability;
+};
+constexpr SubgroupCapability kSubgroupCapabilities[] = {
+    {VK_SUBGROUP_FEATURE_BASIC_BIT, 61},      {VK_SUBGROUP_FEATURE_VOTE_BIT, 62},
+    {VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, 63}, {VK_SUBGROUP_FEATURE_BALLOT_BIT, 64},
+    {VK_SUBGROUP_FEATURE_SHUFFLE_BIT, 65},    {VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT, 66},
+    {VK_SUBGROUP_FEATURE_CLUSTERED_BIT, 67},  {VK_SUBGROUP_FEATURE_QUAD_BIT, 68},
+};
+
+}  // namespace
+
+VkPhysicalDeviceFeatures2* Features::link(const FeatureChain& chain) {
+  core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  auto* last = reinterpret_cast<VkBaseOutStructure*>(&core);
+  last = append(last, v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+  last = append(last, v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  if (chain.subgroup_size)
+    last = append(last, subgroup_size,
+                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+  if (chain.cooperative_matrix)
+    last = append(last, cooperative_matrix, CooperativeMatrixFeatures().sType);
+  if (chain.bfloat16) append(last, bfloat16, Bfloat16Features().sType);
+  return &core;
+}
+
+Features enabled_features(const Features& have, VkShaderStageFlags matrix_stages) {
+  Features use;
+  use.core.features.shaderInt64 = have.core.features.shaderInt64;
+  use.core.features.shaderInt16 = have.core.features.shaderInt16;
+  use.core.features.shaderFloat64 = have.core.features.shaderFloat64;
+  use.v11.storageBuffer16BitAccess = have.v11.storageBuffer16BitAccess;
+  use.v12.storageBuffer8BitAccess = have.v12.storageBuffer8BitAccess;
+  use.v12.shaderFloat16 = have.v12.shaderFloat16;
+  use.v12.shaderInt8 = have.v12.shaderInt8;
+  use.v12.shaderSubgroupExtendedTypes = have.v12.shaderSubgroupExtendedTypes;
+  use.v12.vulkanMemoryModel = have.v12.vulkanMemoryModel;
+  use.v12.vulkanMemoryModelDeviceScope = have.v12.vulkanMemoryModelDeviceScope;
+  use.v12.scalarBlockLayout = have.v12.scalarBlockLayout;
+  use.v12.bufferDeviceAddress = have.v12.bufferDeviceAddress;
+  use.v12.timelineSemaphore = have.v12.timelineSemaphore;
+  use.subgroup_size.subgroupSizeControl = have.subgroup_size.subgroupSizeControl;
+  use.subgroup_size.computeFullSubgroups = have.subgroup_size.computeFullSubgroups;
+  // Modules with cooperative matrices use Vulkan's memory model.
+  if (have.cooperative_matrix.cooperativeMatrix && have.v12.vulkanMemoryModel &&
+      (matrix_stages & VK_SHADER_STAGE_COMPUTE_BIT)) {
+    use.cooperative_matrix.cooperativeMatrix = VK_TRUE;
+    if (have.bfloat16.shaderBFloat16Type && have.bfloat16.shaderBFloat16CooperativeMatrix)
+      use.bfloat16.shaderBFloat16Type = use.bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+  }
+  return use;
+}
+
+std::set<uint32_t> capabilities_of(const Features& enabled,
+                                   VkSubgroupFeatureFlags subgroup_operations,
+                                   const exec::FloatControls& controls) {
+  std::set<uint32_t> all = {kMatrix, kShader};
+  const auto add = [&](bool is_there, uint32_t capability) {
+    if (is_there) all.insert(capability);
+  };
+  const VkPhysicalDeviceFeatures& core = enabled.core.features;
+  add(core.shaderInt16, kInt16);
+  add(core.shaderInt64, kInt64);
+  add(core.shaderFloat64, kFloat64);
+  add(enabled.v11.storageBuffer16BitAccess, kStorageBuffer16BitAccess);
+  add(enabled.v12.storageBuffer8BitAccess, kStorageBuffer8BitAccess);
+  add(enabled.v12.shaderFloat16, kFloat16);
+  add(enabled.v12.shaderInt8, kInt8);
+  add(enabled.v12.vulkanMemoryModel, kVulkanMemoryModel);
+  add(enabled.v12.vulkanMemoryModelDeviceScope, kVulkanMemoryModelDeviceScope);
+  add(enabled.v12.bufferDeviceAddress, kPhysicalStorageBufferAddresses);
+  add(enabled.cooperative_matrix.cooperativeMatrix, kCooperativeMatrix);
+  add(enabled.bfloat16.shaderBFloat16Type, kBFloat16Type);
+  add(enabled.bfloat16.shaderBFloat16CooperativeMatrix, kBFloat16CooperativeMatrix);
+  for (const SubgroupCapability& one : kSubgroupCapabilities)
+    add(subgroup_operations & one.operation, one.capability);
+  // Their widths are held against the modes that a module declares.
+  add(controls.keep_denormals != 0, kDenormPreserve);
+  add(controls.keep_special != 0, kSignedZeroInfNanPreserve);
+  add(controls.round_to_even != 0, kRoundingModeRte);
+  return all;
+}
+
+std::set<DType> matrix_types(const Features& enabled) {
+  std::set<DType> types = {DType::f32, DType::i32, DType::u32};
+  if (enabled.v12.shaderFloat16) types.insert(DType::f16);
+  if (enabled.bfloat16.shaderBFloat16CooperativeMatrix) types.insert(DType::bf16);
+  if (enabled.core.features.shaderFloat64) types.insert(DType::f64);
+  if (enabled.v12.shaderInt8) types.insert({DType::i8, DType::u8});
+  if (enabled.core.features.shaderInt16) types.insert({DType::i16, DType::u16});
+  if (enabled.core.features.shaderInt64) types.insert({DType::i64, DType::u64});
+  return types;
+}
+
+}  // namespace tcc::runtime::vulkan
