@@ -22,6 +22,13 @@ ir::Type type_of(const TensorType& type, const std::string& function) {
   return result;
 }
 
+std::vector<DeviceTensor> public_of(std::span<const DeviceValue> values) {
+  std::vector<DeviceTensor> tensors;
+  for (const DeviceValue& value : values)
+    tensors.push_back({std::string(name(value.dtype)), value.shape, value.bytes, value.address});
+  return tensors;
+}
+
 std::vector<HostTensor> to_hosts(std::span<const Tensor> tensors) {
   std::vector<HostTensor> hosts;
   for (const Tensor& tensor : tensors) hosts.push_back(to_host(tensor));
@@ -52,17 +59,34 @@ void register_external(ExternalFunction function) {
       for (size_t i = 0; i < results.size(); ++i)
         results[i] = to_tensor(made[i], str("result ", i));
     };
+  if (function.run_on_device)
+    inner.run_on_device = [run = std::move(function.run_on_device)](
+                              std::span<const DeviceValue> operands,
+                              std::span<const DeviceValue> results, void* stream) {
+      run(public_of(operands), public_of(results), stream);
+    };
+  inner.may_be_captured = function.may_be_captured;
   ir::register_external(std::move(inner));
 }
 
 runtime::HostFunctions host_functions(const exec::Executable& executable) {
   runtime::HostFunctions functions;
-  for (const exec::Step& step : executable.steps)
-    if (const auto* call = std::get_if<exec::HostCall>(&step))
-      functions[call->function] = [function = ir::external_function(call->function)](
-                                      std::span<const Tensor> reads, std::span<Tensor> writes) {
+  for (const exec::Step& step : executable.steps) {
+    const auto* call = std::get_if<exec::HostCall>(&step);
+    if (!call) continue;
+    const ir::ExternalFunctionPtr function = ir::external_function(call->function);
+    runtime::HostFunction& forms = functions[call->function];
+    if (function->run)
+      forms.run = [function](std::span<const Tensor> reads, std::span<Tensor> writes) {
         ir::call_external(*function, reads, writes);
       };
+    if (function->run_on_device)
+      forms.run_on_device = [function](std::span<const DeviceValue> reads,
+                                       std::span<const DeviceValue> writes, void* stream) {
+        ir::call_external(*function, reads, writes, stream);
+      };
+    forms.may_be_captured = function->may_be_captured;
+  }
   return functions;
 }
 

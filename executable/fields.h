@@ -135,8 +135,7 @@ void fields(A& a, Address& x) {
   all(a, x.buffer, x.offset);
 }
 
-// The alternative's number, then its fields. Among steps, 4 and 5 are reserved for reading a size
-// back and for collectives.
+// The alternative's number, then its fields. Among steps, 4 is reserved for reading a size back.
 template <class A, class... T>
 void fields(A& a, std::variant<T...>& x) {
   if constexpr (A::reads) {

@@ -32,7 +32,7 @@ bool is_name(std::string_view name) {
 void register_external(ExternalFunction function) {
   if (!is_name(function.name))
     fail_input("a host's function needs a name of at most 256 printable characters without spaces");
-  if (!function.results || !function.run)
+  if (!function.results || (!function.run && !function.run_on_device))
     fail_input("the host's function '", function.name, "' lacks ",
                function.results ? "what it runs" : "the types of its results");
   Registry& all = registry();
@@ -54,23 +54,44 @@ ExternalFunctionPtr external_function(std::string_view name) {
              ": register it before the graph is loaded");
 }
 
-void call_external(const ExternalFunction& function, std::span<const Tensor> operands,
-                   std::span<Tensor> results) {
-  std::vector<std::pair<DType, std::vector<int64_t>>> types;
-  for (const Tensor& result : results) types.emplace_back(result.dtype(), result.shape());
-  const std::string who = str("the host's function '", function.name, "': ");
+namespace {
+
+std::string begin_of_message(const ExternalFunction& function) {
+  return str("the host's function '", function.name, "': ");
+}
+
+// What the user's code throws becomes an Error that names the function.
+template <class Call>
+void run_named(const ExternalFunction& function, const Call& call) {
+  const std::string who = begin_of_message(function);
   try {
-    function.run(operands, results);
+    call();
   } catch (const Error& error) {
     throw Error(error.kind(), who + error.what());
   } catch (const std::bad_alloc&) { throw; } catch (const std::exception& error) {
     fail_input(who, error.what());
   } catch (...) { fail_input(who, "it threw an exception of an unknown type"); }
+}
+
+}  // namespace
+
+void call_external(const ExternalFunction& function, std::span<const Tensor> operands,
+                   std::span<Tensor> results) {
+  const std::string who = begin_of_message(function);
+  if (!function.run) fail_input(who, "it runs on device memory alone, as `run` is missing");
+  std::vector<std::pair<DType, std::vector<int64_t>>> types;
+  for (const Tensor& result : results) types.emplace_back(result.dtype(), result.shape());
+  run_named(function, [&] { function.run(operands, results); });
   for (size_t i = 0; i < results.size(); ++i)
     if (results[i].dtype() != types[i].first || results[i].shape() != types[i].second)
       fail_input(who, "it changed the type of its result ", i, " from ",
                  type_text(types[i].first, types[i].second), " to ",
                  type_text(results[i].dtype(), results[i].shape()));
+}
+
+void call_external(const ExternalFunction& function, std::span<const DeviceValue> operands,
+                   std::span<const DeviceValue> results, void* stream) {
+  run_named(function, [&] { function.run_on_device(operands, results, stream); });
 }
 
 bool has_effects(const Node& node) {

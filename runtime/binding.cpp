@@ -142,6 +142,12 @@ void Binding::add(const exec::Step& step) {
 
 void Binding::add_call(HostCallSite& site, StepRange& range) {
   range.call = &site;
+  if (site.is_on_device()) {
+    for (auto* values : {&site.reads(), &site.writes()})
+      for (HostCallSite::Value& value : *values) add_slot(value.address, {value.buffer});
+    range.middle = steps_.size();
+    return;
+  }
   for (const HostCallSite::Value& value : site.reads()) {
     auto& copy = steps_.emplace_back().emplace<BoundCopy>(
         BoundCopy{value.memory->address(), 0, value.bytes});

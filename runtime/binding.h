@@ -32,7 +32,7 @@ class Binding {
                                   std::span<const DeviceAddress> outputs);
 
   // bind() makes these bound steps of a step of the executable: [begin, end). A call of the host
-  // comes after [begin, middle), which copies the buffers that it reads.
+  // comes after [begin, middle), which copies the buffers that it reads, if it gets copies.
   struct StepRange {
     size_t begin = 0, middle = 0, end = 0;
     HostCallSite* call = nullptr;
@@ -82,7 +82,7 @@ class Binding {
   std::vector<HostCallSite> calls_;  // in the order of the steps
   std::vector<BoundStep> steps_;
   std::vector<StepRange> ranges_;  // by step of the executable
-  std::vector<Slot> slots_;        // within steps_
+  std::vector<Slot> slots_;        // within steps_ and calls_
   bool made_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,6 +79,9 @@ class Stream {
   // Returns whether the caller captures the enqueued work instead of running it (cuda): nothing may
   // be allocated meanwhile.
   virtual bool is_capturing() const { return false; }
+  // Calls `use` with the stream's native handle (cuda: CUstream, null: none), to enqueue on it,
+  // while the device is the thread's current one. Only where Device::gives_streams().
+  virtual void give(const std::function<void(void* handle)>& use);
   // These return device seconds, by its timers: of each of `steps`, run one after the other, and of
   // a recording that is replayed `repeat` times (per replay).
   virtual std::vector<double> time_each(std::span<const BoundStep> steps) = 0;
@@ -103,6 +107,8 @@ class Device {
   // Thread-safe.
   virtual std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
+  // Whether code of others may enqueue on its streams, see Stream::give().
+  virtual bool gives_streams() const { return false; }
   // Wraps a stream of the caller's (cuda: CUstream); others throw Error(bad_input).
   virtual std::unique_ptr<Stream> wrap_stream(void* handle) = 0;
   virtual std::unique_ptr<Recording> record(std::span<const BoundStep> steps) = 0;

@@ -12,6 +12,10 @@ void check_grid(const std::array<int64_t, 3>& most, std::string_view device,
                   "; the device allows ", most[i]);
 }
 
+void Stream::give(const std::function<void(void* handle)>&) {
+  TCC_CHECK(false, "a device that does not give its streams");
+}
+
 void check_words(const BoundStep& step) {
   if (const auto* copy = std::get_if<BoundCopy>(&step))
     TCC_CHECK(copy->bytes >= 0, "a copy of ", copy->bytes, " bytes");

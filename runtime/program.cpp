@@ -39,13 +39,18 @@ void check_kind(const Device& device, const exec::Executable& executable) {
   if (executable.symbols.empty()) exec::check_loops(executable, {}, device.target());
 }
 
-void check_functions(const HostFunctions& functions, const exec::Executable& executable) {
+void check_functions(const HostFunctions& functions, const exec::Executable& executable,
+                     const Device& device) {
   for (const exec::Step& step : executable.steps)
     if (const auto* call = std::get_if<exec::HostCall>(&step)) {
       const auto found = functions.find(call->function);
-      if (found == functions.end() || !found->second)
+      if (found == functions.end() || (!found->second.run && !found->second.run_on_device))
         fail_input(executable.name, " calls the host's function '", call->function,
                    "', which is not registered: Program takes functions by name");
+      if (!found->second.run && !device.gives_streams())
+        fail_input(executable.name, " calls '", call->function,
+                   "', which runs on device memory and on a stream alone; ", device.name(),
+                   " has no stream for it: give the function a form for host memory (`run`), too");
     }
 }
 
@@ -57,7 +62,7 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
       executable_(std::move(executable)),
       functions_(std::move(functions)) {
   check_kind(*device_, executable_);
-  check_functions(functions_, executable_);
+  check_functions(functions_, executable_, *device_);
   check_memory(*device_, executable_);
   const size_t total = executable_.kernels.size() + executable_.constants.size();
   size_t done = 0;
@@ -126,8 +131,10 @@ void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceA
   reserve(inputs, outputs);
   const std::span<const BoundStep> steps = callers_->bind(inputs, outputs);
   if (!callers_->calls().empty() && stream_->is_capturing())
-    fail_input(program_->executable().name,
-               " calls functions of the host, which a captured stream cannot");
+    for (const HostCallSite& call : callers_->calls())
+      if (!call.may_be_captured())
+        fail_input(program_->executable().name, " calls the host's function '", call.name(),
+                   "', which a captured stream cannot: it does not say that it may be captured");
   callers_->each_part([&](size_t begin, size_t end, HostCallSite* call) {
     if (begin < end) stream_->run(steps.subspan(begin, end - begin));
     if (call) call->run(*stream_, through_);

@@ -73,7 +73,7 @@ class Context {
 
   // On the caller's device buffers, in the graph's order, row-major, each as large as its type
   // says, at any multiple of its element's size. Asynchronous; allocates, synchronises and reads
-  // back nothing, so that it can be captured (not with calls of the host, which it waits for), once
+  // back nothing, so that it can be captured (with calls of the host only if they may be), once
   // reserve() has been called for addresses that are
   // aligned alike; else it calls that itself. Empty values may have address 0.
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
@@ -100,7 +100,7 @@ class Context {
 
   // The pieces of the above: upload, replay, download.
   void set_inputs(std::span<const Tensor> inputs);
-  void replay();  // asynchronous, but for calls of the host
+  void replay();  // asynchronous, but for calls of the host that get copies
   std::vector<Tensor> outputs();
 
   // These serve checks: one runs one step on the context's own buffers, the other returns the

@@ -40,6 +40,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Stream> create_stream() override {
     return std::make_unique<CudaStream>(context_);
   }
+  bool gives_streams() const override { return true; }
   std::unique_ptr<Stream> wrap_stream(void* handle) override {
     return std::make_unique<CudaStream>(context_, static_cast<CUstream>(handle));
   }

@@ -42,6 +42,11 @@ bool CudaStream::is_capturing() const {
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+void CudaStream::give(const std::function<void(void* handle)>& use) {
+  const ContextScope scope(*context_);
+  use(handle_);
+}
+
 void CudaStream::run(const Recording& recording) {
   const CudaRecording& ours = recording_of(recording, *context_);
   const ContextScope scope(*context_);

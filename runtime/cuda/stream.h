@@ -27,6 +27,7 @@ class CudaStream final : public Stream {
   void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) override;
   void synchronize() override;
   bool is_capturing() const override;
+  void give(const std::function<void(void* handle)>& use) override;
   std::vector<double> time_each(std::span<const BoundStep> steps) override;
   double time(const Recording& recording, int repeat) override;
 

@@ -125,6 +125,7 @@ class NullStream final : public Stream {
     std::memset(data_of(buffer, offset, bytes), value, static_cast<size_t>(bytes));
   }
   void synchronize() override {}
+  void give(const std::function<void(void*)>& use) override { use(nullptr); }
   std::vector<double> time_each(std::span<const BoundStep> steps) override {
     run(steps);
     return std::vector<double>(steps.size(), 0.0);
@@ -157,6 +158,7 @@ class NullDevice final : public Device {
     return std::make_unique<NullKernel>(binary.num_arguments);
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<NullStream>(); }
+  bool gives_streams() const override { return true; }  // whose work is done at once
   std::unique_ptr<Stream> wrap_stream(void*) override {
     fail_input("null: this device has no streams of the caller's");
   }

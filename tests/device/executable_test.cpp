@@ -196,7 +196,7 @@ TEST_P(ExecutableTest, CallsTheHostBetweenLaunches) {
   exec::check(e);
   EXPECT_ERROR_KIND(Program(device, e), ErrorKind::bad_input,
                     "calls the host's function 'halve', which is not registered");
-  EXPECT_ERROR_KIND(Program(device, e, nullptr, {{"halves", nullptr}}), ErrorKind::bad_input,
+  EXPECT_ERROR_KIND(Program(device, e, nullptr, {{"halves", HostFunction()}}), ErrorKind::bad_input,
                     "'halve', which is not registered");
 
   const backends::TemporaryFolder folder;
@@ -204,11 +204,11 @@ TEST_P(ExecutableTest, CallsTheHostBetweenLaunches) {
   int calls = 0;
   double seen = 0;
   const HostFunctions functions = {
-      {"halve", [&](std::span<const Tensor> reads, std::span<Tensor> writes) {
+      {"halve", {[&](std::span<const Tensor> reads, std::span<Tensor> writes) {
          ++calls;
          seen = reads[0].get(5);
          for (int64_t i = 0; i < reads[0].numel(); ++i) writes[0].set(i, reads[0].get(i) / 2 + 1);
-       }}};
+       }}}};
   const auto program = std::make_shared<const Program>(
       device, exec::load_executable(folder.path() / "host.tccx"), nullptr, functions);
   Context context(program);
@@ -240,14 +240,15 @@ TEST_P(ExecutableTest, CallsTheHostBetweenLaunches) {
   EXPECT_EQ(calls, 6);
   expect(context.outputs().at(0));
 
-  const HostFunctions throwing = {
-      {"halve", [](std::span<const Tensor>, std::span<Tensor>) { fail_input("no halves today"); }}};
+  const HostFunctions throwing = {{"halve", {[](std::span<const Tensor>, std::span<Tensor>) {
+                                     fail_input("no halves today");
+                                   }}}};
   Context other(std::make_shared<const Program>(device, e, nullptr, throwing));
   EXPECT_ERROR_KIND(other.run({&x, 1}), ErrorKind::bad_input, "no halves today");
   const HostFunctions other_type = {
-      {"halve", [](std::span<const Tensor>, std::span<Tensor> written) {
+      {"halve", {[](std::span<const Tensor>, std::span<Tensor> written) {
          written[0] = Tensor(DType::f32, {3});
-       }}};
+       }}}};
   Context third(std::make_shared<const Program>(device, e, nullptr, other_type));
   EXPECT_ERROR_KIND(third.run({&x, 1}), ErrorKind::bad_input,
                     "the host's function 'halve' changed the type of its result 0");

@@ -1,6 +1,7 @@
 // Functions of the host's that graphs call between kernels.
 #include "tcc/external.hpp"
 
+#include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <future>
@@ -304,6 +305,119 @@ TEST_F(External, AFunctionMayNotUseTheContextThatCallsIt) {
   EXPECT_EQ(run(beside, 1).at(0).as<std::int32_t>()[0], 1);
   EXPECT_ERROR(run(context, 2), "the context is running");  // beside ran, and was refused within
   EXPECT_EQ(run(context, 3).at(0).as<std::int32_t>()[0], 3);
+}
+
+// On the null device, whose memory is the host's. No kernel runs there: graphs are calls alone.
+std::vector<std::uint64_t>& places() {
+  static std::vector<std::uint64_t> all;
+  return all;
+}
+
+using Devices = std::span<const DeviceTensor>;
+
+void register_device_functions() {
+  static const bool done = [] {
+    ExternalFunction twice;
+    twice.name = "twice_on_device";
+    twice.results = same_types;
+    twice.run_on_device = [](Devices x, Devices y, void* stream) {
+      EXPECT_EQ(stream, nullptr);
+      EXPECT_EQ(x[0].dtype, "f32");
+      EXPECT_EQ(x[0].bytes, 4 * x[0].shape.at(0));
+      EXPECT_EQ(y[0].shape, x[0].shape);
+      places().insert(places().end(), {x[0].address, y[0].address});
+      const auto* from = static_cast<const float*>(x[0].data());
+      for (std::int64_t i = 0; i < x[0].shape[0]; ++i) {
+        if (from[i] == 13) throw std::runtime_error("no thirteens");
+        static_cast<float*>(y[0].data())[i] = 2 * from[i];
+      }
+    };
+    register_external(twice);
+    ExternalFunction both = noting("on_either", true);
+    both.run_on_device = [](Devices x, Devices y, void*) {
+      calls().push_back("on_device");
+      std::copy_n(static_cast<const std::byte*>(x[0].data()), x[0].bytes,
+                  static_cast<std::byte*>(y[0].data()));
+    };
+    register_external(both);
+    return true;
+  }();
+  ASSERT_TRUE(done);
+}
+
+TEST_F(External, DeviceFunctionsGetThePlacesOfTheirOperands) {
+  register_device_functions();
+  const GraphValue x = builder.input("x", "f32", {builder.dim("N", 3)});
+  builder.output("y", call("twice_on_device", {call("twice_on_device", {x})}));
+  const CompiledGraph compiled = compile(builder.build(), "null", {.open_dims = {"N"}});
+  for (const std::int64_t size : {3, 5}) {
+    places().clear();
+    Context context(compiled, std::map<std::string, std::int64_t>{{"N", size}});
+    const std::vector<float> given = numbers(static_cast<std::size_t>(size));
+    std::vector<float> expected, read(given.size());
+    for (const float value : given) expected.push_back(4 * value);
+    // Without copies, wherever the buffers lie.
+    const DeviceBuffer in = DeviceBuffer("null", 64).slice(4, size * 4);
+    const DeviceBuffer out = DeviceBuffer("null", 64).slice(12, size * 4);
+    in.write(std::as_bytes(std::span(given)));
+    context.run_device(std::vector{in}, std::vector{out});
+    out.read(std::as_writable_bytes(std::span(read)));
+    EXPECT_EQ(read, expected);
+    ASSERT_EQ(places().size(), 4u);
+    EXPECT_EQ(places()[0], in.address());
+    EXPECT_EQ(places()[1], places()[2]);
+    EXPECT_EQ(places()[3], out.address());
+    // Other buffers, by replay, and timed.
+    const std::vector inputs = {HostTensor::of<float>({size}, given)};
+    for (int round = 0; round < 2; ++round) {
+      const auto y = context.run(inputs);
+      expect_near(y.at(0).as<float>(), expected);
+    }
+    EXPECT_GE(context.time(2), 0);
+    context.time_kernels();
+    EXPECT_EQ(places().size(), 4u * 6);
+    EXPECT_NE(places()[4], in.address());
+  }
+}
+
+TEST_F(External, WhatADeviceFunctionThrowsEndsTheRun) {
+  register_device_functions();
+  builder.output("y", call("twice_on_device", {builder.input("x", "f32", {2})}));
+  Context context(compile(builder.build(), "null"));
+  EXPECT_ERROR(context.run(std::vector{HostTensor::of<float>({2}, {1, 13})}),
+               "the host's function 'twice_on_device': no thirteens");
+  const auto y = context.run(std::vector{HostTensor::of<float>({2}, {1, 2})});
+  expect_near(y.at(0).as<float>(), std::vector<float>{2, 4});
+}
+
+TEST_F(External, AFormForHostMemoryIsForDevicesWithoutStreams) {
+  register_device_functions();
+  builder.output("y", call("on_either", {builder.input("x", "f32", {2})}));
+  const Graph graph = builder.build();
+  const std::vector inputs = {HostTensor::of<float>({2}, {1, 2})};
+  Context on_null(compile(graph, "null"));
+  const auto y = on_null.run(inputs);
+  expect_near(y.at(0).as<float>(), std::vector<float>{1, 2});
+  EXPECT_EQ(calls(), std::vector<std::string>{"on_device"});
+  run_reference(graph, inputs);
+  EXPECT_EQ(calls().back(), "on_either");
+  if (!testing::has_vulkan()) GTEST_SKIP() << "no Vulkan device";
+  Context on_vulkan(compile(graph, "vulkan:0"));
+  const auto z = on_vulkan.run(inputs);
+  expect_near(z.at(0).as<float>(), std::vector<float>{1, 2});
+  EXPECT_EQ(calls(), (std::vector<std::string>{"on_device", "on_either", "on_either"}));
+}
+
+TEST_F(External, AFormForDeviceMemoryAloneNeedsAStream) {
+  register_device_functions();
+  builder.output("y", call("twice_on_device", {builder.input("x", "f32", {2})}));
+  const Graph graph = builder.build();
+  EXPECT_ERROR(run_reference(graph, std::vector{HostTensor("f32", {2})}),
+               "'twice_on_device': it runs on device memory alone");
+  if (!testing::has_vulkan()) GTEST_SKIP() << "no Vulkan device";
+  EXPECT_ERROR(compile(graph, "vulkan:0"),
+               "'twice_on_device', which runs on device memory and on a stream alone; vulkan:0 has "
+               "no stream for it");
 }
 
 TEST_F(External, AnUnknownFunctionIsNamedAtLoad) {

@@ -37,7 +37,7 @@ const Folders source_folders = {"support",  "ir",      "executable", "frontend",
 
 // A program that runs executables without the compiler needs these, and of ir its data types alone.
 const Folders without_compiler = {"executable", "runtime"};
-const Folders data_of_ir = {"ir/dtype.h", "ir/symint.h", "ir/tensor.h"};
+const Folders data_of_ir = {"ir/device_value.h", "ir/dtype.h", "ir/symint.h", "ir/tensor.h"};
 
 // Headers that only some folders may include, by the beginning of their name.
 struct Fence {
@@ -166,9 +166,9 @@ TEST_F(IncludeRules, FoldersIncludeOnlyWhatIsBelowThem) {
 // The rest of the compiler asks candidates, never their templates.
 bool enters_templates(const fs::path& path, const Include& include) {
   const Folders users = {"backends", "runtime", "api", "tools"};
-  const bool is_user = users.count(first_component(path)) > 0 ||
-                       (first_component(path) == "scheduler" &&
-                        !path.string().starts_with("scheduler/templates/"));
+  const bool is_user =
+      users.count(first_component(path)) > 0 ||
+      (first_component(path) == "scheduler" && !path.string().starts_with("scheduler/templates/"));
   return is_user && include.quoted && include.path.starts_with("scheduler/templates/");
 }
 
