@@ -67,15 +67,15 @@ struct Fill {
   uint8_t value = 0;
 };
 
-// A function that the program's user registered (runtime/host_calls.h), on copies in host memory of
-// what it reads; what it writes is copied back. The buffers are dense and row-major.
+// A function that the program's user registered (runtime/host_calls.h), on copies of the buffers in
+// host memory or, by the function and the device, on the buffers. They are dense and row-major.
 struct HostCall {
   std::string function;
   std::vector<int> reads, writes;  // buffers
 };
 
-// Reading a size back and collectives will be further kinds, with numbers that the file format
-// reserves.
+// Reading a size back will be a further kind, with the number that the file format reserves.
+// Collectives are host calls.
 using Step = std::variant<KernelLaunch, Copy, Fill, HostCall>;
 
 // A buffer of the kind state, dense and row-major, and what it holds at first: a constant of as
