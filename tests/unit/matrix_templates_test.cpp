@@ -69,7 +69,7 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
 TEST(MatrixTemplates, AskUnitsHowFarTheirSumsAreExact) {
   sched::Target target = sched::target_by_name("cuda:sm_80");
   const auto chosen = [&](int64_t k) {
-    return template_of(byte_product(512, 512, k, false, false, "f16", "f16", "f32"), target);
+    return template_of(byte_product(2048, 2048, k, false, false, "f16", "f16", "f32"), target);
   };
   EXPECT_EQ(chosen(256), "gemm_sm80");
   EXPECT_EQ(chosen(512), "contraction");
