@@ -71,8 +71,11 @@ struct Dialect {
   std::string table_entry;  // {storage} {name} {number} {const}
   std::string table_size;   // the same of a `size_parameter`
   std::string block_index, thread_index, lane_thread_index;
-  std::string hook;                   // {result} {name} {parameters}
-  std::string hook_buffers;           // whether hooks are passed the buffers: "yes" or ""
+  std::string hook;          // {result} {name} {parameters}
+  std::string hook_buffers;  // whether hooks get buffers and sizes: "yes" or ""
+  // {index}, which is not negative, in a form that compilers do not see through, where they compare
+  // widened integers wrongly; "": as it is.
+  std::string index_mask;
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;

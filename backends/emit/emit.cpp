@@ -267,15 +267,19 @@ class Unit {
     auto add = [&](const std::string& text) {
       parameters += (parameters.empty() ? "" : ", ") + text;
     };
-    if (!d_.hook_buffers.empty()) add(this->parameters());
+    if (!d_.hook_buffers.empty()) add(all_parameters());
     sched::KernelNames names(kernel_, &hook, reserved_);
     Printer printer(kernel_, d_, names);
-    for (const Hook::Parameter& p : hook.parameters)
+    for (const Hook::Parameter& p : hook.parameters) {
+      const std::string& mask = d_.index_mask;
+      if (p.is_index() && !kernel_.sizes.empty() && !mask.empty())
+        printer.line(names.of(p) + " = " + fill(mask, {{"index", names.of(p)}}) + ";");
       add(p.is_index() ? printer.index_type() + " " + names.of(p)
                        : fill(p.written ? d_.array_inout : d_.array_in,
                               {{"type", compute_type(p.array.dtype)},
                                {"name", names.of(p)},
                                {"count", std::to_string(p.elements)}}));
+    }
     printer.block(hook.body);
     std::string result = hook.returns ? compute_type(hook.result) : "void";
     return fill(d_.hook, {{"result", result}, {"name", hook.name}, {"parameters", parameters}}) +
@@ -320,12 +324,19 @@ class Unit {
                                        {"fields", fields}});
   }
 
+  // A number, or an expression of the sizes.
+  std::string grid_text() const {
+    if (kernel_.grid.is_const()) return std::to_string(kernel_.grid.value());
+    sched::KernelNames names(kernel_, nullptr, reserved_);
+    return "(" + Printer(kernel_, d_, names).size(kernel_.grid) + ")";
+  }
+
   Code from_device_source() {
     std::string text = parameters_text();
     for (const auto& [name, value] : kernel_.defines)
       text += "#define " + name + " " + value + "\n";
     text += "#define WORKGROUP " + std::to_string(kernel_.workgroup) + "\n";
-    text += "#define GRID " + std::to_string(kernel_.grid.value()) + "\n";
+    text += "#define GRID " + grid_text() + "\n";
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
     text += "#define TCC_ENTRY " + entry() + "\n";
     if (!d_.wait.empty()) {
@@ -336,9 +347,11 @@ class Unit {
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
     std::string buffers;
-    if (!d_.hook_buffers.empty())
+    if (!d_.hook_buffers.empty()) {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)
         buffers += buffer_name(static_cast<int>(i)) + ", ";
+      for (const std::string& size : kernel_.sizes) buffers += sched::size_name(size) + ", ";
+    }
     text += "#define TCC_BUFFERS " + buffers + "\n";
     if (!kernel_.parameters.header.empty() && !d_.map_parameter.empty()) {
       text += "#define TCC_MAPS";

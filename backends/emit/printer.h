@@ -21,6 +21,8 @@ class Printer {
   void block(const sched::Block& block);
   void line(const std::string& text);
   const std::string& text() const { return text_; }
+  // An expression of the kernel's sizes as text.
+  std::string size(const ir::SymInt& value) { return index(value); }
   std::string index_type() const { return kernel_.wide_index ? "i64" : "i32"; }
 
  private:

@@ -70,6 +70,8 @@ const Dialect& glsl_dialect() {
     d.lane_thread_index = "gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID";
     d.hook = "{result} {name}({parameters})";
     d.hook_buffers = "";
+    // llvmpipe takes a constant for larger than no i64 that was an i32.
+    d.index_mask = "{index} & 0x7fffffffffffffffl";
     d.array_in = "in {type} {name}[{count}]";
     d.array_inout = "inout {type} {name}[{count}]";
     d.shared = "shared {type} {name}[{count}];";

@@ -111,8 +111,9 @@ class FmaProduct : public ProductCandidate {
                     {"thread_m", c.thread_m},
                     {"thread_n", c.thread_n}};
       if (!legal.violation(config).empty()) return;
-      double tiles = static_cast<double>(plan.batch.size() * ceil_div(plan.m.size(), c.block_m) *
-                                         ceil_div(plan.n.size(), c.block_n));
+      double tiles = static_cast<double>(plan.batch.size().usual() *
+                                         ceil_div(plan.m.size().usual(), c.block_m) *
+                                         ceil_div(plan.n.fixed_size(), c.block_n));
       double resident = std::max(1.0, 512.0 / static_cast<double>(threads_of(config)));
       double waves = std::max(std::ceil(tiles / target.compute_units) / resident,
                               tiles / (target.compute_units * resident));
@@ -145,9 +146,9 @@ class FmaProduct : public ProductCandidate {
     double operand_bytes = 0;
     for (const ir::Value* input : region.anchor->inputs)
       if (input) operand_bytes = std::max<double>(operand_bytes, size_bytes(input->dtype()));
-    const auto batch = static_cast<double>(plan.batch.size());
-    return [=, target = target(), m = plan.m.size(), n = plan.n.size(),
-            k = ceil_div(plan.k.size(), pack_), fold = plan.fold,
+    const auto batch = static_cast<double>(plan.batch.size().usual());
+    return [=, target = target(), m = plan.m.size().usual(), n = plan.n.fixed_size(),
+            k = ceil_div(plan.k.fixed_size(), pack_), fold = plan.fold,
             a_vector = static_cast<double>(plan.a.vector),
             b_vector = static_cast<double>(plan.b.vector)](const Config& c) {
       const auto block_m = static_cast<double>(c["block_m"]),
@@ -211,10 +212,12 @@ class FmaProduct : public ProductCandidate {
     const ContractionTile tile{config["block_m"], config["block_n"], config["block_k"] * pack,
                                std::min<int64_t>(config["thread_n"], 4)};
     const ContractionHooks hooks(region, plan, tile);
-    int64_t m = plan.m.size(), n = plan.n.size(), k = plan.k.size(), batch = plan.batch.size();
+    const int64_t n = plan.n.fixed_size(), k = plan.k.fixed_size();
+    const SymInt tiles_m = ir::ceildiv(plan.m.size(), config["block_m"]),
+                 tiles_n = ceil_div(n, config["block_n"]);
     kernel.source = "contraction";
     kernel.workgroup = static_cast<int>(threads_of(config));
-    kernel.grid = batch * ceil_div(m, config["block_m"]) * ceil_div(n, config["block_n"]);
+    kernel.grid = plan.batch.size() * tiles_m * tiles_n;
     kernel.shared_bytes = 0;  // static, in the source
     kernel.flops = plan.flops();
     auto define = [&](std::string name, int64_t value) {
@@ -228,8 +231,11 @@ class FmaProduct : public ProductCandidate {
                              {"THREAD_N", "thread_n"}})
       define(name, config[key]);
     define("SIZE_K", ceil_div(k, pack));
-    define("TILES_M", ceil_div(m, config["block_m"]));
-    define("TILES_N", ceil_div(n, config["block_n"]));
+    if (tiles_m.is_const())
+      define("TILES_M", tiles_m.value());
+    else
+      kernel.defines.push_back({"TILES_M", "tiles_m(TCC_BUFFERS 0)"});
+    define("TILES_N", tiles_n.value());
     define("A_VECTOR", plan.a.vector);
     define("A_ALONG_K", plan.a.along_k);
     define("B_VECTOR", plan.b.vector);
@@ -246,6 +252,7 @@ class FmaProduct : public ProductCandidate {
                info(region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype()).is_signed);
     }
     kernel.hooks = {hooks.load(true, "load_a"), hooks.load(false, "load_b"), hooks.epilogue()};
+    if (!tiles_m.is_const()) kernel.hooks.push_back(hooks.tiles_m("tiles_m"));
     return kernel;
   }
 
@@ -259,10 +266,15 @@ class ContractionTemplate : public Template {
   std::string_view name() const override { return "contraction"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  // Of rows and batches: tiles of columns and steps of sums are counted in numbers.
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ContractionPlan> plan = plan_contraction(region);
     if (!plan) return plan.refusal();
+    if (!plan->n.size().is_const() || !plan->k.size().is_const())
+      return Refusal{str(region.anchor->op_name(), " of ", plan->n.size(), " columns and sums of ",
+                         plan->k.size(), " products, which its kernels need as numbers")};
     return std::make_shared<const FmaProduct>(*this, region, target, *std::move(plan));
   }
 };

@@ -9,7 +9,16 @@
 namespace tcc::sched {
 namespace {
 
-SymInt clamp_to(const SymInt& value, int64_t size) { return ir::min(value, size - 1); }
+SymInt clamp_to(const SymInt& value, const SymInt& size) { return ir::min(value, size - 1); }
+
+SymInt round_up_to(const SymInt& size, int64_t multiple) {
+  return ir::ceildiv(size, multiple) * multiple;
+}
+
+// An index that a device source may pass has a variable, also where it is always 0.
+Hook::Parameter passed_index(std::string name, const SymInt& extent) {
+  return Hook::index_parameter(std::move(name), extent.is(0) || extent.is(1) ? SymInt(2) : extent);
+}
 
 }  // namespace
 
@@ -21,14 +30,15 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   hook.name = std::move(name);
   Inliner inliner(region_);
   SymInt v = SymInt::axis("v", width);
-  int64_t k_count = operand.along_k ? plan_.k.size() / width : plan_.k.size();
-  int64_t free_count = operand.along_k ? free.size() : free.size() / width;
+  const int64_t k_size = plan_.k.fixed_size(), k_width = operand.along_k ? width : 1;
+  const SymInt free_width = operand.along_k ? 1 : width;
+  int64_t k_count = k_size / k_width;
+  const SymInt free_count = floordiv(free.size(), free_width);
   int64_t block = of_a ? tile_.block_m : tile_.block_n;
-  int64_t padded_free = round_up(free.size(), block) / (operand.along_k ? 1 : width);
-  int64_t padded_k = round_up(plan_.k.size(), tile_.block_k) / (operand.along_k ? width : 1);
+  const SymInt padded_free = floordiv(round_up_to(free.size(), block), free_width);
+  int64_t padded_k = round_up(k_size, tile_.block_k) / k_width;
   hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
-                     Hook::index_parameter("at", std::max<int64_t>(padded_free, 2)),
-                     Hook::index_parameter("k", std::max<int64_t>(padded_k, 2)),
+                     passed_index("at", padded_free), passed_index("k", padded_k),
                      Hook::array_parameter("out_values", plan_.accumulator, width, true)};
   const SymInt batch = hook.parameters[0].axis, raw_free = hook.parameters[1].axis,
                raw_k = hook.parameters[2].axis;
@@ -56,14 +66,14 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
 
 Hook ContractionHooks::epilogue() const {
   int64_t width = tile_.segment;
-  int64_t m_size = plan_.m.size(), n_size = plan_.n.size();
+  const SymInt m_size = plan_.m.size();
+  const int64_t n_size = plan_.n.fixed_size();
   Hook hook;
   hook.name = "epilogue";
-  hook.parameters = {
-      Hook::index_parameter("batch", plan_.batch.size()),
-      Hook::index_parameter("row", std::max<int64_t>(2, round_up(m_size, tile_.block_m))),
-      Hook::index_parameter("part", std::max<int64_t>(2, round_up(n_size, tile_.block_n) / width)),
-      Hook::array_parameter("acc", plan_.accumulator, width, false)};
+  hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
+                     passed_index("row", round_up_to(m_size, tile_.block_m)),
+                     passed_index("part", round_up(n_size, tile_.block_n) / width),
+                     Hook::array_parameter("acc", plan_.accumulator, width, false)};
   const SymInt batch = hook.parameters[0].axis, raw_row = hook.parameters[1].axis,
                raw_part = hook.parameters[2].axis;
   SymInt row = SymInt::axis("m", m_size);
@@ -96,6 +106,17 @@ Hook ContractionHooks::epilogue() const {
   Expr guard = ir::all_of(guards);
   hook.body =
       guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
+  return hook;
+}
+
+Hook ContractionHooks::tiles_m(std::string name) const {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {passed_index("none", 1)};
+  hook.returns = true;
+  hook.result = DType::i32;
+  hook.body = {return_value(
+      ir::cast(ir::index_value(ir::ceildiv(plan_.m.size(), tile_.block_m)), DType::i32))};
   return hook;
 }
 

@@ -28,6 +28,9 @@ class ContractionHooks {
   // epilogue(batch, row, part, acc[segment]): stores one row segment; `part` counts segments.
   Hook epilogue() const;
 
+  // `name`(0): the number of tiles along the rows, where it comes at run time.
+  Hook tiles_m(std::string name) const;
+
  private:
   const Region& region_;
   const ContractionPlan& plan_;

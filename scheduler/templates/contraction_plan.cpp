@@ -1,7 +1,6 @@
 #include "scheduler/templates/contraction_plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "scheduler/templates/common.h"
 #include "support/error.h"
@@ -48,7 +47,7 @@ FlatAxes flatten(const std::vector<SymInt>& axes, const std::vector<SymInt>& ext
   }
   std::stable_sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.first > b.first; });
   for (auto& [stride, i] : order) {
-    flat.extents.push_back(extents[i].value());
+    flat.extents.push_back(extents[i]);
     flat.position.push_back(i);
   }
   return flat;
@@ -56,7 +55,7 @@ FlatAxes flatten(const std::vector<SymInt>& axes, const std::vector<SymInt>& ext
 
 std::vector<SymInt> unflatten(const FlatAxes& flat, size_t count, const SymInt& index) {
   std::vector<SymInt> axes(count, SymInt(0));
-  std::vector<SymInt> parts = delinearize_ints(index, flat.extents);
+  std::vector<SymInt> parts = ir::delinearize(index, flat.extents);
   for (size_t i = 0; i < parts.size(); ++i) axes[flat.position[i]] = parts[i];
   return axes;
 }
@@ -78,13 +77,11 @@ DType accumulator_dtype(DType dtype) {
   return info(dtype).is_signed ? DType::i32 : DType::u32;
 }
 
-int64_t FlatAxes::size() const {
-  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-}
+SymInt FlatAxes::size() const { return ir::product(extents); }
 
 double ContractionPlan::flops() const {
-  return 2.0 * static_cast<double>(batch.size()) * static_cast<double>(m.size()) *
-         static_cast<double>(n.size()) * static_cast<double>(k.size());
+  const auto usual = [](const FlatAxes& axes) { return static_cast<double>(axes.size().usual()); };
+  return 2.0 * usual(batch) * usual(m) * usual(n) * usual(k);
 }
 
 ContractionPlan::Axes ContractionPlan::axes(const SymInt& batch_index, const SymInt& m_index,
@@ -219,6 +216,8 @@ void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan)
     return flat.position.empty() ? 0 : coefficient(offset, own[flat.position.back()]);
   };
   plan.swapped = innermost(flat_n, axes.wide_n) != 1 && innermost(flat_m, axes.wide_m) == 1;
+  // Tiles are guarded along rows whose number comes at run time.
+  if (flat_m.size().is_const() != flat_n.size().is_const()) plan.swapped = flat_m.size().is_const();
   plan.m = plan.swapped ? flat_n : flat_m;
   plan.n = plan.swapped ? flat_m : flat_n;
 }
@@ -230,8 +229,8 @@ struct OperandAccess {
         plan_(plan),
         is_a_(is_a),
         free_(is_a ? plan.m : plan.n),
-        extent_k_(plan.k.extents.empty() ? 1 : plan.k.extents.back()),
-        extent_f_(free_.extents.empty() ? 1 : free_.extents.back()),
+        extent_k_(plan.k.extents.empty() ? SymInt(1) : plan.k.extents.back()),
+        extent_f_(free_.extents.empty() ? SymInt(1) : free_.extents.back()),
         batch_(SymInt::axis("fb", plan.batch.size())),
         f_(SymInt::axis("ff", free_.size())),
         k_(SymInt::axis("fk", plan.k.size())),
@@ -239,11 +238,13 @@ struct OperandAccess {
 
   // The widest vector along k, or along the operand's own axis, of at most `widest` elements.
   int64_t vector(bool along_k, int64_t widest) {
-    const int64_t extent = along_k ? extent_k_ : extent_f_;
-    const int64_t total = along_k ? plan_.k.size() : free_.size();
+    const SymInt& extent = along_k ? extent_k_ : extent_f_;
+    const SymInt total = along_k ? plan_.k.size() : free_.size();
+    if (!extent.is_const()) return 1;
     for (int64_t width = widest; width > 1; width /= 2) {
-      if (extent % width != 0) continue;
-      const SymInt group = SymInt::axis("g", total / width), lane = SymInt::axis("v", width);
+      if (extent.value() % width != 0) continue;
+      const SymInt group = SymInt::axis("g", floordiv(total, width)),
+                   lane = SymInt::axis("v", width);
       const SymInt along = group * width + lane;
       const Expr load = load_at(inliner_, along_k ? f_ : along, along_k ? along : k_);
       if (!load) return 1;
@@ -255,9 +256,10 @@ struct OperandAccess {
 
   // Neighbours along the operand's own axis are neighbours in memory.
   bool follows_free() {
-    if (!load_at(inliner_, f_, k_) || extent_f_ <= 1) return false;
+    if (!load_at(inliner_, f_, k_) || extent_f_.is(0) || extent_f_.is(1)) return false;
     Inliner probe(region_);
-    const SymInt group = SymInt::axis("g", std::max<int64_t>(1, free_.size() / extent_f_)),
+    const SymInt groups = ir::product(std::span(free_.extents).first(free_.extents.size() - 1));
+    const SymInt group = SymInt::axis("g", groups.is(0) ? SymInt(1) : groups),
                  lane = SymInt::axis("v", extent_f_);
     const Expr load = load_at(probe, group * extent_f_ + lane, k_);
     return load && coefficient(load->index, lane) == 1;
@@ -272,7 +274,7 @@ struct OperandAccess {
   const ContractionPlan& plan_;
   bool is_a_;
   const FlatAxes& free_;
-  int64_t extent_k_, extent_f_;
+  SymInt extent_k_, extent_f_;
   SymInt batch_, f_, k_;
   Inliner inliner_;
 };

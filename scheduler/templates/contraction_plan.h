@@ -12,9 +12,11 @@ namespace tcc::sched {
 
 // An axis list flattened to one index: its extents, outermost first.
 struct FlatAxes {
-  std::vector<int64_t> extents;
+  std::vector<SymInt> extents;
   std::vector<size_t> position;  // of each in the op's own list (after batch axes were moved)
-  int64_t size() const;
+  SymInt size() const;
+  // The same where all extents are numbers. Throws Error(bad_input) for an open dim.
+  int64_t fixed_size() const { return size().value(); }
 };
 
 struct ContractionPlan {
@@ -33,7 +35,7 @@ struct ContractionPlan {
   // Moved batch axes: the op's batch axes that only one operand has count as its free axes.
   std::vector<int> batch_as_m, batch_as_n, batch_kept;
 
-  // A multiplication and an addition for each product.
+  // A multiplication and an addition for each product, of the usual size.
   double flops() const;
 
   // The op's own axes from flat indices.

@@ -16,7 +16,7 @@ using ir::Atom;
 // An axis for each extent, outermost first.
 std::vector<SymInt> axes_of(const FlatAxes& list) {
   std::vector<SymInt> axes;
-  for (const int64_t extent : list.extents) axes.push_back(SymInt::axis("i", extent));
+  for (const SymInt& extent : list.extents) axes.push_back(SymInt::axis("i", extent));
   return axes;
 }
 
@@ -135,9 +135,9 @@ class Recogniser {
       refusal_ = str("channels of ", value_->name, " are no neighbours in memory");
       return;
     }
-    int64_t inside = plan_.batch.size();
+    int64_t inside = plan_.batch.fixed_size();
     for (size_t i = 0; i < batch_.size(); ++i) {
-      const int64_t extent = plan_.batch.extents[i];
+      const int64_t extent = plan_.batch.extents[i].value();
       inside /= extent;
       const int64_t step = coefficient(positions_[static_cast<size_t>(channel_)], batch_[i]);
       if (step < 0) refusal_ = str("batches of ", value_->name, " have no stride");
@@ -181,7 +181,8 @@ class Recogniser {
   // Flat indices count pixels as loads bring them, and channels innermost.
   void check_order() {
     const auto moving = [](const FlatAxes& list) {
-      return std::ranges::count_if(list.extents, [](int64_t extent) { return extent > 1; });
+      return std::ranges::count_if(list.extents,
+                                   [](const SymInt& extent) { return extent.value() > 1; });
     };
     if (!std::ranges::is_sorted(own_order_) || std::ssize(own_order_) != moving(free_list_))
       refusal_ = str("pixels of ", value_->name, " are not numbered by image and place");
@@ -195,12 +196,12 @@ class Recogniser {
   int64_t along_k(const Moves& moves) const {
     int64_t places = moves.by < 0 ? 0 : 1;
     for (size_t i = plan_.k.extents.size(); i-- > static_cast<size_t>(moves.by + 1);)
-      places *= plan_.k.extents[i];
+      places *= plan_.k.extents[i].value();
     return places;
   }
 
   static int64_t extent_of(const FlatAxes& list, const Moves& moves) {
-    return moves.by < 0 ? 1 : list.extents[static_cast<size_t>(moves.by)];
+    return moves.by < 0 ? 1 : list.extents[static_cast<size_t>(moves.by)].value();
   }
 
   const ContractionPlan& plan_;

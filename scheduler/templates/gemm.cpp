@@ -55,7 +55,7 @@ void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
 }  // namespace
 
 Gemm::Sides Gemm::sides(bool swapped) const {
-  const int64_t m = plan.m.size(), n = plan.n.size();
+  const int64_t m = plan.m.fixed_size(), n = plan.n.fixed_size();
   return swapped ? Sides{b, a, n, m} : Sides{a, b, m, n};
 }
 
@@ -64,26 +64,28 @@ kernels::Product Gemm::product(bool swapped) const {
   kernels::Product product;
   product.m = side.m;
   product.n = side.n;
-  product.k = plan.k.size();
-  product.batches = plan.batch.size();
+  product.k = plan.k.fixed_size();
+  product.batches = plan.batch.fixed_size();
   product.a = kernel_operand(side.a, swapped ? plan.b : plan.a);
   product.b = kernel_operand(side.b, swapped ? plan.a : plan.b);
   product.sum = sum_of(plan.accumulator);
   product.swapped = swapped;
-  product.segment = std::gcd(kMostColumns, plan.n.size());
+  product.segment = std::gcd(kMostColumns, plan.n.fixed_size());
   return product;
 }
 
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
+  if (!open_dims(region).empty()) return Refusal{"its tiles are chosen by sizes that are numbers"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32)
     return Refusal{str(unit, " units do not sum up in ", name(plan->accumulator))};
   // Few products, and none at all where a dim is 0.
-  const int64_t k = plan->k.size(),
-                products = plan->batch.size() * plan->m.size() * plan->n.size() * k;
+  const int64_t k = plan->k.fixed_size(),
+                products =
+                    plan->batch.fixed_size() * plan->m.fixed_size() * plan->n.fixed_size() * k;
   if (k < kLeastK || products < kLeastProducts)
     return Refusal{str(products, " products, ", k, " in a sum, are too few for ", unit, " units")};
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
@@ -111,8 +113,8 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
       swapped(config["swapped"] != 0),
       side(gemm.sides(swapped)),
       computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
-      batches(gemm.plan.batch.size()),
-      k(gemm.plan.k.size()),
+      batches(gemm.plan.batch.fixed_size()),
+      k(gemm.plan.k.fixed_size()),
       product(gemm.product(swapped)) {}
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
@@ -126,7 +128,8 @@ double launch_seconds(const GemmCycles& cycles, double bytes, const Target& targ
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {
   constexpr double kStore = 8;
   const ContractionPlan& plan = gemm.plan;
-  const auto elements = static_cast<double>(plan.batch.size() * plan.m.size() * plan.n.size());
+  const auto elements =
+      static_cast<double>(plan.batch.fixed_size() * plan.m.fixed_size() * plan.n.fixed_size());
   double stored = 0;
   for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
   const double share = target.bandwidth / target.compute_units / target.clock();

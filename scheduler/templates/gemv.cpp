@@ -31,8 +31,8 @@ struct Gemv {
   int64_t vector = 1;    // of its loads, in elements
 
   const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
-  int64_t m() const { return (swapped ? plan.n : plan.m).size(); }
-  int64_t n() const { return (swapped ? plan.m : plan.n).size(); }
+  int64_t m() const { return (swapped ? plan.n : plan.m).fixed_size(); }
+  int64_t n() const { return (swapped ? plan.m : plan.n).fixed_size(); }
 };
 
 bool is_streamed(DType dtype) {
@@ -41,11 +41,12 @@ bool is_streamed(DType dtype) {
 
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!target.has_device_source("gemv")) return Refusal{"the target has no such kernels"};
+  if (!open_dims(region).empty()) return Refusal{"its threads are shared out by sizes as numbers"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) return plan.refusal();
   if (plan->accumulator != DType::f32)
     return Refusal{str("sums are kept in ", tcc::name(plan->accumulator), ", not in f32")};
-  const int64_t m = plan->m.size(), n = plan->n.size(), k = plan->k.size();
+  const int64_t m = plan->m.fixed_size(), n = plan->n.fixed_size(), k = plan->k.fixed_size();
   if (std::min(m, n) > kMostRows || std::max(m, n) * k < kLeastElements)
     return Refusal{
         str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
@@ -83,8 +84,8 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
   kernels::Product& product = g.product;
   product.m = gemv.m();
   product.n = gemv.n();
-  product.k = gemv.plan.k.size();
-  product.batches = gemv.plan.batch.size();
+  product.k = gemv.plan.k.fixed_size();
+  product.batches = gemv.plan.batch.fixed_size();
   product.swapped = gemv.swapped;
   product.a.load = Load::computed;
   product.a.element = kernels::Element::f32;
@@ -169,7 +170,7 @@ class StreamedProduct : public ProductCandidate {
         {"no more threads along k than units",
          [gemv](const Config& c) {
            const Shape s(gemv, c);
-           return s.warps_k == 1 || s.block_k() / s.unroll < 2 * gemv.plan.k.size();
+           return s.warps_k == 1 || s.block_k() / s.unroll < 2 * gemv.plan.k.fixed_size();
          }},
     };
     return space;
@@ -209,8 +210,8 @@ class StreamedProduct : public ProductCandidate {
       LaunchCost cost;
       cost.threads = static_cast<double>(s.threads());
       cost.workgroups =
-          static_cast<double>(gemv.plan.batch.size() * ceil_div(gemv.n(), s.block_columns()));
-      const auto steps = static_cast<double>(ceil_div(gemv.plan.k.size(), s.block_k()));
+          static_cast<double>(gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()));
+      const auto steps = static_cast<double>(ceil_div(gemv.plan.k.fixed_size(), s.block_k()));
       const double threads = cost.workgroups * cost.threads;
       // One thread does this in one step.
       const double loads = static_cast<double>(s.unroll * s.loads);
@@ -244,7 +245,7 @@ class StreamedProduct : public ProductCandidate {
     kernel.source = "gemv";
     kernel.parameters = parameters_of(s.kernel, "Gemv", "common/gemv_shape.h");
     kernel.workgroup = static_cast<int>(s.threads());
-    kernel.grid = gemv.plan.batch.size() * kernels::gemv::blocks_n(s.kernel);
+    kernel.grid = gemv.plan.batch.fixed_size() * kernels::gemv::blocks_n(s.kernel);
     kernel.flops = gemv.plan.flops();
     ContractionTile tile{gemv.m(), s.block_columns(), s.block_k(), s.kernel.product.segment};
     if (gemv.swapped) std::swap(tile.block_m, tile.block_n);

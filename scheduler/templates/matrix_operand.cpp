@@ -79,8 +79,8 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
   operand.dtype = view.dtype;
   operand.major_k = (of_a ? plan.a : plan.b).along_k;
   operand.vector = (of_a ? plan.a : plan.b).vector;
-  const bool along_k = view.k_stride == 1 || plan.k.size() == 1,
-             along_free = view.free_stride == 1 || (of_a ? plan.m : plan.n).size() == 1;
+  const bool along_k = view.k_stride == 1 || plan.k.fixed_size() == 1,
+             along_free = view.free_stride == 1 || (of_a ? plan.m : plan.n).size().is(1);
   if (!along_k && !along_free) return operand;
   operand.view = view;
   operand.major_k = along_k;
@@ -96,14 +96,14 @@ void need_alignment(Kernel& kernel, const MatrixOperand& operand) {
 }
 
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.size()),
+  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.fixed_size()),
                         line = Hook::index_parameter("line", kManyLines);
   return offset_hook(std::move(name), {batch, line},
                      batch_offset(operand, batch.axis) + line.axis * operand.line_stride());
 }
 
 Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.size()),
+  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.fixed_size()),
                         at = Hook::index_parameter("at", kManyLines),
                         k = Hook::index_parameter("k", kManyLines);
   const int64_t vector = operand.alignment / size_bytes(operand.dtype);
@@ -117,7 +117,7 @@ Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std:
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
                      Hook::array_parameter("c", DType::i32, 3, true)};
   const SymInt batch = hook.parameters[0].axis;
   const Variable& coordinates = hook.parameters[1].array;

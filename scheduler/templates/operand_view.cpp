@@ -29,7 +29,7 @@ std::optional<int64_t> flat_stride(const SymInt& offset, const Axes& axes, const
       stride = own;
     else if (own != expected)
       return std::nullopt;
-    expected = own * list.extents[i];
+    expected = own * list.extents[i].value();
   }
   return stride;
 }
@@ -77,9 +77,10 @@ std::optional<OperandView> operand_view(const Region& region, const ContractionP
   view.offset = offset.constant();
   view.free_stride = *free_stride;
   view.k_stride = *k_stride;
-  int64_t inside = plan.batch.size();
+  int64_t inside = plan.batch.fixed_size();
   for (size_t i = 0; i < batch.atoms.size(); ++i) {
-    const int64_t extent = plan.batch.extents[i], stride = coefficient(offset, batch.atoms[i]);
+    const int64_t extent = plan.batch.extents[i].value(),
+                  stride = coefficient(offset, batch.atoms[i]);
     inside /= extent;
     if (stride < 0) return std::nullopt;
     if (stride == 0) continue;

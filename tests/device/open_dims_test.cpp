@@ -121,6 +121,70 @@ TEST_P(OpenDimsTest, TheInnermostDimMayBeOpen) {
   expect_right();
 }
 
+// Rows of products are guarded; columns and sums are numbers.
+TEST_P(OpenDimsTest, ProductsOfRows) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}, z: {dtype: bf16, shape: [B, 3, 40]}}\n"
+      "weights: {w: {dtype: f32, shape: [64, 48], init: {normal: 0.1}},\n"
+      "  b: {dtype: f32, shape: [64], init: {normal: 1}},\n"
+      "  v: {dtype: bf16, shape: [24, 40], init: {normal: 0.1}},\n"
+      "  c: {dtype: f32, shape: [48, 1], init: {normal: 0.1}}}\n"
+      "nodes:\n"
+      "  - {out: y, op: linear, in: [x, w, b]}\n"
+      "  - {out: r, op: relu, in: [y]}\n"
+      "  - {out: p, op: linear, in: [z, v]}\n"
+      "  - {out: one, op: matmul, in: [x, c]}\n"
+      "outputs: [r, p, one]\n");
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, AnMlp) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+      "weights: {w: {dtype: f32, shape: [96, 48], init: {normal: 0.1}},\n"
+      "  b: {dtype: f32, shape: [96], init: {normal: 1}},\n"
+      "  g: {dtype: f32, shape: [96], init: {normal: 1}},\n"
+      "  h: {dtype: f32, shape: [96], init: {normal: 1}},\n"
+      "  v: {dtype: f32, shape: [10, 96], init: {normal: 0.1}},\n"
+      "  c: {dtype: f32, shape: [10], init: {normal: 1}}}\n"
+      "nodes:\n"
+      "  - {out: y, op: linear, in: [x, w, b]}\n"
+      "  - {out: r, op: relu, in: [y]}\n"
+      "  - {out: n, op: layer_norm, in: [r, g, h], normalized_shape: [96]}\n"
+      "  - {out: l, op: linear, in: [n, v, c]}\n"
+      "  - {out: p, op: softmax, in: [l], dim: -1}\n"
+      "outputs: [p]\n");
+  expect_right();
+}
+
+// The open dim is a batch of products; then it is their rows, and their batch, too.
+TEST_P(OpenDimsTest, BatchesOfProducts) {
+  compile(
+      "inputs: {q: {dtype: f32, shape: [B, 4, 7, 16]}, k: {dtype: f32, shape: [B, 4, 16, 9]}}\n"
+      "nodes: [{out: s, op: matmul, in: [q, k]}]\n"
+      "outputs: [s]\n");
+  expect_right();
+  compile(
+      "inputs: {q: {dtype: f32, shape: [4, B, 16]}, k: {dtype: f32, shape: [4, 16, 9]}}\n"
+      "nodes: [{out: s, op: matmul, in: [q, k]}]\n"
+      "outputs: [s]\n");
+  expect_right();
+  compile(
+      "inputs: {q: {dtype: f32, shape: [B, B, 16]}, k: {dtype: f32, shape: [B, 16, 9]}}\n"
+      "nodes: [{out: s, op: matmul, in: [q, k]}]\n"
+      "outputs: [s]\n");
+  expect_right();
+}
+
+TEST_P(OpenDimsTest, ConvolutionsOfABatch) {
+  compile(
+      "inputs: {x: {dtype: f32, shape: [B, 3, 9, 8]}}\n"
+      "weights: {w: {dtype: f32, shape: [5, 3, 3, 3], init: {normal: 0.1}}}\n"
+      "nodes: [{out: y, op: conv2d, in: [x, w], padding: 1}]\n"
+      "outputs: [y]\n");
+  expect_right();
+}
+
 TEST_P(OpenDimsTest, StatesAreUpdated) {
   compile(
       "inputs: {x: {dtype: f32, shape: [B, 24]}}\n"
@@ -185,10 +249,17 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
     EXPECT_ERROR(compile(body), "leave it out of open_dims, and compile for each size");
   };
   refused(
-      "inputs: {x: {dtype: f32, shape: [B, 48]}, w: {dtype: f32, shape: [48, 8]}}\n"
+      "inputs: {x: {dtype: f32, shape: [4, B]}, w: {dtype: f32, shape: [B, 8]}}\n"
       "nodes: [{out: y, op: matmul, in: [x, w]}]\n"
       "outputs: [y]\n",
-      "graph.yaml:4: matmul: has no kernel with the open dim 'B'");
+      "graph.yaml:4: matmul: has no kernel with the open dim 'B' (matmul of 8 columns and sums of "
+      "B "
+      "products");
+  refused(
+      "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+      "nodes: [{out: y, op: einsum, in: [x, x], equation: 'ik,jk->ij'}]\n"
+      "outputs: [y]\n",
+      "has no kernel with the open dim 'B' (matmul of B columns");
   refused(
       "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
       "nodes: [{out: y, op: sum, in: [x], dim: [0]}]\n"

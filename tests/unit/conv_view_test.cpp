@@ -56,7 +56,8 @@ Spatial dim(int64_t extent, int64_t pitch, int64_t outputs, int64_t step, int64_
 void expect_elements(const Found& found, const Region& region) {
   const ConvView& view = *found.view;
   const ContractionPlan& plan = found.plan;
-  const int64_t pixels = view.pixels(), k_size = plan.k.size(), groups = plan.batch.size();
+  const int64_t pixels = view.pixels(), k_size = plan.k.fixed_size(),
+                groups = plan.batch.fixed_size();
   for (int64_t n = 0; n < 500; ++n) {
     const int64_t batch = n * 7 % groups, pixel = n * 131 % pixels, k = n * 89 % k_size;
     Inliner inliner(region);
