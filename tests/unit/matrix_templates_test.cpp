@@ -69,7 +69,12 @@ TEST(MatrixTemplates, TakeWhatTheirUnitsMultiply) {
 TEST(MatrixTemplates, AskUnitsHowFarTheirSumsAreExact) {
   sched::Target target = sched::target_by_name("cuda:sm_80");
   const auto chosen = [&](int64_t k) {
-    return template_of(byte_product(2048, 2048, k, false, false, "f16", "f16", "f32"), target);
+    const std::string text = str("tcc: 1\nname: widened\ninputs:\n  a: {dtype: f16, shape: [2048, ",
+                                 k, "]}\n  b: {dtype: f16, shape: [", k,
+                                 ", 2048]}\nnodes:\n  - {out: c, op: cast, in: [a], dtype: f32}\n"
+                                 "  - {out: d, op: cast, in: [b], dtype: f32}\n"
+                                 "  - {out: y, op: matmul, in: [c, d]}\noutputs: [y]\n");
+    return template_of(text, target);
   };
   EXPECT_EQ(chosen(256), "gemm_sm80");
   EXPECT_EQ(chosen(512), "contraction");
