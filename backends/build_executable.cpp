@@ -314,7 +314,7 @@ class Builder {
   }
 
   // Throws Error(device) where `what` is more than the device has in one piece.
-  // What depends on open dims is checked when they are known.
+  // Sizes that depend on open dims are checked when those are known.
   void check_fits(const std::string& what, const SymInt& size) const {
     if (!size.is_const() || size.value() <= target_.max_buffer_bytes) return;
     const int64_t bytes = size.value();
@@ -357,7 +357,7 @@ class Builder {
       if (update.is_direct) buffers_[update.next] = buffers_.at(update.state);
   }
 
-  // What lies elsewhere becomes the states' values when everything is computed.
+  // Values that lie elsewhere are copied to their states when everything is computed.
   void copy_states() {
     for (const sched::StateUpdate& update : updates_) {
       if (update.is_direct || ir::elements_of(update.next).is(0)) continue;

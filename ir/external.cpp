@@ -60,7 +60,7 @@ std::string begin_of_message(const ExternalFunction& function) {
   return str("the host's function '", function.name, "': ");
 }
 
-// What the user's code throws becomes an Error that names the function.
+// An exception of the user's code becomes an Error that names the function.
 template <class Call>
 void run_named(const ExternalFunction& function, const Call& call) {
   const std::string who = begin_of_message(function);

@@ -82,7 +82,7 @@ class Value {
   Location location;
   Node* producer = nullptr;  // result only
   int output_index = 0;
-  // Of a constant; of a state its first value, null: zeros.
+  // A constant's elements, or a state's first ones; null: zeros.
   ConstantPtr data;
   // constant only. A mutable weight may change between runs: it is not folded, packed or merged.
   bool is_mutable = false;

@@ -20,7 +20,7 @@ std::string prefix(const Location& location) {
 using Bindings = std::map<std::string, int64_t, std::less<>>;
 using Names = std::set<std::string, std::less<>>;
 
-// What stands for the symbols.
+// The numbers and names that stand for the symbols.
 struct Binding {
   Bindings numbers;
   Names open;  // these stay symbols

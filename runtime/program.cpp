@@ -230,7 +230,7 @@ void Context::bind_state(size_t i, StateMemory memory) {
     fail_input("state '", buffer.name, "': its place in device memory is no multiple of ",
                alignment, " bytes, as kernels assume");
   stream_->synchronize();
-  // What was recorded has the old address.
+  // The recording has the old address.
   recorded_.clear();
   steps_ = {};
   own_binding_.reset();

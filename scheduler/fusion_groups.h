@@ -75,7 +75,7 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
-  // What was found out about the group's nodes is not asked for again once the group has grown.
+  // Drops the matches of a group that has grown: nobody asks for them again.
   void forget(size_t group);
   // Finds the nodes that compute this node's operands and those that read its results, through
   // light nodes.

@@ -42,8 +42,8 @@ struct Region {
   // configured do not depend on it: it is no part of the signature.
   std::map<const ir::Value*, const ir::Value*> in_place;
   bool strict_rounding = false;  // round after every op
-  // Of the anchor's operands, or of those of a composite op that is taken whole: f32 may be read as
-  // tf32 by matrix units, and sums of f8 may be as short as matrix units have.
+  // Precision of the anchor's operands, or of those of a composite op that is taken whole: f32 may
+  // be read as tf32 by matrix units, and sums of f8 may be as short as matrix units have.
   bool tf32 = false;
   bool unit_sums = false;
 

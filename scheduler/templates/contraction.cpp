@@ -266,7 +266,7 @@ class ContractionTemplate : public Template {
   std::string_view name() const override { return "contraction"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
-  // Of rows and batches: tiles of columns and steps of sums are counted in numbers.
+  // Rows and batches may be open: tiles of columns and steps of sums are counted in numbers.
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {

@@ -1,6 +1,6 @@
-// What all kernels of reductions have in common: where threads stand in rows, how they walk them,
-// how they combine what each has found, and how outputs are written. How the results of a row come
-// about is the derived class's.
+// The base of all kernels of reductions: where threads stand in rows, how they walk them, how they
+// combine what each has found, and how outputs are written. Derived classes compute the results of
+// a row.
 #pragma once
 
 #include <functional>
