@@ -73,7 +73,8 @@ TEST(Executables, AreRefusedWhereAByteChanged) {
   Bytes older = bytes;
   older[8] = std::byte{1};
   EXPECT_ERROR_KIND(read(older), ErrorKind::bad_input,
-                    "file: has version 1 of the format; this tcc reads 4: compile the graph again");
+                    str("file: has version 1 of the format; this tcc reads ", kFormatVersion,
+                        ": compile the graph again"));
 }
 
 // Where the executable's fields are in a file: its place and size.

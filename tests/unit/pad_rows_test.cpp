@@ -102,13 +102,17 @@ TEST(PadRows, LayoutsPadTheRowsOfTheInnermostDims) {
   EXPECT_EQ(turned.padded(shape, 1, 4).strides, (ir::Shape{8, 1, 24}));
 }
 
-// Constants, and values that a kernel writes for a product, are padded where they lie; inputs and
-// outputs are not.
-TEST(PadRows, ValuesBetweenKernelsAndConstantsArePadded) {
-  const ir::Graph graph = graph_of(
+ir::Graph softmax_and_linear() {
+  return graph_of(
       "inputs: {x: {dtype: bf16, shape: [200, 333]}}\n"
       "weights: {w: {dtype: bf16, shape: [203, 333], init: {normal: 0.02}}}\n",
       "{out: s, op: softmax, in: [x], dim: -1}, {out: y, op: linear, in: [s, w]}");
+}
+
+// Constants, and values that a kernel writes for a product, are padded where they lie; inputs and
+// outputs are not.
+TEST(PadRows, ValuesBetweenKernelsAndConstantsArePadded) {
+  const ir::Graph graph = softmax_and_linear();
   for (const char* name : {"cuda:sm_90a", "cuda:sm_80"}) {
     const Target target = target_by_name(name);
     const backends::Scheduled scheduled = schedule_for(graph, target);
@@ -267,7 +271,7 @@ TEST(PadRows, BytesAreTurnedToLieAlongK) {
 // Rows are those of the units that the region's own template uses, whatever else the target has.
 TEST(PadRows, AreThoseOfTheTemplatesOwnUnits) {
   Target target = target_by_name("cuda:sm_80");
-  const ir::Graph graph = linear_of(512, 512, 333, false);
+  const ir::Graph graph = softmax_and_linear();
   const auto expected = padded_values(schedule_for(graph, target));
   ASSERT_FALSE(expected.empty());
   target.matrix_units.insert(target.matrix_units.begin(),
