@@ -11,48 +11,47 @@
 namespace tcc::sched {
 namespace {
 
-int64_t times(int64_t a, int64_t b) {
-  int64_t result;
-  return __builtin_mul_overflow(a, b, &result) ? INT64_MAX / 2 : result;
-}
+// A count that stays at its largest value instead of wrapping.
+struct Saturated {
+  static constexpr int64_t kMost = INT64_MAX / 2;
+  int64_t count = 0;
 
-// The most values that the axis takes.
-int64_t extent(const SymInt& axis) { return ir::extent_of(axis).range().hi; }
-
-// Loop iterations of one thread, unrolled loops and serial reductions within expressions included.
-int64_t iterations(const Block& block) {
-  int64_t total = 0;
-  for (const Stmt& stmt : block) {
-    if (stmt.value)
-      ir::visit(stmt.value, [&](const Expr& e) {
-        if (e->kind != ir::ExprNode::Kind::reduce) return;
-        int64_t count = 1;
-        for (const SymInt& axis : e->axes) count = times(count, extent(axis));
-        total = std::min(total + count, INT64_MAX / 2);
-      });
-    int64_t inside = std::max(iterations(stmt.body), iterations(stmt.otherwise));
-    if (stmt.kind == Stmt::Kind::loop) inside = times(extent(stmt.axis), inside + 1);
-    total = std::min(total + inside, INT64_MAX / 2);
+  friend Saturated operator+(Saturated a, Saturated b) {
+    return {std::min(a.count + b.count, kMost)};
   }
-  return total;
-}
+  friend Saturated operator*(Saturated a, Saturated b) {
+    int64_t product;
+    const bool wraps = __builtin_mul_overflow(a.count, b.count, &product);
+    return {wraps ? kMost : std::min(product, kMost)};
+  }
+};
 
-// The same where sizes at run time decide.
-SymInt sized_iterations(const Block& block) {
-  SymInt total = 0;
+Saturated larger(Saturated a, Saturated b) { return {std::max(a.count, b.count)}; }
+SymInt larger(const SymInt& a, const SymInt& b) { return ir::max(a, b); }
+
+// Loop iterations of one thread, unrolled loops and serial reductions within expressions included;
+// `extent` gives how many values an axis takes.
+template <class Count>
+Count iterations(const Block& block, Count (*extent)(const SymInt& axis)) {
+  Count total{0};
   for (const Stmt& stmt : block) {
     if (stmt.value)
       ir::visit(stmt.value, [&](const Expr& e) {
         if (e->kind != ir::ExprNode::Kind::reduce) return;
-        SymInt count = 1;
-        for (const SymInt& axis : e->axes) count = count * ir::extent_of(axis);
+        Count count{1};
+        for (const SymInt& axis : e->axes) count = count * extent(axis);
         total = total + count;
       });
-    SymInt inside = ir::max(sized_iterations(stmt.body), sized_iterations(stmt.otherwise));
-    if (stmt.kind == Stmt::Kind::loop) inside = ir::extent_of(stmt.axis) * (inside + 1);
+    Count inside = larger(iterations(stmt.body, extent), iterations(stmt.otherwise, extent));
+    if (stmt.kind == Stmt::Kind::loop) inside = extent(stmt.axis) * (inside + Count{1});
     total = total + inside;
   }
   return total;
+}
+
+// The most values that the axis takes.
+Saturated most_extent(const SymInt& axis) {
+  return {std::min(ir::extent_of(axis).range().hi, Saturated::kMost)};
 }
 
 bool needs(const Kernel& kernel, DType dtype) {
@@ -126,10 +125,10 @@ void check_limits(Kernel& kernel, const Target& target) {
     fail_device(kernel.name, ": needs clusters of ", kernel.cluster, " workgroups, ", target.id(),
                 " has ", target.max_cluster);
   if (!kernel.sizes.empty()) {
-    kernel.loop_iterations = sized_iterations(kernel.body);
+    kernel.loop_iterations = iterations(kernel.body, ir::extent_of);
     return;
   }
-  const int64_t count = iterations(kernel.body);
+  const int64_t count = iterations(kernel.body, most_extent).count;
   if (target.max_loop_iterations > 0 && count > target.max_loop_iterations)
     fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(),
                 " stops it after ", target.max_loop_iterations);

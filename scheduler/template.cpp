@@ -35,6 +35,19 @@ const Template* find_template(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+// Whether sizes of the node's values come at run time. It is asked for every region that is tried.
+bool is_open(const ir::Node* node) {
+  const auto has_symbols = [](const ir::Value* value) {
+    return value && !std::ranges::all_of(value->shape(), &SymInt::is_const);
+  };
+  return std::ranges::any_of(node->inputs, has_symbols) ||
+         std::ranges::any_of(node->outputs, has_symbols);
+}
+
+}  // namespace
+
 Match match_region(const Region& region, const Target& target) {
   // A call of the host is taken by itself: nothing can inline it.
   for (const ir::Node* node : region.nodes)
@@ -43,7 +56,7 @@ Match match_region(const Region& region, const Target& target) {
   const auto composite = std::ranges::find_if(
       region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::composite; });
   const bool has_composite = composite != region.nodes.end();
-  const bool has_open_dims = !open_dims(region).empty();
+  const bool has_open_dims = std::ranges::any_of(region.nodes, is_open);
   Refusal refusal{has_composite
                       ? str("no kernel template takes ", (*composite)->op_name(), " whole")
                   : has_open_dims ? "its kernels need sizes as numbers"

@@ -4,30 +4,20 @@
 #include <thread>
 
 #include "tests/expect_error.h"
-#include "tests/unit/public_api_fixture.h"
+#include "tests/unit/public_memory.h"
 
 #include "tcc/external.hpp"
 
 namespace tcc {
 namespace {
 
+using testing::DeviceBuffers;
 using testing::expect_near;
+using testing::floats_of;
 using testing::numbers;
-using DeviceBuffers = std::vector<DeviceBuffer>;
+using testing::scaled;
 
 constexpr const char* kDevice = "cuda:0";
-
-std::vector<float> floats_of(const DeviceBuffer& buffer) {
-  std::vector<float> values(static_cast<std::size_t>(buffer.bytes()) / sizeof(float));
-  buffer.read(std::as_writable_bytes(std::span(values)));
-  return values;
-}
-
-Graph scaled(std::int64_t size, double factor) {
-  GraphBuilder builder("scaled");
-  builder.output("y", builder.input("x", "f32", {size}) * factor + 1);
-  return builder.build();
-}
 
 class PublicMemoryOnCuda : public ::testing::Test {
  protected:
@@ -39,22 +29,7 @@ class PublicMemoryOnCuda : public ::testing::Test {
 };
 
 TEST_F(PublicMemoryOnCuda, TwoProgramsMeetInABuffer) {
-  constexpr std::int64_t size = 1000003;
-  const std::vector<float> x = numbers(size);
-  std::vector<float> expected;
-  for (const float value : x) expected.push_back((value * 2 + 1) * 3 + 1);
-  const CompiledGraph twice = compile(scaled(size, 2), kDevice);
-  const CompiledGraph thrice = compile(scaled(size, 3), kDevice);
-  const DeviceBuffer a(kDevice, size * 4), b(kDevice, size * 4), c(kDevice, size * 4);
-  a.write(std::as_bytes(std::span(x)));
-  for (const bool shares : {false, true}) {
-    c.write(std::vector<std::byte>(size * 4));
-    Context first(twice);
-    Context second = shares ? Context(thrice, first) : Context(thrice);
-    first.run_device(DeviceBuffers{a}, DeviceBuffers{b});
-    second.run_device_named({{"x", b}}, {{"y", c}});
-    expect_near(floats_of(c), expected);
-  }
+  testing::expect_two_programs_meet(kDevice, 1000003);
 }
 
 // Memory that is freed while a run may use it, and a slice that kernels do not take as it is.

@@ -12,6 +12,7 @@
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
 #include "tests/expect_error.h"
+#include "tests/unit/forwarding_device.h"
 
 namespace tcc::backends {
 namespace {
@@ -64,32 +65,12 @@ const sched::RegisterTargets targets({"backwards",
                                         return std::vector<std::string>{"", "mirror"};
                                       }});
 
-// The null device under another name.
-class BackwardsDevice : public runtime::Device {
+class BackwardsDevice : public runtime::testing::ForwardingDevice {
  public:
+  BackwardsDevice() : ForwardingDevice("backwards") {}
   const exec::Target& target() const override { return target_; }
-  std::string name() const override { return "backwards"; }
-  int64_t memory_bytes() const override { return null_->memory_bytes(); }
-  int64_t allocated_bytes() const override { return null_->allocated_bytes(); }
-  std::unique_ptr<runtime::Buffer> allocate(int64_t bytes) override {
-    return null_->allocate(bytes);
-  }
-  std::unique_ptr<runtime::Buffer> wrap(runtime::DeviceAddress address, int64_t bytes) override {
-    return null_->wrap(address, bytes);
-  }
-  std::unique_ptr<runtime::LoadedKernel> load(const exec::KernelBinary& binary) override {
-    return null_->load(binary);
-  }
-  std::unique_ptr<runtime::Stream> create_stream() override { return null_->create_stream(); }
-  std::unique_ptr<runtime::Stream> wrap_stream(void* handle) override {
-    return null_->wrap_stream(handle);
-  }
-  std::unique_ptr<runtime::Recording> record(std::span<const runtime::BoundStep> steps) override {
-    return null_->record(steps);
-  }
 
  private:
-  const std::shared_ptr<runtime::Device> null_ = runtime::device_kind("null").open(0);
   const exec::Target target_ = backends::target();
 };
 

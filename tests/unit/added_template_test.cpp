@@ -11,6 +11,7 @@
 #include "scheduler/template.h"
 #include "scheduler/templates/common.h"
 #include "tests/expect_error.h"
+#include "tests/unit/one_config.h"
 
 namespace tcc::sched {
 namespace {
@@ -24,10 +25,9 @@ int64_t most_elements(const Region& region) {
 }
 
 // Workgroups of one thread, which computes one element of each output that has so many.
-class OneThread : public Candidate {
+class OneThread : public testing::OneConfig {
  public:
-  OneThread(const Template& by, const Region& region, const Target& target)
-      : Candidate(by, region, target) {}
+  using OneConfig::OneConfig;
 
   KernelSequence lower(const Config&) const override {
     Kernel kernel = start_kernel(region());
@@ -42,17 +42,6 @@ class OneThread : public Candidate {
       kernel.body.push_back(branch(ir::index_less(number, numel(output)), std::move(block)));
     }
     return kernel;
-  }
-
- private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = {{"threads", {1}, "threads of a workgroup"}};
-    return space;
-  }
-  Config make_default_config() const override { return {{"threads", 1}}; }
-  CostModel make_cost_model() const override {
-    return [](const Config&) { return 1e-6; };
   }
 };
 

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "tests/expect_error.h"
-#include "tests/unit/public_api_fixture.h"
+#include "tests/unit/public_memory.h"
 
 #include "tcc/c_api.h"
 #include "tcc/graph.hpp"
@@ -13,26 +13,16 @@
 namespace tcc {
 namespace {
 
+using testing::DeviceBuffers;
 using testing::expect_near;
+using testing::floats_of;
 using testing::numbers;
+using testing::scaled;
 
 std::vector<std::byte> bytes_of(const std::vector<float>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
-}
-
-std::vector<float> floats_of(const DeviceBuffer& buffer) {
-  std::vector<float> values(static_cast<std::size_t>(buffer.bytes()) / sizeof(float));
-  buffer.read(std::as_writable_bytes(std::span(values)));
-  return values;
-}
-
-// y = x * factor + 1, of `size` elements.
-Graph scaled(std::int64_t size, double factor) {
-  GraphBuilder builder("scaled");
-  builder.output("y", builder.input("x", "f32", {size}) * factor + 1);
-  return builder.build();
 }
 
 // The product of x, f32[3, 5], with itself transposed, summed over rows: two kernels.
@@ -42,8 +32,6 @@ Graph product() {
   builder.output("y", builder.op("sum", {matmul(x, permute(x, {1, 0}))}, {{"dim", {1}}}));
   return builder.build();
 }
-
-using DeviceBuffers = std::vector<DeviceBuffer>;
 
 class DeviceBufferOnVulkan : public ::testing::Test {
  protected:
@@ -141,23 +129,7 @@ TEST_F(DeviceBufferOnVulkan, BelongsToItsDevice) {
 }
 
 TEST_F(DeviceBufferOnVulkan, TwoProgramsMeetInABuffer) {
-  constexpr std::int64_t size = 100003;
-  const std::vector<float> x = numbers(size);
-  std::vector<float> expected;
-  for (const float value : x) expected.push_back((value * 2 + 1) * 3 + 1);
-  const CompiledGraph twice = compile(scaled(size, 2), "vulkan:0");
-  const CompiledGraph thrice = compile(scaled(size, 3), "vulkan:0");
-  const DeviceBuffer a("vulkan:0", size * 4), b("vulkan:0", size * 4), c("vulkan:0", size * 4);
-  a.write(bytes_of(x));
-  // On two streams, and on one.
-  for (const bool shares : {false, true}) {
-    c.write(std::vector<std::byte>(size * 4));
-    Context first(twice);
-    Context second = shares ? Context(thrice, first) : Context(thrice);
-    first.run_device(DeviceBuffers{a}, DeviceBuffers{b});
-    second.run_device_named({{"x", b}}, {{"y", c}});
-    expect_near(floats_of(c), expected);
-  }
+  testing::expect_two_programs_meet("vulkan:0", 100003);
 }
 
 TEST_F(DeviceBufferOnVulkan, SlicesNeedNoAlignment) {

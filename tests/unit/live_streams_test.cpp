@@ -2,7 +2,8 @@
 // done by then.
 #include <gtest/gtest.h>
 
-#include "runtime/device.h"
+#include "tests/unit/forwarding_device.h"
+
 #include "tcc/graph.hpp"
 #include "tcc/tcc.hpp"
 
@@ -53,33 +54,12 @@ class CountedStream : public runtime::Stream {
   bool has_work_ = false;
 };
 
-class CountedDevice : public runtime::Device {
+class CountedDevice : public runtime::testing::ForwardingDevice {
  public:
-  const exec::Target& target() const override { return null_->target(); }
-  std::string name() const override { return "counted"; }
-  int64_t memory_bytes() const override { return null_->memory_bytes(); }
-  int64_t allocated_bytes() const override { return null_->allocated_bytes(); }
-  std::unique_ptr<runtime::Buffer> allocate(int64_t bytes) override {
-    return null_->allocate(bytes);
-  }
-  std::unique_ptr<runtime::Buffer> wrap(runtime::DeviceAddress address, int64_t bytes) override {
-    return null_->wrap(address, bytes);
-  }
-  std::unique_ptr<runtime::LoadedKernel> load(const exec::KernelBinary& binary) override {
-    return null_->load(binary);
-  }
+  CountedDevice() : ForwardingDevice("counted") {}
   std::unique_ptr<runtime::Stream> create_stream() override {
-    return std::make_unique<CountedStream>(null_->create_stream());
+    return std::make_unique<CountedStream>(ForwardingDevice::create_stream());
   }
-  std::unique_ptr<runtime::Stream> wrap_stream(void* handle) override {
-    return null_->wrap_stream(handle);
-  }
-  std::unique_ptr<runtime::Recording> record(std::span<const runtime::BoundStep> steps) override {
-    return null_->record(steps);
-  }
-
- private:
-  const std::shared_ptr<runtime::Device> null_ = runtime::device_kind("null").open(0);
 };
 
 std::shared_ptr<runtime::Device> open_counted(int) { return std::make_shared<CountedDevice>(); }

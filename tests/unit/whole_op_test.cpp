@@ -16,6 +16,7 @@
 #include "scheduler/template.h"
 #include "scheduler/templates/common.h"
 #include "tests/run_graph.h"
+#include "tests/unit/one_config.h"
 
 namespace tcc::sched {
 namespace {
@@ -34,11 +35,11 @@ const ir::Node* attention_of(const Region& region) {
 }
 
 // One thread for each element of the result: an online softmax over the keys.
-class OneThreadAttention : public Candidate {
+class OneThreadAttention : public testing::OneConfig {
  public:
   OneThreadAttention(const Template& by, const Region& region, const Target& target,
                      std::vector<StridedView> operands)
-      : Candidate(by, region, target), operands_(std::move(operands)) {}
+      : OneConfig(by, region, target), operands_(std::move(operands)) {}
 
   KernelSequence lower(const Config&) const override {
     const ir::Node& node = *attention_of(region());
@@ -85,16 +86,6 @@ class OneThreadAttention : public Candidate {
   }
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = {{"threads", {1}, "threads of a workgroup"}};
-    return space;
-  }
-  Config make_default_config() const override { return {{"threads", 1}}; }
-  CostModel make_cost_model() const override {
-    return [](const Config&) { return 1e-6; };
-  }
-
   const std::vector<StridedView> operands_;
 };
 
@@ -129,22 +120,10 @@ const RegisterTemplate<WholeAttention> registered;
 // A device whose template takes softmax anywhere, and softmin if no view stands before it.
 constexpr std::string_view kNested = "the device of nested ops of whole_op_test";
 
-class NoKernel : public Candidate {
+class NoKernel : public testing::OneConfig {
  public:
-  NoKernel(const Template& by, const Region& region, const Target& target)
-      : Candidate(by, region, target) {}
+  using OneConfig::OneConfig;
   KernelSequence lower(const Config&) const override { throw InternalError("it has no kernel"); }
-
- private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = {{"threads", {1}, "threads of a workgroup"}};
-    return space;
-  }
-  Config make_default_config() const override { return {{"threads", 1}}; }
-  CostModel make_cost_model() const override {
-    return [](const Config&) { return 1e-6; };
-  }
 };
 
 class WholeSoftmax : public Template {
