@@ -22,6 +22,7 @@
 #include "scheduler/open_dims.h"
 #include "scheduler/pad_inputs.h"
 #include "scheduler/partition.h"
+#include "scheduler/seeds.h"
 #include "scheduler/split_contractions.h"
 #include "scheduler/split_reductions.h"
 #include "scheduler/split_scans.h"
@@ -42,6 +43,13 @@ struct GraphStage {
 
 sched::RegionPrecision precision_of(const CompileOptions& options) {
   return {options.strict_rounding, options.matmul_precision != MatmulPrecision::highest};
+}
+
+// Nodes that the passes leave as they are, for a template that takes several at once.
+std::set<const ir::Node*> seeds_of(const ir::Graph& graph, const sched::Target& target,
+                                   const CompileOptions& options) {
+  if (!options.fuse) return {};
+  return sched::seeded_nodes(graph, target, precision_of(options));
 }
 
 // A pass that changes the graph in place.
@@ -100,11 +108,13 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
        }},
       {"split-reductions",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::split_reductions(*graph, target, {options.plan, target});
+         sched::split_reductions(*graph, target, {options.plan, target},
+                                 seeds_of(*graph, target, options));
        }},
       {"split-contractions",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::split_contractions(*graph, target, {options.plan, target}, precision_of(options));
+         sched::split_contractions(*graph, target, {options.plan, target}, precision_of(options),
+                                   seeds_of(*graph, target, options));
        }},
       {"split-scans", [](auto& graph, const sched::Target& target,
                          const CompileOptions&) { sched::split_scans(*graph, target); }},
@@ -122,7 +132,8 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
       pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
       {"pad-inputs",
        [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::pad_inputs(*graph, target, {options.plan, target}, precision_of(options));
+         sched::pad_inputs(*graph, target, {options.plan, target}, precision_of(options),
+                           seeds_of(*graph, target, options));
        }},
   };
 }

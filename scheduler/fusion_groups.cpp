@@ -54,9 +54,9 @@ FusionGroups::FusionGroups(const ir::Graph& graph, const Target& target,
   }
 }
 
-void FusionGroups::start(const Node* node) {
-  group_of_[node] = static_cast<int>(groups_.size());
-  groups_.push_back({node});
+void FusionGroups::start(const std::vector<const Node*>& nodes) {
+  for (const Node* node : nodes) group_of_[node] = static_cast<int>(groups_.size());
+  groups_.push_back(nodes);
 }
 
 void FusionGroups::forget(size_t group) {

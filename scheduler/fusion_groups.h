@@ -34,7 +34,7 @@ class FusionGroups {
 
   size_t size() const { return groups_.size(); }
   const std::vector<const ir::Node*>& nodes(size_t group) const { return groups_[group]; }
-  void start(const ir::Node* node);
+  void start(const std::vector<const ir::Node*>& nodes);
   void add(size_t group, const ir::Node* node);
   void merge(size_t from, size_t into);
   void claim(const ir::Node* light, size_t group);  // a light node that the group will store

@@ -150,15 +150,17 @@ class Copies {
 }  // namespace
 
 void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan,
-                const RegionPrecision& precision) {
+                const RegionPrecision& precision, const std::set<const Node*>& kept) {
   if (target.matrix_row_bytes == 0 || target.matrix_units.empty()) return;
   const Padding padding(graph, target, plan, precision);
   std::map<const Node*, std::set<const Value*>> copied;
-  for (const auto& node : graph.nodes()) copied[node.get()] = padding.choose(node.get());
+  for (const auto& node : graph.nodes())
+    if (!kept.contains(node.get())) copied[node.get()] = padding.choose(node.get());
   Copies copies(padding);
   ir::rewrite_nodes(graph, [&](ir::Builder& builder, const Node& node) -> ir::Replacement {
-    const std::set<const Value*>& buffers = copied.at(&node);
-    if (buffers.empty()) return {};
+    const auto found = copied.find(&node);
+    if (found == copied.end() || found->second.empty()) return {};
+    const std::set<const Value*>& buffers = found->second;
     std::vector<Value*> inputs;
     for (Value* input : node.inputs) inputs.push_back(copies.rebuilt(builder, input, buffers));
     return builder.ops(node.op_name(), inputs, node.attrs);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "scheduler/region.h"
 #include "scheduler/target.h"
 
@@ -12,8 +14,9 @@ namespace tcc::sched {
 // none); by default the candidates' cost models decide, with the copies' own time. Does nothing on
 // targets without matrix units.
 //
-// It must run after all simplification, which would remove the copies.
+// It must run after all simplification, which would remove the copies. The nodes in `kept` stay as
+// they are.
 void pad_inputs(ir::Graph& graph, const Target& target, const Plan& plan = {},
-                const RegionPrecision& precision = {});
+                const RegionPrecision& precision = {}, const std::set<const ir::Node*>& kept = {});
 
 }  // namespace tcc::sched

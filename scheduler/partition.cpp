@@ -13,6 +13,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/fusion_groups.h"
 #include "scheduler/layout.h"
+#include "scheduler/seeds.h"
 #include "support/error.h"
 #include "support/hash.h"
 
@@ -38,7 +39,7 @@ class Partitioner {
         options_(options) {}
 
   std::vector<ScheduledRegion> run() {
-    for (const auto& node : groups_.graph().nodes()) place(node.get());
+    place_all();
     if (options_.fuse) {
       absorb_producers();
       sink_views();
@@ -60,6 +61,23 @@ class Partitioner {
   }
 
  private:
+  void place_all() {
+    if (!options_.fuse) {
+      for (const auto& node : groups_.graph().nodes()) place(node.get());
+      return;
+    }
+    const auto refused = [&](const Unit& nodes, const std::string& reason) {
+      if (options_.explain)
+        options_.explain(str(groups_.region(nodes).name(), " is not one kernel: ", reason));
+    };
+    for (const Unit& unit : units_with_seeds(groups_, target_, refused)) {
+      if (unit.size() > 1)
+        groups_.start(unit);
+      else
+        place(unit.front());
+    }
+  }
+
   // Into the last of the groups that it reads from: every other one comes before that, so no cycle
   // can arise.
   void place(const Node* node) {
@@ -86,7 +104,7 @@ class Partitioner {
       groups_.add(static_cast<size_t>(beside), node);
       return;
     }
-    groups_.start(node);
+    groups_.start({node});
   }
 
   // A pointwise group that reads another part of the same product (the gates of a recurrent step),

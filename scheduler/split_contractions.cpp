@@ -113,12 +113,13 @@ Value* split(Builder& b, const Node& node, int64_t parts) {
 }  // namespace
 
 void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan,
-                        const RegionPrecision& precision) {
+                        const RegionPrecision& precision, const std::set<const Node*>& kept) {
   std::map<const Node*, int64_t> parts;
   const FusionGroups groups(graph, target, precision);
   const Subgraph subgraph(graph);
   for (const auto& node : graph.nodes())
-    parts[node.get()] = choose_parts(*node, target, plan, groups, subgraph);
+    parts[node.get()] =
+        kept.contains(node.get()) ? 1 : choose_parts(*node, target, plan, groups, subgraph);
   ir::rewrite_nodes(graph, [&](Builder& b, const Node& node) -> ir::Replacement {
     const int64_t count = parts.at(&node);
     return count == 1 ? ir::Replacement{} : ir::Replacement{split(b, node, count)};

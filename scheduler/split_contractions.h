@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "scheduler/region.h"
 #include "scheduler/target.h"
 
@@ -10,7 +12,9 @@ namespace tcc::sched {
 // batch that takes the rest as its epilogue. Deterministic: no atomics. S is a site of the plan
 // ("split_k", 1: not split); by default a product is split only if it leaves half the device idle
 // and its kernels do not split sums themselves (Candidate::splits_sums).
+// The nodes in `kept` stay as they are.
 void split_contractions(ir::Graph& graph, const Target& target, const Plan& plan = {},
-                        const RegionPrecision& precision = {});
+                        const RegionPrecision& precision = {},
+                        const std::set<const ir::Node*>& kept = {});
 
 }  // namespace tcc::sched

@@ -184,12 +184,14 @@ ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t count) {
 
 }  // namespace
 
-void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan) {
+void split_reductions(ir::Graph& graph, const Target& target, const Plan& plan,
+                      const std::set<const ir::Node*>& kept) {
   std::map<const ir::Node*, int64_t> parts;
   const Subgraph subgraph(graph);
   const Clustered clustered(graph, target);
   for (const auto& node : graph.nodes())
-    parts[node.get()] = choose_parts(node.get(), target, plan, subgraph, clustered);
+    parts[node.get()] =
+        kept.contains(node.get()) ? 1 : choose_parts(node.get(), target, plan, subgraph, clustered);
   ir::rewrite_nodes(graph, [&](ir::Builder& b, const ir::Node& node) -> ir::Replacement {
     const int64_t count = parts.at(&node);
     return count == 1 ? ir::Replacement{} : ir::Replacement{split(b, node, count)};

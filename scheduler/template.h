@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "scheduler/candidate.h"
 
@@ -23,6 +24,13 @@ class Template {
   // Matches a region: returns a candidate, or the reason why this template's kernels cannot compute
   // the region on the target. The graph outlives the candidate.
   virtual Match match(const Region& region, const Target& target) const = 0;
+  // Sets of a graph's nodes that it would take as one region, each in the graph's order, where
+  // joining one node after the other does not find them: several contractions, or reductions around
+  // one. Partition matches such a set first, and other nodes then join it as they join any group.
+  virtual std::vector<std::vector<const ir::Node*>> seeds(const ir::Graph& /*graph*/,
+                                                          const Target& /*target*/) const {
+    return {};
+  }
   // The threads of its smallest workgroups. It is not asked about targets that have fewer.
   virtual int least_workgroup() const { return 32; }
   // Whether it is asked about regions with a composite op, which nothing can inline.

@@ -1,0 +1,161 @@
+#include "scheduler/seeds.h"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+
+#include "ir/op.h"
+#include "scheduler/template.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::Node;
+using ir::OpKind;
+
+double default_seconds(const Candidate& candidate) {
+  return candidate.estimate(candidate.default_config());
+}
+
+// Predicts the seconds of the seed's nodes in kernels of their own: one for each product, one for
+// the rest where a template takes it, which counts nothing otherwise. Nothing where a product has
+// no kernel of its own.
+std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed) {
+  double seconds = 0;
+  Unit rest;
+  for (const Node* node : seed) {
+    if (node->op->kind != OpKind::contraction) {
+      rest.push_back(node);
+      continue;
+    }
+    const Match& product = groups.match({node});
+    if (!product) return std::nullopt;
+    seconds += default_seconds(**product);
+  }
+  if (rest.empty()) return seconds;
+  const Match& between = groups.match(rest);
+  return between ? seconds + default_seconds(**between) : seconds;
+}
+
+// Why the nodes are not one region, or "".
+std::string against(const FusionGroups& groups, const Template& by, const Unit& seed) {
+  const Match& match = groups.match(seed);
+  if (!match) return match.reason();
+  if (&(*match)->kernel_template() != &by)
+    return str("its kernel is ", (*match)->kernel_template().name(), "'s");
+  const std::optional<double> apart = seconds_apart(groups, seed);
+  const double together = default_seconds(**match);
+  if (!apart || together <= *apart) return "";
+  const auto microseconds = [](double seconds) {
+    return static_cast<int64_t>(seconds * 1e6 + 0.5);
+  };
+  return str("one kernel (", by.name(), ") would take about ", microseconds(together),
+             " us, kernels of their own ", microseconds(*apart), " us");
+}
+
+// Orders units by what they read, those that begin earlier in the graph first.
+class Placement {
+ public:
+  Placement(const ir::Graph& graph, const std::vector<Unit>& seeds) {
+    std::unordered_map<const Node*, size_t> seed_of;
+    for (size_t s = 0; s < seeds.size(); ++s)
+      for (const Node* node : seeds[s]) seed_of[node] = s;
+    std::unordered_map<size_t, size_t> unit_of_seed;
+    for (const auto& node : graph.nodes()) {
+      const auto seed = seed_of.find(node.get());
+      if (seed == seed_of.end()) {
+        unit_of_[node.get()] = units_.size();
+        units_.push_back({node.get()});
+      } else if (const auto [entry, is_new] = unit_of_seed.emplace(seed->second, units_.size());
+                 is_new) {
+        for (const Node* member : seeds[seed->second]) unit_of_[member] = units_.size();
+        units_.push_back(seeds[seed->second]);
+      }
+    }
+  }
+
+  // Leaves out units that wait for each other.
+  std::vector<Unit> run() const {
+    std::vector<std::set<size_t>> readers(units_.size());
+    std::vector<size_t> waits(units_.size(), 0);
+    for (size_t unit = 0; unit < units_.size(); ++unit)
+      for (const size_t read : read_by(unit))
+        if (readers[read].insert(unit).second) ++waits[unit];
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    for (size_t unit = 0; unit < units_.size(); ++unit)
+      if (waits[unit] == 0) ready.push(unit);
+    std::vector<Unit> order;
+    while (!ready.empty()) {
+      const size_t unit = ready.top();
+      ready.pop();
+      order.push_back(units_[unit]);
+      for (const size_t reader : readers[unit])
+        if (--waits[reader] == 0) ready.push(reader);
+    }
+    return order;
+  }
+
+ private:
+  std::set<size_t> read_by(size_t unit) const {
+    std::set<size_t> read;
+    for (const Node* node : units_[unit])
+      for (const ir::Value* input : node->inputs)
+        if (input && input->producer)
+          if (const size_t other = unit_of_.at(input->producer); other != unit) read.insert(other);
+    return read;
+  }
+
+  std::vector<Unit> units_;
+  std::unordered_map<const Node*, size_t> unit_of_;
+};
+
+std::vector<Unit> accepted_seeds(const FusionGroups& groups, const Target& target,
+                                 const SeedRefused& refused) {
+  std::vector<Unit> accepted;
+  std::set<const Node*> taken;
+  for (const Template* by : templates()) {
+    for (Unit seed : by->seeds(groups.graph(), target)) {
+      std::erase_if(seed, [&](const Node* node) { return groups.is_light(node); });
+      // Templates of higher specificity come first, and a node is in one region.
+      if (std::ranges::any_of(seed, [&](const Node* node) { return taken.contains(node); }))
+        continue;
+      if (const std::string reason = against(groups, *by, seed); !reason.empty()) {
+        if (refused) refused(seed, reason);
+        continue;
+      }
+      taken.insert(seed.begin(), seed.end());
+      accepted.push_back(std::move(seed));
+    }
+  }
+  return accepted;
+}
+
+}  // namespace
+
+std::vector<Unit> units_with_seeds(const FusionGroups& groups, const Target& target,
+                                   const SeedRefused& refused) {
+  std::vector<Unit> seeds = accepted_seeds(groups, target, refused);
+  for (;;) {
+    std::vector<Unit> order = Placement(groups.graph(), seeds).run();
+    const std::set<Unit> placed(order.begin(), order.end());
+    const auto stuck =
+        std::ranges::find_if(seeds, [&](const Unit& seed) { return !placed.contains(seed); });
+    if (stuck == seeds.end()) return order;
+    if (refused) refused(*stuck, "what it reads waits for its results");
+    seeds.erase(stuck);
+  }
+}
+
+std::set<const Node*> seeded_nodes(const ir::Graph& graph, const Target& target,
+                                   const RegionPrecision& precision) {
+  std::set<const Node*> nodes;
+  const auto proposes = [&](const Template* by) { return !by->seeds(graph, target).empty(); };
+  if (std::ranges::none_of(templates(), proposes)) return nodes;
+  for (const Unit& unit : units_with_seeds(FusionGroups(graph, target, precision), target))
+    if (unit.size() > 1) nodes.insert(unit.begin(), unit.end());
+  return nodes;
+}
+
+}  // namespace tcc::sched
