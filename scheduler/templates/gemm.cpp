@@ -112,7 +112,7 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
       block_n(config["block_n"]),
       swapped(config["swapped"] != 0),
       side(gemm.sides(swapped)),
-      computed(side.a.load != Load::tiles || side.b.load != Load::tiles),
+      computed(!kernels::is_copied(side.a.load) || !kernels::is_copied(side.b.load)),
       batches(gemm.plan.batch.fixed_size()),
       k(gemm.plan.k.fixed_size()),
       product(gemm.product(swapped)) {}
@@ -213,7 +213,10 @@ void GemmWriter::operand(bool first, bool vectors) {
     kernel_.hooks.push_back(hooks_.load(of_a, "load_" + side));
   else if (operand.load == Load::rows)
     kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + side));
-  else if (vectors)
+  else if (operand.load == Load::im2col) {
+    if (!operand.view.batch.empty())
+      kernel_.hooks.push_back(group_hook(operand, gemm_.plan, "batch_" + side));
+  } else if (vectors)
     kernel_.hooks.push_back(vector_hook(operand, gemm_.plan, "vector_" + side));
   else if (!operand.view.batch.empty())
     kernel_.hooks.push_back(batch_hook(operand, gemm_.plan, "batch_" + side));

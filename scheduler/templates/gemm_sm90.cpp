@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/device/common/gemm_sm90_shape.h"
+#include "scheduler/templates/conv_gemm.h"
 #include "scheduler/templates/gemm_template.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
@@ -18,9 +19,16 @@ namespace sm90 = kernels::sm90;
 
 constexpr int64_t kLineBytes = sm90::kLineBytes;
 
-GemmSm90 parameters_of_config(const Gemm& gemm, const kernels::Product& product, const Config& c) {
+GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& product,
+                              const Config& c) {
   GemmSm90 g;
   g.product = product;
+  if (gemm.image) g.image = device_image(*gemm.image);
+  for (kernels::Operand* operand : {&g.product.a, &g.product.b})
+    if (operand->load == Load::im2col)
+      operand->rank = g.image.spatial + 2;
+    else if (sm90::in_pieces(g, *operand))
+      ++operand->rank;  // taps
   g.block_m = c["block_m"];
   g.block_n = c["block_n"];
   g.groups = c["groups"];
@@ -36,8 +44,9 @@ GemmSm90 parameters_of_config(const Gemm& gemm, const kernels::Product& product,
 // A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
 // is for the cost model.
 struct Shape : GemmShape {
-  Shape(const Gemm& gemm, const Config& c)
+  Shape(const ConvGemm& gemm, const Config& c)
       : GemmShape(gemm, c),
+        image(gemm.image ? &*gemm.image : nullptr),
         kernel(parameters_of_config(gemm, product, c)),
         groups(kernel.groups),
         pingpong(kernel.pingpong),
@@ -87,6 +96,7 @@ struct Shape : GemmShape {
     return static_cast<double>(rows_b()) / static_cast<double>(cluster_m);
   }
 
+  const ConvView* image;  // of the gemm; null: there is none
   GemmSm90 kernel;
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
   bool bytes, f8, promoted;
@@ -98,7 +108,7 @@ struct Shape : GemmShape {
 double load_cycles(const Shape& s) {
   constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4, kSingleBytesRow = 120;
   auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
-    if (operand.load == Load::tiles) return 0.0;
+    if (kernels::is_copied(operand.load)) return 0.0;
     const double computed = s.bytes && operand.vector < 4
                                 ? kSingleBytesRow / static_cast<double>(operand.vector)
                                 : kComputedRow;
@@ -124,7 +134,7 @@ double products(const Shape& s) {
 double fill_cycles(const Shape& s) {
   constexpr double kRow = 5;
   auto of_rows = [](const MatrixOperand& operand, int64_t rows, int64_t tiles, int64_t size) {
-    return operand.load == Load::tiles && operand.major_k ? tiles * rows - size : 0;
+    return kernels::is_copied(operand.load) && operand.major_k ? tiles * rows - size : 0;
   };
   return kRow *
          static_cast<double>(of_rows(s.side.a, s.rows_a(), s.tiles_m * s.cluster_m, s.side.m) +
@@ -149,9 +159,7 @@ double cache_bytes(const Shape& s, const Target& target) {
 
 // Bytes of stages that wait for memory, where one of the operands is read once.
 double in_flight(const Shape& s, const Target& target) {
-  if (s.side.a.load != Load::tiles || s.side.b.load != Load::tiles ||
-      (s.tiles_m * s.cluster_m > 1 && s.tiles_n * s.cluster_n > 1))
-    return HUGE_VAL;
+  if (s.computed || (s.tiles_m * s.cluster_m > 1 && s.tiles_n * s.cluster_n > 1)) return HUGE_VAL;
   const double rows = s.rows_copied_a() + s.rows_copied_b();
   const auto tiles = static_cast<double>(s.tiles_m * s.tiles_n * s.cluster_m * s.cluster_n);
   const double from_memory =
@@ -195,7 +203,40 @@ TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free,
   return map;
 }
 
-class GemmSm90Template : public GemmTemplate<Shape> {
+std::string high_of(const GemmSm90& g, const kernels::Operand& operand) {
+  return std::to_string(sm90::descriptor_high(sm90::row_bytes(g, operand)));
+}
+
+// Maps of an image, and of what is read beside one whose taps end inside of pieces.
+TensorMap image_map(const Shape& s, int64_t pixels, std::string name) {
+  const auto map = im2col_map(*s.image, std::move(name), static_cast<int>(sm90::piece_k(s.kernel)),
+                              static_cast<int>(pixels), static_cast<int>(s.kernel.image.piece));
+  TCC_CHECK(map, map.reason());
+  return *map;
+}
+TensorMap pieces_map(const Shape& s, const MatrixOperand& operand, int64_t free, int64_t rows,
+                     std::string name) {
+  const OperandView& view = operand.view;
+  const int64_t element = size_bytes(view.dtype), channels = s.kernel.image.channels,
+                piece = sm90::piece_k(s.kernel);
+  TensorMap map;
+  map.name = std::move(name);
+  map.argument = view.buffer;
+  map.dtype = view.dtype;
+  map.offset = view.offset;
+  map.strides = {operand.line_stride() * element, channels * view.k_stride * element};
+  if (operand.major_k) {
+    map.dims = {channels, free, sm90::taps(s.kernel.image)};
+    map.box = {static_cast<int>(piece), static_cast<int>(rows), 1};
+    map.swizzle = static_cast<int>(s.kernel.image.piece);
+  } else {
+    map.dims = {free, channels, sm90::taps(s.kernel.image)};
+    map.box = {64, static_cast<int>(piece), 1};
+  }
+  return map;
+}
+
+class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
  public:
   std::string_view name() const override { return "gemm_sm90"; }
   int version() const override { return 1; }
@@ -204,8 +245,8 @@ class GemmSm90Template : public GemmTemplate<Shape> {
  protected:
   std::string_view unit() const override { return "wgmma"; }
 
-  OrRefusal<Gemm> plan(const Region& region, const Target& target) const override {
-    return plan_gemm(region, target, unit());
+  OrRefusal<ConvGemm> plan(const Region& region, const Target& target) const override {
+    return plan_conv_gemm(region, target, unit());
   }
   // Among the workgroups of a cluster ("split_k"), without memory in between.
   bool splits_sums() const override { return true; }
@@ -217,7 +258,7 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     const bool tiles = operand.load == Load::tiles && (operand.major_k || transposes) &&
                        operand.view.batch.size() <= 3;
     const bool rows = operand.load == Load::rows && operand.major_k;
-    if (!tiles && !rows) operand.load = Load::computed;
+    if (!tiles && !rows && operand.load != Load::im2col) operand.load = Load::computed;
     if (!transposes) operand.major_k = true;
   }
 
@@ -357,13 +398,21 @@ class GemmSm90Template : public GemmTemplate<Shape> {
     kernel.parameters = parameters_of(parameters, "GemmSm90", "common/gemm_sm90_shape.h");
     // The preprocessor makes the instruction's text of it.
     kernel.defines.push_back({"WGMMA_N", std::to_string(s.block_n)});
+    if (s.image) {
+      kernel.defines.push_back({"WGMMA_HIGH_A", high_of(s.kernel, s.kernel.product.a)});
+      kernel.defines.push_back({"WGMMA_HIGH_B", high_of(s.kernel, s.kernel.product.b)});
+    }
     for (const bool first : {true, false}) {
       writer.operand(first, false);
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
-      if (operand.load != Load::tiles) continue;
-      kernel.maps.push_back(
-          first ? tensor_map(s, operand, s.side.m, s.rows_a(), s.cluster_n, "map_a")
-                : tensor_map(s, operand, s.side.n, s.rows_b(), s.cluster_m, "map_b"));
+      if (!kernels::is_copied(operand.load)) continue;
+      const std::string map = first ? "map_a" : "map_b";
+      const int64_t free = first ? s.side.m : s.side.n, rows = first ? s.rows_a() : s.rows_b(),
+                    share = first ? s.cluster_n : s.cluster_m;
+      kernel.maps.push_back(operand.load == Load::im2col ? image_map(s, rows / share, map)
+                            : sm90::is_ragged(s.kernel)
+                                ? pieces_map(s, operand, free, rows / share, map)
+                                : tensor_map(s, operand, free, rows, share, map));
     }
   }
 };

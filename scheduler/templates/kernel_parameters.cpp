@@ -13,6 +13,7 @@ std::string spelling(Load load) {
     case Load::tiles: return "Load::tiles";
     case Load::computed: return "Load::computed";
     case Load::rows: return "Load::rows";
+    case Load::im2col: return "Load::im2col";
   }
   throw InternalError("a load without a name");
 }

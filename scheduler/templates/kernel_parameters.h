@@ -16,7 +16,7 @@ std::string spelling(kernels::Load load);
 std::string spelling(kernels::Element element);
 std::string spelling(kernels::Sum sum);
 // Return the last enumerator of an enumeration, which counts from 0.
-constexpr kernels::Load last_of(kernels::Load) { return kernels::Load::rows; }
+constexpr kernels::Load last_of(kernels::Load) { return kernels::Load::im2col; }
 constexpr kernels::Element last_of(kernels::Element) { return kernels::Element::e5m2; }
 constexpr kernels::Sum last_of(kernels::Sum) { return kernels::Sum::u32; }
 

@@ -1,6 +1,7 @@
 #include "scheduler/templates/matrix_operand.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "scheduler/templates/common.h"
 
@@ -90,7 +91,7 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
 }
 
 void need_alignment(Kernel& kernel, const MatrixOperand& operand) {
-  if (operand.load != MatrixOperand::Load::tiles) return;
+  if (!kernels::is_copied(operand.load)) return;
   Argument& argument = kernel.arguments[static_cast<size_t>(operand.view.buffer)];
   argument.needed = std::max(argument.needed, operand.alignment);
 }
@@ -114,19 +115,38 @@ Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std:
       batch_offset(operand, batch.axis) + line * operand.line_stride() + along * vector);
 }
 
-Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+namespace {
+
+// Sets the first elements of the hook's array `c` from the batch's number.
+using CoordinatesOf = std::function<std::vector<SymInt>(const SymInt& batch)>;
+Hook coordinates_hook(const ContractionPlan& plan, std::string name, const CoordinatesOf& of) {
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
                      Hook::array_parameter("c", DType::i32, 3, true)};
-  const SymInt batch = hook.parameters[0].axis;
   const Variable& coordinates = hook.parameters[1].array;
-  const auto& axes = operand.view.batch;
-  for (size_t i = 0; i < axes.size(); ++i)
-    hook.body.push_back(set_element(
-        coordinates, static_cast<int64_t>(i),
-        ir::cast(ir::index_value(coordinate(axes[axes.size() - 1 - i], batch)), DType::i32)));
+  int64_t place = 0;
+  for (const SymInt& value : of(hook.parameters[0].axis))
+    hook.body.push_back(
+        set_element(coordinates, place++, ir::cast(ir::index_value(value), DType::i32)));
   return hook;
+}
+
+}  // namespace
+
+Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+  return coordinates_hook(plan, std::move(name), [&](const SymInt& batch) {
+    std::vector<SymInt> values;
+    for (size_t i = operand.view.batch.size(); i-- > 0;)
+      values.push_back(coordinate(operand.view.batch[i], batch));
+    return values;
+  });
+}
+
+Hook group_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+  return coordinates_hook(plan, std::move(name), [&](const SymInt& batch) {
+    return std::vector<SymInt>{batch_offset(operand, batch) - operand.view.offset};
+  });
 }
 
 }  // namespace tcc::sched

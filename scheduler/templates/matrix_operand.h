@@ -47,4 +47,7 @@ Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std:
 // `name`(batch, c[3]): the coordinates of a batch along the view's batch axes, innermost first.
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 
+// `name`(batch, c[3]): in c[0], how many elements the batch begins after the first one.
+Hook group_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
+
 }  // namespace tcc::sched

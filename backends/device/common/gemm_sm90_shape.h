@@ -11,6 +11,7 @@ namespace tcc::kernels {
 // once, or its split_k workgroups share the k of one tile.
 struct GemmSm90 {
   Product product;
+  Image image;  // of the operand that is loaded by im2col
   Int block_m = 128, block_n = 128;
   Int groups = 2;
   bool pingpong = false;  // each of two groups has tiles of its own
@@ -23,6 +24,7 @@ struct GemmSm90 {
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
     visit("product", product);
+    visit("image", image);
     visit("block_m", block_m);
     visit("block_n", block_n);
     visit("groups", groups);
@@ -48,7 +50,7 @@ constexpr Int kTileAlignment = 1024;  // the swizzle repeats after so many bytes
 constexpr Int kFragmentBytes = 512;
 
 constexpr bool by_threads(const GemmSm90& g) {
-  return g.product.a.load != Load::tiles || g.product.b.load != Load::tiles;
+  return !is_copied(g.product.a.load) || !is_copied(g.product.b.load);
 }
 constexpr Int threads(const GemmSm90& g) { return kGroupThreads * (1 + g.groups); }
 constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.split_k; }
@@ -56,7 +58,43 @@ constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.
 // ---- tiles
 
 constexpr Int block_k(const GemmSm90& g) { return kLineBytes / bytes_of(g.product.a.element); }
-constexpr Int k_tiles(const GemmSm90& g) { return ceil_div(g.product.k, block_k(g)); }
+
+// Of an image: channels of a piece, pieces under each tap, of all of k, and of a tile.
+constexpr bool has_image(const GemmSm90& g) { return g.image.spatial > 0; }
+constexpr Int taps(const Image& i) { return i.x.taps * i.y.taps * i.z.taps; }
+constexpr Int piece_k(const GemmSm90& g) { return g.image.piece / bytes_of(g.product.a.element); }
+constexpr Int tap_pieces(const GemmSm90& g) { return ceil_div(g.image.channels, piece_k(g)); }
+constexpr Int all_pieces(const GemmSm90& g) { return taps(g.image) * tap_pieces(g); }
+constexpr Int tile_pieces(const GemmSm90& g) { return kLineBytes / g.image.piece; }
+// Taps end inside of pieces. The other operand comes by pieces, too, then, with zeros at their
+// ends.
+constexpr bool is_ragged(const GemmSm90& g) {
+  return has_image(g) && g.image.channels % piece_k(g) != 0;
+}
+constexpr bool in_pieces(const GemmSm90& g, const Operand& x) {
+  return x.load == Load::im2col || (is_ragged(g) && x.load == Load::tiles);
+}
+
+constexpr Int k_tiles(const GemmSm90& g) {
+  return has_image(g) ? ceil_div(all_pieces(g), tile_pieces(g)) : ceil_div(g.product.k, block_k(g));
+}
+// Pieces of the last k tile, and steps of 32 bytes, each a product of the matrix unit.
+constexpr Int last_pieces(const GemmSm90& g) {
+  return all_pieces(g) - (k_tiles(g) - 1) * tile_pieces(g);
+}
+constexpr Int kStepBytes = 32, kSteps = kLineBytes / kStepBytes;
+constexpr Int last_steps(const GemmSm90& g) {
+  return has_image(g) ? last_pieces(g) * g.image.piece / kStepBytes : kSteps;
+}
+// Bytes of a row of an operand's tile that follow each other in shared memory. Where they are fewer
+// than a line's, all rows' next bytes follow those of all rows.
+constexpr Int row_bytes(const GemmSm90& g, const Operand& x) {
+  return in_pieces(g, x) && x.major_k ? g.image.piece : kLineBytes;
+}
+// The high half of the descriptor of a tile: the kind of swizzle, and the distance of eight rows.
+constexpr unsigned descriptor_high(Int row_bytes) {
+  return unsigned(row_bytes == 128 ? 1 : row_bytes == 64 ? 2 : 3) << 30 | unsigned(row_bytes / 2);
+}
 // Rows, columns and number of clusters' worth of tiles.
 constexpr Int tiles_m(const GemmSm90& g) { return ceil_div(g.product.m, g.block_m * g.cluster_m); }
 constexpr Int tiles_n(const GemmSm90& g) { return ceil_div(g.product.n, g.block_n * g.cluster_n); }
@@ -167,19 +205,27 @@ constexpr bool fits_registers(const GemmSm90& g) {
   if (g.groups == 3) return !by_threads(g) && accumulators(g) <= 80 && sums(g) <= 128;
   return sums(g) <= (g.groups == 1 || by_threads(g) ? 128 : 192);
 }
+// Whether workgroups of a cluster may load slices of the operand's tiles for each other.
+constexpr bool is_shared(const GemmSm90& g, const Operand& x) {
+  return is_copied(x.load) && (x.major_k || !in_pieces(g, x));
+}
 // Clusters share tiles that TMA copies, or k.
 constexpr bool legal_cluster(const GemmSm90& g) {
   const bool shares_tiles = g.cluster_m * g.cluster_n > 1;
   if (shares_tiles && (g.split_k > 1 || cluster(g) > 4)) return false;
-  if (g.cluster_n > 1 && (g.product.a.load != Load::tiles || g.block_m / g.cluster_n % 8 != 0))
+  if (g.cluster_n > 1 && (!is_shared(g, g.product.a) || g.block_m / g.cluster_n % 8 != 0))
     return false;
-  if (g.cluster_m > 1 && (g.product.b.load != Load::tiles || g.block_n / g.cluster_m % 8 != 0))
+  if (g.cluster_m > 1 && (!is_shared(g, g.product.b) || g.block_n / g.cluster_m % 8 != 0))
     return false;
   return g.split_k <= 8 && g.split_k <= k_tiles(g);
 }
 // A workgroup that owns no columns waits for nobody and would send the sums of its next tile.
 constexpr bool all_own_columns(const GemmSm90& g) {
   return owned(g) * (g.split_k - 1) < eights(g) || tiles(g) <= g.clusters;
+}
+// What is read beside an image whose taps end inside of pieces must come by pieces.
+constexpr bool legal_pieces(const GemmSm90& g) {
+  return !is_ragged(g) || (in_pieces(g, g.product.a) && in_pieces(g, g.product.b));
 }
 // Threads load rows along k, and wgmma transposes 16-bit elements alone.
 constexpr bool legal_operand(const Operand& x) {

@@ -35,7 +35,10 @@ enum class Load {
   tiles,     // asynchronous copies of aligned vectors or boxes
   computed,  // threads call the load hook, which may do arithmetic
   rows,      // threads read aligned words of lines of any alignment and shift them
+  im2col,    // asynchronous copies of an image's pixels, moved to a tap of a filter (Image)
 };
+// Whether the copy engine brings the operand without threads.
+constexpr bool is_copied(Load load) { return load == Load::tiles || load == Load::im2col; }
 
 // One side of a product, as its kernel reads it.
 struct Operand {
@@ -56,6 +59,44 @@ struct Operand {
     visit("vector_along_k", vector_along_k);
     visit("buffer", buffer);
     visit("rank", rank);
+  }
+};
+
+// One spatial dim of an image: pixel p of the result under tap t reads element p * step +
+// t * dilation - padding.
+struct ImageDim {
+  Int outputs = 1, step = 1, padding = 0;
+  Int taps = 1, dilation = 1;
+  Int along = 1;  // the tap's number in k is / along % taps the tap of this dim
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("outputs", outputs);
+    visit("step", step);
+    visit("padding", padding);
+    visit("taps", taps);
+    visit("dilation", dilation);
+    visit("along", along);
+  }
+};
+
+// The image that an operand of kind im2col reads. Its rows are pixels, ordered by image and place;
+// k counts taps, and the channels of each. A piece of k is neighbouring channels under one tap; the
+// last piece of a tap may have fewer of them.
+struct Image {
+  Int spatial = 0;   // dims, 1 to 3; 0: the product reads no image
+  ImageDim x, y, z;  // innermost first
+  Int channels = 0;  // under each tap
+  Int piece = 128;   // bytes of a piece: 128, 64 or 32
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("spatial", spatial);
+    visit("x", x);
+    visit("y", y);
+    visit("z", z);
+    visit("channels", channels);
+    visit("piece", piece);
   }
 };
 

@@ -8,11 +8,12 @@
 // (multicast). Alternatively split_k workgroups of a cluster share the k of one tile: each adds up and stores a part of
 // its columns, whose sums the others send it, in a fixed order.
 //
-// The constant `params` is a GemmSm90 (gemm_sm90_shape.h), and the macro WGMMA_N is its block_n. Hooks, where operands
+// The constant `params` is a GemmSm90 (gemm_sm90_shape.h), and the macro WGMMA_N is its block_n; WGMMA_HIGH_A and
+// WGMMA_HIGH_B say how the tiles lie where rows have no 128 bytes. Hooks, where operands
 // need them:
 //   load_x(buffers, batch, at, k, v)   computes elements of operand x
 //   row_x(buffers, batch, line)        the offset of a row's first element; rows are equally spaced
-//   batch_x(buffers, batch, c)         coordinates of a batch in the tensor map
+//   batch_x(buffers, batch, c)         coordinates of a batch in the tensor map; of an image, its first channel
 // epilogue(buffers, batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself;
 // lanes have neighbouring ones. Swapped: the kernel's rows are the result's columns: `row` is a column here, and the
 // segments run along the rows.
@@ -22,6 +23,8 @@
 // share = cluster_n (cluster_m):
 //   K-major    {block_k, rows / share, 1...}
 //   MN-major   {64, 64 / share, 1...}: all k of a tile in `share` slices, rows / 64 boxes
+// An image's map is of kind im2col: `piece` bytes of rows / share pixels. Where taps end inside of pieces, the other map has
+// the taps after its first two dimensions, channels instead of k, and boxes of `piece` bytes of k, or of as many channels.
 #include "../common/gemm_sm90_shape.h"
 #include "matrix.cuh"
 #include "tile_order.cuh"
@@ -66,6 +69,7 @@ constexpr i32 CLUSTER_M = params.cluster_m, CLUSTER_N = params.cluster_n, SPLIT_
 constexpr i32 CLUSTER_SIZE = sm90::cluster(params), CLUSTERS = params.clusters, TILES = sm90::tiles(params);
 constexpr i32 K_TILES = sm90::k_tiles(params), SLABS = sm90::slabs(params);
 constexpr i32 WARPS = sm90::warps(params);  // the multiplying ones
+constexpr i32 LAST_STEPS = sm90::last_steps(params);
 constexpr bool BY_THREADS = sm90::by_threads(params);
 // The number of workgroups whose loads end in this one's shared memory.
 constexpr i32 PEERS = CLUSTER_M + CLUSTER_N - 1;
@@ -75,24 +79,41 @@ static_assert(sm90::legal_groups(params), "groups have 64 or 128 rows");
 static_assert(sm90::fits_registers(params), "accumulators fit in registers");
 static_assert(sm90::legal_cluster(params), "clusters share copied tiles, or split k");
 static_assert(sm90::all_own_columns(params), "all that share k own columns, if there is more than one round");
+static_assert(sm90::legal_pieces(params), "operands come by the same pieces");
 static_assert(sm90::legal_operand(product.a) && sm90::legal_operand(product.b), "wgmma reads the operands");
 
 // The facts of an operand that are known when the kernel is compiled.
-struct SideA {
+struct SideOfImage {
+  static constexpr Image image = params.image;
+  static constexpr bool batched = product.batches > 1;
+  static constexpr i32 piece_k = sm90::piece_k(params), tap_pieces = sm90::tap_pieces(params);
+  static constexpr i32 pieces = sm90::tile_pieces(params), last_tile = K_TILES - 1, last_pieces = sm90::last_pieces(params);
+};
+struct SideA : SideOfImage {
   static constexpr Operand operand = product.a;
   static constexpr Sum sum = product.sum;
   static constexpr i32 size = product.m, size_k = product.k, block = BLOCK_M;
+  static constexpr bool in_pieces = sm90::in_pieces(params, product.a);
   static constexpr i32 rows = sm90::rows_a(params), share = CLUSTER_N, registers = sm90::computed_in_flight(params);
 };
-struct SideB {
+struct SideB : SideOfImage {
   static constexpr Operand operand = product.b;
   static constexpr Sum sum = product.sum;
   static constexpr i32 size = product.n, size_k = product.k, block = BLOCK_N;
+  static constexpr bool in_pieces = sm90::in_pieces(params, product.b);
   static constexpr i32 rows = sm90::rows_b(params), share = CLUSTER_M, registers = sm90::computed_in_flight(params);
 };
 
 WGMMA_COLUMNS(WGMMA_N)
-using Unit = Wgmma<product.a.element, product.b.element, product.a.major_k, product.b.major_k, product.sum, BLOCK_N>;
+struct RowsOfA {
+  static constexpr i32 bytes = sm90::row_bytes(params, product.a), rows = BLOCK_M;
+};
+struct RowsOfB {
+  static constexpr i32 bytes = sm90::row_bytes(params, product.b), rows = BLOCK_N;
+};
+static_assert(WGMMA_HIGH_A == sm90::descriptor_high(RowsOfA::bytes) && WGMMA_HIGH_B == sm90::descriptor_high(RowsOfB::bytes),
+              "tiles are described as they lie");
+using Unit = Wgmma<product.a.element, product.b.element, product.a.major_k, product.b.major_k, product.sum, BLOCK_N, RowsOfA, RowsOfB>;
 using Acc = Unit::Acc;
 using Stages = Pipeline<params.stages, sm90::stage_bytes(params)>;
 using Sums = Exchange<SPLIT_K, SLABS, sm90::eights(params), sm90::owned(params), sm90::inboxes(params), WARPS>;
@@ -150,7 +171,7 @@ TCC_ENTRY {
     if constexpr (GROUPS > 1) shrink_registers<sm90::producer_registers(params)>();
     const TensorMap* const maps[] = {TCC_MAPS nullptr, nullptr};
     const TensorMap* const map_a = maps[0];
-    const TensorMap* const map_b = maps[product.a.load == Load::tiles ? 1 : 0];
+    const TensorMap* const map_b = maps[is_copied(product.a.load) ? 1 : 0];
     u16 mask_a = 0;
     for (i32 n = 0; n < CLUSTER_N; ++n) mask_a |= u16(1 << (cluster_m + n * CLUSTER_M));
     const u16 mask_b = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
@@ -173,7 +194,7 @@ TCC_ENTRY {
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
     const Release<PEERS> release(stages.empty, lane, lane < PEERS ? peer : rank);
     const u32 my_staging = staging + warp * sizeof(Staged::Storage);
-    const u32 my_rows = PINGPONG ? 0 : group * (SLABS * 8192);
+    const u32 my_rows = PINGPONG ? 0 : group * (SLABS * 64 * RowsOfA::bytes);
     Sums sums(inboxes, arrivals, rank, warp, lane);
     Acc acc[SLABS][Unit::SUMS];
     if (PINGPONG && group == 1) {
@@ -189,13 +210,15 @@ TCC_ENTRY {
       };
       if (PINGPONG) named_barrier_sync(1 + group, 256);
       if constexpr (params.promoted)
-        multiply_promoted<Unit>(acc, stages, my_rows, sm90::a_bytes(params), k_begin, k_end, release, pass_on);
+        multiply_promoted<Unit, LAST_STEPS>(acc, stages, my_rows, sm90::a_bytes(params), k_begin, k_end, release, pass_on,
+                                            K_TILES - 1);
       else
-        multiply<Unit>(acc, stages, my_rows, sm90::a_bytes(params), k_begin, k_end, release, pass_on);
+        multiply<Unit, LAST_STEPS>(acc, stages, my_rows, sm90::a_bytes(params), k_begin, k_end, release, pass_on,
+                                   K_TILES - 1);
       if (PINGPONG) stages.advance(K_TILES);
       sums.run(acc);
 
-      const i32 row0 = tile.row + i32(my_rows / 128) + warp % 4 * 16;
+      const i32 row0 = tile.row + i32(my_rows / RowsOfA::bytes) + warp % 4 * 16;
       auto add = [&](Acc(&v)[4], i32 m, i32 e) { sums.add(v, m, e); };
       auto store = [&](i32 row, i32 column, const Acc(&v)[product.segment]) {
         row += row0;

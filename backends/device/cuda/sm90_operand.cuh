@@ -1,7 +1,7 @@
 // How a warpgroup brings the tiles of an operand to a stage: what the kinds of operands have in common, and the kind
 // that TMA copies. An operand is made for each tile of the result. Its producer (sm90_producer.cuh) calls, of each k tile,
 //   fetch(values, round, k)   computed: a round of values into registers; the first one before the stage is free
-//   copy(to, full, k)         tiles: one lane starts copies whose bytes count for the stage's barrier
+//   copy(to, full, k)         tiles, im2col: one lane starts copies whose bytes count for the stage's barrier
 //   store(values, round, to)  computed: a round of values to shared memory
 //   load, store, ..._tails    rows: units of rows from memory to registers, and from there to shared memory
 #include "matrix.cuh"
@@ -10,7 +10,8 @@
 // Defaults for what a kind of operand does not do.
 template <Load LOAD> struct Sm90Operand {
   static constexpr Load kind = LOAD;
-  static constexpr i32 copied_bytes = 0;                // by TMA, of a stage
+  static constexpr i32 copied_bytes = 0;                // by TMA, of a stage, and of the tile that begins at k
+  __device__ __forceinline__ static constexpr i32 bytes_at(i32) { return 0; }
   static constexpr i32 rounds = 0, words_in_flight = 0;  // computed
   static constexpr i32 units = 0;                       // rows
   struct Values {};                                     // computed: what is in flight, in registers
@@ -20,6 +21,7 @@ template <Load LOAD> struct Sm90Operand {
 // copies a slice for all.
 template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOperand : Sm90Operand<Load::tiles> {
   static constexpr i32 copied_bytes = ROWS * 128;
+  __device__ __forceinline__ static constexpr i32 bytes_at(i32) { return copied_bytes; }
   const TensorMap& map;
   i32 slice, at;
   u16 mask;  // the workgroups of the cluster that need the tile

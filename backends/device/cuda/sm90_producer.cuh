@@ -1,17 +1,22 @@
 // The warpgroup that loads: it fills a pipeline's stages with the k tiles of two operands of any kinds.
 #include "sm90_computed.cuh"
 #include "sm90_computed_bytes.cuh"
+#include "sm90_pieces.cuh"
 #include "sm90_rows.cuh"
 
 // Makes an operand for a tile of the result, whose rows (of B: columns) begin at `at`. Side says what is known when the
 // kernel is compiled: `operand`, `sum`, `size` (its rows), `size_k`, `block` (rows of a tile), `rows` (those that are
-// copied), `share` (workgroups that copy a tile together), `registers` (for computed values in flight). `slice` and
-// `mask`: see TiledOperand.
+// copied), `share` (workgroups that copy a tile together), `registers` (for computed values in flight), `in_pieces`
+// (sm90_pieces.cuh). `slice` and `mask`: see TiledOperand.
 template <class Side, class Hooks>
 TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 mask, i32 batch, i32 at, i32 thread,
                        i32 k_begin) {
   constexpr Operand X = Side::operand;
-  if constexpr (X.load == Load::tiles) {
+  if constexpr (X.load == Load::im2col) {
+    return ImageOperand<Side>(*map, slice, mask, batch, at, hooks.batch);
+  } else if constexpr (Side::in_pieces) {
+    return PiecesOperand<Side>(*map, slice, mask, batch, at, hooks.batch);
+  } else if constexpr (X.load == Load::tiles) {
     return TiledOperand<X.rank, X.major_k, Side::rows, Side::share>(*map, slice, mask, batch, at, hooks.batch);
   } else if constexpr (X.load == Load::computed) {
     using Acc = SumType<Side::sum>;
@@ -86,12 +91,13 @@ TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool cop
       const u32 full = stages.full_barrier();
       stages.wait_until_empty();
       if (copied != 0 && copies && elect_lane()) {
+        const i32 bytes = A::bytes_at(k) + B::bytes_at(k);
         if (computes || shifts)
-          barrier_expect(full, copied);
+          barrier_expect(full, bytes);
         else
-          barrier_arrive_expect(full, copied);
-        if constexpr (A::kind == Load::tiles) a.copy(tile_a, full, k);
-        if constexpr (B::kind == Load::tiles) b.copy(tile_b, full, k);
+          barrier_arrive_expect(full, bytes);
+        if constexpr (is_copied(A::kind)) a.copy(tile_a, full, k);
+        if constexpr (is_copied(B::kind)) b.copy(tile_b, full, k);
       }
       if constexpr (A::kind == Load::computed) store_computed(a, values_a[t], k, tile_a);
       if constexpr (B::kind == Load::computed) store_computed(b, values_b[t], k, tile_b);

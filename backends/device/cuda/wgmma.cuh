@@ -14,13 +14,34 @@ TCC_FN u32 wgmma_tile(u32 address, bool k_major) {
 }
 // The distance of two k steps of a tile, each as much of k as one instruction takes, as a descriptor counts.
 TCC_FN constexpr u32 wgmma_step(bool k_major) { return (k_major ? 32 : 2048) >> 4; }
+// The same from the first step to the n-th. Rows is WholeRows, or says that a K-major tile has parts with so many bytes of
+// each of its rows, one after the other.
+struct WholeRows {
+  static constexpr i32 bytes = 128, rows = 0;
+};
+template <class Rows> TCC_FN constexpr u32 wgmma_step(i32 n, bool k_major) {
+  if (Rows::bytes == 128) return n * wgmma_step(k_major);
+  return u32(n * 32 / Rows::bytes * (Rows::rows * Rows::bytes) + n * 32 % Rows::bytes) >> 4;
+}
+
+// The high halves of the descriptors of both operands, of which a kernel may define others: rows of 64 bytes with their
+// swizzle are 0x80000020, of 32 bytes 0xc0000010.
+#ifndef WGMMA_HIGH_A
+#define WGMMA_HIGH_A 0x40000040
+#endif
+#ifndef WGMMA_HIGH_B
+#define WGMMA_HIGH_B 0x40000040
+#endif
+#define WGMMA_TEXT_OF(x) #x
+#define WGMMA_TEXT(x) WGMMA_TEXT_OF(x)
 
 // Operands of asm are numbered by position, so that an instruction's text depends on the number of columns: COLUMNS_n
 // lists n / 2 accumulators by FIRST (four of them) and NEXT (four more), and hands the five numbers after them to LAST.
 #define WGMMA_NONE(a, b, c, d)
 #define WGMMA_NO_INPUTS(a, b, c, t, u)
 #define WGMMA_PREPARE(a, b, c, t, u) \
-  "mov.b64 a, {%" #a ", 0x40000040};\nmov.b64 b, {%" #b ", 0x40000040};\nsetp.ne.b32 p, %" #c ", 0;\n"
+  "mov.b64 a, {%" #a ", " WGMMA_TEXT(WGMMA_HIGH_A) "};\nmov.b64 b, {%" #b ", " WGMMA_TEXT(WGMMA_HIGH_B)             \
+  "};\nsetp.ne.b32 p, %" #c ", 0;\n"
 #define WGMMA_FIRST(a, b, c, d) "%" #a ", %" #b ", %" #c ", %" #d
 #define WGMMA_NEXT(a, b, c, d) ", %" #a ", %" #b ", %" #c ", %" #d
 #define WGMMA_PLAIN(a, b, c, t, u) "}, a, b, p;\n}"                             // integers: no modes
@@ -98,10 +119,16 @@ template <i32 COLUMNS> struct WgmmaColumns;
   };
 
 // The matrix unit as main loops see it.
-template <Element A, Element B, bool A_MAJOR_K, bool B_MAJOR_K, Sum SUM, i32 COLUMNS_> struct Wgmma {
+template <Element A, Element B, bool A_MAJOR_K, bool B_MAJOR_K, Sum SUM, i32 COLUMNS_, class ROWS_A = WholeRows,
+          class ROWS_B = WholeRows>
+struct Wgmma {
   using Acc = SumType<SUM>;
   static constexpr i32 COLUMNS = COLUMNS_, SUMS = COLUMNS / 2;  // accumulators of a thread
   static constexpr bool a_major_k = A_MAJOR_K, b_major_k = B_MAJOR_K;
+  // What to add to a description for a k step, and for the m-th 64 rows of A.
+  __device__ __forceinline__ static constexpr u32 step_a(i32 step) { return wgmma_step<ROWS_A>(step, A_MAJOR_K); }
+  __device__ __forceinline__ static constexpr u32 step_b(i32 step) { return wgmma_step<ROWS_B>(step, B_MAJOR_K); }
+  __device__ __forceinline__ static constexpr u32 slab_a(i32 m) { return m * 64 * ROWS_A::bytes >> 4; }
   // Describe the tiles at addresses of shared memory.
   __device__ __forceinline__ static u32 describe_a(u32 address) { return wgmma_tile(address, A_MAJOR_K); }
   __device__ __forceinline__ static u32 describe_b(u32 address) { return wgmma_tile(address, B_MAJOR_K); }
