@@ -1,53 +1,15 @@
 // Random matrix products with random configs of every template that takes them, against the
-// reference. TCC_PRODUCTS_SEED and TCC_PRODUCTS_COUNT choose others and more.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <functional>
-#include <random>
-
+// reference.
+#include "backends/pipeline.h"
 #include "frontend/graph_file.h"
-#include "ir/passes/convert_precision.h"
-#include "tests/random_configs.h"
-#include "tests/run_graph.h"
+#include "runtime/device.h"
+#include "tests/random_products.h"
 
-namespace tcc {
+namespace tcc::test {
 namespace {
 
-int64_t number_from(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::atoll(text) : otherwise;
-}
-
-// Any of the alternatives of sites that span regions, padded copies among them.
-class RandomPlan : public sched::PlanSource {
- public:
-  explicit RandomPlan(uint64_t seed) : seed_(seed) {}
-  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
-    return site.alternatives[seed_ % site.alternatives.size()];
-  }
-
- private:
-  uint64_t seed_;
-};
-
-struct Product {
-  std::string text, dtype;  // nothing: as the text says
-  bool tf32 = false;
-};
-
-int64_t pick(std::mt19937_64& random, std::initializer_list<int64_t> from) {
-  return from.begin()[random() % from.size()];
-}
-
-std::string shape(std::initializer_list<int64_t> dims) {
-  std::string text;
-  for (int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
-  return "[" + text + "]";
-}
-
 Product draw_product(std::mt19937_64& random) {
-  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  auto pick = [&](std::initializer_list<int64_t> from) { return test::pick(random, from); };
   auto size = [&] { return pick({1, 2, 3, 8, 16, 31, 64, 65, 96, 127, 128, 200, 256, 300, 515}); };
   const int64_t m = size(), n = size(),
                 k = pick({32, 33, 64, 72, 100, 128, 192, 257, 512, 1030, 2048});
@@ -119,7 +81,7 @@ std::string draw_integer_epilogue(std::mt19937_64& random) {
 }
 
 Product draw_byte_product(std::mt19937_64& random) {
-  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  auto pick = [&](std::initializer_list<int64_t> from) { return test::pick(random, from); };
   auto size = [&] {
     return pick({1, 3, 8, 16, 31, 64, 65, 96, 127, 128, 200, 256, 300, 515, 640});
   };
@@ -153,7 +115,7 @@ Product draw_byte_product(std::mt19937_64& random) {
 }
 
 Product draw_byte_convolution(std::mt19937_64& random) {
-  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  auto pick = [&](std::initializer_list<int64_t> from) { return test::pick(random, from); };
   const int64_t groups = pick({1, 1, 1, 2}), c = pick({3, 16, 24, 64}) * groups,
                 o = pick({8, 20, 64, 96}) * groups, kernel = pick({1, 3, 5});
   Product product;
@@ -174,7 +136,7 @@ Product draw_byte_convolution(std::mt19937_64& random) {
 
 // The operands are f8 or are converted to it.
 Product draw_f8_product(std::mt19937_64& random) {
-  auto pick = [&](std::initializer_list<int64_t> from) { return tcc::pick(random, from); };
+  auto pick = [&](std::initializer_list<int64_t> from) { return test::pick(random, from); };
   auto size = [&] { return pick({1, 3, 8, 16, 64, 65, 96, 127, 128, 200, 256, 300, 515, 640}); };
   const int64_t m = size(), n = size(), batch = pick({1, 1, 1, 2, 5});
   int64_t k = pick({32, 33, 64, 100, 128, 192, 250, 257, 512, 1030, 2048, 4096, 8191, 8192});
@@ -221,58 +183,6 @@ Product draw_f8_product(std::mt19937_64& random) {
   return product;
 }
 
-using Draw = std::function<Product(std::mt19937_64&)>;
-
-void check_product(const std::shared_ptr<runtime::Device>& device, const sched::Target& target,
-                   uint64_t seed, const Draw& draw) {
-  std::mt19937_64 random(seed);
-  const Product product = draw(random);
-  const ir::Graph graph = parse_yaml_graph(product.text, "product.yaml", ".").bind({});
-  backends::CompileOptions options;
-  const test::RandomConfigs configs(seed);
-  const RandomPlan plan(seed / 4);
-  if (seed % 4 != 0) options.configs = &configs;  // else the defaults
-  options.plan = &plan;
-  if (product.tf32)
-    options.matmul_precision = backends::MatmulPrecision::high;
-  else if (!product.dtype.empty())
-    options.dtype = product.dtype == "f16" ? DType::f16 : DType::bf16;
-  exec::Executable executable = backends::compile(graph, target, options);
-  std::string used;
-  for (const exec::KernelBinary& kernel : executable.kernels)
-    used += kernel.template_name + " " + kernel.config + "; ";
-  SCOPED_TRACE(str("seed ", seed, ": ", used, "\n", product.text));
-  const ir::Graph typed =
-      options.dtype ? ir::convert_precision(graph, *options.dtype) : graph.clone();
-  const std::vector<Tensor> inputs = test::draw_inputs(typed, {.lo = -1, .hi = 1, .seed = seed});
-  auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
-  runtime::Context context(program);
-  const std::vector<Tensor> outputs = context.run(inputs);
-  std::vector<ir::RefTensor> given;
-  for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));
-  const auto ideal = ir::interpret(typed, given, ir::RefMode::ideal);
-  const auto stepwise =
-      ir::interpret(typed, given, ir::RefMode::stepwise, {.observe = {}, .tf32 = product.tf32});
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const ir::Comparison c = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
-    EXPECT_TRUE(c.pass) << c.reason;
-  }
-}
-
-void check_products(const char* unit, const Draw& draw, int64_t first, int64_t count) {
-  const std::shared_ptr<runtime::Device> device = runtime::open_device("cuda:0");
-  sched::Target target = device->target();
-  if (!target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
-  target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
-  for (int64_t seed = first; seed < first + count; ++seed)
-    check_product(device, target, static_cast<uint64_t>(seed), draw);
-}
-
-void check_products(const char* unit, const Draw& draw) {
-  check_products(unit, draw, number_from("TCC_PRODUCTS_SEED", 1),
-                 number_from("TCC_PRODUCTS_COUNT", 60));
-}
-
 TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_product); }
 TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma", draw_product); }
 TEST(MatrixProducts, OfBytesOnWgmmaAreExact) { check_products("wgmma", draw_byte_product); }
@@ -302,4 +212,4 @@ TEST(MatrixProducts, SumsOfBytesWrap) {
 }
 
 }  // namespace
-}  // namespace tcc
+}  // namespace tcc::test
