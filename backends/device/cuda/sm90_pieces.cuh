@@ -50,12 +50,12 @@ template <class Side> struct ImageOperand : Pieces<Side> {
     number = rest;
   }
   // Takes this dim's place from a number of pixels.
-  __device__ __forceinline__ static i32 place(i32& rest, const ImageDim& dim) {
+  __device__ __forceinline__ static i32 place(i32& rest, ImageDim dim) {
     const i32 at = rest % dim.outputs;
     rest /= dim.outputs;
     return at * dim.step - dim.padding;
   }
-  __device__ __forceinline__ static u16 offset(i32 tap, const ImageDim& dim) {
+  __device__ __forceinline__ static u16 offset(i32 tap, ImageDim dim) {
     return u16(tap / dim.along % dim.taps * dim.dilation);
   }
 
