@@ -40,6 +40,8 @@ int visited() {
 TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::Operand>(), members<kernels::Operand>());
   EXPECT_EQ(visited<kernels::Product>(), members<kernels::Product>());
+  EXPECT_EQ(visited<kernels::Image>(), members<kernels::Image>());
+  EXPECT_EQ(visited<kernels::ImageDim>(), members<kernels::ImageDim>());
   EXPECT_EQ(visited<GemmSm80>(), members<GemmSm80>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
   EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());
@@ -60,7 +62,7 @@ TEST(KernelParameters, ValuesAreSpelledAsCpp) {
   EXPECT_EQ(fields.at("product.b.element"), "Element::e5m2");
   EXPECT_EQ(fields.at("product.sum"), "Sum::f32");
   EXPECT_EQ(fields.at("pingpong"), "true");
-  EXPECT_EQ(parameters.enumerators.size(), 3u + 8u + 3u);
+  EXPECT_EQ(parameters.enumerators.size(), 4u + 8u + 3u);
   EXPECT_EQ(parameters.enumerators.at("Load::computed"), static_cast<int>(kernels::Load::computed));
   EXPECT_EQ(parameters.enumerators.at("Element::e5m2"), static_cast<int>(kernels::Element::e5m2));
   EXPECT_THROW(element_of(DType::f64), InternalError);
