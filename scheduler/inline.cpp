@@ -121,16 +121,17 @@ Expr Inliner::inline_reduction(const ir::Node* node, std::span<const SymInt> ind
   return ir::cast(result, dtype);
 }
 
-Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> index) {
-  ir::Contraction c = node->op->contraction(*node);
+ContractionIndex contraction_index(const ir::Node* node, const ir::Contraction& c,
+                                   std::span<const SymInt> index) {
   // The output index is a permutation of the batch, m and n axes for every contraction that we
   // have: find which axis each dim is by asking for the map of fresh axes.
-  std::vector<SymInt> batch, m, n, k;
-  for (const SymInt& e : c.batch) batch.push_back(new_axis(e));
-  for (const SymInt& e : c.m) m.push_back(new_axis(e));
-  for (const SymInt& e : c.n) n.push_back(new_axis(e));
-  for (const SymInt& e : c.k) k.push_back(new_axis(e));
-  std::vector<SymInt> out = c.out(batch, m, n);
+  const auto fresh = [](const std::vector<SymInt>& extents) {
+    std::vector<SymInt> axes;
+    for (const SymInt& e : extents) axes.push_back(SymInt::axis("r", e, ir::AxisRole::reduction));
+    return axes;
+  };
+  ContractionIndex own = {fresh(c.batch), fresh(c.m), fresh(c.n)};
+  const std::vector<SymInt> out = c.out(own.batch, own.m, own.n);
   auto solve = [&](std::vector<SymInt>& axes) {
     for (SymInt& axis : axes) {
       bool found = axis.is_const();  // an extent of 1
@@ -154,9 +155,17 @@ Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> i
       TCC_CHECK(found, "an axis of ", node->op_name(), " does not appear in its output");
     }
   };
-  solve(batch);
-  solve(m);
-  solve(n);
+  solve(own.batch);
+  solve(own.m);
+  solve(own.n);
+  return own;
+}
+
+Expr Inliner::inline_contraction(const ir::Node* node, std::span<const SymInt> index) {
+  const ir::Contraction c = node->op->contraction(*node);
+  const auto [batch, m, n] = contraction_index(node, c, index);
+  std::vector<SymInt> k;
+  for (const SymInt& e : c.k) k.push_back(new_axis(e));
   ir::Access a = c.a(batch, m, k), b = c.b(batch, k, n);
   DType dtype = compute_dtype(node->outputs[0]->dtype());
   Expr zero = zero_of(dtype);

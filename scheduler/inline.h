@@ -58,6 +58,13 @@ class Inliner {
 // An index from a loaded integer, as ir::ElementContext::indirect has it.
 SymInt indirect_index(const Expr& value, const SymInt& extent);
 
+// A contraction's own batch, m and n axes, from the index of an element of its result.
+struct ContractionIndex {
+  std::vector<SymInt> batch, m, n;
+};
+ContractionIndex contraction_index(const ir::Node* node, const ir::Contraction& contraction,
+                                   std::span<const SymInt> index);
+
 // A reduction node's dims: those it reduces and those it keeps, ascending, and its extents.
 struct ReductionDims {
   std::vector<int> reduced, kept;

@@ -119,10 +119,10 @@ namespace {
 
 // Sets the first elements of the hook's array `c` from the batch's number.
 using CoordinatesOf = std::function<std::vector<SymInt>(const SymInt& batch)>;
-Hook coordinates_hook(const ContractionPlan& plan, std::string name, const CoordinatesOf& of) {
+Hook array_hook(int64_t batches, std::string name, const CoordinatesOf& of) {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
+  hook.parameters = {Hook::index_parameter("batch", batches),
                      Hook::array_parameter("c", DType::i32, 3, true)};
   const Variable& coordinates = hook.parameters[1].array;
   int64_t place = 0;
@@ -134,17 +134,20 @@ Hook coordinates_hook(const ContractionPlan& plan, std::string name, const Coord
 
 }  // namespace
 
-Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  return coordinates_hook(plan, std::move(name), [&](const SymInt& batch) {
+Hook coordinates_hook(const OperandView& view, int64_t batches, std::string name) {
+  return array_hook(batches, std::move(name), [&](const SymInt& batch) {
     std::vector<SymInt> values;
-    for (size_t i = operand.view.batch.size(); i-- > 0;)
-      values.push_back(coordinate(operand.view.batch[i], batch));
+    for (size_t i = view.batch.size(); i-- > 0;) values.push_back(coordinate(view.batch[i], batch));
     return values;
   });
 }
 
+Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
+  return coordinates_hook(operand.view, plan.batch.fixed_size(), std::move(name));
+}
+
 Hook group_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  return coordinates_hook(plan, std::move(name), [&](const SymInt& batch) {
+  return array_hook(plan.batch.fixed_size(), std::move(name), [&](const SymInt& batch) {
     return std::vector<SymInt>{batch_offset(operand, batch) - operand.view.offset};
   });
 }

@@ -44,7 +44,9 @@ Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::s
 // vectors, else `at` does.
 Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 
-// `name`(batch, c[3]): the coordinates of a batch along the view's batch axes, innermost first.
+// `name`(batch, c[3]): the coordinates of a batch of `batches` along the view's batch axes,
+// innermost first.
+Hook coordinates_hook(const OperandView& view, int64_t batches, std::string name);
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 
 // `name`(batch, c[3]): in c[0], how many elements the batch begins after the first one.

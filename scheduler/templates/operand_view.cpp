@@ -53,6 +53,26 @@ bool OperandView::aligned(int64_t bytes, int64_t other_stride) const {
   return true;
 }
 
+std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
+                                               std::span<const int64_t> strides) {
+  std::vector<OperandView::BatchAxis> axes;
+  int64_t inside = 1;
+  for (const int64_t extent : extents) inside *= extent;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    inside /= extents[i];
+    if (strides[i] == 0) continue;
+    if (!axes.empty()) {
+      OperandView::BatchAxis& outer = axes.back();
+      if (outer.stride == strides[i] * extents[i] && outer.inside == inside * extents[i]) {
+        outer = {outer.extent * extents[i], strides[i], inside};
+        continue;
+      }
+    }
+    axes.push_back({extents[i], strides[i], inside});
+  }
+  return axes;
+}
+
 std::optional<OperandView> operand_view(const Region& region, const ContractionPlan& plan,
                                         bool of_a) {
   const FlatAxes& free_list = of_a ? plan.m : plan.n;
@@ -77,23 +97,13 @@ std::optional<OperandView> operand_view(const Region& region, const ContractionP
   view.offset = offset.constant();
   view.free_stride = *free_stride;
   view.k_stride = *k_stride;
-  int64_t inside = plan.batch.fixed_size();
+  std::vector<int64_t> extents, strides;
   for (size_t i = 0; i < batch.atoms.size(); ++i) {
-    const int64_t extent = plan.batch.extents[i].value(),
-                  stride = coefficient(offset, batch.atoms[i]);
-    inside /= extent;
-    if (stride < 0) return std::nullopt;
-    if (stride == 0) continue;
-    // Joined with the axis outside it where the two are one.
-    if (!view.batch.empty()) {
-      OperandView::BatchAxis& outer = view.batch.back();
-      if (outer.stride == stride * extent && outer.inside == inside * extent) {
-        outer = {outer.extent * extent, stride, inside};
-        continue;
-      }
-    }
-    view.batch.push_back({extent, stride, inside});
+    extents.push_back(plan.batch.extents[i].value());
+    strides.push_back(coefficient(offset, batch.atoms[i]));
+    if (strides.back() < 0) return std::nullopt;
   }
+  view.batch = batch_axes(extents, strides);
   return view;
 }
 

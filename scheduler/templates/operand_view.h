@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "scheduler/templates/contraction_plan.h"
@@ -26,6 +27,11 @@ struct OperandView {
   // multiple, and so is the offset. `along` is the stride that is 1.
   bool aligned(int64_t bytes, int64_t other_stride) const;
 };
+
+// The batch axes of a flat batch index of these extents, outermost first, from its strides along
+// each; axes that are one in memory are joined.
+std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
+                                               std::span<const int64_t> strides);
 
 // Bytes that are widened to the accumulator count as they are stored. Nothing where the operand is
 // computed (a prologue, a convolution's padding) or its axes do not flatten to one stride each.

@@ -1,0 +1,238 @@
+#include "scheduler/templates/attention_hooks.h"
+
+#include <limits>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/matrix_operand.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+// An index that a device source may pass has a variable, also where it is always 0.
+Hook::Parameter passed_index(std::string name, int64_t extent) {
+  return Hook::index_parameter(std::move(name), std::max<int64_t>(extent, 2));
+}
+
+// An axis for an index that may lie past the end, which is then the last one.
+SymInt clamped_axis(Block& body, std::string name, const SymInt& index, int64_t extent) {
+  const SymInt axis = SymInt::axis(std::move(name), extent);
+  if (!axis.is_const()) body.push_back(let_index(axis, ir::min(index, extent - 1)));
+  return axis;
+}
+
+Expr minus_infinity() { return ir::constant(DType::f32, -std::numeric_limits<double>::infinity()); }
+
+Expr with_variable(const Expr& e, const ir::Variable& variable, const Expr& value) {
+  return ir::rewrite(e, [&](const Expr& node) -> Expr {
+    return node->kind == ir::ExprNode::Kind::var && node->variable == variable ? value : nullptr;
+  });
+}
+
+}  // namespace
+
+SymInt AttentionHooks::at(const SymInt& index, const SymInt& batch, const Places& places) const {
+  const std::vector<SymInt> digits = plan_.digits_of(batch);
+  return index.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != ir::Atom::Kind::axis) return std::nullopt;
+    for (size_t i = 0; i < digits.size(); ++i)
+      if (*plan_.digits[i].as_atom() == *atom) return digits[i];
+    for (const auto& [axis, by] : places)
+      if (!axis.is_const() && *axis.as_atom() == *atom) return by;
+    return std::nullopt;
+  });
+}
+
+Expr AttentionHooks::at(const Expr& e, const SymInt& batch, const Places& places) const {
+  return ir::rewrite(
+      e, [](const Expr&) { return Expr(); },
+      [&](const SymInt& index) { return at(index, batch, places); });
+}
+
+Hook AttentionHooks::load(const AttentionPlan::Operand& operand, std::string name) const {
+  const int64_t width = operand.vector, parts = operand.depths / width;
+  const bool of_v = &operand == &plan_.v;
+  const int64_t block = &operand == &plan_.q ? tile_.block_q : tile_.block_k;
+  const int64_t padded = ceil_div(of_v ? tile_.depth_v : tile_.depth, width);
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("row", round_up(operand.rows, block)), passed_index("d", padded),
+                     Hook::array_parameter("out_values", DType::f32, width, true)};
+  const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis,
+               part = hook.parameters[2].axis, v = SymInt::axis("v", width);
+  const Variable& values = hook.parameters[3].array;
+  Block body;
+  const SymInt r = clamped_axis(body, "r", row, operand.rows),
+               d = clamped_axis(body, "g", part, parts);
+  const Places places = {{operand.row, r}, {operand.depth, d * width + v}};
+  Sink sink;
+  sink.array = values;
+  sink.offset = v;
+  sink.value = at(operand.element, batch, places);
+  append(body, vectorize({sink}, v));
+  if (padded > parts) {
+    Block zeros = {loop(v, {set_element(values, v, zero_of(DType::f32))}, true)};
+    hook.body = {branch(ir::index_less(part, parts), std::move(body), std::move(zeros))};
+  } else {
+    hook.body = std::move(body);
+  }
+  return hook;
+}
+
+Hook AttentionHooks::coordinates(const AttentionPlan::Operand& operand, std::string name) const {
+  return coordinates_hook(*operand.view, plan_.batches(), std::move(name));
+}
+
+Hook AttentionHooks::score(std::string name) const { return score_hook(std::move(name), false); }
+
+Hook AttentionHooks::score_inside(std::string name) const {
+  return score_hook(std::move(name), true);
+}
+
+Hook AttentionHooks::score_hook(std::string name, bool inside) const {
+  const int64_t width = tile_.keys, keys = plan_.keys;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("query", round_up(plan_.queries, tile_.block_q)),
+                     passed_index("key", round_up(keys, std::max(tile_.block_k, width))),
+                     Hook::array_parameter("values", DType::f32, width, true)};
+  const SymInt batch = hook.parameters[0].axis, query = hook.parameters[1].axis,
+               first = hook.parameters[2].axis, v = SymInt::axis("v", width);
+  const Variable& values = hook.parameters[3].array;
+  Block body;
+  const SymInt q = clamped_axis(body, "q", query, plan_.queries);
+  // The score of the key, which is one.
+  const auto score_at = [&](const SymInt& key, const SymInt& lane) {
+    const Expr raw = ir::element(values, lane);
+    const Places places = {{plan_.query, q}, {plan_.key, key}};
+    Expr value =
+        plan_.is_scaled ? raw : with_variable(at(plan_.score, batch, places), plan_.raw, raw);
+    if (!inside && plan_.seen)
+      value = ir::select(at(plan_.seen, batch, places), value, minus_infinity());
+    Sink sink;
+    sink.array = values;
+    sink.offset = lane;
+    sink.value = value;
+    return sink;
+  };
+  const auto none = [&](const SymInt& lane) {
+    return Block{set_element(values, lane, minus_infinity())};
+  };
+  if (keys % width == 0) {
+    const SymInt group = SymInt::axis("k", keys / width);
+    Block scores;
+    if (!group.is_const()) scores.push_back(let_index(group, floordiv(first, width)));
+    append(scores, vectorize({score_at(group * width + v, v)}, v));
+    if (inside || round_up(keys, tile_.block_k) == keys)
+      append(body, std::move(scores));
+    else
+      body.push_back(
+          branch(ir::index_less(first, keys), std::move(scores), {loop(v, none(v), true)}));
+  } else {
+    const SymInt key = SymInt::axis("k", keys);
+    Block lane;
+    if (!key.is_const()) lane.push_back(let_index(key, first + v));
+    append(lane, vectorize({score_at(key, v)}, 0));
+    body.push_back(
+        loop(v,
+             inside ? std::move(lane)
+                    : Block{branch(ir::index_less(first + v, keys), std::move(lane), none(v))},
+             true));
+  }
+  hook.body = std::move(body);
+  return hook;
+}
+
+std::vector<Hook> AttentionHooks::key_ranges() const {
+  const int64_t tiles = ceil_div(plan_.queries, tile_.block_q);
+  std::vector<Hook> hooks;
+  for (const auto& [name, bound] : {std::pair{"first_key", &KeyRange::first},
+                                    {"end_key", &KeyRange::end},
+                                    {"inside_first", &KeyRange::inside_first},
+                                    {"inside_end", &KeyRange::inside_end}}) {
+    Hook hook;
+    hook.name = name;
+    hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                       passed_index("tile", tiles)};
+    hook.returns = true;
+    hook.result = DType::i32;
+    const SymInt first = hook.parameters[1].axis * tile_.block_q;
+    const KeyRange range = plan_.keys_of(hook.parameters[0].axis, first,
+                                         ir::min(first + (tile_.block_q - 1), plan_.queries - 1));
+    hook.body = {return_value(ir::cast(ir::index_value(range.*bound), DType::i32))};
+    hooks.push_back(std::move(hook));
+  }
+  return hooks;
+}
+
+Hook AttentionHooks::epilogue(std::string name) const {
+  const int64_t width = tile_.segment, depths = plan_.v.depths;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+                     passed_index("part", ceil_div(tile_.depth_v, width)),
+                     Hook::array_parameter("acc", DType::f32, width, false)};
+  const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis,
+               part = hook.parameters[2].axis, v = SymInt::axis("v", width);
+  Block body;
+  const SymInt q = SymInt::axis("q", plan_.queries);
+  if (!q.is_const()) body.push_back(let_index(q, row));
+  const auto store_at = [&](const SymInt& depth, const SymInt& lane) {
+    const Places places = {{plan_.query, q}, {plan_.v.depth, depth}};
+    std::vector<Sink> sinks;
+    for (const Stored& s : plan_.outputs) {
+      const Expr value = with_variable(at(s.value, batch, places), plan_.acc,
+                                       ir::element(hook.parameters[3].array, v));
+      sinks.push_back({s.buffer, {}, at(s.offset, batch, places), value});
+    }
+    return vectorize(sinks, lane);
+  };
+  std::vector<Expr> guards = {ir::index_less(row, plan_.queries)};
+  if (depths % width == 0) {
+    const SymInt group = SymInt::axis("g", depths / width);
+    guards.push_back(ir::index_less(part, depths / width));
+    if (!group.is_const()) body.push_back(let_index(group, part));
+    append(body, store_at(group * width + v, v));
+  } else {
+    const SymInt depth = SymInt::axis("e", depths);
+    Block lane;
+    if (!depth.is_const()) lane.push_back(let_index(depth, part * width + v));
+    append(lane, store_at(depth, 0));
+    body.push_back(
+        loop(v, {branch(ir::index_less(part * width + v, depths), std::move(lane))}, true));
+  }
+  const Expr guard = ir::all_of(guards);
+  hook.body =
+      guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
+  return hook;
+}
+
+Hook AttentionHooks::store_sum(std::string name) const {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+                     Hook::array_parameter("value", DType::f32, 1, false)};
+  const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis;
+  const SymInt q = SymInt::axis("q", plan_.queries);
+  Block body;
+  if (!q.is_const()) body.push_back(let_index(q, row));
+  const Places places = {{plan_.query, q}};
+  std::vector<Sink> sinks;
+  for (const Stored& s : plan_.sums)
+    sinks.push_back({s.buffer,
+                     {},
+                     at(s.offset, batch, places),
+                     with_variable(at(s.value, batch, places), plan_.sum,
+                                   ir::element(hook.parameters[2].array, 0))});
+  append(body, vectorize(sinks, 0));
+  const Expr inside = ir::index_less(row, plan_.queries);
+  hook.body = ir::is_true(inside) ? std::move(body) : Block{branch(inside, std::move(body))};
+  return hook;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,69 @@
+// The hooks of attention device sources hold what a region adds to their loops. In device sources
+// (TCC_BUFFERS comes first; `batch` is the flat batch number, V and the vectors are constants of
+// the config, and all indices may lie past the end by less than a tile):
+//
+//   load_q(batch, row, d, values[q.vector])  neighbours along the depth as f32; `d` counts vectors.
+//   load_k, load_v                           Rows past the end repeat the last one, what lies past
+//                                            the depth is 0.
+//   batch_q(batch, c[3])                     the coordinates of the batch in the operand's tensor
+//   batch_k, batch_v                         map (dims: depth, row, then view.batch, innermost
+//                                            first), where it is a view
+//   score(batch, query, key, values[V])      raw products of V neighbouring keys (`key` is a
+//   multiple
+//                                            of V) become scores in place; -inf where the query
+//                                            does not see the key or there is no such key. With
+//                                            plan.is_scaled the others stay raw: the kernel
+//                                            multiplies by plan.scale.
+//   score_inside(batch, query, key, values[V])  the same where the query sees all of the keys.
+//   There
+//                                            is none with plan.is_scaled: nothing is to be done.
+//   first_key(batch, tile) -> i32            the queries of the tile (`block_q` of them) see keys
+//   in end_key                                  [first_key, end_key) alone, inside_first,
+//   inside_end                 and each of them all of [inside_first, inside_end) epilogue(batch,
+//   row, part, acc[segment]) stores a segment of a row of the normalised result;
+//                                            `part` counts segments. Rows and parts past the end
+//                                            are left out.
+//   store_sum(batch, row, value[1])          stores the row's log-sum-exp (natural logarithm),
+//   where
+//                                            plan.sums is not empty
+#pragma once
+
+#include "scheduler/kernel.h"
+#include "scheduler/templates/attention_plan.h"
+
+namespace tcc::sched {
+
+// The extents that a device source asks its hooks for.
+struct AttentionTile {
+  int64_t block_q = 1, block_k = 1;  // indices reach up to the next multiple of these
+  int64_t depth = 1, depth_v = 1;    // so many elements of a row are asked for, or stored
+  int64_t keys = 1;                  // V: neighbouring keys of a score hook
+  int64_t segment = 1;               // neighbouring elements that the epilogue gets
+};
+
+class AttentionHooks {
+ public:
+  // The plan must outlive the hooks' making.
+  AttentionHooks(const AttentionPlan& plan, const AttentionTile& tile) : plan_(plan), tile_(tile) {}
+
+  Hook load(const AttentionPlan::Operand& operand, std::string name) const;
+  Hook coordinates(const AttentionPlan::Operand& operand, std::string name) const;
+  Hook score(std::string name) const;
+  Hook score_inside(std::string name) const;
+  // first_key, end_key, inside_first and inside_end.
+  std::vector<Hook> key_ranges() const;
+  Hook epilogue(std::string name) const;
+  Hook store_sum(std::string name) const;
+
+ private:
+  // The plan's expression with the digits of `batch`, and other axes replaced.
+  using Places = std::vector<std::pair<SymInt, SymInt>>;
+  Expr at(const Expr& e, const SymInt& batch, const Places& places) const;
+  SymInt at(const SymInt& index, const SymInt& batch, const Places& places) const;
+  Hook score_hook(std::string name, bool inside) const;
+
+  const AttentionPlan& plan_;
+  AttentionTile tile_;
+};
+
+}  // namespace tcc::sched

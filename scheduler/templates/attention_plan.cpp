@@ -1,0 +1,206 @@
+#include "scheduler/templates/attention_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "scheduler/templates/attention_region.h"
+#include "scheduler/templates/common.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::ExprNode;
+
+// q, k and v have at most so many elements a row: their tiles stay in registers and shared memory.
+constexpr int64_t kDeepest = 256;
+
+// Takes constant factors off an element: (value, factor).
+std::pair<Expr, double> take_factor_off(Expr element) {
+  double factor = 1;
+  while (element->kind == ExprNode::Kind::call) {
+    const auto& args = element->args;
+    const auto number = [&](size_t k) { return args[k]->kind == ExprNode::Kind::constant; };
+    if (element->fn == ir::Fn::mul && number(1)) {
+      factor *= args[1]->number;
+      element = args[0];
+    } else if (element->fn == ir::Fn::mul && number(0)) {
+      factor *= args[0]->number;
+      element = args[1];
+    } else if (element->fn == ir::Fn::div && number(1)) {
+      factor /= args[1]->number;
+      element = args[0];
+    } else {
+      break;
+    }
+  }
+  return {std::move(element), factor};
+}
+
+// The load of the most elements in `e`, or null.
+Expr main_load(const Region& region, const Expr& e) {
+  Expr best;
+  int64_t elements = -1;
+  ir::visit(e, [&](const Expr& node) {
+    if (node->kind != ExprNode::Kind::load) return;
+    const int64_t n =
+        region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements.usual();
+    if (n <= elements) return;
+    elements = n;
+    best = node;
+  });
+  return best;
+}
+
+// The widest vector along `depth`, at most 16 bytes and 8 elements, whose reads are contiguous and
+// aligned.
+int64_t widest_vector(const Region& region, const Expr& element, const SymInt& depth,
+                      int64_t extent) {
+  const Expr load = depth.is_const() ? nullptr : main_load(region, element);
+  if (!load) return 1;
+  for (int64_t width = std::min(8, 16 / size_bytes(load->stored)); width > 1; width /= 2) {
+    if (extent % width != 0) continue;
+    const SymInt group = SymInt::axis("g", extent / width), lane = SymInt::axis("v", width);
+    const SymInt offset = load->index.substitute(depth, group * width + lane);
+    if (coefficient(offset, lane) == 1 && (offset - lane).divisible_by(width)) return width;
+  }
+  return 1;
+}
+
+// The element's place as one stride per axis, where it is a load.
+std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& plan,
+                                   const SymInt& row, const SymInt& depth) {
+  if (element->kind != ExprNode::Kind::load) return std::nullopt;
+  SymInt rest = element->index;
+  const auto stride = [&](const SymInt& axis) -> int64_t {
+    if (axis.is_const()) return 0;
+    for (const SymInt::Term& term : element->index.terms())
+      if (term.atoms.size() == 1 && *term.atoms[0] == *axis.as_atom()) {
+        rest = rest - axis * term.coefficient;
+        return term.coefficient;
+      }
+    return 0;
+  };
+  std::vector<int64_t> strides;
+  for (const SymInt& digit : plan.digits) strides.push_back(stride(digit));
+  OperandView view;
+  view.buffer = element->buffer;
+  view.dtype = element->stored;
+  view.free_stride = stride(row);
+  view.k_stride = depth.is_const() ? 1 : stride(depth);
+  if (!rest.is_const() || rest.constant() < 0 || view.free_stride < 0 || view.k_stride < 0 ||
+      std::ranges::any_of(strides, [](int64_t s) { return s < 0; }))
+    return std::nullopt;
+  view.offset = rest.constant();
+  view.batch = batch_axes(plan.batch, strides);
+  return view;
+}
+
+// The score where the factors of q and k are a part of it.
+Expr with_factor(const Expr& score, const ir::Variable& raw, double factor) {
+  if (factor == 1) return score;
+  const Expr product = ir::mul(ir::read(raw), ir::constant(DType::f32, factor));
+  return ir::rewrite(score, [&](const Expr& e) -> Expr {
+    return e->kind == ExprNode::Kind::var && e->variable == raw ? product : nullptr;
+  });
+}
+
+// Splits scores into conditions, a scale, and what hooks compute.
+void analyse_score(AttentionPlan& plan, const Expr& score) {
+  const MaskedScore masked = take_masks_off(score);
+  plan.score = masked.value;
+  plan.seen = masked.seen;
+  const auto factor = factor_of(masked.value, plan.raw);
+  plan.is_scaled = factor && *factor > 0;
+  plan.scale = plan.is_scaled ? *factor : 1;
+}
+
+}  // namespace
+
+OrRefusal<AttentionPlan> plan_attention(const Region& region) {
+  AttentionPlan plan;
+  plan.raw = ir::new_variable("raw", DType::f32);
+  plan.acc = ir::new_variable("acc", DType::f32);
+  plan.sum = ir::new_variable("sum", DType::f32);
+  OrRefusal<AttentionParts> read = read_attention(region, {plan.raw, plan.acc, plan.sum});
+  if (!read) return read.refusal();
+  AttentionParts& parts = *read;
+  if (std::max(parts.depths, parts.depths_v) > kDeepest)
+    return Refusal{str("attention of depths ", parts.depths, " and ", parts.depths_v,
+                       ", of which one is more than ", kDeepest)};
+  plan.digits = parts.digits;
+  for (const SymInt& digit : parts.digits) plan.batch.push_back(ir::extent_of(digit).value());
+  plan.query = parts.query;
+  plan.key = parts.key;
+  plan.queries = parts.queries;
+  plan.keys = parts.keys;
+  plan.safe = parts.safe;
+  plan.outputs = std::move(parts.outputs);
+  plan.sums = std::move(parts.sums);
+
+  const auto [q, factor_q] = take_factor_off(parts.q);
+  const auto [k, factor_k] = take_factor_off(parts.k);
+  const auto operand = [&](const Expr& element, const ir::Value* value, const SymInt& row,
+                           int64_t rows, const SymInt& depth, int64_t depths) {
+    AttentionPlan::Operand made;
+    made.element = element;
+    made.row = row;
+    made.depth = depth;
+    made.rows = rows;
+    made.depths = depths;
+    made.view = view_of(element, plan, row, depth);
+    made.dtype = made.view ? made.view->dtype : value->dtype();
+    made.vector = widest_vector(region, element, depth, depths);
+    return made;
+  };
+  plan.q = operand(q, parts.q_value, plan.query, plan.queries, parts.depth, parts.depths);
+  plan.k = operand(k, parts.k_value, plan.key, plan.keys, parts.depth, parts.depths);
+  plan.v = operand(parts.v, parts.v_value, plan.key, plan.keys, parts.depth_v, parts.depths_v);
+  analyse_score(plan, with_factor(parts.score, plan.raw, factor_q * factor_k));
+  return plan;
+}
+
+int64_t AttentionPlan::batches() const {
+  return std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<SymInt> AttentionPlan::digits_of(const SymInt& batch_number) const {
+  return delinearize_ints(batch_number, batch);
+}
+
+KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& first_query,
+                                const SymInt& last_query) const {
+  KeyRange range = keys_seen(seen, query, key, first_query, last_query, keys);
+  const std::vector<SymInt> numbers = digits_of(batch_number);
+  for (SymInt* bound : {&range.first, &range.end, &range.inside_first, &range.inside_end})
+    for (size_t i = 0; i < digits.size(); ++i) *bound = bound->substitute(digits[i], numbers[i]);
+  return range;
+}
+
+double AttentionPlan::share_of_tiles(int64_t block_q, int64_t block_k) const {
+  constexpr int64_t kSamples = 16;
+  const int64_t tiles = (queries + block_q - 1) / block_q, all = (keys + block_k - 1) / block_k;
+  if (!seen || all == 0) return 1;
+  double share = 0, samples = 0;
+  for (int64_t sample = 0; sample < std::min(tiles, kSamples); ++sample) {
+    const int64_t tile = sample * tiles / std::min(tiles, kSamples);
+    const int64_t first = tile * block_q, last = std::min(first + block_q, queries) - 1;
+    const KeyRange range = keys_of(batches() / 2, first, last);
+    ++samples;
+    if (!range.first.is_const() || !range.end.is_const()) {
+      ++share;
+      continue;
+    }
+    const int64_t begin = range.first.value() / block_k,
+                  end = (range.end.value() + block_k - 1) / block_k;
+    share += static_cast<double>(std::max<int64_t>(0, end - begin)) / static_cast<double>(all);
+  }
+  return samples == 0 ? 1 : share / samples;
+}
+
+double AttentionPlan::flops() const {
+  return 2.0 * static_cast<double>(batches()) * static_cast<double>(queries) *
+         static_cast<double>(keys) * static_cast<double>(q.depths + v.depths);
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,90 @@
+// The analysis of attention: two products with a softmax over the keys between them, whatever is
+// done to the scores, and what is done to the result.
+//
+//   out[batch, query, e] = sum over keys of softmax(score(sum over d of q[query, d] k[key, d]))
+//                          v[key, e]
+//
+// Batches are the rows of scores but for the queries of one: digits as [batch, key head, group],
+// flat in the kernels. The queries of a batch share its keys and values: of grouped heads, k and v
+// have the stride 0 along the group. Where there is one query, the heads of a group are the
+// queries.
+//
+// Kernels: scheduler/templates/attention_hooks.h has the hooks of device sources.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/templates/attention_score.h"
+#include "scheduler/templates/contraction_plan.h"
+#include "scheduler/templates/operand_view.h"
+
+namespace tcc::sched {
+
+struct AttentionPlan {
+  // q, k or v. Its rows are queries or keys.
+  struct Operand {
+    // The element at (digits, row, depth) as f32, without a constant factor, which `factor` has: of
+    // q and k it is a part of the score.
+    Expr element;
+    SymInt row, depth;  // the axes of `element`: the plan's query or key, and depth
+    int64_t rows = 1, depths = 1;
+    // As it lies in memory, where it is an affine view of one buffer: `free_stride` is the row's,
+    // `k_stride` the depth's, `batch` of the flat batch number.
+    std::optional<OperandView> view;
+    DType dtype = DType::f32;  // of the values; as stored where it is a view
+    int64_t vector = 1;        // neighbours along the depth that one read brings
+    // Returns whether each row is whole vectors of 16 bytes, neighbours along the depth, so that
+    // bulk and asynchronous copies can load it.
+    bool is_copied() const {
+      return view && view->k_stride == 1 && view->aligned(16, view->free_stride);
+    }
+  };
+
+  std::vector<int64_t> batch;  // extents of the digits, outermost first; none is 1
+  int64_t queries = 1, keys = 1;
+  Operand q, k, v;  // q and k have one depth, v may have another
+
+  // The expressions here are of these axes: one per digit, and `query`, `key`. An axis of extent 1
+  // is the constant 0.
+  std::vector<SymInt> digits;
+  SymInt query, key;
+
+  ir::Variable raw;  // the product of q and k as it was summed, without their factors
+  // The score in natural units of `raw`: -inf where `seen` does not hold (null: it always does).
+  Expr score, seen;
+  // Where the score is raw * scale with scale > 0, this is the scale and hooks leave raw scores as
+  // they are, but for -inf; the kernel multiplies. Else it is 1, and hooks make scores.
+  double scale = 1;
+  bool is_scaled = false;
+  bool safe = false;  // a query that sees no key gives 0 instead of NaN
+
+  // What is stored of an element of the result `acc`, which is normalised: values and offsets are
+  // of the digits, `query` and v's depth.
+  ir::Variable acc;
+  std::vector<Stored> outputs;
+  // What is stored of a query's log-sum-exp `sum`, -inf where it sees no key; often nothing.
+  ir::Variable sum;
+  std::vector<Stored> sums;
+
+  int64_t batches() const;
+  // The digits of a flat batch number.
+  std::vector<SymInt> digits_of(const SymInt& batch_number) const;
+  // Which keys some queries of a batch see, as expressions of these arguments.
+  KeyRange keys_of(const SymInt& batch_number, const SymInt& first_query,
+                   const SymInt& last_query) const;
+  // The share of the scores that tiles of so many queries and keys compute, for estimates.
+  double share_of_tiles(int64_t block_q, int64_t block_k) const;
+  // A multiplication and an addition for each product of both, masked or not.
+  double flops() const;
+};
+
+// Analyses a region. Refuses others, f64, roundings that must be kept between the two products, and
+// depths beyond 256.
+OrRefusal<AttentionPlan> plan_attention(const Region& region);
+
+// Sets of nodes from one product to another with a softmax between them, and what makes the
+// log-sum-exp of it.
+std::vector<std::vector<const ir::Node*>> attention_seeds(const ir::Graph& graph);
+
+}  // namespace tcc::sched

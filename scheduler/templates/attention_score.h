@@ -1,0 +1,35 @@
+// What an attention's score says: which keys a query sees, and what a score is made of.
+#pragma once
+
+#include <optional>
+
+#include "ir/expr.h"
+
+namespace tcc::sched {
+
+// A score as a value and a condition: -inf where the condition does not hold.
+struct MaskedScore {
+  ir::Expr value;
+  ir::Expr seen;  // null: each query sees each key
+};
+
+// Takes the conditions off a score: select(seen, x, -inf), under scales and beside what is added.
+// A score that is NaN or +inf before a mask is added to it counts as masked, too.
+MaskedScore take_masks_off(const ir::Expr& score);
+
+// The c of value = c * raw, where that is all that the value is.
+std::optional<double> factor_of(const ir::Expr& value, const ir::Variable& raw);
+
+// Keys as bounds: [first, end) holds all that any of some queries sees, and each of them sees all
+// of [inside_first, inside_end), which may be empty.
+struct KeyRange {
+  ir::SymInt first, end, inside_first, inside_end;
+};
+
+// The queries `first_query` to `last_query`; `query` and `key` are the axes of the condition, and
+// the bounds are expressions of its other axes. Comparisons of sums of multiples of the axes, and
+// of numbers that depend on neither query nor key, give bounds; other conditions give all keys.
+KeyRange keys_seen(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
+                   const ir::SymInt& first_query, const ir::SymInt& last_query, int64_t keys);
+
+}  // namespace tcc::sched
