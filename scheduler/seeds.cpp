@@ -40,9 +40,13 @@ std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed
 }
 
 // Why the nodes are not one region, or "".
-std::string against(const FusionGroups& groups, const Template& by, const Unit& seed) {
+std::string against(const FusionGroups& groups, const Target& target, const Template& by,
+                    const Unit& seed) {
   const Match& match = groups.match(seed);
-  if (!match) return match.reason();
+  if (!match) {
+    const Match own = by.match(groups.region(seed), target);
+    return own ? match.reason() : own.reason();
+  }
   if (&(*match)->kernel_template() != &by)
     return str("its kernel is ", (*match)->kernel_template().name(), "'s");
   const std::optional<double> apart = seconds_apart(groups, seed);
@@ -55,15 +59,17 @@ std::string against(const FusionGroups& groups, const Template& by, const Unit& 
              " us, kernels of their own ", microseconds(*apart), " us");
 }
 
-// Orders units by what they read, those that begin earlier in the graph first.
+// Orders units by what they read, those that begin earlier in the graph first. Light nodes are
+// nowhere: they stand in every region that uses them.
 class Placement {
  public:
-  Placement(const ir::Graph& graph, const std::vector<Unit>& seeds) {
+  Placement(const FusionGroups& groups, const std::vector<Unit>& seeds) : groups_(groups) {
     std::unordered_map<const Node*, size_t> seed_of;
     for (size_t s = 0; s < seeds.size(); ++s)
       for (const Node* node : seeds[s]) seed_of[node] = s;
     std::unordered_map<size_t, size_t> unit_of_seed;
-    for (const auto& node : graph.nodes()) {
+    for (const auto& node : groups.graph().nodes()) {
+      if (groups.is_light(node.get())) continue;
       const auto seed = seed_of.find(node.get());
       if (seed == seed_of.end()) {
         unit_of_[node.get()] = units_.size();
@@ -100,13 +106,25 @@ class Placement {
  private:
   std::set<size_t> read_by(size_t unit) const {
     std::set<size_t> read;
-    for (const Node* node : units_[unit])
-      for (const ir::Value* input : node->inputs)
-        if (input && input->producer)
-          if (const size_t other = unit_of_.at(input->producer); other != unit) read.insert(other);
+    std::set<const Node*> light;
+    std::vector<const Node*> open = units_[unit];
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      for (const ir::Value* input : node->inputs) {
+        const Node* producer = input ? input->producer : nullptr;
+        if (!producer) continue;
+        if (!groups_.is_light(producer))
+          read.insert(unit_of_.at(producer));
+        else if (light.insert(producer).second)
+          open.push_back(producer);
+      }
+    }
+    read.erase(unit);
     return read;
   }
 
+  const FusionGroups& groups_;
   std::vector<Unit> units_;
   std::unordered_map<const Node*, size_t> unit_of_;
 };
@@ -121,7 +139,7 @@ std::vector<Unit> accepted_seeds(const FusionGroups& groups, const Target& targe
       // Templates of higher specificity come first, and a node is in one region.
       if (std::ranges::any_of(seed, [&](const Node* node) { return taken.contains(node); }))
         continue;
-      if (const std::string reason = against(groups, *by, seed); !reason.empty()) {
+      if (const std::string reason = against(groups, target, *by, seed); !reason.empty()) {
         if (refused) refused(seed, reason);
         continue;
       }
@@ -138,7 +156,7 @@ std::vector<Unit> units_with_seeds(const FusionGroups& groups, const Target& tar
                                    const SeedRefused& refused) {
   std::vector<Unit> seeds = accepted_seeds(groups, target, refused);
   for (;;) {
-    std::vector<Unit> order = Placement(groups.graph(), seeds).run();
+    std::vector<Unit> order = Placement(groups, seeds).run();
     const std::set<Unit> placed(order.begin(), order.end());
     const auto stuck =
         std::ranges::find_if(seeds, [&](const Unit& seed) { return !placed.contains(seed); });

@@ -18,7 +18,8 @@ using Unit = std::vector<const ir::Node*>;
 // Gets the reason why a proposed set of nodes is not one region.
 using SeedRefused = std::function<void(const Unit& nodes, const std::string& reason)>;
 
-// The graph's nodes in an order in which all that a unit reads comes before it. Units of several
+// The graph's nodes, but for light ones, in an order in which all that a unit reads comes before
+// it. Units of several
 // nodes are the seeds that their templates take, and whose kernels take no longer than those of
 // their products and of what stands between them.
 std::vector<Unit> units_with_seeds(const FusionGroups& groups, const Target& target,

@@ -1,4 +1,4 @@
-"""The picture of what fusion does: the nodes of configs/models/transformer-encoder-layer.yaml, and its nine kernels on Vulkan.
+"""The picture of what fusion does: the nodes of configs/models/transformer-encoder-layer.yaml, and its seven kernels on Vulkan.
 
 What the picture says is checked by tests/unit/readme_test.cpp against the compiler.
 """
@@ -10,16 +10,18 @@ WIDTH, MARGIN, COLUMN, GAP, PILL = 720, 12, 128, 14, 22
 # Each kernel has its name, the template that makes it, and the nodes in it. "~" marks a view, which costs nothing.
 KERNELS = [
     ("matmul_add", "contraction", ["linear q", "linear k", "linear v", "~reshape x3", "~transpose x3"]),
-    ("matmul_mul_add", "contraction", ["q \N{MULTIPLICATION SIGN} k", "scale", "+ mask"]),
-    ("amax_sub_exp_sum_reciprocal", "reduction", ["softmax"]),
-    ("matmul", "contraction", ["scores \N{MULTIPLICATION SIGN} v", "~transpose", "~reshape"]),
+    (
+        "matmul_mul_add_amax_sub",
+        "attention",
+        ["q \N{MULTIPLICATION SIGN} k", "scale", "+ mask", "softmax", "\N{MULTIPLICATION SIGN} v", "~transpose", "~reshape"],
+    ),
     ("matmul_add_add", "contraction", ["linear out", "+ x"]),
     ("sum_div_sub_mul_sum", "reduction", ["layer_norm"]),
     ("matmul_add_gelu", "contraction", ["linear 3072", "gelu"]),
     ("matmul_add_add", "contraction", ["linear 768", "+ residual"]),
     ("sum_div_sub_mul_sum", "reduction", ["layer_norm"]),
 ]
-COLOUR_OF = {"contraction": 0, "reduction": 1}
+COLOUR_OF = {"contraction": 0, "reduction": 1, "attention": 2}
 
 
 def pill(drawing, x, y, node):
@@ -38,11 +40,11 @@ def kernel(drawing, x, y, height, number, name, template, nodes):
 
 
 def draw(theme):
-    drawing = Drawing(theme, WIDTH, "A transformer layer's 20 graph nodes become nine fused kernels")
+    drawing = Drawing(theme, WIDTH, "A transformer layer's 20 graph nodes become seven fused kernels")
     drawing.text(MARGIN, 20, "A BERT layer: 20 nodes of a graph", 14, weight="600")
-    drawing.text(WIDTH - MARGIN, 20, "9 kernels, as CUDA C++ or GLSL", 14, anchor="end", weight="600")
+    drawing.text(WIDTH - MARGIN, 20, "7 kernels, as CUDA C++ or GLSL", 14, anchor="end", weight="600")
     y = 36
-    for first, last in ((0, 5), (5, 9)):
+    for first, last in ((0, 4), (4, 7)):
         row = KERNELS[first:last]
         height = 10 + PILL * max(len(nodes) for _, _, nodes in row) + 44
         for i, (name, template, nodes) in enumerate(row):
@@ -51,7 +53,7 @@ def draw(theme):
             if i > 0:
                 drawing.arrow([(x - GAP + 2, y + height / 2), (x - 3, y + height / 2)])
         if last < len(KERNELS):
-            end, turn, below = MARGIN + 4 * (COLUMN + GAP) + COLUMN / 2, y + height + 11, y + height + 22
+            end, turn, below = MARGIN + (last - first - 1) * (COLUMN + GAP) + COLUMN / 2, y + height + 11, y + height + 22
             drawing.arrow([(end, y + height), (end, turn), (MARGIN + COLUMN / 2, turn), (MARGIN + COLUMN / 2, below - 2)])
             y = below
     x = MARGIN + 4 * (COLUMN + GAP) + 6

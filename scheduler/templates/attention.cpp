@@ -115,6 +115,10 @@ class FmaAttention : public Candidate {
 
   CostModel make_cost_model() const override {
     const Region& region = this->region();
+    // Nothing is multiplied while a tile is staged: the next one is not on its way.
+    constexpr double kStaged = 1.4;
+    // Tiles that others read, too, come from the cache.
+    constexpr double kCached = 0.6;
     // Instructions of a score, beside the exponential and its place; and of a result.
     const double per_score = score_slots() + 24, epilogue = 8;
     const double bytes = region_bytes(region);
@@ -143,7 +147,7 @@ class FmaAttention : public Candidate {
       const double vectors =
           cost.workgroups * tiles * number(s.block_k) *
           (number(s.depth) / number(plan.k.vector) + number(s.depth_v) / number(plan.v.vector));
-      cost.arithmetic = products + scores * per_score + threads * tiles * 2 * results +
+      cost.arithmetic = kStaged * products + scores * per_score + threads * tiles * 2 * results +
                         16 * vectors + threads * results * epilogue + 200 * threads;
       // Steps of the products, each of which reads its operands from shared memory.
       const double parts_s = std::ceil(number(s.thread_q) / 4) + std::ceil(number(s.thread_k) / 4);
@@ -163,7 +167,7 @@ class FmaAttention : public Candidate {
       cost.bytes_in_flight =
           std::max(4.0, number(s.block_d * (s.block_k + 4)) / cost.threads * operand_bytes);
       const double chunks = number(s.depth / s.block_d + s.block_k / s.block_d);
-      cost.round_trips = 1 + 0.4 * tiles * chunks;
+      cost.round_trips = 1 + kCached * tiles * chunks;
       cost.barriers = tiles * (2 * chunks + 1) + 3;
       cost.parallelism = std::min(8.0, number(s.thread_q * s.thread_k));
       return predicted_seconds(cost, target);

@@ -310,32 +310,50 @@ class Reader {
     return false;
   }
 
+  // The index of the element of `value` that is made of the result's element, or of the row's
+  // maximum and sum, which views may have moved; nothing where there is none.
+  std::optional<std::vector<SymInt>> place_of(const Value* value) const {
+    const Node* node = value ? value->producer : nullptr;
+    if (!node || !region_.contains(node)) return std::nullopt;
+    if (node == at_.second) return result_;
+    if (node->op->kind == OpKind::reduce) {
+      if (!node->attr<bool>("keepdim")) return kept_;
+      return join_index(dims_, kept_, std::vector<SymInt>{0});
+    }
+    if (node->op->kind == OpKind::view) {
+      if (!node->op->inverse) return std::nullopt;
+      const auto index = place_of(node->inputs[0]);
+      return index ? std::optional(node->op->inverse(*node, *index)) : std::nullopt;
+    }
+    if (node->op->kind != OpKind::pointwise) return std::nullopt;
+    for (const Value* input : node->inputs)
+      if (input && input->shape() == value->shape())
+        if (auto index = place_of(input)) return index;
+    return std::nullopt;
+  }
+
   // What is stored of the result and of the log-sum-exp.
   std::string store() {
-    const Value* result = at_.second->outputs[0];
-    inliner_->bind(result, [this](std::span<const SymInt> index) -> Expr {
+    inliner_->bind(at_.second->outputs[0], [this](std::span<const SymInt> index) -> Expr {
       return std::ranges::equal(result_, index) ? ir::read(variables_.acc) : nullptr;
     });
     for (const Value* output : region_.outputs) {
       const bool of_result = follows(output, at_.second);
-      const StoredThrough through = peel_views(region_, output, of_result ? result : nullptr);
-      const SymInt elements = ir::elements_of(through.base);
-      const ir::Shape domain = of_result ? result->shape() : dims_.kept_extents;
-      const std::vector<SymInt>& at = of_result ? result_ : kept_;
-      if (!(elements == ir::product(domain)))
-        return str("an output of ", elements, " elements beside ", ir::product(domain),
+      const SymInt elements = of_result ? ir::elements_of(at_.second->outputs[0]) : dims_.rows();
+      if (!(ir::elements_of(output) == elements))
+        return str("an output of ", ir::elements_of(output), " elements beside ", elements,
                    of_result ? " of the result" : " rows of scores");
-      std::vector<SymInt> index = at;
-      if (through.base->shape() != domain)
-        index = ir::delinearize(ir::linearize(at, domain), through.base->shape());
-      Expr value = inliner_->value_at(through.base, index);
+      const StoredThrough through = peel_views(region_, output);
+      const auto index = place_of(through.base);
+      if (!index) return str(output->name, " is no view of the result");
+      Expr value = inliner_->value_at(through.base, *index);
       if (!of_result) value = of_log_sum(value);
       if (inliner_->asked_elsewhere() || uses(value, {variables_.raw, max_, sum_}))
         return of_result ? "an output needs other elements than its own"
                          : "scores, weights, their maximum or their sum are read elsewhere, too";
       (of_result ? parts_.outputs : parts_.sums)
           .push_back({region_.slot_of_output(output),
-                      region_.layout(output).offset(through.output_index(index)), value});
+                      region_.layout(output).offset(through.output_index(*index)), value});
     }
     if (parts_.outputs.empty()) return "nothing reads its result";
     return "";
