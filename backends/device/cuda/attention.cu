@@ -60,6 +60,8 @@ HOOK void store_sum(BUFFERS, i32 batch, i32 row, const f32 (&value)[1]) { b3[row
 #define THREADS_K (BLOCK_K / THREAD_K)
 #define SEGMENTS ((DEPTH_V + SEGMENT * THREADS_K - 1) / (SEGMENT * THREADS_K))
 #define COLUMNS (SEGMENTS * SEGMENT)
+// Scores of more products are sums of sums, each of BLOCK_D of them.
+#define FOLDED 64
 #define DEPTH_PAD ((DEPTH + BLOCK_D - 1) / BLOCK_D * BLOCK_D)
 // Rows of shared tiles: queries or keys of one depth, padded against bank conflicts; results of one key.
 #define STRIDE_Q (BLOCK_Q + 4)
@@ -124,14 +126,25 @@ TCC_ENTRY {
           stage[(n % K_PER_ROW * K_VECTOR + v) * STRIDE_K + n / K_PER_ROW] = values[v];
       }
       __syncthreads();
+#if DEPTH > FOLDED
+      f32 sums[THREAD_Q][THREAD_K];
+      _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i)
+        _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) sums[i][j] = 0.0f;
+#else
+#define sums s
+#endif
       _Pragma("unroll") for (i32 d = 0; d < BLOCK_D; ++d) {
         f32 q[THREAD_Q];
         f32 k[THREAD_K];
         _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i) q[i] = tile_q[(d0 + d) * STRIDE_Q + thread_row + i];
         _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) k[j] = stage[d * STRIDE_K + lane * THREAD_K + j];
         _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i)
-          _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) s[i][j] = tcc_fma_f32(q[i], k[j], s[i][j]);
+          _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) sums[i][j] = tcc_fma_f32(q[i], k[j], sums[i][j]);
       }
+#if DEPTH > FOLDED
+      _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i)
+        _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) s[i][j] += sums[i][j];
+#endif
     }
 
     _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i) {

@@ -60,6 +60,8 @@ void store_sum(i32 batch, i32 row, in f32 value[1]) { b3.v[row] = value[0]; }
 #define THREADS_K (BLOCK_K / THREAD_K)
 #define SEGMENTS ((DEPTH_V + SEGMENT * THREADS_K - 1) / (SEGMENT * THREADS_K))
 #define COLUMNS (SEGMENTS * SEGMENT)
+// Scores of more products are sums of sums, each of BLOCK_D of them.
+#define FOLDED 64
 #define DEPTH_PAD ((DEPTH + BLOCK_D - 1) / BLOCK_D * BLOCK_D)
 // Rows of shared tiles: queries or keys of one depth, padded against bank conflicts; results of one key.
 #define STRIDE_Q (BLOCK_Q + 4)
@@ -123,14 +125,25 @@ TCC_ENTRY {
           stage[(n % K_PER_ROW * K_VECTOR + v) * STRIDE_K + n / K_PER_ROW] = values[v];
       }
       barrier();
+#if DEPTH > FOLDED
+      f32 sums[THREAD_Q][THREAD_K];
+      [[unroll]] for (i32 i = 0; i < THREAD_Q; ++i)
+        [[unroll]] for (i32 j = 0; j < THREAD_K; ++j) sums[i][j] = 0.0;
+#else
+#define sums s
+#endif
       for (i32 d = 0; d < BLOCK_D; ++d) {
         f32 q[THREAD_Q];
         f32 k[THREAD_K];
         [[unroll]] for (i32 i = 0; i < THREAD_Q; ++i) q[i] = tile_q[(d0 + d) * STRIDE_Q + thread_row + i];
         [[unroll]] for (i32 j = 0; j < THREAD_K; ++j) k[j] = stage[d * STRIDE_K + lane * THREAD_K + j];
         [[unroll]] for (i32 i = 0; i < THREAD_Q; ++i)
-          [[unroll]] for (i32 j = 0; j < THREAD_K; ++j) s[i][j] = fma(q[i], k[j], s[i][j]);
+          [[unroll]] for (i32 j = 0; j < THREAD_K; ++j) sums[i][j] = fma(q[i], k[j], sums[i][j]);
       }
+#if DEPTH > FOLDED
+      [[unroll]] for (i32 i = 0; i < THREAD_Q; ++i)
+        [[unroll]] for (i32 j = 0; j < THREAD_K; ++j) s[i][j] += sums[i][j];
+#endif
     }
 
     [[unroll]] for (i32 i = 0; i < THREAD_Q; ++i) {

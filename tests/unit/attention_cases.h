@@ -1,0 +1,230 @@
+// Graphs of attention, which tests run on software devices and on GPUs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/graph_file.h"
+#include "support/error.h"
+#include "tests/run_graph.h"
+
+namespace tcc::test {
+
+// q, k and v as graph inputs "[batch, heads, length, depth]".
+struct AttentionSizes {
+  int64_t batch = 1, heads = 2, shared = 2;  // key heads
+  int64_t queries = 5, keys = 7, depth = 8, depth_v = 8;
+};
+
+struct AttentionCase {
+  std::string name, inputs, nodes, outputs = "[a]";
+};
+
+inline std::string attention_inputs(const AttentionSizes& s, std::string_view dtype = "f32") {
+  const auto input = [&](std::string_view name, int64_t heads, int64_t length, int64_t depth) {
+    return str("  ", name, ": {dtype: ", dtype, ", shape: [", s.batch, ", ", heads, ", ", length,
+               ", ", depth, "]}\n");
+  };
+  return input("q", s.heads, s.queries, s.depth) + input("k", s.shared, s.keys, s.depth) +
+         input("v", s.shared, s.keys, s.depth_v);
+}
+
+inline const std::string kOp = "  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v]}\n";
+
+// The product of q and k as "s", then `nodes`, which make "x" of it, then the rest.
+inline std::string spelled_out(const std::string& nodes) {
+  return "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+         "  - {out: s, op: matmul, in: [q, kt]}\n" +
+         nodes +
+         "  - {out: p, op: softmax, in: [x], dim: -1}\n"
+         "  - {out: a, op: matmul, in: [p, v]}\n";
+}
+
+// The numbers of queries and keys as "i" and "j".
+inline std::string numbers(const AttentionSizes& s, std::string_view dtype = "i64") {
+  return str("  - {out: j, op: arange, start: 0, end: ", s.keys, ", step: 1, dtype: ", dtype,
+             "}\n  - {out: i0, op: arange, start: 0, end: ", s.queries, ", step: 1, dtype: ", dtype,
+             "}\n  - {out: i, op: unsqueeze, in: [i0], dim: 1}\n");
+}
+
+inline std::string masked_by(const std::string& condition) {
+  return condition +
+         "  - {out: sc, op: mul, in: [s, 0.3]}\n"
+         "  - {out: x, op: where, in: [seen, sc, -.inf]}\n";
+}
+
+inline AttentionCase sized(const AttentionSizes& s, std::string_view dtype,
+                           const std::string& attrs) {
+  std::string name = str(dtype, "_", s.batch, "x", s.heads, "o", s.shared, "x", s.queries, "x",
+                         s.keys, "x", s.depth, "x", s.depth_v);
+  if (attrs.find("causal") != attrs.npos) name += "_causal";
+  return {name, attention_inputs(s, dtype),
+          str("  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v]",
+              s.shared == s.heads ? "" : ", enable_gqa: true", attrs, "}\n"),
+          "[a, l]"};
+}
+
+inline std::vector<AttentionCase> sizes() {
+  std::vector<AttentionCase> cases;
+  const AttentionSizes all[] = {
+      {1, 2, 2, 1, 2, 1, 1},      {1, 1, 1, 5, 7, 1, 3},       {2, 3, 3, 197, 197, 64, 64},
+      {1, 2, 2, 33, 65, 40, 40},  {1, 8, 2, 1, 300, 128, 128}, {2, 1, 1, 20, 41, 72, 72},
+      {1, 2, 2, 65, 33, 80, 24},  {1, 1, 1, 31, 33, 96, 96},   {1, 2, 1, 16, 129, 128, 64},
+      {1, 2, 2, 9, 21, 256, 256}, {2, 6, 2, 40, 33, 16, 17},   {1, 4, 1, 3, 64, 32, 2},
+  };
+  for (const AttentionSizes& s : all)
+    for (const char* attrs : {"", ", is_causal: true"}) cases.push_back(sized(s, "f32", attrs));
+  for (const char* dtype : {"f16", "bf16"})
+    for (const AttentionSizes& s : {all[3], all[4], all[10]})
+      cases.push_back(sized(s, dtype, ", is_causal: true, safe_softmax: true"));
+  return cases;
+}
+
+inline std::vector<AttentionCase> score_expressions() {
+  const AttentionSizes s = {2, 3, 3, 70, 90, 24, 20};
+  const std::string in = attention_inputs(s), scale = "  - {out: x0, op: mul, in: [s, 0.3]}\n";
+  const auto condition = [&](const std::string& nodes) {
+    return spelled_out(masked_by(numbers(s) + nodes));
+  };
+  return {
+      {"plain", in, spelled_out("  - {out: x, op: mul, in: [s, 1.0]}\n")},
+      {"negative_scale", in, spelled_out("  - {out: x, op: mul, in: [s, -0.3]}\n")},
+      {"divided", in, spelled_out("  - {out: x, op: div, in: [s, 3.0]}\n")},
+      {"soft_cap", in,
+       spelled_out("  - {out: c, op: div, in: [s, 5.0]}\n  - {out: t, op: tanh, in: [c]}\n"
+                   "  - {out: x, op: mul, in: [t, 5.0]}\n")},
+      {"alibi", in + "  m: {dtype: f32, shape: [3, 1, 1]}\n",
+       spelled_out(numbers(s, "f32") +
+                   "  - {out: d, op: sub, in: [j, i]}\n  - {out: b, op: mul, in: [d, m]}\n" +
+                   scale + "  - {out: x, op: add, in: [x0, b]}\n")},
+      {"bias", in + "  b: {dtype: f32, shape: [3, 70, 90]}\n",
+       spelled_out(scale + "  - {out: x, op: add, in: [x0, b]}\n")},
+      {"padding_mask", in + "  b: {dtype: bool, shape: [2, 1, 1, 90]}\n",
+       spelled_out(scale + "  - {out: x, op: where, in: [b, x0, -1000.0]}\n")},
+      {"additive_condition", in,
+       spelled_out(numbers(s) + scale +
+                   "  - {out: seen, op: le, in: [j, i]}\n"
+                   "  - {out: b, op: where, in: [seen, 0.0, -.inf]}\n"
+                   "  - {out: x, op: add, in: [x0, b]}\n")},
+      {"masked_before_scale", in,
+       spelled_out(numbers(s) + "  - {out: seen, op: gt, in: [j, i]}\n"
+                                "  - {out: x0, op: where, in: [seen, -.inf, s]}\n"
+                                "  - {out: x, op: mul, in: [x0, 0.3]}\n")},
+      {"causal_offset", in,
+       condition("  - {out: i20, op: add, in: [i, 20]}\n  - {out: seen, op: le, in: [j, i20]}\n")},
+      {"window", in,
+       condition("  - {out: d, op: sub, in: [i, j]}\n  - {out: w0, op: lt, in: [d, 9]}\n"
+                 "  - {out: w1, op: le, in: [j, i]}\n"
+                 "  - {out: seen, op: logical_and, in: [w0, w1]}\n")},
+      {"prefix", in,
+       condition("  - {out: w0, op: le, in: [j, i]}\n  - {out: w1, op: lt, in: [j, 13]}\n"
+                 "  - {out: seen, op: logical_or, in: [w0, w1]}\n")},
+      {"not_before", in,
+       condition("  - {out: w, op: lt, in: [j, i]}\n  - {out: seen, op: logical_not, in: [w]}\n")},
+      {"documents",
+       in + "  di: {dtype: i32, shape: [2, 1, 70, 1], range: [0, 2]}\n" +
+           "  dj: {dtype: i32, shape: [2, 1, 1, 90], range: [0, 2]}\n",
+       spelled_out(masked_by("  - {out: seen, op: eq, in: [di, dj]}\n"))},
+      {"lengths", in + "  n: {dtype: i32, shape: [2, 1, 1, 1], range: [1, 90]}\n",
+       spelled_out(masked_by(numbers(s, "i32") + "  - {out: seen, op: lt, in: [j, n]}\n"))},
+      {"no_keys_seen", in + "  n: {dtype: i32, shape: [2, 1, 1, 1], range: [0, 1]}\n",
+       spelled_out(masked_by(numbers(s, "i32") + "  - {out: seen, op: lt, in: [j, n]}\n"))},
+      {"scaled_operands", in,
+       "  - {out: q1, op: mul, in: [q, 0.5]}\n  - {out: k1, op: mul, in: [k, 0.7]}\n"
+       "  - {out: kt, op: transpose, in: [k1], dim0: -1, dim1: -2}\n"
+       "  - {out: s, op: matmul, in: [q1, kt]}\n  - {out: t, op: tanh, in: [s]}\n"
+       "  - {out: p, op: softmax, in: [t], dim: -1}\n  - {out: a, op: matmul, in: [p, v]}\n"},
+      {"keys_first", in,
+       "  - {out: qt, op: transpose, in: [q], dim0: -1, dim1: -2}\n"
+       "  - {out: s, op: matmul, in: [k, qt]}\n  - {out: st, op: transpose, in: [s], dim0: -1, "
+       "dim1: -2}\n  - {out: p, op: softmax, in: [st], dim: -1}\n"
+       "  - {out: a, op: matmul, in: [p, v]}\n"},
+      {"result_transposed", in,
+       "  - {out: qt, op: transpose, in: [q], dim0: -1, dim1: -2}\n"
+       "  - {out: s, op: matmul, in: [k, qt]}\n  - {out: p, op: softmax, in: [s], dim: -2}\n"
+       "  - {out: vt, op: transpose, in: [v], dim0: -1, dim1: -2}\n"
+       "  - {out: a, op: matmul, in: [vt, p]}\n"},
+  };
+}
+
+inline std::vector<AttentionCase> layouts() {
+  const AttentionSizes s = {2, 4, 4, 19, 19, 16, 16};
+  const std::string in = attention_inputs(s);
+  const std::string heads = "shape: [2, 19, 4, 16]}\n";
+  const auto head = [&](const std::string& name, int64_t part) {
+    return str("  - {out: ", name, "0, op: slice, in: [qkv], dim: -1, start: ", part * 64,
+               ", end: ", part * 64 + 64, "}\n  - {out: ", name, "1, op: reshape, in: [", name,
+               "0], ", heads, "  - {out: ", name, ", op: permute, in: [", name,
+               "1], dims: [0, 2, 1, 3]}\n");
+  };
+  const std::string fused = head("q", 0) + head("k", 1) + head("v", 2);
+  return {
+      {"vectors",
+       "  q: {dtype: f32, shape: [5, 8]}\n  k: {dtype: f32, shape: [7, 8]}\n"
+       "  v: {dtype: f32, shape: [7, 6]}\n",
+       kOp},
+      {"one_batch_dim",
+       "  q: {dtype: f32, shape: [3, 5, 8]}\n  k: {dtype: f32, shape: [3, 7, 8]}\n"
+       "  v: {dtype: f32, shape: [3, 7, 6]}\n",
+       kOp},
+      {"three_batch_dims",
+       "  q: {dtype: f32, shape: [2, 3, 2, 5, 8]}\n  k: {dtype: f32, shape: [2, 3, 2, 7, 8]}\n"
+       "  v: {dtype: f32, shape: [2, 3, 2, 7, 6]}\n",
+       kOp},
+      {"shared_keys",
+       "  q: {dtype: f32, shape: [3, 5, 8]}\n  k: {dtype: f32, shape: [1, 7, 8]}\n"
+       "  v: {dtype: f32, shape: [1, 7, 6]}\n",
+       kOp},
+      {"fused_projection", "  qkv: {dtype: f32, shape: [2, 19, 192]}\n", fused + kOp},
+      {"fused_projection_of_16_bits", "  qkv: {dtype: bf16, shape: [2, 19, 192]}\n",
+       fused + kOp +
+           "  - {out: b, op: permute, in: [a], dims: [0, 2, 1, 3]}\n"
+           "  - {out: c, op: reshape, in: [b], shape: [2, 19, 64]}\n",
+       "[c]"},
+      {"repeated_heads",
+       "  q: {dtype: f32, shape: [2, 6, 5, 8]}\n  k: {dtype: f32, shape: [2, 2, 7, 8]}\n"
+       "  v: {dtype: f32, shape: [2, 2, 7, 6]}\n",
+       "  - {out: kr, op: repeat_interleave, in: [k], repeats: 3, dim: 1}\n"
+       "  - {out: vr, op: repeat_interleave, in: [v], repeats: 3, dim: 1}\n"
+       "  - {out: [a], op: scaled_dot_product_attention, in: [q, kr, vr]}\n"},
+      {"residual", in + "  r: {dtype: f32, shape: [2, 19, 64]}\n",
+       kOp + "  - {out: b, op: permute, in: [a], dims: [0, 2, 1, 3]}\n"
+             "  - {out: c, op: reshape, in: [b], shape: [2, 19, 64]}\n"
+             "  - {out: d, op: add, in: [c, r]}\n  - {out: e, op: cast, in: [d], dtype: bf16}\n",
+       "[e]"},
+      {"log_sum_exp_alone_is_used_twice", in,
+       "  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v]}\n"
+       "  - {out: l2, op: mul, in: [l, 2.0]}\n",
+       "[a, l, l2]"},
+  };
+}
+
+inline std::vector<AttentionCase> attention_cases() {
+  std::vector<AttentionCase> all = sizes();
+  for (const auto& more : {score_expressions(), layouts()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+inline ir::Graph attention_graph(const AttentionCase& c) {
+  return parse_yaml_graph("tcc: 1\nname: attention\ninputs:\n" + c.inputs + "nodes:\n" + c.nodes +
+                              "outputs: " + c.outputs + "\n",
+                          c.name + ".yaml", ".");
+}
+
+// "" when the device computes the graph right, with one launch of attention; else why not.
+inline std::string check_attention(const AttentionCase& c, const std::string& device) {
+  const ir::Graph graph = attention_graph(c);
+  const std::vector<Tensor> inputs = draw_inputs(graph, {});
+  std::string wrong = difference(graph, device, inputs, {});
+  backends::CompileOptions options;
+  options.binaries = false;
+  const exec::Executable executable =
+      backends::compile(graph, open_once(device)->target(), options);
+  size_t kernels = 0;
+  for (const auto& kernel : executable.kernels) kernels += kernel.template_name == "attention";
+  if (kernels != 1) wrong += str(kernels, " kernels of attention\n");
+  return wrong;
+}
+
+}  // namespace tcc::test
