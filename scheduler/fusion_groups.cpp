@@ -46,12 +46,27 @@ FusionGroups::FusionGroups(const ir::Graph& graph, const Target& target,
       return found != uses_.end() && found->second.outputs > 0;
     });
     bool free = (node->op->kind == OpKind::view && !is_copy(node.get())) || widens_memory(*node) ||
-                (node->op->kind == OpKind::pointwise &&
-                 std::all_of(node->inputs.begin(), node->inputs.end(),
-                             [](const Value* v) { return !v || is_number(v); }) &&
-                 !work(node.get()).is_long());
+                is_made_of_indices(*node);
     if (free && !is_output) light_.insert(node.get());
   }
+}
+
+bool FusionGroups::is_made_of_indices(const Node& node) {
+  double slots = 0;
+  for (const Value* input : node.inputs) {
+    if (!input || is_number(input)) continue;
+    const auto made = index_slots_.find(input);
+    if (made == index_slots_.end()) return false;
+    slots += made->second;
+  }
+  if (node.op->kind != OpKind::pointwise && node.op->kind != OpKind::view) return false;
+  if (work(&node).is_long()) return false;
+  // An expression of no operand is light. So is what a few more operations make of it.
+  const bool is_first = slots == 0;
+  slots += work(&node).slots;
+  if (!is_first && slots > kLoadSlots) return false;
+  index_slots_[node.outputs[0]] = slots;
+  return node.op->kind == OpKind::pointwise;
 }
 
 void FusionGroups::start(const std::vector<const Node*>& nodes) {

@@ -75,6 +75,9 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
+  // Returns whether the node's elements are made of indices and numbers alone, by operations that
+  // take no longer than loading them. Nodes are asked about in the graph's order.
+  bool is_made_of_indices(const ir::Node& node);
   // Drops the matches of a group that has grown: nobody asks for them again.
   void forget(size_t group);
   // Finds the nodes that compute this node's operands and those that read its results, through
@@ -92,6 +95,7 @@ class FusionGroups {
   std::unordered_map<const ir::Node*, size_t> position_;  // in the graph
   std::unordered_map<const ir::Node*, int> group_of_;
   std::unordered_set<const ir::Node*> light_;
+  std::unordered_map<const ir::Value*, double> index_slots_;  // of values made of indices alone
   std::vector<std::vector<const ir::Node*>> groups_;
   mutable std::map<std::set<const ir::Node*>, Match> matches_;
   mutable std::unordered_map<const ir::Node*, OpWork> works_;

@@ -1,6 +1,7 @@
 #include "ir/passes/fold_constants.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/op.h"
 #include "ir/passes/folded_constant.h"
@@ -90,6 +91,37 @@ bool only_widens(const Node& node) {
   return total_elements(node.outputs).value_or(0) >= kNarrow;
 }
 
+// Numbers of elements, and integers and conditions that are made of them and of numbers: kernels
+// compute them from indices, and know what follows, such as which keys a mask hides. Their values
+// are no data.
+class IndexArithmetic {
+ public:
+  bool add(const Node& node) {
+    const bool is_one =
+        (node.op->kind == OpKind::view || node.op->kind == OpKind::pointwise) &&
+        is_whole(node.outputs[0]) && !node.op->stores &&
+        std::ranges::all_of(node.inputs, [&](const Value* input) {
+          return !input || made_.contains(input) || (input->data && input->data->splat());
+        });
+    if (is_one) made_.insert(node.outputs[0]);
+    return is_one;
+  }
+  // Returns whether the node goes on with it, or chooses by it.
+  bool goes_on(const Node& node) const {
+    return node.op->kind == OpKind::pointwise &&
+           std::ranges::any_of(node.inputs, [&](const Value* input) {
+             return input && made_.contains(input) &&
+                    (is_whole(node.outputs[0]) || input->dtype() == DType::boolean);
+           });
+  }
+
+ private:
+  static bool is_whole(const Value* value) {
+    return is_integer(value->dtype()) || value->dtype() == DType::boolean;
+  }
+  std::set<const Value*> made_;
+};
+
 // The node computes its results again.
 void unfold(Node& node) {
   for (size_t k = 0; k < node.outputs.size(); ++k) {
@@ -103,21 +135,30 @@ void unfold(Node& node) {
 }  // namespace
 
 void fold_constants(Graph& graph) {
-  std::vector<std::unique_ptr<Node>> widened;
+  IndexArithmetic indices;
+  std::vector<std::unique_ptr<Node>> kept;  // perhaps
   for (auto& node : graph.nodes()) {
+    const bool is_index = indices.add(*node);
     if (!is_foldable(*node)) continue;
     fold(*node);
-    if (only_widens(*node)) widened.push_back(std::move(node));
+    if (is_index || only_widens(*node)) kept.push_back(std::move(node));
     node.reset();
   }
   std::erase(graph.nodes(), nullptr);
-  // Casts that other constants were made of are gone for good; the rest stays with its readers.
-  // Their operands are constants: they may stand first.
+  // What other constants were made of is gone for good; the rest stays with its readers. Operands
+  // are constants, or among the rest: it may stand first.
   const auto uses = graph.uses();
-  for (size_t k = widened.size(); k-- > 0;) {
-    if (!uses.count(widened[k]->outputs[0])) continue;
-    unfold(*widened[k]);
-    graph.nodes().insert(graph.nodes().begin(), std::move(widened[k]));
+  std::set<const Value*> wanted;
+  for (const auto& node : graph.nodes())
+    if (indices.goes_on(*node)) wanted.insert(node->inputs.begin(), node->inputs.end());
+  for (size_t k = kept.size(); k-- > 0;) {
+    const Node& node = *kept[k];
+    const Value* result = node.outputs[0];
+    if (!(only_widens(node) ? uses.contains(result) : wanted.contains(result))) continue;
+    if (result->data->splat()) continue;  // a number
+    wanted.insert(node.inputs.begin(), node.inputs.end());
+    unfold(*kept[k]);
+    graph.nodes().insert(graph.nodes().begin(), std::move(kept[k]));
   }
   graph.remove_dead();
 }

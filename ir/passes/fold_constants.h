@@ -12,6 +12,9 @@ namespace tcc::ir {
 // all elements are equal, because an elementwise op met splats, ConstantData::splat() knows the
 // value.
 //
+// Arithmetic on indices that goes on in the graph, as an arange that is compared with another one,
+// stays nodes.
+//
 // Nothing is folded that makes data grow: a result of more than 4096 elements and more than 4 times
 // the operands' stays a node (broadcasts, iota).
 void fold_constants(Graph& graph);

@@ -340,17 +340,19 @@ class Reader {
     for (const Value* output : region_.outputs) {
       const bool of_result = follows(output, at_.second);
       const SymInt elements = of_result ? ir::elements_of(at_.second->outputs[0]) : dims_.rows();
+      constexpr std::string_view kElsewhere =
+          "scores, weights, their maximum or their sum are read elsewhere, too";
       if (!(ir::elements_of(output) == elements))
-        return str("an output of ", ir::elements_of(output), " elements beside ", elements,
-                   of_result ? " of the result" : " rows of scores");
+        return of_result ? str("an output of ", ir::elements_of(output), " elements beside ",
+                               elements, " of the result")
+                         : std::string(kElsewhere);
       const StoredThrough through = peel_views(region_, output);
       const auto index = place_of(through.base);
       if (!index) return str(output->name, " is no view of the result");
       Expr value = inliner_->value_at(through.base, *index);
       if (!of_result) value = of_log_sum(value);
       if (inliner_->asked_elsewhere() || uses(value, {variables_.raw, max_, sum_}))
-        return of_result ? "an output needs other elements than its own"
-                         : "scores, weights, their maximum or their sum are read elsewhere, too";
+        return std::string(of_result ? "an output needs other elements than its own" : kElsewhere);
       (of_result ? parts_.outputs : parts_.sums)
           .push_back({region_.slot_of_output(output),
                       region_.layout(output).offset(through.output_index(*index)), value});

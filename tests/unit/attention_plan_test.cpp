@@ -1,0 +1,191 @@
+// What the plan of an attention region says, and why regions are none.
+#include "scheduler/templates/attention_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "runtime/program.h"
+#include "scheduler/template.h"
+#include "tests/unit/attention_cases.h"
+
+namespace tcc {
+namespace {
+
+using sched::AttentionPlan;
+using sched::KeyRange;
+using BatchAxis = sched::OperandView::BatchAxis;
+
+// The graph outlives the plan.
+struct Planned {
+  backends::Scheduled scheduled;
+  AttentionPlan plan;
+};
+
+Planned plan_of(const test::AttentionCase& c) {
+  Planned planned = {
+      backends::schedule(test::attention_graph(c), sched::target_by_name("vulkan:lavapipe"), {}),
+      {}};
+  for (const sched::ScheduledRegion& region : planned.scheduled.regions)
+    if (region.candidate().kernel_template().name() == "attention") {
+      planned.plan = *sched::plan_attention(region.region());
+      return planned;
+    }
+  throw InternalError("no region of attention");
+}
+
+test::AttentionCase case_named(const std::string& name) {
+  for (test::AttentionCase& c : test::attention_cases())
+    if (c.name == name) return c;
+  throw InternalError(name);
+}
+
+std::string text_of(const std::vector<BatchAxis>& axes) {
+  std::string text;
+  for (const BatchAxis& axis : axes)
+    text +=
+        str(text.empty() ? "" : ", ", axis.extent, " by ", axis.stride, " inside ", axis.inside);
+  return text;
+}
+
+// [first, end), inside [first, end)
+std::string keys_of(const AttentionPlan& plan, int64_t first, int64_t last) {
+  const KeyRange range = plan.keys_of(0, first, last);
+  return str(range.first, " ", range.end, " ", range.inside_first, " ", range.inside_end);
+}
+
+TEST(AttentionPlan, ReadsSlicesOfAProjection) {
+  const AttentionPlan plan = plan_of(case_named("fused_projection_of_16_bits")).plan;
+  EXPECT_EQ(plan.batch, (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(plan.queries, 19);
+  EXPECT_EQ(plan.keys, 19);
+  int64_t offset = 0;
+  for (const AttentionPlan::Operand* operand : {&plan.q, &plan.k, &plan.v}) {
+    ASSERT_TRUE(operand->view);
+    EXPECT_EQ(operand->view->offset, offset);
+    EXPECT_EQ(operand->view->free_stride, 192);
+    EXPECT_EQ(operand->view->k_stride, 1);
+    EXPECT_EQ(text_of(operand->view->batch), "2 by 3648 inside 4, 4 by 16 inside 1");
+    EXPECT_EQ(operand->dtype, DType::bf16);
+    EXPECT_EQ(operand->vector, 8);
+    EXPECT_TRUE(operand->is_copied());
+    offset += 64;
+  }
+  EXPECT_TRUE(plan.is_scaled);
+  EXPECT_NEAR(plan.scale, 0.25, 1e-7);
+}
+
+TEST(AttentionPlan, SharesHeads) {
+  for (const char* name : {"f32_2x6o2x40x33x16x17", "repeated_heads"}) {
+    const AttentionPlan plan = plan_of(case_named(name)).plan;
+    EXPECT_EQ(plan.batch, (std::vector<int64_t>{2, 2, 3})) << name;
+    const int64_t head = plan.keys * plan.k.depths;
+    ASSERT_TRUE(plan.k.view);
+    EXPECT_EQ(text_of(plan.k.view->batch), str("4 by ", head, " inside 3")) << name;
+    ASSERT_TRUE(plan.q.view);
+    EXPECT_EQ(text_of(plan.q.view->batch), str("12 by ", plan.queries * plan.q.depths, " inside 1"))
+        << name;
+  }
+}
+
+TEST(AttentionPlan, TakesTheHeadsOfAGroupAsQueriesOfOne) {
+  const AttentionPlan plan = plan_of(case_named("f32_1x8o2x1x300x128x128")).plan;
+  EXPECT_EQ(plan.batch, std::vector<int64_t>{2});
+  EXPECT_EQ(plan.queries, 4);
+  EXPECT_EQ(plan.q.view->free_stride, 128);
+  EXPECT_EQ(plan.k.view->free_stride, 128);
+}
+
+TEST(AttentionPlan, GivesTheKeysThatATileSees) {
+  const auto keys = [](const char* name, int64_t first, int64_t last) {
+    return keys_of(plan_of(case_named(name)).plan, first, last);
+  };
+  EXPECT_EQ(keys("plain", 32, 47), "0 90 0 90");
+  EXPECT_EQ(keys("causal_offset", 32, 47), "0 68 0 53");
+  EXPECT_EQ(keys("window", 32, 47), "24 48 39 33");  // none is seen by all
+  EXPECT_EQ(keys("window", 32, 35), "24 36 27 33");
+  EXPECT_EQ(keys("prefix", 2, 5), "0 13 0 13");
+  EXPECT_EQ(keys("prefix", 32, 47), "0 48 0 33");
+  EXPECT_EQ(keys("not_before", 32, 47), "32 90 47 90");
+  EXPECT_EQ(keys("additive_condition", 0, 15), "0 16 0 1");
+  EXPECT_EQ(keys("masked_before_scale", 0, 15), "0 16 0 1");
+  EXPECT_EQ(keys("documents", 0, 15), "0 90 0 0");
+  EXPECT_EQ(keys("padding_mask", 0, 15), "0 90 0 90");  // hides by a number, which is a score
+  EXPECT_NE(keys("lengths", 0, 15), "0 90 0 0");
+}
+
+TEST(AttentionPlan, KnowsAScale) {
+  const auto plan = [](const char* name) { return plan_of(case_named(name)).plan; };
+  EXPECT_NEAR(plan("divided").scale, 1 / 3.0, 1e-6);
+  EXPECT_TRUE(plan("masked_before_scale").is_scaled);
+  EXPECT_NEAR(plan("masked_before_scale").scale, 0.3, 1e-6);
+  for (const char* name : {"negative_scale", "soft_cap", "alibi", "scaled_operands"}) {
+    EXPECT_FALSE(plan(name).is_scaled) << name;
+    EXPECT_EQ(plan(name).scale, 1) << name;
+  }
+  // Factors of q and k are a part of the score.
+  EXPECT_TRUE(plan("scaled_operands").q.view);
+  EXPECT_TRUE(plan("scaled_operands").k.view);
+}
+
+// Why the graph has no kernel of attention.
+std::string reason(const test::AttentionCase& c, backends::CompileOptions options = {}) {
+  std::string reasons;
+  options.explain_fusion = [&](const std::string& line) {
+    if (line.find("is not one kernel: ") != line.npos) reasons += line.substr(line.find(": ") + 2);
+  };
+  const ir::Graph graph = test::attention_graph(c);
+  for (const sched::ScheduledRegion& region :
+       backends::schedule(graph, sched::target_by_name("vulkan"), options).regions)
+    if (region.candidate().kernel_template().name() == "attention") return "one kernel";
+  return reasons;
+}
+
+TEST(AttentionPlan, SaysWhyNot) {
+  const std::string in = test::attention_inputs({});
+  const std::string scaled = test::spelled_out("  - {out: x, op: mul, in: [s, 0.3]}\n");
+  EXPECT_EQ(reason({"a", in, scaled}), "one kernel");
+  const std::string elsewhere =
+      "scores, weights, their maximum or their sum are read elsewhere, too";
+  EXPECT_EQ(reason({"a", in, scaled, "[a, p]"}), elsewhere);
+  EXPECT_EQ(reason({"a", in, scaled + "  - {out: m, op: amax, in: [x], dim: -1}\n", "[a, m]"}),
+            elsewhere);
+  EXPECT_EQ(reason({"a", test::attention_inputs({.depth = 257}), scaled}),
+            "attention of depths 257 and 8, of which one is more than 256");
+  EXPECT_EQ(reason({"a", test::attention_inputs({}, "f64"), scaled}), "matmul of f64");
+  backends::CompileOptions strict;
+  strict.strict_rounding = true;
+  EXPECT_EQ(reason({"a", test::attention_inputs({}, "bf16"), scaled}, strict),
+            "scores and weights must be rounded after every op");
+  EXPECT_EQ(reason({"a", in, scaled}, strict), "one kernel");
+  EXPECT_EQ(reason({"a", in,
+                    "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+                    "  - {out: s, op: matmul, in: [q, kt]}\n"
+                    "  - {out: p, op: softmax, in: [s], dim: -1}\n"
+                    "  - {out: w, op: mul, in: [p, p]}\n  - {out: a, op: matmul, in: [w, v]}\n"}),
+            "the weights are no softmax");
+}
+
+// Parts that others read first are no cycle: the values of the second attention are made of the
+// log-sum-exp of the first, which the first one's own values are made of, too.
+TEST(AttentionPlan, WaitsForNothingOfItsOwn) {
+  const test::AttentionCase c = {
+      "a", test::attention_inputs({}),
+      "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+      "  - {out: s, op: matmul, in: [q, kt]}\n"
+      "  - {out: m, op: amax, in: [s], dim: [-1], keepdim: true}\n"
+      "  - {out: d, op: sub, in: [s, m]}\n  - {out: e, op: exp, in: [d]}\n"
+      "  - {out: t, op: sum, in: [e], dim: [-1], keepdim: true}\n"
+      "  - {out: r, op: reciprocal, in: [t]}\n  - {out: p, op: mul, in: [e, r]}\n"
+      "  - {out: lt, op: log, in: [t]}\n  - {out: l, op: add, in: [lt, m]}\n"
+      "  - {out: whole, op: sum, in: [l]}\n  - {out: v1, op: mul, in: [v, whole]}\n"
+      "  - {out: a, op: matmul, in: [p, v1]}\n"};
+  EXPECT_EQ(reason(c), "what it reads waits for its results");
+  for (const std::string& device : test::devices_present(test::Devices::software)) {
+    const ir::Graph graph = test::attention_graph(c);
+    EXPECT_EQ(test::difference(graph, device, test::draw_inputs(graph, {}), {}), "");
+  }
+}
+
+}  // namespace
+}  // namespace tcc
