@@ -19,14 +19,10 @@
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "scheduler/alternatives.h"
 #include "scheduler/open_dims.h"
-#include "scheduler/pad_inputs.h"
 #include "scheduler/partition.h"
 #include "scheduler/seeds.h"
-#include "scheduler/split_contractions.h"
-#include "scheduler/split_reductions.h"
-#include "scheduler/split_scans.h"
-#include "scheduler/split_sorts.h"
 #include "scheduler/whole_op.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
@@ -56,6 +52,13 @@ std::set<const ir::Node*> seeds_of(const ir::Graph& graph, const sched::Target& 
 template <class Pass>
 GraphStage pass(std::string_view name, Pass run) {
   return {name, [run](auto& graph, const auto&, const auto&) { run(*graph); }};
+}
+
+GraphStage alternatives(std::string_view name, sched::AlternativeStage stage) {
+  return {name, [stage](auto& graph, const sched::Target& target, const CompileOptions& options) {
+            sched::take_alternatives(*graph, stage, target, {options.plan, target},
+                                     precision_of(options), seeds_of(*graph, target, options));
+          }};
 }
 
 // Composite ops that kernel templates may take whole, by the paths of ir::decompose, which are the
@@ -106,20 +109,7 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
        [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
          decompose_but(ops, *graph, target, precision_of(options), false);
        }},
-      {"split-reductions",
-       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::split_reductions(*graph, target, {options.plan, target},
-                                 seeds_of(*graph, target, options));
-       }},
-      {"split-contractions",
-       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::split_contractions(*graph, target, {options.plan, target}, precision_of(options),
-                                   seeds_of(*graph, target, options));
-       }},
-      {"split-scans", [](auto& graph, const sched::Target& target,
-                         const CompileOptions&) { sched::split_scans(*graph, target); }},
-      {"split-sorts", [](auto& graph, const sched::Target& target,
-                         const CompileOptions&) { sched::split_sorts(*graph, target); }},
+      alternatives("alternatives", sched::AlternativeStage::primitives),
       {"simplify-primitives",
        [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
          decompose_but(ops, *graph, target, precision_of(options),
@@ -130,11 +120,7 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
       pass("fold-constants", [](ir::Graph& graph) { ir::fold_constants(graph); }),
       pass("dead-code", [](ir::Graph& graph) { ir::eliminate_dead_code(graph); }),
       pass("outputs", [](ir::Graph& graph) { ir::materialize_outputs(graph); }),
-      {"pad-inputs",
-       [](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         sched::pad_inputs(*graph, target, {options.plan, target}, precision_of(options),
-                           seeds_of(*graph, target, options));
-       }},
+      alternatives("final-alternatives", sched::AlternativeStage::final),
   };
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "scheduler/alternative.h"
 #include "scheduler/config.h"
 #include "scheduler/kernel_sequence.h"
 #include "scheduler/refusal.h"
@@ -47,9 +48,9 @@ class Candidate {
   const CostModel& cost_model() const;
   double estimate(const Config& config) const { return cost_model()(config); }
 
-  // Returns whether the kernels cut long sums among threads and workgroups well enough by
-  // themselves. If not, and the result has few tiles, split_contractions cuts them in the graph.
-  virtual bool splits_sums() const { return false; }
+  // Other graphs for the result of the anchor, which is the region's only node but for those that
+  // cost nothing: where the kernels alone might take much longer than several would. Cost decides.
+  virtual std::vector<Alternative> alternatives(AlternativeStage /*stage*/) const { return {}; }
   // Returns whether the kernels read along one dim and write along another at the speed of memory:
   // other kernels' wishes for the layouts of its buffers cost it nothing.
   virtual bool turns_layouts() const { return false; }

@@ -71,6 +71,10 @@ struct ReductionDims {
   ir::Shape reduced_extents, kept_extents;
   SymInt rows() const { return ir::product(kept_extents); }
   SymInt cols() const { return ir::product(reduced_extents); }
+  // The last dim is reduced: neighbours of a row are neighbours.
+  bool reduces_innermost() const {
+    return !reduced.empty() && (kept.empty() || reduced.back() > kept.back());
+  }
 };
 ReductionDims reduction_dims(const ir::Node* node);
 

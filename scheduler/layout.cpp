@@ -1,6 +1,7 @@
 #include "scheduler/layout.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,6 +13,7 @@ namespace tcc::sched {
 namespace {
 
 using Layouts = std::map<const ir::Value*, Layout>;
+using IsFree = std::function<bool(const ir::Value*)>;
 
 // Null where nothing changes.
 Match matched_again(const Candidate& candidate, const Layouts& layouts) {
@@ -24,7 +26,7 @@ Match matched_again(const Candidate& candidate, const Layouts& layouts) {
 
 // Values that pooling and the like make of values with their channels last get their channels last
 // too, until nothing changes.
-void spread_channels_last(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions,
+void spread_channels_last(const IsFree& is_free, const std::vector<ScheduledRegion>& regions,
                           Layouts& chosen) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -34,19 +36,19 @@ void spread_channels_last(const ir::Graph& graph, const std::vector<ScheduledReg
                       [&](const ir::Value* v) { return !v->is_constant() && chosen.count(v); });
       if (!any || region.anchor) continue;
       for (const ir::Value* value : region.outputs)
-        if (value->rank() >= 4 && has_free_layout(graph, value))
+        if (value->rank() >= 4 && is_free(value))
           changed |= chosen.emplace(value, channels_last(value->shape())).second;
     }
   }
 }
 
-void assign_orders(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
+void assign_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions) {
   Layouts chosen;
   for (const ScheduledRegion& region : regions)
     for (const LayoutWish& wish : region.candidate().order_wishes())
-      if (has_free_layout(graph, wish.value)) chosen.emplace(wish.value, wish.layout);
+      if (is_free(wish.value)) chosen.emplace(wish.value, wish.layout);
   if (chosen.empty()) return;
-  spread_channels_last(graph, regions, chosen);
+  spread_channels_last(is_free, regions, chosen);
   std::vector<CandidatePtr> others;
   for (size_t r = 0; r < regions.size(); ++r) {
     Match other = matched_again(regions[r].candidate(), chosen);
@@ -81,12 +83,11 @@ void grant(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
   for (auto& [region, other] : changes) *region = ScheduledRegion(std::move(other));
 }
 
-void assign_rows(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
+void assign_rows(const IsFree& is_free, std::vector<ScheduledRegion>& regions) {
   std::set<const ir::Value*> done;
   for (size_t r = 0; r < regions.size(); ++r)
     for (const LayoutWish& wish : regions[r].candidate().row_wishes())
-      if (has_free_layout(graph, wish.value) && done.insert(wish.value).second)
-        grant(regions, wish);
+      if (is_free(wish.value) && done.insert(wish.value).second) grant(regions, wish);
 }
 
 }  // namespace
@@ -105,9 +106,13 @@ bool has_free_layout(const ir::Graph& graph, const ir::Value* value) {
          std::find(graph.outputs.begin(), graph.outputs.end(), value) == graph.outputs.end();
 }
 
-void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& regions) {
-  assign_orders(graph, regions);
-  assign_rows(graph, regions);
+void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& regions,
+                    const std::set<const ir::Value*>& free) {
+  const IsFree is_free = [&](const ir::Value* value) {
+    return free.contains(value) || has_free_layout(graph, value);
+  };
+  assign_orders(is_free, regions);
+  assign_rows(is_free, regions);
 }
 
 }  // namespace tcc::sched

@@ -1,6 +1,7 @@
 // Layouts of the buffers between kernels.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "scheduler/candidate.h"
@@ -17,7 +18,8 @@ bool has_free_layout(const ir::Graph& graph, const ir::Value* value);
 
 // Chooses the physical layout of every value between regions, and of constants, by the wishes of
 // the regions' candidates: first orders of dims, then longer rows. Regions whose layouts change are
-// matched again.
-void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& regions);
+// matched again. The values in `free` have free layouts, too.
+void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& regions,
+                    const std::set<const ir::Value*>& free = {});
 
 }  // namespace tcc::sched

@@ -446,7 +446,7 @@ std::vector<ScheduledRegion> partition(const ir::Graph& graph, const Target& tar
                                        const PartitionOptions& options) {
   std::vector<ScheduledRegion> regions = Partitioner(graph, target, options).run();
   order_regions(graph, regions);
-  assign_layouts(graph, regions);
+  assign_layouts(graph, regions, options.free_layouts);
   return regions;
 }
 

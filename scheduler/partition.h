@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 
 #include "scheduler/candidate.h"
@@ -12,6 +13,9 @@ struct PartitionOptions {
   bool fuse = true;  // false: one region per op
   RegionPrecision precision = {};
   Plan plan = {};  // what is fused is a site ("fuse") where it may be a loss
+  // Values without a producer, and outputs, whose layouts may change: the graph is a part of one in
+  // which kernels write and read them.
+  std::set<const ir::Value*> free_layouts = {};
   // When set, gets a line for every pair of regions of which one reads what the other writes: why
   // they are two kernels. Equal lines come once, with their number.
   std::function<void(const std::string& line)> explain = {};

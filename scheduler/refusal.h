@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "scheduler/alternative.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -17,6 +19,8 @@ struct Refusal {
   bool other_kind = false;
   // No template has kernels for such a device.
   bool of_device = false;
+  // Other graphs for the anchor's results, which kernels compute: without a `none`.
+  std::vector<Alternative> alternatives = {};
 };
 
 template <class T>

@@ -1,5 +1,5 @@
 // The primitive that sorting is made of. Long rows take several of them: one that sorts short runs,
-// then such as merge pairs of sorted runs (scheduler/split_sorts.cpp).
+// then such as merge pairs of sorted runs (scheduler/split_sort.cpp).
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -52,6 +52,15 @@ void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
   if (is_f8(b.dtype)) b = converted_operand(plan, false, wide);
 }
 
+// Whether neither operand is narrower than f32, in memory or computed.
+bool is_of_f32(const Region& region) {
+  if (!region.anchor || region.anchor->op->kind != ir::OpKind::contraction) return false;
+  return std::ranges::all_of(region.anchor->inputs,
+                             [](const ir::Value* v) { return v->dtype() == DType::f32; }) &&
+         std::ranges::all_of(region.inputs,
+                             [](const ir::Value* v) { return v->dtype() == DType::f32; });
+}
+
 }  // namespace
 
 Gemm::Sides Gemm::sides(bool swapped) const {
@@ -77,6 +86,7 @@ kernels::Product Gemm::product(bool swapped) const {
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
   if (!open_dims(region).empty()) return Refusal{"its tiles are chosen by sizes that are numbers"};
+  if (is_of_f32(region) && !region.tf32) return Refusal{str(unit, " units do not multiply f32")};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;

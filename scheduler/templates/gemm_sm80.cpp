@@ -77,6 +77,10 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     return plan_gemm(region, target, unit());
   }
 
+  int64_t most_workgroups(const ContractionExtents& product) const override {
+    return tiles_of(product, 32, 32);
+  }
+
   // Asynchronous copies are of 4 bytes or more. Bytes across k are turned by the threads that load
   // them.
   void restrict_loads(MatrixOperand& operand) const override {

@@ -248,8 +248,12 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
   OrRefusal<ConvGemm> plan(const Region& region, const Target& target) const override {
     return plan_conv_gemm(region, target, unit());
   }
-  // Among the workgroups of a cluster ("split_k"), without memory in between.
-  bool splits_sums() const override { return true; }
+
+  // Small tiles, whose sums the workgroups of a cluster share.
+  int64_t most_workgroups(const ContractionExtents& product) const override {
+    constexpr int64_t kCluster = 8;
+    return kCluster * tiles_of(product, 64, 32);
+  }
 
   // This source can load these as they are; the rest is computed.
   void restrict_loads(MatrixOperand& operand) const override {

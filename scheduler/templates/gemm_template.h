@@ -40,7 +40,10 @@ class GemmTemplate : public Template {
   // The product that the region is, and how its operands come from memory, or why the device source
   // does not compute it.
   virtual OrRefusal<Plan> plan(const Region& region, const Target& target) const = 0;
-  virtual bool splits_sums() const { return false; }  // as Candidate::splits_sums()
+  // As ProductCandidate::most_workgroups().
+  virtual int64_t most_workgroups(const ContractionExtents& product) const {
+    return tiles_of(product, 64, 64);
+  }
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
   // "block_m", "block_n" and "band" among them; "swapped" is added.
@@ -66,8 +69,6 @@ class GemmTemplate : public Template {
           outline_(by),
           gemm_(std::make_shared<const Plan>(std::move(gemm))) {}
 
-    bool splits_sums() const override { return outline_.splits_sums(); }
-
     KernelSequence lower(const Config& config) const override {
       const Shape shape(*gemm_, config);
       Kernel kernel = start_kernel(this->region());
@@ -80,6 +81,10 @@ class GemmTemplate : public Template {
     }
 
    private:
+    int64_t most_workgroups(const ContractionExtents& product) const override {
+      return outline_.most_workgroups(product);
+    }
+
     ConfigSpace make_space() const override {
       ConfigSpace space;
       space.parameters = outline_.parameters();

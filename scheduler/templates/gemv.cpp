@@ -39,9 +39,17 @@ bool is_streamed(DType dtype) {
   return dtype == DType::f32 || (is_low_precision(dtype) && !is_f8(dtype));
 }
 
+// Whether rows and columns are too many already as the op has them: those of the plan are no fewer.
+bool may_have_many_rows(const Region& region) {
+  if (!region.anchor || region.anchor->op->kind != ir::OpKind::contraction) return false;
+  const ir::Contraction op = region.anchor->op->contraction(*region.anchor);
+  return std::min(ir::product(op.m).usual(), ir::product(op.n).usual()) > kMostRows;
+}
+
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!target.has_device_source("gemv")) return Refusal{"the target has no such kernels"};
   if (!open_dims(region).empty()) return Refusal{"its threads are shared out by sizes as numbers"};
+  if (may_have_many_rows(region)) return Refusal{"a product of many rows and columns"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) return plan.refusal();
   if (plan->accumulator != DType::f32)
@@ -126,15 +134,13 @@ class StreamedProduct : public ProductCandidate {
   StreamedProduct(const Template& by, const Region& region, const Target& target, Gemv gemv)
       : ProductCandidate(by, region, target), gemv_(std::move(gemv)) {}
 
-  // Among the threads of a workgroup: enough unless few columns leave much of the device idle for
-  // longer than a second kernel takes. Of f32, only parts have been measured (configs/tuned).
-  bool splits_sums() const override {
-    constexpr double kSecondKernel = 10e-6;
-    if (!is_low_precision(region().anchor->inputs[0]->dtype())) return false;
-    return estimate(default_config()) < region_bytes(region()) / target().bandwidth + kSecondKernel;
+ private:
+  // Few columns each, and threads along k.
+  int64_t most_workgroups(const ContractionExtents& product) const override {
+    constexpr int64_t kColumns = 8;
+    return product.batch * ceil_div(std::max(product.m, product.n), kColumns);
   }
 
- private:
   // Streams take vectors of the bytes that copies for matrix units take, and need the same rows.
   // The target lists the units that templates should rather use first.
   std::string_view row_unit() const override {

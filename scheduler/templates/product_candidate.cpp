@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "ir/sizes.h"
+#include "scheduler/copy_operands.h"
 #include "scheduler/layout.h"
+#include "scheduler/split_contraction.h"
 #include "scheduler/templates/gemm.h"
+#include "support/checked.h"
 
 namespace tcc::sched {
 namespace {
@@ -71,7 +75,80 @@ std::optional<LayoutWish> padded_operand(const Region& region, const Gemm& gemm,
   return std::nullopt;
 }
 
+constexpr int64_t kTile = 64;  // of a usual kernel, rows and columns
+
+// Sums in parts, where that could occupy units that are idle.
+std::optional<Alternative> sums_in_parts(const ir::Node& node, const Target& target) {
+  constexpr int64_t kShortestPart = 128;  // products of one part
+  if (!is_float(node.outputs[0]->dtype())) return std::nullopt;
+  for (const ir::Value* operand : node.inputs)
+    if (!ir::open_dims(operand->shape()).empty()) return std::nullopt;
+  const ContractionExtents extents = contraction_extents(node);
+  const int64_t tiles = tiles_of(extents, kTile, kTile);
+  if (tiles == 0 || tiles >= 2 * target.compute_units) return std::nullopt;
+  Alternative split;
+  split.kind = "split_k";
+  // Where records have both, parts took 1.3 of their estimates and wholes 1.1.
+  split.clear = 0.7;
+  // There are no more parts than give every compute unit four workgroups.
+  split.choices = divisors_among(
+      {1, 2, 4, 8, 16, 32, 64}, extents.divisible, 1,
+      std::min(extents.k / kShortestPart, ceil_div(4 * target.compute_units, tiles)));
+  if (split.choices.size() < 2) return std::nullopt;
+  // As many as give every unit a tile, while sums stay long enough to hide a workgroup's start,
+  // come first, then those whose parts take fewer bytes.
+  constexpr int64_t kLongPart = 512;
+  int64_t filling = 1;
+  for (const int64_t parts : split.choices)
+    if (tiles * filling < target.compute_units && extents.k / parts >= kLongPart) filling = parts;
+  std::ranges::stable_sort(split.choices, {}, [&](int64_t parts) { return parts != filling; });
+  split.description = str(node.op_name(), " of ", extents.m, " x ", extents.n, " x ", extents.k,
+                          " ", name(node.inputs[0]->dtype()), ": parts of K");
+  split.rewrite = split_contraction;
+  return split;
+}
+
+// Copies of operands that are given, and therefore dense, in the layouts that the product wishes.
+std::optional<Alternative> copied_operands(const ProductCandidate& product) {
+  const ir::Node& node = *product.region().anchor;
+  // Convolutions' inputs have layouts of their own.
+  if (node.op_name() != "matmul") return std::nullopt;
+  std::set<int64_t> masks = {0};
+  for (const LayoutWish& wish : product.row_wishes()) {
+    const bool is_given = !wish.value->producer && !ir::is_fixed(wish.value);
+    if (const int64_t bits = is_given ? operands_made_of(node, wish.value) : 0; bits != 0)
+      for (const int64_t mask : std::set<int64_t>(masks)) masks.insert(mask | bits);
+  }
+  if (masks.size() == 1) return std::nullopt;
+  Alternative copies;
+  copies.kind = "pad_inputs";
+  copies.choices.assign(masks.begin(), masks.end());
+  copies.none = 0;
+  copies.clear = 0.9;  // the same kernels, but for their loads
+  copies.description =
+      str(product.region().name(), " of ", ir::to_string(node.inputs[0]->type), " and ",
+          ir::to_string(node.inputs[1]->type), ": operands that are copied");
+  copies.rewrite = copy_operands;
+  return copies;
+}
+
 }  // namespace
+
+std::vector<Alternative> ProductCandidate::alternatives(AlternativeStage stage) const {
+  const bool first = stage == AlternativeStage::primitives;
+  std::optional<Alternative> one =
+      first ? sums_in_parts(*region().anchor, target()) : copied_operands(*this);
+  if (!one) return {};
+  if (first) {
+    const int64_t workgroups = most_workgroups(contraction_extents(*region().anchor));
+    one->occupied = std::min(1.0, static_cast<double>(workgroups) / target().compute_units);
+  }
+  return {*std::move(one)};
+}
+
+int64_t ProductCandidate::most_workgroups(const ContractionExtents& product) const {
+  return tiles_of(product, kTile, kTile);
+}
 
 std::vector<LayoutWish> ProductCandidate::order_wishes() const {
   const ir::Node& anchor = *region().anchor;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/split_contraction.h"
 #include "scheduler/template.h"
 
 namespace tcc::sched {
@@ -21,6 +22,9 @@ class ProductCandidate : public Candidate {
   // helps (an operand is computed, or starts inside a row), or would add more than half of the
   // bytes. Each buffer occurs once.
   std::vector<LayoutWish> row_wishes() const override;
+  // Sums in parts ("split_k") where tiles are few; copies of given operands with longer rows
+  // ("pad_inputs") where row_wishes() asks for them.
+  std::vector<Alternative> alternatives(AlternativeStage stage) const override;
 
  protected:
   using Candidate::Candidate;
@@ -28,6 +32,9 @@ class ProductCandidate : public Candidate {
  private:
   // The kind of matrix units whose copies row_wishes() serves; "": none.
   virtual std::string_view row_unit() const { return kernel_template().unit(); }
+  // About the largest number of workgroups that its configs give such a product, of which one keeps
+  // a compute unit busy.
+  virtual int64_t most_workgroups(const ContractionExtents& product) const;
 };
 
 }  // namespace tcc::sched

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "scheduler/cost.h"
-#include "scheduler/limits.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/reduction_lowering.h"
 #include "scheduler/templates/reduction_plan.h"
+#include "scheduler/templates/reduction_split.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -35,6 +36,12 @@ constexpr int64_t kOtherRegisters = 24;
 constexpr double kClusterBarriers = 3;
 // Columns for which a workgroup more is worth its start and the exchange.
 constexpr int64_t kFewestClusterColumns = 4096;
+
+// Returns the largest number of columns of a row that one workgroup, or the workgroups of a
+// cluster, keep in registers.
+int64_t most_kept_columns(const Target& target) {
+  return target.max_cluster * int64_t{target.registers_per_unit} / 2;
+}
 
 int64_t per_thread(const ReductionPlan& plan, const Config& config) {
   const int64_t columns = plan.inner ? config["vector"] : 1;
@@ -109,6 +116,39 @@ int64_t late_loads(const Region& region, const ReductionPlan& plan) {
   return static_cast<int64_t>(late.size());
 }
 
+// Bytes of the region's buffers, each once: of a table that rows are looked up in, no more than
+// `elements` for each place that reads it.
+double moved_bytes(const Region& region, const std::vector<Expr>& values, double elements) {
+  std::map<int, std::set<const ir::ExprNode*>> loads;
+  for (const Expr& value : values)
+    ir::visit(value, [&](const Expr& e) {
+      if (e->kind == ir::ExprNode::Kind::load) loads[e->buffer].insert(e.get());
+    });
+  double unread = 0;
+  for (const auto& [buffer, places] : loads) {
+    const ir::Value* input = region.inputs[static_cast<size_t>(buffer)];
+    const auto stored = static_cast<double>(region.layout(input).elements.usual());
+    const double read = elements * static_cast<double>(places.size());
+    unread += std::max(0.0, stored - read) * size_bytes(input->dtype());
+  }
+  return region_bytes(region) - unread;
+}
+
+// Whether a row's result meets operands of its own: they are loaded once the row is reduced.
+bool loads_for_results(const Region& region, const ReductionPlan& plan) {
+  const Elements elements(region, plan);
+  Inliner inliner(region);
+  bind_reductions(inliner, plan, elements.row);
+  bool loads = false;
+  for (const auto& output : plan.outputs) {
+    if (output.full) continue;
+    const Expr value = inliner.value_at(
+        output.stored.base, output_base_index(plan, output, elements.row, elements.col));
+    ir::visit(value, [&](const Expr& e) { loads |= e->kind == ir::ExprNode::Kind::load; });
+  }
+  return loads;
+}
+
 class Rows : public Candidate {
  public:
   Rows(const Template& by, const Region& region, const Target& target, ReductionPlan plan)
@@ -116,6 +156,13 @@ class Rows : public Candidate {
 
   KernelSequence lower(const Config& config) const override {
     return lower_reduction(region(), plan_, config, target());
+  }
+
+  std::vector<Alternative> alternatives(AlternativeStage stage) const override {
+    if (stage != AlternativeStage::primitives) return {};
+    std::optional<Alternative> split = reduction_split(*region().anchor, target());
+    if (!split) return {};
+    return {*std::move(split)};
   }
 
  private:
@@ -282,10 +329,11 @@ class Rows : public Candidate {
       each.bytes += own.bytes;
       each.slots += own.slots;
     }
-    const double bytes = region_bytes(region);
+    const double bytes = moved_bytes(region, values, static_cast<double>(rows * cols));
     const double passes_saved = plan.online ? 1 : 0;
     const auto late = static_cast<double>(late_loads(region, plan));
-    return [=, target = target(), inner = plan.inner, stages = static_cast<double>(plan.stages),
+    return [=, target = target(), waits_for_results = loads_for_results(region, plan),
+            inner = plan.inner, stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
       const auto width = static_cast<double>(c["vector"]),
                  group = static_cast<double>(c["row_threads"]),
@@ -332,7 +380,7 @@ class Rows : public Candidate {
                        width * (streams - (c["keep"] == 1 ? late : 0)) *
                            (keep ? iterations : std::min(iterations, 4.0));
       const double waits = !keep ? passes : late > 0 && c["keep"] == 1 ? 2 : 1;
-      cost.round_trips = waits * std::ceil(iterations / together);
+      cost.round_trips = waits * std::ceil(iterations / together) + (waits_for_results ? 1 : 0);
       const bool in_subgroup = inner && target.subgroup_shuffle && group <= target.subgroup_size;
       if (group > 1 && !in_subgroup)
         cost.barriers = stages * (inner && target.subgroup_shuffle ? 2 : levels);

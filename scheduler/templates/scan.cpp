@@ -1,9 +1,10 @@
 // Scans (cumsum): a group of threads per line, which walks it tile by tile; across memory, threads
-// take neighbouring lines. split_scans (scheduler/split_scans.h) cuts few long lines into parts.
+// take neighbouring lines.
 #include <algorithm>
 #include <cmath>
 
 #include "scheduler/cost.h"
+#include "scheduler/split_scan.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/scan_lowering.h"
 #include "scheduler/templates/scan_plan.h"
@@ -20,6 +21,30 @@ class Lines : public Candidate {
 
   KernelSequence lower(const Config& config) const override {
     return lower_scan(region(), plan_, config);
+  }
+
+  // Few long lines in parts that fill the device; the number that divides the line comes first.
+  std::vector<Alternative> alternatives(AlternativeStage stage) const override {
+    constexpr int64_t kShortestPart = 4096;  // a workgroup's few tiles
+    constexpr int64_t kSpread = 4;  // parts that divide the line are at most so many times as many
+    const int64_t units = target().compute_units;
+    if (stage != AlternativeStage::primitives || plan_.lines == 0 || plan_.lines * 2 > units)
+      return {};
+    const int64_t wanted = std::min(2 * units / plan_.lines, plan_.length / kShortestPart);
+    if (wanted < 2) return {};
+    Alternative split;
+    split.kind = "split_scan";
+    split.choices = {wanted};
+    for (int64_t parts = wanted; parts <= kSpread * wanted; ++parts)
+      if (plan_.length % parts == 0) {
+        split.choices.front() = parts;
+        break;
+      }
+    split.choices.push_back(1);
+    split.description = str(plan_.node->op_name(), " of ", plan_.lines, " lines of ", plan_.length,
+                            " ", name(plan_.node->inputs[0]->dtype()), ": parts of a line");
+    split.rewrite = split_scan;
+    return {std::move(split)};
   }
 
  private:

@@ -1,10 +1,11 @@
 // Sorting and top-k: runs that fit one workgroup are sorted in shared memory, several short ones
-// side by side; sorted runs in memory are merged in pairs. split_sorts (scheduler/split_sorts.h)
-// makes longer rows of these.
+// side by side; sorted runs in memory are merged in pairs. Longer rows are refused, with the steps
+// that sort them.
 #include <algorithm>
 #include <cmath>
 
 #include "scheduler/cost.h"
+#include "scheduler/split_sort.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/sort_lowering.h"
 #include "scheduler/templates/sort_plan.h"
@@ -15,6 +16,18 @@ namespace tcc::sched {
 namespace {
 
 const std::vector<int64_t> kItems = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15};
+
+// The longest run that one workgroup sorts by itself: elements of a thread that sorts the longest
+// runs, and threads beyond which more do not pay.
+int64_t longest_run(const SortPlan& plan, const Target& target) {
+  constexpr int64_t kMostItems = 9, kMostThreads = 256;
+  const int64_t fitting =
+      target.static_shared_bytes() / ((sorted_key_bytes(plan.key) + 4) * kMostItems);
+  const int64_t most = std::min({fitting, int64_t{target.max_workgroup_size}, kMostThreads});
+  int64_t threads = 1;
+  while (threads * 2 <= most) threads *= 2;
+  return threads * kMostItems;
+}
 
 class Runs : public Candidate {
  public:
@@ -120,7 +133,18 @@ class Sort : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<SortPlan> plan = plan_sort(region);
     if (!plan) return plan.refusal();
-    const int64_t run = plan->run;
+    const int64_t run = plan->run, longest = longest_run(*plan, target);
+    if (plan->node->attr<int64_t>("run") == 0 && run > longest) {
+      Alternative steps;
+      steps.kind = "split_sort";
+      steps.choices = {longest};
+      steps.none = 0;
+      steps.rewrite = split_sort;
+      return Refusal{str("rows of ", run, " elements, of which a workgroup sorts ", longest),
+                     false,
+                     false,
+                     {std::move(steps)}};
+    }
     auto runs = std::make_shared<const Runs>(*this, region, target, *std::move(plan));
     const std::string reason = runs->space().violation(runs->default_config());
     if (!reason.empty()) return Refusal{str("a run of ", run, " elements: ", reason)};

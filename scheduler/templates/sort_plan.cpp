@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "scheduler/limits.h"
 #include "scheduler/templates/common.h"
 
 namespace tcc::sched {

@@ -1,6 +1,7 @@
 // The sort template's analysis of a region.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "scheduler/refusal.h"
@@ -26,6 +27,9 @@ struct SortPlan {
   int64_t element_bytes() const;
   bool carries_places() const { return indices != nullptr; }
 };
+
+// The bytes of a key while it is sorted.
+inline int64_t sorted_key_bytes(DType key) { return std::max(4, size_bytes(key)); }
 
 // Analyses a region. Refuses regions other than one sort_runs and the elementwise ops that make its
 // operands.

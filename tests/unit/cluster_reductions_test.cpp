@@ -149,7 +149,8 @@ TEST(ClusterReductions, RowsAreReadOnceInOneLaunch) {
 
 TEST(ClusterReductions, OthersAreCutAsBefore) {
   EXPECT_EQ(launches_of(rows_of(1, 1 << 24), "op: sum, in: [x]", kHopper), 2u) << "all elements";
-  EXPECT_EQ(launches_of(rows_of(1, 131072), "op: sum, in: [x]", kHopper), 2u);
+  EXPECT_EQ(launches_of(rows_of(1, 1 << 22), "op: sum, in: [x]", kHopper), 2u);
+  EXPECT_EQ(launches_of(rows_of(1, 131072), "op: sum, in: [x]", kHopper), 1u) << "a cluster's row";
   EXPECT_EQ(launches_of(rows_of(4, 1 << 20), kSoftmax, kHopper), 5u) << "too long for a cluster";
   EXPECT_EQ(launches_of(rows_of(16, 262144), kSoftmax, "cuda:sm_80"), 5u);
   EXPECT_EQ(

@@ -1,46 +1,18 @@
-#include "scheduler/split_scans.h"
+#include "scheduler/split_scan.h"
 
-#include <algorithm>
-
-#include "ir/builder.h"
-#include "ir/passes/graph_rewrite.h"
-#include "ir/sizes.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
 namespace {
-
-// Elements that a part has at least: a workgroup's few tiles.
-constexpr int64_t kShortestPart = 4096;
-// Parts that divide the line are looked for up to so many times as many as are wanted.
-constexpr int64_t kSpread = 4;
 
 size_t dim_of(const ir::Node& node) {
   const int64_t dim = node.attr<int64_t>("dim");
   return static_cast<size_t>(dim < 0 ? dim + node.inputs[0]->rank() : dim);
 }
 
-// How many parts to cut a scan's lines into; 1 for none.
-int64_t parts_of(const ir::Node& node, const Target& target) {
-  if (node.op->kind != ir::OpKind::scan || target.serial_workgroups || node.inputs[0]->rank() == 0)
-    return 1;
-  if (!ir::open_dims(node.inputs[0]->shape()).empty()) return 1;
-  const std::vector<int64_t> shape = const_shape(*node.inputs[0]);
-  int64_t lines = 1;
-  for (const int64_t d : shape) lines *= d;
-  const int64_t length = shape[dim_of(node)];
-  if (lines == 0 || length < 2 * kShortestPart) return 1;
-  lines /= length;
-  if (lines * 2 > target.compute_units) return 1;
-  const int64_t wanted =
-      std::min(2 * int64_t{target.compute_units} / lines, length / kShortestPart);
-  if (wanted < 2) return 1;
-  for (int64_t parts = wanted; parts <= kSpread * wanted; ++parts)
-    if (length % parts == 0) return parts;
-  return wanted;
-}
+}  // namespace
 
-ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t parts) {
+ir::Replacement split_scan(ir::Builder& b, const ir::Node& node, int64_t parts) {
   const size_t dim = dim_of(node);
   const auto along = static_cast<int64_t>(dim);
   const bool sums = *node.op->reduction == ir::ReduceKind::sum;
@@ -68,19 +40,9 @@ ir::Value* split(ir::Builder& b, const ir::Node& node, int64_t parts) {
   ir::Shape whole = out.shape;
   whole[dim] = part * parts;
   joined = b.reshape(b.cast(joined, out.dtype), whole);
-  if (!padded) return joined;
+  if (!padded) return {joined};
   const int64_t first = reverse ? part * parts - length : 0;
-  return b.slice(joined, along, first, first + length);
-}
-
-}  // namespace
-
-void split_scans(ir::Graph& graph, const Target& target) {
-  ir::rewrite_nodes(graph, [&](ir::Builder& b, const ir::Node& node) -> ir::Replacement {
-    const int64_t parts = parts_of(node, target);
-    if (parts == 1) return {};
-    return {split(b, node, parts)};
-  });
+  return {b.slice(joined, along, first, first + length)};
 }
 
 }  // namespace tcc::sched

@@ -1,11 +1,6 @@
-#include "scheduler/split_sorts.h"
+#include "scheduler/split_sort.h"
 
 #include <algorithm>
-
-#include "ir/builder.h"
-#include "ir/passes/graph_rewrite.h"
-#include "ir/sizes.h"
-#include "scheduler/limits.h"
 
 namespace tcc::sched {
 namespace {
@@ -24,16 +19,6 @@ Row row_of(const ir::Node& node) {
   return {static_cast<size_t>(dim), extent, keep == 0 ? extent : keep};
 }
 
-int64_t run_of(const ir::Node& node, const Target& target) {
-  return longest_run(compute_dtype(node.inputs[0]->dtype()), target);
-}
-
-bool is_split(const ir::Node& node, const Target& target) {
-  return node.op->kind == ir::OpKind::sort && node.attr<int64_t>("run") == 0 &&
-         ir::open_dims(node.inputs[0]->shape()).empty() &&
-         row_of(node).extent > run_of(node, target);
-}
-
 // The steps of one sort; the last one's results.
 class Steps {
  public:
@@ -41,9 +26,8 @@ class Steps {
     values_ = {node.inputs[0], node.inputs.size() > 1 ? node.inputs[1] : nullptr};
   }
 
-  const std::vector<ir::Value*>& take(const Target& target) {
+  const std::vector<ir::Value*>& take(int64_t longest) {
     const Row row = row_of(node_);
-    const int64_t longest = run_of(node_, target);
     // The steps of a top-k leave a quarter or less each.
     const bool selects = row.keep <= longest / 4;
     step(longest, std::min(row.keep, longest), 0, false);
@@ -83,11 +67,8 @@ class Steps {
 
 }  // namespace
 
-void split_sorts(ir::Graph& graph, const Target& target) {
-  ir::rewrite_nodes(graph, [&](ir::Builder& b, const ir::Node& node) -> ir::Replacement {
-    if (!is_split(node, target)) return {};
-    return Steps(b, node).take(target);
-  });
+ir::Replacement split_sort(ir::Builder& builder, const ir::Node& node, int64_t longest) {
+  return Steps(builder, node).take(longest);
 }
 
 }  // namespace tcc::sched
