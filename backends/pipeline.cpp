@@ -57,7 +57,8 @@ GraphStage pass(std::string_view name, Pass run) {
 GraphStage alternatives(std::string_view name, sched::AlternativeStage stage) {
   return {name, [stage](auto& graph, const sched::Target& target, const CompileOptions& options) {
             sched::take_alternatives(*graph, stage, target, {options.plan, target},
-                                     precision_of(options), seeds_of(*graph, target, options));
+                                     precision_of(options),
+                                     [&] { return seeds_of(*graph, target, options); });
           }};
 }
 

@@ -62,25 +62,24 @@ void fold_views(ir::Graph& graph) {
 class Comparison {
  public:
   Comparison(const ir::Graph& graph, AlternativeStage stage, const Target& target, const Plan& plan,
-             const RegionPrecision& precision, const std::set<const Node*>& kept)
+             const RegionPrecision& precision, const KeptNodes& kept)
       : graph_(graph),
         stage_(stage),
         target_(target),
         plan_(plan),
         precision_(precision),
-        kept_(kept),
+        give_kept_(kept),
         groups_(graph, target, precision),
         subgraph_(graph) {}
 
   // The rewrites that are taken, by the nodes that they replace.
   std::map<const Node*, std::pair<const Alternative*, int64_t>> decide() {
     for (const auto& node : graph_.nodes())
-      if (const Proposal* proposal = proposal_of(node.get()); proposal && proposal->alternative)
-        compare(node.get(), *proposal);
+      if (const Proposal* proposal = proposal_of(node.get())) compare(node.get(), *proposal);
     std::map<const Node*, std::pair<const Alternative*, int64_t>> taken;
     for (const auto& node : graph_.nodes()) {
       const Proposal* proposal = proposal_of(node.get());
-      if (!proposal || !proposal->alternative) continue;
+      if (!proposal) continue;
       const Alternative& alternative = *proposal->alternative;
       const int64_t choice = choose(node.get(), alternative);
       if (choice != alternative.none) taken[node.get()] = {&alternative, choice};
@@ -89,25 +88,35 @@ class Comparison {
   }
 
  private:
-  // Null for nodes that stay as they are. Sites of equal keys are one decision: the first node's
+  const std::set<const Node*>& kept() {
+    if (!kept_) kept_ = give_kept_ ? give_kept_() : std::set<const Node*>();
+    return *kept_;
+  }
+
+  // Null for nodes without alternatives. Sites of equal keys are one decision: the first node's
   // candidate stands for all.
   const Proposal* proposal_of(const Node* node) {
-    if (!may_have_alternatives(*node, stage_) || kept_.contains(node)) return nullptr;
+    if (!may_have_alternatives(*node, stage_)) return nullptr;
     const auto [key, is_new] = keys_.try_emplace(node);
     if (is_new) key->second = subgraph_.key({&node, 1});
     const auto [found, is_first] = proposals_.try_emplace(key->second);
-    if (!is_first) return &found->second;
+    if (is_first) found->second = proposal_for(node);
+    return found->second.alternative && !kept().contains(node) ? &found->second : nullptr;
+  }
+
+  Proposal proposal_for(const Node* node) const {
     const Match& match = groups_.match({node});
+    Proposal proposal;
     std::vector<Alternative> alternatives;
     if (match) {
-      found->second.candidate = *match;
+      proposal.candidate = *match;
       alternatives = (*match)->alternatives(stage_);
     } else if (stage_ == AlternativeStage::primitives) {
       alternatives = match.refusal().alternatives;
     }
     TCC_CHECK(alternatives.size() <= 1, node->op_name(), " has alternatives of several kinds");
-    if (!alternatives.empty()) found->second.alternative = std::move(alternatives.front());
-    return &found->second;
+    if (!alternatives.empty()) proposal.alternative = std::move(alternatives.front());
+    return proposal;
   }
 
   int64_t choose(const Node* node, const Alternative& alternative) const {
@@ -135,7 +144,7 @@ class Comparison {
     }
     if (alternative.keeps_whole() && !may_gain(*proposal.candidate, alternative)) return;
     if (!parts_) parts_.emplace(graph_);
-    const std::vector<const Node*> part = parts_->around(node, kept_);
+    const std::vector<const Node*> part = parts_->around(node, kept());
     std::vector<const Node*> together = rewritten_together(node, alternative, part);
     std::vector<int64_t> choices = alternative.choices;
     for (const Node* other : together) {
@@ -174,8 +183,7 @@ class Comparison {
         continue;
       }
       const Proposal* proposal = proposal_of(other);
-      if (!proposal || !proposal->alternative || proposal->alternative->kind != alternative.kind)
-        continue;
+      if (!proposal || proposal->alternative->kind != alternative.kind) continue;
       const std::vector<int64_t>& choices = proposal->alternative->choices;
       const bool shares = std::ranges::any_of(alternative.choices, [&](int64_t choice) {
         return choice != alternative.none && std::ranges::find(choices, choice) != choices.end();
@@ -268,10 +276,11 @@ class Comparison {
   const Target& target_;
   const Plan& plan_;
   const RegionPrecision precision_;
-  const std::set<const Node*>& kept_;
+  const KeptNodes& give_kept_;
   FusionGroups groups_;
   Subgraph subgraph_;
-  std::optional<GraphParts> parts_;  // made at the first need
+  std::optional<std::set<const Node*>> kept_;  // made at the first need, as the parts
+  std::optional<GraphParts> parts_;
   std::map<const Node*, std::string> keys_;
   std::map<std::string, Proposal> proposals_;  // by the nodes' keys
   std::map<std::string, int64_t> defaults_;    // likewise
@@ -280,8 +289,7 @@ class Comparison {
 }  // namespace
 
 bool take_alternatives(ir::Graph& graph, AlternativeStage stage, const Target& target,
-                       const Plan& plan, const RegionPrecision& precision,
-                       const std::set<const Node*>& kept) {
+                       const Plan& plan, const RegionPrecision& precision, const KeptNodes& kept) {
   // Copies are for matrix units.
   if (stage == AlternativeStage::final && target.matrix_units.empty()) return false;
   Comparison comparison(graph, stage, target, plan, precision, kept);

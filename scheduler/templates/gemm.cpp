@@ -85,7 +85,6 @@ kernels::Product Gemm::product(bool swapped) const {
 
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
-  if (!open_dims(region).empty()) return Refusal{"its tiles are chosen by sizes that are numbers"};
   if (is_of_f32(region) && !region.tf32) return Refusal{str(unit, " units do not multiply f32")};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();

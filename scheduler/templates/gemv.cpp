@@ -48,7 +48,6 @@ bool may_have_many_rows(const Region& region) {
 
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!target.has_device_source("gemv")) return Refusal{"the target has no such kernels"};
-  if (!open_dims(region).empty()) return Refusal{"its threads are shared out by sizes as numbers"};
   if (may_have_many_rows(region)) return Refusal{"a product of many rows and columns"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) return plan.refusal();
