@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "scheduler/cost.h"
-#include "scheduler/templates/attention_hooks.h"
+#include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
@@ -15,23 +17,29 @@
 namespace tcc::sched {
 namespace {
 
-// The sizes that follow from a config.
-struct AttentionShape {
-  AttentionShape(const AttentionPlan& plan, const Config& c)
-      : block_q(c["block_q"]),
-        block_k(c["block_k"]),
-        block_d(c["block_d"]),
-        thread_q(c["thread_q"]),
-        thread_k(c["thread_k"]),
+// A config's values.
+struct AttentionValues {
+  int64_t block_q, block_k, block_d, thread_q, thread_k, parts;
+};
+
+AttentionValues values_of(const Config& c) {
+  return {c["block_q"], c["block_k"], c["block_d"], c["thread_q"], c["thread_k"], c["split_keys"]};
+}
+
+// The sizes that follow from them.
+struct AttentionShape : AttentionValues {
+  AttentionShape(const AttentionPlan& plan, const AttentionValues& values)
+      : AttentionValues(values),
         row_threads(block_k / thread_k),
         segment(plan.v.depths % 4 == 0   ? 4
                 : plan.v.depths % 2 == 0 ? 2
                                          : 1),
-        columns(ceil_div(plan.v.depths, segment * row_threads) * segment),
+        columns(row_threads == 0 ? 0 : ceil_div(plan.v.depths, segment * row_threads) * segment),
         depth(round_up(plan.q.depths, block_d)),
         depth_v(round_up(columns * row_threads, plan.v.vector)),
         tiles_q(ceil_div(plan.queries, block_q)) {}
 
+  bool is_whole() const { return block_q >= thread_q && block_k >= thread_k && block_k >= block_d; }
   int64_t threads() const { return block_q / thread_q * row_threads; }
   // Tiles of the queries, of keys or values, of weights, and one number for each thread of a row.
   int64_t shared_bytes() const {
@@ -39,81 +47,135 @@ struct AttentionShape {
     return 4 * ((depth + block_k) * (block_q + 4) + staged + block_q * row_threads);
   }
   int64_t registers() const { return thread_q * (2 * columns + thread_k + 3) + columns + 32; }
+  // Loop iterations of a thread, those that compilers unroll left out.
+  int64_t iterations(const AttentionPlan& plan) const {
+    const int64_t chunks = depth / block_d + block_k / block_d;
+    const int64_t vectors = block_k * depth / plan.k.vector + block_k * depth_v / plan.v.vector;
+    return (ceil_div(plan.keys, block_k * parts) + 1) *
+           (1 + chunks * (1 + block_d) + 2 * row_threads + ceil_div(vectors, threads()) + chunks);
+  }
 
-  int64_t block_q, block_k, block_d, thread_q, thread_k;
   int64_t row_threads;  // that share a query
   int64_t segment, columns;
   int64_t depth, depth_v;  // with padding
   int64_t tiles_q;
 };
 
-// Loop iterations of a thread, those that compilers unroll left out.
-int64_t iterations_of(const AttentionPlan& plan, const AttentionShape& s) {
-  const int64_t tile = 1 + s.depth / s.block_d + s.block_k / s.block_d + 2 * s.row_threads;
-  const int64_t vectors =
-      s.block_k * s.depth / plan.k.vector + s.block_k * s.depth_v / plan.v.vector;
-  return (ceil_div(plan.keys, s.block_k) + 1) * (tile + ceil_div(vectors, s.threads()));
+struct AttentionRule {
+  const char* reason;
+  bool (*holds)(const AttentionShape&, const AttentionPlan&, const Target&);
+};
+
+// Later ones rely on those before.
+constexpr AttentionRule kRules[] = {
+    {"blocks are made of whole parts",
+     [](const auto& s, const auto&, const auto&) { return s.is_whole(); }},
+    {"a workgroup has 16 to 512 threads, and no more than the device allows",
+     [](const auto& s, const auto&, const auto& target) {
+       return s.threads() >= 16 && s.threads() <= std::min(512, target.max_workgroup_size);
+     }},
+    {"the tiles fit into shared memory",
+     [](const auto& s, const auto&, const auto& target) {
+       return s.shared_bytes() <= target.static_shared_bytes();
+     }},
+    {"a thread's results fit into registers",
+     [](const auto& s, const auto&, const auto&) { return s.registers() <= 250; }},
+    {"keys are split into parts of two tiles or more, where queries leave units idle",
+     [](const auto& s, const auto& plan, const auto& target) {
+       return s.parts == 1 || (s.parts * 2 * s.block_k <= plan.keys &&
+                               plan.batches() * s.tiles_q * s.parts <= 8 * target.compute_units);
+     }},
+    {"loops are as short as the device allows",
+     [](const auto& s, const auto& plan, const auto& target) {
+       return target.max_loop_iterations == 0 || s.iterations(plan) <= target.max_loop_iterations;
+     }},
+};
+
+const std::vector<Parameter>& attention_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup"},
+      {"block_k", {8, 16, 32, 64, 128}, "keys of a tile"},
+      {"block_d", {8, 16, 32}, "depths of keys, and keys of values, that are staged at once"},
+      {"thread_q", {1, 2, 4, 8}, "queries of a thread"},
+      {"thread_k", {1, 2, 4, 8}, "keys of a thread"},
+      {"split_keys", {1, 2, 4, 8, 16, 32, 64}, "workgroups that share the keys of a query"},
+  };
+  return parameters;
+}
+
+// Calls `visit` with every legal shape, without the detour through configs.
+void each_shape(const AttentionPlan& plan, const Target& target,
+                const std::function<void(const AttentionShape&)>& visit) {
+  const auto& of = attention_parameters();
+  for (const int64_t block_q : of[0].values)
+    for (const int64_t block_k : of[1].values)
+      for (const int64_t block_d : of[2].values)
+        for (const int64_t thread_q : of[3].values)
+          for (const int64_t thread_k : of[4].values)
+            for (const int64_t parts : of[5].values) {
+              const AttentionShape s(plan, {block_q, block_k, block_d, thread_q, thread_k, parts});
+              if (std::ranges::all_of(
+                      kRules, [&](const auto& rule) { return rule.holds(s, plan, target); }))
+                visit(s);
+            }
+}
+
+// Predicts the time of the kernel that combines parts.
+double combining_seconds(const AttentionPlan& plan, const AttentionShape& s, const Target& target) {
+  const auto number = [](int64_t value) { return static_cast<double>(value); };
+  LaunchCost cost;
+  const double items = number(plan.batches() * plan.queries * (plan.v.depths / s.segment));
+  cost.threads = 64;
+  cost.workgroups = std::ceil(items / cost.threads);
+  cost.arithmetic = items * number(s.parts) * number(s.segment + 24);
+  cost.accesses = cost.elements = items * 3 * number(s.parts);
+  cost.memory_bytes = cost.cache_bytes = number(AttentionKeyParts::bytes(plan, s.parts));
+  cost.round_trips = 3;
+  return predicted_seconds(cost, target);
 }
 
 class FmaAttention : public Candidate {
  public:
   FmaAttention(const Template& by, const Region& region, const Target& target, AttentionPlan plan)
-      : Candidate(by, region, target), plan_(std::move(plan)) {}
+      : Candidate(by, region, target),
+        plan_(std::make_shared<const AttentionPlan>(std::move(plan))) {}
 
  private:
   ConfigSpace make_space() const override {
-    const Target& target = this->target();
     ConfigSpace space;
-    space.parameters = {
-        {"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup"},
-        {"block_k", {8, 16, 32, 64, 128}, "keys of a tile"},
-        {"block_d", {8, 16, 32}, "depths of keys, and keys of values, that are staged at once"},
-        {"thread_q", {1, 2, 4, 8}, "queries of a thread"},
-        {"thread_k", {1, 2, 4, 8}, "keys of a thread"},
-    };
-    space.constraints = {
-        {"blocks are made of whole parts",
-         [](const Config& c) {
-           return c["block_q"] >= c["thread_q"] && c["block_k"] >= c["thread_k"] &&
-                  c["block_k"] >= c["block_d"];
-         }},
-        {"a workgroup has 16 to 512 threads, and no more than the device allows",
-         [plan = plan_, max = std::min(512, target.max_workgroup_size)](const Config& c) {
-           const int64_t threads = AttentionShape(plan, c).threads();
-           return threads >= 16 && threads <= max;
-         }},
-        {"the tiles fit into shared memory",
-         [plan = plan_, bytes = target.static_shared_bytes()](const Config& c) {
-           return AttentionShape(plan, c).shared_bytes() <= bytes;
-         }},
-        {"a thread's results fit into registers",
-         [plan = plan_](const Config& c) { return AttentionShape(plan, c).registers() <= 250; }},
-        {"loops are as short as the device allows",
-         [plan = plan_, most = target.max_loop_iterations](const Config& c) {
-           return most == 0 || iterations_of(plan, AttentionShape(plan, c)) <= most;
-         }},
-    };
+    space.parameters = attention_parameters();
+    for (const AttentionRule& rule : kRules)
+      space.constraints.push_back(
+          {rule.reason, [&rule, plan = plan_, target = target()](const Config& c) {
+             return rule.holds(AttentionShape(*plan, values_of(c)), *plan, target);
+           }});
     return space;
   }
 
   // The fastest by the cost model, which is quick.
   Config make_default_config() const override {
-    const CostModel& cost = cost_model();
-    Config best;
+    const auto seconds_of = shape_model();
+    std::optional<AttentionValues> best;
     double best_seconds = 0;
-    space().enumerate([&](const Config& config) {
-      const double seconds = cost(config);
-      if (best.values().empty() || seconds < best_seconds) {
-        best = config;
-        best_seconds = seconds;
-      }
-      return true;
+    each_shape(*plan_, target(), [&](const AttentionShape& s) {
+      const double seconds = seconds_of(s);
+      if (best && seconds >= best_seconds) return;
+      best = s;
+      best_seconds = seconds;
     });
-    TCC_CHECK(!best.values().empty(), "no legal attention config on ", target().id());
-    return best;
+    TCC_CHECK(best, "no legal attention config on ", target().id());
+    return {{"block_q", best->block_q},   {"block_k", best->block_k},
+            {"block_d", best->block_d},   {"thread_q", best->thread_q},
+            {"thread_k", best->thread_k}, {"split_keys", best->parts}};
   }
 
   CostModel make_cost_model() const override {
+    return [seconds_of = shape_model(), plan = plan_](const Config& c) {
+      return seconds_of(AttentionShape(*plan, values_of(c)));
+    };
+  }
+
+  std::function<double(const AttentionShape&)> shape_model() const {
     const Region& region = this->region();
     // Nothing is multiplied while a tile is staged: the next one is not on its way.
     constexpr double kStaged = 1.4;
@@ -123,21 +185,21 @@ class FmaAttention : public Candidate {
     const double per_score = score_slots() + 24, epilogue = 8;
     const double bytes = region_bytes(region);
     std::map<std::pair<int64_t, int64_t>, double> shares;  // of the scores that tiles compute
-    for (const int64_t block_q : space().parameters[0].values)
-      for (const int64_t block_k : space().parameters[1].values)
-        shares[{block_q, block_k}] = plan_.share_of_tiles(block_q, block_k);
-    return [=, plan = plan_, target = target()](const Config& c) {
-      const AttentionShape s(plan, c);
+    for (const int64_t block_q : attention_parameters()[0].values)
+      for (const int64_t block_k : attention_parameters()[1].values)
+        shares[{block_q, block_k}] = plan_->share_of_tiles(block_q, block_k);
+    return [=, shared_plan = plan_, target = target()](const AttentionShape& s) {
+      const AttentionPlan& plan = *shared_plan;
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       LaunchCost cost;
       cost.threads = number(s.threads());
-      cost.workgroups = number(plan.batches() * s.tiles_q);
+      cost.workgroups = number(plan.batches() * s.tiles_q * s.parts);
       cost.shared_bytes = number(s.shared_bytes());
       cost.registers = number(s.registers());
       const double threads = cost.threads * cost.workgroups;
       // Tiles of keys that a workgroup walks over.
-      const double tiles =
-          number(ceil_div(plan.keys, s.block_k)) * shares.at({s.block_q, s.block_k});
+      const double tiles = std::max(1.0, number(ceil_div(plan.keys, s.block_k * s.parts)) *
+                                             shares.at({s.block_q, s.block_k}));
       const double scores = threads * tiles * number(s.thread_q * s.thread_k);
       const double results = number(s.thread_q * s.columns);
       // Multiply-adds of both products.
@@ -170,24 +232,28 @@ class FmaAttention : public Candidate {
       cost.round_trips = 1 + kCached * tiles * chunks;
       cost.barriers = tiles * (2 * chunks + 1) + 3;
       cost.parallelism = std::min(8.0, number(s.thread_q * s.thread_k));
-      return predicted_seconds(cost, target);
+      if (s.parts == 1) return predicted_seconds(cost, target);
+      const double partial = number(AttentionKeyParts::bytes(plan, s.parts));
+      cost.memory_bytes += partial;
+      cost.cache_bytes += partial;
+      return predicted_seconds(cost, target) + combining_seconds(plan, s, target);
     };
   }
 
   // Issue slots of a score's expression.
   double score_slots() const {
     const std::vector<Expr> values = {
-        plan_.score, plan_.seen ? plan_.seen : ir::constant_int(DType::boolean, 1)};
-    return element_work(values, plan_.key).slots;
+        plan_->score, plan_->seen ? plan_->seen : ir::constant_int(DType::boolean, 1)};
+    return element_work(values, plan_->key).slots;
   }
 
   KernelSequence lower(const Config& config) const override {
-    const AttentionPlan& plan = plan_;
-    const AttentionShape s(plan, config);
+    const AttentionPlan& plan = *plan_;
+    const AttentionShape s(plan, values_of(config));
     Kernel kernel = start_kernel(region());
     kernel.source = "attention";
     kernel.workgroup = static_cast<int>(s.threads());
-    kernel.grid = plan.batches() * s.tiles_q;
+    kernel.grid = plan.batches() * s.tiles_q * s.parts;
     kernel.shared_bytes = 0;  // static, in the source
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     AttentionTile tile;
@@ -217,6 +283,7 @@ class FmaAttention : public Candidate {
     define("V_VECTOR", plan.v.vector);
     define("SEGMENT", s.segment);
     define("TILES_Q", s.tiles_q);
+    define("PARTS", s.parts);
     kernel.defines.push_back({"SCALE", float_text(plan.scale)});
     define("INSIDE", inside);
     define("SAFE", plan.safe);
@@ -226,6 +293,12 @@ class FmaAttention : public Candidate {
     if (inside == 2) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     for (Hook& hook : hooks.key_ranges())
       if (inside != 0 || !hook.name.starts_with("inside")) kernel.hooks.push_back(std::move(hook));
+    if (s.parts > 1) {
+      const AttentionKeyParts parts(region(), plan, tile, s.parts);
+      kernel.hooks.push_back(parts.store_part("store_part"));
+      kernel.hooks.push_back(parts.store_part_sums("store_part_sums"));
+      return parts.sequence(std::move(kernel));
+    }
     kernel.hooks.push_back(hooks.epilogue("epilogue"));
     if (!plan.sums.empty()) kernel.hooks.push_back(hooks.store_sum("store_sum"));
     return kernel;
@@ -237,7 +310,7 @@ class FmaAttention : public Candidate {
     return text;
   }
 
-  AttentionPlan plan_;
+  const std::shared_ptr<const AttentionPlan> plan_;
 };
 
 class AttentionTemplate : public Template {
@@ -255,15 +328,11 @@ class AttentionTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
-    auto candidate = std::make_shared<const FmaAttention>(*this, region, target, *std::move(plan));
     bool is_legal = false;
-    candidate->space().enumerate([&](const Config&) {
-      is_legal = true;
-      return false;
-    });
+    each_shape(*plan, target, [&](const AttentionShape&) { is_legal = true; });
     if (!is_legal)
       return Refusal{str("no workgroup of ", target.id(), " has memory and loops for its tiles")};
-    return candidate;
+    return std::make_shared<const FmaAttention>(*this, region, target, *std::move(plan));
   }
 };
 

@@ -24,31 +24,7 @@ SymInt clamped_axis(Block& body, std::string name, const SymInt& index, int64_t 
 
 Expr minus_infinity() { return ir::constant(DType::f32, -std::numeric_limits<double>::infinity()); }
 
-Expr with_variable(const Expr& e, const ir::Variable& variable, const Expr& value) {
-  return ir::rewrite(e, [&](const Expr& node) -> Expr {
-    return node->kind == ir::ExprNode::Kind::var && node->variable == variable ? value : nullptr;
-  });
-}
-
 }  // namespace
-
-SymInt AttentionHooks::at(const SymInt& index, const SymInt& batch, const Places& places) const {
-  const std::vector<SymInt> digits = plan_.digits_of(batch);
-  return index.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
-    if (atom->kind != ir::Atom::Kind::axis) return std::nullopt;
-    for (size_t i = 0; i < digits.size(); ++i)
-      if (*plan_.digits[i].as_atom() == *atom) return digits[i];
-    for (const auto& [axis, by] : places)
-      if (!axis.is_const() && *axis.as_atom() == *atom) return by;
-    return std::nullopt;
-  });
-}
-
-Expr AttentionHooks::at(const Expr& e, const SymInt& batch, const Places& places) const {
-  return ir::rewrite(
-      e, [](const Expr&) { return Expr(); },
-      [&](const SymInt& index) { return at(index, batch, places); });
-}
 
 Hook AttentionHooks::load(const AttentionPlan::Operand& operand, std::string name) const {
   const int64_t width = operand.vector, parts = operand.depths / width;
@@ -66,11 +42,11 @@ Hook AttentionHooks::load(const AttentionPlan::Operand& operand, std::string nam
   Block body;
   const SymInt r = clamped_axis(body, "r", row, operand.rows),
                d = clamped_axis(body, "g", part, parts);
-  const Places places = {{operand.row, r}, {operand.depth, d * width + v}};
+  const AttentionPlan::Places places = {{operand.row, r}, {operand.depth, d * width + v}};
   Sink sink;
   sink.array = values;
   sink.offset = v;
-  sink.value = at(operand.element, batch, places);
+  sink.value = plan_.at(operand.element, batch, places);
   append(body, vectorize({sink}, v));
   if (padded > parts) {
     Block zeros = {loop(v, {set_element(values, v, zero_of(DType::f32))}, true)};
@@ -107,11 +83,11 @@ Hook AttentionHooks::score_hook(std::string name, bool inside) const {
   // The score of the key, which is one.
   const auto score_at = [&](const SymInt& key, const SymInt& lane) {
     const Expr raw = ir::element(values, lane);
-    const Places places = {{plan_.query, q}, {plan_.key, key}};
+    const AttentionPlan::Places places = {{plan_.query, q}, {plan_.key, key}};
     Expr value =
-        plan_.is_scaled ? raw : with_variable(at(plan_.score, batch, places), plan_.raw, raw);
+        plan_.is_scaled ? raw : with_variable(plan_.at(plan_.score, batch, places), plan_.raw, raw);
     if (!inside && plan_.seen)
-      value = ir::select(at(plan_.seen, batch, places), value, minus_infinity());
+      value = ir::select(plan_.at(plan_.seen, batch, places), value, minus_infinity());
     Sink sink;
     sink.array = values;
     sink.offset = lane;
@@ -182,14 +158,9 @@ Hook AttentionHooks::epilogue(std::string name) const {
   const SymInt q = SymInt::axis("q", plan_.queries);
   if (!q.is_const()) body.push_back(let_index(q, row));
   const auto store_at = [&](const SymInt& depth, const SymInt& lane) {
-    const Places places = {{plan_.query, q}, {plan_.v.depth, depth}};
-    std::vector<Sink> sinks;
-    for (const Stored& s : plan_.outputs) {
-      const Expr value = with_variable(at(s.value, batch, places), plan_.acc,
-                                       ir::element(hook.parameters[3].array, v));
-      sinks.push_back({s.buffer, {}, at(s.offset, batch, places), value});
-    }
-    return vectorize(sinks, lane);
+    const AttentionPlan::Places places = {{plan_.query, q}, {plan_.v.depth, depth}};
+    const Expr acc = ir::element(hook.parameters[3].array, v);
+    return vectorize(plan_.sinks(plan_.outputs, plan_.acc, acc, batch, places), lane);
   };
   std::vector<Expr> guards = {ir::index_less(row, plan_.queries)};
   if (depths % width == 0) {
@@ -205,9 +176,7 @@ Hook AttentionHooks::epilogue(std::string name) const {
     body.push_back(
         loop(v, {branch(ir::index_less(part * width + v, depths), std::move(lane))}, true));
   }
-  const Expr guard = ir::all_of(guards);
-  hook.body =
-      guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
+  hook.body = guarded(guards, std::move(body));
   return hook;
 }
 
@@ -221,17 +190,9 @@ Hook AttentionHooks::store_sum(std::string name) const {
   const SymInt q = SymInt::axis("q", plan_.queries);
   Block body;
   if (!q.is_const()) body.push_back(let_index(q, row));
-  const Places places = {{plan_.query, q}};
-  std::vector<Sink> sinks;
-  for (const Stored& s : plan_.sums)
-    sinks.push_back({s.buffer,
-                     {},
-                     at(s.offset, batch, places),
-                     with_variable(at(s.value, batch, places), plan_.sum,
-                                   ir::element(hook.parameters[2].array, 0))});
-  append(body, vectorize(sinks, 0));
-  const Expr inside = ir::index_less(row, plan_.queries);
-  hook.body = ir::is_true(inside) ? std::move(body) : Block{branch(inside, std::move(body))};
+  const Expr sum = ir::element(hook.parameters[2].array, 0);
+  append(body, vectorize(plan_.sinks(plan_.sums, plan_.sum, sum, batch, {{plan_.query, q}}), 0));
+  hook.body = guarded(std::vector{ir::index_less(row, plan_.queries)}, std::move(body));
   return hook;
 }
 

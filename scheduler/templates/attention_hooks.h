@@ -56,10 +56,6 @@ class AttentionHooks {
   Hook store_sum(std::string name) const;
 
  private:
-  // The plan's expression with the digits of `batch`, and other axes replaced.
-  using Places = std::vector<std::pair<SymInt, SymInt>>;
-  Expr at(const Expr& e, const SymInt& batch, const Places& places) const;
-  SymInt at(const SymInt& index, const SymInt& batch, const Places& places) const;
   Hook score_hook(std::string name, bool inside) const;
 
   const AttentionPlan& plan_;

@@ -96,15 +96,6 @@ std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& pla
   return view;
 }
 
-// The score where the factors of q and k are a part of it.
-Expr with_factor(const Expr& score, const ir::Variable& raw, double factor) {
-  if (factor == 1) return score;
-  const Expr product = ir::mul(ir::read(raw), ir::constant(DType::f32, factor));
-  return ir::rewrite(score, [&](const Expr& e) -> Expr {
-    return e->kind == ExprNode::Kind::var && e->variable == raw ? product : nullptr;
-  });
-}
-
 // Splits scores into conditions, a scale, and what hooks compute.
 void analyse_score(AttentionPlan& plan, const Expr& score) {
   const MaskedScore masked = take_masks_off(score);
@@ -156,8 +147,48 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
   plan.q = operand(q, parts.q_value, plan.query, plan.queries, parts.depth, parts.depths);
   plan.k = operand(k, parts.k_value, plan.key, plan.keys, parts.depth, parts.depths);
   plan.v = operand(parts.v, parts.v_value, plan.key, plan.keys, parts.depth_v, parts.depths_v);
-  analyse_score(plan, with_factor(parts.score, plan.raw, factor_q * factor_k));
+  const double factor = factor_q * factor_k;
+  const Expr raw = ir::read(plan.raw);
+  const Expr product = factor == 1 ? raw : ir::mul(raw, ir::constant(DType::f32, factor));
+  analyse_score(plan, with_variable(parts.score, plan.raw, product));
   return plan;
+}
+
+Expr with_variable(const Expr& e, const ir::Variable& variable, const Expr& value) {
+  return ir::rewrite(e, [&](const Expr& node) -> Expr {
+    return node->kind == ExprNode::Kind::var && node->variable == variable ? value : nullptr;
+  });
+}
+
+SymInt AttentionPlan::at(const SymInt& index, const SymInt& batch_number,
+                         const Places& places) const {
+  const std::vector<SymInt> numbers = digits_of(batch_number);
+  return index.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != ir::Atom::Kind::axis) return std::nullopt;
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if (*digits[i].as_atom() == *atom) return numbers[i];
+    for (const auto& [axis, by] : places)
+      if (!axis.is_const() && *axis.as_atom() == *atom) return by;
+    return std::nullopt;
+  });
+}
+
+Expr AttentionPlan::at(const Expr& e, const SymInt& batch_number, const Places& places) const {
+  return ir::rewrite(
+      e, [](const Expr&) { return Expr(); },
+      [&](const SymInt& index) { return at(index, batch_number, places); });
+}
+
+std::vector<Sink> AttentionPlan::sinks(const std::vector<Stored>& stored,
+                                       const ir::Variable& variable, const Expr& value,
+                                       const SymInt& batch_number, const Places& places) const {
+  std::vector<Sink> sinks;
+  for (const Stored& s : stored)
+    sinks.push_back({s.buffer,
+                     {},
+                     at(s.offset, batch_number, places),
+                     with_variable(at(s.value, batch_number, places), variable, value)});
+  return sinks;
 }
 
 int64_t AttentionPlan::batches() const {
@@ -171,9 +202,8 @@ std::vector<SymInt> AttentionPlan::digits_of(const SymInt& batch_number) const {
 KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& first_query,
                                 const SymInt& last_query) const {
   KeyRange range = keys_seen(seen, query, key, first_query, last_query, keys);
-  const std::vector<SymInt> numbers = digits_of(batch_number);
   for (SymInt* bound : {&range.first, &range.end, &range.inside_first, &range.inside_end})
-    for (size_t i = 0; i < digits.size(); ++i) *bound = bound->substitute(digits[i], numbers[i]);
+    *bound = at(*bound, batch_number, {});
   return range;
 }
 

@@ -18,6 +18,7 @@
 #include "scheduler/templates/attention_score.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/operand_view.h"
+#include "scheduler/vectorize.h"
 
 namespace tcc::sched {
 
@@ -67,6 +68,15 @@ struct AttentionPlan {
   ir::Variable sum;
   std::vector<Stored> sums;
 
+  // An expression of the plan for a flat batch number, with other axes replaced.
+  using Places = std::vector<std::pair<SymInt, SymInt>>;
+  Expr at(const Expr& e, const SymInt& batch_number, const Places& places) const;
+  SymInt at(const SymInt& index, const SymInt& batch_number, const Places& places) const;
+  // The sinks of `stored` there, of elements `value` of `variable`.
+  std::vector<Sink> sinks(const std::vector<Stored>& stored, const ir::Variable& variable,
+                          const Expr& value, const SymInt& batch_number,
+                          const Places& places) const;
+
   int64_t batches() const;
   // The digits of a flat batch number.
   std::vector<SymInt> digits_of(const SymInt& batch_number) const;
@@ -78,6 +88,9 @@ struct AttentionPlan {
   // A multiplication and an addition for each product of both, masked or not.
   double flops() const;
 };
+
+// The expression with `value` in the place of a variable.
+Expr with_variable(const Expr& e, const ir::Variable& variable, const Expr& value);
 
 // Analyses a region. Refuses others, f64, roundings that must be kept between the two products, and
 // depths beyond 256.

@@ -37,6 +37,12 @@ void append(Block& block, Block more) {
                std::make_move_iterator(more.end()));
 }
 
+Block guarded(std::span<const Expr> conditions, Block body) {
+  const Expr all = ir::all_of(conditions);
+  if (!all || ir::is_true(all)) return body;
+  return {branch(all, std::move(body))};
+}
+
 std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape) {
   return ir::delinearize(linear, std::vector<SymInt>(shape.begin(), shape.end()));
 }

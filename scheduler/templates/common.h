@@ -16,6 +16,8 @@ namespace tcc::sched {
 Kernel start_kernel(const Region& region);
 
 void append(Block& block, Block more);
+// The body where all of the conditions hold.
+Block guarded(std::span<const Expr> conditions, Block body);
 
 inline Expr zero_of(DType dtype) {
   return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);

@@ -25,6 +25,7 @@
 #include "scheduler/template.h"
 #include "support/error.h"
 #include "tests/fuzz/check_graph.h"
+#include "tests/fuzz/random_attention.h"
 #include "tests/fuzz/random_graphs.h"
 #include "tests/fuzz/random_source.h"
 #include "tests/random_configs.h"
@@ -42,7 +43,8 @@ class Counted : public sched::ConfigSource {
     const std::string_view by = candidate.kernel_template().name();
     const std::lock_guard lock(mutex_);
     ++templates_[std::string(by)];
-    chosen_ += str("  ", candidate.region().name(), " [", by, "] ", choice.config.to_string(), "\n");
+    chosen_ +=
+        str("  ", candidate.region().name(), " [", by, "] ", choice.config.to_string(), "\n");
     return choice;
   }
   std::string chosen() const { return std::exchange(chosen_, ""); }
@@ -89,6 +91,7 @@ ir::Graph kernel_graph(uint64_t seed) {
 }
 
 ir::Graph graph_of(uint64_t seed) {
+  if (seed % 8 == 5) return random_attention(seed);
   return seed % 3 == 0 ? kernel_graph(seed) : random_graph(seed, shape_of(seed));
 }
 

@@ -1,23 +1,65 @@
 // Attention on software devices: lengths, depths, layouts, and expressions of scores.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
+#include "scheduler/tuning.h"
 #include "tests/unit/attention_cases.h"
 
 namespace tcc {
 namespace {
 
-class Attention : public ::testing::TestWithParam<test::AttentionCase> {};
+class AttentionOf : public ::testing::TestWithParam<test::AttentionCase> {};
 
-TEST_P(Attention, IsOneKernelAndRight) {
+TEST_P(AttentionOf, IsOneKernelAndRight) {
   for (const std::string& device : test::devices_present(test::Devices::software))
     EXPECT_EQ(test::check_attention(GetParam(), device), "") << device;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Attention, ::testing::ValuesIn(test::attention_cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, AttentionOf, ::testing::ValuesIn(test::attention_cases()),
                          [](const auto& test) { return test.param.name; });
+
+// Configs with keys that several workgroups share, drawn at random.
+class SplitKeys : public sched::ConfigSource {
+ public:
+  explicit SplitKeys(uint64_t seed) : seed_(seed) {}
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    const sched::ConfigSpace& space = candidate.space();
+    std::mt19937_64 random(seed_);
+    for (int tries = 0; tries < 20000; ++tries) {
+      sched::Config config;
+      for (const sched::Parameter& p : space.parameters)
+        config.set(p.name, p.values[random() % p.values.size()]);
+      if (config.has("split_keys") && config["split_keys"] > 1 && space.violation(config).empty())
+        return {config, sched::Tier::exact};
+    }
+    ADD_FAILURE() << candidate.region().name() << " has no config with keys that are split";
+    return {candidate.default_config(), sched::Tier::analytic};
+  }
+
+ private:
+  uint64_t seed_;
+};
+
+TEST(Attention, CombinesPartsOfKeys) {
+  for (const test::AttentionCase& c : test::attention_cases()) {
+    if (c.name != "f32_1x8o2x1x300x128x128" && c.name != "f32_1x2o1x16x129x128x64" &&
+        c.name != "f32_1x2o2x33x65x40x40_causal" && c.name != "f32_1x2o1x16x129x128x64_causal")
+      continue;
+    const ir::Graph graph = test::attention_graph(c);
+    const std::vector<Tensor> inputs = test::draw_inputs(graph, {});
+    for (const std::string& device : test::devices_present(test::Devices::software))
+      for (uint64_t seed = 1; seed <= 3; ++seed) {
+        const SplitKeys configs(seed);
+        backends::CompileOptions options;
+        options.configs = &configs;
+        EXPECT_EQ(test::difference(graph, device, inputs, options), "") << c.name << " " << seed;
+      }
+  }
+}
 
 }  // namespace
 }  // namespace tcc

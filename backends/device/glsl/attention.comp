@@ -4,7 +4,8 @@
 // tile, and keeps the results of THREAD_Q queries, COLUMNS elements of each. The maximum and the sum of exponentials are
 // those of the keys so far; results are scaled when the maximum grows, and normalised at the end.
 // Hooks: load_q, load_k, load_v, score, score_inside (INSIDE), first_key, end_key, inside_first, inside_end, epilogue,
-// store_sum (STORE_SUM): scheduler/templates/attention_hooks.h.
+// store_sum (STORE_SUM): scheduler/templates/attention_hooks.h. Where workgroups share the keys of a query (PARTS), they
+// store their parts by store_part and store_part_sums: scheduler/templates/attention_parts.h.
 #ifndef BLOCK_Q  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
 #define BLOCK_Q 32
@@ -19,6 +20,7 @@
 #define V_VECTOR 4
 #define SEGMENT 4
 #define TILES_Q 4
+#define PARTS 1
 #define SCALE 0.125
 #define INSIDE 0
 #define SAFE 0
@@ -83,7 +85,8 @@ TCC_ENTRY {
   i32 thread = i32(TCC_THREAD);
   INDEX block = INDEX(TCC_BLOCK);
   if (block >= GRID) return;
-  i32 batch = i32(block / TILES_Q);
+  i32 number = i32(block / TILES_Q);  // of the batch's part
+  i32 batch = number / PARTS;
   // The last queries often see the most keys: they begin first.
   i32 tile = TILES_Q - 1 - i32(block % TILES_Q);
   i32 row0 = tile * BLOCK_Q;
@@ -108,6 +111,11 @@ TCC_ENTRY {
 
   i32 first = first_key(TCC_BUFFERS batch, tile) / BLOCK_K * BLOCK_K;
   i32 end = end_key(TCC_BUFFERS batch, tile);
+#if PARTS > 1
+  i32 share = ((end - first + BLOCK_K - 1) / BLOCK_K + PARTS - 1) / PARTS * BLOCK_K;
+  first += number % PARTS * share;
+  end = end < first + share ? end : first + share;
+#endif
 #if INSIDE
   i32 all_first = inside_first(TCC_BUFFERS batch, tile);
   i32 all_end = inside_end(TCC_BUFFERS batch, tile);
@@ -213,6 +221,19 @@ TCC_ENTRY {
     i32 row = row0 + thread_row + i;
     f32 whole = 0.0;
     for (i32 t = 0; t < THREADS_K; ++t) whole += maxima[(thread_row + i) * THREADS_K + t];
+#if PARTS > 1
+    if (lane == 0) {
+      f32 values[2];
+      values[0] = highest[i] * SCALE;
+      values[1] = whole;
+      store_part_sums(TCC_BUFFERS number, row, values);
+    }
+    [[unroll]] for (i32 g = 0; g < SEGMENTS; ++g) {
+      f32 acc[SEGMENT];
+      [[unroll]] for (i32 c = 0; c < SEGMENT; ++c) acc[c] = total[i][g * SEGMENT + c];
+      store_part(TCC_BUFFERS number, row, g * THREADS_K + lane, acc);
+    }
+#else
     // A row that sees no key has no weights. One with a NaN has a sum of NaN.
     bool is_some = whole > 0.0;
 #if STORE_SUM
@@ -230,5 +251,6 @@ TCC_ENTRY {
         acc[c] = is_some ? total[i][g * SEGMENT + c] * inverse : (SAFE != 0 ? 0.0 : tcc_nan_f32());
       epilogue(TCC_BUFFERS batch, row, g * THREADS_K + lane, acc);
     }
+#endif
   }
 }

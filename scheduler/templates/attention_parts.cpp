@@ -1,0 +1,176 @@
+#include "scheduler/templates/attention_parts.h"
+
+#include <limits>
+#include <numeric>
+
+#include "scheduler/templates/common.h"
+#include "scheduler/vectorize.h"
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::Fn;
+
+const DType f32 = DType::f32;
+
+Expr number(double value) { return ir::constant(f32, value); }
+
+Hook::Parameter passed_index(std::string name, int64_t extent) {
+  return Hook::index_parameter(std::move(name), std::max<int64_t>(extent, 2));
+}
+
+}  // namespace
+
+int64_t AttentionKeyParts::bytes(const AttentionPlan& plan, int64_t parts) {
+  return plan.batches() * parts * plan.queries * (plan.v.depths + 2) * 4;
+}
+
+int AttentionKeyParts::first_workspace() const { return static_cast<int>(region_.inputs.size()); }
+
+Hook AttentionKeyParts::store_part(std::string name) const {
+  const int64_t width = tile_.segment, depths = plan_.v.depths;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {passed_index("part", plan_.batches() * parts_),
+                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+                     passed_index("segment", ceil_div(tile_.depth_v, width)),
+                     Hook::array_parameter("acc", f32, width, false)};
+  const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis,
+               segment = hook.parameters[2].axis, v = SymInt::axis("v", width);
+  const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
+               q = SymInt::axis("q", plan_.queries),
+               g = SymInt::axis("g", depths / width);  // segments divide depths
+  Block body;
+  for (const auto& [axis, index] : {std::pair{p, part}, {q, row}, {g, segment}})
+    if (!axis.is_const()) body.push_back(let_index(axis, index));
+  Sink sink;
+  sink.buffer = first_workspace();
+  sink.offset = (p * plan_.queries + q) * depths + g * width + v;
+  sink.value = ir::element(hook.parameters[3].array, v);
+  append(body, vectorize({sink}, v));
+  const std::vector<Expr> guards = {ir::index_less(row, plan_.queries),
+                                    ir::index_less(segment, depths / width)};
+  hook.body = guarded(guards, std::move(body));
+  return hook;
+}
+
+Hook AttentionKeyParts::store_part_sums(std::string name) const {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {passed_index("part", plan_.batches() * parts_),
+                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+                     Hook::array_parameter("values", f32, 2, false)};
+  const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis;
+  const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
+               q = SymInt::axis("q", plan_.queries);
+  Block body;
+  for (const auto& [axis, index] : {std::pair{p, part}, {q, row}})
+    if (!axis.is_const()) body.push_back(let_index(axis, index));
+  for (const int64_t i : {0, 1})
+    body.push_back(store(first_workspace() + 1, (p * plan_.queries + q) * 2 + i,
+                         ir::element(hook.parameters[2].array, i)));
+  hook.body = guarded(std::vector{ir::index_less(row, plan_.queries)}, std::move(body));
+  return hook;
+}
+
+KernelSequence AttentionKeyParts::sequence(Kernel parts) const {
+  KernelSequence sequence;
+  sequence.workspaces = {{"results", f32, rows() * plan_.v.depths, false},
+                         {"sums", f32, rows() * 2, false}};
+  const auto argument = [&](size_t workspace, Argument::Access access) {
+    return Argument{f32, access, sequence.workspaces[workspace].elements, 16};
+  };
+  const int inputs = first_workspace(), all = static_cast<int>(parts.arguments.size());
+  parts.arguments.resize(region_.inputs.size());
+  std::vector<int> of_parts(region_.inputs.size()), of_both(static_cast<size_t>(all));
+  std::iota(of_parts.begin(), of_parts.end(), 0);
+  std::iota(of_both.begin(), of_both.end(), 0);
+  Kernel combined = combine();
+  for (const size_t workspace : {0, 1}) {
+    parts.arguments.push_back(argument(workspace, Argument::Access::write));
+    combined.arguments.push_back(argument(workspace, Argument::Access::read));
+    of_parts.push_back(all + static_cast<int>(workspace));
+    of_both.push_back(all + static_cast<int>(workspace));
+  }
+  TCC_CHECK(inputs <= all, "arguments of the region's kernel");
+  sequence.launches.push_back({std::move(parts), std::move(of_parts)});
+  sequence.launches.push_back({std::move(combined), std::move(of_both)});
+  return sequence;
+}
+
+// One thread for each segment of a query's result.
+Kernel AttentionKeyParts::combine() const {
+  constexpr int kThreads = 64;
+  const int64_t width = tile_.segment, depths = plan_.v.depths, segments = depths / width;
+  const int64_t items = plan_.batches() * plan_.queries * segments;
+  Kernel kernel = start_kernel(region_);
+  kernel.flops = 2.0 * static_cast<double>(rows() * depths);
+  kernel.bytes = static_cast<double>(bytes(plan_, parts_));
+  kernel.name += "_parts";
+  kernel.workgroup = kThreads;
+  kernel.grid = blocks_of(items, kThreads);
+  const SymInt item = block_axis(kernel.grid) * kThreads + thread_axis(kThreads);
+  const SymInt n = SymInt::axis("n", items), g = SymInt::axis("g", segments),
+               q = SymInt::axis("q", plan_.queries), b = SymInt::axis("b", plan_.batches()),
+               v = SymInt::axis("v", width);
+  const int results = static_cast<int>(kernel.arguments.size()), sums = results + 1;
+  const auto place = [&](const SymInt& part) { return (b * parts_ + part) * plan_.queries + q; };
+  const auto new_variable = [](const char* name) { return ir::new_variable(name, f32); };
+  const ir::Variable max = new_variable("max"), sum = new_variable("sum"),
+                     base = new_variable("base"), factor = new_variable("factor"),
+                     acc = new_variable("acc"), x = new_variable("x"),
+                     inverse = new_variable("inverse");
+  const Expr none = number(-std::numeric_limits<double>::infinity()), zero = number(0);
+  const Expr top = ir::read(max), total = ir::read(sum);
+
+  Block body;
+  for (const auto& [axis, index] : {std::pair{n, item},
+                                    {g, mod(n, segments)},
+                                    {q, mod(floordiv(n, segments), plan_.queries)},
+                                    {b, floordiv(n, segments * plan_.queries)}})
+    if (!axis.is_const()) body.push_back(let_index(axis, index));
+  body.push_back(declare(max, none));
+  const SymInt p = SymInt::axis("p", parts_);
+  body.push_back(loop(
+      p, tcc::sched::combine(ir::ReduceKind::max, {max}, {ir::load(sums, f32, place(p) * 2)})));
+  // A query that no part saw a key of has no maximum.
+  body.push_back(declare(base, ir::select(ir::call(Fn::eq, {top, none}), zero, top)));
+  body.push_back(declare(sum, zero));
+  body.push_back(array(acc, width));
+  body.push_back(loop(v, {set_element(acc, v, zero)}, true));
+  const SymInt r = SymInt::axis("p", parts_);
+  Block part = {
+      declare(factor,
+              ir::call(Fn::exp, {ir::sub(ir::load(sums, f32, place(r) * 2), ir::read(base))})),
+      assign(sum, ir::add(total, ir::mul(ir::read(factor), ir::load(sums, f32, place(r) * 2 + 1)))),
+      array(x, width), load_vector(x, results, place(r) * depths + g * width, width),
+      loop(v,
+           {set_element(
+               acc, v, ir::add(ir::element(acc, v), ir::mul(ir::read(factor), ir::element(x, v))))},
+           true)};
+  body.push_back(loop(r, std::move(part)));
+  body.push_back(declare(inverse, ir::div(number(1), total)));
+  const Expr empty = number(plan_.safe ? 0 : std::numeric_limits<double>::quiet_NaN());
+  body.push_back(
+      loop(v,
+           {set_element(acc, v,
+                        ir::select(ir::call(Fn::lt, {zero, total}),
+                                   ir::mul(ir::element(acc, v), ir::read(inverse)), empty))},
+           true));
+  const AttentionPlan::Places places = {{plan_.query, q}, {plan_.v.depth, g * width + v}};
+  append(body, vectorize(plan_.sinks(plan_.outputs, plan_.acc, ir::element(acc, v), b, places), v));
+  if (!plan_.sums.empty()) {
+    const Expr infinite = ir::call(
+        Fn::logical_and,
+        {ir::call(Fn::isinf, {top}), ir::call(Fn::logical_or, {ir::call(Fn::lt, {zero, top}),
+                                                               ir::call(Fn::eq, {total, zero})})});
+    const Expr value = ir::select(infinite, top, ir::add(top, ir::call(Fn::log, {total})));
+    Block stored = vectorize(plan_.sinks(plan_.sums, plan_.sum, value, b, {{plan_.query, q}}), 0);
+    body.push_back(branch(ir::index_less(g, 1), std::move(stored)));
+  }
+  kernel.body = guarded(std::vector{ir::index_less(item, items)}, std::move(body));
+  return kernel;
+}
+
+}  // namespace tcc::sched
