@@ -47,16 +47,14 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
     const Match own = by.match(groups.region(seed), target);
     return own ? match.reason() : own.reason();
   }
-  if (&(*match)->kernel_template() != &by)
-    return str("its kernel is ", (*match)->kernel_template().name(), "'s");
   const std::optional<double> apart = seconds_apart(groups, seed);
   const double together = default_seconds(**match);
   if (!apart || together <= *apart) return "";
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
   };
-  return str("one kernel (", by.name(), ") would take about ", microseconds(together),
-             " us, kernels of their own ", microseconds(*apart), " us");
+  return str("one kernel (", (*match)->kernel_template().name(), ") would take about ",
+             microseconds(together), " us, kernels of their own ", microseconds(*apart), " us");
 }
 
 // Orders units by what they read, those that begin earlier in the graph first. Light nodes are

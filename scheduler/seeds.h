@@ -20,7 +20,7 @@ using SeedRefused = std::function<void(const Unit& nodes, const std::string& rea
 
 // The graph's nodes, but for light ones, in an order in which all that a unit reads comes before
 // it. Units of several
-// nodes are the seeds that their templates take, and whose kernels take no longer than those of
+// nodes are the seeds that a template takes, and whose kernels take no longer than those of
 // their products and of what stands between them.
 std::vector<Unit> units_with_seeds(const FusionGroups& groups, const Target& target,
                                    const SeedRefused& refused = {});

@@ -1,0 +1,34 @@
+// Attention on GPUs: what attention_test.cpp runs on software devices, by whichever kernels are
+// fastest there, and by those of the template "attention" with random configs.
+#include <gtest/gtest.h>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "runtime/program.h"
+#include "tests/random_configs.h"
+#include "tests/unit/attention_cases.h"
+
+namespace tcc {
+namespace {
+
+class AttentionOnGpu : public ::testing::TestWithParam<test::AttentionCase> {};
+
+TEST_P(AttentionOnGpu, IsRight) {
+  const ir::Graph graph = test::attention_graph(GetParam());
+  const std::vector<Tensor> inputs = test::draw_inputs(graph, {});
+  for (const std::string& device : test::devices_present(test::Devices::gpu)) {
+    EXPECT_EQ(test::difference(graph, device, inputs, {}), "") << device;
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      const test::RandomConfigs configs(seed);
+      backends::CompileOptions options;
+      options.configs = &configs;
+      EXPECT_EQ(test::difference(graph, device, inputs, options), "") << device << " " << seed;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, AttentionOnGpu, ::testing::ValuesIn(test::attention_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace tcc
