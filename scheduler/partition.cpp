@@ -322,7 +322,7 @@ class Partitioner {
     if (std::string why = against_computing_again(nodes, others); !why.empty()) return why;
     if (product && reads_more_than_it_makes(nodes))
       return "a product would read its operands, which are larger, once per tile";
-    if (product && is_copy(g)) return "it is a copy for the product, with longer rows";
+    if (product && is_copy(g)) return "it is a copy that lies as the product reads it";
     if (is_apart(nodes, others)) return "the plan keeps them apart";
     if (joins_too_much(nodes, others)) return "one kernel would join too many tensors";
     nodes.insert(nodes.end(), others.begin(), others.end());
@@ -389,7 +389,7 @@ class Partitioner {
 
   bool is_copy(size_t group) const {
     const auto& nodes = groups_.nodes(group);
-    return std::all_of(nodes.begin(), nodes.end(), FusionGroups::is_copy);
+    return std::any_of(nodes.begin(), nodes.end(), FusionGroups::is_copy);
   }
 
   // A matrix kernel does this to its operands in any case.

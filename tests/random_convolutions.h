@@ -79,7 +79,7 @@ inline Product draw_convolution(std::mt19937_64& random, ConvolutionKind kind) {
   int64_t work = images * channels * groups;
   for (int64_t d = 0; d < spatial; ++d)
     work *= w.out[static_cast<size_t>(d)] * w.kernel[static_cast<size_t>(d)];
-  while (columns > 8 && columns * work > 60'000'000) columns = columns / 16 * 8;
+  while (columns > 8 && columns * work > 12'000'000) columns = columns / 16 * 8;
   Product product;
   if (is_float) product.dtype = draw({0, 1, 2}) == 0 ? "f16" : "bf16";
   product.tf32 = is_float && random() % 4 == 0;
@@ -145,6 +145,29 @@ inline Product draw_convolution(std::mt19937_64& random, ConvolutionKind kind) {
   }
   product.text = str("tcc: 1\nname: convolution\ninputs:\n", inputs, "nodes:\n", nodes,
                      "outputs: [", last, "]\n");
+  return product;
+}
+
+// An image of few channels, in rows of one channel after the other: what the copies of pad_images
+// are for.
+inline Product draw_stem(std::mt19937_64& random) {
+  using namespace detail;
+  const Windows w = draw_windows(random);
+  const int64_t channels = pick(random, {1, 2, 3, 3, 3, 4, 6, 8}),
+                columns = pick(random, {8, 24, 64});
+  Product product;
+  product.dtype = random() % 3 == 0 ? "f16" : "bf16";
+  product.tf32 = random() % 4 == 0;
+  std::vector<int64_t> image = {pick(random, {1, 2, 5}), channels}, weight = {columns, channels};
+  image.insert(image.end(), w.image.begin(), w.image.end());
+  weight.insert(weight.end(), w.kernel.begin(), w.kernel.end());
+  product.text =
+      str("tcc: 1\nname: stem\ninputs: {x: {dtype: f32, shape: ", list(image),
+          "}}\nweights: {w: {dtype: f32, shape: ", list(weight),
+          ", init: {normal: 0.3}}}\nnodes:\n"
+          "  - {out: p, op: convolution, in: [x, w], padding: ",
+          list(w.padding), ", stride: ", list(w.stride), ", dilation: ", list(w.dilation),
+          "}\n  - {out: y, op: relu, in: [p]}\noutputs: [y]\n");
   return product;
 }
 

@@ -106,12 +106,12 @@ struct Shape : GemmShape {
 
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
 double load_cycles(const Shape& s) {
-  constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4, kSingleBytesRow = 120;
+  constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4;
+  const double kSingleRow = s.bytes ? 120 : 200;  // of single elements
   auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
     if (kernels::is_copied(operand.load)) return 0.0;
-    const double computed = s.bytes && operand.vector < 4
-                                ? kSingleBytesRow / static_cast<double>(operand.vector)
-                                : kComputedRow;
+    const double computed =
+        operand.vector < 4 ? kSingleRow / static_cast<double>(operand.vector) : kComputedRow;
     return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : computed);
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/sizes.h"
+#include "scheduler/copy_image.h"
 #include "scheduler/copy_operands.h"
 #include "scheduler/layout.h"
 #include "scheduler/split_contraction.h"
@@ -111,8 +112,6 @@ std::optional<Alternative> sums_in_parts(const ir::Node& node, const Target& tar
 // Copies of operands that are given, and therefore dense, in the layouts that the product wishes.
 std::optional<Alternative> copied_operands(const ProductCandidate& product) {
   const ir::Node& node = *product.region().anchor;
-  // Convolutions' inputs have layouts of their own.
-  if (node.op_name() != "matmul") return std::nullopt;
   std::set<int64_t> masks = {0};
   for (const LayoutWish& wish : product.row_wishes()) {
     const bool is_given = !wish.value->producer && !ir::is_fixed(wish.value);
@@ -132,12 +131,28 @@ std::optional<Alternative> copied_operands(const ProductCandidate& product) {
   return copies;
 }
 
+// Copies of an image that is given, or has few channels.
+std::optional<Alternative> copied_image(const ir::Node& node) {
+  Alternative copies;
+  copies.kind = "pad_images";
+  copies.choices = image_copies(node);
+  if (copies.choices.size() < 2) return std::nullopt;
+  copies.none = 0;
+  copies.clear = 0.9;  // as for operands
+  copies.description = str("convolution of ", ir::to_string(node.inputs[0]->type), " and ",
+                           ir::to_string(node.inputs[1]->type), ": copies of the image");
+  copies.rewrite = copy_image;
+  return copies;
+}
+
 }  // namespace
 
 std::vector<Alternative> ProductCandidate::alternatives(AlternativeStage stage) const {
   const bool first = stage == AlternativeStage::primitives;
-  std::optional<Alternative> one =
-      first ? sums_in_parts(*region().anchor, target()) : copied_operands(*this);
+  const ir::Node& node = *region().anchor;
+  std::optional<Alternative> one = first                             ? sums_in_parts(node, target())
+                                   : node.op_name() == "convolution" ? copied_image(node)
+                                                                     : copied_operands(*this);
   if (!one) return {};
   if (first) {
     const int64_t workgroups = most_workgroups(contraction_extents(*region().anchor));
@@ -150,25 +165,33 @@ int64_t ProductCandidate::most_workgroups(const ContractionExtents& product) con
   return tiles_of(product, kTile, kTile);
 }
 
-std::vector<LayoutWish> ProductCandidate::order_wishes() const {
-  const ir::Node& anchor = *region().anchor;
+std::vector<LayoutWish> convolution_wishes(const Region& region, const ir::Node& node,
+                                           bool along_k) {
   std::vector<LayoutWish> wishes;
-  if (anchor.op_name() != "convolution") return wishes;
   auto wish = [&](const ir::Value* value) {
     if (!value->is_constant() && value->rank() >= 3)
       wishes.push_back({value, channels_last(value->shape())});
   };
-  for (const ir::Value* value : region().outputs)
-    if (value->shape() == anchor.outputs[0]->shape()) wish(value);
-  if (region().slot_of_input(anchor.inputs[0]) >= 0) wish(anchor.inputs[0]);
-  const ir::Value* weight = anchor.inputs[1];
-  const bool along_k = along_k_alone(weight->dtype()) &&
-                       std::ranges::any_of(target().matrix_units, [](const exec::MatrixUnit& unit) {
-                         return unit.lines_along_k && size_bytes(unit.a) == 1;
-                       });
-  if (region().slot_of_input(weight) >= 0 && weight->is_constant())
+  for (const ir::Value* value : region.outputs)
+    if (value->shape() == node.outputs[0]->shape()) wish(value);
+  if (region.slot_of_input(node.inputs[0]) >= 0) wish(node.inputs[0]);
+  const ir::Value* weight = node.inputs[1];
+  if (region.slot_of_input(weight) >= 0)
     wishes.push_back({weight, packed_weight(weight->shape(), along_k)});
   return wishes;
+}
+
+std::vector<LayoutWish> ProductCandidate::order_wishes() const {
+  const ir::Node& anchor = *region().anchor;
+  if (anchor.op_name() != "convolution") return {};
+  // tf32 is f32 that units may read.
+  const DType dtype = anchor.inputs[1]->dtype();
+  const bool is_read = along_k_alone(dtype) || (dtype == DType::f32 && region().tf32);
+  const bool along_k =
+      is_read && std::ranges::any_of(target().matrix_units, [&](const exec::MatrixUnit& unit) {
+        return unit.lines_along_k && size_bytes(unit.a) == size_bytes(dtype);
+      });
+  return convolution_wishes(region(), anchor, along_k);
 }
 
 std::vector<LayoutWish> ProductCandidate::row_wishes() const {

@@ -9,10 +9,13 @@
 
 namespace tcc::sched {
 
+// A convolution wants its channels innermost (reads run along the summed channels, writes along the
+// produced ones) and its weight as a [k, out] matrix, or [out, k] where it is read `along_k`.
+std::vector<LayoutWish> convolution_wishes(const Region& region, const ir::Node& node,
+                                           bool along_k);
+
 class ProductCandidate : public Candidate {
  public:
-  // A convolution wants its channels innermost (reads run along the summed channels, writes along
-  // the produced ones) and its weight as a [k, out] matrix.
   std::vector<LayoutWish> order_wishes() const override;
   // Matrix units copy 16 bytes at a time, asynchronously: operands whose rows start elsewhere are
   // loaded by threads, several times as slow. Layouts with longer rows avoid that. Units read bytes
@@ -23,7 +26,7 @@ class ProductCandidate : public Candidate {
   // bytes. Each buffer occurs once.
   std::vector<LayoutWish> row_wishes() const override;
   // Sums in parts ("split_k") where tiles are few; copies of given operands with longer rows
-  // ("pad_inputs") where row_wishes() asks for them.
+  // ("pad_inputs") where row_wishes() asks for them, or of a convolution's image ("pad_images").
   std::vector<Alternative> alternatives(AlternativeStage stage) const override;
 
  protected:

@@ -56,7 +56,7 @@ constexpr Family kFamilies[] = {
      "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices max_pool_indices "
      "max_unpool1d max_unpool2d max_unpool3d pixel_unshuffle resample resize roi_align "
      "roi_pool "
-     "space_to_depth unfold "
+     "space_to_depth unfold windows "
      "adaptive_avg_pool adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool "
      "adaptive_max_pool1d adaptive_max_pool2d avg_pool1d avg_pool2d avg_pool3d interpolate "
      "max_pool1d max_pool2d max_pool3d pixel_shuffle "},

@@ -6,11 +6,174 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "runtime/device.h"
+#include "scheduler/templates/common.h"
 #include "tests/cubin.h"
 #include "tests/random_convolutions.h"
 
 namespace tcc::test {
 namespace {
+
+backends::CompileOptions options_of(const Product& product) {
+  backends::CompileOptions options;
+  if (product.tf32)
+    options.matmul_precision = backends::MatmulPrecision::high;
+  else if (!product.dtype.empty())
+    options.dtype = product.dtype == "f16" ? DType::f16 : DType::bf16;
+  return options;
+}
+
+// What the copy engine brings by a map: pixels from one on, moved by a tap's offsets. The place of
+// an element in its buffer, or -1 for a zero.
+class Pixels {
+ public:
+  Pixels(const exec::TensorMap& map, std::vector<int64_t> first, int64_t image)
+      : map_(map), at_(std::move(first)), image_(image) {}
+
+  int64_t element(const std::vector<int64_t>& offsets, int64_t channel) const {
+    int64_t place = map_.offset.value() + channel;
+    bool inside = channel < map_.dims[0].value() && image_ < map_.dims.back().value();
+    for (size_t d = 0; d < at_.size(); ++d) {
+      const int64_t at = at_[d] + offsets[d];
+      inside = inside && at >= 0 && at < map_.dims[d + 1].value();
+      place += at * map_.strides[d].value() / size_bytes(map_.dtype);
+    }
+    place += image_ * map_.strides.back().value() / size_bytes(map_.dtype);
+    return inside ? place : -1;
+  }
+  void next() {
+    for (size_t d = 0; d < at_.size(); ++d) {
+      at_[d] += map_.steps[d + 1];
+      if (at_[d] < map_.dims[d + 1].value() + map_.im2col.upper[d]) return;
+      at_[d] = map_.im2col.lower[d];
+    }
+    ++image_;
+  }
+
+ private:
+  const exec::TensorMap& map_;
+  std::vector<int64_t> at_;
+  int64_t image_;
+};
+
+// The k tiles of a kernel, as its loads fill them: each piece of each row against the contraction.
+void expect_pieces(const sched::Candidate& candidate, std::mt19937_64& random) {
+  const sched::Region& region = candidate.region();
+  const auto product = sched::plan_conv_gemm(region, sched::target_by_name("cuda:sm_90a"), "wgmma");
+  ASSERT_TRUE(product && product->image);
+  const bool of_a = product->a.load == kernels::Load::im2col;
+  kernels::GemmSm90 g;
+  g.product = product->product(false);
+  g.image = sched::device_image(*product->image);
+  const int64_t piece = kernels::sm90::piece_k(g), of_tap = kernels::sm90::tap_pieces(g);
+  const auto map = sched::im2col_map(*product->image, "image", static_cast<int>(piece), 8, 128);
+  ASSERT_TRUE(map) << map.reason();
+  const kernels::ImageDim dims[] = {g.image.x, g.image.y, g.image.z};
+  const auto spatial = static_cast<size_t>(g.image.spatial);
+  const int64_t rows = (of_a ? product->plan.m : product->plan.n).fixed_size(),
+                batches = product->plan.batch.fixed_size();
+  for (int sample = 0; sample < 12; ++sample) {
+    const auto any = [&](int64_t count) {
+      return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+    };
+    const int64_t row0 = any((rows + 7) / 8) * 8,
+                  number = any(of_tap * kernels::sm90::taps(g.image)), batch = any(batches),
+                  tap = number / of_tap, channel0 = number % of_tap * piece;
+    int64_t rest = row0, group = 0;
+    std::vector<int64_t> first, offsets;
+    for (size_t d = 0; d < spatial; ++d) {
+      first.push_back(rest % dims[d].outputs * dims[d].step - dims[d].padding);
+      rest /= dims[d].outputs;
+      offsets.push_back(tap / dims[d].along % dims[d].taps * dims[d].dilation);
+    }
+    for (const auto& axis : product->image->batch)
+      group += batch / axis.inside % axis.extent * axis.stride;
+    Pixels pixels(*map, first, rest);
+    for (int64_t row = row0; row < std::min(row0 + 40, rows); ++row, pixels.next())
+      for (const int64_t channel : {channel0, channel0 + piece - 1}) {
+        const int64_t found = pixels.element(offsets, group + channel);
+        if (channel >= g.image.channels) {
+          EXPECT_EQ(found, -1) << "beyond a tap's channels";
+          continue;
+        }
+        sched::Inliner inliner(region);
+        const sched::Expr read = sched::operand_element(inliner, region, product->plan, of_a, batch,
+                                                        row, tap * g.image.channels + channel);
+        if (found < 0) {
+          EXPECT_TRUE(ir::is_const(read, 0)) << ir::to_string(read);
+          continue;
+        }
+        ir::visit(read, [&](const sched::Expr& load) {
+          if (load->kind == ir::ExprNode::Kind::load) { EXPECT_TRUE(load->index.is(found)); }
+        });
+        EXPECT_FALSE(ir::is_const(read, 0));
+      }
+  }
+}
+
+TEST(ConvGemm, PiecesAreWhatTheConvolutionReads) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  int64_t images = 0;
+  for (const ConvolutionKind kind : {ConvolutionKind::floats, ConvolutionKind::bytes})
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      std::mt19937_64 random(seed);
+      const Product product = draw_convolution(random, kind);
+      const backends::Scheduled scheduled = backends::schedule(
+          parse_yaml_graph(product.text, "conv.yaml", "."), target, options_of(product));
+      for (const sched::ScheduledRegion& region : scheduled.regions) {
+        const auto conv = sched::plan_conv_gemm(region.region(), target, "wgmma");
+        if (!conv || !conv->image) continue;
+        ++images;
+        SCOPED_TRACE(str("seed ", seed, "\n", product.text));
+        expect_pieces(region.candidate(), random);
+      }
+    }
+  EXPECT_GT(images, 40);
+}
+
+// Threads load what the copy engine cannot.
+TEST(ConvGemm, OtherImagesAreLoadedByThreads) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const auto image_of = [&](const std::string& shape, const std::string& weight,
+                            const std::string& attrs) {
+    const std::string text = str("tcc: 1\nname: conv\ninputs: {x: {dtype: f16, shape: [", shape,
+                                 "]}}\nweights: {w: {dtype: f16, shape: [", weight,
+                                 "], init: {normal: 0.1}}}\nnodes:\n  - {out: xc, op: permute, in: "
+                                 "[x], dims: [0, 3, 1, 2]}\n"
+                                 "  - {out: y, op: conv2d, in: [xc, w]",
+                                 attrs, "}\noutputs: [y]\n");
+    const backends::Scheduled scheduled =
+        backends::schedule(parse_yaml_graph(text, "conv.yaml", "."), target);
+    const auto conv = sched::plan_conv_gemm(scheduled.regions.back().region(), target, "wgmma");
+    return conv && conv->image;
+  };
+  EXPECT_TRUE(image_of("2, 28, 28, 64", "64, 64, 3, 3", ", padding: 1"));
+  EXPECT_TRUE(image_of("2, 28, 28, 64", "64, 64, 1, 1", ", stride: 2"));
+  EXPECT_FALSE(image_of("2, 28, 28, 64", "64, 64, 1, 1", "")) << "a plain product";
+  EXPECT_FALSE(image_of("2, 28, 28, 60", "64, 60, 3, 3", ", padding: 1")) << "odd pixels";
+  EXPECT_FALSE(image_of("2, 300, 28, 64", "64, 64, 3, 3", ", padding: 1, stride: 9"));
+  EXPECT_FALSE(image_of("2, 28, 28, 80", "64, 40, 3, 3", ", padding: 1, groups: 2"))
+      << "zeros between groups";
+  EXPECT_TRUE(image_of("2, 28, 28, 128", "64, 64, 3, 3", ", padding: 1, groups: 2"));
+  EXPECT_TRUE(image_of("2, 28, 28, 40", "64, 40, 3, 3", ", padding: 1"));
+}
+
+// Pieces waste little of k: their bytes, for channels of f16.
+TEST(ConvGemm, PiecesFitTheChannels) {
+  const auto piece = [](int64_t channels) {
+    sched::ConvView view;
+    view.dtype = DType::f16;
+    view.channels = channels;
+    view.spatial = {{}};
+    return sched::device_image(view).piece;
+  };
+  EXPECT_EQ(piece(64), 128);
+  EXPECT_EQ(piece(320), 128);
+  EXPECT_EQ(piece(96), 64);
+  EXPECT_EQ(piece(28), 64);
+  EXPECT_EQ(piece(80), 32);
+  EXPECT_EQ(piece(8), 32);
+  EXPECT_EQ(piece(500), 128);
+}
 
 TEST(ConvGemm, RandomConvolutionsCompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
@@ -21,13 +184,9 @@ TEST(ConvGemm, RandomConvolutionsCompileWithoutSpills) {
     for (int64_t seed = first; seed < first + count; ++seed) {
       std::mt19937_64 random(static_cast<uint64_t>(seed));
       const Product product = draw_convolution(random, kind);
-      backends::CompileOptions options;
+      backends::CompileOptions options = options_of(product);
       const RandomConfigs configs(static_cast<uint64_t>(seed));
       if (seed % 4 != 0) options.configs = &configs;
-      if (product.tf32)
-        options.matmul_precision = backends::MatmulPrecision::high;
-      else if (!product.dtype.empty())
-        options.dtype = product.dtype == "f16" ? DType::f16 : DType::bf16;
       const exec::Executable executable =
           backends::compile(parse_yaml_graph(product.text, "conv.yaml", "."), target, options);
       const int64_t images = im2col_kernels(executable);

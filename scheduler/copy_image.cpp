@@ -1,0 +1,178 @@
+#include "scheduler/copy_image.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/passes/fold_constants.h"
+#include "ir/sizes.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::Builder;
+using ir::Node;
+using ir::Value;
+
+constexpr int64_t kAlignment = 16;  // bytes
+
+enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows };
+
+// One dim of the windows of a convolution.
+struct Dim {
+  int64_t image, kernel, stride, before, after, dilation;
+  int64_t places() const {
+    return (image + before + after - (kernel - 1) * dilation - 1) / stride + 1;
+  }
+};
+
+std::vector<Dim> dims_of(const Node& conv) {
+  const std::vector<int64_t> x = ir::const_shape(*conv.inputs[0]),
+                             w = ir::const_shape(*conv.inputs[1]);
+  const size_t spatial = x.size() - 2;
+  auto list = [&](const char* key, size_t size) {
+    std::vector<int64_t> values = conv.ints(key);
+    if (values.size() == 1) values.resize(size, values[0]);
+    return values;
+  };
+  const auto stride = list("stride", spatial), dilation = list("dilation", spatial),
+             padding = list("padding", 2 * spatial);
+  std::vector<Dim> dims;
+  for (size_t d = 0; d < spatial; ++d)
+    dims.push_back(
+        {x[d + 2], w[d + 2], stride[d], padding[2 * d], padding[2 * d + 1], dilation[d]});
+  return dims;
+}
+
+bool has_sizes(const Node& conv) {
+  const auto all = [](const Value* value) {
+    return std::ranges::all_of(
+        value->shape(), [](const ir::SymInt& dim) { return dim.is_const() && dim.value() > 0; });
+  };
+  const std::vector<int64_t> spread = conv.ints("input_dilation");
+  return all(conv.inputs[0]) && all(conv.inputs[1]) && conv.inputs[0]->rank() > 2 &&
+         std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
+}
+
+// Channels and pixels of a padded row, in which windows begin at aligned places.
+struct PaddedRows {
+  int64_t channels, pixels;
+};
+std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
+  const int64_t size = size_bytes(conv.inputs[0]->dtype()),
+                channels = ir::const_shape(*conv.inputs[0])[1];
+  const auto groups = conv.attr<int64_t>("groups");
+  if (groups != 1 || row.dilation != 1 || row.places() < 1) return std::nullopt;
+  // As many channels would be neighbours of whole lines without windows.
+  constexpr int64_t kMostBytes = 32;
+  int64_t padded = channels;
+  while (padded * row.stride * size % kAlignment != 0) ++padded;
+  if (padded * size > kMostBytes) return std::nullopt;
+  int64_t pixels = (row.places() - 1) * row.stride + row.kernel;
+  while (pixels * padded * size % kAlignment != 0) ++pixels;
+  return PaddedRows{padded, pixels};
+}
+
+// The dims of `rank` with `from` last, in order otherwise; and back.
+std::vector<int64_t> moved_last(int64_t rank, int64_t from) {
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != from) order.push_back(d);
+  order.push_back(from);
+  return order;
+}
+std::vector<int64_t> moved_from_last(int64_t rank, int64_t to) {
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d + 1 < rank; ++d) order.push_back(d);
+  order.insert(order.begin() + to, rank - 1);
+  return order;
+}
+
+Value* pad(Builder& b, Value* x, const std::vector<int64_t>& from_last) {
+  return b.op("pad", {x}, {{"pad", ir::ints(from_last)}});
+}
+
+// `x` [N, C, ..., W] as [N, windows of padded rows, ..., places].
+Value* image_windows(Builder& b, Value* x, const Dim& row, const PaddedRows& rows) {
+  const int64_t rank = x->rank(), channels = x->shape()[1].value();
+  x = b.permute(x, moved_last(rank, 1));
+  x = pad(b, x, {0, rows.channels - channels, row.before, rows.pixels - row.image - row.before});
+  ir::Shape shape(x->shape().begin(), x->shape().end() - 2);
+  shape.emplace_back(rows.pixels * rows.channels);
+  x = b.op("identity", {b.reshape(x, shape)});
+  x = b.op("windows", {x},
+           {{"dim", int64_t{-1}},
+            {"size", row.kernel * rows.channels},
+            {"step", row.stride * rows.channels}});
+  x = b.slice(x, rank - 2, 0, row.places());
+  return b.permute(x, moved_from_last(rank, 1));
+}
+
+// `w` [O, C, ..., taps] as [O, windows, ..., 1].
+Value* weight_in_windows(Builder& b, Value* w, const PaddedRows& rows) {
+  const int64_t rank = w->rank(), channels = w->shape()[1].value(),
+                taps = w->shape().back().value();
+  w = pad(b, b.permute(w, moved_last(rank, 1)), {0, rows.channels - channels});
+  ir::Shape shape(w->shape().begin(), w->shape().end() - 2);
+  shape.emplace_back(taps * rows.channels);
+  return b.unsqueeze(b.permute(b.reshape(w, shape), moved_from_last(rank - 1, 1)), rank - 1);
+}
+
+// The same as a constant where `w` is one, else as a copy.
+Value* weight_windows(Builder& b, Value* w, const PaddedRows& rows) {
+  if (ir::is_fixed(w)) {
+    ir::Graph alone;
+    Builder builder(alone);
+    alone.outputs = {
+        weight_in_windows(builder, alone.add_constant(w->name, w->type, w->data), rows)};
+    alone.output_names = {"w"};
+    ir::fold_constants(alone);
+    const Value* folded = alone.outputs[0];
+    if (folded->is_constant())
+      return b.graph().add_constant(w->name + ".windows", folded->type, folded->data);
+  }
+  return b.op("identity", {weight_in_windows(b, w, rows)});
+}
+
+// The convolution again, on a copy of its image.
+Value* copied(Builder& b, const Node& conv, int64_t choice) {
+  Value *x = conv.inputs[0], *w = conv.inputs[1];
+  if (choice == kChannelsLast) return b.op("convolution", {b.op("identity", {x}), w}, conv.attrs);
+  std::vector<Dim> dims = dims_of(conv);
+  const std::optional<PaddedRows> rows = padded_rows(conv, dims.back());
+  TCC_CHECK(rows, "rows without windows");
+  x = image_windows(b, x, dims.back(), *rows);
+  w = weight_windows(b, w, *rows);
+  dims.back() = {0, 1, 1, 0, 0, 1};
+  std::vector<int64_t> stride, padding, dilation;
+  for (const Dim& dim : dims) {
+    stride.push_back(dim.stride);
+    padding.push_back(dim.before);
+    padding.push_back(dim.after);
+    dilation.push_back(dim.dilation);
+  }
+  ir::Attrs attrs = conv.attrs;
+  attrs["stride"] = ir::ints(stride);
+  attrs["padding"] = ir::ints(padding);
+  attrs["dilation"] = ir::ints(dilation);
+  attrs["input_dilation"] = ir::ints(std::vector<int64_t>(dims.size(), 1));
+  return b.op("convolution", {x, w}, attrs);
+}
+
+}  // namespace
+
+std::vector<int64_t> image_copies(const Node& conv) {
+  std::vector<int64_t> choices = {kAsItIs};
+  if (!has_sizes(conv)) return choices;
+  const Value* image = conv.inputs[0];
+  const bool is_given = !image->producer && !ir::is_fixed(image);
+  if (padded_rows(conv, dims_of(conv).back())) choices.push_back(kWindows);
+  if (is_given) choices.push_back(kChannelsLast);
+  return choices;
+}
+
+ir::Replacement copy_image(Builder& builder, const Node& conv, int64_t choice) {
+  return {copied(builder, conv, choice)};
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,21 @@
+// Copies of the image that a convolution reads, as the copy engine wants it: channels that are
+// neighbours, and pixels at multiples of 16 bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/passes/graph_rewrite.h"
+
+namespace tcc::sched {
+
+// Returns the ways in which the convolution may read its image: 0 as it is; 1 a copy, whose layout
+// is free, with its channels last; 2, where channels are few, a copy to rows that are padded so
+// that windows of a row are neighbours at such multiples.
+std::vector<int64_t> image_copies(const ir::Node& convolution);
+
+// Makes the convolution on such a copy, an `identity` that stays a kernel of its own. On padded
+// rows the elements of a window's row are its channels, and there are no windows along rows.
+ir::Replacement copy_image(ir::Builder& builder, const ir::Node& convolution, int64_t choice);
+
+}  // namespace tcc::sched

@@ -1,0 +1,141 @@
+// Copies of images: where they are made, and that the graph with them computes the same.
+#include "scheduler/copy_image.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "ir/passes/convert_precision.h"
+#include "ir/reference/interpreter.h"
+#include "ir/verify.h"
+#include "runtime/device.h"
+#include "scheduler/alternatives.h"
+#include "scheduler/target_profile.h"
+#include "support/error.h"
+#include "tests/run_graph.h"
+
+namespace tcc {
+namespace {
+
+class Always : public sched::PlanSource {
+ public:
+  explicit Always(int64_t choice) : choice_(choice) {}
+  int64_t choose(const sched::PlanSite& site, const sched::Target&) const override {
+    if (site.kind != "pad_images") return site.default_choice;
+    asked.push_back(site);
+    const auto& all = site.alternatives;
+    return std::find(all.begin(), all.end(), choice_) != all.end() ? choice_ : site.default_choice;
+  }
+  mutable std::vector<sched::PlanSite> asked;
+
+ private:
+  int64_t choice_;
+};
+
+std::string conv(const std::string& image, const std::string& weight, const std::string& attrs) {
+  return str("tcc: 1\nname: conv\ninputs: {x: {dtype: f16, shape: [", image,
+             "]}, w: {dtype: f16, shape: [", weight,
+             "]}}\nnodes:\n  - {out: y, op: convolution, in: [x, w]", attrs, "}\noutputs: [y]\n");
+}
+
+std::string nodes_of(const ir::Graph& graph) {
+  std::string names;
+  for (const auto& node : graph.nodes()) names += str(names.empty() ? "" : " ", node->op_name());
+  return names;
+}
+
+TEST(CopyImage, WindowsOfPaddedRowsComputeTheSame) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const std::string cases[] = {
+      conv("2, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3"),
+      conv("1, 1, 9, 21", "5, 1, 3, 5", ", padding: [0, 1, 2, 0]"),
+      conv("2, 4, 33", "8, 4, 5", ", stride: 3, padding: [-1, 4]"),
+      conv("1, 2, 5, 6, 11", "4, 2, 2, 3, 3", ", stride: [1, 2, 4], dilation: [2, 1, 1]"),
+      conv("2, 3, 12, 20", "8, 3, 1, 1", ", stride: 4"),
+      conv("2, 3, 12, 31", "8, 3, 2, 2", ", stride: 2"),  // the last column is not read
+  };
+  for (const std::string& text : cases) {
+    const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({});
+    ir::Graph padded = given.clone();
+    const Always source(2);
+    sched::take_alternatives(padded, sched::AlternativeStage::final, target, {&source, target});
+    ir::verify(padded);
+    ASSERT_NE(nodes_of(padded).find("pad reshape identity windows"), std::string::npos)
+        << text << nodes_of(padded);
+    const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 3});
+    std::vector<ir::RefTensor> values;
+    for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
+    const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
+               found = ir::interpret(padded, values, ir::RefMode::ideal);
+    ASSERT_EQ(found[0].shape, expected[0].shape);
+    for (size_t i = 0; i < expected[0].f.size(); ++i)
+      ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+  }
+}
+
+struct Chosen {
+  std::vector<sched::PlanSite> sites;
+  exec::Executable executable;
+};
+Chosen compiled(const std::string& text, const char* arch) {
+  const Always source(-1);
+  backends::CompileOptions options;
+  options.plan = &source;
+  Chosen chosen;
+  chosen.executable = backends::compile(parse_yaml_graph(text, "conv.yaml", "."),
+                                        sched::target_by_name(arch), options);
+  chosen.sites = source.asked;
+  return chosen;
+}
+
+std::string with_weights(std::string text) {
+  const size_t at = text.find(", w: {");
+  const size_t end = text.find("}", at) + 1;
+  const std::string weight = text.substr(at + 2, end - at - 3);
+  text.erase(at, end - at);
+  text.insert(text.find("\nnodes:"), str("\nweights: {", weight, ", init: {normal: 0.1}}}"));
+  return text;
+}
+
+TEST(CopyImage, AStemIsReadByWindowsOfItsRows) {
+  const std::string stem =
+      with_weights(conv("16, 3, 224, 224", "64, 3, 7, 7", ", stride: 2, padding: 3"));
+  const Chosen chosen = compiled(stem, "cuda:sm_90a");
+  ASSERT_EQ(chosen.sites.size(), 1u);
+  EXPECT_EQ(chosen.sites[0].alternatives, (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(chosen.sites[0].default_choice, 2);
+  ASSERT_EQ(chosen.executable.kernels.size(), 2u);
+  const exec::KernelBinary& product = chosen.executable.kernels[1];
+  EXPECT_EQ(product.template_name, "gemm_sm90");
+  EXPECT_NE(product.source.find("p.image.channels = 28;"), std::string::npos);
+  EXPECT_NE(product.source.find("p.image.piece = 64;"), std::string::npos);
+}
+
+// So is one whose weight comes at run time: it is copied, too.
+TEST(CopyImage, AGivenWeightIsCopiedToItsWindows) {
+  const Chosen chosen =
+      compiled(conv("64, 3, 224, 224", "64, 3, 7, 7", ", stride: 2, padding: 3"), "cuda:sm_90a");
+  ASSERT_EQ(chosen.sites.size(), 1u);
+  EXPECT_EQ(chosen.sites[0].default_choice, 2);
+  ASSERT_EQ(chosen.executable.kernels.size(), 3u);
+  EXPECT_NE(chosen.executable.kernels[2].source.find("p.image.channels = 28;"), std::string::npos);
+}
+
+TEST(CopyImage, ManyChannelsAreCopiedBehindEachOther) {
+  const Chosen chosen =
+      compiled(with_weights(conv("16, 64, 56, 56", "64, 64, 3, 3", ", padding: 1")), "cuda:sm_90a");
+  ASSERT_EQ(chosen.sites.size(), 1u);
+  EXPECT_EQ(chosen.sites[0].alternatives, (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(chosen.sites[0].default_choice, 1);
+  ASSERT_EQ(chosen.executable.kernels.size(), 2u);
+  EXPECT_NE(chosen.executable.kernels[1].source.find("p.image.channels = 64;"), std::string::npos);
+}
+
+// Copies gain nothing where threads load in any case.
+TEST(CopyImage, NothingIsCopiedForOtherUnits) {
+  EXPECT_TRUE(compiled(conv("16, 3, 224, 224", "64, 3, 7, 7", ", stride: 2, padding: 3"), "vulkan")
+                  .sites.empty());
+}
+
+}  // namespace
+}  // namespace tcc
