@@ -1,0 +1,94 @@
+// The arithmetic of attention_sm90: what a config needs and how it divides the work. The template
+// and the device source share this file (see matrix.h).
+#pragma once
+
+#include "backends/device/common/matrix.h"
+
+namespace tcc::kernels {
+
+// Parameters of the kernel. A tile has block_q = 64 * groups queries of one batch; its keys are
+// walked block_k at a time.
+struct AttentionSm90 {
+  Int batches = 1, queries = 1, keys = 1;  // a batch is what has scores of its own: a head, too
+  Int depth = 64, depth_v = 64;            // of queries and keys; of values
+  Element element = Element::bf16;
+  Int rank_q = 2, rank_k = 2, rank_v = 2;  // dimensions of the tensor maps
+  Int scale_bits = 0;                      // of an f32: log2(e) times the factor of the scores
+  bool plain = true;     // scores are only scaled and masked: there is no score_inside hook
+  bool safe = false;     // queries that see no key give 0, not NaN
+  bool sums = false;     // the log-sum-exp is stored
+  Int groups = 2;        // warpgroups that multiply
+  Int block_k = 128;     // keys of a tile
+  Int stages = 2;        // tiles of keys, and of values, in shared memory
+  Int query_stages = 1;  // tiles of queries
+  bool turns = true;     // groups take turns: one weighs while the others multiply
+  bool orders = false;   // tiles of queries differ in their numbers of keys: the last come first
+  Int heads = 1;         // batches that are walked together
+  Int workgroups = 1;    // of the launch
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("batches", batches);
+    visit("queries", queries);
+    visit("keys", keys);
+    visit("depth", depth);
+    visit("depth_v", depth_v);
+    visit("element", element);
+    visit("rank_q", rank_q);
+    visit("rank_k", rank_k);
+    visit("rank_v", rank_v);
+    visit("scale_bits", scale_bits);
+    visit("plain", plain);
+    visit("safe", safe);
+    visit("sums", sums);
+    visit("groups", groups);
+    visit("block_k", block_k);
+    visit("stages", stages);
+    visit("query_stages", query_stages);
+    visit("turns", turns);
+    visit("orders", orders);
+    visit("heads", heads);
+    visit("workgroups", workgroups);
+  }
+};
+
+namespace attention_sm90 {
+
+constexpr Int kPanel = 64;  // elements of 16 bits of a swizzled line
+constexpr Int kLineBytes = 128;
+
+constexpr Int threads(const AttentionSm90& a) { return 128 * (1 + a.groups); }
+constexpr Int block_q(const AttentionSm90& a) { return 64 * a.groups; }
+constexpr Int panels(const AttentionSm90& a) { return ceil_div(a.depth, kPanel); }
+constexpr Int panels_v(const AttentionSm90& a) { return ceil_div(a.depth_v, kPanel); }
+// Columns of the products with values.
+constexpr Int columns_v(const AttentionSm90& a) { return round_up(a.depth_v, 8); }
+
+constexpr Int q_bytes(const AttentionSm90& a) { return panels(a) * block_q(a) * kLineBytes; }
+constexpr Int k_bytes(const AttentionSm90& a) { return panels(a) * a.block_k * kLineBytes; }
+constexpr Int v_bytes(const AttentionSm90& a) { return panels_v(a) * a.block_k * kLineBytes; }
+constexpr Int kBarrierBytes = 16;
+constexpr Int shared_bytes(const AttentionSm90& a) {
+  return 1024 + a.query_stages * q_bytes(a) + a.stages * (k_bytes(a) + v_bytes(a)) +
+         (a.groups * a.query_stages + 2 * a.stages) * kBarrierBytes;
+}
+
+constexpr Int query_tiles(const AttentionSm90& a) { return ceil_div(a.queries, block_q(a)); }
+constexpr Int tiles(const AttentionSm90& a) { return a.batches * query_tiles(a); }
+
+constexpr Int consumer_registers(const AttentionSm90& a) {
+  return a.groups == 1 ? 248 : a.groups == 2 ? 240 : 160;
+}
+constexpr Int producer_registers(const AttentionSm90& a) { return a.groups == 2 ? 24 : 32; }
+// The registers of a thread for the accumulators of scores and of the result, and for the weights
+// that are multiplied meanwhile. The rule admits what ptxas 13.0 compiles without spills where
+// scores are only scaled.
+constexpr Int registers(const AttentionSm90& a) {
+  return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2;
+}
+constexpr bool fits_registers(const AttentionSm90& a) {
+  return registers(a) <= (a.groups == 3 ? 128 : 200);
+}
+
+}  // namespace attention_sm90
+}  // namespace tcc::kernels

@@ -1,0 +1,403 @@
+// Attention on sm_90a: out[query] = sum over keys of softmax(score(query . key)) * value, per batch, in one pass over the
+// keys.
+//
+// Persistent and warp specialised: one warp fills rings of queries, keys and values by TMA. Each of `groups` warpgroups
+// has 64 queries of a tile. It computes a tile's scores (wgmma), keeps the maximum and the sum of each row in registers,
+// and multiplies the weights, from registers, with the values. While a tile's weights meet their values, the next tile's
+// scores are computed; with turns, one group's softmax runs under another group's products. Keys are walked from the last
+// to the first.
+//
+// The constant `params` is an AttentionSm90 (attention_sm90_shape.h); the macros WGMMA_KEYS and WGMMA_VALUES are its
+// block_k and its columns_v. Hooks (attention_hooks.h has their meaning):
+//   batch_q, batch_k, batch_v(buffers, batch, c)    where the operand's tensor map has more than 2 dimensions
+//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the latter unless params.plain
+//   first_key, end_key, inside_first, inside_end(buffers, batch, tile)
+//   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
+//   store_sum(buffers, batch, row, v)               with params.sums
+//
+// TCC_MAPS are the tensor maps of queries, keys and values: 128-byte swizzle, zeros out of bounds, dimensions (depth, row,
+// batch...), boxes of 64 elements of 64 queries, or of block_k keys.
+#include "../common/attention_sm90_shape.h"
+#include "matrix.cuh"
+#include "sm90_pipeline.cuh"
+#include "wgmma.cuh"
+
+#ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
+#define INDEX i32
+#define WORKGROUP 384
+#define GRID 132
+constexpr AttentionSm90 example() {
+  AttentionSm90 p;
+  p.batches = 16;
+  p.queries = p.keys = 4096;
+  p.depth = p.depth_v = 128;
+  p.scale_bits = 0x3e029431;  // log2(e) / sqrt(128)
+  p.workgroups = 132;
+  return p;
+}
+constexpr AttentionSm90 params = example();
+#define WGMMA_KEYS 128
+#define WGMMA_VALUES 128
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) attention(f32* __restrict__ b0, const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k, const __grid_constant__ TensorMap map_v)
+#define TCC_BEGIN
+#define TCC_BLOCK blockIdx.x
+#define TCC_THREAD threadIdx.x
+#define TCC_BUFFERS b0,
+#define TCC_MAPS &map_q, &map_k, &map_v,
+TCC_FN void score(f32*, i32, i32, i32, f32 (&)[2]) {}
+TCC_FN i32 first_key(f32*, i32, i32) { return 0; }
+TCC_FN i32 end_key(f32*, i32, i32) { return 4096; }
+TCC_FN i32 inside_first(f32*, i32, i32) { return 0; }
+TCC_FN i32 inside_end(f32*, i32, i32) { return 4096; }
+TCC_FN void epilogue(f32* b0, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
+  if (row >= 4096 || part >= 16) return;
+  for (i32 i = 0; i < 8; ++i) b0[(batch * 4096 + row) * 128 + part * 8 + i] = acc[i];
+}
+#endif
+
+constexpr i32 GROUPS = params.groups, BLOCK_Q = attention_sm90::block_q(params), BLOCK_K = params.block_k;
+constexpr i32 QUERIES = params.queries, KEYS = params.keys, DEPTH = params.depth, DEPTH_V = params.depth_v;
+constexpr i32 PANELS = attention_sm90::panels(params), PANELS_V = attention_sm90::panels_v(params);
+constexpr i32 COLUMNS_V = attention_sm90::columns_v(params), QUERY_TILES = attention_sm90::query_tiles(params);
+constexpr i32 STEPS = (DEPTH + 15) / 16;
+constexpr Element ELEMENT = params.element;
+static_assert(WORKGROUP == attention_sm90::threads(params) && GRID == params.workgroups, "the launch is that of the params");
+static_assert(attention_sm90::fits_registers(params), "accumulators fit in registers");
+static_assert(WGMMA_KEYS == BLOCK_K && WGMMA_VALUES == COLUMNS_V, "the macros are those of the params");
+
+WGMMA_COLUMNS(WGMMA_KEYS)
+WGMMA_REGISTERS(WGMMA_VALUES)
+
+// Each group has queries of its own, so that it begins a tile while the others end theirs.
+using Queries = Pipeline<params.query_stages, PANELS * 8192>;
+using Keys = Pipeline<params.stages, attention_sm90::k_bytes(params)>;
+using Values = Pipeline<params.stages, attention_sm90::v_bytes(params)>;
+struct SharedStorage {
+  Queries::Tiles q[GROUPS];
+  Keys::Tiles k;
+  Values::Tiles v;
+  Keys::Barriers k_barriers;
+  Values::Barriers v_barriers;
+  Queries::Barriers q_barriers[GROUPS];
+};
+static_assert(sizeof(SharedStorage) + 1024 == attention_sm90::shared_bytes(params), "the host knows the storage");
+
+// The n-th tile: its batch and its first query. Heads that are walked together keep their keys and values in L2.
+struct Place {
+  i32 batch, query;
+};
+TCC_FN Place place_of(i32 n) {
+  constexpr i32 section = params.heads * QUERY_TILES;
+  const i32 first = n / section * params.heads;
+  const i32 heads = params.batches - first < params.heads ? params.batches - first : params.heads;
+  const i32 in_section = n % section;
+  const i32 tile = params.orders ? QUERY_TILES - 1 - in_section / heads : in_section / heads;
+  return {first + in_section % heads, tile * BLOCK_Q};
+}
+// Tiles of keys [first, end) that some query of a tile of queries sees, of which [inside, inside_end) need no score_at.
+struct Range {
+  i32 first, end, inside, inside_end;
+};
+
+// S = Q K^T of 64 queries.
+TCC_FN void multiply_keys(f32 (&s)[BLOCK_K / 2], u32 q, u32 k) {
+  const u32 a = wgmma_tile(q, true), b = wgmma_tile(k, true);
+#pragma unroll
+  for (i32 step = 0; step < STEPS; ++step)
+    WgmmaColumns<BLOCK_K>::template multiply<ELEMENT, ELEMENT, false, false>(
+        s, a + (step / 4 * 8192 + step % 4 * 32 >> 4), b + (step / 4 * (BLOCK_K * 128) + step % 4 * 32 >> 4), step != 0);
+}
+// O += P V.
+TCC_FN void multiply_values(f32 (&o)[COLUMNS_V / 2], const u32 (&p)[BLOCK_K / 4], u32 v) {
+  const u32 b = (v & 0x3ffff) >> 4 | u32(BLOCK_K * 128 >> 4) << 16;
+#pragma unroll
+  for (i32 step = 0; step < BLOCK_K / 16; ++step)
+    WgmmaRegisters<COLUMNS_V>::template multiply<ELEMENT>(o, p[step * 4], p[step * 4 + 1], p[step * 4 + 2], p[step * 4 + 3],
+                                                            b + (step * 2048 >> 4));
+}
+
+template <i32 COUNT> TCC_FN void settle_all(f32 (&v)[COUNT]) {
+#pragma unroll
+  for (i32 i = 0; i < COUNT; ++i) asm volatile("" : "+f"(v[i])::"memory");
+}
+
+// The two rows of a thread: what softmax keeps of them.
+#define MINUS_INFINITY tcc_bits_f32(0xff800000u)
+#define SCALE tcc_bits_f32(u32(params.scale_bits))
+struct Rows {
+  f32 max[2], sum[2];
+};
+// Scores become weights relative to the maximum so far. `factor`: what the sums and results before are multiplied by.
+TCC_FN void weigh(f32 (&s)[BLOCK_K / 2], Rows& rows, f32 (&factor)[2]) {
+#pragma unroll
+  for (i32 r = 0; r < 2; ++r) {
+    f32 most = s[r * 2];
+#pragma unroll
+    for (i32 i = 0; i < BLOCK_K / 8; ++i) {
+      most = fmaxf(most, s[i * 4 + r * 2]);
+      most = fmaxf(most, s[i * 4 + r * 2 + 1]);
+    }
+    most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+    most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+    most = fmaxf(most, rows.max[r]);
+    const f32 zero = most == MINUS_INFINITY ? 0.f : most * SCALE;  // no key so far
+    factor[r] = tcc_cuda_exp2_f32(rows.max[r] * SCALE - zero);
+    rows.max[r] = most;
+    f32 sum = 0;
+#pragma unroll
+    for (i32 i = 0; i < BLOCK_K / 8; ++i)
+#pragma unroll
+      for (i32 j = 0; j < 2; ++j) {
+        f32& x = s[i * 4 + r * 2 + j];
+        x = tcc_cuda_exp2_f32(__fmaf_rn(x, SCALE, -zero));
+        sum += x;
+      }
+    rows.sum[r] = __fmaf_rn(rows.sum[r], factor[r], sum);
+  }
+}
+TCC_FN void pack(u32 (&p)[BLOCK_K / 4], const f32 (&s)[BLOCK_K / 2]) {
+#pragma unroll
+  for (i32 i = 0; i < BLOCK_K / 4; ++i) p[i] = pack_elements<ELEMENT>(s[i * 2], s[i * 2 + 1]);
+}
+
+// Lane t of a quad gets the t-th pair of each: its v[i] is what lane i had as v[t].
+TCC_FN void exchange_pairs(f32 (&v)[4][2], i32 t) {
+#pragma unroll
+  for (i32 bit = 1; bit < 4; bit *= 2)
+#pragma unroll
+    for (i32 j = 0; j < 4; ++j) {
+      if (j & bit) continue;
+#pragma unroll
+      for (i32 i = 0; i < 2; ++i) {
+        const f32 low = v[j][i], high = v[j | bit][i];
+        const f32 received = __shfl_xor_sync(~0u, t & bit ? low : high, bit);
+        v[j][i] = t & bit ? received : low;
+        v[j | bit][i] = t & bit ? high : received;
+      }
+    }
+}
+
+extern __shared__ __align__(1024) u8 shared_memory[];
+
+TCC_ENTRY {
+  const i32 thread = i32(TCC_THREAD);
+  const i32 warp_of_all = __shfl_sync(~0u, thread / 32, 0);
+  const u32 storage = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
+  const auto queries_of = [&](i32 group) {
+    return Queries(storage + u32(__builtin_offsetof(SharedStorage, q)) + group * u32(sizeof(Queries::Tiles)),
+                   storage + u32(__builtin_offsetof(SharedStorage, q_barriers)) + group * u32(sizeof(Queries::Barriers)));
+  };
+  Keys keys(storage + u32(__builtin_offsetof(SharedStorage, k)), storage + u32(__builtin_offsetof(SharedStorage, k_barriers)));
+  Values values(storage + u32(__builtin_offsetof(SharedStorage, v)), storage + u32(__builtin_offsetof(SharedStorage, v_barriers)));
+  if (thread == 0) {
+    keys.init(1, GROUPS * 4);
+    values.init(1, GROUPS * 4);
+    for (i32 group = 0; group < GROUPS; ++group) queries_of(group).init(1, 4);
+    barrier_init_done();
+  }
+  __syncthreads();
+  TCC_BEGIN
+
+  constexpr i32 TILES = attention_sm90::tiles(params), WORKGROUPS = params.workgroups;
+  // Where tiles become shorter, each second round is walked backwards, so that all workgroups have as much to do.
+  const auto tile_of = [&](i32 round) {
+    const i32 block = i32(TCC_BLOCK);
+    return round * WORKGROUPS + (params.orders && round % 2 ? WORKGROUPS - 1 - block : block);
+  };
+  const auto range_of = [&](Place place) -> Range {
+    const i32 tile = place.query / BLOCK_Q;
+    const i32 from = first_key(TCC_BUFFERS place.batch, tile), to = end_key(TCC_BUFFERS place.batch, tile);
+    const i32 inside = inside_first(TCC_BUFFERS place.batch, tile), inside_to = inside_end(TCC_BUFFERS place.batch, tile);
+    return {from / BLOCK_K, (to + BLOCK_K - 1) / BLOCK_K, (inside + BLOCK_K - 1) / BLOCK_K, inside_to / BLOCK_K};
+  };
+  if (warp_of_all < 4) {
+    if constexpr (GROUPS > 1) shrink_registers<attention_sm90::producer_registers(params)>();
+    if (warp_of_all == 0 && elect_lane()) {
+      const TensorMap* const maps[] = {TCC_MAPS nullptr};
+      const auto find_batch = [&](auto batch, auto& q, auto& k, auto& v) {
+        if constexpr (params.rank_q > 2) batch_q(TCC_BUFFERS batch, q);
+        if constexpr (params.rank_k > 2) batch_k(TCC_BUFFERS batch, k);
+        if constexpr (params.rank_v > 2) batch_v(TCC_BUFFERS batch, v);
+      };
+      Queries queries = queries_of(0);
+      for (i32 round = 0; round * WORKGROUPS < TILES; ++round) {
+        const i32 n = tile_of(round);
+        if (n >= TILES) continue;
+        const Place place = place_of(n);
+        const Range range = range_of(place);
+        if (range.end <= range.first) continue;
+        i32 at_q[3] = {0, 0, 0}, at_k[3] = {0, 0, 0}, at_v[3] = {0, 0, 0};
+        find_batch(place.batch, at_q, at_k, at_v);
+        auto load_queries = [&](i32 group) {
+          Queries mine = queries_of(group);
+          mine.stage = queries.stage;
+          mine.phase = queries.phase;
+          mine.wait_until_empty();
+          barrier_arrive_expect(mine.full_barrier(), PANELS * 8192);
+#pragma unroll
+          for (i32 panel = 0; panel < PANELS; ++panel)
+            tma_load<params.rank_q, false>(mine.tile() + panel * 8192, *maps[0], mine.full_barrier(), 0, panel * 64,
+                                           place.query + group * 64, at_q);
+        };
+        auto load_keys = [&](i32 tile) {
+          keys.wait_until_empty();
+          barrier_arrive_expect(keys.full_barrier(), sizeof(Keys::Tiles) / params.stages);
+#pragma unroll
+          for (i32 panel = 0; panel < PANELS; ++panel)
+            tma_load<params.rank_k, false>(keys.tile() + panel * (BLOCK_K * 128), *maps[1], keys.full_barrier(), 0, panel * 64,
+                                           tile * BLOCK_K, at_k);
+          keys.advance(1);
+        };
+        auto load_values = [&](i32 tile) {
+          values.wait_until_empty();
+          barrier_arrive_expect(values.full_barrier(), sizeof(Values::Tiles) / params.stages);
+#pragma unroll
+          for (i32 panel = 0; panel < PANELS_V; ++panel)
+            tma_load<params.rank_v, false>(values.tile() + panel * (BLOCK_K * 128), *maps[2], values.full_barrier(), 0, panel * 64,
+                                           tile * BLOCK_K, at_v);
+          values.advance(1);
+        };
+        load_queries(0);
+        load_keys(range.end - 1);
+#pragma unroll
+        for (i32 group = 1; group < GROUPS; ++group) load_queries(group);
+        queries.advance(1);
+        for (i32 tile = range.end - 2; tile >= range.first; --tile) {
+          load_keys(tile);
+          load_values(tile + 1);
+        }
+        load_values(range.first);
+      }
+    }
+  } else {
+    if constexpr (GROUPS > 1) grow_registers<attention_sm90::consumer_registers(params)>();
+    const i32 group = warp_of_all / 4 - 1, lane = thread % 32;
+    const i32 row_of_tile = (warp_of_all - 4) * 16 + lane / 4;
+    Queries queries = queries_of(group);
+    const Release<1> release_q(queries.empty, lane, 0);
+    const Release<1> release_k(keys.empty, lane, 0), release_v(values.empty, lane, 0);
+    constexpr bool TURNS = params.turns && GROUPS > 1;
+    auto begin_turn = [&] {
+      if constexpr (TURNS) named_barrier_sync(1 + group, 256);
+    };
+    auto end_turn = [&] {
+      if constexpr (TURNS) named_barrier_arrive(1 + (group + 1) % GROUPS, 256);
+    };
+    if (TURNS && group == GROUPS - 1) named_barrier_arrive(1, 256);  // group 0 begins
+#pragma unroll 1
+    for (i32 round = 0; round * WORKGROUPS < TILES; ++round) {
+      const i32 n = tile_of(round);
+      if (n >= TILES) continue;
+      const Place place = place_of(n);
+      const Range range = range_of(place);
+      const i32 row = place.query + row_of_tile;
+      f32 o[COLUMNS_V / 2], s[BLOCK_K / 2];
+      u32 p[BLOCK_K / 4];
+      Rows rows = {{MINUS_INFINITY, MINUS_INFINITY}, {0, 0}};
+#pragma unroll
+      for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] = 0;
+      auto score_tile = [&](i32 tile) {
+        const bool inside = tile >= range.inside && tile < range.inside_end;
+        if (params.plain && inside) return;
+        const i32 key = tile * BLOCK_K + lane % 4 * 2;
+        auto each = [&](auto hook) {
+#pragma unroll
+          for (i32 i = 0; i < BLOCK_K / 8; ++i)
+#pragma unroll
+            for (i32 r = 0; r < 2; ++r) {
+              f32 v[2] = {s[i * 4 + r * 2], s[i * 4 + r * 2 + 1]};
+              hook(row + r * 8, key + i * 8, v);
+              s[i * 4 + r * 2] = v[0];
+              s[i * 4 + r * 2 + 1] = v[1];
+            }
+        };
+        if constexpr (!params.plain) {
+          if (inside) {
+            each([&](auto query, auto key, auto& v) { score_inside(TCC_BUFFERS place.batch, query, key, v); });
+            return;
+          }
+        }
+        each([&](i32 query, i32 key, f32(&v)[2]) { score(TCC_BUFFERS place.batch, query, key, v); });
+      };
+      if (range.end > range.first) {
+        queries.wait_until_full();
+        const u32 my_q = queries.tile();
+        f32 factor[2];
+        keys.wait_until_full();
+        begin_turn();
+        wgmma_fence();
+        multiply_keys(s, my_q, keys.tile());
+        wgmma_commit();
+        end_turn();
+        wgmma_wait<0>();
+        settle_all(s);
+        release_k(keys.stage);
+        keys.advance(1);
+        score_tile(range.end - 1);
+        weigh(s, rows, factor);
+        pack(p, s);
+#pragma unroll 1
+        for (i32 tile = range.end - 2; tile >= range.first; --tile) {
+          keys.wait_until_full();
+          begin_turn();
+          wgmma_fence();
+          multiply_keys(s, my_q, keys.tile());
+          wgmma_commit();
+          values.wait_until_full();
+          multiply_values(o, p, values.tile());
+          wgmma_commit();
+          end_turn();
+          wgmma_wait<1>();
+          settle_all(s);
+          release_k(keys.stage);
+          keys.advance(1);
+          score_tile(tile);
+          weigh(s, rows, factor);
+          wgmma_wait<0>();
+          settle_all(o);
+          release_v(values.stage);
+          values.advance(1);
+          pack(p, s);
+#pragma unroll
+          for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] *= factor[i / 2 % 2];
+        }
+        release_q(queries.stage);
+        queries.advance(1);
+        values.wait_until_full();
+        wgmma_fence();
+        multiply_values(o, p, values.tile());
+        wgmma_commit();
+        wgmma_wait<0>();
+        settle_all(o);
+        release_v(values.stage);
+        values.advance(1);
+      }
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        f32 sum = rows.sum[r];
+        sum += __shfl_xor_sync(~0u, sum, 1);
+        sum += __shfl_xor_sync(~0u, sum, 2);
+        if constexpr (params.sums) {
+          constexpr f32 kLog2 = 0.693147181f;
+          const f32 most = rows.max[r];
+          const auto store = [&](auto batch, i32 query, const f32(&v)[1]) { store_sum(TCC_BUFFERS batch, query, v); };
+          const f32 v[1] = {most == MINUS_INFINITY ? most : __fmaf_rn(most * SCALE, kLog2, __logf(sum))};
+          if (lane % 4 == 0) store(place.batch, row + r * 8, v);
+        }
+        const f32 inverse = params.safe && sum == 0 ? 0.f : 1 / sum;
+        // Lanes of a quad exchange their pairs of four eights of columns, so that each has all of one.
+#pragma unroll
+        for (i32 e = 0; e < COLUMNS_V / 8; e += 4) {
+          f32 v[4][2];
+#pragma unroll
+          for (i32 j = 0; j < 4; ++j)
+#pragma unroll
+            for (i32 i = 0; i < 2; ++i) v[j][i] = e + j < COLUMNS_V / 8 ? o[(e + j < COLUMNS_V / 8 ? e + j : 0) * 4 + r * 2 + i] * inverse : 0;
+          exchange_pairs(v, lane % 4);
+          const f32 segment[8] = {v[0][0], v[0][1], v[1][0], v[1][1], v[2][0], v[2][1], v[3][0], v[3][1]};
+          epilogue(TCC_BUFFERS place.batch, row + r * 8, e + lane % 4, segment);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,333 @@
+// Attention on the matrix units of sm_90a (wgmma, TMA): the loops are
+// backends/device/cuda/attention_sm90.cu; regions add what attention_hooks.h says.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <utility>
+
+#include "backends/device/common/attention_sm90_shape.h"
+#include "scheduler/cost.h"
+#include "scheduler/templates/attention_hooks.h"
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/gemm.h"
+#include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/work.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using kernels::AttentionSm90;
+namespace sm90 = kernels::attention_sm90;
+
+constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
+
+AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
+  AttentionSm90 a;
+  a.batches = plan.batches();
+  a.queries = plan.queries;
+  a.keys = plan.keys;
+  a.depth = plan.q.depths;
+  a.depth_v = plan.v.depths;
+  a.element = element_of(plan.q.dtype);
+  const auto rank = [](const AttentionPlan::Operand& operand) {
+    return static_cast<int64_t>(operand.view->batch.size()) + 2;
+  };
+  a.rank_q = rank(plan.q);
+  a.rank_k = rank(plan.k);
+  a.rank_v = rank(plan.v);
+  const auto scale = static_cast<float>(plan.scale * std::numbers::log2e);
+  a.scale_bits = std::bit_cast<int32_t>(scale);
+  a.plain = plan.is_scaled;
+  a.safe = plan.safe;
+  a.sums = !plan.sums.empty();
+  a.groups = c["groups"];
+  a.block_k = c["block_k"];
+  a.stages = c["stages"];
+  a.query_stages = c["query_stages"];
+  a.turns = c["turns"] != 0;
+  return a;
+}
+
+// The tiles of keys that each tile of queries walks over, of the first batch.
+std::vector<int64_t> lengths_of(const AttentionPlan& plan, const AttentionSm90& a) {
+  const int64_t block_q = sm90::block_q(a);
+  std::vector<int64_t> lengths;
+  for (int64_t tile = 0; tile < sm90::query_tiles(a); ++tile) {
+    const int64_t first = tile * block_q, last = std::min(plan.queries, first + block_q) - 1;
+    const KeyRange range = plan.keys_of(0, first, last);
+    const bool is_known = range.first.is_const() && range.end.is_const();
+    const int64_t begin = is_known ? range.first.value() : 0,
+                  end = is_known ? range.end.value() : plan.keys;
+    lengths.push_back(end <= begin ? 0 : ceil_div(end, a.block_k) - begin / a.block_k);
+  }
+  return lengths;
+}
+
+bool are_equal(const std::vector<int64_t>& lengths) {
+  return std::ranges::adjacent_find(lengths, std::not_equal_to<>()) == lengths.end();
+}
+
+// Tiles that cost a workgroup as much time as what begins and ends a tile.
+constexpr double kBetween = 1.5;
+
+// The longest that one of the workgroups walks, in tiles of keys, where batches are walked `heads`
+// at a time as the device source does.
+double longest_walk(const AttentionSm90& a, const std::vector<int64_t>& lengths, int64_t heads) {
+  std::vector<double> walked(static_cast<size_t>(a.workgroups));
+  int64_t n = 0;
+  const auto count = static_cast<int64_t>(lengths.size());
+  for (int64_t first = 0; first < a.batches; first += heads) {
+    const int64_t together = std::min<int64_t>(heads, a.batches - first);
+    for (int64_t i = 0; i < count * together; ++i, ++n) {
+      const int64_t round = n / a.workgroups, place = n % a.workgroups;
+      const int64_t group = round % 2 ? a.workgroups - 1 - place : place;
+      walked[static_cast<size_t>(group)] +=
+          static_cast<double>(lengths[static_cast<size_t>(count - 1 - i / together)]) + kBetween;
+    }
+  }
+  return *std::ranges::max_element(walked);
+}
+
+// How many batches are walked together: where tiles of queries differ in length, the number that
+// shares the work best. Fewer keep their keys and values in the cache.
+int64_t walked_together(const AttentionSm90& a, const std::vector<int64_t>& lengths) {
+  constexpr double kWorth = 0.99;
+  // Long sequences of batches repeat themselves.
+  constexpr int64_t kMost = 1024;
+  AttentionSm90 part = a;
+  part.batches = std::min<int64_t>(a.batches, kMost);
+  int64_t best = 1;
+  double best_walk = HUGE_VAL;
+  for (int64_t heads = 1; heads <= part.batches; heads = heads < 16 ? heads + 1 : heads * 5 / 4) {
+    const double walk = longest_walk(part, lengths, heads);
+    if (walk >= best_walk * kWorth) continue;
+    best = heads;
+    best_walk = walk;
+  }
+  return best;
+}
+
+class Sm90Attention : public Candidate {
+ public:
+  Sm90Attention(const Template& by, const Region& region, const Target& target, AttentionPlan plan)
+      : Candidate(by, region, target), plan_(std::move(plan)) {}
+
+ private:
+  ConfigSpace make_space() const override {
+    ConfigSpace space;
+    space.parameters = {
+        {"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each"},
+        {"block_k", {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224}, "keys of a tile"},
+        {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory"},
+        {"query_stages", {1, 2}, "tiles of queries in shared memory"},
+        {"turns", {0, 1}, "whether groups take turns: one weighs while the others multiply"},
+    };
+    space.constraints = {
+        {"accumulators fit into registers",
+         [plan = plan_](const Config& c) {
+           return sm90::fits_registers(parameters_of_config(plan, c));
+         }},
+        {"the tiles fit into shared memory",
+         [plan = plan_, bytes = target().shared_bytes](const Config& c) {
+           return sm90::shared_bytes(parameters_of_config(plan, c)) <= bytes;
+         }},
+        {"one group has no turns",
+         [](const Config& c) { return c["groups"] > 1 || c["turns"] == 0; }},
+    };
+    return space;
+  }
+
+  // The fastest by the cost model, which is quick.
+  Config make_default_config() const override {
+    const CostModel& cost = cost_model();
+    Config best;
+    double best_seconds = 0;
+    space().enumerate([&](const Config& config) {
+      const double seconds = cost(config);
+      if (best.values().empty() || seconds < best_seconds) {
+        best = config;
+        best_seconds = seconds;
+      }
+      return true;
+    });
+    TCC_CHECK(!best.values().empty(), "no legal attention config on ", target().id());
+    return best;
+  }
+
+  // Rounds of tiles on all SMs. The constants are fitted to 250 configs on an H200.
+  CostModel make_cost_model() const override {
+    struct Walk {
+      double whole = 0, longest = 0;  // tiles of keys of one batch
+    };
+    std::map<std::pair<int64_t, int64_t>, Walk> walks;
+    for (const int64_t groups : space().parameters[0].values)
+      for (const int64_t block_k : space().parameters[1].values) {
+        AttentionSm90 a;
+        a.queries = plan_.queries;
+        a.groups = groups;
+        a.block_k = block_k;
+        Walk walk;
+        for (const int64_t length : lengths_of(plan_, a)) {
+          walk.whole += static_cast<double>(length);
+          walk.longest = std::max(walk.longest, static_cast<double>(length));
+        }
+        walks[{groups, block_k}] = walk;
+      }
+    const double slots = plan_.is_scaled ? 0 : score_slots();
+    return [=, plan = plan_, target = target(), bytes = region_bytes(region())](const Config& c) {
+      constexpr double kRate = 2048;        // multiply-adds of an SM in a cycle
+      constexpr double kExponentials = 16;  // and exponentials
+      constexpr double kHidden = 0.4;       // of the exponentials' time, that products do not hide
+      constexpr double kAlone = 1;          // the same of one group
+      constexpr double kStep = 250;         // cycles of a tile of keys, besides
+      constexpr double kTile = 2400;        // cycles that begin and end a tile of queries
+      constexpr double kCached = 42;        // bytes a cycle that an SM reads from the cache
+      constexpr double kUnturned = 1.01;    // as long without turns
+      constexpr double kStages = 0.1;       // of a step, that more than one stage saves
+      const AttentionSm90 a = parameters_of_config(plan, c);
+      const auto number = [](int64_t value) { return static_cast<double>(value); };
+      const Walk& walk = walks.at({a.groups, a.block_k});
+      const double scores = number(sm90::block_q(a) * a.block_k);
+      const double depths = number(round_up(a.depth, 16) + sm90::columns_v(a));
+      const double weighing = scores / kExponentials + scores * slots / 128;
+      const double hidden = a.groups == 1 ? kAlone : kHidden;
+      const double loaded =
+          number(a.block_k * 128 * (sm90::panels(a) + sm90::panels_v(a))) / kCached;
+      double step = scores * depths / kRate + hidden * weighing + kStep;
+      if (a.stages == 1) step += loaded;
+      step = std::max(step, loaded) * (a.turns || a.groups == 1 ? 1 : kUnturned) *
+             (1 - kStages * std::min<double>(1, number(a.stages - 1)) / 10);
+      const double tile = kTile - (a.query_stages > 1 ? 200 : 0);
+      const double tiles = number(sm90::tiles(a)), units = target.compute_units;
+      // All as long: whole rounds. Else the longest first leave little at the end.
+      const double mean = walk.whole / number(sm90::query_tiles(a));
+      const bool is_even = walk.longest == mean;
+      const double rounds = std::ceil(tiles / units);
+      const double total = number(a.batches) * walk.whole;
+      GemmCycles cycles;
+      cycles.working = is_even ? rounds * (mean * step + tile)
+                               : std::max(total / units * step + tiles / units * tile,
+                                          walk.longest * step + tile);
+      cycles.outside = 3000;
+      cycles.drawn = std::min(1.0, tiles * 1.5 / units);
+      return launch_seconds(cycles, bytes, target);
+    };
+  }
+
+  // Issue slots of a score's expression.
+  double score_slots() const {
+    const std::vector<Expr> values = {plan_.score};
+    return element_work(values, plan_.key).slots;
+  }
+
+  KernelSequence lower(const Config& config) const override {
+    const AttentionPlan& plan = plan_;
+    AttentionSm90 a = parameters_of_config(plan, config);
+    a.workgroups = std::min<int64_t>(target().concurrent_clusters(1), sm90::tiles(a));
+    const std::vector<int64_t> lengths = lengths_of(plan, a);
+    a.orders = !are_equal(lengths);
+    a.heads = a.orders ? walked_together(a, lengths) : 1;
+
+    Kernel kernel = start_kernel(region());
+    kernel.source = "attention_sm90";
+    kernel.workgroup = static_cast<int>(sm90::threads(a));
+    kernel.resident = 1;
+    kernel.grid = a.workgroups;
+    kernel.shared_bytes = sm90::shared_bytes(a);
+    kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
+    kernel.flop_rate = target().flops_matrix;
+    kernel.parameters = parameters_of(a, "AttentionSm90", "common/attention_sm90_shape.h");
+    // The preprocessor makes the instructions' texts of them.
+    kernel.defines.push_back({"WGMMA_KEYS", std::to_string(a.block_k)});
+    kernel.defines.push_back({"WGMMA_VALUES", std::to_string(sm90::columns_v(a))});
+
+    AttentionTile tile;
+    tile.block_q = sm90::block_q(a);
+    tile.block_k = a.block_k;
+    tile.depth = plan.q.depths;
+    tile.depth_v = round_up(plan.v.depths, 4 * kSegment);
+    tile.keys = 2;
+    tile.segment = kSegment;
+    const AttentionHooks hooks(plan, tile);
+    const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
+        {&plan.q, "q"}, {&plan.k, "k"}, {&plan.v, "v"}};
+    for (const auto& [operand, name] : operands) {
+      kernel.maps.push_back(
+          tensor_map(*operand, str("map_", name), operand == &plan.q ? 64 : a.block_k));
+      if (!operand->view->batch.empty())
+        kernel.hooks.push_back(hooks.coordinates(*operand, str("batch_", name)));
+    }
+    kernel.hooks.push_back(hooks.score("score"));
+    if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
+    for (Hook& hook : hooks.key_ranges()) kernel.hooks.push_back(std::move(hook));
+    kernel.hooks.push_back(hooks.epilogue("epilogue"));
+    if (a.sums) kernel.hooks.push_back(hooks.store_sum("store_sum"));
+    return kernel;
+  }
+
+  // Boxes of 64 elements of so many rows.
+  static TensorMap tensor_map(const AttentionPlan::Operand& operand, std::string name,
+                              int64_t rows) {
+    const OperandView& view = *operand.view;
+    const int64_t element = size_bytes(view.dtype);
+    TensorMap map;
+    map.name = std::move(name);
+    map.argument = view.buffer;
+    map.dtype = view.dtype;
+    map.offset = view.offset;
+    const auto add = [&](int64_t extent, int64_t stride, int64_t box) {
+      if (!map.dims.empty()) map.strides.push_back(std::max<int64_t>(16, stride * element));
+      map.dims.push_back(extent);
+      map.box.push_back(static_cast<int>(box));
+    };
+    add(operand.depths, 1, sm90::kPanel);
+    add(operand.rows, view.free_stride, rows);
+    for (size_t i = view.batch.size(); i-- > 0;) add(view.batch[i].extent, view.batch[i].stride, 1);
+    return map;
+  }
+
+  AttentionPlan plan_;
+};
+
+class AttentionSm90Template : public Template {
+ public:
+  std::string_view name() const override { return "attention_sm90"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 2; }
+
+  std::vector<std::vector<const ir::Node*>> seeds(const ir::Graph& graph,
+                                                  const Target& target) const override {
+    if (!target.has_matrix_unit("wgmma")) return {};
+    return attention_seeds(graph);
+  }
+
+  Match match(const Region& region, const Target& target) const override {
+    if (!target.has_matrix_unit("wgmma"))
+      return Refusal{"the target has no wgmma", true};
+    OrRefusal<AttentionPlan> plan = plan_attention(region);
+    if (!plan) return plan.refusal();
+    const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
+        {&plan->q, "queries"}, {&plan->k, "keys"}, {&plan->v, "values"}};
+    for (const auto& [operand, name] : operands) {
+      if (!operand->is_copied())
+        return Refusal{str(name, " are computed, or no rows of whole 16 bytes")};
+      if (operand->dtype != plan->q.dtype ||
+          (operand->dtype != DType::bf16 && operand->dtype != DType::f16))
+        return Refusal{str(name, " of ", tcc::name(operand->dtype))};
+      if (operand->view->batch.size() > 3)
+        return Refusal{str(name, " of more than three batch dims")};
+    }
+    if (plan->batches() * plan->queries == 0 || plan->keys == 0)
+      return Refusal{"no queries, or no keys"};
+    return std::make_shared<const Sm90Attention>(*this, region, target, *std::move(plan));
+  }
+};
+
+const RegisterTemplate<AttentionSm90Template> registered;
+
+}  // namespace
+}  // namespace tcc::sched
