@@ -72,14 +72,18 @@ WGMMA_REGISTERS(WGMMA_VALUES)
 using Queries = Pipeline<params.query_stages, PANELS * 8192>;
 using Keys = Pipeline<params.stages, attention_sm90::k_bytes(params)>;
 using Values = Pipeline<params.stages, attention_sm90::v_bytes(params)>;
-struct SharedStorage {
-  Queries::Tiles q[GROUPS];
-  Keys::Tiles k;
-  Values::Tiles v;
-  Keys::Barriers k_barriers;
-  Values::Barriers v_barriers;
-  Queries::Barriers q_barriers[GROUPS];
+// The parts' shared memory, in this order.
+struct AllQueries {
+  Queries::Tiles of_group[GROUPS];
 };
+struct QueryBarriers {
+  Queries::Barriers of_group[GROUPS];
+};
+struct KeyTiles : Keys::Tiles {};
+struct ValueTiles : Values::Tiles {};
+struct KeyBarriers : Keys::Barriers {};
+struct ValueBarriers : Values::Barriers {};
+struct SharedStorage : AllQueries, KeyTiles, ValueTiles, QueryBarriers, KeyBarriers, ValueBarriers {};
 static_assert(sizeof(SharedStorage) + 1024 == attention_sm90::shared_bytes(params), "the host knows the storage");
 
 // The n-th tile: its batch and its first query. Heads that are walked together keep their keys and values in L2.
@@ -183,12 +187,13 @@ TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD);
   const i32 warp_of_all = __shfl_sync(~0u, thread / 32, 0);
   const u32 storage = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
+  const u32 key_tiles = storage + sizeof(AllQueries), value_tiles = key_tiles + sizeof(KeyTiles);
+  const u32 barriers = value_tiles + sizeof(ValueTiles), key_barriers = barriers + sizeof(QueryBarriers);
   const auto queries_of = [&](i32 group) {
-    return Queries(storage + u32(__builtin_offsetof(SharedStorage, q)) + group * u32(sizeof(Queries::Tiles)),
-                   storage + u32(__builtin_offsetof(SharedStorage, q_barriers)) + group * u32(sizeof(Queries::Barriers)));
+    return Queries(storage + group * u32(sizeof(Queries::Tiles)), barriers + group * u32(sizeof(Queries::Barriers)));
   };
-  Keys keys(storage + u32(__builtin_offsetof(SharedStorage, k)), storage + u32(__builtin_offsetof(SharedStorage, k_barriers)));
-  Values values(storage + u32(__builtin_offsetof(SharedStorage, v)), storage + u32(__builtin_offsetof(SharedStorage, v_barriers)));
+  Keys keys(key_tiles, key_barriers);
+  Values values(value_tiles, key_barriers + sizeof(KeyBarriers));
   if (thread == 0) {
     keys.init(1, GROUPS * 4);
     values.init(1, GROUPS * 4);
@@ -296,7 +301,7 @@ TCC_ENTRY {
       Rows rows = {{MINUS_INFINITY, MINUS_INFINITY}, {0, 0}};
 #pragma unroll
       for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] = 0;
-      auto score_tile = [&](i32 tile) {
+      auto score_tile = [&](auto tile) {
         const bool inside = tile >= range.inside && tile < range.inside_end;
         if (params.plain && inside) return;
         const i32 key = tile * BLOCK_K + lane % 4 * 2;
@@ -377,13 +382,15 @@ TCC_ENTRY {
         f32 sum = rows.sum[r];
         sum += __shfl_xor_sync(~0u, sum, 1);
         sum += __shfl_xor_sync(~0u, sum, 2);
-        if constexpr (params.sums) {
-          constexpr f32 kLog2 = 0.693147181f;
-          const f32 most = rows.max[r];
-          const auto store = [&](auto batch, i32 query, const f32(&v)[1]) { store_sum(TCC_BUFFERS batch, query, v); };
-          const f32 v[1] = {most == MINUS_INFINITY ? most : __fmaf_rn(most * SCALE, kLog2, __logf(sum))};
-          if (lane % 4 == 0) store(place.batch, row + r * 8, v);
-        }
+        const auto store = [&](auto query) {
+          if constexpr (params.sums) {
+            constexpr f32 kLog2 = 0.693147181f;
+            const f32 most = rows.max[r];
+            const f32 v[1] = {most == MINUS_INFINITY ? most : __fmaf_rn(most * SCALE, kLog2, __logf(sum))};
+            if (lane % 4 == 0) store_sum(TCC_BUFFERS place.batch, query, v);
+          }
+        };
+        store(row + r * 8);
         const f32 inverse = params.safe && sum == 0 ? 0.f : 1 / sum;
         // Lanes of a quad exchange their pairs of four eights of columns, so that each has all of one.
 #pragma unroll
