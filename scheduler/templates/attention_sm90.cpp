@@ -189,7 +189,7 @@ class Sm90Attention : public Candidate {
       constexpr double kOutside = 3000;     // and a launch
       constexpr double kUnturned = 1.0005;  // as long, without turns
       constexpr double kOverlap = 1.45;     // how products and memory's traffic add up
-      constexpr double kLaunch = 2e-6, kClock = 1.06, kBandwidth = 0.94;
+      constexpr double kLaunch = 2e-6, kClock = 1.18, kBandwidth = 1.13;
       const AttentionSm90 a = parameters_of_config(plan, c);
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       const Walk& walk = walks.at({a.groups, a.block_k});
