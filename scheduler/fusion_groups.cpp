@@ -22,11 +22,13 @@ bool is_number(const Value* value) {
   return value->is_constant() && !value->is_mutable && value->data->splat();
 }
 
-// A cast of what lies in memory to a type that is no smaller: reading the original costs no more.
-bool widens_memory(const Node& node) {
+// A cast to a type that is no smaller than what lies in memory, or larger than what is computed:
+// reading the original costs no more, and storing it costs less.
+bool widens(const Node& node) {
   const Value* from = node.inputs.empty() ? nullptr : node.inputs[0];
-  return node.op_name() == "cast" && from && !from->producer &&
-         size_bytes(from->dtype()) <= size_bytes(node.outputs[0]->dtype());
+  if (node.op_name() != "cast" || !from) return false;
+  const int before = size_bytes(from->dtype()), after = size_bytes(node.outputs[0]->dtype());
+  return from->producer ? before < after : before <= after;
 }
 
 bool anchors_rows(const Node& node) {
@@ -45,7 +47,7 @@ FusionGroups::FusionGroups(const ir::Graph& graph, const Target& target,
       auto found = uses_.find(v);
       return found != uses_.end() && found->second.outputs > 0;
     });
-    bool free = (node->op->kind == OpKind::view && !is_copy(node.get())) || widens_memory(*node) ||
+    bool free = (node->op->kind == OpKind::view && !is_copy(node.get())) || widens(*node) ||
                 is_made_of_indices(*node);
     if (free && !is_output) light_.insert(node.get());
   }
