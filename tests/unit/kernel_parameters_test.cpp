@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/device/common/attention_sm90_shape.h"
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "backends/device/common/gemm_sm90_shape.h"
 #include "backends/device/common/gemv_shape.h"
@@ -44,6 +45,7 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::ImageDim>(), members<kernels::ImageDim>());
   EXPECT_EQ(visited<GemmSm80>(), members<GemmSm80>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
+  EXPECT_EQ(visited<kernels::AttentionSm90>(), members<kernels::AttentionSm90>());
   EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());
 }
 

@@ -1,0 +1,89 @@
+// Attention on wgmma: which regions it takes, how it walks them, and that kernels do not spill.
+#include <gtest/gtest.h>
+
+#include "backends/device/common/attention_sm90_shape.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "scheduler/template.h"
+#include "tests/cubin.h"
+#include "tests/unit/attention_cases.h"
+
+namespace tcc {
+namespace {
+
+// One head of one image: queries, keys, depth, depth of values.
+std::string graph_of(int64_t queries, int64_t keys, int64_t depth, int64_t depth_v,
+                     std::string_view dtype, std::string_view attributes = "") {
+  const auto input = [&](std::string_view name, int64_t rows, int64_t columns) {
+    return str("  ", name, ": {dtype: ", dtype, ", shape: [2, 16, ", rows, ", ", columns, "]}\n");
+  };
+  return str("tcc: 1\nname: attention\ninputs:\n", input("q", queries, depth),
+             input("k", keys, depth), input("v", keys, depth_v),
+             "nodes:\n  - {out: a, op: scaled_dot_product_attention, in: [q, k, v]", attributes,
+             "}\noutputs: [a]\n");
+}
+
+exec::Executable compiled(const std::string& text, const std::string& target, bool binaries) {
+  backends::CompileOptions options;
+  options.binaries = binaries;
+  return backends::compile(parse_yaml_graph(text, "attention.yaml", "."),
+                           sched::target_by_name(target), options);
+}
+
+std::string template_of(const std::string& text, const std::string& target = "cuda:sm_90a") {
+  const exec::Executable executable = compiled(text, target, false);
+  return executable.kernels.size() == 1 ? executable.kernels.front().template_name
+                                        : str(executable.kernels.size(), " kernels");
+}
+
+TEST(AttentionSm90, TakesRowsOfWhole16Bytes) {
+  EXPECT_EQ(template_of(graph_of(512, 512, 64, 64, "bf16")), "attention_sm90");
+  EXPECT_EQ(template_of(graph_of(197, 333, 80, 72, "f16")), "attention_sm90");
+  EXPECT_EQ(template_of(graph_of(512, 512, 256, 256, "bf16")), "attention_sm90");
+  EXPECT_NE(template_of(graph_of(512, 512, 68, 64, "bf16")), "attention_sm90");
+  EXPECT_NE(template_of(graph_of(512, 512, 64, 64, "f32")), "attention_sm90");
+  EXPECT_NE(template_of(graph_of(512, 512, 64, 64, "bf16"), "cuda:sm_80"), "attention_sm90");
+}
+
+// Tiles of a causal mask differ in length: the last come first. Others are walked head by head.
+TEST(AttentionSm90, OrdersTilesByLength) {
+  const auto source_of = [](std::string_view attributes) {
+    return compiled(graph_of(4096, 4096, 128, 128, "bf16", attributes), "cuda:sm_90a", false)
+        .kernels.front()
+        .source;
+  };
+  EXPECT_NE(source_of(", is_causal: true").find("p.orders = true;"), std::string::npos);
+  const std::string whole = source_of("");
+  EXPECT_NE(whole.find("p.orders = false;"), std::string::npos);
+  EXPECT_NE(whole.find("p.heads = 1;"), std::string::npos);
+}
+
+// The defaults, and all that the rule of registers admits at its limits.
+TEST(AttentionSm90, KernelsDoNotSpill) {
+  for (const int64_t depth : {64, 128, 256})
+    for (const std::string_view attributes : {"", ", is_causal: true"}) {
+      const exec::Executable executable =
+          compiled(graph_of(4096, 4096, depth, depth, "bf16", attributes), "cuda:sm_90a", true);
+      ASSERT_EQ(executable.kernels.size(), 1U);
+      EXPECT_EQ(test::frame_bytes(executable.kernels.front().code), 0)
+          << depth << attributes << " " << executable.kernels.front().config;
+    }
+}
+
+TEST(AttentionSm90, TheRuleOfRegistersHasALimit) {
+  kernels::AttentionSm90 a;
+  a.depth = a.depth_v = 128;
+  a.groups = 2;
+  a.block_k = 176;
+  EXPECT_TRUE(kernels::attention_sm90::fits_registers(a));
+  a.block_k = 192;
+  EXPECT_FALSE(kernels::attention_sm90::fits_registers(a));
+  a.groups = 3;
+  a.block_k = 80;
+  EXPECT_TRUE(kernels::attention_sm90::fits_registers(a));
+  a.block_k = 96;
+  EXPECT_FALSE(kernels::attention_sm90::fits_registers(a));
+}
+
+}  // namespace
+}  // namespace tcc
