@@ -184,7 +184,7 @@ class Sm90Attention : public Candidate {
       constexpr double kSlots = 128;                     // instructions of single threads,
       constexpr double kCached = 42;                     // and bytes that it reads from the cache
       constexpr double kExposed[] = {2.27, 1.06, 0.85};  // of weighing, beside products, by groups
-      constexpr double kStep = 177;                      // cycles of a tile of keys, besides
+      constexpr double kStep = 60;                       // cycles of a tile of keys, besides
       constexpr double kTile = 877;         // cycles that begin and end a tile of queries
       constexpr double kOutside = 3000;     // and a launch
       constexpr double kUnturned = 1.0005;  // as long, without turns
@@ -199,7 +199,9 @@ class Sm90Attention : public Candidate {
           kExposed[a.groups - 1] * (scores / kExponentials + scores * slots / kSlots);
       const double loaded =
           number(a.block_k * sm90::kLineBytes * (sm90::panels(a) + sm90::panels_v(a))) / kCached;
-      double step = scores * depths / kRate + weighing + kStep + (a.stages == 1 ? loaded : 0);
+      const double rescaled = number(sm90::block_q(a) * sm90::columns_v(a)) / kSlots;
+      double step =
+          scores * depths / kRate + weighing + rescaled + kStep + (a.stages == 1 ? loaded : 0);
       step = std::max(step, loaded) * (a.turns || a.groups == 1 ? 1 : kUnturned);
       const double tiles = number(sm90::tiles(a)), units = target.compute_units;
       // Where all are as long, the units work in rounds. Else short ones fill what long ones leave.
