@@ -117,9 +117,9 @@ TEST(FusionGroups, MergedGroupsStoreTheirLastNode) {
   graph.outputs.push_back(half->outputs[0]);
   const Target target = target_by_name("vulkan");
   FusionGroups groups(graph, target, {});
-  groups.start(exp);
-  groups.start(relu);
-  groups.start(sum);
+  groups.start({exp});
+  groups.start({relu});
+  groups.start({sum});
   groups.add(2, half);
   groups.merge(1, 2);
   groups.merge(0, 2);
