@@ -98,7 +98,8 @@ TCC_FN Place place_of(i32 n) {
   const i32 tile = params.orders ? QUERY_TILES - 1 - in_section / heads : in_section / heads;
   return {first + in_section % heads, tile * BLOCK_Q};
 }
-// Tiles of keys [first, end) that some query of a tile of queries sees, of which [inside, inside_end) need no score_at.
+// Tiles of keys [first, end) that some query of a tile of queries sees, of which all queries see all keys of [inside,
+// inside_end).
 struct Range {
   i32 first, end, inside, inside_end;
 };
