@@ -209,8 +209,9 @@ class FmaAttention : public Candidate {
       const double vectors =
           cost.workgroups * tiles * number(s.block_k) *
           (number(s.depth) / number(plan.k.vector) + number(s.depth_v) / number(plan.v.vector));
-      cost.arithmetic = kStaged * products + scores * per_score + threads * tiles * 2 * results +
-                        16 * vectors + threads * results * epilogue + 200 * threads;
+      cost.arithmetic = (target.serial_workgroups ? 1 : kStaged) * products + scores * per_score +
+                        threads * tiles * 2 * results + 16 * vectors +
+                        threads * results * epilogue + 200 * threads;
       // Steps of the products, each of which reads its operands from shared memory.
       const double parts_s = std::ceil(number(s.thread_q) / 4) + std::ceil(number(s.thread_k) / 4);
       const double parts_v = std::ceil(number(s.thread_q) / 4) + number(s.columns / s.segment);
@@ -222,7 +223,8 @@ class FmaAttention : public Candidate {
       cost.bank_cycles = (steps_s * std::max(0.0, words_s / 2 - parts_s) +
                           steps_v * std::max(0.0, words_v / 2 - parts_v) + staged) /
                          32;
-      cost.elements = vectors + threads * results / number(s.segment);
+      // A software device pays for those of shared memory, too.
+      cost.elements = 2 * staged + (steps_s * words_s + steps_v * words_v) / 2 + threads * results;
       cost.memory_bytes = bytes;
       const double operand_bytes = size_bytes(plan.k.dtype);
       cost.cache_bytes = bytes + staged * operand_bytes;
