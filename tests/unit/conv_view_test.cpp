@@ -18,6 +18,13 @@ namespace {
 
 using autotune::TemplateCase;
 
+// Convolutions of few tiles stay one region.
+struct WholeProducts : PlanSource {
+  int64_t choose(const PlanSite& site, const Target&) const override {
+    return site.kind == "split_k" ? 1 : site.default_choice;
+  }
+};
+
 struct Found {
   OrRefusal<ConvView> view;
   ContractionPlan plan;
@@ -27,7 +34,8 @@ void expect_elements(const Found& found, const Region& region);
 
 // The image is x, with its channels last unless `rows` is set; so is the weight w.
 Found found(const std::string& inputs, const std::string& node, bool rows = false) {
-  const TemplateCase made(inputs, node, "cuda:sm_90a");
+  const WholeProducts whole;
+  const TemplateCase made(inputs, node, "cuda:sm_90a", &whole);
   Region region = made.scheduled.regions.back().region();
   if (!rows)
     for (auto& [value, layout] : region.layouts)

@@ -58,10 +58,10 @@ TEST_F(RunReport, FollowsItsSchema) {
 
 TEST_F(RunReport, SaysWhatRanAndHowItWasMeasured) {
   const testing::Outcome outcome = run(
-      "tcc-run", "configs/models/mlp.yaml --json --bench 12 --check --dim B=4 --device " + device_);
+      "tcc-run", "configs/models/mlp.yaml --json --bench 12 --check --dim B=128 --device " + device_);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   const json report = json::parse(outcome.text);
-  EXPECT_EQ(report["dims"]["B"], 4);
+  EXPECT_EQ(report["dims"]["B"], 128);
   EXPECT_EQ(report["device"]["name"], device_);
   EXPECT_EQ(report["command"].back(), device_);
   EXPECT_EQ(report["tcc"]["version"], TCC_VERSION);
@@ -80,7 +80,7 @@ TEST_F(RunReport, SaysWhatRanAndHowItWasMeasured) {
   EXPECT_TRUE(layers.contains("y")) << report["bench"].dump();
   // The same kernels in another report of another program.
   ASSERT_EQ(
-      run("tcc-compile", "configs/models/mlp.yaml --dim B=4 --target " +
+      run("tcc-compile", "configs/models/mlp.yaml --dim B=128 --target " +
                              report["target"].get<std::string>() + " -o '" + folder_.string() + "'")
           .code,
       0);

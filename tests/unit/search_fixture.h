@@ -41,8 +41,10 @@ struct TemplateCase {
   sched::CostModel model;
   sched::Config default_config;
 
-  TemplateCase(const std::string& inputs, const std::string& node, const std::string& target_name)
-      : scheduled(schedule(inputs, node, target_name)),
+  // `plan`: what the graph's passes choose; null: their defaults.
+  TemplateCase(const std::string& inputs, const std::string& node, const std::string& target_name,
+               const sched::PlanSource* plan = nullptr)
+      : scheduled(schedule(inputs, node, target_name, plan)),
         target(test_target(target_name)),
         space(candidate().space()),
         model(candidate().cost_model()),
@@ -53,10 +55,14 @@ struct TemplateCase {
 
  private:
   static backends::Scheduled schedule(const std::string& inputs, const std::string& node,
-                                      const std::string& target_name) {
+                                      const std::string& target_name,
+                                      const sched::PlanSource* plan) {
     const std::string text = "tcc: 1\nname: test\ninputs: {" + inputs + "}\nnodes:\n  - {out: y, " +
                              node + "}\noutputs: [y]\n";
-    return backends::schedule(parse_yaml_graph(text, "test.yaml", "."), test_target(target_name));
+    backends::CompileOptions options;
+    options.plan = plan;
+    return backends::schedule(parse_yaml_graph(text, "test.yaml", "."), test_target(target_name),
+                              options);
   }
 };
 

@@ -20,7 +20,7 @@
 #include "../common/attention_sm90_shape.h"
 #include "matrix.cuh"
 #include "sm90_pipeline.cuh"
-#include "wgmma.cuh"
+#include "wgmma_registers.cuh"
 
 #ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
 #define INDEX i32
