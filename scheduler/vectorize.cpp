@@ -53,7 +53,130 @@ Block share(std::vector<Expr>& values, AxisUse& use) {
   return block;
 }
 
+// Whether a serial reduction reads neighbours for neighbouring lanes.
+bool reads_vectors(const ExprNode& reduction, const SymInt& lane, AxisUse& use) {
+  if (reduction.kind != ExprNode::Kind::reduce || ir::is_arg(reduction.reduce)) return false;
+  bool reads = false;
+  ir::visit(reduction.args[0], [&](const Expr& e) {
+    reads |=
+        e->kind == ExprNode::Kind::load &&
+        access_along(e->index, lane, use.of(e).free.contains(lane.as_atom())) == Access::contiguous;
+  });
+  return reads;
+}
+
+// A step of a reduction; sums take products in whole, as matrix products do.
+Expr added(ir::ReduceKind kind, const Expr& sum, const Expr& value) {
+  const bool is_product = value->kind == ExprNode::Kind::call && value->fn == ir::Fn::mul;
+  if (kind == ir::ReduceKind::sum && is_product && is_float(value->dtype))
+    return ir::call(ir::Fn::fma, {value->args[0], value->args[1], sum});
+  return combine_values(kind, sum, value);
+}
+
+// Reductions of one kind over as many elements, and the arrays of their lanes' results.
+struct Reductions {
+  std::vector<const ExprNode*> nodes;
+  std::vector<Variable> results;
+
+  bool takes(const ExprNode& node) const {
+    const ExprNode& own = *nodes.front();
+    return own.reduce == node.reduce &&
+           std::ranges::equal(own.axes, node.axes, [](const SymInt& a, const SymInt& b) {
+             return ir::extent_of(a) == ir::extent_of(b);
+           });
+  }
+};
+
+// The value of a step, where the node's axes are at these places.
+Expr step_of(const ExprNode& node, const std::vector<SymInt>& at) {
+  return ir::rewrite(
+      node.args[0], [](const Expr&) -> Expr { return nullptr; },
+      [&](SymInt index) {
+        for (size_t i = 0; i < at.size(); ++i) index = index.substitute(node.axes[i], at[i]);
+        return index;
+      });
+}
+
+// Reductions for all lanes at once: their loops run around the lanes', so that loads are vectors.
+// Several of them share the loads of a step of the innermost axis, and of its neighbours.
+Block reduce_lanes_together(const Reductions& all, const SymInt& lane) {
+  constexpr int64_t kUnrolled = 16;  // iterations
+  const ExprNode& first = *all.nodes.front();
+  Block block, initial;
+  for (const Variable& result : all.results) {
+    block.push_back(array(result, ir::extent_of(lane).value()));
+    initial.push_back(set_element(result, lane, identity_value(first.reduce, result.dtype)));
+  }
+  block.push_back(loop(lane, std::move(initial), true));
+  std::vector<SymInt> axes;
+  for (const SymInt& axis : first.axes) axes.push_back(SymInt::axis("r", ir::extent_of(axis)));
+  const SymInt inner = ir::extent_of(axes.back());
+  const bool shares = all.nodes.size() > 1 && inner.is_const() && inner.value() <= kUnrolled;
+  std::vector<Expr> steps;
+  std::vector<size_t> of;  // the reduction of each
+  std::vector<SymInt> at = axes;
+  for (int64_t t = 0; t < (shares ? inner.value() : 1); ++t) {
+    if (shares) at.back() = t;
+    for (size_t i = 0; i < all.nodes.size(); ++i) {
+      steps.push_back(step_of(*all.nodes[i], at));
+      of.push_back(i);
+    }
+  }
+  Block body = vectorize_values(steps, lane, [&](const std::vector<Expr>& values) {
+    Block adds;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Variable& result = all.results[of[i]];
+      adds.push_back(
+          set_element(result, lane, added(first.reduce, ir::element(result, lane), values[i])));
+    }
+    return adds;
+  });
+  if (shares) axes.pop_back();
+  int64_t iterations = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const SymInt extent = ir::extent_of(axes[i]);
+    iterations = extent.is_const() ? iterations * extent.value() : kUnrolled + 1;
+    body = {loop(axes[i], std::move(body), iterations <= kUnrolled)};
+  }
+  block.insert(block.end(), body.begin(), body.end());
+  return block;
+}
+
+// Replaces the reductions that read vectors by arrays, which the block computes.
+Block reduce_before(std::vector<Expr>& values, const SymInt& lane, AxisUse& use) {
+  std::vector<Reductions> all;
+  std::vector<Expr> kept = values;  // the nodes live as long as these
+  std::map<const ExprNode*, Expr> replaced;
+  ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+    if (!reads_vectors(*e, lane, use)) return nullptr;
+    auto [entry, is_new] = replaced.try_emplace(e.get());
+    if (is_new) {
+      const Variable result = ir::new_variable("acc", e->dtype);
+      auto group = std::ranges::find_if(all, [&](const Reductions& r) { return r.takes(*e); });
+      if (group == all.end()) group = all.insert(all.end(), Reductions{});
+      group->nodes.push_back(e.get());
+      group->results.push_back(result);
+      entry->second = ir::element(result, lane);
+    }
+    return entry->second;
+  });
+  Block block;
+  for (const Reductions& group : all) {
+    const Block loops = reduce_lanes_together(group, lane);
+    block.insert(block.end(), loops.begin(), loops.end());
+  }
+  return block;
+}
+
 }  // namespace
+
+bool has_vector_reductions(const std::vector<Expr>& values, const SymInt& lane) {
+  AxisUse use;
+  bool found = false;
+  for (const Expr& value : values)
+    ir::visit(value, [&](const Expr& e) { found |= reads_vectors(*e, lane, use); });
+  return found;
+}
 
 Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
                        const std::function<Block(const std::vector<Expr>& values)>& body) {
@@ -68,8 +191,9 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
   };
   if (lane.is_const()) return shared_body();
   const int64_t width = ir::extent_of(lane).value();
+  block = reduce_before(rewritten, lane, use);
   std::map<Expr, Expr, LoadLess> replaced;  // by the load
-  for (const Expr& value : values) {
+  for (const Expr& value : std::vector<Expr>(rewritten)) {
     ir::visit(value, [&](const Expr& e) {
       // Loads of a serial reduction stay in its loop.
       if (e->kind != ExprNode::Kind::load || inside_reduction(use.of(e).free)) return;

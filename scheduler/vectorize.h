@@ -33,6 +33,10 @@ Block vectorize(const std::vector<Sink>& sinks, const SymInt& lane);
 Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
                        const std::function<Block(const std::vector<Expr>& values)>& body);
 
+// Returns whether the lanes' serial reductions read neighbours. vectorize() runs their loops around
+// the lanes', so that such loads are vectors.
+bool has_vector_reductions(const std::vector<Expr>& values, const SymInt& lane);
+
 // Declares the largest subexpressions of `values` that do not depend on `varying` axes and that are
 // worth it (loads, calls), and replaces them by the variables.
 Block hoist_invariants(std::vector<Expr>& values, const std::vector<SymInt>& varying);

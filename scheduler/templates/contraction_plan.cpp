@@ -306,10 +306,21 @@ bool epilogue_is_own(const Region& region, const ContractionPlan& plan) {
 
 }  // namespace
 
+bool is_depthwise(const ir::Node& node) {
+  if (node.op_name() != "convolution") return false;
+  const auto groups = node.attr<int64_t>("groups");
+  const ir::Shape& weight = node.inputs[1]->shape();
+  const std::vector<int64_t> spread = node.ints("input_dilation");
+  return groups > 1 && weight[0].is(groups) && weight[1].is(1) &&
+         std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
+}
+
 OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest) {
   const ir::Node* node = region.anchor;
   if (!node || node->op->kind != ir::OpKind::contraction)
     return Refusal{"it is anchored by no matrix product or convolution", true};
+  if (is_depthwise(*node) && open_dims(region).empty())
+    return Refusal{"channels of a depthwise convolution share no elements"};
   const ir::Value* result = node->outputs[0];
   for (const ir::Node* other : region.nodes)
     if (other != node && other->op->kind != ir::OpKind::pointwise &&

@@ -7,6 +7,7 @@
 
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/product_candidate.h"
 #include "scheduler/vectorize.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
@@ -34,6 +35,23 @@ struct Lines {
   }
 };
 
+// Vectors of a thread that are neighbours along the dim outside of the innermost one in memory, as
+// pixels are whose channels are vectors. Windows on neighbours share elements.
+struct Neighbours {
+  int64_t inner = 0;  // elements of the innermost dim; 0: the vectors are no neighbours
+  Neighbours(const Region& region, int64_t vector, int64_t count) {
+    const ir::Value* output = region.outputs[0];
+    const ir::Shape& shape = output->shape();
+    const std::vector<int> order = region.layout(output).order();
+    const bool is_dense = Lines(region).count.is(1);
+    if (!is_dense || order.size() < 2 || !open_dims(region).empty()) return;
+    const int64_t innermost = shape[static_cast<size_t>(order.back())].value(),
+                  outside = shape[static_cast<size_t>(order[order.size() - 2])].value();
+    if (innermost % vector == 0 && outside % count == 0) inner = innermost;
+  }
+  explicit operator bool() const { return inner > 0; }
+};
+
 class Elements : public Candidate {
  public:
   Elements(const Template& by, const Region& region, const Target& target)
@@ -46,7 +64,7 @@ class Elements : public Candidate {
     space.parameters = {
         {"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
         {"vector", {1, 2, 4, 8, 16}, "neighbouring elements of one vector access"},
-        {"vectors", {1, 2, 4, 8}, "vectors of one thread"},
+        {"vectors", {1, 2, 4, 8}, "vectors of one thread; neighbours where they share loads"},
     };
     space.constraints = {
         {"a workgroup of this device has fewer threads",
@@ -69,7 +87,7 @@ class Elements : public Candidate {
       widest = std::max<int64_t>(widest, size_bytes(value->dtype()));
     int64_t vector = 16 / widest;
     const ElementWork work = work_of(region);
-    if (work.is_long()) vector = 1;
+    if (work.is_long() && !reduces_vectors(region, vector)) vector = 1;
     int64_t wanted = int64_t{target.compute_units} * target.busy_threads;
     // The end of each padded line is done element by element: a small part of a long one.
     const Lines lines(region);
@@ -84,7 +102,11 @@ class Elements : public Candidate {
     const bool overlap = !target.indexed_registers && vector == 16 / widest &&
                          n / (2 * vector) >= wanted && work.slots >= kMuchArithmetic;
     if (overlap) threads = std::min(threads, int64_t{128});
-    return {{"threads", threads}, {"vector", vector}, {"vectors", overlap ? 2 : 1}};
+    int64_t vectors = overlap ? 2 : 1;
+    if (work.is_long() && vector > 1)
+      for (const int64_t count : {2, 4})
+        if (n / (vector * count) >= wanted && Neighbours(region, vector, count)) vectors = count;
+    return {{"threads", threads}, {"vector", vector}, {"vectors", vectors}};
   }
 
   CostModel make_cost_model() const override {
@@ -126,6 +148,17 @@ class Elements : public Candidate {
   }
 
  public:
+  // Those of depthwise convolutions, whose channels are vectors then.
+  std::vector<LayoutWish> order_wishes() const override {
+    std::vector<LayoutWish> wishes;
+    for (const ir::Node* node : region().nodes)
+      if (node->op_name() == "convolution") {
+        const auto own = convolution_wishes(region(), *node, false);
+        wishes.insert(wishes.end(), own.begin(), own.end());
+      }
+    return wishes;
+  }
+
   bool updates_in_place(const ir::Value* input, const ir::Value* output) const override {
     const Region& region = this->region();
     if (region.layout(input) != region.layout(output)) return false;
@@ -155,6 +188,35 @@ class Elements : public Candidate {
     kernel.grid = blocks_of(groups, threads * per_thread);
     SymInt block = block_axis(kernel.grid), thread = thread_axis(threads);
     SymInt lane = SymInt::axis("v", width);
+    if (per_thread > 1 && reduces_vectors(region, width))
+      if (const Neighbours neighbours(region, width, per_thread); neighbours) {
+        const SymInt number = block * threads + thread;
+        const int64_t of_line = neighbours.inner / width;
+        const SymInt count = floordiv(output_elements(region), width * per_thread),
+                     group = SymInt::axis("g", count),
+                     line = SymInt::axis("line", floordiv(count, of_line)),
+                     in_line = SymInt::axis("i", of_line);
+        kernel.grid = blocks_of(count, threads);
+        Block body;
+        auto let = [&](const SymInt& axis, const SymInt& value) {
+          if (!axis.is_const()) body.push_back(let_index(axis, value));
+        };
+        let(group, number);
+        let(line, floordiv(group, of_line));
+        let(in_line, mod(group, of_line));
+        std::vector<Sink> all;
+        for (int64_t u = 0; u < per_thread; ++u) {
+          const SymInt first = (line * per_thread + u) * neighbours.inner + in_line * width;
+          const std::vector<Sink> own = sinks(region, inliner, first + lane);
+          all.insert(all.end(), own.begin(), own.end());
+        }
+        append(body, vectorize(all, lane));
+        if (kernel.grid * threads == count)
+          append(kernel.body, std::move(body));
+        else
+          kernel.body.push_back(branch(ir::index_less(number, count), std::move(body)));
+        return kernel;
+      }
 
     for (int64_t u = 0; u < per_thread; ++u) {
       // Neighbouring threads take neighbouring vectors.
@@ -203,6 +265,19 @@ class Elements : public Candidate {
     std::vector<Expr> values;
     for (const Sink& sink : sinks(region, inliner, at)) values.push_back(sink.value);
     return element_work(values, at);
+  }
+
+  // Vectors of elements share the loads of a serial reduction, as of a window over channels that
+  // are neighbours.
+  static bool reduces_vectors(const Region& region, int64_t vector) {
+    if (vector < 2) return false;
+    Inliner inliner(region);
+    const SymInt lane = SymInt::axis("v", vector);
+    const SymInt at = SymInt::axis("at", ir::max(floordiv(output_elements(region), vector), 1));
+    std::vector<Expr> values;
+    for (const Sink& sink : sinks(region, inliner, at * vector + lane))
+      values.push_back(sink.value);
+    return has_vector_reductions(values, lane);
   }
 
   // Element `linear` in the memory order of the first output.

@@ -32,6 +32,8 @@ const Tiny kTiny[] = {
     {"x: {dtype: f32, shape: [2, 3]}, w: {dtype: f32, shape: [3, 5]}", "op: matmul, in: [x, w]"},
     {"x: {dtype: f16, shape: [1, 2, 3, 3]}, w: {dtype: f16, shape: [3, 2, 2, 2]}",
      "op: conv2d, in: [x, w], padding: 1"},
+    {"x: {dtype: f16, shape: [1, 4, 5, 5]}, w: {dtype: f16, shape: [4, 1, 2, 2]}",
+     "op: conv2d, in: [x, w], groups: 4"},
 };
 
 // Emitting is cheap; of the texts, which many configs share, every n-th is compiled.
