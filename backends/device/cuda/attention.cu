@@ -180,11 +180,11 @@ TCC_ENTRY {
       for (i32 t = 0; t < THREADS_K; ++t) most = fmaxf(most, maxima[(thread_row + i) * THREADS_K + t]);
       // A row that has seen no key yet has no maximum: its terms are 0.
       const f32 base = most == -tcc_inf_f32() ? 0.0f : most * SCALE;
-      shrunk[i] = tcc_exp_f32(highest[i] * SCALE - base);
+      shrunk[i] = tcc_exp_f32(tcc_fma_f32(highest[i], SCALE, -base));
       highest[i] = most;
       f32 terms = 0.0f;
       _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) {
-        const f32 term = tcc_exp_f32(s[i][j] * SCALE - base);
+        const f32 term = tcc_exp_f32(tcc_fma_f32(s[i][j], SCALE, -base));
         terms += term;
         weights[(lane * THREAD_K + j) * STRIDE_Q + thread_row + i] = term;
       }
