@@ -38,7 +38,7 @@ bool may_have_alternatives(const Node& node, AlternativeStage stage) {
           node.op->kind == OpKind::sort);
 }
 
-// What a node's candidate proposes, or its refusal.
+// The proposal of a node's candidate, or of its refusal.
 struct Proposal {
   std::optional<Alternative> alternative;
   CandidatePtr candidate;  // null: no kernel computes the node as it is

@@ -39,7 +39,7 @@ GraphParts::GraphParts(const ir::Graph& graph) : graph_(graph), uses_(graph.uses
 
 bool GraphParts::joins(const Node* other, const Node* node,
                        const std::set<const Node*>& kept) const {
-  // What is done to a product's elements takes as long in its kernel as in that of its parts' sum.
+  // An op on a product's elements takes as long in its kernel as in that of its parts' sum.
   const bool is_kind = other->op->kind == OpKind::view || other->op_name() == "cast" ||
                        (node->op->kind != OpKind::contraction &&
                         (other->op->kind == OpKind::pointwise || reduce_alike(other, node)));
@@ -51,7 +51,7 @@ std::vector<const Node*> GraphParts::around(const Node* node,
                                             const std::set<const Node*>& kept) const {
   std::set<const Node*> nodes = {node};
   std::deque<const Node*> open = {node};
-  // What comes after the node waits for nothing but the part and what comes before the node.
+  // Nodes after this one wait for nothing but the part and what comes before this node.
   const auto is_ready = [&](const Node* user) {
     return std::ranges::all_of(user->inputs, [&](const Value* input) {
       return !input || !input->producer || nodes.contains(input->producer) ||

@@ -145,8 +145,8 @@ void fold_constants(Graph& graph) {
     node.reset();
   }
   std::erase(graph.nodes(), nullptr);
-  // What other constants were made of is gone for good; the rest stays with its readers. Operands
-  // are constants, or among the rest: it may stand first.
+  // The nodes that other constants were made of are gone for good; the rest stays with its readers.
+  // Operands are constants, or among the rest: it may stand first.
   const auto uses = graph.uses();
   std::set<const Value*> wanted;
   for (const auto& node : graph.nodes())

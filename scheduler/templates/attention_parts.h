@@ -1,7 +1,7 @@
 // Attention whose keys are split over workgroups, where there are few queries: each part stores its
 // results and sums to workspaces, and a second kernel combines them.
 //
-// Of a query, a part stores the sum of its values by their exponentials, not normalised, and two
+// For a query, a part stores the sum of its values by their exponentials, not normalised, and two
 // numbers: the maximum of its scores in natural units (-inf where it saw no key) and the sum of the
 // exponentials relative to it (0 then). Both are at the place ((batch * parts) + part) * queries +
 // query.

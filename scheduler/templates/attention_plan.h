@@ -60,11 +60,11 @@ struct AttentionPlan {
   bool is_scaled = false;
   bool safe = false;  // a query that sees no key gives 0 instead of NaN
 
-  // What is stored of an element of the result `acc`, which is normalised: values and offsets are
+  // The stores of an element of the result `acc`, which is normalised: values and offsets are
   // of the digits, `query` and v's depth.
   ir::Variable acc;
   std::vector<Stored> outputs;
-  // What is stored of a query's log-sum-exp `sum`, -inf where it sees no key; often nothing.
+  // The stores of a query's log-sum-exp `sum`, -inf where it sees no key; often nothing.
   ir::Variable sum;
   std::vector<Stored> sums;
 

@@ -78,7 +78,7 @@ class Reader {
   }
 
  private:
-  // What does not depend on the axes.
+  // Parts that do not depend on the axes.
   std::string check() {
     const Value* scores = at_.max->inputs[0];
     for (const Node* product : {at_.first, at_.second}) {
@@ -332,7 +332,7 @@ class Reader {
     return std::nullopt;
   }
 
-  // What is stored of the result and of the log-sum-exp.
+  // The stores of the result and of the log-sum-exp.
   std::string store() {
     inliner_->bind(at_.second->outputs[0], [this](std::span<const SymInt> index) -> Expr {
       return std::ranges::equal(result_, index) ? ir::read(variables_.acc) : nullptr;

@@ -1,4 +1,4 @@
-// What an attention's score says: which keys a query sees, and what a score is made of.
+// The meaning of an attention's score: which keys a query sees, and what a score is made of.
 #pragma once
 
 #include <optional>

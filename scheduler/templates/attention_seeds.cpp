@@ -51,7 +51,7 @@ class Seeds {
   };
   using Nodes = std::set<const Node*, Before>;
 
-  // What `second` multiplies, back to another product: both and what stands between them, or
+  // The operands of `second`, back to another product: both and what stands between them, or
   // nothing where that is no softmax.
   std::vector<const Node*> seed_of(const Node* second, const Value* operand) const {
     Nodes above{Before{&position_}};
@@ -66,7 +66,7 @@ class Seeds {
       if (above.size() > kMostNodes) return {};
       if (!is_product) open.insert(open.end(), node->inputs.begin(), node->inputs.end());
     }
-    // Of several products, the scores' is the one that a maximum is taken of.
+    // Among several products, the scores' is the one that a maximum is taken of.
     for (const Node* first : above) {
       if (first->op->kind != OpKind::contraction) continue;
       Nodes between{Before{&position_}};
@@ -88,7 +88,7 @@ class Seeds {
     return {};
   }
 
-  // What is made of the maximum and the sum alone, as their log-sum-exp.
+  // Nodes that are made of the maximum and the sum alone, as their log-sum-exp.
   void add_log_sum(Nodes& between) const {
     std::vector<const Node*> open(between.begin(), between.end());
     std::erase_if(open, [](const Node* node) { return node->op->kind != OpKind::reduce; });

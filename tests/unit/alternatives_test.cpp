@@ -263,7 +263,7 @@ TEST(Alternatives, KeptNodesStay) {
   EXPECT_GT(graph.nodes().size(), 1u);
 }
 
-// What cannot stay as it is is no matter of cost.
+// A node that cannot stay as it is is no matter of cost.
 TEST(Alternatives, RowsThatNoWorkgroupSortsAreRefusedWithTheWayOut) {
   const Target target = target_by_name("cuda:sm_90a");
   Graph graph = ir::test::op_graph("sort_runs", {{DType::f32, {2, 20000}}});

@@ -1,4 +1,4 @@
-// What the plan of an attention region says, and why regions are none.
+// The plan of an attention region, and why regions are none.
 #include "scheduler/templates/attention_plan.h"
 
 #include <gtest/gtest.h>

@@ -22,8 +22,8 @@ backends::CompileOptions options_of(const Product& product) {
   return options;
 }
 
-// What the copy engine brings by a map: pixels from one on, moved by a tap's offsets. The place of
-// an element in its buffer, or -1 for a zero.
+// The elements that the copy engine brings by a map: pixels from one on, moved by a tap's offsets.
+// The place of an element in its buffer, or -1 for a zero.
 class Pixels {
  public:
   Pixels(const exec::TensorMap& map, std::vector<int64_t> first, int64_t image)

@@ -23,8 +23,8 @@ struct Shipped {
   const char* target;
   std::optional<DType> dtype;
   double floor;  // share of the kernels, all models together
-  // Of the device, where the choice of regions depends on it, with bandwidth and arithmetic in
-  // proportion; 0: the profile's.
+  // Those of the device, where the choice of regions depends on it, with bandwidth and arithmetic
+  // in proportion; 0: the profile's.
   int compute_units = 0;
 };
 

@@ -59,7 +59,7 @@ constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.
 
 constexpr Int block_k(const GemmSm90& g) { return kLineBytes / bytes_of(g.product.a.element); }
 
-// Of an image: channels of a piece, pieces under each tap, of all of k, and of a tile.
+// An image has channels of a piece, and pieces under each tap, of all of k, and of a tile.
 constexpr bool has_image(const GemmSm90& g) { return g.image.spatial > 0; }
 constexpr Int taps(const Image& i) { return i.x.taps * i.y.taps * i.z.taps; }
 constexpr Int piece_k(const GemmSm90& g) { return g.image.piece / bytes_of(g.product.a.element); }
@@ -223,7 +223,7 @@ constexpr bool legal_cluster(const GemmSm90& g) {
 constexpr bool all_own_columns(const GemmSm90& g) {
   return owned(g) * (g.split_k - 1) < eights(g) || tiles(g) <= g.clusters;
 }
-// What is read beside an image whose taps end inside of pieces must come by pieces.
+// An operand beside an image whose taps end inside of pieces must come by pieces.
 constexpr bool legal_pieces(const GemmSm90& g) {
   return !is_ragged(g) || (in_pieces(g, g.product.a) && in_pieces(g, g.product.b));
 }
