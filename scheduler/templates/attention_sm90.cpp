@@ -297,12 +297,6 @@ class AttentionSm90Template : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 2; }
 
-  std::vector<std::vector<const ir::Node*>> seeds(const ir::Graph& graph,
-                                                  const Target& target) const override {
-    if (!target.has_matrix_unit("wgmma")) return {};
-    return attention_seeds(graph);
-  }
-
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit("wgmma")) return Refusal{"the target has no wgmma", true};
     OrRefusal<AttentionPlan> plan = plan_attention(region);

@@ -169,6 +169,17 @@ TEST_F(RecordCommands, WhyBeginsWithTheKernels) {
   EXPECT_TRUE(contains(text, "  not plan: ")) << text;
 }
 
+TEST_F(RecordCommands, WhySaysWhatIsNoSingleKernel) {
+  write_file_atomic(
+      folder_ / "attention.yaml",
+      "tcc: 1\nname: attention\ninputs:\n"
+      "  q: {dtype: f32, shape: [2, 64, 300]}\n  k: {dtype: f32, shape: [2, 64, 300]}\n"
+      "  v: {dtype: f32, shape: [2, 64, 64]}\nnodes:\n"
+      "  - {out: a, op: scaled_dot_product_attention, in: [q, k, v]}\noutputs: [a]\n");
+  const std::string text = run({"why", folder_ / "attention.yaml", "--target", "cuda:sm_90a"});
+  EXPECT_TRUE(contains(text, " is not one kernel: attention of depths 300 and 64")) << text;
+}
+
 TEST_F(RecordCommands, WhyKnowsKernelsOfOnesOwn) {
   const std::string kernel = (testing::source_dir() / "examples/kernels/matmul.yaml").string();
   std::string text = run({"why", "--kernel", kernel, "--target", "cuda:sm_90a"});

@@ -1,4 +1,5 @@
 // tcc-tune why: where each kernel's config, and each choice that spans kernels, comes from.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -94,7 +95,8 @@ void print(const sched::PlanSite& site, const autotune::PlanStore& plans,
 }
 
 void print_json(const std::vector<Answer>& answers, const std::vector<sched::PlanSite>& sites,
-                const autotune::PlanStore& plans, const sched::Target& target) {
+                const std::vector<std::string>& apart, const autotune::PlanStore& plans,
+                const sched::Target& target) {
   JsonWriter json(JsonWriter::Style::indented);
   begin_report(json, "why");
   json.member("target", target.id()).key("kernels").begin_array();
@@ -134,6 +136,8 @@ void print_json(const std::vector<Answer>& answers, const std::vector<sched::Pla
       json.null();
     json.end_object();
   }
+  json.end_array().key("apart").begin_array();
+  for (const std::string& line : apart) json.value(line);
   json.end_array().end_object();
   std::cout << json.text() << "\n";
 }
@@ -148,6 +152,13 @@ int why(const WhyOptions& options) {
   backends::CompileOptions compile;
   const autotune::SiteRecorder sites(plans);
   compile.plan = &sites;
+  // Nodes that a template would have as one region, and why they are not one.
+  std::vector<std::string> apart;
+  compile.explain_fusion = [&](const std::string& line) {
+    if (line.find(" is not one kernel: ") != std::string::npos &&
+        std::ranges::find(apart, line) == apart.end())
+      apart.push_back(line);
+  };
   DimLists dims(options.graphs.dims);
   auto graphs = schedule_graphs(options.graphs, dims, target, compile);
   const auto own = user_tunables(options.graphs, dims, target, {});
@@ -162,7 +173,7 @@ int why(const WhyOptions& options) {
   for (const autotune::Tunable& kernel : own)
     answers.push_back({kernel.name, kernel.operands, kernel.key, explain(store, kernel)});
   if (options.json) {
-    print_json(answers, sites.sites(), plans, target);
+    print_json(answers, sites.sites(), apart, plans, target);
     return 0;
   }
   std::map<sched::Tier, int> counts;
@@ -171,6 +182,7 @@ int why(const WhyOptions& options) {
     print(answer);
   }
   for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
+  for (const std::string& line : apart) std::cout << line << "\n";
   std::string summary;
   for (const auto& [tier, count] : counts)
     summary += str(summary.empty() ? "" : ", ", count, " ", sched::name(tier));
