@@ -69,8 +69,9 @@ TEST_F(Vectorize, WhatSeveralSinksComputeIsSharedByTheLane) {
   EXPECT_EQ(declared, 1);
 }
 
-// A reduction within an expression keeps its loads: they differ at each of its steps.
-TEST_F(Vectorize, LoadsOfAReductionStayInIt) {
+// The lanes of a serial sum go through its steps together: each step reads their neighbours at
+// once, as far as the index is a multiple of vectors.
+TEST_F(Vectorize, LanesOfAReductionReadTogether) {
   const SymInt r = SymInt::axis("r", 3, ir::AxisRole::reduction);
   EXPECT_EQ(text({{.buffer = 2,
                    .offset = i * 4 + v,
@@ -78,8 +79,16 @@ TEST_F(Vectorize, LoadsOfAReductionStayInIt) {
                  v),
             R"(  for i < 128
     array y: f32[4]
+    array acc: f32[4]
     unroll v < 4
-      y[v] = reduce_sum[r < 3](load(b0, i*4+r+v))
+      acc[v] = 0.0
+    unroll r < 3
+      array x: f32[4]
+      x[0..4) = b0[i*4+r..]
+      unroll v < 4
+        acc[v] = (acc[v] + x[v])
+    unroll v < 4
+      y[v] = acc[v]
     b2[i*4..] = y[0..4)
 )");
 }
