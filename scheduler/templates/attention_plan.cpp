@@ -207,6 +207,15 @@ KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& first_
   return range;
 }
 
+int64_t AttentionPlan::key_tiles(const SymInt& batch_number, int64_t first_query,
+                                 int64_t last_query, int64_t block_k) const {
+  const KeyRange range = keys_of(batch_number, first_query, last_query);
+  const bool is_known = range.first.is_const() && range.end.is_const();
+  const int64_t begin = is_known ? range.first.value() : 0,
+                end = is_known ? range.end.value() : keys;
+  return std::max<int64_t>(0, (end + block_k - 1) / block_k - begin / block_k);
+}
+
 double AttentionPlan::share_of_tiles(int64_t block_q, int64_t block_k) const {
   constexpr int64_t kSamples = 16;
   const int64_t tiles = (queries + block_q - 1) / block_q, all = (keys + block_k - 1) / block_k;
@@ -215,15 +224,9 @@ double AttentionPlan::share_of_tiles(int64_t block_q, int64_t block_k) const {
   for (int64_t sample = 0; sample < std::min(tiles, kSamples); ++sample) {
     const int64_t tile = sample * tiles / std::min(tiles, kSamples);
     const int64_t first = tile * block_q, last = std::min(first + block_q, queries) - 1;
-    const KeyRange range = keys_of(batches() / 2, first, last);
+    const int64_t walked = key_tiles(batches() / 2, first, last, block_k);
+    share += static_cast<double>(walked) / static_cast<double>(all);
     ++samples;
-    if (!range.first.is_const() || !range.end.is_const()) {
-      ++share;
-      continue;
-    }
-    const int64_t begin = range.first.value() / block_k,
-                  end = (range.end.value() + block_k - 1) / block_k;
-    share += static_cast<double>(std::max<int64_t>(0, end - begin)) / static_cast<double>(all);
   }
   return samples == 0 ? 1 : share / samples;
 }

@@ -25,8 +25,8 @@ namespace tcc::sched {
 struct AttentionPlan {
   // q, k or v. Its rows are queries or keys.
   struct Operand {
-    // The element at (digits, row, depth) as f32, without a constant factor, which `factor` has: of
-    // q and k it is a part of the score.
+    // The element at (digits, row, depth) as f32, without its constant factor: that of q and k is a
+    // part of the score.
     Expr element;
     SymInt row, depth;  // the axes of `element`: the plan's query or key, and depth
     int64_t rows = 1, depths = 1;
@@ -83,6 +83,10 @@ struct AttentionPlan {
   // Which keys some queries of a batch see, as expressions of these arguments.
   KeyRange keys_of(const SymInt& batch_number, const SymInt& first_query,
                    const SymInt& last_query) const;
+  // The tiles of keys that kernels walk over for these queries of a batch; all where the range is
+  // known on the device alone.
+  int64_t key_tiles(const SymInt& batch_number, int64_t first_query, int64_t last_query,
+                    int64_t block_k) const;
   // The share of the scores that tiles of so many queries and keys compute, for estimates.
   double share_of_tiles(int64_t block_q, int64_t block_k) const;
   // A multiplication and an addition for each product of both, masked or not.

@@ -57,11 +57,7 @@ std::vector<int64_t> lengths_of(const AttentionPlan& plan, const AttentionSm90& 
   std::vector<int64_t> lengths;
   for (int64_t tile = 0; tile < sm90::query_tiles(a); ++tile) {
     const int64_t first = tile * block_q, last = std::min(plan.queries, first + block_q) - 1;
-    const KeyRange range = plan.keys_of(0, first, last);
-    const bool is_known = range.first.is_const() && range.end.is_const();
-    const int64_t begin = is_known ? range.first.value() : 0,
-                  end = is_known ? range.end.value() : plan.keys;
-    lengths.push_back(end <= begin ? 0 : ceil_div(end, a.block_k) - begin / a.block_k);
+    lengths.push_back(plan.key_tiles(0, first, last, a.block_k));
   }
   return lengths;
 }
@@ -270,22 +266,9 @@ class Sm90Attention : public Candidate {
   // Boxes of 64 elements of so many rows.
   static TensorMap tensor_map(const AttentionPlan::Operand& operand, std::string name,
                               int64_t rows) {
-    const OperandView& view = *operand.view;
-    const int64_t element = size_bytes(view.dtype);
-    TensorMap map;
-    map.name = std::move(name);
-    map.argument = view.buffer;
-    map.dtype = view.dtype;
-    map.offset = view.offset;
-    const auto add = [&](int64_t extent, int64_t stride, int64_t box) {
-      if (!map.dims.empty()) map.strides.push_back(std::max<int64_t>(16, stride * element));
-      map.dims.push_back(extent);
-      map.box.push_back(static_cast<int>(box));
-    };
-    add(operand.depths, 1, sm90::kPanel);
-    add(operand.rows, view.free_stride, rows);
-    for (size_t i = view.batch.size(); i-- > 0;) add(view.batch[i].extent, view.batch[i].stride, 1);
-    return map;
+    return tiled_map(
+        *operand.view, std::move(name),
+        {{{operand.depths, 1, sm90::kPanel}, {operand.rows, operand.view->free_stride, rows}}});
   }
 
   AttentionPlan plan_;

@@ -181,26 +181,10 @@ double read_again(const Shape& s) {
 TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free, int64_t rows,
                      int64_t share, std::string name) {
   const OperandView& view = operand.view;
-  const int64_t element = size_bytes(view.dtype);
-  TensorMap map;
-  map.name = std::move(name);
-  map.argument = view.buffer;
-  map.dtype = view.dtype;
-  map.offset = view.offset;
-  auto add = [&](int64_t extent, int64_t stride, int64_t box) {
-    if (!map.dims.empty()) map.strides.push_back(std::max<int64_t>(16, stride * element));
-    map.dims.push_back(extent);
-    map.box.push_back(static_cast<int>(box));
-  };
-  if (operand.major_k) {
-    add(s.k, 1, s.line);
-    add(free, view.free_stride, rows / share);
-  } else {
-    add(free, 1, 64);
-    add(s.k, view.k_stride, 64 / share);
-  }
-  for (size_t i = view.batch.size(); i-- > 0;) add(view.batch[i].extent, view.batch[i].stride, 1);
-  return map;
+  if (operand.major_k)
+    return tiled_map(view, std::move(name),
+                     {{{s.k, 1, s.line}, {free, view.free_stride, rows / share}}});
+  return tiled_map(view, std::move(name), {{{free, 1, 64}, {s.k, view.k_stride, 64 / share}}});
 }
 
 std::string high_of(const GemmSm90& g, const kernels::Operand& operand) {

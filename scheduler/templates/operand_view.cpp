@@ -1,5 +1,7 @@
 #include "scheduler/templates/operand_view.h"
 
+#include <algorithm>
+
 #include "scheduler/templates/common.h"
 
 namespace tcc::sched {
@@ -51,6 +53,24 @@ bool OperandView::aligned(int64_t bytes, int64_t other_stride) const {
   for (const BatchAxis& axis : batch)
     if (axis.stride % elements != 0) return false;
   return true;
+}
+
+exec::TensorMap tiled_map(const OperandView& view, std::string name,
+                          const std::array<MapDim, 2>& matrix) {
+  const int64_t element = size_bytes(view.dtype);
+  exec::TensorMap map;
+  map.name = std::move(name);
+  map.argument = view.buffer;
+  map.dtype = view.dtype;
+  map.offset = view.offset;
+  const auto add = [&](const MapDim& dim) {
+    if (!map.dims.empty()) map.strides.push_back(std::max<int64_t>(16, dim.stride * element));
+    map.dims.push_back(dim.extent);
+    map.box.push_back(static_cast<int>(dim.box));
+  };
+  for (const MapDim& dim : matrix) add(dim);
+  for (size_t i = view.batch.size(); i-- > 0;) add({view.batch[i].extent, view.batch[i].stride, 1});
+  return map;
 }
 
 std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,

@@ -2,10 +2,13 @@
 // and asynchronous copies need no more to load tiles of it without a thread's help.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "executable/tensor_map.h"
 #include "scheduler/templates/contraction_plan.h"
 
 namespace tcc::sched {
@@ -32,6 +35,16 @@ struct OperandView {
 // each; axes that are one in memory are joined.
 std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
                                                std::span<const int64_t> strides);
+
+// A dim of an operand's matrix as a tensor map has it, in elements.
+struct MapDim {
+  int64_t extent, stride;
+  int64_t box;  // of one load
+};
+// The tensor map of a view: the matrix's dims, innermost first, then the batch axes, innermost
+// first, of which a load brings one element each.
+exec::TensorMap tiled_map(const OperandView& view, std::string name,
+                          const std::array<MapDim, 2>& matrix);
 
 // Bytes that are widened to the accumulator count as they are stored. Nothing where the operand is
 // computed (a prologue, a convolution's padding) or its axes do not flatten to one stride each.

@@ -72,7 +72,7 @@ template <class Side> struct ImageOperand : Pieces<Side> {
   }
 };
 
-// What is read beside an image whose taps end inside of pieces. The map's dimensions are (channel, row, tap, batch...) if
+// The operand beside an image whose taps end inside of pieces. The map's dimensions are (channel, row, tap, batch...) if
 // major_k, else (row, channel, tap, batch...).
 template <class Side> struct PiecesOperand : Pieces<Side> {
   using Base = Pieces<Side>;

@@ -125,7 +125,7 @@ struct Wgmma {
   using Acc = SumType<SUM>;
   static constexpr i32 COLUMNS = COLUMNS_, SUMS = COLUMNS / 2;  // accumulators of a thread
   static constexpr bool a_major_k = A_MAJOR_K, b_major_k = B_MAJOR_K;
-  // What to add to a description for a k step, and for the m-th 64 rows of A.
+  // A description grows by these for a k step, and for the m-th 64 rows of A.
   __device__ __forceinline__ static constexpr u32 step_a(i32 step) { return wgmma_step<ROWS_A>(step, A_MAJOR_K); }
   __device__ __forceinline__ static constexpr u32 step_b(i32 step) { return wgmma_step<ROWS_B>(step, B_MAJOR_K); }
   __device__ __forceinline__ static constexpr u32 slab_a(i32 m) { return m * 64 * ROWS_A::bytes >> 4; }
