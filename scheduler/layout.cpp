@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "ir/sizes.h"
+#include "scheduler/dim_map.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -24,20 +26,40 @@ Match matched_again(const Candidate& candidate, const Layouts& layouts) {
   return match_region(region, candidate.target());
 }
 
-// Values that pooling and the like make of values with their channels last get their channels last
-// too, until nothing changes.
-void spread_channels_last(const IsFree& is_free, const std::vector<ScheduledRegion>& regions,
-                          Layouts& chosen) {
+// The layout of an output that follows from the largest of the inputs that have one.
+std::optional<Layout> following(const Region& region, const ir::Value* output,
+                                const Layouts& chosen) {
+  std::vector<const ir::Value*> inputs;
+  for (const ir::Value* input : region.inputs)
+    if (!input->is_constant() && chosen.contains(input)) inputs.push_back(input);
+  std::ranges::stable_sort(inputs, std::greater(), ir::usual_numel);
+  for (const ir::Value* input : inputs)
+    if (auto layout = layout_of_result(region, output, input, chosen.at(input))) return layout;
+  return std::nullopt;
+}
+
+// Kernels of elements and of rows walk through all of their buffers in one order, where they can:
+// what one of them has becomes the layouts of the others, until nothing changes.
+void spread_orders(const IsFree& is_free, const std::vector<ScheduledRegion>& regions,
+                   Layouts& chosen) {
+  const auto is_open = [&](const ir::Value* value) {
+    return value->rank() >= 3 && is_free(value) && !value->is_constant() && !chosen.contains(value);
+  };
   for (bool changed = true; changed;) {
     changed = false;
     for (const Region& region : regions) {
-      const bool any =
-          std::any_of(region.inputs.begin(), region.inputs.end(),
-                      [&](const ir::Value* v) { return !v->is_constant() && chosen.count(v); });
-      if (!any || region.anchor) continue;
-      for (const ir::Value* value : region.outputs)
-        if (value->rank() >= 4 && is_free(value))
-          changed |= chosen.emplace(value, channels_last(value->shape())).second;
+      if (region.anchor && region.anchor->op->kind != ir::OpKind::reduce) continue;
+      for (const ir::Value* output : region.outputs) {
+        if (is_open(output)) {
+          if (const auto layout = following(region, output, chosen))
+            changed |= chosen.emplace(output, *layout).second;
+        }
+        if (!chosen.contains(output)) continue;
+        for (const ir::Value* input : region.inputs)
+          if (is_open(input))
+            if (const auto layout = layout_of_operand(region, input, output, chosen.at(output)))
+              changed |= chosen.emplace(input, *layout).second;
+      }
     }
   }
 }
@@ -48,7 +70,7 @@ void assign_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions)
     for (const LayoutWish& wish : region.candidate().order_wishes())
       if (is_free(wish.value)) chosen.emplace(wish.value, wish.layout);
   if (chosen.empty()) return;
-  spread_channels_last(is_free, regions, chosen);
+  spread_orders(is_free, regions, chosen);
   std::vector<CandidatePtr> others;
   for (size_t r = 0; r < regions.size(); ++r) {
     Match other = matched_again(regions[r].candidate(), chosen);

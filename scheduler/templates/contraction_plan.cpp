@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scheduler/dim_map.h"
 #include "scheduler/templates/common.h"
 #include "support/error.h"
 
@@ -117,6 +118,24 @@ Expr operand_element(Inliner& inliner, const Region& region, const ContractionPl
   return access.valid ? ir::select(access.valid, value, zero_of(plan.accumulator)) : value;
 }
 
+namespace {
+
+// The element of `base` that is computed of the result's element at `at`: of the same shape, of a
+// permuted one, or of one with as many elements in the same order.
+std::vector<SymInt> base_index(const Region& region, const ir::Value* base, const ir::Value* result,
+                               const std::vector<SymInt>& at) {
+  if (base == result || base->shape() == result->shape()) return at;
+  if (const std::optional<DimMap> map = map_dims(region, base, result)) {
+    std::vector<SymInt> index(base->shape().size(), SymInt(0));
+    for (size_t d = 0; d < at.size(); ++d)
+      if ((*map)[d] >= 0) index[static_cast<size_t>((*map)[d])] = at[d];
+    return index;
+  }
+  return ir::delinearize(ir::linearize(at, result->shape()), base->shape());
+}
+
+}  // namespace
+
 std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
                                     const ContractionPlan& plan, const Expr& accumulator,
                                     const SymInt& batch, const SymInt& m, const SymInt& n) {
@@ -131,13 +150,10 @@ std::vector<Stored> stored_elements(Inliner& inliner, const Region& region,
       return ir::cast(ir::cast(accumulator, result->dtype()), dtype);
     return ir::cast(accumulator, dtype);
   });
-  std::vector<SymInt> domain = result->shape();
   std::vector<Stored> stored;
   for (const ir::Value* output : region.outputs) {
     StoredThrough through = peel_views(region, output, result);
-    std::vector<SymInt> index = at;
-    if (through.base->shape() != domain)
-      index = ir::delinearize(ir::linearize(at, domain), through.base->shape());
+    const std::vector<SymInt> index = base_index(region, through.base, result, at);
     Expr value = inliner.value_at(through.base, index);
     stored.push_back({region.slot_of_output(output),
                       region.layout(output).offset(through.output_index(index)), value});

@@ -5,6 +5,7 @@
 #include "ir/sizes.h"
 #include "scheduler/copy_image.h"
 #include "scheduler/copy_operands.h"
+#include "scheduler/dim_map.h"
 #include "scheduler/layout.h"
 #include "scheduler/split_contraction.h"
 #include "scheduler/templates/gemm.h"
@@ -168,13 +169,20 @@ int64_t ProductCandidate::most_workgroups(const ContractionExtents& product) con
 std::vector<LayoutWish> convolution_wishes(const Region& region, const ir::Node& node,
                                            bool along_k) {
   std::vector<LayoutWish> wishes;
-  auto wish = [&](const ir::Value* value) {
-    if (!value->is_constant() && value->rank() >= 3)
-      wishes.push_back({value, channels_last(value->shape())});
+  const ir::Value *result = node.outputs[0], *image = node.inputs[0];
+  const auto wish = [&](const ir::Value* value, const std::optional<Layout>& layout) {
+    if (layout && !value->is_constant() && value->rank() >= 3) wishes.push_back({value, *layout});
   };
-  for (const ir::Value* value : region.outputs)
-    if (value->shape() == node.outputs[0]->shape()) wish(value);
-  if (region.slot_of_input(node.inputs[0]) >= 0) wish(node.inputs[0]);
+  for (const ir::Value* value : region.outputs) {
+    const auto layout = layout_of_result(region, value, result, channels_last(result->shape()));
+    wish(value, layout);
+    if (!layout) continue;
+    // What the epilogue reads.
+    for (const ir::Value* input : region.inputs)
+      if (input != image) wish(input, layout_of_operand(region, input, value, *layout));
+  }
+  for (const ir::Value* value : region.inputs)
+    wish(value, layout_of_operand(region, value, image, channels_last(image->shape())));
   const ir::Value* weight = node.inputs[1];
   if (region.slot_of_input(weight) >= 0)
     wishes.push_back({weight, packed_weight(weight->shape(), along_k)});
