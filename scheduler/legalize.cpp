@@ -94,6 +94,19 @@ void split_grid(Kernel& kernel, const Target& target) {
   kernel.grid = launched;
 }
 
+// An early beginning places workgroups on whichever SMs are free first, several on one while others
+// get none. Kernels whose time is arithmetic then take up to twice as long, which an early
+// beginning cannot win back. Workgroups that fill an SM each are spread anyway, and their templates
+// decide.
+void choose_beginning(Kernel& kernel, const Target& target) {
+  if (!target.overlapping_launches || kernel.resident == 1) return;
+  // Sources of FMA instructions reach about half of their peak.
+  constexpr double kReached = 0.5;
+  const double arithmetic = target.least_seconds(0, kernel.flops, kernel.flop_rate);
+  const double memory = target.least_seconds(kernel.bytes, 0, kernel.flop_rate);
+  if (arithmetic > kReached * memory) kernel.begins_alone = true;
+}
+
 // Throws Error(device) naming the limit that the kernel exceeds.
 void check_limits(Kernel& kernel, const Target& target) {
   if (kernel.wide_index && !target.int64)
@@ -142,6 +155,7 @@ constexpr std::array kPasses = {
                [](Kernel& kernel, const Target&) { drop_stored_rounding(kernel); }},
     KernelPass{"choose-index-width", choose_index_width},
     KernelPass{"split-grid", split_grid},
+    KernelPass{"choose-beginning", choose_beginning},
     KernelPass{"find-requirements", find_requirements},
     KernelPass{"check-limits", check_limits},
 };

@@ -233,6 +233,7 @@ Target parse_profile(const std::string& text, const std::string& file, std::stri
   Target target;
   target.api = Api::vulkan;
   target.fixed_subgroups = true;
+  target.device_sources = {"attention"};
   target.arch = arch;
   std::set<std::string> seen;
   const YAML::Node root = load_map(text, file);

@@ -19,6 +19,7 @@ Target vulkan_minimum() {
   Target target;
   target.api = sched::Api::vulkan;
   target.fixed_subgroups = true;
+  target.device_sources = {"attention"};
   target.arch = "generic";
   target.subgroup_size = 32;
   target.subgroup_size_min = 4;

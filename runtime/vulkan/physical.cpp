@@ -178,6 +178,7 @@ std::string vendor_name(uint32_t id) {
 void fill_names(exec::Target& target, const Properties& properties) {
   target.api = exec::Api::vulkan;
   target.fixed_subgroups = true;
+  target.device_sources = {"attention"};
   target.vendor = vendor_name(properties.core.properties.vendorID);
   target.device = properties.core.properties.deviceName;
   const bool is_llvmpipe = properties.v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;

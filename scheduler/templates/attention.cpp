@@ -328,6 +328,7 @@ class AttentionTemplate : public Template {
   }
 
   Match match(const Region& region, const Target& target) const override {
+    if (!target.has_device_source("attention")) return Refusal{"the target has no such kernels"};
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
     bool is_legal = false;

@@ -201,6 +201,26 @@ TEST(SplitGrid, LeavesGridsThatFit) {
   EXPECT_EQ(to_string(kernel), kGrid);
 }
 
+// Arithmetic that takes longer than moving the bytes piles up where workgroups are placed unevenly.
+TEST(ChooseBeginning, OfArithmeticIsAlone) {
+  const auto alone = [](double bytes, double flops, int resident, bool overlaps) {
+    Target target = shuffling(true);
+    target.overlapping_launches = overlaps;
+    Kernel kernel = parse_kernel("kernel k grid 1 workgroup 32\n  b0: out f32[64]\n");
+    kernel.bytes = bytes;
+    kernel.flops = flops;
+    kernel.resident = resident;
+    for (const KernelPass& pass : legalize_passes())
+      if (pass.name == "choose-beginning") pass.run(kernel, target);
+    return kernel.begins_alone;
+  };
+  EXPECT_TRUE(alone(11e6, 600e6, 0, true));    // 128 x 3072 x 768 in f32
+  EXPECT_FALSE(alone(11e6, 600e6, 1, true));   // its workgroups take an SM each
+  EXPECT_FALSE(alone(11e6, 600e6, 0, false));  // nothing begins early
+  EXPECT_FALSE(alone(64e6, 32e6, 0, true));    // a product of one row
+  EXPECT_FALSE(alone(25e6, 40e6, 0, true));    // a layer norm
+}
+
 TEST(FindRequirements, OfAccessesAndWideIntegers) {
   const auto required = [](const std::string& text) {
     return after("find-requirements", "kernel k grid 1 workgroup 32\n" + text, shuffling(true))

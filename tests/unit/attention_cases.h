@@ -147,6 +147,33 @@ inline std::vector<AttentionCase> score_expressions() {
   };
 }
 
+// Rows with one score of +inf, one of NaN, and none but -inf.
+inline std::vector<AttentionCase> scores_not_finite() {
+  const AttentionSizes s = {1, 2, 2, 70, 90, 24, 20};
+  std::vector<AttentionCase> cases;
+  const auto at = [](const std::string& name, int64_t row, const std::string& value,
+                     const std::string& before) {
+    return str("  - {out: ", name, "_row, op: eq, in: [i, ", row, "]}\n  - {out: ", name,
+               "_key, op: ", name == "least" ? "ge" : "eq", ", in: [j, ", name == "least" ? 0 : 7,
+               "]}\n  - {out: ", name, "_at, op: logical_and, in: [", name, "_row, ", name,
+               "_key]}\n  - {out: ", name, ", op: where, in: [", name, "_at, ", value, ", ", before,
+               "]}\n");
+  };
+  for (const std::string dtype : {"f32", "bf16"})
+    for (const std::string safe : {"true", "false"})
+      cases.push_back(
+          {str("not_finite_", dtype, "_", safe == "true" ? "safe" : "plain"),
+           attention_inputs(s, dtype),
+           str(numbers(s, "i32"), at("most", 2, ".inf", "0.0"), at("nan", 4, ".nan", "most"),
+               at("least", 66, "-.inf", "nan"),
+               "  - {out: m, op: cast, in: [least], dtype: ", dtype,
+               "}\n  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v, m], "
+               "safe_softmax: ",
+               safe, "}\n"),
+           "[a, l]"});
+  return cases;
+}
+
 inline std::vector<AttentionCase> layouts() {
   const AttentionSizes s = {2, 4, 4, 19, 19, 16, 16};
   const std::string in = attention_inputs(s);
@@ -201,7 +228,7 @@ inline std::vector<AttentionCase> layouts() {
 
 inline std::vector<AttentionCase> attention_cases() {
   std::vector<AttentionCase> all = sizes();
-  for (const auto& more : {score_expressions(), layouts()})
+  for (const auto& more : {score_expressions(), scores_not_finite(), layouts()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

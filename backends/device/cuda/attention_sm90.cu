@@ -387,12 +387,16 @@ TCC_ENTRY {
           if constexpr (params.sums) {
             constexpr f32 kLog2 = 0.693147181f;
             const f32 most = rows.max[r];
-            const f32 v[1] = {most == MINUS_INFINITY ? most : __fmaf_rn(most * SCALE, kLog2, __logf(sum))};
+            // A row that sees no key, or a score of +inf, has its maximum.
+            const bool is_infinite = most > 0 ? most == -MINUS_INFINITY : sum == 0;
+            const f32 v[1] = {is_infinite ? most : __fmaf_rn(most * SCALE, kLog2, __logf(sum))};
             if (lane % 4 == 0) store_sum(TCC_BUFFERS place.batch, query, v);
           }
         };
         store(row + r * 8);
-        const f32 inverse = params.safe && sum == 0 ? 0.f : 1 / sum;
+        // A row that sees no key has no weights. One with a NaN or +inf has a sum of NaN.
+        const bool is_some = sum > 0;
+        const f32 inverse = 1 / sum, none = params.safe ? 0.f : tcc_nan_f32();
         // Lanes of a quad exchange their pairs of four eights of columns, so that each has all of one.
 #pragma unroll
         for (i32 e = 0; e < COLUMNS_V / 8; e += 4) {
@@ -400,7 +404,8 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 j = 0; j < 4; ++j)
 #pragma unroll
-            for (i32 i = 0; i < 2; ++i) v[j][i] = e + j < COLUMNS_V / 8 ? o[(e + j < COLUMNS_V / 8 ? e + j : 0) * 4 + r * 2 + i] * inverse : 0;
+            for (i32 i = 0; i < 2; ++i)
+              v[j][i] = is_some && e + j < COLUMNS_V / 8 ? o[(e + j < COLUMNS_V / 8 ? e + j : 0) * 4 + r * 2 + i] * inverse : none;
           exchange_pairs(v, lane % 4);
           const f32 segment[8] = {v[0][0], v[0][1], v[1][0], v[1][1], v[2][0], v[2][1], v[3][0], v[3][1]};
           epilogue(TCC_BUFFERS place.batch, row + r * 8, e + lane % 4, segment);

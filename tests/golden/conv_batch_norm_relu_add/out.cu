@@ -24,7 +24,7 @@
 #define GRID 50
 #define INDEX i32
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(64) convolution_add_relu_add_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4)
-#define TCC_BEGIN tcc_cuda_release(); tcc_cuda_wait();
+#define TCC_BEGIN tcc_cuda_release();
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
 #define TCC_BUFFERS b0, b1, b2, b3, b4, 
