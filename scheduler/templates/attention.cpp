@@ -120,20 +120,6 @@ void each_shape(const AttentionPlan& plan, const Target& target,
             }
 }
 
-// Predicts the time of the kernel that combines parts.
-double combining_seconds(const AttentionPlan& plan, const AttentionShape& s, const Target& target) {
-  const auto number = [](int64_t value) { return static_cast<double>(value); };
-  LaunchCost cost;
-  const double items = number(plan.batches() * plan.queries * (plan.v.depths / s.segment));
-  cost.threads = 64;
-  cost.workgroups = std::ceil(items / cost.threads);
-  cost.arithmetic = items * number(s.parts) * number(s.segment + 24);
-  cost.accesses = cost.elements = items * 3 * number(s.parts);
-  cost.memory_bytes = cost.cache_bytes = number(AttentionKeyParts::bytes(plan, s.parts));
-  cost.round_trips = 3;
-  return predicted_seconds(cost, target);
-}
-
 class FmaAttention : public Candidate {
  public:
   FmaAttention(const Template& by, const Region& region, const Target& target, AttentionPlan plan)
@@ -238,7 +224,8 @@ class FmaAttention : public Candidate {
       const double partial = number(AttentionKeyParts::bytes(plan, s.parts));
       cost.memory_bytes += partial;
       cost.cache_bytes += partial;
-      return predicted_seconds(cost, target) + combining_seconds(plan, s, target);
+      return predicted_seconds(cost, target) +
+             AttentionKeyParts::combining_seconds(plan, s.parts, target);
     };
   }
 

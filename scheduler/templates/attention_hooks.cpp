@@ -61,6 +61,16 @@ Hook AttentionHooks::coordinates(const AttentionPlan::Operand& operand, std::str
   return coordinates_hook(*operand.view, plan_.batches(), std::move(name));
 }
 
+Hook AttentionHooks::start(const AttentionPlan::Operand& operand, std::string name) const {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches())};
+  hook.returns = true;
+  hook.result = DType::i64;
+  hook.body = {return_value(ir::index_value(batch_offset(*operand.view, hook.parameters[0].axis)))};
+  return hook;
+}
+
 Hook AttentionHooks::score(std::string name) const { return score_hook(std::move(name), false); }
 
 Hook AttentionHooks::score_inside(std::string name) const {

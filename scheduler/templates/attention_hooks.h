@@ -8,6 +8,8 @@
 //   batch_q(batch, c[3])                     the coordinates of the batch in the operand's tensor
 //   batch_k, batch_v                         map (dims: depth, row, then view.batch, innermost
 //                                            first), where it is a view
+//   start_q(batch) -> i64, start_k, start_v  the offset of the batch's first row, where the operand
+//                                            is a view
 //   score(batch, query, key, values[V])      raw products of V neighbouring keys (`key` is a
 //   multiple
 //                                            of V) become scores in place; -inf where the query
@@ -48,6 +50,7 @@ class AttentionHooks {
 
   Hook load(const AttentionPlan::Operand& operand, std::string name) const;
   Hook coordinates(const AttentionPlan::Operand& operand, std::string name) const;
+  Hook start(const AttentionPlan::Operand& operand, std::string name) const;
   Hook score(std::string name) const;
   Hook score_inside(std::string name) const;
   // first_key, end_key, inside_first and inside_end.

@@ -1,8 +1,10 @@
 #include "scheduler/templates/attention_parts.h"
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
@@ -20,7 +22,30 @@ Hook::Parameter passed_index(std::string name, int64_t extent) {
   return Hook::index_parameter(std::move(name), std::max<int64_t>(extent, 2));
 }
 
+// Neighbours of a result that a thread combines.
+int64_t combined_width(const AttentionPlan& plan) {
+  const int64_t depths = plan.v.depths;
+  return depths % 4 == 0 ? 4 : depths % 2 == 0 ? 2 : 1;
+}
+
+constexpr int kCombiningThreads = 64;
+
 }  // namespace
+
+double AttentionKeyParts::combining_seconds(const AttentionPlan& plan, int64_t parts,
+                                            const Target& target) {
+  const auto number = [](int64_t value) { return static_cast<double>(value); };
+  const int64_t width = combined_width(plan);
+  const double items = number(plan.batches() * plan.queries * (plan.v.depths / width));
+  LaunchCost cost;
+  cost.threads = kCombiningThreads;
+  cost.workgroups = std::ceil(items / cost.threads);
+  cost.arithmetic = items * number(parts) * number(width + 24);
+  cost.accesses = cost.elements = items * 3 * number(parts);
+  cost.memory_bytes = cost.cache_bytes = number(bytes(plan, parts));
+  cost.round_trips = 3;
+  return predicted_seconds(cost, target);
+}
 
 int64_t AttentionKeyParts::bytes(const AttentionPlan& plan, int64_t parts) {
   return plan.batches() * parts * plan.queries * (plan.v.depths + 2) * 4;
@@ -39,18 +64,30 @@ Hook AttentionKeyParts::store_part(std::string name) const {
   const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis,
                segment = hook.parameters[2].axis, v = SymInt::axis("v", width);
   const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
-               q = SymInt::axis("q", plan_.queries),
-               g = SymInt::axis("g", depths / width);  // segments divide depths
+               q = SymInt::axis("q", plan_.queries);
   Block body;
-  for (const auto& [axis, index] : {std::pair{p, part}, {q, row}, {g, segment}})
+  for (const auto& [axis, index] : {std::pair{p, part}, {q, row}})
     if (!axis.is_const()) body.push_back(let_index(axis, index));
-  Sink sink;
-  sink.buffer = first_workspace();
-  sink.offset = (p * plan_.queries + q) * depths + g * width + v;
-  sink.value = ir::element(hook.parameters[3].array, v);
-  append(body, vectorize({sink}, v));
-  const std::vector<Expr> guards = {ir::index_less(row, plan_.queries),
-                                    ir::index_less(segment, depths / width)};
+  const auto store_at = [&](const SymInt& depth, const SymInt& lane) {
+    Sink sink;
+    sink.buffer = first_workspace();
+    sink.offset = (p * plan_.queries + q) * depths + depth;
+    sink.value = ir::element(hook.parameters[3].array, v);
+    return vectorize({sink}, lane);
+  };
+  std::vector<Expr> guards = {ir::index_less(row, plan_.queries)};
+  if (depths % width == 0) {
+    const SymInt g = SymInt::axis("g", depths / width);
+    guards.push_back(ir::index_less(segment, depths / width));
+    if (!g.is_const()) body.push_back(let_index(g, segment));
+    append(body, store_at(g * width + v, v));
+  } else {
+    const SymInt depth = SymInt::axis("e", depths), at = segment * width + v;
+    Block lane;
+    if (!depth.is_const()) lane.push_back(let_index(depth, at));
+    append(lane, store_at(depth, 0));
+    body.push_back(loop(v, {branch(ir::index_less(at, depths), std::move(lane))}, true));
+  }
   hook.body = guarded(guards, std::move(body));
   return hook;
 }
@@ -101,16 +138,15 @@ KernelSequence AttentionKeyParts::sequence(Kernel parts) const {
 
 // One thread for each segment of a query's result.
 Kernel AttentionKeyParts::combine() const {
-  constexpr int kThreads = 64;
-  const int64_t width = tile_.segment, depths = plan_.v.depths, segments = depths / width;
+  const int64_t width = combined_width(plan_), depths = plan_.v.depths, segments = depths / width;
   const int64_t items = plan_.batches() * plan_.queries * segments;
   Kernel kernel = start_kernel(region_);
   kernel.flops = 2.0 * static_cast<double>(rows() * depths);
   kernel.bytes = static_cast<double>(bytes(plan_, parts_));
   kernel.name += "_parts";
-  kernel.workgroup = kThreads;
-  kernel.grid = blocks_of(items, kThreads);
-  const SymInt item = block_axis(kernel.grid) * kThreads + thread_axis(kThreads);
+  kernel.workgroup = kCombiningThreads;
+  kernel.grid = blocks_of(items, kCombiningThreads);
+  const SymInt item = block_axis(kernel.grid) * kCombiningThreads + thread_axis(kCombiningThreads);
   const SymInt n = SymInt::axis("n", items), g = SymInt::axis("g", segments),
                q = SymInt::axis("q", plan_.queries), b = SymInt::axis("b", plan_.batches()),
                v = SymInt::axis("v", width);

@@ -31,6 +31,8 @@ class AttentionKeyParts {
 
   // Bytes of the workspaces.
   static int64_t bytes(const AttentionPlan& plan, int64_t parts);
+  // Predicts the time of the kernel that combines them.
+  static double combining_seconds(const AttentionPlan& plan, int64_t parts, const Target& target);
 
  private:
   int64_t rows() const { return plan_.batches() * parts_ * plan_.queries; }

@@ -9,7 +9,7 @@
 
 #include "backends/device/common/attention_sm90_shape.h"
 #include "scheduler/cost.h"
-#include "scheduler/templates/attention_hooks.h"
+#include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/work.h"
@@ -48,6 +48,7 @@ AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
   a.stages = c["stages"];
   a.query_stages = c["query_stages"];
   a.turns = c["turns"] != 0;
+  a.parts = c["split_keys"];
   return a;
 }
 
@@ -119,6 +120,7 @@ class Sm90Attention : public Candidate {
         {"block_k", {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224}, "keys of a tile"},
         {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory"},
         {"query_stages", {1, 2}, "tiles of queries in shared memory"},
+        {"split_keys", splits(), "workgroups that share the keys of a query"},
         {"turns", {0, 1}, "whether groups take turns: one weighs while the others multiply"},
     };
     space.constraints = {
@@ -130,10 +132,23 @@ class Sm90Attention : public Candidate {
          [plan = plan_, bytes = target().shared_bytes](const Config& c) {
            return sm90::shared_bytes(parameters_of_config(plan, c)) <= bytes;
          }},
+        {"keys are split into parts of two tiles or more",
+         [keys = plan_.keys](const Config& c) {
+           return c["split_keys"] == 1 || c["split_keys"] * 2 * c["block_k"] <= keys;
+         }},
         {"one group has no turns",
          [](const Config& c) { return c["groups"] > 1 || c["turns"] == 0; }},
     };
     return space;
+  }
+
+  // Keys are split where tiles of queries leave units idle.
+  std::vector<int64_t> splits() const {
+    std::vector<int64_t> splits = {1};
+    const int64_t tiles = plan_.batches() * ceil_div(plan_.queries, 64);
+    while (splits.back() < 64 && tiles * splits.back() < 2 * target().compute_units)
+      splits.push_back(splits.back() * 2);
+    return splits;
   }
 
   // The fastest by the cost model, which is quick.
@@ -201,14 +216,18 @@ class Sm90Attention : public Candidate {
       step = std::max(step, loaded) * (a.turns || a.groups == 1 ? 1 : kUnturned);
       const double tiles = number(sm90::tiles(a)), units = target.compute_units;
       // Where all are as long, the units work in rounds. Else short ones fill what long ones leave.
-      const double mean = walk.whole / number(sm90::query_tiles(a));
-      const double cycles = walk.longest == mean ? std::ceil(tiles / units) * (mean * step + kTile)
-                                                 : std::max(tiles / units * (mean * step + kTile),
-                                                            walk.longest * step + kTile);
+      const bool equal = walk.longest * number(sm90::query_tiles(a)) == walk.whole;
+      const double mean = walk.whole / number(sm90::query_tiles(a) * a.parts),
+                   longest = walk.longest / number(a.parts);
+      const double cycles =
+          equal ? std::ceil(tiles / units) * (mean * step + kTile)
+                : std::max(tiles / units * (mean * step + kTile), longest * step + kTile);
       const double clock = target.clock() * kClock;
       const double working = std::pow(cycles / clock, kOverlap) +
                              std::pow(bytes / (target.bandwidth * kBandwidth), kOverlap);
-      return kLaunch + kOutside / clock + std::pow(working, 1 / kOverlap);
+      const double seconds = kLaunch + kOutside / clock + std::pow(working, 1 / kOverlap);
+      return a.parts == 1 ? seconds
+                          : seconds + AttentionKeyParts::combining_seconds(plan, a.parts, target);
     };
   }
 
@@ -258,6 +277,12 @@ class Sm90Attention : public Candidate {
     kernel.hooks.push_back(hooks.score("score"));
     if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     for (Hook& hook : hooks.key_ranges()) kernel.hooks.push_back(std::move(hook));
+    if (a.parts > 1) {
+      const AttentionKeyParts parts(region(), plan, tile, a.parts);
+      kernel.hooks.push_back(parts.store_part("store_part"));
+      kernel.hooks.push_back(parts.store_part_sums("store_part_sums"));
+      return parts.sequence(std::move(kernel));
+    }
     kernel.hooks.push_back(hooks.epilogue("epilogue"));
     if (a.sums) kernel.hooks.push_back(hooks.store_sum("store_sum"));
     return kernel;

@@ -23,25 +23,8 @@ std::optional<DType> unit_dtype(const Region& region, const ContractionPlan& pla
   return std::nullopt;
 }
 
-int64_t alignment_of(const OperandView& view, int64_t line_stride) {
-  for (int64_t bytes = 16; bytes > size_bytes(view.dtype); bytes /= 2)
-    if (view.aligned(bytes, line_stride)) return bytes;
-  return size_bytes(view.dtype);
-}
-
-SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch) {
-  return mod(floordiv(batch, axis.inside), axis.extent);
-}
-
 // Lines beyond the last are asked for, too: what they hold is not read.
 constexpr int64_t kManyLines = int64_t{1} << 31;
-
-SymInt batch_offset(const MatrixOperand& operand, const SymInt& batch) {
-  SymInt offset = operand.view.offset;
-  for (const OperandView::BatchAxis& axis : operand.view.batch)
-    offset = offset + coordinate(axis, batch) * axis.stride;
-  return offset;
-}
 
 Hook offset_hook(std::string name, std::vector<Hook::Parameter> parameters, const SymInt& offset) {
   Hook hook;
@@ -85,7 +68,7 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
   if (!along_k && !along_free) return operand;
   operand.view = view;
   operand.major_k = along_k;
-  operand.alignment = alignment_of(view, operand.line_stride());
+  operand.alignment = view.alignment(operand.line_stride());
   operand.load = operand.alignment == 16 ? MatrixOperand::Load::tiles : MatrixOperand::Load::rows;
   return operand;
 }
@@ -100,7 +83,7 @@ Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::s
   const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.fixed_size()),
                         line = Hook::index_parameter("line", kManyLines);
   return offset_hook(std::move(name), {batch, line},
-                     batch_offset(operand, batch.axis) + line.axis * operand.line_stride());
+                     batch_offset(operand.view, batch.axis) + line.axis * operand.line_stride());
 }
 
 Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
@@ -112,7 +95,7 @@ Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std:
                along = operand.major_k ? k.axis : at.axis;
   return offset_hook(
       std::move(name), {batch, at, k},
-      batch_offset(operand, batch.axis) + line * operand.line_stride() + along * vector);
+      batch_offset(operand.view, batch.axis) + line * operand.line_stride() + along * vector);
 }
 
 namespace {
@@ -148,7 +131,7 @@ Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::
 
 Hook group_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
   return array_hook(plan.batch.fixed_size(), std::move(name), [&](const SymInt& batch) {
-    return std::vector<SymInt>{batch_offset(operand, batch) - operand.view.offset};
+    return std::vector<SymInt>{batch_offset(operand.view, batch) - operand.view.offset};
   });
 }
 

@@ -55,6 +55,23 @@ bool OperandView::aligned(int64_t bytes, int64_t other_stride) const {
   return true;
 }
 
+int64_t OperandView::alignment(int64_t other_stride) const {
+  for (int64_t bytes = 16; bytes > size_bytes(dtype); bytes /= 2)
+    if (aligned(bytes, other_stride)) return bytes;
+  return size_bytes(dtype);
+}
+
+SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch) {
+  return mod(floordiv(batch, axis.inside), axis.extent);
+}
+
+SymInt batch_offset(const OperandView& view, const SymInt& batch) {
+  SymInt offset = view.offset;
+  for (const OperandView::BatchAxis& axis : view.batch)
+    offset = offset + coordinate(axis, batch) * axis.stride;
+  return offset;
+}
+
 exec::TensorMap tiled_map(const OperandView& view, std::string name,
                           const std::array<MapDim, 2>& matrix) {
   const int64_t element = size_bytes(view.dtype);

@@ -29,12 +29,19 @@ struct OperandView {
   // Returns whether rows of `bytes` bytes can be read whole: every stride but `along`'s is a
   // multiple, and so is the offset. `along` is the stride that is 1.
   bool aligned(int64_t bytes, int64_t other_stride) const;
+  // Bytes, at most 16, of which each such row's start is a multiple.
+  int64_t alignment(int64_t other_stride) const;
 };
 
 // The batch axes of a flat batch index of these extents, outermost first, from its strides along
 // each; axes that are one in memory are joined.
 std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
                                                std::span<const int64_t> strides);
+
+// A batch's coordinate along one of the axes.
+SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch);
+// The offset of a batch's first element.
+SymInt batch_offset(const OperandView& view, const SymInt& batch);
 
 // A dim of an operand's matrix as a tensor map has it, in elements.
 struct MapDim {

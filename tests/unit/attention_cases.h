@@ -233,6 +233,30 @@ inline std::vector<AttentionCase> attention_cases() {
   return all;
 }
 
+// The same in 16 bits, and sizes with several tiles of queries and keys, with heads of a group that
+// are packed, and with keys that workgroups share: for matrix units.
+inline std::vector<AttentionCase> attention_cases_of_16_bits() {
+  std::vector<AttentionCase> all;
+  for (AttentionCase c : attention_cases()) {
+    if (c.inputs.find("f32") == c.inputs.npos) continue;
+    if (c.name == "additive_condition") continue;  // a mask of f32 widens the weights
+    for (std::string* text : {&c.inputs, &c.nodes})
+      for (size_t at = 0; (at = text->find("dtype: f32", at)) != text->npos;)
+        text->replace(at, 10, "dtype: bf16");
+    c.name = "bf16_" + c.name;
+    all.push_back(std::move(c));
+  }
+  const AttentionSizes more[] = {
+      {1, 8, 2, 3, 700, 64, 64},     {2, 8, 1, 5, 1500, 128, 128}, {1, 2, 2, 300, 1200, 128, 96},
+      {1, 1, 1, 130, 260, 256, 256}, {1, 4, 2, 17, 3000, 64, 68},  {1, 2, 1, 200, 77, 33, 130},
+  };
+  for (const char* dtype : {"f16", "bf16"})
+    for (const AttentionSizes& s : more)
+      for (const char* attrs : {"", ", is_causal: true, safe_softmax: true"})
+        all.push_back(sized(s, dtype, attrs));
+  return all;
+}
+
 inline ir::Graph attention_graph(const AttentionCase& c) {
   return parse_yaml_graph("tcc: 1\nname: attention\ninputs:\n" + c.inputs + "nodes:\n" + c.nodes +
                               "outputs: " + c.outputs + "\n",

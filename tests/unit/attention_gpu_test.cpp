@@ -1,5 +1,5 @@
-// Attention on GPUs: what attention_test.cpp runs on software devices, by whichever kernels are
-// fastest there, and by those of the template "attention" with random configs.
+// Attention on GPUs: what attention_test.cpp runs on software devices, and the same in 16 bits, by
+// whichever kernels are fastest there, and by those of the same templates with random configs.
 #include <gtest/gtest.h>
 
 #include "backends/pipeline.h"
@@ -28,6 +28,10 @@ TEST_P(AttentionOnGpu, IsRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, AttentionOnGpu, ::testing::ValuesIn(test::attention_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(In16Bits, AttentionOnGpu,
+                         ::testing::ValuesIn(test::attention_cases_of_16_bits()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/device/common/attention_sm80_shape.h"
 #include "backends/device/common/attention_sm90_shape.h"
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "backends/device/common/gemm_sm90_shape.h"
@@ -45,6 +46,8 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::ImageDim>(), members<kernels::ImageDim>());
   EXPECT_EQ(visited<GemmSm80>(), members<GemmSm80>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
+  EXPECT_EQ(visited<kernels::AttentionOperand>(), members<kernels::AttentionOperand>());
+  EXPECT_EQ(visited<kernels::AttentionSm80>(), members<kernels::AttentionSm80>());
   EXPECT_EQ(visited<kernels::AttentionSm90>(), members<kernels::AttentionSm90>());
   EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());
 }

@@ -54,7 +54,7 @@ const Case kCases[] = {
      {{"vulkan", {87, 87, 87}},
       {"vulkan:nvidia", {88, 88, 88}},
       {"vulkan:lavapipe", {87, 87, 87}},
-      {"cuda:sm_80", {87, 111, 111}},
+      {"cuda:sm_80", {87, 87, 87}},
       {"cuda:sm_90a", {111, 87, 87}}}},
 };
 

@@ -24,6 +24,7 @@ struct AttentionSm90 {
   bool turns = true;     // groups take turns: one weighs while the others multiply
   bool orders = false;   // tiles of queries differ in their numbers of keys: the last come first
   Int heads = 1;         // batches that are walked together
+  Int parts = 1;         // workgroups that share the keys of a query
   Int workgroups = 1;    // of the launch
 
   template <class Visitor>
@@ -48,6 +49,7 @@ struct AttentionSm90 {
     visit("turns", turns);
     visit("orders", orders);
     visit("heads", heads);
+    visit("parts", parts);
     visit("workgroups", workgroups);
   }
 };
@@ -74,7 +76,7 @@ constexpr Int shared_bytes(const AttentionSm90& a) {
 }
 
 constexpr Int query_tiles(const AttentionSm90& a) { return ceil_div(a.queries, block_q(a)); }
-constexpr Int tiles(const AttentionSm90& a) { return a.batches * query_tiles(a); }
+constexpr Int tiles(const AttentionSm90& a) { return a.batches * query_tiles(a) * a.parts; }
 
 constexpr Int consumer_registers(const AttentionSm90& a) {
   return a.groups == 1 ? 248 : a.groups == 2 ? 240 : 160;

@@ -14,6 +14,7 @@
 //   first_key, end_key, inside_first, inside_end(buffers, batch, tile)
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
+// With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
 //
 // TCC_MAPS are the tensor maps of queries, keys and values: 128-byte swizzle, zeros out of bounds, dimensions (depth, row,
 // batch...), boxes of 64 elements of 64 queries, or of block_k keys.
@@ -21,6 +22,7 @@
 #include "matrix.cuh"
 #include "sm90_pipeline.cuh"
 #include "wgmma_registers.cuh"
+#include "attention_rows.cuh"
 
 #ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
 #define INDEX i32
@@ -59,7 +61,7 @@ constexpr i32 GROUPS = params.groups, BLOCK_Q = attention_sm90::block_q(params),
 constexpr i32 QUERIES = params.queries, KEYS = params.keys, DEPTH = params.depth, DEPTH_V = params.depth_v;
 constexpr i32 PANELS = attention_sm90::panels(params), PANELS_V = attention_sm90::panels_v(params);
 constexpr i32 COLUMNS_V = attention_sm90::columns_v(params), QUERY_TILES = attention_sm90::query_tiles(params);
-constexpr i32 STEPS = (DEPTH + 15) / 16;
+constexpr i32 STEPS = (DEPTH + 15) / 16, PARTS = params.parts;
 constexpr Element ELEMENT = params.element;
 static_assert(WORKGROUP == attention_sm90::threads(params) && GRID == params.workgroups, "the launch is that of the params");
 static_assert(attention_sm90::fits_registers(params), "accumulators fit in registers");
@@ -86,23 +88,14 @@ struct ValueBarriers : Values::Barriers {};
 struct SharedStorage : AllQueries, KeyTiles, ValueTiles, QueryBarriers, KeyBarriers, ValueBarriers {};
 static_assert(sizeof(SharedStorage) + 1024 == attention_sm90::shared_bytes(params), "the host knows the storage");
 
-// The n-th tile: its batch and its first query. Heads that are walked together keep their keys and values in L2.
+// The n-th tile: its batch and its first query, and the part of the keys.
 struct Place {
-  i32 batch, query;
+  i32 batch, query, part;
 };
 TCC_FN Place place_of(i32 n) {
-  constexpr i32 section = params.heads * QUERY_TILES;
-  const i32 first = n / section * params.heads;
-  const i32 heads = params.batches - first < params.heads ? params.batches - first : params.heads;
-  const i32 in_section = n % section;
-  const i32 tile = params.orders ? QUERY_TILES - 1 - in_section / heads : in_section / heads;
-  return {first + in_section % heads, tile * BLOCK_Q};
+  const QueryTilePlace at = query_tile<params.batches, QUERY_TILES, params.heads, params.orders>(n / PARTS);
+  return {at.batch, at.tile * BLOCK_Q, n % PARTS};
 }
-// Tiles of keys [first, end) that some query of a tile of queries sees, of which all queries see all keys of [inside,
-// inside_end).
-struct Range {
-  i32 first, end, inside, inside_end;
-};
 
 // S = Q K^T of 64 queries.
 TCC_FN void multiply_keys(f32 (&s)[BLOCK_K / 2], u32 q, u32 k) {
@@ -127,8 +120,6 @@ template <i32 COUNT> TCC_FN void settle_all(f32 (&v)[COUNT]) {
 }
 
 // The two rows of a thread: what softmax keeps of them.
-#define MINUS_INFINITY tcc_bits_f32(0xff800000u)
-#define SCALE tcc_bits_f32(u32(params.scale_bits))
 struct Rows {
   f32 max[2], sum[2];
 };
@@ -165,23 +156,6 @@ TCC_FN void pack(u32 (&p)[BLOCK_K / 4], const f32 (&s)[BLOCK_K / 2]) {
   for (i32 i = 0; i < BLOCK_K / 4; ++i) p[i] = pack_elements<ELEMENT>(s[i * 2], s[i * 2 + 1]);
 }
 
-// Lane t of a quad gets the t-th pair of each: its v[i] is what lane i had as v[t].
-TCC_FN void exchange_pairs(f32 (&v)[4][2], i32 t) {
-#pragma unroll
-  for (i32 bit = 1; bit < 4; bit *= 2)
-#pragma unroll
-    for (i32 j = 0; j < 4; ++j) {
-      if (j & bit) continue;
-#pragma unroll
-      for (i32 i = 0; i < 2; ++i) {
-        const f32 low = v[j][i], high = v[j | bit][i];
-        const f32 received = __shfl_xor_sync(~0u, t & bit ? low : high, bit);
-        v[j][i] = t & bit ? received : low;
-        v[j | bit][i] = t & bit ? high : received;
-      }
-    }
-}
-
 extern __shared__ __align__(1024) u8 shared_memory[];
 
 TCC_ENTRY {
@@ -214,7 +188,7 @@ TCC_ENTRY {
     const i32 tile = place.query / BLOCK_Q;
     const i32 from = first_key(TCC_BUFFERS place.batch, tile), to = end_key(TCC_BUFFERS place.batch, tile);
     const i32 inside = inside_first(TCC_BUFFERS place.batch, tile), inside_to = inside_end(TCC_BUFFERS place.batch, tile);
-    return {from / BLOCK_K, (to + BLOCK_K - 1) / BLOCK_K, (inside + BLOCK_K - 1) / BLOCK_K, inside_to / BLOCK_K};
+    return part_of<PARTS>(tiles_of_keys(BLOCK_K, from, to, inside, inside_to), place.part);
   };
   if (warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<attention_sm90::producer_registers(params)>();
@@ -383,20 +357,24 @@ TCC_ENTRY {
         f32 sum = rows.sum[r];
         sum += __shfl_xor_sync(~0u, sum, 1);
         sum += __shfl_xor_sync(~0u, sum, 2);
-        const auto store = [&](auto query) {
-          if constexpr (params.sums) {
-            constexpr f32 kLog2 = 0.693147181f;
-            const f32 most = rows.max[r];
-            // A row that sees no key, or a score of +inf, has its maximum.
-            const bool is_infinite = most > 0 ? most == -MINUS_INFINITY : sum == 0;
-            const f32 v[1] = {is_infinite ? most : __fmaf_rn(most * SCALE, kLog2, __logf(sum))};
-            if (lane % 4 == 0) store_sum(TCC_BUFFERS place.batch, query, v);
+        const auto store_sums = [&](auto query) {
+          if (lane % 4 != 0) return;
+          if constexpr (PARTS > 1) {
+            const f32 v[2] = {rows.max[r] * (SCALE * kLog2), sum};
+            store_part_sums(TCC_BUFFERS place.batch * PARTS + place.part, query, v);
+          } else if constexpr (params.sums) {
+            const f32 v[1] = {log_sum(rows.max[r], SCALE, sum)};
+            store_sum(TCC_BUFFERS place.batch, query, v);
           }
         };
-        store(row + r * 8);
-        // A row that sees no key has no weights. One with a NaN or +inf has a sum of NaN.
-        const bool is_some = sum > 0;
-        const f32 inverse = 1 / sum, none = params.safe ? 0.f : tcc_nan_f32();
+        store_sums(row + r * 8);
+        const auto store = [&](auto query, i32 part, const f32(&v)[8]) {
+          if constexpr (PARTS > 1)
+            store_part(TCC_BUFFERS place.batch * PARTS + place.part, query, part, v);
+          else
+            epilogue(TCC_BUFFERS place.batch, query, part, v);
+        };
+        const f32 inverse = 1 / sum;
         // Lanes of a quad exchange their pairs of four eights of columns, so that each has all of one.
 #pragma unroll
         for (i32 e = 0; e < COLUMNS_V / 8; e += 4) {
@@ -404,11 +382,13 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 j = 0; j < 4; ++j)
 #pragma unroll
-            for (i32 i = 0; i < 2; ++i)
-              v[j][i] = is_some && e + j < COLUMNS_V / 8 ? o[(e + j < COLUMNS_V / 8 ? e + j : 0) * 4 + r * 2 + i] * inverse : none;
+            for (i32 i = 0; i < 2; ++i) {
+              const f32 x = e + j < COLUMNS_V / 8 ? o[(e + j < COLUMNS_V / 8 ? e + j : 0) * 4 + r * 2 + i] : 0;
+              v[j][i] = PARTS > 1 ? x : normalized(x, sum, inverse, params.safe);
+            }
           exchange_pairs(v, lane % 4);
           const f32 segment[8] = {v[0][0], v[0][1], v[1][0], v[1][1], v[2][0], v[2][1], v[3][0], v[3][1]};
-          epilogue(TCC_BUFFERS place.batch, row + r * 8, e + lane % 4, segment);
+          store(row + r * 8, e + lane % 4, segment);
         }
       }
     }

@@ -1,0 +1,64 @@
+// What the kernels of attention on matrix units share: the order of tiles, and the end of rows whose results lie in
+// accumulators as mma and wgmma leave them. The constant `params` is the kernel's.
+
+#define MINUS_INFINITY tcc_bits_f32(0xff800000u)
+#define SCALE tcc_bits_f32(u32(params.scale_bits))
+
+// The n-th tile of queries: its batch and its number. Of `HEADS` batches that are walked together, keys and values stay
+// in L2. Where tiles differ in length (ORDERS), the last ones come first.
+struct QueryTilePlace {
+  i32 batch, tile;
+};
+template <i32 BATCHES, i32 TILES, i32 HEADS, bool ORDERS> TCC_FN QueryTilePlace query_tile(i32 n) {
+  constexpr i32 section = HEADS * TILES;
+  const i32 first = n / section * HEADS;
+  const i32 heads = BATCHES - first < HEADS ? BATCHES - first : HEADS;
+  const i32 in_section = n % section;
+  return {first + in_section % heads, ORDERS ? TILES - 1 - in_section / heads : in_section / heads};
+}
+
+// Tiles of keys [first, end) that some query of a tile of queries sees, of which all queries see all keys of [inside,
+// inside_end).
+struct Range {
+  i32 first, end, inside, inside_end;
+};
+// The tiles of keys of these bounds in keys.
+TCC_FN Range tiles_of_keys(i32 block_k, i32 first, i32 end, i32 inside, i32 inside_end) {
+  return {first / block_k, (end + block_k - 1) / block_k, (inside + block_k - 1) / block_k, inside_end / block_k};
+}
+
+// The tiles of one of PARTS workgroups that share them.
+template <i32 PARTS> TCC_FN Range part_of(Range range, i32 part) {
+  if (PARTS == 1) return range;
+  const i32 share = (range.end - range.first + PARTS - 1) / PARTS, first = range.first + part * share;
+  return {first, first + share < range.end ? first + share : range.end, range.inside, range.inside_end};
+}
+
+constexpr f32 kLog2 = 0.693147181f;
+// The log-sum-exp of a row whose weights are relative to the raw score `most` and have the sum `sum`. A row that sees no
+// key, or a score of +inf, has its maximum.
+TCC_FN f32 log_sum(f32 most, f32 scale, f32 sum) {
+  const bool is_infinite = most > 0 ? most == -MINUS_INFINITY : sum == 0;
+  return is_infinite ? most : __fmaf_rn(most * scale, kLog2, __logf(sum));
+}
+// A result of a row: a row that sees no key has no weights, and one with a NaN or +inf has a sum of NaN.
+TCC_FN f32 normalized(f32 x, f32 sum, f32 inverse, bool safe) {
+  return sum > 0 ? x * inverse : safe ? 0.f : tcc_bits_f32(0x7fc00000u);
+}
+
+// Lane t of a quad gets the t-th pair of each: its v[i] is what lane i had as v[t].
+TCC_FN void exchange_pairs(f32 (&v)[4][2], i32 t) {
+#pragma unroll
+  for (i32 bit = 1; bit < 4; bit *= 2)
+#pragma unroll
+    for (i32 j = 0; j < 4; ++j) {
+      if (j & bit) continue;
+#pragma unroll
+      for (i32 i = 0; i < 2; ++i) {
+        const f32 low = v[j][i], high = v[j | bit][i];
+        const f32 received = __shfl_xor_sync(~0u, t & bit ? low : high, bit);
+        v[j][i] = t & bit ? received : low;
+        v[j | bit][i] = t & bit ? high : received;
+      }
+    }
+}

@@ -1,0 +1,484 @@
+// Attention by mma.sync, sm_80 and later: out[query] = sum over keys of softmax(score(query . key)) * value, per batch, in
+// one pass over the keys.
+//
+// A warp has 16 or 32 rows of a tile of queries and, of each tile of keys, all or its share. It computes scores, keeps
+// the maximum and the sum of each row in registers, and multiplies the weights, which stay in the registers of the
+// scores, with the values. Tiles of keys and values come to shared memory meanwhile, `stages` of them. Keys are walked
+// from the last to the first. Warps that share keys add their results at the end; workgroups that do store parts.
+//
+// The constant `params` is an AttentionSm80 (attention_sm80_shape.h). Hooks (attention_hooks.h has their meaning), of an
+// operand x by how it is loaded:
+//   tiles, rows  start_x(buffers, batch)
+//   computed     load_x(buffers, batch, row, d, v)
+// and
+//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the latter unless params.plain
+//   first_key, end_key, inside_first, inside_end(buffers, batch, tile)
+//   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
+//   store_sum(buffers, batch, row, v)               with params.sums
+// With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
+#include "../common/attention_sm80_shape.h"
+#include "attention_sm80_operand.cuh"
+#include "attention_rows.cuh"
+
+#ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
+#define INDEX i32
+#define WORKGROUP 128
+#define GRID 512
+constexpr AttentionSm80 example() {
+  AttentionSm80 p;
+  p.batches = 16;
+  p.queries = p.keys = 4096;
+  p.depth = p.depth_v = 128;
+  p.q.stride = p.k.stride = p.v.stride = 128;
+  p.scale_bits = 0x3e029431;  // log2(e) / sqrt(128)
+  return p;
+}
+constexpr AttentionSm80 params = example();
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 2) attention(const u16* __restrict__ b0, f32* __restrict__ b1)
+#define TCC_BEGIN
+#define TCC_BLOCK blockIdx.x
+#define TCC_THREAD threadIdx.x
+#define TCC_BUFFERS b0, b1,
+TCC_FN i64 start_q(const u16*, f32*, i32 batch) { return i64(batch) * 4096 * 128; }
+TCC_FN i64 start_k(const u16*, f32*, i32 batch) { return i64(batch) * 4096 * 128; }
+TCC_FN i64 start_v(const u16*, f32*, i32 batch) { return i64(batch) * 4096 * 128; }
+TCC_FN void score(const u16*, f32*, i32, i32, i32, f32 (&)[2]) {}
+TCC_FN i32 first_key(const u16*, f32*, i32, i32) { return 0; }
+TCC_FN i32 end_key(const u16*, f32*, i32, i32) { return 4096; }
+TCC_FN i32 inside_first(const u16*, f32*, i32, i32) { return 0; }
+TCC_FN i32 inside_end(const u16*, f32*, i32, i32) { return 4096; }
+TCC_FN void epilogue(const u16*, f32* b1, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
+  if (row >= 4096 || part >= 16) return;
+  for (i32 i = 0; i < 8; ++i) b1[(batch * 4096 + row) * 128 + part * 8 + i] = acc[i];
+}
+#endif
+
+namespace shape = attention_sm80;
+constexpr i32 BLOCK_Q = params.block_q, BLOCK_K = params.block_k, THREADS = shape::threads(params);
+constexpr i32 WARP_Q = shape::warp_q(params), WARP_K = shape::warp_k(params);
+constexpr i32 WARPS_Q = params.warps_q, WARPS_K = params.warps_k, STAGES = params.stages, PARTS = params.parts;
+constexpr i32 QUERIES = params.queries, KEYS = params.keys, DEPTH = params.depth, DEPTH_V = params.depth_v;
+constexpr i32 PACK = params.pack, QUERY_TILES = shape::query_tiles(params);
+constexpr i32 COLUMNS = shape::columns(params), COLUMNS_V = shape::columns_v(params);
+constexpr bool KEEPS_QUERIES = shape::keeps_queries(params);
+constexpr Element ELEMENT = params.element;
+// Fragments: 16 rows; 8 keys; 16 depths, or keys of weights; 8 depths of values.
+constexpr i32 ROWS = WARP_Q / 16, TILES_K = WARP_K / 8, STEPS = COLUMNS / 16, STEPS_V = WARP_K / 16, TILES_V = COLUMNS_V / 8;
+static_assert(WORKGROUP == THREADS && GRID == shape::workgroups(params), "the launch is that of the params");
+static_assert(shape::legal_warps(params), "warps have 16 or 32 rows, and multiples of 16 keys");
+static_assert(PACK == 1 || QUERY_TILES == 1, "packed batches are in one tile");
+
+using QueryTile = SharedTile<ELEMENT, true, BLOCK_Q, COLUMNS>;
+using KeyTile = SharedTile<ELEMENT, true, BLOCK_K, COLUMNS>;
+using ValueTile = SharedTile<ELEMENT, false, COLUMNS_V, BLOCK_K>;
+struct Side {
+  static constexpr Element element = ELEMENT;
+  static constexpr i32 threads = THREADS;
+  static constexpr bool linear = true;
+};
+struct QuerySide : Side {
+  static constexpr bool linear = PACK == 1;
+  using Tile = QueryTile;
+  static constexpr AttentionOperand operand = params.q;
+  static constexpr i32 depth = DEPTH;
+};
+struct KeySide : Side {
+  using Tile = KeyTile;
+  static constexpr AttentionOperand operand = params.k;
+  static constexpr i32 depth = DEPTH;
+};
+struct ValueSide : Side {
+  using Tile = ValueTile;
+  static constexpr AttentionOperand operand = params.v;
+  static constexpr i32 depth = DEPTH_V;
+};
+static_assert(QueryTile::BYTES + STAGES * (KeyTile::BYTES + ValueTile::BYTES) == shape::tiles_bytes(params),
+              "the host knows the storage");
+
+// A lane's part of a warp's fragments that lie `first` rows into a tile: where its rows begin, and its chunk there.
+template <class Tile> struct Lane {
+  u32 begin, chunk;
+  __device__ __forceinline__ Lane(i32 first, i32 row, i32 chunk)
+      : begin((first + row) * Tile::ROW_BYTES), chunk((chunk ^ Tile::swizzle(row)) * 16) {}
+  // The address `rows` rows and `chunks` chunks on, an even number, in the tile at `tile`.
+  __device__ __forceinline__ u32 at(u32 tile, i32 rows, i32 chunks) const {
+    return tile + begin + (u32(chunks % 8 * 16) ^ chunk) + (rows * Tile::ROW_BYTES + chunks / 8 * 128);
+  }
+};
+
+// What softmax keeps of a thread's rows, two of each fragment: the number that the weights are relative to, which is at
+// most kGrowth binary orders below the maximum so far, and the sum of this thread's weights.
+struct Rows {
+  f32 max[ROWS][2], sum[ROWS][2];
+};
+constexpr f32 kGrowth = 8;
+
+// Scores become weights. The results so far are rescaled where a maximum has grown: rarely, but for the first tile.
+TCC_FN void weigh(f32 (&s)[ROWS][TILES_K][4], f32 (&o)[ROWS][TILES_V][4], Rows& rows) {
+  f32 most[ROWS][2];
+  bool grows = false;
+#pragma unroll
+  for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      f32 x = fmaxf(s[m][0][r * 2], s[m][0][r * 2 + 1]);
+#pragma unroll
+      for (i32 i = 1; i < TILES_K; ++i) x = fmaxf(x, fmaxf(s[m][i][r * 2], s[m][i][r * 2 + 1]));
+      x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+      x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+      most[m][r] = fmaxf(x, rows.max[m][r]);
+      grows |= (most[m][r] - rows.max[m][r]) * SCALE > kGrowth;
+    }
+  const auto zero_of = [](f32 max) { return max == MINUS_INFINITY ? 0.f : max * SCALE; };  // no key so far
+  if (__any_sync(~0u, grows)) {
+#pragma unroll
+    for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        const f32 factor = tcc_cuda_exp2_f32(rows.max[m][r] * SCALE - zero_of(most[m][r]));
+        rows.max[m][r] = most[m][r];
+        rows.sum[m][r] *= factor;
+#pragma unroll
+        for (i32 e = 0; e < TILES_V; ++e) {
+          o[m][e][r * 2] *= factor;
+          o[m][e][r * 2 + 1] *= factor;
+        }
+      }
+  }
+#pragma unroll
+  for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      const f32 zero = zero_of(rows.max[m][r]);
+      f32 sum = 0;
+#pragma unroll
+      for (i32 i = 0; i < TILES_K; ++i)
+#pragma unroll
+        for (i32 j = 0; j < 2; ++j) {
+          f32& x = s[m][i][r * 2 + j];
+          x = tcc_cuda_exp2_f32(__fmaf_rn(x, SCALE, -zero));
+          sum += x;
+        }
+      rows.sum[m][r] += sum;
+    }
+}
+
+extern __shared__ __align__(128) unsigned char shared_memory[];
+
+TCC_ENTRY {
+  TCC_BEGIN
+  const i32 thread = i32(TCC_THREAD), lane = thread % 32;
+  const i32 warp = __shfl_sync(~0u, thread / 32, 0);
+  const i32 warp_q = warp % WARPS_Q, warp_k = warp / WARPS_Q;
+  const i32 block = i32(TCC_BLOCK), part = block % PARTS;
+  const QueryTilePlace place = query_tile<shape::packs(params), QUERY_TILES, params.heads, params.orders>(block / PARTS);
+  const i32 batch0 = place.batch * PACK;  // of the first row
+  // Rows of the tile as the hooks know them.
+  const auto row_at = [&](i32 row) -> OperandRow {
+    if constexpr (PACK == 1) {
+      const i32 query = place.tile * BLOCK_Q + row;
+      return {batch0, query, QUERIES % BLOCK_Q == 0 || query < QUERIES};
+    } else {
+      const i32 number = row / QUERIES, last = PACK - 1;
+      return {batch0 + (number < last ? number : last), row % QUERIES, row < PACK * QUERIES};
+    }
+  };
+
+  Range range = {KEYS, 0, 0, KEYS};
+#pragma unroll 1
+  for (i32 i = 0; i < PACK; ++i) {
+    const i32 first = first_key(TCC_BUFFERS batch0 + i, place.tile), end = end_key(TCC_BUFFERS batch0 + i, place.tile);
+    const i32 from = inside_first(TCC_BUFFERS batch0 + i, place.tile), to = inside_end(TCC_BUFFERS batch0 + i, place.tile);
+    range = {first < range.first ? first : range.first, end > range.end ? end : range.end,
+             from > range.inside ? from : range.inside, to < range.inside_end ? to : range.inside_end};
+  }
+  range = part_of<PARTS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), part);
+
+  unsigned char* const key_tiles = shared_memory + QueryTile::BYTES;
+  unsigned char* const value_tiles = key_tiles + STAGES * KeyTile::BYTES;
+  const auto q_hooks = ATTENTION_HOOKS(q);
+  const auto k_hooks = ATTENTION_HOOKS(k);
+  const auto v_hooks = ATTENTION_HOOKS(v);
+  const auto key_at = [&](i32 tile) {
+    return [=](i32 r) -> OperandRow {
+      const i32 key = tile * BLOCK_K + r;
+      return {batch0, key, KEYS % BLOCK_K == 0 || key < KEYS};
+    };
+  };
+  // Where rows of a tile of keys begin, or of a tile of queries.
+  const auto keys_from = [&](const auto& hooks, i64 stride, i32 tile) {
+    return [&hooks, batch0, stride, tile](auto r) { return hooks.start(batch0) + i64(tile * BLOCK_K) * stride + i64(r) * stride; };
+  };
+  const auto query_offset = [&](auto r) {
+    if constexpr (PACK == 1)
+      return q_hooks.start(batch0) + i64(place.tile * BLOCK_Q) * i64(params.q.stride) + i64(r) * i64(params.q.stride);
+    else
+      return q_hooks.start(row_at(r).batch) + i64(row_at(r).row) * i64(params.q.stride);
+  };
+  const auto bring_keys = [&](i32 tile, i32 slot) {
+    if (tile >= range.first)
+      bring<KeySide>(k_hooks, key_tiles + slot * KeyTile::BYTES, thread, key_at(tile), keys_from(k_hooks, params.k.stride, tile));
+  };
+  const auto bring_values = [&](i32 tile, i32 slot) {
+    if (tile >= range.first)
+      bring<ValueSide>(v_hooks, value_tiles + slot * ValueTile::BYTES, thread, key_at(tile),
+                       keys_from(v_hooks, params.v.stride, tile));
+  };
+
+  const Lane<QueryTile> query_lane(warp_q * WARP_Q, lane & 15, lane >> 4);
+  const Lane<KeyTile> key_lane(warp_k * WARP_K, (lane & 7) + (lane >> 4) * 8, lane >> 3 & 1);
+  const Lane<ValueTile> value_lane(warp_k * WARP_K, lane & 15, lane >> 4);
+  const u32 queries = tcc_cuda_shared(shared_memory);
+  const auto read_queries = [&](i32 step, u32(&a)[ROWS][4]) {
+#pragma unroll
+    for (i32 m = 0; m < ROWS; ++m)
+      load_matrices<false>(query_lane.at(queries, m * 16, step * 2), a[m][0], a[m][1], a[m][2], a[m][3]);
+  };
+  u32 kept[KEEPS_QUERIES ? STEPS : 1][ROWS][4];
+
+  // S = Q K^T. The next fragments are read before these are multiplied.
+  const auto multiply_keys = [&](f32(&s)[ROWS][TILES_K][4], u32 tile) {
+    u32 a[ROWS][4], b[2][4];
+    const auto read_keys = [&](i32 n, u32(&f)[4]) {
+      load_matrices<false>(key_lane.at(tile, n % STEPS_V * 16, n / STEPS_V * 2), f[0], f[1], f[2], f[3]);
+    };
+#pragma unroll
+    for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+      for (i32 i = 0; i < TILES_K; ++i)
+#pragma unroll
+        for (i32 c = 0; c < 4; ++c) s[m][i][c] = 0;
+    read_keys(0, b[0]);
+#pragma unroll
+    for (i32 n = 0; n < STEPS * STEPS_V; ++n) {
+      const i32 step = n / STEPS_V, pair = n % STEPS_V;
+      if (n + 1 < STEPS * STEPS_V) read_keys(n + 1, b[(n + 1) % 2]);
+      if (!KEEPS_QUERIES && pair == 0) read_queries(step, a);
+#pragma unroll
+      for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+        for (i32 i = 0; i < 2; ++i) {
+          const u32 f[2] = {b[n % 2][i * 2], b[n % 2][i * 2 + 1]};
+          mma<ELEMENT, ELEMENT>(s[m][pair * 2 + i], KEEPS_QUERIES ? kept[KEEPS_QUERIES ? step : 0][m] : a[m], f);
+        }
+    }
+  };
+  // O += P V.
+  const auto multiply_values = [&](f32(&o)[ROWS][TILES_V][4], const f32(&s)[ROWS][TILES_K][4], u32 tile) {
+    constexpr i32 PAIRS = TILES_V / 2;
+    u32 b[2][4], p[ROWS][4];
+    const auto read_values = [&](i32 n, u32(&f)[4]) {
+      load_matrices<true>(value_lane.at(tile, n / PAIRS * 16, n % PAIRS * 2), f[0], f[1], f[2], f[3]);
+    };
+    read_values(0, b[0]);
+#pragma unroll
+    for (i32 n = 0; n < STEPS_V * PAIRS; ++n) {
+      const i32 step = n / PAIRS, pair = n % PAIRS;
+      if (n + 1 < STEPS_V * PAIRS) read_values(n + 1, b[(n + 1) % 2]);
+      if (pair == 0) {
+#pragma unroll
+        for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+          for (i32 i = 0; i < 4; ++i)
+            p[m][i] = pack_elements<ELEMENT>(s[m][step * 2 + i / 2][i % 2 * 2], s[m][step * 2 + i / 2][i % 2 * 2 + 1]);
+      }
+#pragma unroll
+      for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+        for (i32 i = 0; i < 2; ++i) {
+          const u32 f[2] = {b[n % 2][i * 2], b[n % 2][i * 2 + 1]};
+          mma<ELEMENT, ELEMENT>(o[m][pair * 2 + i], p[m], f);
+        }
+    }
+  };
+
+  OperandRow my_rows[ROWS][2];
+#pragma unroll
+  for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) my_rows[m][r] = row_at(warp_q * WARP_Q + m * 16 + r * 8 + lane / 4);
+  const auto score_tile = [&](auto& s, i32 tile) {
+    const bool inside = tile >= range.inside && tile < range.inside_end;
+    if (params.plain && inside) return;
+    const i32 key = tile * BLOCK_K + warp_k * WARP_K + lane % 4 * 2;
+    const auto each = [&](auto hook) {
+#pragma unroll
+      for (i32 i = 0; i < TILES_K; ++i)
+#pragma unroll
+        for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+          for (i32 r = 0; r < 2; ++r) {
+            f32 v[2] = {s[m][i][r * 2], s[m][i][r * 2 + 1]};
+            hook(my_rows[m][r].batch, my_rows[m][r].row, key + i * 8, v);
+            s[m][i][r * 2] = v[0];
+            s[m][i][r * 2 + 1] = v[1];
+          }
+    };
+    if constexpr (!params.plain) {
+      if (inside) {
+        each([&](auto batch, auto query, auto key, auto& v) { score_inside(TCC_BUFFERS batch, query, key, v); });
+        return;
+      }
+    }
+    each([&](i32 batch, i32 query, i32 key, f32(&v)[2]) { score(TCC_BUFFERS batch, query, key, v); });
+  };
+
+  f32 o[ROWS][TILES_V][4];
+  Rows rows;
+#pragma unroll
+  for (i32 m = 0; m < ROWS; ++m) {
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      rows.max[m][r] = MINUS_INFINITY;
+      rows.sum[m][r] = 0;
+    }
+#pragma unroll
+    for (i32 e = 0; e < TILES_V; ++e)
+#pragma unroll
+      for (i32 c = 0; c < 4; ++c) o[m][e][c] = 0;
+  }
+
+  bring<QuerySide>(q_hooks, shared_memory, thread, row_at, query_offset);
+  if constexpr (STAGES == 1) {
+    bring_keys(range.end - 1, 0);
+    commit_copies();
+  } else {
+#pragma unroll
+    for (i32 t = 0; t < STAGES - 1; ++t) {
+      bring_keys(range.end - 1 - t, t);
+      bring_values(range.end - 1 - t, t);
+      commit_copies();
+    }
+  }
+  if constexpr (KEEPS_QUERIES) {
+    wait_for_copies<STAGES == 1 ? 0 : STAGES - 2>();
+#pragma unroll
+    for (i32 step = 0; step < STEPS; ++step) read_queries(step, kept[step]);
+  }
+  i32 slot = 0;
+#pragma unroll 1
+  for (i32 tile = range.end - 1; tile >= range.first; --tile) {
+    const u32 keys = tcc_cuda_shared(key_tiles) + slot * KeyTile::BYTES;
+    const u32 values = tcc_cuda_shared(value_tiles) + slot * ValueTile::BYTES;
+    f32 s[ROWS][TILES_K][4];
+    if constexpr (STAGES == 1) {
+      // The keys have come, and the values of the tile before are done with.
+      wait_for_copies<0>();
+      bring_values(tile, 0);
+      commit_copies();
+      multiply_keys(s, keys);
+      wait_for_copies<0>();
+      bring_keys(tile - 1, 0);
+      commit_copies();
+    } else {
+      // The tile has come, and the one before is done with: the next goes to its slot.
+      wait_for_copies<STAGES - 2>();
+      const i32 free = slot == 0 ? STAGES - 1 : slot - 1;
+      bring_keys(tile - (STAGES - 1), free);
+      bring_values(tile - (STAGES - 1), free);
+      commit_copies();
+      multiply_keys(s, keys);
+      slot = slot == STAGES - 1 ? 0 : slot + 1;
+    }
+    score_tile(s, tile);
+    weigh(s, o, rows);
+    multiply_values(o, s, values);
+  }
+
+  // Sums of all lanes of a row.
+#pragma unroll
+  for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      rows.sum[m][r] += __shfl_xor_sync(~0u, rows.sum[m][r], 1);
+      rows.sum[m][r] += __shfl_xor_sync(~0u, rows.sum[m][r], 2);
+    }
+  // Parts are normalised when they are combined.
+  const auto result = [](f32 x, f32 sum, f32 inverse) { return PARTS > 1 ? x : normalized(x, sum, inverse, params.safe); };
+  const auto store_sums = [&](auto row, f32 most, f32 sum) {
+    if (!row.exists) return;
+    if constexpr (PARTS > 1) {
+      const f32 v[2] = {most * (SCALE * kLog2), sum};
+      store_part_sums(TCC_BUFFERS row.batch * PARTS + part, row.row, v);
+    } else if constexpr (params.sums) {
+      const f32 v[1] = {log_sum(most, SCALE, sum)};
+      store_sum(TCC_BUFFERS row.batch, row.row, v);
+    }
+  };
+  const auto store = [&](auto row, i32 segment, const f32(&v)[8]) {
+    if (!row.exists) return;
+    if constexpr (PARTS > 1)
+      store_part(TCC_BUFFERS row.batch * PARTS + part, row.row, segment, v);
+    else
+      epilogue(TCC_BUFFERS row.batch, row.row, segment, v);
+  };
+  if constexpr (WARPS_K == 1) {
+#pragma unroll
+    for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        const OperandRow row = my_rows[m][r];
+        if (lane % 4 == 0) store_sums(row, rows.max[m][r], rows.sum[m][r]);
+        const f32 sum = rows.sum[m][r], inverse = 1 / sum;
+        // Lanes of a quad exchange their pairs of four eights of columns, so that each has all of one.
+#pragma unroll
+        for (i32 e = 0; e < TILES_V; e += 4) {
+          f32 v[4][2];
+#pragma unroll
+          for (i32 j = 0; j < 4; ++j)
+#pragma unroll
+            for (i32 i = 0; i < 2; ++i)
+              v[j][i] = e + j < TILES_V ? result(o[m][e + j < TILES_V ? e + j : 0][r * 2 + i], sum, inverse) : 0;
+          exchange_pairs(v, lane % 4);
+          const f32 segment[8] = {v[0][0], v[0][1], v[1][0], v[1][1], v[2][0], v[2][1], v[3][0], v[3][1]};
+          store(row, e + lane % 4, segment);
+        }
+      }
+  } else {
+    // Warps that share keys meet in shared memory, each with its results relative to its own maximum.
+    constexpr i32 LINE = shape::exchanged_line(params);
+    f32(*const results)[BLOCK_Q][LINE] = (f32(*)[BLOCK_Q][LINE])shared_memory;
+    float2(*const sums)[BLOCK_Q] = (float2(*)[BLOCK_Q])(results + WARPS_K);
+    wait_for_copies<0>();
+#pragma unroll
+    for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        const i32 row = warp_q * WARP_Q + m * 16 + r * 8 + lane / 4;
+        if (lane % 4 == 0) sums[warp_k][row] = make_float2(rows.max[m][r], rows.sum[m][r]);
+#pragma unroll
+        for (i32 e = 0; e < TILES_V; ++e)
+          *(float2*)&results[warp_k][row][e * 8 + lane % 4 * 2] = make_float2(o[m][e][r * 2], o[m][e][r * 2 + 1]);
+      }
+    __syncthreads();
+    constexpr i32 SEGMENTS = COLUMNS_V / 8;
+#pragma unroll 1
+    for (i32 n = thread; n < BLOCK_Q * SEGMENTS; n += THREADS) {
+      const i32 number = n / SEGMENTS, segment = n % SEGMENTS;
+      const OperandRow row = row_at(number);
+      if (!row.exists) continue;
+      f32 most = MINUS_INFINITY, sum = 0, v[8] = {};
+#pragma unroll
+      for (i32 w = 0; w < WARPS_K; ++w) most = fmaxf(most, sums[w][number].x);
+      const f32 zero = most == MINUS_INFINITY ? 0.f : most * SCALE;
+#pragma unroll
+      for (i32 w = 0; w < WARPS_K; ++w) {
+        const f32 factor = tcc_cuda_exp2_f32(__fmaf_rn(sums[w][number].x, SCALE, -zero));
+        sum = __fmaf_rn(sums[w][number].y, factor, sum);
+#pragma unroll
+        for (i32 i = 0; i < 8; i += 4) {
+          const float4 x = *(const float4*)&results[w][number][segment * 8 + i];
+          v[i] = __fmaf_rn(x.x, factor, v[i]);
+          v[i + 1] = __fmaf_rn(x.y, factor, v[i + 1]);
+          v[i + 2] = __fmaf_rn(x.z, factor, v[i + 2]);
+          v[i + 3] = __fmaf_rn(x.w, factor, v[i + 3]);
+        }
+      }
+      if (segment == 0) store_sums(row, most, sum);
+      const f32 inverse = 1 / sum;
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) v[i] = result(v[i], sum, inverse);
+      store(row, segment, v);
+    }
+  }
+}

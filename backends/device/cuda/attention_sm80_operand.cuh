@@ -1,0 +1,80 @@
+// How a workgroup of attention_sm80 brings a tile of queries, keys or values to shared memory: rows of the operand, zeros
+// behind them and behind their depth. Copies are asynchronous where rows are aligned to 4 bytes or more; else threads
+// load and store.
+#include "sm80_operand.cuh"
+
+// A row of an operand: its batch, its number there, and whether there is such a row. Others are not read.
+struct OperandRow {
+  i32 batch, row;
+  bool exists;
+};
+
+// The hooks of one operand, with the kernel's buffers filled in.
+template <class LoadHook, class StartHook> struct AttentionHooksOf {
+  LoadHook load;    // load(batch, row, d, v): computes neighbours along the depth; `d` counts vectors
+  StartHook start;  // start(batch): the offset of a batch's first element
+  const u16* buffer;
+};
+template <class LoadHook, class StartHook>
+AttentionHooksOf(LoadHook, StartHook, const u16*) -> AttentionHooksOf<LoadHook, StartHook>;
+// Those of operand `x`: q, k or v.
+#define ATTENTION_HOOKS(x)                                                                      \
+  AttentionHooksOf {                                                                            \
+    [&](i32 batch, auto row, auto d, auto& v) { load_##x(TCC_BUFFERS batch, row, d, v); },      \
+        [&](auto batch) -> i64 { return start_##x(TCC_BUFFERS batch); },                        \
+        (const u16*)buffer_at<i32(params.x.buffer)>(TCC_BUFFERS nullptr)                             \
+  }
+
+// Brings the tile of rows `place`(0), `place`(1), ... to shared memory at `memory`; `offset`(r) is where the r-th one
+// begins, for those that are not computed. Side says what is known when the kernel is compiled: `operand`, `Tile`,
+// `element`, `depth`, `threads`, and whether rows are `linear`: one stride apart.
+template <class Side, class Hooks, class Place, class Offset>
+TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place place, Offset offset) {
+  using Tile = typename Side::Tile;
+  constexpr AttentionOperand X = Side::operand;
+  constexpr i32 VECTOR = X.vector, DEPTH = Side::depth, THREADS = Side::threads;
+  if constexpr (X.load == Load::tiles) {
+    constexpr i32 VECTORS_OF_ROW = Tile::COLUMNS / VECTOR;
+    const u32 shared = tcc_cuda_shared(memory);
+    const auto copy = [&](i32 r, i32 c, const u16* from) {
+      const i32 left = DEPTH - c, inside = DEPTH == Tile::COLUMNS || left > VECTOR ? VECTOR : left < 0 ? 0 : left;
+      copy_async<VECTOR * 2>(shared + Tile::offset(r, c), from, place(r).exists ? inside * 2 : 0);
+    };
+    if constexpr (Side::linear && THREADS % VECTORS_OF_ROW == 0 && Tile::ROWS * VECTORS_OF_ROW % THREADS == 0) {
+      // A thread's copies are of one column: their addresses differ by constants.
+      constexpr i32 STEP = THREADS / VECTORS_OF_ROW;
+      const i32 row = u32(thread) / VECTORS_OF_ROW, c = u32(thread) % VECTORS_OF_ROW * VECTOR;
+      const u16* const from = hooks.buffer + (offset(row) + c);
+#pragma unroll
+      for (i32 r = 0; r < Tile::ROWS; r += STEP) copy(row + r, c, from + i64(r) * Side::operand.stride);
+    } else {
+      each_vector<Tile, VECTOR, THREADS, 1>(thread, 0,
+                                            [&](i32, i32 r, i32 c) { copy(r, c, hooks.buffer + (offset(r) + c)); });
+    }
+  } else if constexpr (X.load == Load::rows) {
+    constexpr i32 CHUNKS = Tile::COLUMNS / 8, COUNT = Tile::ROWS * CHUNKS;
+#pragma unroll 4
+    for (i32 n = thread; n < COUNT; n += THREADS) {
+      const i32 r = n / CHUNKS, c = n % CHUNKS * 8;
+      const OperandRow at = place(r);
+      u32 w[4];
+      shift_unaligned<u16>(fetch_unaligned(hooks.buffer + offset(r), c, DEPTH, at.exists), at.exists ? DEPTH - c : 0, w);
+      *(uint4*)(memory + Tile::offset(r, c)) = make_uint4(w[0], w[1], w[2], w[3]);
+    }
+  } else {
+    constexpr i32 VECTORS_OF_ROW = Tile::COLUMNS / VECTOR, COUNT = Tile::ROWS * VECTORS_OF_ROW;
+#pragma unroll 4
+    for (i32 n = thread; n < COUNT; n += THREADS) {
+      const i32 r = X.along_rows ? n % Tile::ROWS : n / VECTORS_OF_ROW;
+      const i32 d = X.along_rows ? n / Tile::ROWS : n % VECTORS_OF_ROW;
+      const OperandRow at = place(r);
+      f32 v[VECTOR];
+      if (at.exists)
+        hooks.load(at.batch, at.row, d, v);
+      else
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; ++i) v[i] = 0;
+      put<Side::element, Tile>(memory, r, d * VECTOR, v);
+    }
+  }
+}

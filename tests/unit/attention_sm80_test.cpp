@@ -1,0 +1,163 @@
+// Attention on mma.sync: which regions it takes and how it reads them, how it divides the work, and
+// that kernels do not spill.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backends/device/common/attention_sm80_shape.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "scheduler/template.h"
+#include "tests/cubin.h"
+#include "tests/random_configs.h"
+#include "tests/unit/attention_cases.h"
+
+namespace tcc {
+namespace {
+
+test::AttentionCase with_op(const test::AttentionSizes& s, std::string_view dtype,
+                            std::string_view attributes = "") {
+  return {"attention", test::attention_inputs(s, dtype),
+          str("  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v]",
+              s.shared == s.heads ? "" : ", enable_gqa: true", attributes, "}\n")};
+}
+
+exec::Executable compiled(const test::AttentionCase& c, const std::string& target,
+                          backends::CompileOptions options = {}) {
+  options.binaries = false;
+  return backends::compile(test::attention_graph(c), sched::target_by_name(target), options);
+}
+
+std::string template_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80") {
+  return compiled(c, target).kernels.front().template_name;
+}
+
+// The kernel of all keys, or of their parts.
+std::string source_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80") {
+  return compiled(c, target).kernels.front().source;
+}
+
+constexpr test::AttentionSizes kLong = {2, 8, 8, 2048, 2048, 64, 64};
+
+TEST(AttentionSm80, RunsWhereThereIsMma) {
+  for (const char* target :
+       {"cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90", "cuda:sm_100a", "cuda:sm_120"})
+    for (const char* dtype : {"f16", "bf16"})
+      EXPECT_EQ(template_of(with_op(kLong, dtype), target), "attention_sm80") << target << dtype;
+  EXPECT_EQ(template_of(with_op(kLong, "bf16"), "cuda:sm_90a"), "attention_sm90");
+  EXPECT_NE(template_of(with_op(kLong, "bf16"), "cuda:sm_75"), "attention_sm80");
+  EXPECT_NE(template_of(with_op(kLong, "f32")), "attention_sm80");
+}
+
+// What the kernels of sm_90a do not read stays on matrix units there, too.
+TEST(AttentionSm80, ReadsRowsOfAnyAlignment) {
+  const auto operand_of = [](int64_t depth, int64_t depth_v) {
+    test::AttentionSizes s = kLong;
+    s.depth = depth;
+    s.depth_v = depth_v;
+    const test::AttentionCase c = with_op(s, "bf16");
+    EXPECT_EQ(template_of(c, "cuda:sm_90a"),
+              depth % 8 == 0 && depth_v % 8 == 0 ? "attention_sm90" : "attention_sm80");
+    const std::string source = source_of(c);
+    const auto field = [&](std::string_view name) {
+      const size_t at = source.find(str("p.", name, " = ")), begin = source.find("= ", at) + 2;
+      EXPECT_NE(at, source.npos) << name;
+      return source.substr(begin, source.find(';', begin) - begin);
+    };
+    return str(field("k.load"), " ", field("k.vector"), " ", field("v.load"), " ",
+               field("v.vector"));
+  };
+  EXPECT_EQ(operand_of(64, 64), "Load::tiles 8 Load::tiles 8");
+  EXPECT_EQ(operand_of(68, 66), "Load::tiles 4 Load::tiles 2");
+  EXPECT_EQ(operand_of(72, 65), "Load::tiles 8 Load::rows 1");
+}
+
+TEST(AttentionSm80, ComputesOperands) {
+  test::AttentionCase c = with_op(kLong, "bf16");
+  c.nodes =
+      "  - {out: k1, op: relu, in: [k]}\n  - {out: v1, op: neg, in: [v]}\n"
+      "  - {out: [a], op: scaled_dot_product_attention, in: [q, k1, v1]}\n";
+  const std::string source = source_of(c);
+  EXPECT_NE(source.find("p.k.load = Load::computed;"), source.npos);
+  EXPECT_NE(source.find("p.v.load = Load::computed;"), source.npos);
+  EXPECT_NE(source.find("p.q.load = Load::tiles;"), source.npos);
+}
+
+// The heads of a group are rows of one tile, where queries are few.
+TEST(AttentionSm80, PacksHeadsThatShareKeys) {
+  const auto pack_of = [](int64_t heads, int64_t shared, int64_t queries) {
+    const std::string source =
+        source_of(with_op({1, heads, shared, queries, 4096, 128, 128}, "bf16"));
+    const size_t at = source.find("p.pack = ") + 9;
+    return source.substr(at, source.find(';', at) - at);
+  };
+  EXPECT_EQ(pack_of(32, 8, 4), "4");
+  EXPECT_EQ(pack_of(32, 4, 2), "8");
+  EXPECT_EQ(pack_of(32, 8, 1), "1") << "the heads are the queries";
+  EXPECT_EQ(pack_of(8, 8, 4), "1");
+  EXPECT_EQ(pack_of(32, 8, 1024), "1");
+}
+
+TEST(AttentionSm80, SplitsKeysOfFewQueries) {
+  const exec::Executable decode =
+      compiled(with_op({1, 32, 8, 1, 8192, 128, 128}, "bf16"), "cuda:sm_80");
+  ASSERT_EQ(decode.kernels.size(), 2U);
+  EXPECT_EQ(decode.kernels.front().template_name, "attention_sm80");
+  EXPECT_EQ(compiled(with_op(kLong, "bf16"), "cuda:sm_80").kernels.size(), 1U);
+}
+
+TEST(AttentionSm80, OrdersTilesByLength) {
+  EXPECT_NE(source_of(with_op(kLong, "bf16", ", is_causal: true")).find("p.orders = true;"),
+            std::string::npos);
+  EXPECT_NE(source_of(with_op(kLong, "bf16")).find("p.orders = false;"), std::string::npos);
+}
+
+// A few words that are used once a tile may lie in local memory.
+int64_t frame_bytes(const test::AttentionCase& c, const std::string& target,
+                    const backends::CompileOptions& options, std::string& config) {
+  const exec::Executable executable =
+      backends::compile(test::attention_graph(c), sched::target_by_name(target), options);
+  config = executable.kernels.front().config;
+  return test::frame_bytes(executable.kernels.front().code);
+}
+
+TEST(AttentionSm80, DefaultsDoNotSpill) {
+  std::string config;
+  for (const int64_t depth : {64, 128, 256})
+    for (const char* attributes : {"", ", is_causal: true"})
+      for (const char* target : {"cuda:sm_80", "cuda:sm_89", "cuda:sm_100"}) {
+        test::AttentionSizes s = kLong;
+        s.depth = s.depth_v = depth;
+        EXPECT_LE(frame_bytes(with_op(s, "bf16", attributes), target, {}, config), 16)
+            << depth << attributes << " " << target << " " << config;
+      }
+}
+
+TEST(AttentionSm80, LegalConfigsDoNotSpill) {
+  test::AttentionSizes s = kLong;
+  s.depth = s.depth_v = 128;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const test::RandomConfigs configs(seed);
+    backends::CompileOptions options;
+    options.configs = &configs;
+    std::string config;
+    EXPECT_LE(frame_bytes(with_op(s, "bf16"), "cuda:sm_80", options, config), 64) << config;
+  }
+}
+
+TEST(AttentionSm80, TheRuleOfRegistersHasALimit) {
+  kernels::AttentionSm80 a;
+  a.depth = a.depth_v = 128;
+  a.block_q = 128;
+  a.warps_q = 4;
+  a.block_k = 64;
+  EXPECT_TRUE(kernels::attention_sm80::fits_registers(a));
+  EXPECT_FALSE(kernels::attention_sm80::keeps_queries(a));
+  a.block_k = 96;
+  EXPECT_FALSE(kernels::attention_sm80::fits_registers(a));
+  a.depth = a.depth_v = 64;
+  EXPECT_TRUE(kernels::attention_sm80::fits_registers(a));
+}
+
+}  // namespace
+}  // namespace tcc
