@@ -64,7 +64,7 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   return hook;
 }
 
-Hook ContractionHooks::epilogue() const {
+Hook ContractionHooks::epilogue(std::span<const int> read) const {
   int64_t width = tile_.segment;
   const SymInt m_size = plan_.m.size();
   const int64_t n_size = plan_.n.fixed_size();
@@ -74,6 +74,8 @@ Hook ContractionHooks::epilogue() const {
                      passed_index("row", round_up_to(m_size, tile_.block_m)),
                      passed_index("part", round_up(n_size, tile_.block_n) / width),
                      Hook::array_parameter("acc", plan_.accumulator, width, false)};
+  for (size_t i = 0; i < read.size(); ++i)
+    hook.parameters.push_back(Hook::array_parameter("residual", DType::f32, width, false));
   const SymInt batch = hook.parameters[0].axis, raw_row = hook.parameters[1].axis,
                raw_part = hook.parameters[2].axis;
   SymInt row = SymInt::axis("m", m_size);
@@ -85,6 +87,16 @@ Hook ContractionHooks::epilogue() const {
     Expr acc = ir::element(hook.parameters[3].array, v);
     for (const Stored& s : stored_elements(inliner, region_, plan_, acc, batch, row, col))
       sinks.push_back({s.buffer, {}, s.offset, s.value});
+    std::vector<Expr> values;
+    for (const Sink& sink : sinks) values.push_back(sink.value);
+    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+      if (e->kind != ir::ExprNode::Kind::load) return nullptr;
+      const auto brought = std::ranges::find(read, e->buffer);
+      if (brought == read.end()) return nullptr;
+      return ir::element(hook.parameters[static_cast<size_t>(4 + (brought - read.begin()))].array,
+                         v);
+    });
+    for (size_t i = 0; i < sinks.size(); ++i) sinks[i].value = values[i];
     return vectorize(sinks, lane);
   };
   Block body;

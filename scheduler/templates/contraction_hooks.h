@@ -2,6 +2,8 @@
 // prologues, bounds and the epilogue are kernel IR, which the emitter of any target prints.
 #pragma once
 
+#include <span>
+
 #include "scheduler/kernel.h"
 #include "scheduler/templates/contraction_plan.h"
 
@@ -25,8 +27,10 @@ class ContractionHooks {
   // zero.
   Hook load(bool of_a, std::string name) const;
 
-  // epilogue(batch, row, part, acc[segment]): stores one row segment; `part` counts segments.
-  Hook epilogue() const;
+  // epilogue(batch, row, part, acc[segment]): stores one row segment; `part` counts segments. The
+  // device source brings segments of `read` buffers, which follow acc: the hook's loads from them
+  // are all of one matrix of the result's shape (epilogue_matrices), whose rows segments divide.
+  Hook epilogue(std::span<const int> read = {}) const;
 
   // `name`(0): the number of tiles along the rows, where it comes at run time.
   Hook tiles_m(std::string name) const;

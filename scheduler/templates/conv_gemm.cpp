@@ -13,6 +13,7 @@ using kernels::Image;
 using kernels::ImageDim;
 
 constexpr int64_t kAlignment = 16;
+constexpr size_t kMostResiduals = 2;
 
 // The bytes of a piece: as many as waste at most an eighth more than the shortest do.
 int64_t piece_bytes(int64_t bytes) {
@@ -62,7 +63,8 @@ OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
                                    std::string_view unit) {
   OrRefusal<Gemm> gemm = plan_gemm(region, target, unit);
   if (!gemm) return gemm.refusal();
-  ConvGemm product{*std::move(gemm), std::nullopt};
+  ConvGemm product{*std::move(gemm), std::nullopt, {}};
+  product.residuals = residual_views(region, product.plan, kMostResiduals);
   if (region.anchor->op_name() != "convolution") return product;
   const bool of_a = product.plan.a.input == 0;
   MatrixOperand& operand = of_a ? product.a : product.b;

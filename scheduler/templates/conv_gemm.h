@@ -12,6 +12,9 @@ namespace tcc::sched {
 
 struct ConvGemm : Gemm {
   std::optional<ConvView> image;  // of the operand whose load is im2col
+  // Matrices of the result's shape that the epilogue reads and the copy engine can bring; at most
+  // two.
+  std::vector<OperandView> residuals;
 };
 
 // Does what plan_gemm does. An operand that would be computed is loaded by im2col where the copy

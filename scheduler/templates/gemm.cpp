@@ -20,6 +20,7 @@ constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
 constexpr int64_t kMostColumns = 8;  // of a segment
+constexpr int64_t kCopyAlignment = 16;
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;
@@ -207,10 +208,18 @@ GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& targe
       sides_(gemm.sides(swapped)),
       hooks_(region_, gemm_.plan, tile_) {}
 
-void GemmWriter::product() {
+void GemmWriter::product(std::span<const OperandView> residuals) {
   kernel_.flops = gemm_.plan.flops();
   kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
-  kernel_.hooks.push_back(hooks_.epilogue());
+  std::vector<int> read;
+  for (const OperandView& view : residuals) read.push_back(view.buffer);
+  kernel_.hooks.push_back(hooks_.epilogue(read));
+  for (size_t i = 0; i < residuals.size(); ++i) {
+    need_alignment(kernel_, residuals[i], kCopyAlignment);
+    if (!residuals[i].batch.empty())
+      kernel_.hooks.push_back(coordinates_hook(residuals[i], gemm_.plan.batch.fixed_size(),
+                                               i == 0 ? "batch_residual" : "batch_residual_2"));
+  }
 }
 
 void GemmWriter::operand(bool first, bool vectors) {

@@ -90,8 +90,8 @@ class GemmWriter {
   GemmWriter(Kernel& kernel, const Region& region, const Target& target, const Gemm& gemm,
              bool swapped, const ContractionTile& tile);
 
-  // The epilogue, and flops.
-  void product();
+  // The epilogue, and flops. The device source brings these matrices that the epilogue reads.
+  void product(std::span<const OperandView> residuals = {});
   // The hooks that bring A (`first`) or B. `vectors`: asynchronous copies are made by threads
   // (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);

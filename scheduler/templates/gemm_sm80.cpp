@@ -187,6 +187,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
 
   void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
              const Target&) const override {
+    writer.product();
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.resident = static_cast<int>(s.resident);
     kernel.grid = s.tiles;

@@ -19,6 +19,13 @@ namespace sm90 = kernels::sm90;
 
 constexpr int64_t kLineBytes = sm90::kLineBytes;
 
+kernels::Residual residual_of(const OperandView& view) {
+  kernels::Residual residual;
+  residual.element = view.dtype == DType::f32 ? kernels::Element::f32 : element_of(view.dtype);
+  residual.rank = 2 + static_cast<int64_t>(view.batch.size());
+  return residual;
+}
+
 GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& product,
                               const Config& c) {
   GemmSm90 g;
@@ -38,6 +45,8 @@ GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& prod
   g.split_k = c["split_k"];
   g.band = c["band"];
   g.promoted = gemm.promoted;
+  kernels::Residual* const residuals[] = {&g.residual, &g.residual_2};
+  for (size_t i = 0; i < gemm.residuals.size(); ++i) *residuals[i] = residual_of(gemm.residuals[i]);
   return g;
 }
 
@@ -47,6 +56,7 @@ struct Shape : GemmShape {
   Shape(const ConvGemm& gemm, const Config& c)
       : GemmShape(gemm, c),
         image(gemm.image ? &*gemm.image : nullptr),
+        residuals(gemm.residuals),
         kernel(parameters_of_config(gemm, product, c)),
         groups(kernel.groups),
         pingpong(kernel.pingpong),
@@ -65,6 +75,7 @@ struct Shape : GemmShape {
   GemmSm90 on(const Target& target) const {
     GemmSm90 g = kernel;
     g.clusters = std::min<int64_t>(target.concurrent_clusters(cluster()), tiles());
+    g.strips = sm90::strips_within(g, target.shared_bytes);
     g.stages = sm90::stages_within(g, target.shared_bytes);
     return g;
   }
@@ -97,6 +108,7 @@ struct Shape : GemmShape {
   }
 
   const ConvView* image;  // of the gemm; null: there is none
+  const std::vector<OperandView>& residuals;
   GemmSm90 kernel;
   int64_t groups, pingpong, cluster_m, cluster_n, split_k;
   bool bytes, f8, promoted;
@@ -185,6 +197,17 @@ TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free,
     return tiled_map(view, std::move(name),
                      {{{s.k, 1, s.line}, {free, view.free_stride, rows / share}}});
   return tiled_map(view, std::move(name), {{{free, 1, 64}, {s.k, view.k_stride, 64 / share}}});
+}
+
+// The strips of a residual as the device source says.
+TensorMap residual_map(const Shape& s, const OperandView& view, std::string name) {
+  const int64_t m = s.swapped ? s.side.n : s.side.m, n = s.swapped ? s.side.m : s.side.n,
+                columns = sm90::segments(s.kernel) * 8;
+  TensorMap map = tiled_map(view, std::move(name),
+                            {{{n, 1, s.swapped ? sm90::kStripRows : columns},
+                              {m, view.free_stride, s.swapped ? columns : sm90::kStripRows}}});
+  map.swizzle = 0;
+  return map;
 }
 
 std::string high_of(const GemmSm90& g, const kernels::Operand& operand) {
@@ -372,6 +395,9 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
   void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
              const Target& target) const override {
     const GemmSm90 parameters = s.on(target);
+    const std::span<const OperandView> residuals =
+        std::span(s.residuals).first(parameters.strips > 0 ? s.residuals.size() : 0);
+    writer.product(residuals);
     kernel.workgroup = static_cast<int>(sm90::threads(parameters));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
@@ -402,6 +428,9 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
                                 ? pieces_map(s, operand, free, rows / share, map)
                                 : tensor_map(s, operand, free, rows, share, map));
     }
+    for (size_t i = 0; i < residuals.size(); ++i)
+      kernel.maps.push_back(
+          residual_map(s, residuals[i], i == 0 ? "map_residual" : "map_residual_2"));
   }
 };
 

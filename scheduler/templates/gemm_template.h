@@ -54,7 +54,7 @@ class GemmTemplate : public Template {
   virtual TileGrid grid(const Shape& shape) const = 0;
   virtual GemmCycles cycles(const Shape& shape, const Target& target,
                             const EpilogueCost& stored) const = 0;
-  // The launch, the defines of the config, and the operands; the product's are there.
+  // The product, the launch, the defines of the config, and the operands.
   virtual void write(Kernel& kernel, GemmWriter& writer, const Shape& shape, const Config& config,
                      const Target& target) const = 0;
 
@@ -75,7 +75,6 @@ class GemmTemplate : public Template {
       kernel.source = outline_.name();
       GemmWriter writer(kernel, this->region(), this->target(), *gemm_, shape.swapped,
                         shape.tile());
-      writer.product();
       outline_.write(kernel, writer, shape, config, this->target());
       return kernel;
     }

@@ -74,9 +74,12 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
 }
 
 void need_alignment(Kernel& kernel, const MatrixOperand& operand) {
-  if (!kernels::is_copied(operand.load)) return;
-  Argument& argument = kernel.arguments[static_cast<size_t>(operand.view.buffer)];
-  argument.needed = std::max(argument.needed, operand.alignment);
+  if (kernels::is_copied(operand.load)) need_alignment(kernel, operand.view, operand.alignment);
+}
+
+void need_alignment(Kernel& kernel, const OperandView& view, int64_t alignment) {
+  Argument& argument = kernel.arguments[static_cast<size_t>(view.buffer)];
+  argument.needed = std::max(argument.needed, alignment);
 }
 
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {

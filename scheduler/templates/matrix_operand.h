@@ -36,6 +36,7 @@ inline bool along_k_alone(DType dtype) { return size_bytes(dtype) == 1; }
 
 // Says that the kernel's source reads whole vectors of the operand's buffer, where it does.
 void need_alignment(Kernel& kernel, const MatrixOperand& operand);
+void need_alignment(Kernel& kernel, const OperandView& view, int64_t alignment);
 
 // `name`(batch, line) -> i64: the offset of a line's first element in the operand's buffer.
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);

@@ -1,6 +1,7 @@
 #include "scheduler/templates/operand_view.h"
 
 #include <algorithm>
+#include <map>
 
 #include "scheduler/templates/common.h"
 
@@ -34,6 +35,44 @@ std::optional<int64_t> flat_stride(const SymInt& offset, const Axes& axes, const
     expected = own * list.extents[i].value();
   }
   return stride;
+}
+
+// The place of a residual's element, where it is a matrix of the result's shape.
+std::optional<OperandView> residual_view(const Region& region, const ContractionPlan& plan,
+                                         const Axes& batch, const Axes& m, const Axes& n,
+                                         const Expr& load) {
+  constexpr int64_t kBytes = 16;  // of a copy's rows, at least
+  if (load->stored != DType::bf16 && load->stored != DType::f16 && load->stored != DType::f32)
+    return std::nullopt;
+  const auto m_stride = flat_stride(load->index, m, plan.m),
+             n_stride = flat_stride(load->index, n, plan.n);
+  if (!m_stride || !n_stride || *m_stride == 0 || *n_stride != 1) return std::nullopt;
+  OperandView view;
+  view.buffer = load->buffer;
+  view.dtype = load->stored;
+  view.free_stride = *m_stride;
+  view.k_stride = 1;
+  SymInt rest = load->index - m.flat * *m_stride - n.flat;
+  int64_t last = (plan.m.fixed_size() - 1) * *m_stride + plan.n.fixed_size() - 1;
+  std::vector<int64_t> extents, strides;
+  for (size_t i = 0; i < batch.atoms.size(); ++i) {
+    extents.push_back(plan.batch.extents[i].value());
+    strides.push_back(coefficient(load->index, batch.atoms[i]));
+    if (strides.back() < 0) return std::nullopt;
+    rest = rest - batch.atoms[i] * strides.back();
+    last += (extents.back() - 1) * strides.back();
+  }
+  // What is read under a condition may lie elsewhere.
+  const SymInt& elements = region.layout(region.inputs[static_cast<size_t>(view.buffer)]).elements;
+  if (!rest.is_const() || rest.value() < 0 || rest.value() + last >= elements.value())
+    return std::nullopt;
+  view.offset = rest.value();
+  view.batch = batch_axes(extents, strides);
+  constexpr size_t kMostBatchAxes = 3;
+  if (!view.aligned(kBytes, view.free_stride) || view.batch.size() > kMostBatchAxes ||
+      plan.n.fixed_size() * size_bytes(view.dtype) % kBytes != 0)
+    return std::nullopt;
+  return view;
 }
 
 bool is_sum_of(const SymInt& offset, size_t atoms) {
@@ -108,6 +147,30 @@ std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
     axes.push_back({extents[i], strides[i], inside});
   }
   return axes;
+}
+
+std::vector<OperandView> residual_views(const Region& region, const ContractionPlan& plan,
+                                        size_t most) {
+  const Axes batch = make_axes("b", plan.batch), m = make_axes("m", plan.m),
+             n = make_axes("n", plan.n);
+  Inliner inliner(region);
+  const Expr sum = ir::read(ir::new_variable("acc", plan.accumulator));
+  std::map<int, std::vector<Expr>> loads;  // by buffer
+  for (const Stored& stored :
+       stored_elements(inliner, region, plan, sum, batch.flat, m.flat, n.flat))
+    ir::visit(stored.value, [&](const Expr& e) {
+      if (e->kind != ir::ExprNode::Kind::load) return;
+      std::vector<Expr>& same = loads[e->buffer];
+      if (std::ranges::none_of(same, [&](const Expr& l) { return ir::compare(l, e) == 0; }))
+        same.push_back(e);
+    });
+  std::vector<OperandView> views;
+  for (const auto& [buffer, own] : loads) {
+    if (own.size() != 1 || views.size() == most) continue;
+    if (auto view = residual_view(region, plan, batch, m, n, own.front()))
+      views.push_back(*std::move(view));
+  }
+  return views;
 }
 
 std::optional<OperandView> operand_view(const Region& region, const ContractionPlan& plan,

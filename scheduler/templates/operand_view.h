@@ -53,6 +53,13 @@ struct MapDim {
 exec::TensorMap tiled_map(const OperandView& view, std::string name,
                           const std::array<MapDim, 2>& matrix);
 
+// Matrices of the result's shape that the region reads beside the operands, as residuals: element
+// (batch, m, n) of each lies as above, m being `free` and n being `k`. Each is the only thing that
+// is read from its buffer, as floats of 32 bits or less; n is contiguous, and all else is
+// aligned to 16 bytes. At most `most` of them.
+std::vector<OperandView> residual_views(const Region& region, const ContractionPlan& plan,
+                                        size_t most);
+
 // Bytes that are widened to the accumulator count as they are stored. Nothing where the operand is
 // computed (a prologue, a convolution's padding) or its axes do not flatten to one stride each.
 std::optional<OperandView> operand_view(const Region& region, const ContractionPlan& plan,

@@ -20,6 +20,8 @@ struct GemmSm90 {
   Int stages = 2;         // tiles of k in shared memory
   Int clusters = 1;       // clusters of the launch
   bool promoted = false;  // f32 registers add up the unit's sums of f8, one k tile at a time
+  Residual residual, residual_2;  // that the epilogue reads from shared memory
+  Int strips = 0;                 // parts of them in shared memory, of each group
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -36,6 +38,9 @@ struct GemmSm90 {
     visit("stages", stages);
     visit("clusters", clusters);
     visit("promoted", promoted);
+    visit("residual", residual);
+    visit("residual_2", residual_2);
+    visit("strips", strips);
   }
 };
 
@@ -44,6 +49,7 @@ namespace sm90 {
 constexpr Int kLineBytes = 128;     // a tile has so many bytes of k: a row of the swizzle
 constexpr Int kGroupThreads = 128;  // a warpgroup
 constexpr Int kMostStages = 12;
+constexpr Int kEnoughStages = 3;  // beside strips of residuals
 constexpr Int kBarrierBytes = 8;
 constexpr Int kTileAlignment = 1024;  // the swizzle repeats after so many bytes
 // One warpgroup's accumulators of 64 rows and 8 columns: 16 bytes of each lane of a warp.
@@ -163,6 +169,21 @@ constexpr Int segments(const GemmSm90& g) {
 }
 // 16 rows of them for each warp.
 constexpr Int staging_bytes(const GemmSm90& g) { return 16 * segments(g) * 8 * 4; }
+// A lane has so many elements of the result at once, so that one segment's latencies pass under the
+// other's arithmetic.
+constexpr Int elements_at_once(const GemmSm90& g) {
+  return accumulators(g) + 96 <= consumer_registers(g) ? 16 : 8;
+}
+// A strip is what a group stages at once, of the residuals. TMA needs rows of 16 bytes, and so do
+// lanes that read segments.
+constexpr Int kStripRows = 64;
+constexpr Int strip_bytes(const GemmSm90& g, const Residual& x) {
+  return x.rank == 0 ? 0 : kStripRows * segments(g) * 8 * bytes_of(x.element);
+}
+constexpr Int strip_bytes(const GemmSm90& g) {
+  return strip_bytes(g, g.residual) + strip_bytes(g, g.residual_2);
+}
+constexpr Int strips_of_tile(const GemmSm90& g) { return slabs(g) * owned(g) / segments(g); }
 // A warp's inbox holds the other ranks' sums of a tile. There are two where there are more tiles.
 constexpr Int inboxes(const GemmSm90& g) {
   return g.split_k == 1 ? 0 : tiles(g) > g.clusters ? 2 : 1;
@@ -176,13 +197,23 @@ constexpr Int inbox_bytes(const GemmSm90& g) {
 constexpr Int warps(const GemmSm90& g) { return g.groups * 4; }  // the multiplying ones
 // Shared memory without the stages.
 constexpr Int fixed_bytes(const GemmSm90& g) {
-  return kTileAlignment +
+  return kTileAlignment + g.groups * g.strips * (strip_bytes(g) + 2 * kBarrierBytes) +
          warps(g) * (staging_bytes(g) + inboxes(g) * (inbox_bytes(g) + kBarrierBytes));
 }
 // The most stages that fit; there is room for the barriers of kMostStages.
 constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
   return least(kMostStages,
                (shared_bytes - fixed_bytes(g) - kMostStages * 2 * kBarrierBytes) / stage_bytes(g));
+}
+// The most strips of a tile that leave the stages enough shared memory; none where there are no
+// residuals, or where all threads of the group that loads are busy with operands.
+constexpr Int strips_within(GemmSm90 g, Int shared_bytes) {
+  g.strips = 0;
+  if (strip_bytes(g) == 0 || by_threads(g)) return 0;
+  const Int enough = least(stages_within(g, shared_bytes), kEnoughStages);
+  for (g.strips = strips_of_tile(g); g.strips > 0; --g.strips)
+    if (stages_within(g, shared_bytes) >= enough) return g.strips;
+  return 0;
 }
 constexpr Int shared_bytes(const GemmSm90& g) {
   return fixed_bytes(g) + g.stages * (stage_bytes(g) + 2 * kBarrierBytes);
@@ -222,6 +253,9 @@ constexpr bool legal_cluster(const GemmSm90& g) {
 // A workgroup that owns no columns waits for nobody and would send the sums of its next tile.
 constexpr bool all_own_columns(const GemmSm90& g) {
   return owned(g) * (g.split_k - 1) < eights(g) || tiles(g) <= g.clusters;
+}
+constexpr bool legal_strips(const GemmSm90& g) {
+  return g.strips == 0 || (strip_bytes(g) > 0 && !by_threads(g));
 }
 // An operand beside an image whose taps end inside of pieces must come by pieces.
 constexpr bool legal_pieces(const GemmSm90& g) {

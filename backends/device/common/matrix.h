@@ -100,6 +100,19 @@ struct Image {
   }
 };
 
+// A matrix of the result's shape that the epilogue reads, as a residual, where the copy engine
+// brings it.
+struct Residual {
+  Element element = Element::bf16;  // bf16, f16 or f32
+  Int rank = 0;                     // dimensions of the tensor map; 0: there is none
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("element", element);
+    visit("rank", rank);
+  }
+};
+
 // A product and its epilogue, on the kernel's sides: with `swapped` the kernel's rows are the
 // result's columns.
 struct Product {

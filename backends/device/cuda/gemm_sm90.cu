@@ -14,8 +14,9 @@
 //   load_x(buffers, batch, at, k, v)   computes elements of operand x
 //   row_x(buffers, batch, line)        the offset of a row's first element; rows are equally spaced
 //   batch_x(buffers, batch, c)         coordinates of a batch in the tensor map; of an image, its first channel
+//   batch_residual, batch_residual_2   the same of residuals
 // epilogue(buffers, batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself;
-// lanes have neighbouring ones. Swapped: the kernel's rows are the result's columns: `row` is a column here, and the
+// lanes have neighbouring ones. It gets the same columns of residuals that come by strips (sm90_strips.cuh) after them. Swapped: the kernel's rows are the result's columns: `row` is a column here, and the
 // segments run along the rows.
 //
 // TCC_MAPS are the tensor maps of the operands that TMA copies, A's first: 128-byte swizzle, zeros out of bounds,
@@ -25,6 +26,7 @@
 //   MN-major   {64, 64 / share, 1...}: all k of a tile in `share` slices, rows / 64 boxes
 // An image's map is of kind im2col: `piece` bytes of rows / share pixels. Where taps end inside of pieces, the other map has
 // the taps after its first two dimensions, channels instead of k, and boxes of `piece` bytes of k, or of as many channels.
+// Those of residuals follow: dimensions (column, row, batch...) of the result, no swizzle, and boxes of a strip.
 #include "../common/gemm_sm90_shape.h"
 #include "matrix.cuh"
 #include "tile_order.cuh"
@@ -32,6 +34,7 @@
 #include "sm90_mainloop.cuh"
 #include "sm90_exchange.cuh"
 #include "sm90_epilogue.cuh"
+#include "sm90_strips.cuh"
 
 #ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
 #define INDEX i32
@@ -80,6 +83,7 @@ static_assert(sm90::fits_registers(params), "accumulators fit in registers");
 static_assert(sm90::legal_cluster(params), "clusters share copied tiles, or split k");
 static_assert(sm90::all_own_columns(params), "all that share k own columns, if there is more than one round");
 static_assert(sm90::legal_pieces(params), "operands come by the same pieces");
+static_assert(sm90::legal_strips(params), "warps that load no operands bring strips");
 static_assert(sm90::legal_operand(product.a) && sm90::legal_operand(product.b), "wgmma reads the operands");
 
 // The facts of an operand that are known when the kernel is compiled.
@@ -118,12 +122,19 @@ using Acc = Unit::Acc;
 using Stages = Pipeline<params.stages, sm90::stage_bytes(params)>;
 using Sums = Exchange<SPLIT_K, SLABS, sm90::eights(params), sm90::owned(params), sm90::inboxes(params), WARPS>;
 using Staged = Staging<Acc, sm90::segments(params), product.segment, product.swapped>;
+using Steps = EpilogueSteps<SLABS, sm90::eights(params), sm90::owned(params), SPLIT_K, sm90::segments(params)>;
+struct StripsOfParams {
+  static constexpr Residual first = params.residual, second = params.residual_2;
+  static constexpr i32 count = params.strips, groups = GROUPS, columns = Staged::CHUNK, segment = product.segment;
+  static constexpr bool swapped = product.swapped;
+};
+using Strips = Either<(params.strips > 0), ResidualStrips<StripsOfParams>, NoStrips>;
 
 // The parts' shared memory, in this order.
 struct AllStaged {
   Staged::Storage of_warp[WARPS];
 };
-struct SharedStorage : Stages::Tiles, AllStaged, Sums::Inboxes, Stages::Barriers, Sums::Barriers {};
+struct SharedStorage : Stages::Tiles, Strips::Tiles, AllStaged, Sums::Inboxes, Stages::Barriers, Strips::Barriers, Sums::Barriers {};
 static_assert(sizeof(SharedStorage) + sm90::kTileAlignment == sm90::shared_bytes(params), "the host knows the storage");
 template <class Part> constexpr u32 bytes_of_part = __is_empty(Part) ? 0 : sizeof(Part);
 
@@ -135,6 +146,11 @@ TCC_FN Tile tile_at(i32 n, i32 cluster_m, i32 cluster_n) {
   const TilePlace place = tile_place<sm90::tiles_m(params), sm90::tiles_n(params), params.band>(n);
   return {place.batch, (place.row * CLUSTER_M + cluster_m) * BLOCK_M, (place.column * CLUSTER_N + cluster_n) * BLOCK_N};
 }
+
+// The first tile of a group, the distance to its next, and its first row in them.
+TCC_FN i32 my_first_tile(i32 first_tile, i32 group) { return first_tile + (PINGPONG ? group * CLUSTERS : 0); }
+constexpr i32 MY_NEXT_TILE = CLUSTERS * (PINGPONG ? 2 : 1);
+TCC_FN i32 group_row(i32 group) { return PINGPONG ? 0 : group * (SLABS * 64); }
 
 extern __shared__ __align__(1024) u8 shared_memory[];
 
@@ -149,13 +165,16 @@ TCC_ENTRY {
   const i32 k_end = SPLIT_K > 1 ? K_TILES * (rank + 1) / SPLIT_K : K_TILES;
 
   const u32 tiles = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
-  const u32 staging = tiles + bytes_of_part<Stages::Tiles>;
+  const u32 strip_tiles = tiles + bytes_of_part<Stages::Tiles>;
+  const u32 staging = strip_tiles + bytes_of_part<Strips::Tiles>;
   const u32 inboxes = staging + bytes_of_part<AllStaged>;
   const u32 barriers = inboxes + bytes_of_part<Sums::Inboxes>;
-  const u32 arrivals = barriers + bytes_of_part<Stages::Barriers>;
+  const u32 strip_barriers = barriers + bytes_of_part<Stages::Barriers>;
+  const u32 arrivals = strip_barriers + bytes_of_part<Strips::Barriers>;
   Stages stages(tiles, barriers);
   if (thread == 0) {
     stages.init(BY_THREADS ? 128 : 1, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
+    Strips::init(strip_tiles, strip_barriers);
     Sums::init(arrivals);
     barrier_init_done();
   }
@@ -169,7 +188,7 @@ TCC_ENTRY {
   const i32 warp_of_all = __shfl_sync(~0u, thread / 32, 0);
   if (BY_THREADS ? thread < 128 : warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<sm90::producer_registers(params)>();
-    const TensorMap* const maps[] = {TCC_MAPS nullptr, nullptr};
+    const TensorMap* const maps[] = {TCC_MAPS nullptr, nullptr, nullptr, nullptr};
     const TensorMap* const map_a = maps[0];
     const TensorMap* const map_b = maps[is_copied(product.a.load) ? 1 : 0];
     u16 mask_a = 0;
@@ -184,6 +203,19 @@ TCC_ENTRY {
       produce<sm90::block_k(params), sm90::a_bytes(params), sm90::in_flight(params), sm90::computed_in_flight(params)>(
           a, b, stages, k_begin, k_end, warp_of_all == 0);
     }
+    // The warps after it bring the strips of a group each.
+    constexpr i32 copied = is_copied(product.a.load) + is_copied(product.b.load);
+    const auto residuals = RESIDUAL_HOOKS(maps[copied], maps[copied + 1]);
+    const i32 group = warp_of_all - 1;
+    Strips strips(strip_tiles, strip_barriers, group, 0, 0);
+    for (i32 n = my_first_tile(first_tile, group); params.strips > 0 && group >= 0 && group < GROUPS && n < TILES; n += MY_NEXT_TILE) {
+      const Tile tile = tile_at(n, cluster_m, cluster_n);
+      for (i32 step = 0; step < Steps::count; ++step) {
+        const i32 column = Steps::column(step, rank);
+        if (Steps::is_step(column))
+          strips.load(residuals, tile.batch, tile.row + group_row(group) + Steps::slab(step) * 64, tile.column + column);
+      }
+    }
   } else {
     if constexpr (GROUPS > 1) grow_registers<sm90::consumer_registers(params)>();
     const i32 group = warp_of_all / 4 - 1;
@@ -194,7 +226,8 @@ TCC_ENTRY {
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
     const Release<PEERS> release(stages.empty, lane, lane < PEERS ? peer : rank);
     const u32 my_staging = staging + warp * sizeof(Staged::Storage);
-    const u32 my_rows = PINGPONG ? 0 : group * (SLABS * 64 * RowsOfA::bytes);
+    const u32 my_rows = group_row(group) * RowsOfA::bytes;
+    Strips strips(strip_tiles, strip_barriers, group, warp % 4, lane);
     Sums sums(inboxes, arrivals, rank, warp, lane);
     Acc acc[SLABS][Unit::SUMS];
     if (PINGPONG && group == 1) {
@@ -202,7 +235,7 @@ TCC_ENTRY {
       stages.advance(K_TILES);
     }
 #pragma unroll 1
-    for (i32 n = first_tile + (PINGPONG ? group * CLUSTERS : 0); n < TILES; n += CLUSTERS * (PINGPONG ? 2 : 1)) {
+    for (i32 n = my_first_tile(first_tile, group); n < TILES; n += MY_NEXT_TILE) {
       const Tile tile = tile_at(n, cluster_m, cluster_n);
       // The other group's products may follow those that are issued.
       auto pass_on = [&] {
@@ -218,19 +251,17 @@ TCC_ENTRY {
       if (PINGPONG) stages.advance(K_TILES);
       sums.run(acc);
 
-      const i32 row0 = tile.row + i32(my_rows / RowsOfA::bytes) + warp % 4 * 16;
+      const i32 row0 = tile.row + group_row(group) + warp % 4 * 16;
       auto add = [&](Acc(&v)[4], i32 m, i32 e) { sums.add(v, m, e); };
-      auto store = [&](i32 row, i32 column, const Acc(&v)[product.segment]) {
+      auto store = [&](i32 row, i32 column, const Acc(&v)[product.segment], const auto&... residual) {
         row += row0;
         column += tile.column;
         if (product.swapped)
-          epilogue(TCC_BUFFERS tile.batch, column, row / product.segment, v);
+          epilogue(TCC_BUFFERS tile.batch, column, row / product.segment, v, residual...);
         else
-          epilogue(TCC_BUFFERS tile.batch, row, column / product.segment, v);
+          epilogue(TCC_BUFFERS tile.batch, row, column / product.segment, v, residual...);
       };
-      // 8 columns of a lane at once, or 16 where registers are left.
-      constexpr i32 elements = sm90::accumulators(params) + 96 <= sm90::consumer_registers(params) ? 16 : 8;
-      store_sums<Staged, sm90::owned(params), SPLIT_K, elements>(acc, my_staging, rank, lane, add, store);
+      store_sums<Staged, Steps, sm90::elements_at_once(params)>(acc, my_staging, rank, lane, strips, add, store);
     }
   }
   // Nobody leaves while a peer may still use its shared memory.

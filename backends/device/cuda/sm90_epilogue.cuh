@@ -61,23 +61,41 @@ template <class Acc, i32 EIGHTS_AT_ONCE, i32 SEGMENT, bool SWAPPED> struct Stagi
   __device__ __forceinline__ static u32 sum_bits(u32 sum) { return sum; }
 };
 
-// Stores the accumulators of 16 rows of each of SLABS times 64 and of OWNED eights of columns, those of `rank`, by
-// store(row, column, segment), whose row and column count from this warp's first one on. `add(v, m, e)` completes four
-// sums. ELEMENTS of the result are in a lane's registers at once. The loop is rolled, so that the hook is compiled once.
-template <class Staged, i32 OWNED, i32 RANKS, i32 ELEMENTS, i32 SLABS, class Acc, i32 SUMS, class Add, class Store>
-TCC_FN void store_sums(const Acc (&acc)[SLABS][SUMS], u32 storage, i32 rank, i32 lane, const Add& add, const Store& store) {
-  constexpr i32 EIGHTS = SUMS / 4, AT_ONCE = Staged::CHUNK / 8, chunks = OWNED / AT_ONCE;
+// The steps of a group's epilogue: each has 64 rows and CHUNK columns of its sums. OWNED eights of columns are those of
+// one of RANKS workgroups.
+template <i32 SLABS, i32 EIGHTS, i32 OWNED, i32 RANKS, i32 AT_ONCE> struct EpilogueSteps {
+  static constexpr i32 CHUNK = AT_ONCE * 8, chunks = OWNED / AT_ONCE, count = SLABS * chunks;
+  static constexpr i32 chunks_of_slab = EIGHTS / AT_ONCE;
+  __device__ __forceinline__ static i32 slab(i32 step) { return step / chunks; }
+  __device__ __forceinline__ static i32 column(i32 step, i32 rank) {
+    return ((RANKS > 1 ? rank * chunks : 0) + step % chunks) * CHUNK;
+  }
+  // The last rank may own fewer columns.
+  __device__ __forceinline__ static bool is_step(i32 column) { return OWNED * RANKS <= EIGHTS || column < EIGHTS * 8; }
+};
+
+// Stores the accumulators of 16 rows of each of SLABS times 64, and of the steps' columns of `rank`, by store(row, column,
+// segment, residuals' segments...), whose row and column count from this warp's first one on. `add(v, m, e)` completes
+// four sums. ELEMENTS of the result are in a lane's registers at once. The loop is rolled, so that the hook is compiled
+// once.
+template <class Staged, class Steps, i32 ELEMENTS, i32 SLABS, class Acc, i32 SUMS, class Strips, class Add, class Store>
+TCC_FN void store_sums(const Acc (&acc)[SLABS][SUMS], u32 storage, i32 rank, i32 lane, Strips& strips, const Add& add,
+                       const Store& store) {
+  constexpr i32 AT_ONCE = Staged::CHUNK / 8, chunks = Steps::chunks_of_slab;
 #pragma unroll 1
-  for (i32 step = 0; step < SLABS * chunks; ++step) {
-    const i32 column0 = ((RANKS > 1 ? rank * chunks : 0) + step % chunks) * Staged::CHUNK;
-    if (OWNED * RANKS > EIGHTS && column0 >= EIGHTS * 8) continue;
-    // Accumulators are registers: their indices must be constants.
+  for (i32 step = 0; step < Steps::count; ++step) {
+    const i32 column0 = Steps::column(step, rank);
+    if (!Steps::is_step(column0)) continue;
+    // Accumulators are registers: their indices must be constants, not the number of the step, which the compiler takes
+    // where it knows them to be equal.
 #pragma unroll
-    for (i32 s = 0; s < SLABS * (EIGHTS / AT_ONCE); ++s) {
-      if (s % (EIGHTS / AT_ONCE) * Staged::CHUNK != column0 || s / (EIGHTS / AT_ONCE) != step / chunks) continue;
+    for (i32 s = 0; s < SLABS * chunks; ++s) {
+      i32 distance = Steps::slab(step) * chunks + column0 / Staged::CHUNK - s;
+      asm volatile("" : "+r"(distance));
+      if (distance != 0) continue;
 #pragma unroll
       for (i32 j = 0; j < AT_ONCE; ++j) {
-        const i32 m = s / (EIGHTS / AT_ONCE), e = s % (EIGHTS / AT_ONCE) * AT_ONCE + j;
+        const i32 m = s / chunks, e = s % chunks * AT_ONCE + j;
         Acc v[4] = {acc[m][e * 4], acc[m][e * 4 + 1], acc[m][e * 4 + 2], acc[m][e * 4 + 3]};
         add(v, m, e);
         Staged::store(storage, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
@@ -85,21 +103,25 @@ TCC_FN void store_sums(const Acc (&acc)[SLABS][SUMS], u32 storage, i32 rank, i32
       }
     }
     __syncwarp();
+    strips.wait();
     constexpr i32 at_once = Staged::at_once(ELEMENTS);
     constexpr i32 segment_size = 16 * Staged::CHUNK / Staged::segments;
 #pragma unroll 1
     for (i32 i = lane; i < Staged::segments; i += 32 * at_once) {
       typename Staged::Segment at[at_once];
       Acc v[at_once][segment_size];
+      typename Strips::Values residual[at_once];
 #pragma unroll
       for (i32 n = 0; n < at_once; ++n) {
         at[n] = Staged::segment(i + n * 32);
         Staged::load(storage, at[n], v[n]);
+        strips.read(at[n].row, at[n].column, residual[n]);
       }
 #pragma unroll
       for (i32 n = 0; n < at_once; ++n)
-        store(step / chunks * 64 + at[n].row, column0 + at[n].column, v[n]);
+        Strips::pass(store, residual[n], Steps::slab(step) * 64 + at[n].row, column0 + at[n].column, v[n]);
     }
     __syncwarp();
+    strips.release();
   }
 }
