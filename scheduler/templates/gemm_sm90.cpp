@@ -181,6 +181,13 @@ double in_flight(const Shape& s, const Target& target) {
   return s.busy_units(target) * stages * rows * kLineBytes * from_memory;
 }
 
+// Cycles in which the epilogue waits for residuals that no strips bring.
+double residual_cycles(const Shape& s, const Target& target) {
+  constexpr double kLatency = 900;
+  if (s.residuals.empty() || s.on(target).strips > 0) return 0;
+  return kLatency * static_cast<double>(sm90::epilogue_reads(s.kernel));
+}
+
 // Bytes of the operands that tiles read after others have.
 double read_again(const Shape& s) {
   const int64_t elements = (ceil_div(s.side.n, s.block_n) - 1) * s.side.m +
@@ -372,7 +379,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     const double multiply = k_tiles * k_tile;
     const double part = m * n / static_cast<double>(s.split_k);  // that a workgroup stores
     const double exchange = s.split_k > 1 ? kExchange + (m * n - part) * 4 / kPeerBytes : 0;
-    const double hook = part * stored.slots / kSlots;
+    const double hook = part * stored.slots / kSlots + residual_cycles(s, target);
     const double transposed = s.swapped ? kTransposed : 1;
     const double staged = part * 8 / kSharedBytes * transposed;
     // Results of 16 bits drain as fast as they are staged; those of bytes may be 32 bits wide, and

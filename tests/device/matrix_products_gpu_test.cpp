@@ -16,7 +16,7 @@ Product draw_product(std::mt19937_64& random) {
   const int64_t batch = pick({1, 1, 1, 2, 5});
   const bool a_turned = random() % 3 == 0, b_turned = random() % 2 == 0,
              b_shared = random() % 2 == 0;
-  const int64_t epilogue = pick({0, 1, 2, 3});
+  const int64_t epilogue = pick({0, 1, 2, 3, 3, 4});
   Product product;
   product.dtype = pick({0, 1, 2}) == 0 ? "f16" : "bf16";
   product.tf32 = random() % 5 == 0;
@@ -30,6 +30,7 @@ Product draw_product(std::mt19937_64& random) {
       "}\n";
   text += "  bias: {dtype: f32, shape: " + shape({n}) + "}\n";
   text += "  residual: {dtype: f32, shape: " + shape({batch, m, n}) + "}\n";
+  text += "  scale: {dtype: f32, shape: " + shape({batch, m, n}) + "}\n";
   text += "nodes:\n";
   if (a_turned) text += "  - {out: at, op: transpose, in: [a], dim0: 1, dim1: 2}\n";
   if (b_turned) text += "  - {out: bt, op: transpose, in: [b], dim0: 1, dim1: 2}\n";
@@ -44,9 +45,13 @@ Product draw_product(std::mt19937_64& random) {
     text += "  - {out: r, op: gelu, in: [q]}\n";
     last = "r";
   }
-  if (epilogue == 3) {
+  if (epilogue >= 3) {
     text += "  - {out: s, op: add, in: [r, residual]}\n";
     last = "s";
+  }
+  if (epilogue == 4) {
+    text += "  - {out: t, op: mul, in: [s, scale]}\n";
+    last = "t";
   }
   text += "outputs: [" + last + "]\n";
   return product;

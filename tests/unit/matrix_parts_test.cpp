@@ -100,7 +100,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) chain(f32* out, const __gri
   const auto store = [&](i32 row, i32 column, const f32 (&sums)[8]) {
     for (i32 i = 0; i < 8; ++i) out[(row0 + warp % 4 * 16 + row) * 128 + column + i] = sums[i];
   };
-  store_sums<Staged, 16, 1, 8>(acc, staging + warp % 4 * sizeof(Staged::Storage), 0, lane, nothing, store);
+  NoStrips strips(0, 0, 0, 0, 0);
+  store_sums<Staged, EpilogueSteps<1, 16, 16, 1, 8>, 8>(acc, staging + warp % 4 * sizeof(Staged::Storage), 0, lane, strips,
+                                                        nothing, store);
 }
 )",
                                                   "sm_90a");

@@ -49,7 +49,8 @@ namespace sm90 {
 constexpr Int kLineBytes = 128;     // a tile has so many bytes of k: a row of the swizzle
 constexpr Int kGroupThreads = 128;  // a warpgroup
 constexpr Int kMostStages = 12;
-constexpr Int kEnoughStages = 3;  // beside strips of residuals
+// Stages beside strips of residuals: so many bytes, or so many of few k tiles.
+constexpr Int kEnoughBytes = 144 * 1024, kEnoughStages = 4;
 constexpr Int kBarrierBytes = 8;
 constexpr Int kTileAlignment = 1024;  // the swizzle repeats after so many bytes
 // One warpgroup's accumulators of 64 rows and 8 columns: 16 bytes of each lane of a warp.
@@ -174,6 +175,10 @@ constexpr Int staging_bytes(const GemmSm90& g) { return 16 * segments(g) * 8 * 4
 constexpr Int elements_at_once(const GemmSm90& g) {
   return accumulators(g) + 96 <= consumer_registers(g) ? 16 : 8;
 }
+// How often a lane reads what its next elements need, of a tile.
+constexpr Int epilogue_reads(const GemmSm90& g) {
+  return ceil_div(slabs(g) * owned(g) * 16 * 8, 32 * elements_at_once(g));
+}
 // A strip is what a group stages at once, of the residuals. TMA needs rows of 16 bytes, and so do
 // lanes that read segments.
 constexpr Int kStripRows = 64;
@@ -205,12 +210,15 @@ constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
   return least(kMostStages,
                (shared_bytes - fixed_bytes(g) - kMostStages * 2 * kBarrierBytes) / stage_bytes(g));
 }
+constexpr Int enough_stages(const GemmSm90& g) {
+  return least(ceil_div(kEnoughBytes, stage_bytes(g)), most(k_tiles(g), kEnoughStages));
+}
 // The most strips of a tile that leave the stages enough shared memory; none where there are no
 // residuals, or where all threads of the group that loads are busy with operands.
 constexpr Int strips_within(GemmSm90 g, Int shared_bytes) {
   g.strips = 0;
   if (strip_bytes(g) == 0 || by_threads(g)) return 0;
-  const Int enough = least(stages_within(g, shared_bytes), kEnoughStages);
+  const Int enough = least(stages_within(g, shared_bytes), enough_stages(g));
   for (g.strips = strips_of_tile(g); g.strips > 0; --g.strips)
     if (stages_within(g, shared_bytes) >= enough) return g.strips;
   return 0;

@@ -16,8 +16,8 @@
 //   batch_x(buffers, batch, c)         coordinates of a batch in the tensor map; of an image, its first channel
 //   batch_residual, batch_residual_2   the same of residuals
 // epilogue(buffers, batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself;
-// lanes have neighbouring ones. It gets the same columns of residuals that come by strips (sm90_strips.cuh) after them. Swapped: the kernel's rows are the result's columns: `row` is a column here, and the
-// segments run along the rows.
+// lanes have neighbouring ones. Those of residuals that come by strips (sm90_strips.cuh) follow acc. Swapped: the kernel's
+// rows are the result's columns: `row` is a column here, and the segments run along the rows.
 //
 // TCC_MAPS are the tensor maps of the operands that TMA copies, A's first: 128-byte swizzle, zeros out of bounds,
 // dimensions (k, m, batch...) if major_k, else (m, k, batch...). Boxes, with rows = rows_a (of B: rows_b) and
@@ -134,7 +134,13 @@ using Strips = Either<(params.strips > 0), ResidualStrips<StripsOfParams>, NoStr
 struct AllStaged {
   Staged::Storage of_warp[WARPS];
 };
-struct SharedStorage : Stages::Tiles, Strips::Tiles, AllStaged, Sums::Inboxes, Stages::Barriers, Strips::Barriers, Sums::Barriers {};
+struct SharedStorage : Stages::Tiles,
+                       Strips::Tiles,
+                       AllStaged,
+                       Sums::Inboxes,
+                       Stages::Barriers,
+                       Strips::Barriers,
+                       Sums::Barriers {};
 static_assert(sizeof(SharedStorage) + sm90::kTileAlignment == sm90::shared_bytes(params), "the host knows the storage");
 template <class Part> constexpr u32 bytes_of_part = __is_empty(Part) ? 0 : sizeof(Part);
 
@@ -208,7 +214,8 @@ TCC_ENTRY {
     const auto residuals = RESIDUAL_HOOKS(maps[copied], maps[copied + 1]);
     const i32 group = warp_of_all - 1;
     Strips strips(strip_tiles, strip_barriers, group, 0, 0);
-    for (i32 n = my_first_tile(first_tile, group); params.strips > 0 && group >= 0 && group < GROUPS && n < TILES; n += MY_NEXT_TILE) {
+    const bool brings = params.strips > 0 && group >= 0 && group < GROUPS;
+    for (i32 n = my_first_tile(first_tile, group); brings && n < TILES; n += MY_NEXT_TILE) {
       const Tile tile = tile_at(n, cluster_m, cluster_n);
       for (i32 step = 0; step < Steps::count; ++step) {
         const i32 column = Steps::column(step, rank);

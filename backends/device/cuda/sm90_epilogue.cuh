@@ -74,6 +74,23 @@ template <i32 SLABS, i32 EIGHTS, i32 OWNED, i32 RANKS, i32 AT_ONCE> struct Epilo
   __device__ __forceinline__ static bool is_step(i32 column) { return OWNED * RANKS <= EIGHTS || column < EIGHTS * 8; }
 };
 
+// Of an epilogue that reads what it needs by its hook; sm90_strips.cuh has another kind.
+struct NoStrips {
+  struct Tiles {};
+  struct Barriers {};
+  struct Values {};
+  __device__ __forceinline__ static void init(u32, u32) {}
+  __device__ __forceinline__ NoStrips(u32, u32, i32, i32, i32) {}
+  template <class Hooks> __device__ __forceinline__ void load(const Hooks&, i32, i32, i32) {}
+  __device__ __forceinline__ void wait() const {}
+  __device__ __forceinline__ void read(i32, i32, Values&) const {}
+  template <class Store, class... Arguments>
+  __device__ __forceinline__ static void pass(const Store& store, const Values&, const Arguments&... arguments) {
+    store(arguments...);
+  }
+  __device__ __forceinline__ void release() {}
+};
+
 // Stores the accumulators of 16 rows of each of SLABS times 64, and of the steps' columns of `rank`, by store(row, column,
 // segment, residuals' segments...), whose row and column count from this warp's first one on. `add(v, m, e)` completes
 // four sums. ELEMENTS of the result are in a lane's registers at once. The loop is rolled, so that the hook is compiled

@@ -106,20 +106,3 @@ template <class Of> struct ResidualStrips {
     ring.advance(1);
   }
 };
-
-// An epilogue that reads what it needs by its hook.
-struct NoStrips {
-  struct Tiles {};
-  struct Barriers {};
-  struct Values {};
-  __device__ __forceinline__ static void init(u32, u32) {}
-  __device__ __forceinline__ NoStrips(u32, u32, i32, i32, i32) {}
-  template <class Hooks> __device__ __forceinline__ void load(const Hooks&, i32, i32, i32) {}
-  __device__ __forceinline__ void wait() const {}
-  __device__ __forceinline__ void read(i32, i32, Values&) const {}
-  template <class Store, class... Arguments>
-  __device__ __forceinline__ static void pass(const Store& store, const Values&, const Arguments&... arguments) {
-    store(arguments...);
-  }
-  __device__ __forceinline__ void release() {}
-};

@@ -60,6 +60,11 @@ constexpr tcc::kernels::GemmSm90 tcc_parameters() {
   p.stages = 12;
   p.clusters = 128;
   p.promoted = false;
+  p.residual.element = Element::bf16;
+  p.residual.rank = 0;
+  p.residual_2.element = Element::bf16;
+  p.residual_2.rank = 0;
+  p.strips = 0;
   return p;
 }
 constexpr tcc::kernels::GemmSm90 params = tcc_parameters();
