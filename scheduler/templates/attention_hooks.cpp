@@ -1,5 +1,6 @@
 #include "scheduler/templates/attention_hooks.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "scheduler/templates/common.h"
@@ -204,6 +205,24 @@ Hook AttentionHooks::store_sum(std::string name) const {
   append(body, vectorize(plan_.sinks(plan_.sums, plan_.sum, sum, batch, {{plan_.query, q}}), 0));
   hook.body = guarded(std::vector{ir::index_less(row, plan_.queries)}, std::move(body));
   return hook;
+}
+
+void loosen_scores(Kernel& kernel, const AttentionPlan& plan) {
+  const auto has_tanh = [](const Expr& e) {
+    bool found = false;
+    ir::visit(e, [&](const Expr& node) {
+      found |= node->kind == ir::ExprNode::Kind::call && node->fn == ir::Fn::tanh;
+    });
+    return found;
+  };
+  const auto is_stored = [&](const std::vector<Stored>& stored) {
+    return std::ranges::any_of(stored, [&](const Stored& s) { return has_tanh(s.value); });
+  };
+  const auto is_operand = [&](const AttentionPlan::Operand& o) { return has_tanh(o.element); };
+  if (!has_tanh(plan.score) || (plan.seen && has_tanh(plan.seen)) || is_stored(plan.outputs) ||
+      is_stored(plan.sums) || is_operand(plan.q) || is_operand(plan.k) || is_operand(plan.v))
+    return;
+  kernel.defines.push_back({"tcc_tanh_f32", "tcc_cuda_tanh_f32"});
 }
 
 }  // namespace tcc::sched

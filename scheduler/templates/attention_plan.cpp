@@ -1,6 +1,7 @@
 #include "scheduler/templates/attention_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "scheduler/templates/attention_region.h"
@@ -35,6 +36,22 @@ std::pair<Expr, double> take_factor_off(Expr element) {
     }
   }
   return {std::move(element), factor};
+}
+
+// Several constant factors of one thing become one.
+Expr with_one_factor(const Expr& e) {
+  const auto is_factored = [](const Expr& node) {
+    return node->kind == ExprNode::Kind::call &&
+           (node->fn == ir::Fn::mul || node->fn == ir::Fn::div) && node->dtype == DType::f32;
+  };
+  return ir::rewrite(e, [&](const Expr& node) -> Expr {
+    if (!is_factored(node)) return nullptr;
+    const auto [inner, factor] = take_factor_off(node);
+    const double size = std::abs(factor);
+    if (inner == node || !(size > 1e-18 && size < 1e18)) return nullptr;
+    const Expr value = with_one_factor(inner);
+    return factor == 1 ? value : ir::mul(value, ir::constant(DType::f32, factor));
+  });
 }
 
 // The load of the most elements in `e`, or null.
@@ -99,7 +116,7 @@ std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& pla
 // Splits scores into conditions, a scale, and what hooks compute.
 void analyse_score(AttentionPlan& plan, const Expr& score) {
   const MaskedScore masked = take_masks_off(score);
-  plan.score = masked.value;
+  plan.score = with_one_factor(masked.value);
   plan.seen = masked.seen;
   const auto factor = factor_of(masked.value, plan.raw);
   plan.is_scaled = factor && *factor > 0;
@@ -193,6 +210,16 @@ std::vector<Sink> AttentionPlan::sinks(const std::vector<Stored>& stored,
 
 int64_t AttentionPlan::batches() const {
   return std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
+}
+
+int64_t AttentionPlan::sharing() const {
+  int64_t sharing = batches();
+  for (const Operand* operand : {&k, &v}) {
+    if (!operand->view) return 1;
+    for (const OperandView::BatchAxis& axis : operand->view->batch)
+      sharing = std::gcd(sharing, axis.inside);
+  }
+  return sharing;
 }
 
 std::vector<SymInt> AttentionPlan::digits_of(const SymInt& batch_number) const {

@@ -78,6 +78,8 @@ struct AttentionPlan {
                           const Places& places) const;
 
   int64_t batches() const;
+  // How many batches, one after the other, have the same keys and values.
+  int64_t sharing() const;
   // The digits of a flat batch number.
   std::vector<SymInt> digits_of(const SymInt& batch_number) const;
   // Which keys some queries of a batch see, as expressions of these arguments.

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <numbers>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -44,18 +43,7 @@ kernels::AttentionOperand described(const AttentionPlan::Operand& operand) {
   return made;
 }
 
-// How many batches, one after the other, have the same keys and values.
-int64_t sharing_batches(const AttentionPlan& plan) {
-  int64_t sharing = plan.batches();
-  for (const AttentionPlan::Operand* operand : {&plan.k, &plan.v}) {
-    if (!operand->view) return 1;
-    for (const OperandView::BatchAxis& axis : operand->view->batch)
-      sharing = std::gcd(sharing, axis.inside);
-  }
-  return sharing;
-}
-
-// As many of them as have room for their queries in a tile.
+// As many batches that share keys and values as have room for their queries in a tile.
 int64_t packed(int64_t sharing, int64_t queries, int64_t block_q) {
   for (int64_t pack = std::min(sharing, block_q / queries); pack > 1; --pack)
     if (sharing % pack == 0) return pack;
@@ -88,7 +76,7 @@ struct Attention {
       : plan(std::move(of)),
         target(on),
         common(parameters_of_plan(plan)),
-        sharing(sharing_batches(plan)) {}
+        sharing(plan.sharing()) {}
 
   AttentionSm80 parameters(int64_t block_q, int64_t block_k, int64_t warps_q, int64_t warps_k,
                            int64_t stages, int64_t parts) const {
@@ -264,8 +252,9 @@ class Sm80Attention : public Candidate {
       const double busy = std::min(number(of->resident(a)), std::ceil(workgroups / units));
       const double warps = busy * number(a.warps_q * a.warps_k);
       const double few = 1 + kFewWarps * std::max(0.0, kWarps / warps - 1);
-      const double working = few * (kProducts * scores * columns / rate +
-                                    kFragments * fragments / kShared + kWeighing * weighing + beside);
+      const double working =
+          few * (kProducts * scores * columns / rate + kFragments * fragments / kShared +
+                 kWeighing * weighing + beside);
       const double step = busy * (std::max(working, loaded) + (a.stages == 1 ? loaded / 2 : 0));
       const double parts = number(a.parts);
       const double rounds = std::max(1.0, workgroups / (units * busy));
@@ -310,6 +299,8 @@ class Sm80Attention : public Candidate {
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     kernel.flop_rate = target().flops_matrix;
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");
+
+    loosen_scores(kernel, plan);
 
     AttentionTile tile;
     tile.block_q = a.block_q;

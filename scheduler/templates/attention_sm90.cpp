@@ -22,7 +22,8 @@ namespace {
 using kernels::AttentionSm90;
 namespace sm90 = kernels::attention_sm90;
 
-constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
+constexpr int64_t kFewQueries = 32;  // half of the rows that a warpgroup multiplies
+constexpr int64_t kSegment = 8;      // neighbours of a row that the epilogue gets
 
 AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
   AttentionSm90 a;
@@ -258,6 +259,8 @@ class Sm90Attention : public Candidate {
     kernel.defines.push_back({"WGMMA_KEYS", std::to_string(a.block_k)});
     kernel.defines.push_back({"WGMMA_VALUES", std::to_string(sm90::columns_v(a))});
 
+    loosen_scores(kernel, plan);
+
     AttentionTile tile;
     tile.block_q = sm90::block_q(a);
     tile.block_k = a.block_k;
@@ -322,6 +325,8 @@ class AttentionSm90Template : public Template {
     }
     if (plan->batches() * plan->queries == 0 || plan->keys == 0)
       return Refusal{"no queries, or no keys"};
+    if (plan->queries <= kFewQueries && plan->sharing() > 1 && target.has_matrix_unit("mma"))
+      return Refusal{"few queries of heads that share keys: kernels of mma pack them into tiles"};
     return std::make_shared<const Sm90Attention>(*this, region, target, *std::move(plan));
   }
 };

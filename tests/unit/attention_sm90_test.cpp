@@ -58,6 +58,51 @@ TEST(AttentionSm90, OrdersTilesByLength) {
   EXPECT_NE(whole.find("p.heads = 1;"), std::string::npos);
 }
 
+TEST(AttentionSm90, SplitsKeysOfFewQueries) {
+  const auto kernels = [](int64_t queries) {
+    std::string text = graph_of(queries, 16384, 128, 128, "bf16");
+    for (size_t at = 0; (at = text.find("[2, 16, ", at)) != text.npos;)
+      text.replace(at, 8, "[1, 8, ");
+    return compiled(text, "cuda:sm_90a", false).kernels;
+  };
+  const auto few = kernels(1);
+  ASSERT_EQ(few.size(), 2U);
+  EXPECT_EQ(few[0].template_name, "attention_sm90");
+  EXPECT_EQ(few[0].source.find("p.parts = 1;"), std::string::npos);
+  EXPECT_EQ(kernels(4096).size(), 1U);
+}
+
+// Those of several heads that share keys are rows of one tile in another kernel.
+TEST(AttentionSm90, LeavesFewQueriesOfSharedKeys) {
+  const auto shared = [](int64_t queries) {
+    std::string text = graph_of(queries, 4096, 128, 128, "bf16", ", enable_gqa: true");
+    for (const char* name : {"  k: ", "  v: "})
+      text.replace(text.find("[2, 16, ", text.find(name)), 8, "[2, 4, ");
+    return compiled(text, "cuda:sm_90a", false).kernels.front().template_name;
+  };
+  EXPECT_EQ(shared(4), "attention_sm80");
+  EXPECT_EQ(shared(512), "attention_sm90");
+}
+
+TEST(AttentionSm90, ScoresNeedNoExactTanh) {
+  const auto source_of = [](const std::string& after) {
+    const std::string text =
+        str("tcc: 1\nname: attention\ninputs:\n  q: {dtype: bf16, shape: [16, 512, 64]}\n"
+            "  k: {dtype: bf16, shape: [16, 512, 64]}\n  v: {dtype: bf16, shape: [16, 512, 64]}\n"
+            "nodes:\n  - {out: kt, op: transpose, in: [k], dim0: 1, dim1: 2}\n"
+            "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: c, op: div, in: [s, 30.0]}\n"
+            "  - {out: t, op: tanh, in: [c]}\n  - {out: x, op: mul, in: [t, 30.0]}\n"
+            "  - {out: p, op: softmax, in: [x], dim: -1}\n  - {out: a, op: matmul, in: [p, v]}\n",
+            after);
+    return compiled(text, "cuda:sm_90a", false).kernels.front().source;
+  };
+  const std::string define = "#define tcc_tanh_f32 tcc_cuda_tanh_f32";
+  EXPECT_NE(source_of("outputs: [a]\n").find(define), std::string::npos);
+  const std::string stored = source_of("  - {out: b, op: tanh, in: [a]}\noutputs: [b]\n");
+  EXPECT_NE(stored.find("attention"), std::string::npos);
+  EXPECT_EQ(stored.find(define), std::string::npos);
+}
+
 // At depth 256 some words that are used once a tile of queries may lie in local memory.
 TEST(AttentionSm90, DefaultsDoNotSpill) {
   for (const int64_t depth : {64, 128, 256})
