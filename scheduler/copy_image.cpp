@@ -16,7 +16,7 @@ using ir::Value;
 
 constexpr int64_t kAlignment = 16;  // bytes
 
-enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows };
+enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches };
 
 // One dim of the windows of a convolution.
 struct Dim {
@@ -134,10 +134,57 @@ Value* weight_windows(Builder& b, Value* w, const PaddedRows& rows) {
   return b.op("identity", {weight_in_windows(b, w, rows)});
 }
 
+// Whether windows lie side by side.
+bool has_patches(const Node& conv) {
+  int64_t taps = 1;
+  for (const Dim& dim : dims_of(conv)) {
+    if (dim.kernel != dim.stride || dim.before != 0 || dim.after > 0 || dim.dilation != 1 ||
+        dim.places() < 1)
+      return false;
+    taps *= dim.kernel;
+  }
+  return taps > 1 && conv.attr<int64_t>("groups") == 1;
+}
+
+// `x` [N, C, image...] as [N, elements of a patch, places...].
+Value* image_patches(Builder& b, Value* x, const std::vector<Dim>& dims) {
+  const auto spatial = std::ssize(dims);
+  ir::Shape split = {x->shape()[0], x->shape()[1]}, joined = {x->shape()[0]};
+  std::vector<int64_t> order = {0};
+  ir::SymInt elements = x->shape()[1];
+  for (int64_t d = 0; d < spatial; ++d) {
+    const Dim& dim = dims[static_cast<size_t>(d)];
+    x = b.slice(x, d + 2, 0, dim.places() * dim.kernel);
+    split.emplace_back(dim.places());
+    split.emplace_back(dim.kernel);
+    joined.emplace_back(dim.places());
+    order.push_back(2 * d + 2);
+    elements = elements * dim.kernel;
+  }
+  order.push_back(1);
+  for (int64_t d = 0; d < spatial; ++d) order.push_back(2 * d + 3);
+  joined.push_back(elements);
+  x = b.op("identity", {b.permute(b.reshape(x, split), order)});
+  return b.permute(b.reshape(x, joined), moved_from_last(spatial + 2, 1));
+}
+
+Value* on_patches(Builder& b, const Node& conv) {
+  const std::vector<Dim> dims = dims_of(conv);
+  Value* w = conv.inputs[1];
+  ir::Shape pixel(w->shape().size(), 1);
+  pixel[0] = w->shape()[0];
+  pixel[1] = floordiv(ir::product(w->shape()), w->shape()[0]);
+  ir::Attrs attrs = conv.attrs;
+  attrs["stride"] = ir::ints(std::vector<int64_t>(dims.size(), 1));
+  attrs["padding"] = ir::ints(std::vector<int64_t>(2 * dims.size(), 0));
+  return b.op("convolution", {image_patches(b, conv.inputs[0], dims), b.reshape(w, pixel)}, attrs);
+}
+
 // The convolution again, on a copy of its image.
 Value* copied(Builder& b, const Node& conv, int64_t choice) {
   Value *x = conv.inputs[0], *w = conv.inputs[1];
   if (choice == kChannelsLast) return b.op("convolution", {b.op("identity", {x}), w}, conv.attrs);
+  if (choice == kPatches) return on_patches(b, conv);
   std::vector<Dim> dims = dims_of(conv);
   const std::optional<PaddedRows> rows = padded_rows(conv, dims.back());
   TCC_CHECK(rows, "rows without windows");
@@ -168,6 +215,7 @@ std::vector<int64_t> image_copies(const Node& conv) {
   const bool is_given = !image->producer && !ir::is_fixed(image);
   if (padded_rows(conv, dims_of(conv).back())) choices.push_back(kWindows);
   if (is_given) choices.push_back(kChannelsLast);
+  if (has_patches(conv)) choices.push_back(kPatches);
   return choices;
 }
 

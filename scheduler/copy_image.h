@@ -11,7 +11,8 @@ namespace tcc::sched {
 
 // Returns the ways in which the convolution may read its image: 0 as it is; 1 a copy, whose layout
 // is free, with its channels last; 2, where channels are few, a copy to rows that are padded so
-// that windows of a row are neighbours at such multiples.
+// that windows of a row are neighbours at such multiples; 3, where windows are patches that do not
+// overlap, a copy of them, whose elements are the channels of one pixel.
 std::vector<int64_t> image_copies(const ir::Node& convolution);
 
 // Makes the convolution on such a copy, an `identity` that stays a kernel of its own. On padded

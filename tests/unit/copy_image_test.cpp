@@ -73,6 +73,44 @@ TEST(CopyImage, WindowsOfPaddedRowsComputeTheSame) {
   }
 }
 
+TEST(CopyImage, PatchesComputeTheSame) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const auto on_patches = [&](const ir::Graph& given) {
+    ir::Graph copied = given.clone();
+    const Always source(3);
+    sched::take_alternatives(copied, sched::AlternativeStage::final, target, {&source, target});
+    ir::verify(copied);
+    return copied;
+  };
+  for (const std::string& text : {
+           conv("2, 3, 16, 32", "8, 3, 4, 8", ", stride: [4, 8]"),
+           conv("1, 5, 9, 14", "4, 5, 2, 4", ", stride: [2, 4]"),  // the last ones are not read
+           conv("2, 3, 13", "8, 3, 3", ", stride: 3, padding: [0, -1]"),
+           conv("1, 2, 4, 6, 8", "4, 2, 2, 3, 1", ", stride: [2, 3, 1]"),
+       }) {
+    const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({});
+    const ir::Graph copied = on_patches(given);
+    ASSERT_NE(nodes_of(copied).find("identity"), std::string::npos) << text << nodes_of(copied);
+    const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 4});
+    std::vector<ir::RefTensor> values;
+    for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
+    const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
+               found = ir::interpret(copied, values, ir::RefMode::ideal);
+    ASSERT_EQ(found[0].shape, expected[0].shape);
+    for (size_t i = 0; i < expected[0].f.size(); ++i)
+      ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+  }
+  for (const std::string& text : {
+           conv("2, 3, 16, 32", "8, 3, 4, 4", ", stride: [4, 2]"),
+           conv("2, 3, 16, 32", "8, 3, 4, 4", ", stride: 4, padding: 1"),
+           conv("2, 4, 16, 32", "8, 2, 4, 4", ", stride: 4, groups: 2"),
+           conv("2, 8, 16, 32", "8, 8, 1, 1", ""),
+       })
+    EXPECT_EQ(nodes_of(on_patches(parse_yaml_graph(text, "conv.yaml", ".").bind({}))),
+              "convolution")
+        << text;
+}
+
 struct Chosen {
   std::vector<sched::PlanSite> sites;
   exec::Executable executable;
