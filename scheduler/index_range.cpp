@@ -59,9 +59,18 @@ bool leaves_32_bits(const Kernel& kernel) {
 int64_t coefficient(const SymInt& offset, const SymInt& axis) {
   if (axis.is_const()) return 0;
   for (const auto& term : offset.terms())
-    if (term.atoms.size() == 1 && term.atoms[0]->id == axis.as_atom()->id)
-      return term.coefficient;
+    if (term.atoms.size() == 1 && term.atoms[0]->id == axis.as_atom()->id) return term.coefficient;
   return offset.uses(axis.as_atom()) ? -1 : 0;
+}
+
+SymInt unclamped(const SymInt& offset) {
+  return offset.substitute([](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != ir::Atom::Kind::min && atom->kind != ir::Atom::Kind::max) return std::nullopt;
+    for (const int k : {0, 1})
+      if (atom->args[static_cast<size_t>(k)].is_const())
+        return unclamped(atom->args[static_cast<size_t>(1 - k)]);
+    return std::nullopt;
+  });
 }
 
 }  // namespace tcc::sched

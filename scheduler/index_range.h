@@ -13,4 +13,7 @@ bool leaves_32_bits(const Kernel& kernel);
 // the distance is not fixed.
 int64_t coefficient(const SymInt& offset, const SymInt& axis);
 
+// Returns the offset without bounds by numbers, which guard places that are not asked for.
+SymInt unclamped(const SymInt& offset);
+
 }  // namespace tcc::sched

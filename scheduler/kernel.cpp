@@ -175,9 +175,14 @@ Expr identity_value(ir::ReduceKind kind, DType dtype) {
 Block combine(ir::ReduceKind kind, const std::vector<Variable>& accs,
               const std::vector<Expr>& values) {
   using ir::Fn, ir::ReduceKind, ir::call;
+  if (!ir::is_arg(kind)) {
+    Block each;
+    for (size_t i = 0; i < accs.size(); ++i)
+      each.push_back(assign(accs[i], combine_values(kind, ir::read(accs[i]), values[i])));
+    return each;
+  }
   Expr acc = ir::read(accs[0]);
   const Expr& value = values[0];
-  if (!ir::is_arg(kind)) return {assign(accs[0], combine_values(kind, acc, value))};
   // (value, index): the better value wins, NaN is best of all, the smaller index breaks ties.
   Expr acc_index = ir::read(accs[1]);
   const Expr& index = values[1];

@@ -63,8 +63,9 @@ struct Stmt {
                    // all exchanges below stand under no condition on the thread's number
     reduce_lanes,  // combines `variables` over the `count` threads whose number differs in
                    // the bits from `stride` up to `stride * count` (powers of two); every thread
-                   // gets the result. Two of them (value, index) for argmax and argmin. All threads
-                   // of the workgroup must arrive. Legalised to shuffles and shared memory.
+                   // gets the results. Each variable is combined by itself, but (value, index) of
+                   // argmax and argmin. All threads of the workgroup must arrive. Legalised to
+                   // shuffles and shared memory.
     scan_lanes,    // the same threads, in the order of their numbers: `variables` are (prefix,
                    // total), total that of each thread. Afterwards prefix combines what the threads
                    // before had, and total what all had. Legalised as reduce_lanes.
@@ -118,8 +119,8 @@ Stmt expect_bytes(const Variable& exchanges, int64_t exchange, int64_t bytes);
 Stmt send_cluster(const Variable& exchanges, int64_t exchange, const Variable& array,
                   const Variable& variable, int64_t ranks);
 Stmt await_bytes(const Variable& exchanges, int64_t exchange);
-// acc = combine(acc, value), of one reduction step; for argmax and argmin `accs` and `values` are
-// (value, index).
+// acc = combine(acc, value), of one reduction step, for each of `accs`; for argmax and argmin
+// `accs` and `values` are (value, index).
 Block combine(ir::ReduceKind kind, const std::vector<Variable>& accs,
               const std::vector<Expr>& values);
 Expr combine_values(ir::ReduceKind kind, const Expr& a,

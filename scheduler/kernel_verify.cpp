@@ -307,8 +307,9 @@ class Verifier {
     require(!hook_, "a hook combines threads");
     arrives("a combination of threads");
     const bool scans = stmt.kind == Stmt::Kind::scan_lanes;
-    require(stmt.variables.size() == (scans || ir::is_arg(stmt.reduce) ? 2 : 1),
-            stmt.variables.size(), " variables are combined");
+    const bool pairs = scans || ir::is_arg(stmt.reduce);
+    require(pairs ? stmt.variables.size() == 2 : !stmt.variables.empty(), stmt.variables.size(),
+            " variables are combined");
     for (const Variable& variable : stmt.variables) single(variable);
     const auto power = [](int64_t n) {
       return n > 0 && std::has_single_bit(static_cast<uint64_t>(n));

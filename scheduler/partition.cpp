@@ -423,13 +423,23 @@ class Partitioner {
             continue;
           std::vector<const Node*> nodes = groups_.nodes(g);
           nodes.push_back(view);
-          if (!groups_.match(nodes)) continue;
+          const Match& match = groups_.match(nodes);
+          if (!match || loses_order(g, value, **match, view->outputs[0])) continue;
           groups_.claim(view, g);
           moved = true;
           break;
         }
       }
     }
+  }
+
+  // Whether the group wishes an order of the value's dims and could not have it of the view's.
+  bool loses_order(size_t g, const Value* value, const Candidate& moved, const Value* shown) const {
+    if (!has_free_layout(groups_.graph(), shown)) return false;
+    const auto wishes = [](const Candidate& candidate, const Value* of) {
+      return std::ranges::count(candidate.order_wishes(), of, &LayoutWish::value) > 0;
+    };
+    return wishes(**groups_.match(groups_.nodes(g)), value) && !wishes(moved, shown);
   }
 
   const Target& target_;

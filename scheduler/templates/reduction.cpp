@@ -34,8 +34,15 @@ constexpr int64_t kMostClusterThreads = 512, kFewestClusterThreads = 128;
 constexpr int64_t kOtherRegisters = 24;
 // A cluster's barrier, in those of a workgroup.
 constexpr double kClusterBarriers = 3;
-// Columns for which a workgroup more is worth its start and the exchange.
-constexpr int64_t kFewestClusterColumns = 4096;
+// Lines that a subgroup's elements lie in, where they are no neighbours, in cycles of the pipe.
+constexpr double kLinesApart = 16;
+// Levels of a tree of threads that one exchange through shared memory combines.
+constexpr double kExchangeLevels = 4;
+// Columns for which a workgroup more is worth its start and the exchange: of a row, and of
+// neighbouring rows.
+constexpr int64_t kFewestClusterColumns = 4096, kFewestOuterColumns = 256;
+// Bytes of neighbouring rows that a workgroup reads at least, and wants to.
+constexpr int64_t kSector = 32, kLine = 128;
 
 // Returns the largest number of columns of a row that one workgroup, or the workgroups of a
 // cluster, keep in registers.
@@ -57,7 +64,10 @@ bool has_full_output(const ReductionPlan& plan) {
 // Returns whether clusters can share rows: those that one workgroup cannot keep, though it would
 // have to read them again, and those that are too few to fill the device.
 bool may_cluster(const ReductionPlan& plan, const Target& target) {
-  if (target.max_cluster == 1 || !plan.inner || plan.cols < 2 * kFewestClusterColumns) return false;
+  if (target.max_cluster == 1) return false;
+  if (!plan.inner)
+    return plan.cols >= 2 * kFewestOuterColumns && plan.rows.usual() < 16 * target.compute_units;
+  if (plan.cols < 2 * kFewestClusterColumns) return false;
   const bool again = plan.stages > 1 || has_full_output(plan);
   return plan.rows.usual() < 2 * target.compute_units ||
          (again && plan.cols > target.registers_per_unit / 4);
@@ -72,26 +82,62 @@ bool finds_index(const ReductionPlan& plan) {
 // The element values of the region at (row, col): what is reduced, then the full outputs.
 struct Elements {
   Elements(const Region& region, const ReductionPlan& plan)
-      : row(SymInt::axis("row", plan.rows)), col(SymInt::axis("col", plan.cols)) {
+      : near(SymInt::axis("near", near_extent(plan))),
+        far(SymInt::axis("far", plan.inner ? SymInt(plan.cols / plan.run)
+                                           : floordiv(plan.rows, near_extent(plan)))),
+        across(SymInt::axis("across", plan.inner ? plan.rows : SymInt(plan.cols))) {
+    const SymInt along = far * ir::extent_of(near) + near;
+    const SymInt row = plan.inner ? across : along;
+    const SymInt col = plan.column(plan.inner ? along : across);
     Inliner inliner(region);
     bind_reductions(inliner, plan, row);
     for (const auto& reduction : plan.reductions)
       reduced.push_back(reduction_body(inliner, reduction, row, col));
-    for (const auto& output : plan.outputs)
-      if (output.full)
-        full.push_back(
-            inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
+    for (const auto& output : plan.outputs) {
+      if (!output.full) continue;
+      const std::vector<SymInt> base = output_base_index(plan, output, row, col);
+      full.push_back(inliner.value_at(output.stored.base, base));
+      places.push_back(region.layout(output.value).offset(output.stored.output_index(base)));
+    }
   }
-  SymInt row, col;
+
+  // The axis of neighbours.
+  const SymInt& along() const { return near.is_const() ? far : near; }
+  // The run of neighbours: the whole where rows come at run time and might be no whole runs.
+  static SymInt near_extent(const ReductionPlan& plan) {
+    return plan.inner || plan.rows.divisible_by(plan.run) ? SymInt(plan.run) : plan.rows;
+  }
+  // Whether the place depends on where it is among what neighbouring threads take, or in a row.
+  bool moves_along(const SymInt& place) const { return uses(place, near) || uses(place, far); }
+  bool moves_in_row(const ReductionPlan& plan, const SymInt& place) const {
+    return plan.inner ? moves_along(place) : uses(place, across);
+  }
+  static bool uses(const SymInt& place, const SymInt& axis) {
+    return axis.as_atom() && place.uses(axis.as_atom());
+  }
+
+  SymInt near, far;  // of what neighbouring threads take: elements of a run, and runs
+  SymInt across;     // rows, or columns where neighbouring threads take neighbouring rows
   std::vector<Expr> reduced, full;
+  std::vector<SymInt> places;  // of the full outputs
 };
 
-void visit_loads(const std::vector<Expr>& values, const SymInt& along,
+// The place as if it went on as it begins, for estimates: neighbours are so but at a few places,
+// where a clamp or a remainder takes effect.
+SymInt from_start(const SymInt& place, const SymInt& axis) {
+  if (!Elements::uses(place, axis)) return place;
+  const SymInt first = place.substitute(axis, 0);
+  const SymInt step = (place.substitute(axis, 1) - first).substitute([](const ir::AtomPtr& atom) {
+    return atom->kind == ir::Atom::Kind::axis ? std::optional<SymInt>(0) : std::nullopt;
+  });
+  return step.is_const() ? first + axis * step : place;
+}
+
+void visit_loads(const std::vector<Expr>& values, const std::function<bool(const SymInt&)>& moves,
                  const std::function<void(const Expr&)>& seen) {
-  if (along.is_const()) return;
   for (const Expr& value : values)
     ir::visit(value, [&](const Expr& e) {
-      if (e->kind == ir::ExprNode::Kind::load && e->index.uses(along.as_atom())) seen(e);
+      if (e->kind == ir::ExprNode::Kind::load && moves(e->index)) seen(e);
     });
 }
 
@@ -100,8 +146,9 @@ int widest_load(const Region& region, const ReductionPlan& plan) {
   const Elements elements(region, plan);
   int bytes = 1;
   for (const auto* values : {&elements.reduced, &elements.full})
-    visit_loads(*values, plan.inner ? elements.col : elements.row,
-                [&](const Expr& e) { bytes = std::max(bytes, size_bytes(e->stored)); });
+    visit_loads(
+        *values, [&](const SymInt& place) { return elements.moves_along(place); },
+        [&](const Expr& e) { bytes = std::max(bytes, size_bytes(e->stored)); });
   return bytes;
 }
 
@@ -109,8 +156,9 @@ int widest_load(const Region& region, const ReductionPlan& plan) {
 int64_t late_loads(const Region& region, const ReductionPlan& plan) {
   const Elements elements(region, plan);
   std::set<const ir::ExprNode*> early, late;
-  visit_loads(elements.reduced, elements.col, [&](const Expr& e) { early.insert(e.get()); });
-  visit_loads(elements.full, elements.col, [&](const Expr& e) {
+  const auto moves = [&](const SymInt& place) { return elements.moves_in_row(plan, place); };
+  visit_loads(elements.reduced, moves, [&](const Expr& e) { early.insert(e.get()); });
+  visit_loads(elements.full, moves, [&](const Expr& e) {
     if (!early.count(e.get()) && !waits_for_reduction(e)) late.insert(e.get());
   });
   return static_cast<int64_t>(late.size());
@@ -134,16 +182,23 @@ double moved_bytes(const Region& region, const std::vector<Expr>& values, double
   return region_bytes(region) - unread;
 }
 
+int64_t widest_result(const ReductionPlan& plan) {
+  int64_t bytes = 4;
+  for (const auto& reduction : plan.reductions)
+    bytes = std::max<int64_t>(bytes, size_bytes(reduction.result.dtype));
+  return bytes;
+}
+
 // Whether a row's result meets operands of its own: they are loaded once the row is reduced.
 bool loads_for_results(const Region& region, const ReductionPlan& plan) {
-  const Elements elements(region, plan);
+  const SymInt row = SymInt::axis("row", plan.rows);
   Inliner inliner(region);
-  bind_reductions(inliner, plan, elements.row);
+  bind_reductions(inliner, plan, row);
   bool loads = false;
   for (const auto& output : plan.outputs) {
     if (output.full) continue;
-    const Expr value = inliner.value_at(
-        output.stored.base, output_base_index(plan, output, elements.row, elements.col));
+    const Expr value =
+        inliner.value_at(output.stored.base, output_base_index(plan, output, row, 0));
     ir::visit(value, [&](const Expr& e) { loads |= e->kind == ir::ExprNode::Kind::load; });
   }
   return loads;
@@ -221,8 +276,11 @@ class Rows : public Candidate {
            return kept <= kMaxCached;
          }},
         {"shared memory",
-         [bytes = target.static_shared_bytes()](const Config& c) {
-           return c["row_threads"] * c["rows"] * 32 <= bytes;
+         [bytes = target.static_shared_bytes(), inner = plan.inner,
+          word = widest_result(plan)](const Config& c) {
+           // Exchanges in a row take turns with two arrays for each result of a thread.
+           const int64_t of_thread = inner ? 0 : 2 * c["vector"] * word;
+           return c["row_threads"] * c["rows"] * std::max<int64_t>(32, of_thread) <= bytes;
          }},
     };
     return space;
@@ -240,7 +298,7 @@ class Rows : public Candidate {
     // One pass is left of a row that is not kept.
     const bool one_pass = !full && (plan.stages == 1 || plan.online);
     if (plan.inner) {
-      while (cols % vector != 0) vector /= 2;
+      while ((plan.run > 1 ? plan.run : cols) % vector != 0) vector /= 2;
       int64_t groups = ceil_div(cols, vector);
       // Four vectors a thread keep enough loads in flight; short rows share a workgroup.
       int64_t wanted = power_of_two_at_least(ceil_div(groups, 4));
@@ -254,12 +312,15 @@ class Rows : public Candidate {
       rows = std::max<int64_t>(1, block / row_threads);
     } else {
       if (!target.wide_accesses || finds_index(plan)) vector = 1;
-      // Fewer rows at a time where the device would be idle.
-      const int64_t busy = int64_t{target.compute_units} * 4 * 32;
-      while (vector > 1 && (!plan.rows.divisible_by(vector) || usual_rows / vector < busy))
-        vector /= 2;
-      rows = std::min<int64_t>(32, power_of_two_at_least(ceil_div(usual_rows, vector)));
-      row_threads = std::min(block / rows, power_of_two_at_least(cols));
+      while (vector > 1 && (!plan.rows.divisible_by(vector) || plan.run % vector != 0)) vector /= 2;
+      const int64_t groups = ceil_div(usual_rows, vector),
+                    bytes = vector * widest_load(region, plan);
+      // A line of neighbouring rows, or a sector where the device would be idle.
+      rows = std::min(std::clamp<int64_t>(kLine / bytes, 1, 32), power_of_two_at_least(groups));
+      while (rows * bytes > kSector && groups < rows * target.compute_units) rows /= 2;
+      // Four vectors a thread, as above.
+      row_threads = std::min(block / rows, power_of_two_at_least(ceil_div(cols, 4)));
+      while (rows * row_threads < block && groups >= 2 * rows * target.compute_units) rows *= 2;
       rows = std::max(rows, 32 / row_threads);
     }
     const int64_t row_groups = plan.inner ? usual_rows : ceil_div(usual_rows, vector);
@@ -268,7 +329,8 @@ class Rows : public Candidate {
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
     if (may_cluster(plan, target)) {
       const bool narrow = widest_load(region, plan) <= 2 && late_loads(region, plan) == 0;
-      choose_cluster(config, plan, target, one_pass, narrow);
+      plan.inner ? choose_cluster(config, plan, target, one_pass, narrow)
+                 : choose_outer_cluster(config, plan, target);
     }
     if (!one_pass && per_thread(plan, config) <= (target.indexed_registers ? 32 : kMaxCached)) {
       config.set("keep", 1);
@@ -276,6 +338,23 @@ class Rows : public Candidate {
       if (late > 0 && per_thread(plan, config) * (1 + late) <= kFewEarly) config.set("keep", 2);
     }
     return config;
+  }
+
+  // More workgroups for neighbouring rows where these are too few to fill the device.
+  static void choose_outer_cluster(Config& config, const ReductionPlan& plan,
+                                   const Target& target) {
+    const int64_t groups = ceil_div(plan.rows.usual(), config["vector"]);
+    int64_t cluster = 1;
+    while (cluster < target.max_cluster && groups * cluster < target.compute_units &&
+           plan.cols >= 2 * cluster * kFewestOuterColumns)
+      cluster *= 2;
+    if (cluster == 1) return;
+    config.set("cluster", cluster);
+    config.set("rows", 1);
+    config.set(
+        "row_threads",
+        std::clamp(power_of_two_at_least(ceil_div(plan.cols, 4 * cluster)), kFewestClusterThreads,
+                   std::min<int64_t>(kMostClusterThreads, target.max_workgroup_size)));
   }
 
   // More workgroups for a row: as many as can keep it, and as fill the device.
@@ -317,8 +396,16 @@ class Rows : public Candidate {
     std::vector<Expr> values = elements.reduced;
     values.insert(values.end(), elements.full.begin(), elements.full.end());
     const auto stores = static_cast<double>(elements.full.size());
+    const SymInt& along = elements.along();
+    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+      if (e->kind != ir::ExprNode::Kind::load) return nullptr;
+      return ir::load(e->buffer, e->stored, from_start(e->index, along));
+    });
+    const auto apart = static_cast<double>(  // stored one by one
+        std::ranges::count_if(elements.places, [&](const SymInt& place) {
+          return coefficient(from_start(place, along), along) != 1;
+        }));
     // With what is kept, all passes together do each thing once; without, each pass does its own.
-    const SymInt& along = plan.inner ? elements.col : elements.row;
     const ElementWork once = element_work(values, along);
     ElementWork each;
     for (const Expr& value : values) {
@@ -333,7 +420,8 @@ class Rows : public Candidate {
     const double passes_saved = plan.online ? 1 : 0;
     const auto late = static_cast<double>(late_loads(region, plan));
     return [=, target = target(), waits_for_results = loads_for_results(region, plan),
-            inner = plan.inner, stages = static_cast<double>(plan.stages),
+            inner = plan.inner, of_run = static_cast<double>(plan.run),
+            stages = static_cast<double>(plan.stages),
             reductions = static_cast<double>(plan.reductions.size())](const Config& c) {
       const auto width = static_cast<double>(c["vector"]),
                  group = static_cast<double>(c["row_threads"]),
@@ -352,25 +440,30 @@ class Rows : public Candidate {
       cost.workgroups = std::max(1.0, std::ceil(row_groups / block_rows) * cluster);
       const double threads = cost.workgroups * cost.threads;
       const double steps = threads * iterations;  // vectors, those of idle threads included
+      // Elements that are no neighbours are loaded and stored one by one, each from its own line.
+      const double single = work.scattered + apart;
       cost.accesses =
-          steps * std::ceil(width * element / 16) * (loads + stores) + steps * work.shared;
+          steps * (std::ceil(width * element / 16) * (work.contiguous + stores - apart) +
+                   width * single + work.shared);
       // Neighbouring threads share a line as long as they are in one row, or in one column.
-      const double run = (inner ? group : block_rows) * width * element;
+      const double run = std::min((inner ? group : block_rows) * width, of_run) * element;
       const double lines = std::max(1.0, 8 * width * element / std::max(run, 16.0));
-      cost.bank_cycles = cost.accesses / 32 * (lines - 1) / 4;
+      cost.bank_cycles =
+          (cost.accesses * (lines - 1) / 4 + kLinesApart * steps * width * single) / 32;
       cost.elements = steps * (width * (loads + stores) + work.shared);
       // Lanes are combined in a tree, and all lanes of a vector before.
       const double levels = std::log2(std::max(1.0, group));
       const double loop = keep ? 2 : 12;  // of one vector; kept rows are unrolled
       cost.arithmetic =
           steps * (width * (work.slots + reductions) + loop * passes) +
-          threads * reductions * (12 * levels + 4 * width + (cluster > 1 ? 8 * cluster : 0));
+          threads * reductions * (inner ? 1 : width) *
+              (12 * levels + 4 * (inner ? width : 1) + (cluster > 1 ? 8 * cluster : 0));
       // Pieces of a row that are shorter than a sector bring what nobody asked for.
       const double sector = std::max(1.0, 32 / std::max(run, 1.0));
       const double again = std::max(0.0, loads - once.contiguous - once.scattered) * element *
                            static_cast<double>(rows) * static_cast<double>(cols);
       cost.memory_bytes = bytes * std::min(sector, 4.0);
-      cost.cache_bytes = (bytes + again) * sector;
+      cost.cache_bytes = (bytes + again) * sector + steps * width * single * (32 - element);
       // Unrolled loops have all their loads in flight, others those that the compiler unrolls.
       const double together = std::min(iterations, keep ? 16.0 : 4.0);
       const double streams = std::max(1.0, once.held);
@@ -383,7 +476,8 @@ class Rows : public Candidate {
       cost.round_trips = waits * std::ceil(iterations / together) + (waits_for_results ? 1 : 0);
       const bool in_subgroup = inner && target.subgroup_shuffle && group <= target.subgroup_size;
       if (group > 1 && !in_subgroup)
-        cost.barriers = stages * (inner && target.subgroup_shuffle ? 2 : levels);
+        cost.barriers =
+            stages * (inner && target.subgroup_shuffle ? 2 : std::ceil(levels / kExchangeLevels));
       // Workgroups of a cluster start together, and wait for the slowest at each exchange.
       if (cluster > 1) cost.barriers += kClusterBarriers * (stages + 1);
       if (cost.barriers > 0) cost.shared_bytes = cost.threads * 4 * reductions;

@@ -1,6 +1,8 @@
 #include "scheduler/templates/reduction_plan.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "scheduler/templates/common.h"
 #include "support/error.h"
@@ -19,37 +21,136 @@ int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Va
   return memo[value] = stage;
 }
 
-// Returns whether neighbouring threads should go along the reduced dims: the largest input has its
-// stride of 1 there.
-bool reduces_along_memory(const Region& region, const ReductionPlan::Reduction& reduction) {
+bool uses_axis(const SymInt& index, const SymInt& axis) {
+  return !axis.is_const() && index.uses(axis.as_atom());
+}
+
+// What kernels read most of: the places of the elements of the largest buffer, without clamps.
+std::optional<SymInt> main_places(const Region& region, const ReductionPlan& plan,
+                                  const std::vector<SymInt>& kept, const SymInt& col) {
   Inliner inliner(region);
-  std::vector<SymInt> kept, reduced;
-  for (const SymInt& e : reduction.dims.kept_extents) kept.push_back(SymInt::axis("k", e));
-  for (const SymInt& e : reduction.dims.reduced_extents) reduced.push_back(SymInt::axis("c", e));
-  const ir::Value* input = reduction.node->inputs[0];
-  // Results of earlier stages are not of interest here.
-  for (const ir::Node* node : region.nodes)
-    if (node->op->kind == ir::OpKind::reduce)
-      inliner.bind(node->outputs[0], [node](std::span<const SymInt>) {
-        return ir::read(ir::new_variable("unused", compute_dtype(node->outputs[0]->dtype())));
-      });
-  Expr body = inliner.value_at(input, join_index(reduction.dims, kept, reduced));
+  const SymInt row = ir::linearize(kept, plan.reductions[0].dims.kept_extents);
+  bind_reductions(inliner, plan, row);
+  const Expr body = reduction_body(inliner, plan.reductions[0], row, col);
   int64_t best = -1;
-  bool inner = true;
+  std::optional<SymInt> places;
   ir::visit(body, [&](const Expr& e) {
     if (e->kind != ir::ExprNode::Kind::load) return;
-    int64_t elements =
+    const bool depends =
+        uses_axis(e->index, col) ||
+        std::ranges::any_of(kept, [&](const SymInt& axis) { return uses_axis(e->index, axis); });
+    const int64_t elements =
         region.layout(region.inputs[static_cast<size_t>(e->buffer)]).elements.usual();
-    if (elements <= best) return;
-    bool along_cols = std::any_of(reduced.begin(), reduced.end(),
-                                  [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
-    bool along_rows = std::any_of(kept.begin(), kept.end(),
-                                  [&](const SymInt& a) { return coefficient(e->index, a) == 1; });
-    if (!along_cols && !along_rows) return;
+    if (!depends || elements <= best) return;
     best = elements;
-    inner = along_cols;
+    places = e->index;
   });
-  return inner;
+  if (places) *places = unclamped(*places);
+  return places;
+}
+
+// Finds where an axis is divided in an index: the steps of its digits. Returns the number of steps
+// of the axis in which `index` takes one, or 0 if that is not fixed.
+int64_t find_steps(const SymInt& index, const ir::AtomPtr& axis, std::set<int64_t>& steps) {
+  using Kind = ir::Atom::Kind;
+  int64_t unit = 0;
+  for (const SymInt::Term& term : index.terms())
+    for (const ir::AtomPtr& atom : term.atoms) {
+      int64_t own = 0;
+      if (*atom == *axis) {
+        own = 1;
+      } else if ((atom->kind == Kind::floordiv || atom->kind == Kind::mod) &&
+                 atom->args[1].is_const()) {
+        own = find_steps(atom->args[0], axis, steps);
+        const int64_t whole = own * atom->args[1].value();
+        if (own > 0) steps.insert(whole);
+        if (atom->kind == Kind::floordiv) own = whole;
+      }
+      if (own > 0 && term.coefficient == 1) unit = unit == 0 ? own : std::min(unit, own);
+    }
+  return unit;
+}
+
+// The digits of an axis of `count` that an index is linear in, outermost first, and the stride of
+// each. Nothing where it is not linear.
+struct Walked {
+  ReductionPlan::Digit digit;
+  int64_t stride;
+};
+std::vector<Walked> walk_of(const SymInt& index, const SymInt& axis, int64_t count) {
+  if (axis.is_const()) return {};
+  std::set<int64_t> steps = {1};
+  find_steps(index, axis.as_atom(), steps);
+  std::vector<Walked> walk;
+  std::vector<SymInt> digits;
+  SymInt value = 0;
+  for (auto step = steps.begin(); step != steps.end() && *step < count; ++step) {
+    const auto next = std::next(step);
+    const int64_t end = next == steps.end() || *next >= count ? count : *next;
+    if (end % *step != 0) return {};
+    walk.push_back({{end / *step, *step}, 0});
+    digits.push_back(SymInt::axis("digit", end / *step));
+    value = value + digits.back() * *step;
+  }
+  const SymInt places = index.substitute(axis, value);
+  for (size_t i = 0; i < walk.size(); ++i) {
+    walk[i].stride = coefficient(places, digits[i]);
+    if (walk[i].stride < 0) return {};
+  }
+  std::ranges::reverse(walk);
+  return walk;
+}
+
+// The elements of the innermost digits that lie one after the other.
+int64_t run_of(const std::vector<Walked>& walk) {
+  int64_t run = 1;
+  for (size_t i = walk.size(); i-- > 0 && walk[i].stride == run;) run *= walk[i].digit.extent;
+  return run;
+}
+
+// The rows that lie one after the other, in the order of their numbers.
+int64_t run_of_rows(const SymInt& places, const std::vector<SymInt>& kept) {
+  std::vector<Walked> rows;
+  for (const SymInt& axis : kept) {
+    if (axis.is_const()) continue;
+    const SymInt extent = ir::extent_of(axis);
+    std::vector<Walked> own;
+    if (extent.is_const())
+      own = walk_of(places, axis, extent.value());
+    else if (const int64_t stride = coefficient(places, axis); stride > 0)
+      own = {{{extent.usual(), 1}, stride}};
+    if (own.empty()) rows.clear();
+    rows.insert(rows.end(), own.begin(), own.end());
+  }
+  return run_of(rows);
+}
+
+// Whether neighbouring threads go along the reduced dims or along the rows, and in which order.
+void choose_walk(const Region& region, ReductionPlan& plan) {
+  std::vector<SymInt> kept;
+  for (const SymInt& extent : plan.reductions[0].dims.kept_extents)
+    kept.push_back(SymInt::axis("row", extent));
+  const SymInt col = SymInt::axis("col", plan.cols);
+  plan.run = std::max<int64_t>(plan.cols, 1);
+  const std::optional<SymInt> places = main_places(region, plan, kept, col);
+  if (!places || plan.cols <= 1) return;
+  std::vector<Walked> columns = walk_of(*places, col, plan.cols);
+  // The place of an index that is found is the row's own.
+  const bool finds_index = std::ranges::any_of(plan.reductions, [](const auto& reduction) {
+    return ir::is_arg(*reduction.node->op->reduction);
+  });
+  if (!finds_index)
+    std::ranges::stable_sort(columns, [](const Walked& a, const Walked& b) {
+      const auto far = [](const Walked& w) { return w.stride == 0 ? int64_t{1} << 60 : w.stride; };
+      return far(a) > far(b);
+    });
+  plan.run = run_of(columns);
+  const int64_t rows = run_of_rows(*places, kept);
+  plan.inner = plan.rows.is(1) || plan.run > 1 || rows == 1;
+  if (!plan.inner) plan.run = rows;
+  for (const Walked& walked : columns) plan.walk.push_back(walked.digit);
+  if (std::ranges::is_sorted(plan.walk, std::greater(), &ReductionPlan::Digit::step))
+    plan.walk.clear();
 }
 
 // The exponentials relative to a row's maximum: exp(x - max).
@@ -72,6 +173,16 @@ bool is_online(const ReductionPlan& plan, const std::vector<Expr>& elements) {
 }
 
 }  // namespace
+
+SymInt ReductionPlan::column(const SymInt& place) const {
+  if (walk.empty()) return place;
+  std::vector<int64_t> extents;
+  for (const Digit& digit : walk) extents.push_back(digit.extent);
+  const std::vector<SymInt> digits = delinearize_ints(place, extents);
+  SymInt column = 0;
+  for (size_t i = 0; i < walk.size(); ++i) column = column + digits[i] * walk[i].step;
+  return column;
+}
 
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
                     const SymInt& col) {
@@ -156,8 +267,7 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   if (const ir::Value* reduced = inliner.asked_elsewhere())
     return Refusal{
         str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
-  plan.inner =
-      plan.rows.is(1) || plan.cols == 1 || reduces_along_memory(region, plan.reductions[0]);
+  choose_walk(region, plan);
   plan.online = is_online(plan, elements);
   return plan;
 }

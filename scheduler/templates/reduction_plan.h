@@ -27,9 +27,20 @@ struct ReductionPlan {
   int64_t cols = 0;
   int stages = 0;
   bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
+  // Kernels walk through a row in the order of memory, where that is another one than the row's:
+  // the digits of the walk's number, outermost first, and how far each goes in the row.
+  struct Digit {
+    int64_t extent, step;
+  };
+  std::vector<Digit> walk;
+  // Elements that lie one after the other: of a row, in the walk's order, or of rows.
+  int64_t run = 1;
   // A row's maximum and the sum of its exponentials relative to it, in f32: one walk of the row can
   // compute both.
   bool online = false;
+
+  // The column at a place of the walk.
+  SymInt column(const SymInt& place) const;
 };
 
 // Refuses reductions that do not share rows and columns, and outputs that need another row's

@@ -33,7 +33,7 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
   row_ = wide_rows_ ? row_group_ * width_ + v_ : row_group_;
   groups_ = wide_rows_ ? plan.cols : plan.cols / width_;
   group_ = SymInt::axis("group", std::max<int64_t>(groups_, 1));
-  col_ = wide_rows_ ? group_ : group_ * width_ + v_;
+  col_ = plan.column(wide_rows_ ? group_ : group_ * width_ + v_);
   iterations_ = ceil_div(groups_, row_threads_);
   iteration_ = SymInt::axis("e", std::max<int64_t>(iterations_, 1));
   for (const auto& reduction : plan.reductions) {

@@ -142,10 +142,18 @@ class ReductionStages : public ReductionRows {
     return {set_element(sums, v_, combine_values(result.kind, ir::element(sums, v_), value))};
   }
 
-  void finish(const Result& result) {
-    if (wide_rows_) return finish_rows(result);
-    if (!ir::is_arg(result.kind) && width_ > 1) fold_lanes(result);
-    over_threads(result.kind, result.variables());
+  // What all threads of a row combine: the results of a thread's rows, or that of its row.
+  std::vector<Variable> of_thread(const Result& result) {
+    if (!wide_rows_) {
+      if (!ir::is_arg(result.kind) && width_ > 1) fold_lanes(result);
+      return result.variables();
+    }
+    std::vector<Variable> rows;
+    for (int64_t v = 0; v < width_; ++v) {
+      rows.push_back(ir::new_variable(result.variable.name + "_row", result.variable.dtype));
+      body_->push_back(declare(rows.back(), ir::element(result.variable, v)));
+    }
+    return rows;
   }
 
   void fold_lanes(const Result& result) {
@@ -154,23 +162,23 @@ class ReductionStages : public ReductionRows {
       append(*body_, combine(result.kind, {result.variable}, {ir::element(result.lanes, v)}));
   }
 
-  void finish_rows(const Result& result) {
-    if (row_threads_ == 1) return;
-    for (int64_t v = 0; v < width_; ++v) {
-      const Variable row = ir::new_variable(result.variable.name + "_row", result.variable.dtype);
-      body_->push_back(declare(row, ir::element(result.variable, v)));
-      over_threads(result.kind, {row});
-      body_->push_back(set_element(result.variable, v, ir::read(row)));
+  // All reductions of a stage at once: one exchange of a cluster.
+  void finish(const std::vector<const Result*>& results) {
+    if (wide_rows_ && row_threads_ == 1) return;
+    std::vector<std::vector<Variable>> own, gathered;
+    for (const Result* result : results) {
+      own.push_back(of_thread(*result));
+      over_threads(result->kind, own.back());
     }
-  }
-
-  // All reductions of a stage at once: one exchange.
-  void over_cluster(const std::vector<const Result*>& results) {
-    if (cluster_ == 1) return;
-    std::vector<std::vector<Variable>> gathered;
-    for (const Result* result : results) gathered.push_back(gather(result->variables()));
+    if (cluster_ > 1) {
+      for (const auto& variables : own) gathered.push_back(gather(variables));
+      for (size_t i = 0; i < results.size(); ++i) over_ranks(results[i]->kind, own[i], gathered[i]);
+    }
+    if (!wide_rows_) return;
     for (size_t i = 0; i < results.size(); ++i)
-      over_ranks(results[i]->kind, results[i]->variables(), gathered[i]);
+      for (int64_t v = 0; v < width_; ++v)
+        body_->push_back(
+            set_element(results[i]->variable, v, ir::read(own[i][static_cast<size_t>(v)])));
   }
 
   void reduce_stage(int stage) {
@@ -184,8 +192,7 @@ class ReductionStages : public ReductionRows {
       for (size_t i = 0; i < now.size(); ++i) append(block, step(*now[i], rewritten[i]));
       return block;
     });
-    for (const Result* result : now) finish(*result);
-    over_cluster(now);
+    finish(now);
   }
 
   const bool early_;  // what only the outputs read is loaded with the first stage
