@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "scheduler/aligned_clamps.h"
 #include "scheduler/axis_use.h"
 #include "support/error.h"
 
@@ -191,6 +192,7 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
   };
   if (lane.is_const()) return shared_body();
   const int64_t width = ir::extent_of(lane).value();
+  align_clamps(rewritten, lane);
   block = reduce_before(rewritten, lane, use);
   std::map<Expr, Expr, LoadLess> replaced;  // by the load
   for (const Expr& value : std::vector<Expr>(rewritten)) {

@@ -51,6 +51,50 @@ TEST_F(Vectorize, WhatTheLaneDoesNotChangeIsReadOnce) {
 )");
 }
 
+// One of two operands that lie side by side, as in a cat.
+Expr beside(const SymInt& at, int64_t boundary, int64_t end) {
+  const auto within = [](const SymInt& index, int64_t extent) {
+    return ir::max(ir::min(index, extent - 1), 0);
+  };
+  return ir::select(ir::index_less(at, boundary), ir::load(0, DType::f32, within(at, boundary)),
+                    ir::load(1, DType::f32, within(at - boundary, end - boundary)));
+}
+
+TEST_F(Vectorize, OperandsThatBeginAtWholeVectorsAreReadInVectors) {
+  EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = beside(i * 4 + v, 192, 512)}}, v),
+            R"(  for i < 128
+    array y: f32[4]
+    array x: f32[4]
+    x[0..4) = b0[min(188, i*4)..]
+    array x1: f32[4]
+    x1[0..4) = b1[max(0, i*4-192)..]
+    unroll v < 4
+      y[v] = select(([i*4] < 192), x[v], x1[v])
+    b2[i*4..] = y[0..4)
+)");
+}
+
+TEST_F(Vectorize, OperandsThatBeginInsideOfAVectorAreReadOneByOne) {
+  EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = beside(i * 4 + v, 190, 512)}}, v),
+            R"(  for i < 128
+    array y: f32[4]
+    unroll v < 4
+      y[v] = select(([i*4+v] < 190), load(b0, min(189, i*4+v)), load(b1, max(0, i*4+v-190)))
+    b2[i*4..] = y[0..4)
+)");
+}
+
+// What a replicated border reads is not selected against anything: its clamp stays.
+TEST_F(Vectorize, ClampsWithoutASelectStay) {
+  EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = at(0, ir::min(i * 4 + v, 191))}}, v),
+            R"(  for i < 128
+    array y: f32[4]
+    unroll v < 4
+      y[v] = load(b0, min(191, i*4+v))
+    b2[i*4..] = y[0..4)
+)");
+}
+
 TEST_F(Vectorize, ALaneOfOneElementNeedsNoLoop) {
   EXPECT_EQ(text({{.buffer = 2, .offset = i, .value = at(0, i)}}, 0),
             R"(  for i < 128

@@ -5,6 +5,7 @@
 
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "scheduler/candidate.h"
 
 namespace tcc::sched {
 namespace {
@@ -50,6 +51,78 @@ TEST(ReductionPlan, OtherReductionsAreNotOnline) {
                        "{out: d, op: sub, in: [x, m]}, {out: e, op: exp, in: [d]}, "
                        "{out: y, op: sum, in: [e], dim: 1}")
                    .online);
+}
+
+// The region with a reduction of a graph in which convolutions want their channels innermost.
+backends::Scheduled between_convolutions(const std::string& dtype, const std::string& nodes,
+                                         const std::string& target) {
+  return backends::schedule(
+      parse_yaml_graph(
+          "tcc: 1\nname: g\ninputs: {x: {dtype: " + dtype +
+              ", shape: [2, 16, 12, 12]}}\n"
+              "weights: {w: {dtype: " +
+              dtype + ", shape: [64, 16, 3, 3], init: {normal: 0.1}}, u: {dtype: " + dtype +
+              ", shape: [16, 64, 3, 3], init: {normal: 0.1}}}\nnodes: [" +
+              "{out: c, op: convolution, in: [x, w], padding: 1}, " + nodes + "]\noutputs: [y]\n",
+          "g.yaml", "."),
+      target_by_name(target), {});
+}
+
+const ScheduledRegion& with_reduction(const backends::Scheduled& scheduled) {
+  const auto found = std::ranges::find_if(scheduled.regions, [](const Region& region) {
+    return region.anchor && region.anchor->op->kind == ir::OpKind::reduce;
+  });
+  EXPECT_NE(found, scheduled.regions.end());
+  return *found;
+}
+
+TEST(ReductionPlan, GroupsOfChannelsAreWalkedThroughInTheOrderOfMemory) {
+  const auto scheduled = between_convolutions(
+      "bf16",
+      "{out: n, op: group_norm, in: [c], num_groups: 8}, {out: s, op: silu, in: [n]}, "
+      "{out: y, op: convolution, in: [s, u], padding: 1}",
+      "cuda:sm_90a");
+  const ScheduledRegion& norm = with_reduction(scheduled);
+  const OrRefusal<ReductionPlan> plan = plan_reduction(norm);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->cols, 8 * 144);
+  EXPECT_TRUE(plan->inner);
+  EXPECT_EQ(plan->run, 8);
+  ASSERT_EQ(plan->walk.size(), 2u);  // pixels, then channels
+  EXPECT_EQ(plan->walk[1].extent, 8);
+  EXPECT_EQ(plan->walk[1].step, 144);
+  // Eight channels are a vector, which is loaded and stored whole.
+  const Config& config = norm.candidate().default_config();
+  EXPECT_EQ(config["vector"], 8);
+  const std::string kernel = to_string(norm.candidate().lower(config).launches.at(0).kernel);
+  EXPECT_NE(kernel.find("[0..8) = b0["), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find("..] = y[0..8)"), std::string::npos) << kernel;
+}
+
+TEST(ReductionPlan, NeighbouringChannelsAreRowsOfAVector) {
+  const auto scheduled = between_convolutions(
+      "f32",
+      "{out: m, op: mean, in: [c], dim: [2, 3], keepdim: true}, {out: y, op: mul, in: [c, m]}",
+      "cuda:sm_90a");
+  const ScheduledRegion& mean = with_reduction(scheduled);
+  const OrRefusal<ReductionPlan> plan = plan_reduction(mean);
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->inner);
+  EXPECT_EQ(plan->run, 64 * (mean.region().inputs[0]->shape()[0].is(1) ? 2 : 1));
+  EXPECT_EQ(mean.candidate().default_config()["vector"], 4);
+}
+
+// Few neighbouring rows of many columns occupy a device by clusters.
+TEST(ReductionPlan, ClustersShareNeighbouringRows) {
+  const backends::Scheduled scheduled = backends::schedule(
+      parse_yaml_graph("tcc: 1\nname: g\ninputs: {x: {dtype: bf16, shape: [12544, 64]}}\n"
+                       "nodes: [{out: y, op: amax, in: [x], dim: 0}]\noutputs: [y]\n",
+                       "g.yaml", "."),
+      target_by_name("cuda:sm_90a"), {});
+  ASSERT_EQ(scheduled.regions.size(), 1u);
+  const Config& config = scheduled.regions[0].candidate().default_config();
+  EXPECT_EQ(config["cluster"], 8);
+  EXPECT_EQ(config["vector"], 8);
 }
 
 }  // namespace

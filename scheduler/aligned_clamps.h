@@ -1,0 +1,16 @@
+// Selects between operands that lie side by side, as those of a cat.
+#pragma once
+
+#include <vector>
+
+#include "ir/expr.h"
+
+namespace tcc::sched {
+
+// An operand's index is clamped where another one is selected. Where operands begin and end at
+// whole vectors of lanes, one of them is selected for all lanes of a vector: the condition becomes
+// that of the vector's first lane, and clamps move whole vectors, so that loads are contiguous in
+// `lane`. What is selected stays the same; what is not may be another element of the same buffer.
+void align_clamps(std::vector<ir::Expr>& values, const ir::SymInt& lane);
+
+}  // namespace tcc::sched
