@@ -19,9 +19,10 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-constexpr int64_t kMostRows = 4;             // beyond, matrix units and tiles win
-constexpr int64_t kLeastElements = 1 << 13;  // of the large operand: below, nothing is gained
-constexpr int64_t kMostRegisters = 160;      // of a thread, for sums and loaded elements
+constexpr int64_t kFewRows = 4;             // beyond, matrix units and tiles win of large operands
+constexpr int64_t kMostElements = 1 << 18;  // of an operand that is not large
+constexpr int64_t kLeastElements = 1 << 8;  // of the larger operand: below, nothing is gained
+constexpr int64_t kMostRegisters = 160;     // of a thread, for sums and loaded elements
 
 // A region as the kernel sees it: few rows m, many columns n.
 struct Gemv {
@@ -43,7 +44,7 @@ bool is_streamed(DType dtype) {
 bool may_have_many_rows(const Region& region) {
   if (!region.anchor || region.anchor->op->kind != ir::OpKind::contraction) return false;
   const ir::Contraction op = region.anchor->op->contraction(*region.anchor);
-  return std::min(ir::product(op.m).usual(), ir::product(op.n).usual()) > kMostRows;
+  return std::min(ir::product(op.m).usual(), ir::product(op.n).usual()) > kernels::gemv::kMostRows;
 }
 
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
@@ -54,7 +55,9 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (plan->accumulator != DType::f32)
     return Refusal{str("sums are kept in ", tcc::name(plan->accumulator), ", not in f32")};
   const int64_t m = plan->m.fixed_size(), n = plan->n.fixed_size(), k = plan->k.fixed_size();
-  if (std::min(m, n) > kMostRows || std::max(m, n) * k < kLeastElements)
+  const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
+  if (rows > kernels::gemv::kMostRows || (rows > kFewRows && elements > kMostElements) ||
+      elements < kLeastElements)
     return Refusal{
         str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
   Gemv gemv;
