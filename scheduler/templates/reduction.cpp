@@ -36,8 +36,6 @@ constexpr int64_t kOtherRegisters = 24;
 constexpr double kClusterBarriers = 3;
 // Lines that a subgroup's elements lie in, where they are no neighbours, in cycles of the pipe.
 constexpr double kLinesApart = 16;
-// Levels of a tree of threads that one exchange through shared memory combines.
-constexpr double kExchangeLevels = 4;
 // Columns for which a workgroup more is worth its start and the exchange: of a row, and of
 // neighbouring rows.
 constexpr int64_t kFewestClusterColumns = 4096, kFewestOuterColumns = 256;
@@ -276,10 +274,10 @@ class Rows : public Candidate {
            return kept <= kMaxCached;
          }},
         {"shared memory",
-         [bytes = target.static_shared_bytes(), inner = plan.inner,
-          word = widest_result(plan)](const Config& c) {
+         [bytes = target.static_shared_bytes(), inner = plan.inner, word = widest_result(plan),
+          turns = std::min<int64_t>(2, std::ssize(plan.reductions))](const Config& c) {
            // Exchanges in a row take turns with two arrays for each result of a thread.
-           const int64_t of_thread = inner ? 0 : 2 * c["vector"] * word;
+           const int64_t of_thread = inner ? 0 : turns * c["vector"] * word;
            return c["row_threads"] * c["rows"] * std::max<int64_t>(32, of_thread) <= bytes;
          }},
     };
@@ -476,8 +474,7 @@ class Rows : public Candidate {
       cost.round_trips = waits * std::ceil(iterations / together) + (waits_for_results ? 1 : 0);
       const bool in_subgroup = inner && target.subgroup_shuffle && group <= target.subgroup_size;
       if (group > 1 && !in_subgroup)
-        cost.barriers =
-            stages * (inner && target.subgroup_shuffle ? 2 : std::ceil(levels / kExchangeLevels));
+        cost.barriers = stages * (inner && target.subgroup_shuffle ? 2 : levels);
       // Workgroups of a cluster start together, and wait for the slowest at each exchange.
       if (cluster > 1) cost.barriers += kClusterBarriers * (stages + 1);
       if (cost.barriers > 0) cost.shared_bytes = cost.threads * 4 * reductions;
