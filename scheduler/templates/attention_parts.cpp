@@ -1,6 +1,7 @@
 #include "scheduler/templates/attention_parts.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -30,6 +31,9 @@ int64_t combined_width(const AttentionPlan& plan) {
 
 constexpr int kCombiningThreads = 64;
 
+// Parts whose loads a thread has on their way at the same time.
+int64_t parts_together(int64_t parts) { return std::gcd(parts, int64_t{16}); }
+
 }  // namespace
 
 double AttentionKeyParts::combining_seconds(const AttentionPlan& plan, int64_t parts,
@@ -43,6 +47,7 @@ double AttentionKeyParts::combining_seconds(const AttentionPlan& plan, int64_t p
   cost.arithmetic = items * number(parts) * number(width + 24);
   cost.accesses = cost.elements = items * 3 * number(parts);
   cost.memory_bytes = cost.cache_bytes = number(bytes(plan, parts));
+  cost.bytes_in_flight = number(parts_together(parts) * (width + 2) * 4);
   cost.round_trips = 3;
   return predicted_seconds(cost, target);
 }
@@ -167,25 +172,33 @@ Kernel AttentionKeyParts::combine() const {
                                     {b, floordiv(n, segments * plan_.queries)}})
     if (!axis.is_const()) body.push_back(let_index(axis, index));
   body.push_back(declare(max, none));
-  const SymInt p = SymInt::axis("p", parts_);
-  body.push_back(loop(
-      p, tcc::sched::combine(ir::ReduceKind::max, {max}, {ir::load(sums, f32, place(p) * 2)})));
+  // Several parts are loaded at once.
+  const int64_t together = parts_together(parts_);
+  const auto each_part = [&](const std::function<Block(const SymInt& part)>& make) {
+    const SymInt outer = SymInt::axis("o", parts_ / together), inner = SymInt::axis("p", together);
+    Block parts = {loop(inner, make(outer * together + inner), true)};
+    return outer.is_const() ? parts : Block{loop(outer, std::move(parts))};
+  };
+  append(body, each_part([&](const SymInt& p) {
+           return tcc::sched::combine(ir::ReduceKind::max, {max},
+                                      {ir::load(sums, f32, place(p) * 2)});
+         }));
   // A query that no part saw a key of has no maximum.
   body.push_back(declare(base, ir::select(ir::call(Fn::eq, {top, none}), zero, top)));
   body.push_back(declare(sum, zero));
   body.push_back(array(acc, width));
   body.push_back(loop(v, {set_element(acc, v, zero)}, true));
-  const SymInt r = SymInt::axis("p", parts_);
-  Block part = {
-      declare(factor,
-              ir::call(Fn::exp, {ir::sub(ir::load(sums, f32, place(r) * 2), ir::read(base))})),
-      assign(sum, ir::add(total, ir::mul(ir::read(factor), ir::load(sums, f32, place(r) * 2 + 1)))),
-      array(x, width), load_vector(x, results, place(r) * depths + g * width, width),
-      loop(v,
-           {set_element(
-               acc, v, ir::add(ir::element(acc, v), ir::mul(ir::read(factor), ir::element(x, v))))},
-           true)};
-  body.push_back(loop(r, std::move(part)));
+  append(
+      body, each_part([&](const SymInt& r) {
+        const Expr weighed = ir::mul(ir::read(factor), ir::element(x, v));
+        return Block{
+            declare(factor, ir::call(Fn::exp,
+                                     {ir::sub(ir::load(sums, f32, place(r) * 2), ir::read(base))})),
+            assign(sum, ir::add(total,
+                                ir::mul(ir::read(factor), ir::load(sums, f32, place(r) * 2 + 1)))),
+            array(x, width), load_vector(x, results, place(r) * depths + g * width, width),
+            loop(v, {set_element(acc, v, ir::add(ir::element(acc, v), weighed))}, true)};
+      }));
   body.push_back(declare(inverse, ir::div(number(1), total)));
   const Expr empty = number(plan_.safe ? 0 : std::numeric_limits<double>::quiet_NaN());
   body.push_back(

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <numbers>
 #include <optional>
+#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -128,6 +130,43 @@ struct Attention {
   int64_t sharing;
 };
 
+// How long workgroups run that take tiles in turn, in tiles of keys: those of `packs` packs of
+// batches, `heads` of which are walked together, the longest tiles first.
+double dispatched(const std::vector<int64_t>& lengths, int64_t packs, int64_t heads,
+                  int64_t slots) {
+  constexpr double kBetween = 2;  // tiles that take as long as what begins and ends one of queries
+  std::priority_queue<double, std::vector<double>, std::greater<>> ends;
+  for (int64_t slot = 0; slot < slots; ++slot) ends.push(0);
+  double last = 0;
+  for (int64_t first = 0; first < packs; first += heads)
+    for (size_t tile = lengths.size(); tile-- > 0;)
+      for (int64_t head = first; head < std::min(packs, first + heads); ++head) {
+        const double end = ends.top() + static_cast<double>(lengths[tile]) + kBetween;
+        ends.pop();
+        ends.push(end);
+        last = std::max(last, end);
+      }
+  return last;
+}
+
+// The fewest that end almost as early as any number does: few keep their keys and values in cache.
+int64_t walked_together(const std::vector<int64_t>& lengths, int64_t packs, int64_t slots) {
+  constexpr double kWorth = 0.99;
+  // Long sequences of packs repeat themselves.
+  constexpr int64_t kMostTiles = 8192;
+  const auto tiles = static_cast<int64_t>(lengths.size());
+  packs = std::clamp<int64_t>(kMostTiles / tiles, 1, packs);
+  int64_t best = 1;
+  double best_end = HUGE_VAL;
+  for (int64_t heads = 1; heads <= packs; heads = heads < 16 ? heads + 1 : heads * 5 / 4) {
+    const double end = dispatched(lengths, packs, heads, slots);
+    if (end >= best_end * kWorth) continue;
+    best = heads;
+    best_end = end;
+  }
+  return best;
+}
+
 struct AttentionRule {
   const char* reason;
   bool (*holds)(const AttentionSm80&, const Attention&);
@@ -135,7 +174,7 @@ struct AttentionRule {
 
 // Later ones rely on those before.
 constexpr AttentionRule kRules[] = {
-    {"warps have 16 or 32 rows and multiples of 16 keys, and share rows or keys",
+    {"4 or 8 warps have 16 or 32 rows and multiples of 16 keys, and share rows or keys",
      [](const auto& a, const auto&) { return sm80::legal_warps(a); }},
     {"accumulators and fragments fit into registers",
      [](const auto& a, const auto&) { return sm80::fits_registers(a); }},
@@ -230,7 +269,10 @@ class Sm80Attention : public Candidate {
       constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
       constexpr double kMostProducts = 1270;  // multiply-adds of mma.sync, whatever wgmma may reach
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128, kCached = 42;
-      constexpr double kTile = 3000;  // cycles that begin and end a tile of queries
+      constexpr double kLatency = 1400;  // cycles until a tile of keys is there
+      // Those that begin and end a tile of queries, and for each element of each warp; the share
+      // that other workgroups of the unit do not hide; how much longer one takes that waits alone.
+      constexpr double kTile = 2800, kElement = 0.14, kShown = 0.75, kAlone = 1.03;
       // How products, reads of fragments and weighing add up on a busy unit, and how much longer
       // they take by few warps.
       constexpr double kProducts = 0.75, kFragments = 0.6, kWeighing = 0.8, kFewWarps = 0.4;
@@ -255,14 +297,17 @@ class Sm80Attention : public Candidate {
       const double working =
           few * (kProducts * scores * columns / rate + kFragments * fragments / kShared +
                  kWeighing * weighing + beside);
-      const double step = busy * (std::max(working, loaded) + (a.stages == 1 ? loaded / 2 : 0));
-      const double parts = number(a.parts);
+      // With one stage, half of a tile is loaded while the other is used.
+      const double ahead = a.stages == 1 ? 0.5 : number(a.stages - 1);
+      const double step =
+          std::max(std::max(working, loaded) * (busy > 1 ? busy : kAlone), kLatency / ahead);
+      const double elements = busy * number(a.block_q * a.warps_k) * columns;
+      const double begun = (kTile + kElement * elements) * (busy > 1 ? kShown : 1);
+      const double tiles = walk.mean / number(a.parts), longest = walk.longest / number(a.parts);
       const double rounds = std::max(1.0, workgroups / (units * busy));
-      const double begun = kTile * (1 + busy) / 2;
       const double cycles = walk.longest == walk.mean
-                                ? std::ceil(rounds) * (walk.mean / parts * step + begun)
-                                : std::max(rounds * (walk.mean / parts * step + begun),
-                                           walk.longest / parts * step + begun);
+                                ? std::ceil(rounds) * (tiles * step + begun)
+                                : std::max(rounds * (tiles * step + begun), longest * step + begun);
       const double computing = cycles / clock, moving = bytes / (target.bandwidth * kBandwidth);
       double seconds = kLaunch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
       if (a.parts > 1) seconds += AttentionKeyParts::combining_seconds(of->plan, a.parts, target);
@@ -280,15 +325,13 @@ class Sm80Attention : public Candidate {
     const AttentionPlan& plan = attention_->plan;
     AttentionSm80 a = attention_->parameters(config);
     const int64_t resident = attention_->resident(a);
-    const auto tiles_of = [&](int64_t first) {
-      return plan.key_tiles(0, first, kernels::least(first + a.block_q, plan.queries) - 1,
-                            a.block_k);
-    };
-    const int64_t tiles = sm80::query_tiles(a);
-    a.orders = tiles > 1 && tiles_of(0) != tiles_of((tiles - 1) * a.block_q);
-    // The tiles of so many batches fill the units, so that short ones fill what long ones leave.
+    std::vector<int64_t> lengths;
+    for (int64_t first = 0; first < plan.queries; first += a.block_q)
+      lengths.push_back(
+          plan.key_tiles(0, first, kernels::least(first + a.block_q, plan.queries) - 1, a.block_k));
+    a.orders = std::ranges::adjacent_find(lengths, std::not_equal_to<>()) != lengths.end();
     if (a.orders)
-      a.heads = kernels::least(sm80::packs(a), ceil_div(target().compute_units * resident, tiles));
+      a.heads = walked_together(lengths, sm80::packs(a), target().compute_units * resident);
 
     Kernel kernel = start_kernel(region());
     kernel.source = "attention_sm80";

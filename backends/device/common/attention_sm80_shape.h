@@ -129,7 +129,7 @@ constexpr Int registers(const AttentionSm80& a) {
 // Warps share keys where there are rows for one warp alone.
 constexpr bool legal_warps(const AttentionSm80& a) {
   return a.block_q % (16 * a.warps_q) == 0 && a.block_k % (16 * a.warps_k) == 0 &&
-         warp_q(a) <= 32 && threads(a) >= 64 && threads(a) <= 256 &&
+         warp_q(a) <= 32 && threads(a) >= 128 && threads(a) <= 256 &&
          (a.warps_q == 1 || a.warps_k == 1);
 }
 // With as many, ptxas 13.0 leaves some words in local memory that are used once a tile or less.
