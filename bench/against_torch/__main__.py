@@ -44,7 +44,7 @@ def parse_arguments():
         help="only cases whose name holds one of these; * and ?",
     )
     add("--dim", action="append", default=[], metavar="N=8", help="in every case whose graph has that dim")
-    add("--peers", default="eager,compile,max-autotune", help="of those that a suite names; '' for none")
+    add("--peers", default=",".join(cases.KNOWN_PEERS), help="of those that a suite names; '' for none")
     add(
         "--peer-times",
         action="append",
@@ -76,8 +76,8 @@ def parse_arguments():
     if arguments.quick:
         arguments.peers, arguments.seconds = "eager", 0.2
     arguments.peers = [peer for peer in arguments.peers.split(",") if peer]
-    if unknown := set(arguments.peers) - set(cases.PEERS):
-        parser.error(f"--peers: {', '.join(unknown)}; there are {', '.join(cases.PEERS)}")
+    if unknown := set(arguments.peers) - set(cases.KNOWN_PEERS):
+        parser.error(f"--peers: {', '.join(unknown)}; there are {', '.join(cases.KNOWN_PEERS)}")
     if not arguments.device.startswith("cuda:") and not arguments.check:
         parser.error(f"--device {arguments.device}: only with --check, PyTorch does not run there")
     try:

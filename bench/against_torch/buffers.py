@@ -49,16 +49,19 @@ class Slab:
 class Buffers:
     """`inputs[i]` and `outputs[i]` are lists of tensors; random inputs, poisoned outputs.
 
-    `output_specs`: (dtype, shape) each.
+    `output_specs`: (dtype, shape) each. `operands[i]` are the inputs with the constants behind them, which are the same
+    tensors in each set.
     """
 
-    def __init__(self, graph, output_specs, count, device):
+    def __init__(self, graph, output_specs, count, device, constants=()):
         self.count = count
         inputs = [Slab(torch_dtype(t.dtype), t.shape, count, device) for t in graph.inputs]
         self.output_slabs = [Slab(dtype, shape, count, device) for dtype, shape in output_specs]
         for slab, spec in zip(inputs, graph.inputs):
             fill(slab.all, spec)
         self.inputs = [[slab.tensors[i] for slab in inputs] for i in range(count)]
+        constants = [c.to(device) for c in constants]
+        self.operands = [[*tensors, *constants] for tensors in self.inputs]
         self.outputs = [[slab.tensors[i] for slab in self.output_slabs] for i in range(count)]
         self.poison()
 

@@ -8,9 +8,11 @@ import random
 
 from . import yaml12
 
-PEERS = ("eager", "compile", "max-autotune")
-SUITE_KEYS = {"suite", "dtype", "matmul_precision", "peers", "cases"}
-ENTRY_KEYS = {"graph", "dims", "dtype", "matmul_precision", "group", "random"}
+PEERS = ("eager", "compile", "max-autotune")  # of suites that name none
+KNOWN_PEERS = (*PEERS, "cudnn", "flash", "flex")  # the last three of attention
+WEIGHTS = ("inputs", "constants")
+SUITE_KEYS = {"suite", "dtype", "matmul_precision", "peers", "weights", "cases"}
+ENTRY_KEYS = {"graph", "dims", "dtype", "matmul_precision", "peers", "weights", "group", "random"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Case:
     matmul_precision: str = "highest"
     group: str = "cases"  # whose geometric mean it counts for
     peers: tuple = PEERS
+    weights: str = "inputs"  # or "constants", which tcc may fold and pack, and nothing rotates
 
     @property
     def name(self):
@@ -61,12 +64,15 @@ def read(path, dims=None):
     else:
         refuse_unknown(path, document, SUITE_KEYS)
         entries, suite = document["cases"], document
-    peers = tuple(suite.get("peers", PEERS))
-    if not set(peers) <= set(PEERS):
-        raise ValueError(f"{path}: peers are {', '.join(PEERS)}")
     cases = []
     for entry in entries:
         refuse_unknown(path, entry, ENTRY_KEYS)
+        peers = tuple(entry.get("peers", suite.get("peers", PEERS)))
+        if not set(peers) <= set(KNOWN_PEERS):
+            raise ValueError(f"{path}: peers are {', '.join(KNOWN_PEERS)}")
+        weights = entry.get("weights", suite.get("weights", WEIGHTS[0]))
+        if weights not in WEIGHTS:
+            raise ValueError(f"{path}: weights are {' or '.join(WEIGHTS)}")
         graph = path.parent / entry["graph"]
         known = yaml12.read(graph).get("dims") or {}
         given = {k: v for k, v in (dims or {}).items() if k in known}
@@ -80,6 +86,7 @@ def read(path, dims=None):
                     entry.get("matmul_precision", suite.get("matmul_precision", "highest")),
                     entry.get("group", suite.get("suite", path.stem)),
                     peers,
+                    weights,
                 )
             )
     return cases

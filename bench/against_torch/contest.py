@@ -1,10 +1,13 @@
 """One case: tcc's result is checked, then tcc, PyTorch and a copy are timed in alternation."""
 
+import pathlib
+import tempfile
+
 import torch
 
 from .c_api import Compiled, Context
 
-from . import check, graph, measure, peers, twin
+from . import check, constants, graph, measure, peers, twin
 from .buffers import Buffers, Slab, set_count
 from .results import Result
 from .stats import bootstrap
@@ -14,13 +17,18 @@ class Entry:
     """A case with its graph, compiled by tcc. `error` instead where that failed."""
 
     def __init__(self, case, library, device, tuning):
-        self.case, self.error, self.compiled = case, "", None
+        self.case, self.error, self.compiled, self.constants = case, "", None, []
         try:
-            self.graph = graph.read(case.path, case.dims, case.dtype)
-            precision = case.matmul_precision
-            self.compiled = Compiled(
-                library, device=device, precision=precision, tuning=tuning, text=self.graph.to_yaml()
-            )
+            self.graph = graph.read(case.path, case.dims, case.dtype, case.weights)
+            self.constants = constants.draw(self.graph)
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "graph.yaml"
+                constants.save(self.graph, self.constants, path.parent / "weights.safetensors")
+                path.write_text(self.graph.to_yaml("weights.safetensors"))
+                precision = case.matmul_precision
+                self.compiled = Compiled(
+                    library, str(path), device=device, precision=precision, tuning=tuning
+                )
         except (ValueError, RuntimeError) as error:
             self.error = str(error)
         except KeyError as error:
@@ -30,6 +38,7 @@ class Entry:
         result = Result(self.case.name, self.case.group, error=self.error)
         if self.compiled:
             result.bytes = sum(size for *_, size in self.compiled.inputs + self.compiled.outputs)
+            result.bytes += sum(c.numel() * c.element_size() for c in self.constants)
             result.flops = twin.flops(self.graph)
             result.launches = self.compiled.launches
             result.tiers = " ".join(dict.fromkeys(k["tier"] for k in self.compiled.kernels))
@@ -39,11 +48,11 @@ class Entry:
     def output_specs(self):
         return [(twin.torch_dtype(dtype), shape) for _, dtype, shape, _ in self.compiled.outputs]
 
-    def judge(self, inputs, outputs, device):
-        """Of outputs that tcc computed from the inputs."""
+    def judge(self, operands, outputs, device):
+        """Of outputs that tcc computed from the inputs; the operands are these and the constants."""
         torch.set_float32_matmul_precision(self.case.matmul_precision)
-        stepwise = twin.function(self.graph, device=device)(*inputs)
-        wide = [x.double() if x.dtype.is_floating_point else x for x in inputs]
+        stepwise = twin.function(self.graph, device=device)(*operands)
+        wide = [x.double() if x.dtype.is_floating_point else x for x in operands]
         ideal = twin.function(self.graph, wide=True, device=device)(*wide)
         return check.judge_all(outputs, stepwise, ideal)
 
@@ -57,14 +66,14 @@ def check_on_host(entry):
     result = entry.result()
     if result.error:
         return result
-    buffers = Buffers(entry.graph, entry.output_specs(), 1, "cpu")
+    buffers = Buffers(entry.graph, entry.output_specs(), 1, "cpu", entry.constants)
     as_bytes = lambda t: t.contiguous().view(-1).view(torch.uint8).numpy()
     raw = Context(entry.compiled).run_host([as_bytes(t) for t in buffers.inputs[0]])
     outputs = [
         torch.frombuffer(data, dtype=dtype).view(shape) if data else torch.empty(shape, dtype=dtype)
         for data, (dtype, shape) in zip(raw, entry.output_specs())
     ]
-    verdict = entry.judge(buffers.inputs[0], outputs, "cpu")
+    verdict = entry.judge(buffers.operands[0], outputs, "cpu")
     result.check = verdict.error
     result.error = "" if verdict.ok else f"wrong result: {verdict.text}"
     return result
@@ -77,6 +86,7 @@ class Contest:
         self.device, self.peer_names, self.seconds = device, peer_names, seconds
         self.peer_limit, self.recorded, self.clocks = peer_limit, recorded, clocks
         self.stream = torch.cuda.Stream(device)
+        torch.backends.cudnn.benchmark = True  # its fastest algorithm, found at the first call
         self.l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
 
     def check(self, entry):
@@ -111,7 +121,11 @@ class Contest:
         if result.error:
             return result, None, None
         buffers = Buffers(
-            entry.graph, entry.output_specs(), set_count(result.bytes, self.l2_bytes), self.device
+            entry.graph,
+            entry.output_specs(),
+            set_count(result.bytes, self.l2_bytes),
+            self.device,
+            entry.constants,
         )
         context = Context(entry.compiled, self.stream.cuda_stream)
         pointers = [(addresses(i), addresses(o)) for i, o in zip(buffers.inputs, buffers.outputs)]
@@ -123,7 +137,7 @@ class Contest:
         return result, buffers, launch
 
     def judge(self, entry, buffers, i, result, where=""):
-        verdict = entry.judge(buffers.inputs[i], buffers.outputs[i], self.device)
+        verdict = entry.judge(buffers.operands[i], buffers.outputs[i], self.device)
         result.check = max(result.check, verdict.error)
         if not verdict.ok and not result.error:
             result.error = f"wrong result: {where}{verdict.text}"
@@ -136,14 +150,14 @@ class Contest:
             if peer != "eager" and known:
                 result.times[peer] = known
             elif peer in self.peer_names:
-                self.add_peer(contestants, result, peer, function, buffers)
+                self.add_peer(contestants, result, peer, function, entry, buffers)
 
-    def add_peer(self, contestants, result, peer, function, buffers):
-        prepared = peers.prepare(peer, function)
+    def add_peer(self, contestants, result, peer, function, entry, buffers):
         try:
+            prepared = peers.prepare(peer, function, entry.graph, buffers.operands[0])
             with peers.time_limit(self.peer_limit), torch.cuda.stream(self.stream):
-                prepared(*buffers.inputs[0])
-            launch = lambda i: prepared(*buffers.inputs[i])
+                prepared(*buffers.operands[0])
+            launch = lambda i: prepared(*buffers.operands[i])
             contestants[peer] = measure.Contestant(launch, buffers.count, self.stream)
         except peers.TimeLimit:
             result.notes.append(f"{peer} did not compile in {self.peer_limit:.0f} s")

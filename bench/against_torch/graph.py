@@ -1,7 +1,7 @@
-"""Graph files as both contestants get them: dims are numbers, functions are expanded, weights are inputs.
+"""Graph files as both contestants get them: dims are numbers, functions are expanded, weights are inputs or constants.
 
 tcc draws a graph's weights itself and keeps them on the device as constants, where PyTorch could not read them and
-nothing could rotate them; so they become inputs like the others.
+nothing could rotate them; so they become inputs like the others, or constants that both read from one file.
 """
 
 import ast
@@ -46,13 +46,22 @@ class Graph:
     inputs: list
     nodes: list
     outputs: list
+    constants: list = dataclasses.field(default_factory=list)  # weights that are no inputs
 
-    def to_yaml(self):
+    @property
+    def operands(self):
+        """What the graph's function takes: inputs, then constants."""
+        return self.inputs + self.constants
+
+    def to_yaml(self, constants_file=None):
+        """The graph with its constants in a .safetensors file, by name, relative to the graph's folder."""
+        weights = {t.name: {"file": constants_file, "key": t.name} for t in self.constants}
         return yaml12.write(
             {
                 "tcc": 1,
                 "name": self.name,
                 "inputs": {t.name: {"dtype": t.dtype, "shape": t.shape} for t in self.inputs},
+                **({"weights": weights} if weights else {}),
                 "nodes": [
                     {"out": n.results, "op": n.op, "in": n.operands, **n.attributes} for n in self.nodes
                 ],
@@ -142,8 +151,9 @@ class Expansion:
         return {k: [entry(v) for v in a] if isinstance(a, list) else entry(a) for k, a in attributes.items()}
 
 
-def read(path, dims=None, dtype=None):
-    """A graph file with `dims` over its defaults; `dtype` takes the place of its floating-point types.
+def read(path, dims=None, dtype=None, weights="inputs"):
+    """A graph file with `dims` over its defaults; `dtype` takes the place of its floating-point types; its weights
+    become "inputs" or stay "constants".
 
     Raises ValueError for what cannot be benched, among it dims that the graph does not have.
     """
@@ -162,9 +172,10 @@ def read(path, dims=None, dtype=None):
     expansion.add_nodes(document["nodes"], scope, "")
     graph = Graph(
         document.get("name", "graph"),
-        inputs + expansion.weights,
+        inputs + (expansion.weights if weights == "inputs" else []),
         expansion.nodes,
         [scope[output] for output in document["outputs"]],
+        expansion.weights if weights == "constants" else [],
     )
     if dtype:
         convert(graph, dtype)
@@ -173,7 +184,7 @@ def read(path, dims=None, dtype=None):
 
 def convert(graph, dtype):
     """Every floating-point type becomes `dtype`."""
-    for tensor in graph.inputs:
+    for tensor in graph.operands:
         if tensor.dtype in FLOATS:
             tensor.dtype = dtype
     for node in graph.nodes:

@@ -5,7 +5,11 @@ import signal
 
 import torch
 
+from . import flex
+
 MODES = {"compile": "default", "max-autotune": "max-autotune-no-cudagraphs"}
+# Peers of attention: eager PyTorch with this backend of scaled_dot_product_attention and no other.
+ATTENTION = {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION"}
 
 
 class TimeLimit(BaseException):
@@ -33,10 +37,24 @@ def forget():
     torch.compiler.reset()
 
 
-def prepare(peer, function):
-    """The function as a peer runs it; compiled at its first call."""
+def with_attention(backend, function):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def run(*operands):
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return function(*operands)
+
+    return run
+
+
+def prepare(peer, function, graph=None, operands=()):
+    """The function as a peer runs it; compiled at its first call. ValueError where the peer cannot run the graph."""
     if peer == "eager":
         return function
+    if peer in ATTENTION:
+        return with_attention(ATTENTION[peer], function)
+    if peer == "flex":
+        return flex.function(graph, operands)
     return torch.compile(function, mode=MODES[peer], dynamic=False, fullgraph=True)
 
 

@@ -41,7 +41,7 @@ DTYPES = {
 # These functions take a number as an operand.
 TAKES_NUMBERS = {"div", "where", "fmod", "floor_divide", "lerp"}
 # The generated text uses these names.
-NAMES = {"F", "torch", "int_mm", "scaled_mm"}
+NAMES = {"F", "torch", "int_mm", "scaled_mm", "attention_in_blocks"}
 # Random draws cannot be compared.
 UNSUPPORTED = {"rand", "randn", "randint", "dropout"}
 
@@ -68,6 +68,21 @@ def unit_scale(device):
 def scaled_mm(a, b, dtype):
     one, fast = unit_scale(a.device), torch.get_float32_matmul_precision() != "highest"
     return torch._scaled_mm(a, b, one, one, out_dtype=dtype, use_fast_accum=fast)
+
+
+def attention_in_blocks(q, k, v, mask=None, is_causal=False, block=512, **attributes):
+    """scaled_dot_product_attention, blocks of queries at a time: scores in f64 take more memory than there is."""
+    blocks = []
+    for first in range(0, q.shape[-2], block):
+        rows = slice(first, min(first + block, q.shape[-2]))
+        seen = None if mask is None else mask[..., rows if mask.shape[-2] > 1 else slice(None), :]
+        if is_causal:
+            row, key = (torch.arange(n, device=q.device) for n in (q.shape[-2], k.shape[-2]))
+            seen = key <= row[rows, None]
+        blocks.append(
+            torch.nn.functional.scaled_dot_product_attention(q[..., rows, :], k, v, seen, **attributes)
+        )
+    return torch.cat(blocks, -2)
 
 
 def torch_dtype(name):
@@ -139,6 +154,8 @@ class Printer:
             operands = [f"[{', '.join(operands)}]"]
         if op == "einsum":
             operands = [repr(attributes.pop("equation")), *operands]
+        if op == "scaled_dot_product_attention" and self.wide:
+            return f"attention_in_blocks({', '.join(operands + self.attributes(attributes))})"
         if op in OPERANDS:
             operands = [f"{n}={o}" for n, o in zip(OPERANDS[op], operands)]
         call = f"{find(op)}({', '.join(operands + self.attributes(attributes))})"
@@ -164,7 +181,7 @@ class Printer:
         ]
 
     def source(self):
-        inputs = ", ".join(self.name(t.name) for t in self.graph.inputs)
+        inputs = ", ".join(self.name(t.name) for t in self.graph.operands)
         lines = [f"def twin({inputs}):"]
         for node in self.graph.nodes:
             expression = self.expression(node)
@@ -188,8 +205,9 @@ def source(graph, wide=False, device="cuda"):
 
 
 def function(graph, wide=False, device="cuda"):
-    """Takes the inputs in the graph's order and returns a tuple of the outputs."""
-    namespace = {"torch": torch, "F": torch.nn.functional, "int_mm": int_mm, "scaled_mm": scaled_mm}
+    """Takes the inputs and constants in the graph's order and returns a tuple of the outputs."""
+    helpers = {"int_mm": int_mm, "scaled_mm": scaled_mm, "attention_in_blocks": attention_in_blocks}
+    namespace = {"torch": torch, "F": torch.nn.functional, **helpers}
     exec(compile(source(graph, wide, device), f"<twin of {graph.name}>", "exec"), namespace)
     return namespace["twin"]
 
@@ -198,7 +216,7 @@ def flops(graph):
     """Of the products, convolutions and attention in it: 2 per multiply-add."""
     from torch.utils.flop_counter import FlopCounterMode
 
-    inputs = [torch.empty(t.shape, dtype=torch_dtype(t.dtype), device="meta") for t in graph.inputs]
+    inputs = [torch.empty(t.shape, dtype=torch_dtype(t.dtype), device="meta") for t in graph.operands]
     with FlopCounterMode(display=False, custom_mapping={torch.ops.aten._int_mm: int_mm_flops}) as counter:
         function(graph, device="meta")(*inputs)
     return counter.get_total_flops()

@@ -16,7 +16,7 @@ class CasesTest(unittest.TestCase):
     def test_suites(self):
         counts = {path.stem: len(cases.read(path)) for path in SUITES}
         expected = {"bandwidth": 11, "convolutions": 27, "f8": 10, "gemm": 10, "gemm-epilogue": 10, "int8": 6}
-        expected |= {"long-rows": 11, "models": 6, "unseen": 60}
+        expected |= {"attention": 29, "long-rows": 11, "models": 6, "unseen": 60}
         self.assertEqual(counts, expected)
         names = [case.name for path in SUITES for case in cases.read(path)]
         self.assertEqual(len(names), len(set(names)))
@@ -43,7 +43,9 @@ class CasesTest(unittest.TestCase):
     def test_unknown_keys_and_peers_are_refused(self):
         for text, message in [
             ("{sweet: 1, cases: []}", "unknown key sweet"),
-            ("{peers: [jax], cases: []}", "peers are"),
+            ("{peers: [jax], cases: [{graph: x.yaml}]}", "peers are"),
+            ("{cases: [{graph: x.yaml, peers: [jax]}]}", "peers are"),
+            ("{weights: gone, cases: [{graph: x.yaml}]}", "weights are"),
         ]:
             with tempfile.NamedTemporaryFile("w+", suffix=".yaml") as file:
                 file.write(text)
@@ -57,7 +59,11 @@ class CasesTest(unittest.TestCase):
         for case in (case for path in SUITES for case in cases.read(path)):
             with self.subTest(case.name):
                 flat = graph.read(case.path, case.dims, case.dtype)
-                compiled = Compiled(library, device="null", text=flat.to_yaml())
+                try:
+                    compiled = Compiled(library, device="null", text=flat.to_yaml())
+                except RuntimeError as error:  # scores of attention, which the null device does not fuse
+                    self.assertRegex(str(error), "in one buffer; the largest that the device has")
+                    continue
                 inputs = [(t.name, t.dtype, tuple(t.shape)) for t in flat.inputs]
                 self.assertEqual([spec[:3] for spec in compiled.inputs], inputs)
                 self.assertEqual([spec[0] for spec in compiled.outputs], flat.outputs)

@@ -99,7 +99,7 @@ class ContestTest(unittest.TestCase):
         game.recorded, game.l2_bytes, game.stream = recorded or {}, 1 << 12, fake_cuda.Stream()
         game.clocks = types.SimpleNamespace(read=lambda: {"sm_mhz": 1980})
         context = FakeContext(entry, result or twin.function(entry.graph, device="cpu"))
-        eager = lambda peer, function: lambda *inputs: launcher(1.0, [], peer)(0)
+        eager = lambda peer, *_: lambda *inputs: launcher(1.0, [], peer)(0)
         with (
             with_fake_cuda(),
             mock.patch.object(contest, "Context", lambda *_: context),

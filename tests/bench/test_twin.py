@@ -1,7 +1,10 @@
 """Graphs as PyTorch functions, the rule of results, and buffers; on the CPU."""
 
+import json
 import os
 import pathlib
+import struct
+import tempfile
 import unittest
 
 try:
@@ -9,7 +12,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("no PyTorch")
 
-from bench.against_torch import buffers, check, contest, peers, twin
+from bench.against_torch import buffers, check, constants, contest, peers, twin
 from bench.against_torch.cases import Case
 from bench.against_torch.graph import Graph, Node, Tensor
 from bench.against_torch.c_api import Library
@@ -115,6 +118,34 @@ class TwinTest(unittest.TestCase):
         ):
             with self.assertRaises(ValueError):
                 run([node], self.x)
+
+    def test_attention_in_blocks_is_attention(self):
+        q, k, v = (torch.randn(2, heads, length, 8, dtype=torch.float64) for heads, length in ((4, 21), (2, 17), (2, 17)))
+        whole = torch.nn.functional.scaled_dot_product_attention
+        for mask in (None, torch.randn(21, 17, dtype=torch.float64), torch.randn(4, 1, 17, dtype=torch.float64)):
+            blocks = twin.attention_in_blocks(q, k, v, mask, block=5, enable_gqa=True)
+            torch.testing.assert_close(blocks, whole(q, k, v, mask, enable_gqa=True))
+        blocks = twin.attention_in_blocks(q, k, v, is_causal=True, block=5, enable_gqa=True)
+        torch.testing.assert_close(blocks, whole(q, k, v, is_causal=True, enable_gqa=True))
+
+    def test_constants_are_operands_behind_the_inputs(self):
+        weight = Tensor("w", "f32", [7, 5])
+        graph = Graph(
+            "t", [Tensor("x", "f32", [3, 5])], [Node(["y"], "linear", ["x", "w"], {})], ["y"], [weight]
+        )
+        drawn = constants.draw(graph)
+        sets = buffers.Buffers(graph, [(torch.float32, (3, 7))], 2, "cpu", drawn)
+        self.assertEqual([len(s) for s in sets.inputs + sets.operands], [1, 1, 2, 2])
+        self.assertIs(sets.operands[0][1], sets.operands[1][1])
+        (y,) = twin.function(graph, device="cpu")(*sets.operands[0])
+        self.assert_equal(y, torch.nn.functional.linear(sets.inputs[0][0], drawn[0]))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "w.safetensors"
+            constants.save(graph, drawn, path)
+            (length,) = struct.unpack("<Q", path.read_bytes()[:8])
+            header = json.loads(path.read_bytes()[8 : 8 + length])
+            self.assertEqual(header, {"w": {"dtype": "F32", "shape": [7, 5], "data_offsets": [0, 140]}})
+            self.assertEqual(path.read_bytes()[8 + length :], drawn[0].numpy().tobytes())
 
     def test_flops(self):
         inputs = [Tensor("x", "bf16", [3, 5]), Tensor("w", "bf16", [7, 5])]

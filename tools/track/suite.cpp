@@ -65,7 +65,7 @@ class Reader {
         root_(yaml::parse_document(read_file(file, kMostBytes), file_)) {}
 
   std::vector<TrackCase> run() {
-    root_.allow_keys({"suite", "dtype", "matmul_precision", "budget", "peers", "cases"});
+    root_.allow_keys({"suite", "dtype", "matmul_precision", "budget", "peers", "weights", "cases"});
     for (const yaml::Item& item : root_.at("cases").list("case")) read(item);
     if (cases_.empty()) root_.fail("the suite has no case of fixed sizes");
     return std::move(cases_);
@@ -75,7 +75,7 @@ class Reader {
   void read(const yaml::Item& item) {
     item.allow_keys({"name", "graph", "kernel", "command", "dims", "dtype", "matmul_precision",
                      "budget", "timeout", "executions", "time", "counters", "group", "peers",
-                     "random"});
+                     "weights", "random"});
     if (item.has("random")) return;
     TrackCase one;
     one.file = file_;
