@@ -18,8 +18,8 @@ class Attention {
     shared_ = random_.between(1, 2);
     group_ = random_.one_of(std::vector<int64_t>{1, 1, 2, 3});
     queries_ = random_.one_of(std::vector<int64_t>{1, 2, 5, 16, 33, 70});
-    keys_ = random_.one_of(std::vector<int64_t>{2, 3, 8, 17, 32, 64, 65, 200});
-    depth_ = random_.one_of(std::vector<int64_t>{1, 3, 8, 20, 32, 64, 72});
+    keys_ = random_.one_of(std::vector<int64_t>{2, 3, 8, 17, 32, 64, 65, 200, 700});
+    depth_ = random_.one_of(std::vector<int64_t>{1, 3, 8, 20, 32, 64, 72, 128});
     depth_v_ = random_.chance(70) ? depth_ : random_.between(1, 40);
     dtype_ = random_.one_of({"f32", "f32", "f16", "bf16"});
   }

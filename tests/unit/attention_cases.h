@@ -233,6 +233,37 @@ inline std::vector<AttentionCase> attention_cases() {
   return all;
 }
 
+// Operands that no copy brings: computed ones, and keys whose depth is no row; a bias of packed
+// heads, and a soft cap.
+inline std::vector<AttentionCase> attention_cases_of_loads() {
+  const std::string in = attention_inputs({1, 2, 2, 70, 90, 40, 24}, "bf16");
+  return {
+      {"bf16_computed", in,
+       "  - {out: q1, op: neg, in: [q]}\n  - {out: k1, op: relu, in: [k]}\n"
+       "  - {out: v1, op: square, in: [v]}\n"
+       "  - {out: [a], op: scaled_dot_product_attention, in: [q1, k1, v1]}\n"},
+      {"bf16_keys_by_depth",
+       "  q: {dtype: bf16, shape: [2, 70, 40]}\n  k: {dtype: bf16, shape: [2, 40, 90]}\n"
+       "  v: {dtype: bf16, shape: [2, 24, 90]}\n",
+       "  - {out: s0, op: matmul, in: [q, k]}\n  - {out: s, op: mul, in: [s0, 0.2]}\n"
+       "  - {out: p, op: softmax, in: [s], dim: -1}\n"
+       "  - {out: vt, op: transpose, in: [v], dim0: -1, dim1: -2}\n"
+       "  - {out: a, op: matmul, in: [p, vt]}\n"},
+      {"f16_packed_bias",
+       attention_inputs({2, 8, 2, 3, 90, 64, 64}, "f16") + "  b: {dtype: f16, shape: [8, 3, 90]}\n",
+       "  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v, b], "
+       "enable_gqa: true}\n",
+       "[a, l]"},
+      {"bf16_packed_soft_cap", attention_inputs({2, 6, 2, 5, 90, 32, 32}, "bf16"),
+       "  - {out: kr, op: repeat_interleave, in: [k], repeats: 3, dim: 1}\n"
+       "  - {out: vr, op: repeat_interleave, in: [v], repeats: 3, dim: 1}\n"
+       "  - {out: kt, op: transpose, in: [kr], dim0: -1, dim1: -2}\n"
+       "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: c, op: div, in: [s, 5.0]}\n"
+       "  - {out: t, op: tanh, in: [c]}\n  - {out: x, op: mul, in: [t, 5.0]}\n"
+       "  - {out: p, op: softmax, in: [x], dim: -1}\n  - {out: a, op: matmul, in: [p, vr]}\n"},
+  };
+}
+
 // The same in 16 bits, and sizes with several tiles of queries and keys, with heads of a group that
 // are packed, and with keys that workgroups share: for matrix units.
 inline std::vector<AttentionCase> attention_cases_of_16_bits() {
@@ -254,6 +285,7 @@ inline std::vector<AttentionCase> attention_cases_of_16_bits() {
     for (const AttentionSizes& s : more)
       for (const char* attrs : {"", ", is_causal: true, safe_softmax: true"})
         all.push_back(sized(s, dtype, attrs));
+  for (AttentionCase& c : attention_cases_of_loads()) all.push_back(std::move(c));
   return all;
 }
 
