@@ -129,10 +129,12 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
+  constexpr double kExposed = 0.1;  // of the shorter one of working and memory, that neither hides
   const double clock = target.clock();
-  return kLaunch + cycles.seconds + cycles.outside / clock +
-         std::max(cycles.working / clock,
-                  (bytes + cycles.read_again) / (target.bandwidth * cycles.drawn));
+  const double working = cycles.working / clock,
+               memory = (bytes + cycles.read_again) / (target.bandwidth * cycles.drawn);
+  return kLaunch + cycles.seconds + cycles.outside / clock + std::max(working, memory) +
+         kExposed * std::min(working, memory);
 }
 
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {

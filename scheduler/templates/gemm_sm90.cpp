@@ -356,6 +356,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     constexpr double kTurn = 900;           // cycles that ping-pong loses when the groups change
     constexpr double kEpilogue = 500;       // cycles before and after its loop
     constexpr double kTransposed = 2;       // as long, staging and storing segments along the rows
+    constexpr double kScattered = 3;        // as long, an epilogue of such segments in ping-pong
     constexpr double kSlots = 166;          // instructions of single threads, a cycle, of the hook
     constexpr double kHidden = 0.25;        // of the hook, by the other group's products
     constexpr double kDrained = 0.3;  // of the stores, that the other group's products do not hide
@@ -386,8 +387,11 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     // come twice as often.
     const double drain = s.bytes ? part * stored.drain * transposed : 0;
     const double epilogue = kEpilogue + exchange + std::max(staged + hook, drain);
-    const double between =
-        s.pingpong ? std::max(kTurn + (1 - kHidden) * hook, kDrained * drain) : epilogue;
+    // Groups that take turns wait for epilogues that are longer than the other's products.
+    const double of_group = kEpilogue + (staged / transposed + hook) * (s.swapped ? kScattered : 1);
+    const double between = s.pingpong ? std::max({kTurn + (1 - kHidden) * hook, kDrained * drain,
+                                                  (of_group - multiply) / 2})
+                                      : epilogue;
     GemmCycles cycles;
     const double coupled = s.cluster_m * s.cluster_n > 1 ? kCoupled : 0;
     cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;

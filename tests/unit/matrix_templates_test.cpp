@@ -137,6 +137,29 @@ TEST(MatrixTemplates, SplitKOnlyWhereAllAddUpOrThereIsOneRound) {
   EXPECT_EQ(violation(64, 128), "");
 }
 
+// Memory hides work, but not all of it.
+TEST(MatrixTemplates, LessWorkIsFasterUnderMemory) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  sched::GemmCycles cycles;
+  const auto seconds = [&](double working) {
+    cycles.working = working;
+    return sched::launch_seconds(cycles, 400e6, target);
+  };
+  EXPECT_LT(seconds(20e3), seconds(60e3));
+  EXPECT_LT(seconds(60e3) - seconds(20e3), (seconds(1e6) - seconds(960e3)) / 4);
+}
+
+// Results of few k tiles wait for their epilogues, which take longer along the kernel's rows.
+TEST(MatrixTemplates, ShortProductsStoreWholeRows) {
+  const auto graph = parse_yaml_graph(linear(50176, 512, 128, false), "linear.yaml", ".");
+  const backends::Scheduled scheduled =
+      backends::schedule(graph, sched::target_by_name("cuda:sm_90a"));
+  const sched::Config config = scheduled.regions.back().candidate().default_config();
+  EXPECT_EQ(config["swapped"], 0) << config.to_string();
+  EXPECT_EQ(config["pingpong"], 1) << config.to_string();
+  EXPECT_EQ(config["band"], 1) << config.to_string();
+}
+
 TEST(MatrixTemplates, BandsMakeNeighboursReadTheSame) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   auto fewest = [&](const sched::TileGrid& grid) {
