@@ -22,8 +22,10 @@ namespace {
 using kernels::AttentionSm90;
 namespace sm90 = kernels::attention_sm90;
 
-constexpr int64_t kFewQueries = 32;  // half of the rows that a warpgroup multiplies
-constexpr int64_t kSegment = 8;      // neighbours of a row that the epilogue gets
+// A warpgroup multiplies 64 rows, a warp 16: kernels of mma take up to 16 queries, and up to 32 of
+// heads that share keys.
+constexpr int64_t kFewQueries = 16, kFewShared = 32;
+constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
 
 AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
   AttentionSm90 a;
@@ -325,8 +327,9 @@ class AttentionSm90Template : public Template {
     }
     if (plan->batches() * plan->queries == 0 || plan->keys == 0)
       return Refusal{"no queries, or no keys"};
-    if (plan->queries <= kFewQueries && plan->sharing() > 1 && target.has_matrix_unit("mma"))
-      return Refusal{"few queries of heads that share keys: kernels of mma pack them into tiles"};
+    if (target.has_matrix_unit("mma") &&
+        plan->queries <= (plan->sharing() > 1 ? kFewShared : kFewQueries))
+      return Refusal{str(plan->queries, " queries, too few for 64 rows")};
     return std::make_shared<const Sm90Attention>(*this, region, target, *std::move(plan));
   }
 };

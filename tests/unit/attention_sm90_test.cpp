@@ -65,15 +65,19 @@ TEST(AttentionSm90, SplitsKeysOfFewQueries) {
       text.replace(at, 8, "[1, 8, ");
     return compiled(text, "cuda:sm_90a", false).kernels;
   };
-  const auto few = kernels(1);
+  const auto few = kernels(64);
   ASSERT_EQ(few.size(), 2U);
   EXPECT_EQ(few[0].template_name, "attention_sm90");
   EXPECT_EQ(few[0].source.find("p.parts = 1;"), std::string::npos);
   EXPECT_EQ(kernels(4096).size(), 1U);
 }
 
-// Those of several heads that share keys are rows of one tile in another kernel.
-TEST(AttentionSm90, LeavesFewQueriesOfSharedKeys) {
+// One of a head, and few of heads that share keys, which are rows of one tile in another kernel.
+TEST(AttentionSm90, LeavesFewQueries) {
+  EXPECT_EQ(compiled(graph_of(1, 4096, 128, 128, "bf16"), "cuda:sm_90a", false)
+                .kernels.front()
+                .template_name,
+            "attention_sm80");
   const auto shared = [](int64_t queries) {
     std::string text = graph_of(queries, 4096, 128, 128, "bf16", ", enable_gqa: true");
     for (const char* name : {"  k: ", "  v: "})
