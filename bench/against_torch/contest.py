@@ -51,6 +51,7 @@ class Entry:
     def judge(self, operands, outputs, device):
         """Of outputs that tcc computed from the inputs; the operands are these and the constants."""
         torch.set_float32_matmul_precision(self.case.matmul_precision)
+        torch.backends.cudnn.allow_tf32 = self.case.matmul_precision != "highest"
         stepwise = twin.function(self.graph, device=device)(*operands)
         wide = [x.double() if x.dtype.is_floating_point else x for x in operands]
         ideal = twin.function(self.graph, wide=True, device=device)(*wide)
