@@ -92,7 +92,7 @@ class GpuModel {
     const double waiting = share * cost_.cache_bytes / drawn;
     const double chain = cost_.round_trips * kMemoryLatency;
     // While one workgroup waits at a barrier, only the others work.
-    const double stalled = cost_.barriers * kBarrier / count;
+    const double stalled = cost_.barriers * kBarrier / count + cost_.stalls * kMemoryLatency;
     return soft_max({issue, pipe, memory, cache, waiting, chain}) + stalled;
   }
 

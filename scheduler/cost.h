@@ -31,6 +31,7 @@ struct LaunchCost {
   // These are of one thread.
   double bytes_in_flight = 16;  // asked for before it waits
   double round_trips = 1;       // waits for memory, one after the other
+  double stalls = 0;            // such waits during which the workgroup computes nothing
   double barriers = 0;          // of the workgroup
   double parallelism = 4;       // operations that do not wait for one another
 };

@@ -54,8 +54,8 @@ DType accumulator_dtype(DType dtype);
 // Returns whether the type is i8 or u8, which tensor cores and dp4a multiply.
 inline bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype) == 1; }
 
-// Returns whether each output channel of the convolution is made of one input channel of its own: it
-// is no matrix product, and becomes a serial loop of each element.
+// Returns whether each output channel of the convolution is made of one input channel of its own:
+// it is no matrix product, and becomes a serial loop of each element.
 bool is_depthwise(const ir::Node& node);
 
 // Analyses a region. Refuses regions other than one contraction with pointwise prologues and an

@@ -2,6 +2,8 @@
 //
 // A workgroup computes a BLOCK_M x BLOCK_N tile, a thread THREAD_M x THREAD_N of it in registers. Tiles of A and B go
 // through shared memory, k-major, two of each: the next is loaded into registers while this one is multiplied.
+// SLICES groups of threads share the products of each tile, and PEERS workgroups of a cluster share the tiles of k; sums
+// meet at the end, and each thread finishes its share of the segments.
 // Hooks: load_a, load_b (index maps, prologues, bounds), epilogue (a row segment of SEGMENT results).
 // Long sums are folded every FOLD_TILES tiles into a second set of accumulators, which keeps f32 results within a few
 // ulp of exact. Where both operands are 8-bit integers, PACK = 4 neighbours along k are one word of the tiles, and dp4a
@@ -14,6 +16,8 @@
 #define BLOCK_K 16
 #define THREAD_M 8
 #define THREAD_N 4
+#define SLICES 1
+#define PEERS 1
 #define SIZE_K 1024
 #define TILES_M 16
 #define TILES_N 16
@@ -23,7 +27,7 @@
 #define B_ALONG_K 0
 #define SEGMENT 4
 #define FOLD_TILES 8
-#define TILE_BYTES 17408
+#define SHARED_BYTES 17408
 #define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 256
@@ -46,9 +50,28 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f3
 #ifndef PACK
 #define PACK 1
 #endif
+#ifndef PEERS
+#define PEERS 1
+#endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+// Threads of a slice. Those of a warp cover a tile that is about square, so that many of them read the same words: the
+// pipe of shared memory brings those of two neighbours along each side at once.
+#define THREADS_M (BLOCK_M / THREAD_M)
 #define THREADS_N (BLOCK_N / THREAD_N)
+#define SLICE_THREADS (THREADS_M * THREADS_N)
+#define LANES_M LEAST(THREADS_M, 32 / LEAST(THREADS_N, 8))
+#define LANES_N LEAST(THREADS_N, 32 / LANES_M)
+#define PAIRED (LANES_M > 1 ? 2 : 1)
+#define WARPS_N (THREADS_N / LANES_N)
+// A thread's rows and columns are groups of neighbours; those of its neighbours in the warp lie in between.
+#define ROWS LEAST(THREAD_M, 4)
 #define SEGMENTS (THREAD_N / SEGMENT)
+#define ROW_OF(i) ((i) / ROWS * LANES_M * ROWS + (i) % ROWS)
+#define SLICE_K (BLOCK_K / SLICES)
+// Segments that a thread has once slices are summed, and those that it finishes.
+#define STEPS (THREAD_M * SEGMENTS / SLICES)
+#define OWNED (STEPS / PEERS)
 // Rows of the shared tiles are padded so that the transposing stores of along-k vectors hit different banks.
 #define STRIDE_A (BLOCK_M + 4)
 #define STRIDE_B (BLOCK_N + 4)
@@ -84,6 +107,19 @@ static __device__ __forceinline__ ACC dot4(u32 a, u32 b, ACC c) {
   return sum;
 }
 #endif
+#if PEERS > 1
+// A segment to a peer's shared memory.
+static __device__ __forceinline__ void send_segment(u32 to, const ACC (&v)[SEGMENT], u32 barrier) {
+  if constexpr (SEGMENT == 4 && sizeof(ACC) == 4) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];"
+                 ::"r"(to), "r"(tcc_cuda_bits(v[0])), "r"(tcc_cuda_bits(v[1])), "r"(tcc_cuda_bits(v[2])), "r"(tcc_cuda_bits(v[3])), "r"(barrier)
+                 : "memory");
+  } else {
+#pragma unroll
+    for (i32 j = 0; j < SEGMENT; ++j) tcc_cuda_store_async(to + j * i32(sizeof(ACC)), tcc_cuda_bits(v[j]), barrier);
+  }
+}
+#endif
 #define A_MOVES (BLOCK_M * BLOCK_K / A_WORDS)
 #define B_MOVES (BLOCK_N * BLOCK_K / B_WORDS)
 #define A_STEPS ((A_MOVES + WORKGROUP - 1) / WORKGROUP)
@@ -93,15 +129,26 @@ static __device__ __forceinline__ ACC dot4(u32 a, u32 b, ACC c) {
 #define B_PER_K (BLOCK_K / B_WORDS)
 #define B_PER_N (BLOCK_N / B_WORDS)
 
-__shared__ __align__(16) WORD tile_a[2][BLOCK_K * STRIDE_A];
-__shared__ __align__(16) WORD tile_b[2][BLOCK_K * STRIDE_B];
-static_assert(sizeof(tile_a) + sizeof(tile_b) == TILE_BYTES, "the template counts the tiles' bytes as they are");
+#define TILE_A (BLOCK_K * STRIDE_A)
+#define TILE_B (BLOCK_K * STRIDE_B)
+#define TILE_BYTES (2 * (TILE_A + TILE_B) * i32(sizeof(ACC)))
+// Sums of slices meet in the tiles' memory, as many segments at once as it holds; those of peers all at once.
+#define SLICES_AT_ONCE LEAST(STEPS, TILE_BYTES / (WORKGROUP * SLICES * SEGMENT * i32(sizeof(ACC))))
+#define PEER_BYTES ((PEERS - 1) * OWNED * SEGMENT * WORKGROUP * i32(sizeof(ACC)))
+static_assert(SHARED_BYTES == (TILE_BYTES > PEER_BYTES ? TILE_BYTES : PEER_BYTES), "the template counts the bytes as they are");
+static_assert(STEPS > 0 && STEPS * SLICES == THREAD_M * SEGMENTS, "slices share whole segments");
+static_assert(OWNED > 0 && OWNED * PEERS == STEPS, "peers share whole segments");
+static_assert(SLICES == 1 || SLICES_AT_ONCE > 0, "a segment of each slice fits into the tiles' memory");
+
+__shared__ __align__(16) u8 shared_bytes[SHARED_BYTES];
 
 TCC_ENTRY {
   TCC_BEGIN
   const i32 thread = i32(TCC_THREAD);
-  const INDEX block = INDEX(TCC_BLOCK);
-  if (block >= GRID) return;
+  const INDEX in_grid = INDEX(TCC_BLOCK);
+  if (in_grid >= GRID) return;
+  const i32 rank = i32(in_grid % PEERS);
+  const INDEX block = in_grid / PEERS;
   // Neighbouring workgroups share rows of A within a band of tiles, so that both operands stay in L2.
   const i32 band = 8;
   const i32 in_batch = i32(block % (TILES_M * TILES_N));
@@ -111,8 +158,13 @@ TCC_ENTRY {
   const i32 in_band = in_batch % (band * TILES_N);
   const i32 row0 = (band_start + in_band % band_rows) * BLOCK_M;
   const i32 col0 = in_band / band_rows * BLOCK_N;
-  const i32 thread_row = thread / THREADS_N * THREAD_M;
-  const i32 thread_part = thread % THREADS_N;
+  const i32 slice = thread / SLICE_THREADS;
+  const i32 warp = thread % SLICE_THREADS / (LANES_M * LANES_N), lane = thread % (LANES_M * LANES_N);
+  const i32 lane_m = lane / (PAIRED * LANES_N) * PAIRED + lane % PAIRED, lane_n = lane / PAIRED % LANES_N;
+  const i32 thread_row = warp / WARPS_N * LANES_M * THREAD_M + lane_m * ROWS;
+  const i32 thread_part = warp % WARPS_N * LANES_N * SEGMENTS + lane_n;
+  WORD* const tile_a = (WORD*)shared_bytes;
+  WORD* const tile_b = tile_a + 2 * TILE_A;
 
   ACC acc[THREAD_M][THREAD_N];
 #if FOLD_TILES
@@ -175,9 +227,9 @@ TCC_ENTRY {
     if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                             \
       _Pragma("unroll") for (i32 v = 0; v < A_WORDS; ++v) {                                    \
         if (A_ALONG_K != 0)                                                                    \
-          tile_a[slot][(n % A_PER_K * A_WORDS + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];   \
+          tile_a[(slot) * TILE_A + (n % A_PER_K * A_WORDS + v) * STRIDE_A + n / A_PER_K] = next_a[s][v]; \
         else                                                                                   \
-          tile_a[slot][n / A_PER_M * STRIDE_A + n % A_PER_M * A_WORDS + v] = next_a[s][v];     \
+          tile_a[(slot) * TILE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_WORDS + v] = next_a[s][v]; \
       }                                                                                        \
     }                                                                                          \
   }                                                                                            \
@@ -186,37 +238,39 @@ TCC_ENTRY {
     if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                             \
       _Pragma("unroll") for (i32 v = 0; v < B_WORDS; ++v) {                                    \
         if (B_ALONG_K != 0)                                                                    \
-          tile_b[slot][(n % B_PER_K * B_WORDS + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];   \
+          tile_b[(slot) * TILE_B + (n % B_PER_K * B_WORDS + v) * STRIDE_B + n / B_PER_K] = next_b[s][v]; \
         else                                                                                   \
-          tile_b[slot][n / B_PER_N * STRIDE_B + n % B_PER_N * B_WORDS + v] = next_b[s][v];     \
+          tile_b[(slot) * TILE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_WORDS + v] = next_b[s][v]; \
       }                                                                                        \
     }                                                                                          \
   }
 
-  FETCH(0)
+  const i32 first_tile = rank * ((K_TILES + PEERS - 1) / PEERS);
+  const i32 end_tile = LEAST(first_tile + (K_TILES + PEERS - 1) / PEERS, K_TILES);
+  FETCH(first_tile * BLOCK_K)
   PUT(0)
   __syncthreads();
-  for (i32 tile = 0; tile < K_TILES; ++tile) {
-    const i32 slot = tile & 1;
-    const bool more = tile + 1 < K_TILES;
-    if (more) { FETCH((tile + 1) * BLOCK_K) }
+  for (i32 tile = first_tile; tile < end_tile; ++tile) {
+    const i32 slot = (tile - first_tile) & 1;
+    // Loads in a branch would sink to the stores behind the products. The last tile is fetched again.
+    FETCH(LEAST(tile + 1, end_tile - 1) * BLOCK_K)
 #pragma unroll
-    for (i32 k = 0; k < BLOCK_K; ++k) {
+    for (i32 step = 0; step < SLICE_K; ++step) {
+      const i32 k = slice * SLICE_K + step;
       WORD a[THREAD_M];
       WORD b[THREAD_N];
 #pragma unroll
-      for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[slot][k * STRIDE_A + thread_row + i];
-      // Segments of one thread lie THREADS_N segments apart: a warp reads neighbouring addresses.
+      for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[slot * TILE_A + k * STRIDE_A + thread_row + ROW_OF(i)];
 #pragma unroll
       for (i32 j = 0; j < THREAD_N; ++j)
-        b[j] = tile_b[slot][k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
+        b[j] = tile_b[slot * TILE_B + k * STRIDE_B + (j / SEGMENT * LANES_N + thread_part) * SEGMENT + j % SEGMENT];
 #pragma unroll
       for (i32 i = 0; i < THREAD_M; ++i)
 #pragma unroll
         for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
     }
 #if FOLD_TILES
-    if (tile % FOLD_TILES == FOLD_TILES - 1) {
+    if ((tile - first_tile) % FOLD_TILES == FOLD_TILES - 1) {
 #pragma unroll
       for (i32 i = 0; i < THREAD_M; ++i)
 #pragma unroll
@@ -226,23 +280,88 @@ TCC_ENTRY {
         }
     }
 #endif
-    if (more) { PUT(1 - slot) }
+    PUT(1 - slot)
     __syncthreads();
   }
 
-#pragma unroll
-  for (i32 i = 0; i < THREAD_M; ++i) {
-#pragma unroll
-    for (i32 s = 0; s < SEGMENTS; ++s) {
-      ACC part[SEGMENT];
-#pragma unroll
-      for (i32 j = 0; j < SEGMENT; ++j) {
-        part[j] = acc[i][s * SEGMENT + j];
+  // Sums by segments: those that this thread has of its rows, row after row.
+  ACC sums[STEPS][SEGMENT];
+#define SUM(q, j) acc[(q) / SEGMENTS][(q) % SEGMENTS * SEGMENT + (j)]
 #if FOLD_TILES
-        part[j] += total[i][s * SEGMENT + j];
+#pragma unroll
+  for (i32 i = 0; i < THREAD_M; ++i)
+#pragma unroll
+    for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += total[i][j];
 #endif
-      }
-      epilogue(TCC_BUFFERS batch, row0 + thread_row + i, col0 / SEGMENT + s * THREADS_N + thread_part, part);
+#if SLICES == 1
+#pragma unroll
+  for (i32 q = 0; q < STEPS; ++q)
+#pragma unroll
+    for (i32 j = 0; j < SEGMENT; ++j) sums[q][j] = SUM(q, j);
+#else
+  // Threads of the same place in each slice share its segments.
+  ACC* const met = (ACC*)shared_bytes;
+  const i32 place = thread % SLICE_THREADS;
+#pragma unroll
+  for (i32 step = 0; step < STEPS; step += SLICES_AT_ONCE) {
+    if (step > 0) __syncthreads();
+#pragma unroll
+    for (i32 q = 0; q < SLICES_AT_ONCE * SLICES; ++q)
+#pragma unroll
+      for (i32 j = 0; j < SEGMENT; ++j)
+        if (step * SLICES + q < THREAD_M * SEGMENTS)
+          met[((q * SLICES + slice) * SLICE_THREADS + place) * SEGMENT + j] = SUM(step * SLICES + q, j);
+    __syncthreads();
+#pragma unroll
+    for (i32 own = 0; own < SLICES_AT_ONCE; ++own) {
+      if (step + own >= STEPS) continue;
+#pragma unroll
+      for (i32 j = 0; j < SEGMENT; ++j) sums[step + own][j] = ACC(0);
+#pragma unroll
+      for (i32 other = 0; other < SLICES; ++other)
+#pragma unroll
+        for (i32 j = 0; j < SEGMENT; ++j)
+          sums[step + own][j] += met[(((own * SLICES + slice) * SLICES + other) * SLICE_THREADS + place) * SEGMENT + j];
     }
+  }
+#endif
+
+#if PEERS > 1
+  // Step number s is finished by the peer of rank s % PEERS: the others send it their sums, whose bytes its barrier
+  // counts. Nobody reads tiles when all have arrived.
+  __shared__ u64 sent;
+  ACC* const inbox = (ACC*)shared_bytes;
+  __syncthreads();
+  tcc_cuda_expect(&sent, PEER_BYTES);
+  __syncthreads();
+  tcc_cuda_cluster_arrive();
+  tcc_cuda_cluster_wait();
+#pragma unroll
+  for (i32 step = 0; step < STEPS; ++step) {
+    const i32 owner = step % PEERS;
+    if (owner == rank) continue;
+    const i32 from = rank - (rank > owner ? 1 : 0);
+    const u32 to = tcc_cuda_peer(tcc_cuda_shared(inbox + ((from * OWNED + step / PEERS) * WORKGROUP + thread) * SEGMENT), owner);
+    send_segment(to, sums[step], tcc_cuda_peer(tcc_cuda_shared(&sent), owner));
+  }
+  tcc_cuda_await(&sent);
+#endif
+
+#pragma unroll
+  for (i32 own = 0; own < OWNED; ++own) {
+    ACC part[SEGMENT];
+#pragma unroll
+    for (i32 j = 0; j < SEGMENT; ++j) {
+      part[j] = sums[own * PEERS][j];
+#if PEERS > 1
+#pragma unroll
+      for (i32 peer = 1; peer < PEERS; ++peer)
+        if (peer == rank) part[j] = sums[own * PEERS + peer][j];
+#pragma unroll
+      for (i32 peer = 0; peer < PEERS - 1; ++peer) part[j] += inbox[((peer * OWNED + own) * WORKGROUP + thread) * SEGMENT + j];
+#endif
+    }
+    const i32 q = (own * PEERS + rank) * SLICES + slice;
+    epilogue(TCC_BUFFERS batch, row0 + thread_row + ROW_OF(q / SEGMENTS), col0 / SEGMENT + thread_part + q % SEGMENTS * LANES_N, part);
   }
 }

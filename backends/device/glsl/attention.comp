@@ -18,6 +18,7 @@
 #define Q_VECTOR 4
 #define K_VECTOR 4
 #define V_VECTOR 4
+#define VECTORS_AT_ONCE 4
 #define SEGMENT 4
 #define TILES_Q 4
 #define PARTS 1
@@ -76,6 +77,23 @@ void store_sum(i32 batch, i32 row, in f32 value[1]) { b3.v[row] = value[0]; }
 #define K_PER_ROW (BLOCK_D / K_VECTOR)
 #define V_PER_ROW (STRIDE_V / V_VECTOR)
 
+// Moves vectors 0 to `count` of a tile to shared memory: a thread has VECTORS_AT_ONCE of them on their way.
+// `load` fills values[u] with vector n, `to` is the place of its element v.
+#define STAGE(count, VECTOR, load, to)                                                                          \
+  for (i32 n0 = thread; n0 < (count); n0 += VECTORS_AT_ONCE * WORKGROUP) {                                       \
+    f32 values[VECTORS_AT_ONCE][VECTOR];                                                                        \
+    [[unroll]] for (i32 u = 0; u < VECTORS_AT_ONCE; ++u) {                                                   \
+      const i32 n = n0 + u * WORKGROUP;                                                                         \
+      if ((count) % (VECTORS_AT_ONCE * WORKGROUP) == 0 || n < (count)) { load; }                                \
+    }                                                                                                           \
+    [[unroll]] for (i32 u = 0; u < VECTORS_AT_ONCE; ++u) {                                                   \
+      const i32 n = n0 + u * WORKGROUP;                                                                         \
+      if ((count) % (VECTORS_AT_ONCE * WORKGROUP) == 0 || n < (count)) {                                         \
+        [[unroll]] for (i32 v = 0; v < VECTOR; ++v) to = values[u][v];                                        \
+      }                                                                                                         \
+    }                                                                                                           \
+  }
+
 shared f32 tile_q[DEPTH_PAD * STRIDE_Q];
 shared f32 stage[STAGE_K > STAGE_V ? STAGE_K : STAGE_V];  // k, then v
 shared f32 weights[BLOCK_K * STRIDE_Q];
@@ -93,12 +111,9 @@ TCC_ENTRY {
   i32 thread_row = thread / THREADS_K * THREAD_Q;
   i32 lane = thread % THREADS_K;
 
-  for (i32 n = thread; n < BLOCK_Q * Q_PER_ROW; n += WORKGROUP) {
-    f32 values[Q_VECTOR];
-    load_q(TCC_BUFFERS batch, row0 + n / Q_PER_ROW, n % Q_PER_ROW, values);
-    [[unroll]] for (i32 v = 0; v < Q_VECTOR; ++v)
-      tile_q[(n % Q_PER_ROW * Q_VECTOR + v) * STRIDE_Q + n / Q_PER_ROW] = values[v];
-  }
+  STAGE(BLOCK_Q * Q_PER_ROW, Q_VECTOR,
+        load_q(TCC_BUFFERS batch, row0 + n / Q_PER_ROW, n % Q_PER_ROW, values[u]),
+        tile_q[(n % Q_PER_ROW * Q_VECTOR + v) * STRIDE_Q + n / Q_PER_ROW])
 
   f32 total[THREAD_Q][COLUMNS];
   f32 highest[THREAD_Q];
@@ -126,12 +141,9 @@ TCC_ENTRY {
       [[unroll]] for (i32 j = 0; j < THREAD_K; ++j) s[i][j] = 0.0;
     for (i32 d0 = 0; d0 < DEPTH_PAD; d0 += BLOCK_D) {
       barrier();
-      for (i32 n = thread; n < BLOCK_K * K_PER_ROW; n += WORKGROUP) {
-        f32 values[K_VECTOR];
-        load_k(TCC_BUFFERS batch, key0 + n / K_PER_ROW, d0 / K_VECTOR + n % K_PER_ROW, values);
-        [[unroll]] for (i32 v = 0; v < K_VECTOR; ++v)
-          stage[(n % K_PER_ROW * K_VECTOR + v) * STRIDE_K + n / K_PER_ROW] = values[v];
-      }
+      STAGE(BLOCK_K * K_PER_ROW, K_VECTOR,
+            load_k(TCC_BUFFERS batch, key0 + n / K_PER_ROW, d0 / K_VECTOR + n % K_PER_ROW, values[u]),
+            stage[(n % K_PER_ROW * K_VECTOR + v) * STRIDE_K + n / K_PER_ROW])
       barrier();
 #if DEPTH > FOLDED
       f32 sums[THREAD_Q][THREAD_K];
@@ -193,12 +205,9 @@ TCC_ENTRY {
 
     for (i32 k0 = 0; k0 < BLOCK_K; k0 += BLOCK_D) {
       if (k0 > 0) barrier();
-      for (i32 n = thread; n < BLOCK_D * V_PER_ROW; n += WORKGROUP) {
-        f32 values[V_VECTOR];
-        load_v(TCC_BUFFERS batch, key0 + k0 + n / V_PER_ROW, n % V_PER_ROW, values);
-        [[unroll]] for (i32 v = 0; v < V_VECTOR; ++v)
-          stage[n / V_PER_ROW * STRIDE_V + n % V_PER_ROW * V_VECTOR + v] = values[v];
-      }
+      STAGE(BLOCK_D * V_PER_ROW, V_VECTOR,
+            load_v(TCC_BUFFERS batch, key0 + k0 + n / V_PER_ROW, n % V_PER_ROW, values[u]),
+            stage[n / V_PER_ROW * STRIDE_V + n % V_PER_ROW * V_VECTOR + v])
       barrier();
       for (i32 k = 0; k < BLOCK_D; ++k) {
         f32 w[THREAD_Q];

@@ -2,6 +2,8 @@
 //
 // A workgroup computes a BLOCK_M x BLOCK_N tile, a thread THREAD_M x THREAD_N of it in registers. Tiles of A and B go
 // through shared memory, k-major, two of each: the next is loaded into registers while this one is multiplied.
+// SLICES groups of threads share the products of each tile; their sums meet at the end, and each thread finishes its share
+// of the segments.
 // Hooks: load_a, load_b (index maps, prologues, bounds), epilogue (a row segment of SEGMENT results).
 // Long sums are folded every FOLD_TILES tiles into a second set of accumulators, which keeps f32 results within a few
 // ulp of exact.
@@ -13,6 +15,7 @@
 #define BLOCK_K 16
 #define THREAD_M 8
 #define THREAD_N 4
+#define SLICES 1
 #define SIZE_K 1024
 #define TILES_M 16
 #define TILES_N 16
@@ -49,8 +52,23 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 #define MULTIPLY_ADD(a, b, c) ((c) + (a) * (b))
 #endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+// Threads of a slice. Neighbouring ones, a subgroup or a part of one, cover a tile that is about square, so that many of
+// them read the same words.
+#define THREADS_M (BLOCK_M / THREAD_M)
 #define THREADS_N (BLOCK_N / THREAD_N)
+#define SLICE_THREADS (THREADS_M * THREADS_N)
+#define LANES_M LEAST(THREADS_M, 32 / LEAST(THREADS_N, 8))
+#define LANES_N LEAST(THREADS_N, 32 / LANES_M)
+#define PAIRED (LANES_M > 1 ? 2 : 1)
+#define WARPS_N (THREADS_N / LANES_N)
+// A thread's rows and columns are groups of neighbours; those of its neighbours lie in between.
+#define ROWS LEAST(THREAD_M, 4)
 #define SEGMENTS (THREAD_N / SEGMENT)
+#define ROW_OF(i) ((i) / ROWS * LANES_M * ROWS + (i) % ROWS)
+#define SLICE_K (BLOCK_K / SLICES)
+// Segments that a thread finishes.
+#define STEPS (THREAD_M * SEGMENTS / SLICES)
 // Rows of the shared tiles are padded so that the transposing stores of along-k vectors hit different banks.
 #define STRIDE_A (BLOCK_M + 4)
 #define STRIDE_B (BLOCK_N + 4)
@@ -64,8 +82,12 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 #define B_PER_K (BLOCK_K / B_VECTOR)
 #define B_PER_N (BLOCK_N / B_VECTOR)
 
-shared ACC tile_a[2 * BLOCK_K * STRIDE_A];
-shared ACC tile_b[2 * BLOCK_K * STRIDE_B];
+#define TILE_A (BLOCK_K * STRIDE_A)
+#define TILE_B (BLOCK_K * STRIDE_B)
+#define TILES (2 * (TILE_A + TILE_B))
+// Sums of slices meet in the tiles' memory, as many segments at once as it holds.
+#define SLICES_AT_ONCE LEAST(STEPS, TILES / (WORKGROUP * SLICES * SEGMENT))
+shared ACC tiles[TILES];
 
 TCC_ENTRY {
   i32 thread = i32(TCC_THREAD);
@@ -80,8 +102,13 @@ TCC_ENTRY {
   i32 in_band = in_batch % (band * TILES_N);
   i32 row0 = (band_start + in_band % band_rows) * BLOCK_M;
   i32 col0 = in_band / band_rows * BLOCK_N;
-  i32 thread_row = thread / THREADS_N * THREAD_M;
-  i32 thread_part = thread % THREADS_N;
+  i32 slice = thread / SLICE_THREADS;
+  i32 group = thread % SLICE_THREADS / (LANES_M * LANES_N);
+  i32 lane = thread % (LANES_M * LANES_N);
+  i32 lane_m = lane / (PAIRED * LANES_N) * PAIRED + lane % PAIRED;
+  i32 lane_n = lane / PAIRED % LANES_N;
+  i32 thread_row = group / WARPS_N * LANES_M * THREAD_M + lane_m * ROWS;
+  i32 thread_part = group % WARPS_N * LANES_N * SEGMENTS + lane_n;
 
   ACC acc[THREAD_M][THREAD_N];
 #if FOLD_TILES
@@ -125,9 +152,9 @@ TCC_ENTRY {
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
       [[unroll]] for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
         if (A_ALONG_K != 0)                                                                                        \
-          tile_a[(slot) * BLOCK_K * STRIDE_A + (n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
+          tiles[(slot) * TILE_A + (n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
         else                                                                                                   \
-          tile_a[(slot) * BLOCK_K * STRIDE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
+          tiles[(slot) * TILE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
       }                                                                                                        \
     }                                                                                                          \
   }                                                                                                            \
@@ -136,9 +163,9 @@ TCC_ENTRY {
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
       [[unroll]] for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
         if (B_ALONG_K != 0)                                                                                         \
-          tile_b[(slot) * BLOCK_K * STRIDE_B + (n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
+          tiles[2 * TILE_A + (slot) * TILE_B + (n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
         else                                                                                                   \
-          tile_b[(slot) * BLOCK_K * STRIDE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
+          tiles[2 * TILE_A + (slot) * TILE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
       }                                                                                                        \
     }                                                                                                          \
   }
@@ -148,15 +175,15 @@ TCC_ENTRY {
   barrier();
   for (i32 tile = 0; tile < K_TILES; ++tile) {
     i32 slot = tile & 1;
-    bool more = tile + 1 < K_TILES;
-    if (more) { FETCH((tile + 1) * BLOCK_K) }
-    [[unroll]] for (i32 k = 0; k < BLOCK_K; ++k) {
+    // Loads in a branch may sink to the stores behind the products. The last tile is fetched again.
+    FETCH(LEAST(tile + 1, K_TILES - 1) * BLOCK_K)
+    [[unroll]] for (i32 part = 0; part < SLICE_K; ++part) {
+      i32 k = slice * SLICE_K + part;
       ACC a[THREAD_M];
       ACC b[THREAD_N];
-      [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) a[i] = tile_a[(slot) * BLOCK_K * STRIDE_A + k * STRIDE_A + thread_row + i];
-      // Segments of one thread lie THREADS_N segments apart: a warp reads neighbouring addresses.
+      [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) a[i] = tiles[slot * TILE_A + k * STRIDE_A + thread_row + ROW_OF(i)];
       [[unroll]] for (i32 j = 0; j < THREAD_N; ++j)
-        b[j] = tile_b[(slot) * BLOCK_K * STRIDE_B + k * STRIDE_B + (j / SEGMENT * THREADS_N + thread_part) * SEGMENT + j % SEGMENT];
+        b[j] = tiles[2 * TILE_A + slot * TILE_B + k * STRIDE_B + (j / SEGMENT * LANES_N + thread_part) * SEGMENT + j % SEGMENT];
       [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
         [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
     }
@@ -169,20 +196,43 @@ TCC_ENTRY {
         }
     }
 #endif
-    if (more) { PUT(1 - slot) }
+    PUT(1 - slot)
     barrier();
   }
 
-  [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) {
-    [[unroll]] for (i32 s = 0; s < SEGMENTS; ++s) {
-      ACC part[SEGMENT];
-      [[unroll]] for (i32 j = 0; j < SEGMENT; ++j) {
-        part[j] = acc[i][s * SEGMENT + j];
 #if FOLD_TILES
-        part[j] += total[i][s * SEGMENT + j];
+  [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
+    [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += total[i][j];
 #endif
-      }
-      epilogue(TCC_BUFFERS batch, row0 + thread_row + i, col0 / SEGMENT + s * THREADS_N + thread_part, part);
-    }
+  // Sums by segments: those that this thread has of its rows, row after row.
+#define SUM(q, j) acc[(q) / SEGMENTS][(q) % SEGMENTS * SEGMENT + (j)]
+#if SLICES == 1
+  [[unroll]] for (i32 q = 0; q < STEPS; ++q) {
+    ACC sum[SEGMENT];
+    [[unroll]] for (i32 j = 0; j < SEGMENT; ++j) sum[j] = SUM(q, j);
+    epilogue(TCC_BUFFERS batch, row0 + thread_row + ROW_OF(q / SEGMENTS), col0 / SEGMENT + thread_part + q % SEGMENTS * LANES_N, sum);
   }
+#else
+  // Threads of the same place in each slice share its segments.
+  i32 place = thread % SLICE_THREADS;
+  [[unroll]] for (i32 first = 0; first < STEPS; first += SLICES_AT_ONCE) {
+    if (first > 0) barrier();
+    [[unroll]] for (i32 q = 0; q < SLICES_AT_ONCE * SLICES; ++q)
+      if (first * SLICES + q < THREAD_M * SEGMENTS) {
+        [[unroll]] for (i32 j = 0; j < SEGMENT; ++j)
+          tiles[((q * SLICES + slice) * SLICE_THREADS + place) * SEGMENT + j] = SUM(first * SLICES + q, j);
+      }
+    barrier();
+    [[unroll]] for (i32 own = 0; own < SLICES_AT_ONCE; ++own)
+      if (first + own < STEPS) {
+        ACC sum[SEGMENT];
+        [[unroll]] for (i32 j = 0; j < SEGMENT; ++j) sum[j] = ACC(0);
+        [[unroll]] for (i32 other = 0; other < SLICES; ++other)
+          [[unroll]] for (i32 j = 0; j < SEGMENT; ++j)
+            sum[j] += tiles[(((own * SLICES + slice) * SLICES + other) * SLICE_THREADS + place) * SEGMENT + j];
+        i32 q = (first + own) * SLICES + slice;
+        epilogue(TCC_BUFFERS batch, row0 + thread_row + ROW_OF(q / SEGMENTS), col0 / SEGMENT + thread_part + q % SEGMENTS * LANES_N, sum);
+      }
+  }
+#endif
 }

@@ -1,0 +1,182 @@
+#include "scheduler/templates/contraction_tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/cost.h"
+#include "support/checked.h"
+
+namespace tcc::sched {
+namespace {
+
+// Products that are summed in one go before they join the total, where the result is as wide as the
+// accumulator.
+constexpr int64_t kFold = 128;
+
+constexpr FmaRule kRules[] = {
+    {"a workgroup has 32 to 512 threads, and no more than the device allows",
+     [](const auto& t, const auto&, const auto& target) {
+       return t.block_m >= t.thread_m && t.block_n >= t.thread_n && t.threads() >= 32 &&
+              t.threads() <= std::min(512, target.max_workgroup_size);
+     }},
+    {"a thread's sums fit into registers",
+     [](const auto& t, const auto& p, const auto&) {
+       const int64_t words = t.thread_m * t.thread_n * p.element / 4;
+       return words * (fold_tiles(t, p) > 0 ? 2 : 1) <= 128;
+     }},
+    {"the tiles fit into shared memory",
+     [](const auto& t, const auto& p, const auto& target) {
+       return t.shared_bytes(p.element) <= target.static_shared_bytes();
+     }},
+    {"slices have four products of a tile or more, and share whole segments of sums, which fit "
+     "into "
+     "the tiles' memory",
+     [](const auto& t, const auto& p, const auto&) {
+       return t.slices == 1 ||
+              (t.block_k >= 4 * t.slices && t.thread_m * t.thread_n >= t.segment() * t.slices &&
+               t.threads() * t.slices * t.segment() * p.element <= t.tile_bytes(p.element));
+     }},
+    {"workgroups of a cluster have two tiles or more, and share whole segments of sums",
+     [](const auto& t, const auto& p, const auto&) {
+       return t.cluster == 1 || (2 * t.cluster * t.block_k <= p.k &&
+                                 t.thread_m * t.thread_n >= t.segment() * t.slices * t.cluster);
+     }},
+    {"tiles are made of whole vectors",
+     [](const auto& t, const auto& p, const auto&) {
+       const int64_t k = t.block_k * p.pack;
+       return (p.a.along_k ? k : t.block_m) % p.a.vector == 0 &&
+              (p.b.along_k ? k : t.block_n) % p.b.vector == 0;
+     }},
+};
+
+// Tiles that are worth a look, with slices and clusters of all sizes.
+constexpr FmaTile kGpuTiles[] = {
+    {128, 128, 16, 8, 8}, {128, 128, 8, 8, 8}, {64, 128, 16, 8, 8}, {128, 64, 16, 8, 8},
+    {64, 64, 16, 8, 4},   {32, 128, 16, 8, 4}, {128, 32, 16, 8, 4}, {64, 32, 16, 8, 4},
+    {32, 64, 16, 8, 4},   {32, 32, 16, 8, 4},  {32, 32, 16, 4, 4},  {32, 16, 16, 4, 4},
+    {16, 64, 16, 4, 4},   {16, 32, 16, 4, 4},  {16, 16, 16, 4, 2},  {8, 64, 16, 4, 4},
+    {8, 32, 16, 2, 4},    {64, 8, 16, 4, 4},   {8, 128, 16, 4, 4},
+};
+constexpr FmaTile kCpuTiles[] = {
+    {32, 32, 16, 4, 8}, {64, 32, 16, 8, 8}, {16, 32, 16, 2, 8},
+    {32, 16, 16, 4, 4}, {16, 16, 16, 2, 4}, {8, 32, 16, 1, 8},
+};
+
+bool is_legal(const FmaTile& tile, const FmaProduct& product, const Target& target) {
+  return std::ranges::all_of(
+      kRules, [&](const FmaRule& rule) { return rule.holds(tile, product, target); });
+}
+
+}  // namespace
+
+// Two tiles of each operand; rows are padded by 4 against bank conflicts.
+int64_t FmaTile::tile_bytes(int element) const {
+  return 2 * block_k * (block_m + block_n + 8) * element;
+}
+
+// What the other workgroups of a cluster send takes the place of the tiles.
+int64_t FmaTile::shared_bytes(int element) const {
+  return std::max(tile_bytes(element), block_m * block_n / cluster * (cluster - 1) * element);
+}
+
+FmaTile fma_tile(const Config& c) {
+  return {c["block_m"],
+          c["block_n"],
+          c["block_k"],
+          c["thread_m"],
+          c["thread_n"],
+          c["slices"],
+          c.has("cluster") ? c["cluster"] : 1};
+}
+
+Config config_of(const FmaTile& t, const Target& target) {
+  Config config{{"block_m", t.block_m},   {"block_n", t.block_n},   {"block_k", t.block_k},
+                {"thread_m", t.thread_m}, {"thread_n", t.thread_n}, {"slices", t.slices}};
+  if (target.max_cluster > 1) config.set("cluster", t.cluster);
+  return config;
+}
+
+std::span<const FmaRule> fma_rules() { return kRules; }
+
+int64_t fold_tiles(const FmaTile& t, const FmaProduct& p) {
+  if (!p.fold || p.k <= kFold * t.slices * t.cluster) return 0;
+  return std::max<int64_t>(1, kFold * t.slices / t.block_k);
+}
+
+double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& target) {
+  const auto number = [](int64_t value) { return static_cast<double>(value); };
+  LaunchCost cost;
+  cost.threads = number(t.threads());
+  cost.workgroups =
+      number(p.batch * ceil_div(p.m, t.block_m) * ceil_div(p.n, t.block_n) * t.cluster);
+  cost.shared_bytes = number(t.shared_bytes(p.element));
+  const double k_tiles = number(ceil_div(ceil_div(p.k, t.block_k), t.cluster));
+  const double tiles = cost.workgroups * k_tiles;
+  const double threads = cost.workgroups * cost.threads;
+  const double sums = number(t.thread_m * t.thread_n);
+  const double block_k = number(t.block_k), rows = number(t.block_m + t.block_n);
+  // Reads of shared memory, one product step of one thread: vectors of four where they align. The
+  // pipe takes a cycle for two words of each thread: neighbours read the same ones.
+  const double steps = threads * k_tiles * block_k / number(t.slices);
+  const double parts = number(ceil_div(t.thread_m, 4) + ceil_div(t.thread_n, 4));
+  const double words = number((t.thread_m + t.thread_n) * p.element) / 4;
+  constexpr double kWordCycles = 0.5;
+  // Loads of tiles: whole vectors to registers, then element by element into shared memory.
+  const double moved = tiles * block_k * rows;
+  const double vectors =
+      tiles * block_k *
+      (number(t.block_m) / number(p.a.vector) + number(t.block_n) / number(p.b.vector));
+  // Sums of slices meet in shared memory, those of a cluster in that of each other.
+  const double met = (t.slices > 1 ? 2 * threads * sums : 0) + (t.cluster > 1 ? threads * sums : 0);
+  cost.accesses = steps * parts + vectors + moved + met;
+  cost.bank_cycles = (steps * std::max(0.0, words * kWordCycles - parts) + moved) / 32;
+  cost.elements = 2 * moved + steps * words / 2 + met;
+  const double folding = p.fold ? steps * sums / number(kFold) : 0;
+  // Index maps and bounds of each vector, loop overhead of each tile.
+  cost.arithmetic = steps * sums + folding + 16 * vectors + 20 * threads * k_tiles + p.epilogue +
+                    8 * threads * number(t.thread_m) + met;
+  cost.memory_bytes = p.bytes;
+  cost.cache_bytes = p.bytes + moved * p.operand_bytes;
+  const double staged = block_k * rows / cost.threads;
+  cost.registers = 32 + sums * (fold_tiles(t, p) > 0 ? 2 : 1) +
+                   2 * number(t.thread_m + t.thread_n) + std::max(staged, 2.0);
+  // The next tile is on its way while one is multiplied. Tiles that others read too come from
+  // the cache, in less than half of memory's time.
+  constexpr double kCached = 0.4;
+  cost.bytes_in_flight = std::max(4.0, staged * p.operand_bytes) / kCached;
+  cost.round_trips = 1 + kCached * k_tiles;
+  cost.barriers = k_tiles + (t.slices > 1 ? 2 : 0);
+  // Workgroups of a cluster start together, and wait for the slowest.
+  constexpr double kClusterWaits = 1;
+  cost.stalls = t.cluster > 1 ? kClusterWaits : 0;
+  cost.parallelism = std::min(8.0, sums);
+  return predicted_seconds(cost, target);
+}
+
+std::optional<FmaTile> fastest_tile(const FmaProduct& product, const Target& target) {
+  std::optional<FmaTile> best;
+  double best_seconds = 0;
+  const auto consider = [&](const FmaTile& tile) {
+    if (!is_legal(tile, product, target)) return;
+    const double seconds = predicted_seconds(tile, product, target);
+    if (best && seconds >= best_seconds) return;
+    best = tile;
+    best_seconds = seconds;
+  };
+  if (target.serial_workgroups) {
+    for (const FmaTile& tile : kCpuTiles) consider(tile);
+    return best;
+  }
+  for (FmaTile tile : kGpuTiles)
+    for (const int64_t slices : {1, 2, 4, 8})
+      for (int64_t cluster = 1; cluster <= std::min(8, target.max_cluster); cluster *= 2) {
+        FmaTile one = tile;
+        one.slices = slices;
+        one.cluster = cluster;
+        if (slices > 1) one.block_k = std::max<int64_t>(16, 8 * slices);
+        consider(one);
+      }
+  return best;
+}
+
+}  // namespace tcc::sched
