@@ -89,12 +89,16 @@ inline void check_product(const std::shared_ptr<runtime::Device>& device,
   }
 }
 
+// On a kind of matrix units, or on FMA units (nullptr).
 inline void check_products(const char* unit, const Draw& draw, int64_t first, int64_t count,
                            const Look& look = {}) {
   const std::shared_ptr<runtime::Device> device = runtime::open_device("cuda:0");
   sched::Target target = device->target();
-  if (!target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
-  target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
+  if (unit && !target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
+  if (unit)
+    target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
+  else
+    target.matrix_units.clear();
   for (int64_t seed = first; seed < first + count; ++seed)
     check_product(device, target, static_cast<uint64_t>(seed), draw, look);
 }

@@ -126,7 +126,9 @@ class FmaCandidate : public ProductCandidate {
     kernel.workgroup = static_cast<int>(sizes.threads());
     kernel.grid = plan.batch.size() * tiles_m * tiles_n * sizes.cluster;
     kernel.cluster = static_cast<int>(sizes.cluster);
-    kernel.shared_bytes = 0;  // static, in the source
+    const int64_t shared = shared_bytes(sizes, *product_);
+    // Static, in the source, where targets have no other.
+    kernel.shared_bytes = target().declared_shared_bytes > 0 ? shared : 0;
     kernel.flops = plan.flops();
     auto define = [&](std::string name, int64_t value) {
       kernel.defines.push_back({std::move(name), std::to_string(value)});
@@ -151,7 +153,8 @@ class FmaCandidate : public ProductCandidate {
     define("B_VECTOR", plan.b.vector);
     define("B_ALONG_K", plan.b.along_k);
     define("SEGMENT", tile.segment);
-    define("SHARED_BYTES", sizes.shared_bytes(product_->element));
+    define("SHARED_BYTES", shared);
+    define("TOTALS_SHARED", totals_are_shared(sizes, *product_));
     // 0: never. Else the number of k tiles after which partial sums join the total.
     define("FOLD_TILES", fold_tiles(sizes, *product_));
     define("FLOAT_ACC", is_float(plan.accumulator));

@@ -13,20 +13,27 @@ namespace {
 // accumulator.
 constexpr int64_t kFold = 128;
 
+// Registers of a thread's sums, in words.
+constexpr int64_t kMostWords = 128;
+int64_t register_words(const FmaTile& t, const FmaProduct& p) {
+  return t.thread_m * t.thread_n * p.element / 4;
+}
+
 constexpr FmaRule kRules[] = {
     {"a workgroup has 32 to 512 threads, and no more than the device allows",
      [](const auto& t, const auto&, const auto& target) {
        return t.block_m >= t.thread_m && t.block_n >= t.thread_n && t.threads() >= 32 &&
               t.threads() <= std::min(512, target.max_workgroup_size);
      }},
-    {"a thread's sums fit into registers",
-     [](const auto& t, const auto& p, const auto&) {
-       const int64_t words = t.thread_m * t.thread_n * p.element / 4;
-       return words * (fold_tiles(t, p) > 0 ? 2 : 1) <= 128;
+    {"a thread's sums fit into registers; on targets with little shared memory, the totals of long "
+     "sums, too",
+     [](const auto& t, const auto& p, const auto& target) {
+       return register_words(t, p) <= kMostWords &&
+              (!totals_are_shared(t, p) || target.declared_shared_bytes > 0);
      }},
     {"the tiles fit into shared memory",
      [](const auto& t, const auto& p, const auto& target) {
-       return t.shared_bytes(p.element) <= target.static_shared_bytes();
+       return shared_bytes(t, p) <= target.shared_bytes;
      }},
     {"slices have four products of a tile or more, and share whole segments of sums, which fit "
      "into "
@@ -74,11 +81,6 @@ int64_t FmaTile::tile_bytes(int element) const {
   return 2 * block_k * (block_m + block_n + 8) * element;
 }
 
-// What the other workgroups of a cluster send takes the place of the tiles.
-int64_t FmaTile::shared_bytes(int element) const {
-  return std::max(tile_bytes(element), block_m * block_n / cluster * (cluster - 1) * element);
-}
-
 FmaTile fma_tile(const Config& c) {
   return {c["block_m"],
           c["block_n"],
@@ -103,13 +105,25 @@ int64_t fold_tiles(const FmaTile& t, const FmaProduct& p) {
   return std::max<int64_t>(1, kFold * t.slices / t.block_k);
 }
 
+bool totals_are_shared(const FmaTile& t, const FmaProduct& p) {
+  return fold_tiles(t, p) > 0 && 2 * register_words(t, p) > kMostWords;
+}
+
+// What the other workgroups of a cluster send takes the place of the tiles; its barrier has 16
+// bytes.
+int64_t shared_bytes(const FmaTile& t, const FmaProduct& p) {
+  const int64_t sums = t.block_m * t.block_n * p.element;
+  return std::max(t.tile_bytes(p.element), sums / t.cluster * (t.cluster - 1)) +
+         (totals_are_shared(t, p) ? sums * t.slices : 0) + (t.cluster > 1 ? 16 : 0);
+}
+
 double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& target) {
   const auto number = [](int64_t value) { return static_cast<double>(value); };
   LaunchCost cost;
   cost.threads = number(t.threads());
   cost.workgroups =
       number(p.batch * ceil_div(p.m, t.block_m) * ceil_div(p.n, t.block_n) * t.cluster);
-  cost.shared_bytes = number(t.shared_bytes(p.element));
+  cost.shared_bytes = number(shared_bytes(t, p));
   const double k_tiles = number(ceil_div(ceil_div(p.k, t.block_k), t.cluster));
   const double tiles = cost.workgroups * k_tiles;
   const double threads = cost.workgroups * cost.threads;
@@ -138,7 +152,7 @@ double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& ta
   cost.memory_bytes = p.bytes;
   cost.cache_bytes = p.bytes + moved * p.operand_bytes;
   const double staged = block_k * rows / cost.threads;
-  cost.registers = 32 + sums * (fold_tiles(t, p) > 0 ? 2 : 1) +
+  cost.registers = 32 + sums * (fold_tiles(t, p) > 0 && !totals_are_shared(t, p) ? 2 : 1) +
                    2 * number(t.thread_m + t.thread_n) + std::max(staged, 2.0);
   // The next tile is on its way while one is multiplied. Tiles that others read too come from
   // the cache, in less than half of memory's time.

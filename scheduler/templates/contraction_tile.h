@@ -19,8 +19,8 @@ struct FmaTile {
   // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
   // segments hit all banks.
   int64_t segment() const { return thread_n < 4 ? thread_n : 4; }
+  // Of the tiles of both operands, two of each.
   int64_t tile_bytes(int element) const;
-  int64_t shared_bytes(int element) const;
 };
 
 FmaTile fma_tile(const Config& config);
@@ -53,6 +53,9 @@ std::span<const FmaRule> fma_rules();
 
 // The number of tiles along k after which partial sums join the total; 0: never.
 int64_t fold_tiles(const FmaTile& tile, const FmaProduct& product);
+// Whether the total is in shared memory: registers hold the partial sums alone.
+bool totals_are_shared(const FmaTile& tile, const FmaProduct& product);
+int64_t shared_bytes(const FmaTile& tile, const FmaProduct& product);
 
 double predicted_seconds(const FmaTile& tile, const FmaProduct& product, const Target& target);
 // The fastest of the usual tiles by that, if one is legal.

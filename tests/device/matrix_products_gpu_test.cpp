@@ -190,8 +190,17 @@ Product draw_f8_product(std::mt19937_64& random) {
 
 TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_product); }
 TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma", draw_product); }
+TEST(MatrixProducts, OnFmaUnitsAgreeWithTheReference) {
+  check_products(nullptr, [](std::mt19937_64& random) {
+    Product product = draw_product(random);
+    if (random() % 4 != 0) product.dtype.clear();
+    product.tf32 = false;
+    return product;
+  });
+}
 TEST(MatrixProducts, OfBytesOnWgmmaAreExact) { check_products("wgmma", draw_byte_product); }
 TEST(MatrixProducts, OfBytesOnMmaAreExact) { check_products("mma", draw_byte_product); }
+TEST(MatrixProducts, OfBytesOnFmaUnitsAreExact) { check_products(nullptr, draw_byte_product); }
 TEST(MatrixProducts, OfF8OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_f8_product); }
 TEST(MatrixProducts, OfF8OnMmaAgreeWithTheReference) { check_products("mma", draw_f8_product); }
 TEST(MatrixProducts, ConvolutionsOfBytesOnWgmmaAreExact) {

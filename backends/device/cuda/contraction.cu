@@ -6,7 +6,7 @@
 // meet at the end, and each thread finishes its share of the segments.
 // Hooks: load_a, load_b (index maps, prologues, bounds), epilogue (a row segment of SEGMENT results).
 // Long sums are folded every FOLD_TILES tiles into a second set of accumulators, which keeps f32 results within a few
-// ulp of exact. Where both operands are 8-bit integers, PACK = 4 neighbours along k are one word of the tiles, and dp4a
+// ulp of exact; it is in shared memory where registers hold the first alone (TOTALS_SHARED). Where both operands are 8-bit integers, PACK = 4 neighbours along k are one word of the tiles, and dp4a
 // multiplies and sums four of them; k then counts words.
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define ACC f32
@@ -27,6 +27,7 @@
 #define B_ALONG_K 0
 #define SEGMENT 4
 #define FOLD_TILES 8
+#define TOTALS_SHARED 0
 #define SHARED_BYTES 17408
 #define FLOAT_ACC 1
 #define WORKGROUP 128
@@ -37,13 +38,15 @@
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0, b1, b2,
 static __device__ __forceinline__ void load_a(const f32* b0, const f32* b1, f32* b2, i32 batch, i32 at, i32 k, f32 (&v)[4]) {
-  for (i32 i = 0; i < 4; ++i) v[i] = b0[at * SIZE_K + k * 4 + i];
+  const float4 x = ((const float4*)b0)[at * (SIZE_K / 4) + k];
+  v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
 }
 static __device__ __forceinline__ void load_b(const f32* b0, const f32* b1, f32* b2, i32 batch, i32 at, i32 k, f32 (&v)[4]) {
-  for (i32 i = 0; i < 4; ++i) v[i] = b1[k * BLOCK_N * TILES_N + at * 4 + i];
+  const float4 x = ((const float4*)b1)[k * (BLOCK_N * TILES_N / 4) + at];
+  v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
 }
 static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f32* b2, i32 batch, i32 row, i32 part, const f32 (&acc)[4]) {
-  for (i32 i = 0; i < 4; ++i) b2[row * BLOCK_N * TILES_N + part * 4 + i] = acc[i];
+  ((float4*)b2)[row * (BLOCK_N * TILES_N / 4) + part] = float4{acc[0], acc[1], acc[2], acc[3]};
 }
 #endif
 
@@ -55,14 +58,12 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f3
 #endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
-// Threads of a slice. Those of a warp cover a tile that is about square, so that many of them read the same words: the
-// pipe of shared memory brings those of two neighbours along each side at once.
+// Threads of a slice. Those of a warp cover a tile that is about square, so that many of them read the same words.
 #define THREADS_M (BLOCK_M / THREAD_M)
 #define THREADS_N (BLOCK_N / THREAD_N)
 #define SLICE_THREADS (THREADS_M * THREADS_N)
 #define LANES_M LEAST(THREADS_M, 32 / LEAST(THREADS_N, 8))
 #define LANES_N LEAST(THREADS_N, 32 / LANES_M)
-#define PAIRED (LANES_M > 1 ? 2 : 1)
 #define WARPS_N (THREADS_N / LANES_N)
 // A thread's rows and columns are groups of neighbours; those of its neighbours in the warp lie in between.
 #define ROWS LEAST(THREAD_M, 4)
@@ -135,12 +136,14 @@ static __device__ __forceinline__ void send_segment(u32 to, const ACC (&v)[SEGME
 // Sums of slices meet in the tiles' memory, as many segments at once as it holds; those of peers all at once.
 #define SLICES_AT_ONCE LEAST(STEPS, TILE_BYTES / (WORKGROUP * SLICES * SEGMENT * i32(sizeof(ACC))))
 #define PEER_BYTES ((PEERS - 1) * OWNED * SEGMENT * WORKGROUP * i32(sizeof(ACC)))
-static_assert(SHARED_BYTES == (TILE_BYTES > PEER_BYTES ? TILE_BYTES : PEER_BYTES), "the template counts the bytes as they are");
+#define TOTALS_AT (TILE_BYTES > PEER_BYTES ? TILE_BYTES : PEER_BYTES)
+#define BARRIER_AT (TOTALS_AT + (TOTALS_SHARED ? WORKGROUP * THREAD_M * THREAD_N * i32(sizeof(ACC)) : 0))
+static_assert(SHARED_BYTES == BARRIER_AT + (PEERS > 1 ? 16 : 0), "the template counts the bytes as they are");
 static_assert(STEPS > 0 && STEPS * SLICES == THREAD_M * SEGMENTS, "slices share whole segments");
 static_assert(OWNED > 0 && OWNED * PEERS == STEPS, "peers share whole segments");
 static_assert(SLICES == 1 || SLICES_AT_ONCE > 0, "a segment of each slice fits into the tiles' memory");
 
-__shared__ __align__(16) u8 shared_bytes[SHARED_BYTES];
+extern __shared__ __align__(16) unsigned char shared_bytes[];
 
 TCC_ENTRY {
   TCC_BEGIN
@@ -160,7 +163,7 @@ TCC_ENTRY {
   const i32 col0 = in_band / band_rows * BLOCK_N;
   const i32 slice = thread / SLICE_THREADS;
   const i32 warp = thread % SLICE_THREADS / (LANES_M * LANES_N), lane = thread % (LANES_M * LANES_N);
-  const i32 lane_m = lane / (PAIRED * LANES_N) * PAIRED + lane % PAIRED, lane_n = lane / PAIRED % LANES_N;
+  const i32 lane_m = lane / LANES_N, lane_n = lane % LANES_N;
   const i32 thread_row = warp / WARPS_N * LANES_M * THREAD_M + lane_m * ROWS;
   const i32 thread_part = warp % WARPS_N * LANES_N * SEGMENTS + lane_n;
   WORD* const tile_a = (WORD*)shared_bytes;
@@ -168,17 +171,24 @@ TCC_ENTRY {
 
   ACC acc[THREAD_M][THREAD_N];
 #if FOLD_TILES
-  ACC total[THREAD_M][THREAD_N];
+  // The thread's sum in segment q of its rows.
+#if TOTALS_SHARED
+  ACC* const totals = (ACC*)(shared_bytes + TOTALS_AT) + thread * SEGMENT;
+#define TOTAL(i, s, j) totals[((i) * SEGMENTS + (s)) * WORKGROUP * SEGMENT + (j)]
+#else
+  ACC totals[THREAD_M][SEGMENTS][SEGMENT];
+#define TOTAL(i, s, j) totals[i][s][j]
+#endif
+#define EACH_SUM                                                \
+  _Pragma("unroll") for (i32 i = 0; i < THREAD_M; ++i)          \
+    _Pragma("unroll") for (i32 s = 0; s < SEGMENTS; ++s)        \
+      _Pragma("unroll") for (i32 j = 0; j < SEGMENT; ++j)
+  EACH_SUM TOTAL(i, s, j) = ACC(0);
 #endif
 #pragma unroll
   for (i32 i = 0; i < THREAD_M; ++i) {
 #pragma unroll
-    for (i32 j = 0; j < THREAD_N; ++j) {
-      acc[i][j] = ACC(0);
-#if FOLD_TILES
-      total[i][j] = ACC(0);
-#endif
-    }
+    for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = ACC(0);
   }
 
   WORD next_a[A_STEPS][A_WORDS];
@@ -271,13 +281,10 @@ TCC_ENTRY {
     }
 #if FOLD_TILES
     if ((tile - first_tile) % FOLD_TILES == FOLD_TILES - 1) {
-#pragma unroll
-      for (i32 i = 0; i < THREAD_M; ++i)
-#pragma unroll
-        for (i32 j = 0; j < THREAD_N; ++j) {
-          total[i][j] += acc[i][j];
-          acc[i][j] = ACC(0);
-        }
+      EACH_SUM {
+        TOTAL(i, s, j) += acc[i][s * SEGMENT + j];
+        acc[i][s * SEGMENT + j] = ACC(0);
+      }
     }
 #endif
     PUT(1 - slot)
@@ -288,10 +295,7 @@ TCC_ENTRY {
   ACC sums[STEPS][SEGMENT];
 #define SUM(q, j) acc[(q) / SEGMENTS][(q) % SEGMENTS * SEGMENT + (j)]
 #if FOLD_TILES
-#pragma unroll
-  for (i32 i = 0; i < THREAD_M; ++i)
-#pragma unroll
-    for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += total[i][j];
+  EACH_SUM acc[i][s * SEGMENT + j] += TOTAL(i, s, j);
 #endif
 #if SLICES == 1
 #pragma unroll
@@ -329,10 +333,10 @@ TCC_ENTRY {
 #if PEERS > 1
   // Step number s is finished by the peer of rank s % PEERS: the others send it their sums, whose bytes its barrier
   // counts. Nobody reads tiles when all have arrived.
-  __shared__ u64 sent;
+  u64* const sent = (u64*)(shared_bytes + BARRIER_AT);
   ACC* const inbox = (ACC*)shared_bytes;
   __syncthreads();
-  tcc_cuda_expect(&sent, PEER_BYTES);
+  tcc_cuda_expect(sent, PEER_BYTES);
   __syncthreads();
   tcc_cuda_cluster_arrive();
   tcc_cuda_cluster_wait();
@@ -342,9 +346,9 @@ TCC_ENTRY {
     if (owner == rank) continue;
     const i32 from = rank - (rank > owner ? 1 : 0);
     const u32 to = tcc_cuda_peer(tcc_cuda_shared(inbox + ((from * OWNED + step / PEERS) * WORKGROUP + thread) * SEGMENT), owner);
-    send_segment(to, sums[step], tcc_cuda_peer(tcc_cuda_shared(&sent), owner));
+    send_segment(to, sums[step], tcc_cuda_peer(tcc_cuda_shared(sent), owner));
   }
-  tcc_cuda_await(&sent);
+  tcc_cuda_await(sent);
 #endif
 
 #pragma unroll
