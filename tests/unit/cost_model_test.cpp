@@ -68,8 +68,13 @@ TEST(CostModelTest, SpacesOfContractionsAreLarge) {
 TEST(CostModelTest, LargeProductsWantLargeTiles) {
   const TemplateCase made(kMatrices, "op: matmul, in: [x, w]", "cuda:sm_90a");
   auto seconds = [&](int64_t m, int64_t n, int64_t k, int64_t tm, int64_t tn) {
-    return made.model(
-        {{"block_m", m}, {"block_n", n}, {"block_k", k}, {"thread_m", tm}, {"thread_n", tn}});
+    return made.model({{"block_m", m},
+                       {"block_n", n},
+                       {"block_k", k},
+                       {"thread_m", tm},
+                       {"thread_n", tn},
+                       {"slices", 1},
+                       {"cluster", 1}});
   };
   const double ideal = 2 * std::pow(4096.0, 3) / made.target.flops_f32;
   EXPECT_GT(seconds(128, 128, 8, 8, 8), ideal);
@@ -84,12 +89,18 @@ TEST(CostModelTest, LargeProductsWantLargeTiles) {
 TEST(CostModelTest, SmallProductsWantManyWorkgroups) {
   const TemplateCase made("x: {dtype: f32, shape: [32, 784]}, w: {dtype: f32, shape: [784, 512]}",
                           "op: matmul, in: [x, w]", "cuda:sm_90a");
-  auto seconds = [&](int64_t m, int64_t n, int64_t tm, int64_t tn) {
-    return made.model(
-        {{"block_m", m}, {"block_n", n}, {"block_k", 16}, {"thread_m", tm}, {"thread_n", tn}});
+  auto seconds = [&](int64_t m, int64_t n, int64_t tm, int64_t tn, int64_t cluster) {
+    return made.model({{"block_m", m},
+                       {"block_n", n},
+                       {"block_k", 16},
+                       {"thread_m", tm},
+                       {"thread_n", tn},
+                       {"slices", 1},
+                       {"cluster", cluster}});
   };
-  EXPECT_LT(seconds(16, 16, 2, 2), seconds(64, 64, 8, 4));
-  EXPECT_LT(seconds(64, 64, 8, 4), seconds(256, 128, 8, 8));  // rows that are not there
+  EXPECT_LT(seconds(16, 16, 2, 2, 1), seconds(64, 64, 8, 4, 1));
+  EXPECT_LT(seconds(64, 64, 8, 4, 1), seconds(256, 128, 8, 8, 1));  // rows that are not there
+  EXPECT_LT(seconds(32, 32, 4, 4, 4), seconds(32, 32, 4, 4, 1));
 }
 
 TEST(CostModelTest, MemoryBoundKernelsComeCloseToTheBandwidth) {

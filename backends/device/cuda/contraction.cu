@@ -125,9 +125,13 @@ static __device__ __forceinline__ void send_segment(u32 to, const ACC (&v)[SEGME
 #define B_MOVES (BLOCK_N * BLOCK_K / B_WORDS)
 #define A_STEPS ((A_MOVES + WORKGROUP - 1) / WORKGROUP)
 #define B_STEPS ((B_MOVES + WORKGROUP - 1) / WORKGROUP)
-#define A_PER_K (BLOCK_K / A_WORDS)
+// Along k a warp moves eight products of each of some rows: whole sectors of memory, and different banks of shared memory.
+// Number n of an operand's moves is at `K_OF` in k and at `AT_OF` in rows or columns.
+#define K_OF(n, NEAR, BLOCK) ((n) % NEAR + (n) / (NEAR * BLOCK) * NEAR)
+#define AT_OF(n, NEAR, BLOCK) ((n) / NEAR % BLOCK)
+#define A_NEAR LEAST(BLOCK_K / A_WORDS, A_WORDS < 8 ? 8 / A_WORDS : 1)
 #define A_PER_M (BLOCK_M / A_WORDS)
-#define B_PER_K (BLOCK_K / B_WORDS)
+#define B_NEAR LEAST(BLOCK_K / B_WORDS, B_WORDS < 8 ? 8 / B_WORDS : 1)
 #define B_PER_N (BLOCK_N / B_WORDS)
 
 #define TILE_A (BLOCK_K * STRIDE_A)
@@ -217,16 +221,16 @@ TCC_ENTRY {
   _Pragma("unroll") for (i32 s = 0; s < A_STEPS; ++s) {                                        \
     const i32 n = thread + s * WORKGROUP;                                                      \
     if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                             \
-      const i32 at = A_ALONG_K != 0 ? row0 + n / A_PER_K : row0 / A_WORDS + n % A_PER_M;       \
-      const i32 k = A_ALONG_K != 0 ? (k0) / A_WORDS + n % A_PER_K : (k0) + n / A_PER_M;        \
+      const i32 at = A_ALONG_K != 0 ? row0 + AT_OF(n, A_NEAR, BLOCK_M) : row0 / A_WORDS + n % A_PER_M;       \
+      const i32 k = A_ALONG_K != 0 ? (k0) / A_WORDS + K_OF(n, A_NEAR, BLOCK_M) : (k0) + n / A_PER_M;        \
       LOAD(load_a, A_WORDS, A_VECTOR, A_ALONG_K, at, k, next_a[s]);                            \
     }                                                                                          \
   }                                                                                            \
   _Pragma("unroll") for (i32 s = 0; s < B_STEPS; ++s) {                                        \
     const i32 n = thread + s * WORKGROUP;                                                      \
     if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                             \
-      const i32 at = B_ALONG_K != 0 ? col0 + n / B_PER_K : col0 / B_WORDS + n % B_PER_N;       \
-      const i32 k = B_ALONG_K != 0 ? (k0) / B_WORDS + n % B_PER_K : (k0) + n / B_PER_N;        \
+      const i32 at = B_ALONG_K != 0 ? col0 + AT_OF(n, B_NEAR, BLOCK_N) : col0 / B_WORDS + n % B_PER_N;       \
+      const i32 k = B_ALONG_K != 0 ? (k0) / B_WORDS + K_OF(n, B_NEAR, BLOCK_N) : (k0) + n / B_PER_N;        \
       LOAD(load_b, B_WORDS, B_VECTOR, B_ALONG_K, at, k, next_b[s]);                            \
     }                                                                                          \
   }
@@ -237,7 +241,7 @@ TCC_ENTRY {
     if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                             \
       _Pragma("unroll") for (i32 v = 0; v < A_WORDS; ++v) {                                    \
         if (A_ALONG_K != 0)                                                                    \
-          tile_a[(slot) * TILE_A + (n % A_PER_K * A_WORDS + v) * STRIDE_A + n / A_PER_K] = next_a[s][v]; \
+          tile_a[(slot) * TILE_A + (K_OF(n, A_NEAR, BLOCK_M) * A_WORDS + v) * STRIDE_A + AT_OF(n, A_NEAR, BLOCK_M)] = next_a[s][v]; \
         else                                                                                   \
           tile_a[(slot) * TILE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_WORDS + v] = next_a[s][v]; \
       }                                                                                        \
@@ -248,7 +252,7 @@ TCC_ENTRY {
     if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                             \
       _Pragma("unroll") for (i32 v = 0; v < B_WORDS; ++v) {                                    \
         if (B_ALONG_K != 0)                                                                    \
-          tile_b[(slot) * TILE_B + (n % B_PER_K * B_WORDS + v) * STRIDE_B + n / B_PER_K] = next_b[s][v]; \
+          tile_b[(slot) * TILE_B + (K_OF(n, B_NEAR, BLOCK_N) * B_WORDS + v) * STRIDE_B + AT_OF(n, B_NEAR, BLOCK_N)] = next_b[s][v]; \
         else                                                                                   \
           tile_b[(slot) * TILE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_WORDS + v] = next_b[s][v]; \
       }                                                                                        \
@@ -264,7 +268,9 @@ TCC_ENTRY {
     const i32 slot = (tile - first_tile) & 1;
     // Loads in a branch would sink to the stores behind the products. The last tile is fetched again.
     FETCH(LEAST(tile + 1, end_tile - 1) * BLOCK_K)
-#pragma unroll
+    // A loop of two: loads would sink into one block of products, and be waited for behind it.
+    constexpr i32 half = SLICE_K / 2;
+#pragma unroll half
     for (i32 step = 0; step < SLICE_K; ++step) {
       const i32 k = slice * SLICE_K + step;
       WORD a[THREAD_M];

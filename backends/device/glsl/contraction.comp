@@ -76,9 +76,13 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 #define B_VECTORS (BLOCK_N * BLOCK_K / B_VECTOR)
 #define A_STEPS ((A_VECTORS + WORKGROUP - 1) / WORKGROUP)
 #define B_STEPS ((B_VECTORS + WORKGROUP - 1) / WORKGROUP)
-#define A_PER_K (BLOCK_K / A_VECTOR)
+// Along k a warp moves eight products of each of some rows: whole sectors of memory, and different banks of shared memory.
+// Number n of an operand's moves is at `K_OF` in k and at `AT_OF` in rows or columns.
+#define K_OF(n, NEAR, BLOCK) ((n) % NEAR + (n) / (NEAR * BLOCK) * NEAR)
+#define AT_OF(n, NEAR, BLOCK) ((n) / NEAR % BLOCK)
+#define A_NEAR LEAST(BLOCK_K / A_VECTOR, A_VECTOR < 8 ? 8 / A_VECTOR : 1)
 #define A_PER_M (BLOCK_M / A_VECTOR)
-#define B_PER_K (BLOCK_K / B_VECTOR)
+#define B_NEAR LEAST(BLOCK_K / B_VECTOR, B_VECTOR < 8 ? 8 / B_VECTOR : 1)
 #define B_PER_N (BLOCK_N / B_VECTOR)
 
 #define TILE_A (BLOCK_K * STRIDE_A)
@@ -130,7 +134,7 @@ TCC_ENTRY {
     i32 n = thread + s * WORKGROUP;                                                                      \
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
       if (A_ALONG_K != 0)                                                                                          \
-        load_a(TCC_BUFFERS batch, row0 + n / A_PER_K, (k0) / A_VECTOR + n % A_PER_K, next_a[s]);               \
+        load_a(TCC_BUFFERS batch, row0 + AT_OF(n, A_NEAR, BLOCK_M), (k0) / A_VECTOR + K_OF(n, A_NEAR, BLOCK_M), next_a[s]);               \
       else                                                                                                     \
         load_a(TCC_BUFFERS batch, row0 / A_VECTOR + n % A_PER_M, (k0) + n / A_PER_M, next_a[s]);               \
     }                                                                                                          \
@@ -139,7 +143,7 @@ TCC_ENTRY {
     i32 n = thread + s * WORKGROUP;                                                                      \
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
       if (B_ALONG_K != 0)                                                                                           \
-        load_b(TCC_BUFFERS batch, col0 + n / B_PER_K, (k0) / B_VECTOR + n % B_PER_K, next_b[s]);               \
+        load_b(TCC_BUFFERS batch, col0 + AT_OF(n, B_NEAR, BLOCK_N), (k0) / B_VECTOR + K_OF(n, B_NEAR, BLOCK_N), next_b[s]);               \
       else                                                                                                     \
         load_b(TCC_BUFFERS batch, col0 / B_VECTOR + n % B_PER_N, (k0) + n / B_PER_N, next_b[s]);               \
     }                                                                                                          \
@@ -151,7 +155,7 @@ TCC_ENTRY {
     if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
       [[unroll]] for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
         if (A_ALONG_K != 0)                                                                                        \
-          tiles[(slot) * TILE_A + (n % A_PER_K * A_VECTOR + v) * STRIDE_A + n / A_PER_K] = next_a[s][v];                  \
+          tiles[(slot) * TILE_A + (K_OF(n, A_NEAR, BLOCK_M) * A_VECTOR + v) * STRIDE_A + AT_OF(n, A_NEAR, BLOCK_M)] = next_a[s][v];                  \
         else                                                                                                   \
           tiles[(slot) * TILE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
       }                                                                                                        \
@@ -162,7 +166,7 @@ TCC_ENTRY {
     if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
       [[unroll]] for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
         if (B_ALONG_K != 0)                                                                                         \
-          tiles[2 * TILE_A + (slot) * TILE_B + (n % B_PER_K * B_VECTOR + v) * STRIDE_B + n / B_PER_K] = next_b[s][v];                  \
+          tiles[2 * TILE_A + (slot) * TILE_B + (K_OF(n, B_NEAR, BLOCK_N) * B_VECTOR + v) * STRIDE_B + AT_OF(n, B_NEAR, BLOCK_N)] = next_b[s][v];                  \
         else                                                                                                   \
           tiles[2 * TILE_A + (slot) * TILE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
       }                                                                                                        \
