@@ -10,6 +10,7 @@
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/contraction_tile.h"
+#include "scheduler/templates/operand_view.h"
 #include "scheduler/templates/product_candidate.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
@@ -97,8 +98,13 @@ class FmaCandidate : public ProductCandidate {
     product.n = plan.n.fixed_size();
     product.k = ceil_div(plan.k.fixed_size(), pack_);
     product.pack = pack_;
-    product.a = {plan.a.along_k, plan.a.vector};
-    product.b = {plan.b.along_k, plan.b.vector};
+    // Indices and bounds of what is no view of a buffer.
+    constexpr double kView = 4, kComputed = 24;
+    const auto slots = [&](bool of_a) {
+      return open_dims(region).empty() && !operand_view(region, plan, of_a) ? kComputed : kView;
+    };
+    product.a = {plan.a.along_k, plan.a.vector, slots(true)};
+    product.b = {plan.b.along_k, plan.b.vector, slots(false)};
     product.element = size_bytes(plan.accumulator);
     product.fold = plan.fold;
     // An operand's element as it lies in memory; a prologue of several inputs reads as much more.
