@@ -99,7 +99,7 @@ class FmaCandidate : public ProductCandidate {
     product.k = ceil_div(plan.k.fixed_size(), pack_);
     product.pack = pack_;
     // Indices and bounds of what is no view of a buffer.
-    constexpr double kView = 4, kComputed = 24;
+    constexpr double kView = 16, kComputed = 40;
     const auto slots = [&](bool of_a) {
       return open_dims(region).empty() && !operand_view(region, plan, of_a) ? kComputed : kView;
     };

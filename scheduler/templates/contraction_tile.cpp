@@ -9,9 +9,9 @@
 namespace tcc::sched {
 namespace {
 
-// Products that are summed in one go before they join the total, where the result is as wide as the
-// accumulator.
-constexpr int64_t kFold = 128;
+// Products of a long sum that are summed in one go before they join the total, where the result is
+// as wide as the accumulator. Longer sums have more parts, whose sum errs, too.
+int64_t folded(int64_t sum) { return sum <= 1024 ? 64 : 128; }
 
 // Registers of a thread's sums, in words.
 constexpr int64_t kMostWords = 128;
@@ -69,6 +69,13 @@ constexpr FmaTile kCpuTiles[] = {
     {32, 16, 16, 4, 4}, {16, 16, 16, 2, 4}, {8, 32, 16, 1, 8},
 };
 
+// Of a thread: sums, fragments, and what of the next tile is on its way.
+int64_t registers(const FmaTile& t, const FmaProduct& p) {
+  const bool folds = fold_tiles(t, p) > 0 && !totals_are_shared(t, p);
+  return 32 + register_words(t, p) * (folds ? 2 : 1) + 2 * (t.thread_m + t.thread_n) +
+         ceil_div(t.block_k * (t.block_m + t.block_n), t.threads());
+}
+
 bool is_legal(const FmaTile& tile, const FmaProduct& product, const Target& target) {
   return std::ranges::all_of(
       kRules, [&](const FmaRule& rule) { return rule.holds(tile, product, target); });
@@ -101,8 +108,9 @@ Config config_of(const FmaTile& t, const Target& target) {
 std::span<const FmaRule> fma_rules() { return kRules; }
 
 int64_t fold_tiles(const FmaTile& t, const FmaProduct& p) {
-  if (!p.fold || p.k <= kFold * t.slices * t.cluster) return 0;
-  return std::max<int64_t>(1, kFold * t.slices / t.block_k);
+  const int64_t sum = p.k / (t.slices * t.cluster);  // of one thread
+  if (!p.fold || sum <= folded(sum)) return 0;
+  return std::max<int64_t>(1, folded(sum) * t.slices / t.block_k);
 }
 
 bool totals_are_shared(const FmaTile& t, const FmaProduct& p) {
@@ -117,9 +125,17 @@ int64_t shared_bytes(const FmaTile& t, const FmaProduct& p) {
          (totals_are_shared(t, p) ? sums * t.slices : 0) + (t.cluster > 1 ? 16 : 0);
 }
 
-// The constants of a GPU were fitted to 226 configs of 14 products, measured on an H200 through
+// The constants of a GPU were fitted to 250 configs of 44 products, measured on an H200 through
 // CUDA.
 double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& target) {
+  constexpr double kWordCycles = 0.6;  // of shared memory's pipe: neighbours share some words
+  constexpr double kStoreCycles = 4;   // likewise, with the barrier's waves
+  constexpr double kIssued = 1.1;      // instructions, with those that nobody counts
+  constexpr double kAlone = 1.4;       // cycles of an instruction of a workgroup alone
+  constexpr double kTile = 300e-9;     // seconds of a tile, in which nothing is multiplied
+  constexpr double kSlices = 1.4, kCluster = 2.9;  // latencies of memory until sums have met
+  constexpr double kLatency = 700e-9;              // memory's, as LaunchCost counts
+  constexpr double kSchedulers = 4;                // of a unit
   const auto number = [](int64_t value) { return static_cast<double>(value); };
   const bool serial = target.serial_workgroups;
   LaunchCost cost;
@@ -128,53 +144,48 @@ double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& ta
       number(p.batch * ceil_div(p.m, t.block_m) * ceil_div(p.n, t.block_n) * t.cluster);
   cost.shared_bytes = number(shared_bytes(t, p));
   const double k_tiles = number(ceil_div(ceil_div(p.k, t.block_k), t.cluster));
-  const double tiles = cost.workgroups * k_tiles;
-  const double threads = cost.workgroups * cost.threads;
-  const double sums = number(t.thread_m * t.thread_n);
-  const double block_k = number(t.block_k), rows = number(t.block_m + t.block_n);
-  // Reads of shared memory, one product step of one thread: vectors of four where they align, of
-  // which neighbours read the same ones.
-  const double steps = threads * k_tiles * block_k / number(t.slices);
+  const double sums = number(t.thread_m * t.thread_n), rows = number(t.block_m + t.block_n);
+  const double block_k = number(t.block_k);
+  const bool folds = fold_tiles(t, p) > 0;
+  // Counts of a thread and a tile. Fragments are vectors of four where they align.
+  const double steps = block_k / number(t.slices);
   const double parts = number(ceil_div(t.thread_m, 4) + ceil_div(t.thread_n, 4));
   const double words = number((t.thread_m + t.thread_n) * p.element) / 4;
-  constexpr double kWordCycles = 0.6;
-  // Loads of tiles: whole vectors to registers, then into shared memory, element by element where
-  // they run along k.
-  const double moved = tiles * block_k * rows;
-  double vectors = 0, stores = 0, loading = 0;
+  // Whole vectors go to registers, then to shared memory, element by element where they run along
+  // k.
+  double vectors = 0, stores = 0, places = 0;
   for (const auto& [operand, block] : {std::pair{p.a, t.block_m}, {p.b, t.block_n}}) {
-    const double elements = tiles * block_k * number(block);
-    vectors += elements / number(operand.vector);
-    loading += elements / number(operand.vector) * (serial ? 16 : operand.slots);
+    const double elements = block_k * number(block) / cost.threads;
+    const double moves = elements / number(operand.vector);
+    vectors += moves;
+    places += moves * operand.slots;
     stores += operand.along_k ? elements : elements / number(std::min<int64_t>(4, operand.vector));
   }
-  // Sums of slices meet in shared memory, those of a cluster in that of each other.
-  const double met = (t.slices > 1 ? 2 * threads * sums : 0) + (t.cluster > 1 ? threads * sums : 0);
-  cost.accesses = steps * parts + vectors + stores + met / 4;
-  cost.bank_cycles = steps * std::max(0.0, words * kWordCycles - parts) / 32;
-  cost.elements = 2 * moved + steps * words / 2 + met;
-  const double folding = fold_tiles(t, p) > 0 ? 2 * steps * sums / number(kFold) : 0;
-  // Loop overhead of each tile.
-  cost.arithmetic = steps * sums + folding + loading + (serial ? 20 : 10) * threads * k_tiles +
-                    p.epilogue + 8 * threads * number(t.thread_m) + met +
-                    (serial ? 0 : 0.5 * cost.accesses);
+  const double issued =
+      steps * (sums + parts / 2) + places + 2 * stores + 10 + (folds ? 2 * steps * sums / 64 : 0);
+  const double last = sums * (8 + (t.cluster > 1 ? 4 : 0) + (t.slices > 1 ? 4 : 0));
+
+  const double threads = cost.workgroups * cost.threads, tiles = threads * k_tiles;
+  const double moved = tiles * block_k * rows / cost.threads;
+  cost.accesses = tiles * (steps * parts + vectors + stores);
+  cost.bank_cycles =
+      tiles * (steps * std::max(0.0, words * kWordCycles - parts) + (kStoreCycles - 1) * stores) /
+      32;
+  cost.elements = 2 * moved + tiles * steps * words / 2 + (t.slices > 1 ? 2 * threads * sums : 0);
+  cost.arithmetic = (serial ? 1 : kIssued) * tiles * issued + threads * last + p.epilogue;
   cost.memory_bytes = p.bytes;
   cost.cache_bytes = p.bytes + moved * p.operand_bytes;
-  const double staged = block_k * rows / cost.threads;
-  cost.registers = 32 + sums * (fold_tiles(t, p) > 0 && !totals_are_shared(t, p) ? 2 : 1) +
-                   2 * number(t.thread_m + t.thread_n) + std::max(staged, 2.0);
-  // The next tile is on its way while one is multiplied. Tiles that others read too come from
-  // the cache, in less than half of memory's time.
-  constexpr double kCached = 0.4;
-  cost.bytes_in_flight = std::max(4.0, staged * p.operand_bytes) / kCached;
-  cost.round_trips = 1 + kCached * k_tiles;
-  cost.barriers = (serial ? 1 : 0.27) * (k_tiles + (t.slices > 1 ? 2 : 0));
-  // Latencies of memory in which slices exchange sums, and workgroups of a cluster start together
-  // and wait for the slowest.
-  constexpr double kSlices = 1.4, kCluster = 1.7;
-  cost.stalls = serial ? 0 : (t.slices > 1 ? kSlices : 0) + (t.cluster > 1 ? kCluster : 0);
-  // Sixteen sums and a full unit hide the wait for fragments.
-  cost.parallelism = serial ? std::min(8.0, sums) : std::min(1.0, sums / 16);
+  cost.registers = number(registers(t, p));
+  cost.barriers = serial ? k_tiles + (t.slices > 1 ? 2 : 0) : 0;
+  if (serial) return predicted_seconds(cost, target);
+
+  // The next tile is on its way while one is multiplied.
+  const double clock = operation_rate(target) / target.compute_units / target.fma_lanes;
+  const double alone = std::ceil(cost.threads / 32 / kSchedulers) * kAlone / clock;
+  cost.bytes_in_flight = HUGE_VAL;
+  cost.round_trips = (k_tiles * (alone * issued + kTile) + alone * last) / kLatency;
+  cost.stalls = (t.slices > 1 ? kSlices : 0) + (t.cluster > 1 ? kCluster : 0);
+  cost.parallelism = 16;
   return predicted_seconds(cost, target);
 }
 
@@ -192,14 +203,14 @@ std::optional<FmaTile> fastest_tile(const FmaProduct& product, const Target& tar
     for (const FmaTile& tile : kCpuTiles) consider(tile);
     return best;
   }
+  constexpr int64_t kMostRegisters = 224;  // with more, compilers spill
   for (FmaTile tile : kGpuTiles)
     for (tile.slices = 1; tile.slices <= 8; tile.slices *= 2)
       for (tile.cluster = 1; tile.cluster <= std::min(8, target.max_cluster); tile.cluster *= 2) {
         FmaTile deep = tile;
         for (const int64_t block_k : {tile.block_k, int64_t{32}, int64_t{64}}) {
           deep.block_k = block_k;
-          // More registers than products would use.
-          if (block_k * (tile.block_m + tile.block_n) <= 48 * tile.threads()) consider(deep);
+          if (registers(deep, product) <= kMostRegisters) consider(deep);
         }
       }
   return best;

@@ -58,12 +58,14 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const f32* b1, f3
 #endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
-// Threads of a slice. Those of a warp cover a tile that is about square, so that many of them read the same words.
+// Threads of a slice. Those of a warp cover a tile that is about square, so that many of them read the same words: the
+// pipe of shared memory brings vectors that pairs of neighbours along either side share in half the time.
 #define THREADS_M (BLOCK_M / THREAD_M)
 #define THREADS_N (BLOCK_N / THREAD_N)
 #define SLICE_THREADS (THREADS_M * THREADS_N)
 #define LANES_M LEAST(THREADS_M, 32 / LEAST(THREADS_N, 8))
 #define LANES_N LEAST(THREADS_N, 32 / LANES_M)
+#define PAIRED (LANES_M > 1 ? 2 : 1)
 #define WARPS_N (THREADS_N / LANES_N)
 // A thread's rows and columns are groups of neighbours; those of its neighbours in the warp lie in between.
 #define ROWS LEAST(THREAD_M, 4)
@@ -167,7 +169,7 @@ TCC_ENTRY {
   const i32 col0 = in_band / band_rows * BLOCK_N;
   const i32 slice = thread / SLICE_THREADS;
   const i32 warp = thread % SLICE_THREADS / (LANES_M * LANES_N), lane = thread % (LANES_M * LANES_N);
-  const i32 lane_m = lane / LANES_N, lane_n = lane % LANES_N;
+  const i32 lane_m = lane / (PAIRED * LANES_N) * PAIRED + lane % PAIRED, lane_n = lane / PAIRED % LANES_N;
   const i32 thread_row = warp / WARPS_N * LANES_M * THREAD_M + lane_m * ROWS;
   const i32 thread_part = warp % WARPS_N * LANES_N * SEGMENTS + lane_n;
   WORD* const tile_a = (WORD*)shared_bytes;

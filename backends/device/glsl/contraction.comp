@@ -60,6 +60,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 #define SLICE_THREADS (THREADS_M * THREADS_N)
 #define LANES_M LEAST(THREADS_M, 32 / LEAST(THREADS_N, 8))
 #define LANES_N LEAST(THREADS_N, 32 / LANES_M)
+#define PAIRED (LANES_M > 1 ? 2 : 1)
 #define WARPS_N (THREADS_N / LANES_N)
 // A thread's rows and columns are groups of neighbours; those of its neighbours lie in between.
 #define ROWS LEAST(THREAD_M, 4)
@@ -108,8 +109,8 @@ TCC_ENTRY {
   i32 slice = thread / SLICE_THREADS;
   i32 group = thread % SLICE_THREADS / (LANES_M * LANES_N);
   i32 lane = thread % (LANES_M * LANES_N);
-  i32 lane_m = lane / LANES_N;
-  i32 lane_n = lane % LANES_N;
+  i32 lane_m = lane / (PAIRED * LANES_N) * PAIRED + lane % PAIRED;
+  i32 lane_n = lane / PAIRED % LANES_N;
   i32 thread_row = group / WARPS_N * LANES_M * THREAD_M + lane_m * ROWS;
   i32 thread_part = group % WARPS_N * LANES_N * SEGMENTS + lane_n;
 
