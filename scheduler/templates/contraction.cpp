@@ -84,9 +84,9 @@ class FmaCandidate : public ProductCandidate {
     };
   }
 
-  // Small tiles, whose sums the workgroups of a cluster share.
+  // The workgroups of a cluster share the sums of a tile.
   int64_t most_workgroups(const ContractionExtents& product) const override {
-    return std::min(8, target().max_cluster) * tiles_of(product, 32, 32);
+    return std::min(8, target().max_cluster) * tiles_of(product, 64, 64);
   }
 
   FmaProduct product_of() const {

@@ -1,4 +1,4 @@
-// ==== convolution_add_relu_add [contraction] block_k=32 block_m=16 block_n=16 thread_m=2 thread_n=2
+// ==== convolution_add_relu_add [contraction] block_k=64 block_m=16 block_n=16 cluster=1 slices=4 thread_m=4 thread_n=2
 // convolution.14 = convolution(x, mul.12) : f32[2, 32, 14, 14]
 // n = add(convolution.14, reshape.15) : f32[2, 32, 14, 14]
 // r = relu(n) : f32[2, 32, 14, 14]
@@ -6,9 +6,11 @@
 #define ACC f32
 #define BLOCK_M 16
 #define BLOCK_N 16
-#define BLOCK_K 32
-#define THREAD_M 2
+#define BLOCK_K 64
+#define THREAD_M 4
 #define THREAD_N 2
+#define SLICES 4
+#define PEERS 1
 #define SIZE_K 144
 #define TILES_M 2
 #define TILES_N 25
@@ -17,13 +19,14 @@
 #define B_VECTOR 1
 #define B_ALONG_K 1
 #define SEGMENT 2
-#define TILE_BYTES 10240
-#define FOLD_TILES 4
+#define SHARED_BYTES 20480
+#define TOTALS_SHARED 0
+#define FOLD_TILES 0
 #define FLOAT_ACC 1
-#define WORKGROUP 64
+#define WORKGROUP 128
 #define GRID 50
 #define INDEX i32
-#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(64) convolution_add_relu_add_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4)
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) convolution_add_relu_add_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4)
 #define TCC_BEGIN tcc_cuda_release();
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)

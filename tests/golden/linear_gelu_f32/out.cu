@@ -1,27 +1,30 @@
-// ==== matmul_add_gelu [contraction] block_k=16 block_m=16 block_n=32 thread_m=2 thread_n=2
+// ==== matmul_add_gelu [contraction] block_k=64 block_m=16 block_n=16 cluster=1 slices=4 thread_m=4 thread_n=2
 // transpose.2 = transpose(w) : f32[256, 512]
 // matmul.3 = matmul(x, transpose.2) : f32[128, 512]
 // h = add(matmul.3, b) : f32[128, 512]
 // y = gelu(h) : f32[128, 512]
 #define ACC f32
 #define BLOCK_M 16
-#define BLOCK_N 32
-#define BLOCK_K 16
-#define THREAD_M 2
+#define BLOCK_N 16
+#define BLOCK_K 64
+#define THREAD_M 4
 #define THREAD_N 2
+#define SLICES 4
+#define PEERS 1
 #define SIZE_K 256
 #define TILES_M 8
-#define TILES_N 16
+#define TILES_N 32
 #define A_VECTOR 4
 #define A_ALONG_K 1
 #define B_VECTOR 4
 #define B_ALONG_K 1
 #define SEGMENT 2
-#define TILE_BYTES 7168
-#define FOLD_TILES 8
+#define SHARED_BYTES 20480
+#define TOTALS_SHARED 0
+#define FOLD_TILES 0
 #define FLOAT_ACC 1
 #define WORKGROUP 128
-#define GRID 128
+#define GRID 256
 #define INDEX i32
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) matmul_add_gelu_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
 #define TCC_BEGIN tcc_cuda_release();
