@@ -292,6 +292,7 @@ class Parser {
       line.expect("..]");
       Stmt stmt = load_vector(variable, buffer, index, count);
       stmt.early = line.accept_word("early");
+      if (line.accept_word("where")) stmt.value = line.expression();
       return stmt;
     }
     const SymInt index = line.index();

@@ -78,7 +78,9 @@ class Writer {
       case Stmt::Kind::store: return store_to("b" + std::to_string(stmt.buffer), stmt, depth);
       case Stmt::Kind::load_vector:
         line(depth) << text(stmt.variable) << "[0.." << stmt.count << ") = b" << stmt.buffer << "["
-                    << text(stmt.index) << "..]" << (stmt.early ? " early" : "") << "\n";
+                    << text(stmt.index) << "..]" << (stmt.early ? " early" : "");
+        if (stmt.value) out_ << " where " << text(stmt.value);
+        out_ << "\n";
         return;
       case Stmt::Kind::store_vector:
         line(depth) << "b" << stmt.buffer << "[" << text(stmt.index)

@@ -299,6 +299,7 @@ class Verifier {
     require(stmt.count <= declared.elements, "a vector of ", stmt.count, " elements in ",
             stmt.variable.name, " of ", declared.elements);
     index(stmt.index);
+    if (stmt.value) value(stmt.value, DType::boolean, "a condition");
     within(stmt.index, buffer.elements, "b" + std::to_string(stmt.buffer));
     within(stmt.index + (stmt.count - 1), buffer.elements, "b" + std::to_string(stmt.buffer));
   }

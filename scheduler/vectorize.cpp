@@ -1,6 +1,7 @@
 #include "scheduler/vectorize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -169,6 +170,40 @@ Block reduce_before(std::vector<Expr>& values, const SymInt& lane, AxisUse& use)
   return block;
 }
 
+// Whether all bits are zero.
+bool is_zero(const ExprNode& e) {
+  return e.kind == ExprNode::Kind::constant && e.integer == 0 && e.number == 0 &&
+         !std::signbit(e.number);
+}
+
+// Replaces what is loaded where a condition of all lanes holds, and zero elsewhere, by arrays of
+// masked vectors, as of windows that reach over a border.
+Block load_masked(std::vector<Expr>& values, const SymInt& lane, AxisUse& use) {
+  const int64_t width = ir::extent_of(lane).value();
+  Block block;
+  std::vector<std::pair<Expr, Expr>> masks;  // the condition and the load of each
+  std::vector<Expr> arrays;
+  ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+    if (e->kind != ExprNode::Kind::call || e->fn != ir::Fn::select) return nullptr;
+    const Expr &condition = e->args[0], &load = e->args[1];
+    if (load->kind != ExprNode::Kind::load || !is_zero(*e->args[2])) return nullptr;
+    if (use.of(condition).free.contains(lane.as_atom()) || inside_reduction(use.of(e).free) ||
+        access_along(load->index, lane, true) != Access::contiguous)
+      return nullptr;
+    for (size_t i = 0; i < masks.size(); ++i)
+      if (ir::compare(masks[i].first, condition) == 0 && ir::compare(masks[i].second, load) == 0)
+        return arrays[i];
+    const Variable values_read = ir::new_variable("x", e->dtype);
+    block.push_back(array(values_read, width));
+    block.push_back(load_vector(values_read, load->buffer, load->index.substitute(lane, 0), width));
+    block.back().value = condition;
+    masks.emplace_back(condition, load);
+    arrays.push_back(ir::element(values_read, lane));
+    return arrays.back();
+  });
+  return block;
+}
+
 }  // namespace
 
 bool has_vector_reductions(const std::vector<Expr>& values, const SymInt& lane) {
@@ -193,7 +228,9 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
   if (lane.is_const()) return shared_body();
   const int64_t width = ir::extent_of(lane).value();
   align_clamps(rewritten, lane);
+  Block masked = load_masked(rewritten, lane, use);
   block = reduce_before(rewritten, lane, use);
+  block.insert(block.end(), masked.begin(), masked.end());
   std::map<Expr, Expr, LoadLess> replaced;  // by the load
   for (const Expr& value : std::vector<Expr>(rewritten)) {
     ir::visit(value, [&](const Expr& e) {

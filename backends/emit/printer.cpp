@@ -230,15 +230,28 @@ void Printer::load_vector(const Stmt& stmt) {
   DType stored = accessed_as(stmt);
   const int elements = sched::vector_elements(kernel_, stmt);
   const std::string& array = names_.of(stmt.variable);
+  const std::string where =
+      stmt.value ? "if (" + without_parentheses(expression(stmt.value)) + ") " : "";
   if (elements == 1) {
-    for (int64_t i = 0; i < stmt.count; ++i)
-      line(array + "[" + std::to_string(i) +
-           "] = " + from_storage(stored, buffer_element(stmt.buffer, stmt.index + i)) + ";");
+    const DType dtype = compute_dtype(stmt.variable.dtype);
+    const std::string zero =
+        constant(is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0));
+    for (int64_t i = 0; i < stmt.count; ++i) {
+      const std::string element = array + "[" + std::to_string(i) + "] = ";
+      if (stmt.value) line(element + zero + ";");
+      line(where + element + from_storage(stored, buffer_element(stmt.buffer, stmt.index + i)) +
+           ";");
+    }
     return;
   }
   int per_word = 4 / size_bytes(stored), words = elements / per_word;
   check_vector(stmt.buffer, words);
   std::string type = words == 1 ? "u32" : fill(dialect_.word, {{"words", std::to_string(words)}});
+  std::string zeros = "0u";
+  for (int w = 1; w < words; ++w) zeros += ", 0u";
+  const std::string zero = words == 1 ? zeros
+                                      : fill(dialect_.vector_make,
+                                             {{"words", std::to_string(words)}, {"values", zeros}});
   const bool early = stmt.early && !dialect_.early_vector_load.empty();
   const std::string& load = early ? dialect_.early_vector_load : dialect_.vector_load;
   for (int64_t start = 0; start < stmt.count; start += elements) {
@@ -250,7 +263,8 @@ void Printer::load_vector(const Stmt& stmt) {
                                                 {"words", count},
                                                 {"buffer", buffer_name(stmt.buffer)},
                                                 {"index", at}});
-    line(type + " " + vector + " = " + source + ";");
+    if (stmt.value) line(type + " " + vector + " = " + zero + ";");
+    line((stmt.value ? where : type + " ") + vector + " = " + source + ";");
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> parts = unpack(stored, component(vector, words, w));
       for (int p = 0; p < per_word; ++p)

@@ -84,6 +84,38 @@ TEST_F(Vectorize, OperandsThatBeginInsideOfAVectorAreReadOneByOne) {
 )");
 }
 
+// A window that reaches over a border: zeros where it does.
+TEST_F(Vectorize, VectorsAreMaskedAsAWhole) {
+  const Expr value = ir::select(ir::index_less(0, i), at(0, ir::max(i - 1, 0) * 4 + v),
+                                ir::constant(DType::f32, 0));
+  EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = ir::mul(value, at(1, v))}}, v),
+            R"(  for i < 128
+    array y: f32[4]
+    array x: f32[4]
+    x[0..4) = b0[max(0, i-1)*4..] where (0 < [i])
+    array x1: f32[4]
+    x1[0..4) = b1[0..]
+    unroll v < 4
+      y[v] = (x[v] * x1[v])
+    b2[i*4..] = y[0..4)
+)");
+}
+
+// A border of other values than zero is selected for each element.
+TEST_F(Vectorize, OtherBordersAreSelected) {
+  const Expr value =
+      ir::select(ir::index_less(0, i), at(0, i * 4 + v), ir::constant(DType::f32, 1));
+  EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = value}}, v),
+            R"(  for i < 128
+    array y: f32[4]
+    array x: f32[4]
+    x[0..4) = b0[i*4..]
+    unroll v < 4
+      y[v] = select((0 < [i]), x[v], 1.0)
+    b2[i*4..] = y[0..4)
+)");
+}
+
 // What a replicated border reads is not selected against anything: its clamp stays.
 TEST_F(Vectorize, ClampsWithoutASelectStay) {
   EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = at(0, ir::min(i * 4 + v, 191))}}, v),
