@@ -68,6 +68,8 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     gemv.b = described_operand(*view, *plan, gemv.swapped);
   else
     gemv.b.major_k = large.along_k;
+  if (rows > kFewRows && gemv.b.load == Load::computed)
+    return Refusal{str("a product of ", rows, " rows computes its larger operand")};
   if (gemv.b.load == Load::computed) {
     gemv.vector = large.vector;
   } else {
