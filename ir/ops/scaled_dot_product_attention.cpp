@@ -34,7 +34,9 @@ Shape attention_batch(const InferContext& context) {
                   "enable_gqa needs key and value with the same dims [..., heads, keys, depth] and "
                   "as many as query");
   const SymInt &heads = query.back(), &shared = key.back();
-  context.require(shared.is_const() && shared.value() > 0 && heads.divisible_by(shared.value()),
+  // Symbols are judged when they have values.
+  const bool is_known = heads.is_const() && shared.is_const();
+  context.require(!is_known || (shared.value() > 0 && heads.divisible_by(shared.value())),
                   str("the ", heads, " query heads are no multiple of the ", shared, " key heads"));
   context.require(std::equal(query.begin(), query.end() - 1, key.begin()),
                   "query and key differ in their batch dims");
@@ -57,8 +59,6 @@ std::vector<Type> infer_attention(const InferContext& context) {
                   str("query has depth ", dim(0, 1), ", key ", dim(1, 1)));
   context.require(may_be_equal(dim(1, 2), dim(2, 2)),
                   str("key has length ", dim(1, 2), ", value ", dim(2, 2)));
-  context.require(dim(0, 1).is_const() || context.node.attr<double>("scale") != 0,
-                  "a symbolic depth needs an explicit scale");
   const DType dtype = context.inputs[0]->dtype;
   Shape lse = attention_batch(context);
   lse.push_back(dim(0, 2));
@@ -99,7 +99,13 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
     return b.reshape(x, shape);
   };
   double scale = node.attr<double>("scale");
-  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(query->shape().back().value()));
+  if (scale == 0) {
+    const SymInt& depth = query->shape().back();
+    if (!depth.is_const())
+      fail_input("scaled_dot_product_attention: the depth ", depth,
+                 " stays open: give 'scale', or a number for the depth");
+    scale = 1 / std::sqrt(static_cast<double>(depth.value()));
+  }
   Value* scores = b.compute(b.op("matmul", {regroup(query), b.transpose(key, -2, -1)}));
   if (grouped) {
     Shape shape(out.begin(), out.end() - 1);

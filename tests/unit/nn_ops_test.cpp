@@ -326,6 +326,13 @@ TEST(Attention, ChecksItsShapes) {
                "the 3 query heads are no multiple of the 2 key heads");
 }
 
+TEST(Attention, TakesSymbolicHeadsAndDepths) {
+  const SymInt heads = SymInt::symbol("H"), shared = SymInt::symbol("G"), d = SymInt::symbol("D");
+  const Type q = {DType::f32, {heads, 4, d}}, k = {DType::f32, {shared, 6, d}};
+  EXPECT_EQ(test::infer("scaled_dot_product_attention", {q, k, k}, {{"enable_gqa", true}}),
+            "f32[H, 4, D]");
+}
+
 // ---- interpolate
 
 TEST(Interpolate, Nearest) {
