@@ -125,7 +125,7 @@ int64_t shared_bytes(const FmaTile& t, const FmaProduct& p) {
          (totals_are_shared(t, p) ? sums * t.slices : 0) + (t.cluster > 1 ? 16 : 0);
 }
 
-// The constants of a GPU were fitted to 250 configs of 44 products, measured on an H200 through
+// The constants of a GPU were fitted to 250 configs of 43 products, measured on an H200 through
 // CUDA.
 double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& target) {
   constexpr double kWordCycles = 0.6;  // of shared memory's pipe: neighbours share some words
