@@ -14,7 +14,7 @@ using ir::ExprNode;
 using ir::Fn;
 using ir::SymInt;
 
-// What is known of an index where an arm of a select is taken.
+// Bounds of an index where an arm of a select is taken.
 struct Known {
   SymInt index;
   ir::Interval range;
@@ -86,7 +86,7 @@ class Aligned {
     return moved + lane_;
   }
 
-  // What stands inside of the bounds by numbers.
+  // Indices that stand inside of the bounds by numbers.
   static std::optional<SymInt> strip(const AtomPtr& atom,
                                      std::vector<std::pair<Atom::Kind, int64_t>>& clamps) {
     if (atom->kind != Atom::Kind::min && atom->kind != Atom::Kind::max) return std::nullopt;

@@ -52,7 +52,7 @@ int64_t packed(int64_t sharing, int64_t queries, int64_t block_q) {
   return 1;
 }
 
-// What all configs of a plan have in common.
+// All configs of a plan have these in common.
 AttentionSm80 parameters_of_plan(const AttentionPlan& plan) {
   AttentionSm80 a;
   a.batches = plan.batches();

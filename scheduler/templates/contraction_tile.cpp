@@ -69,7 +69,7 @@ constexpr FmaTile kCpuTiles[] = {
     {32, 16, 16, 4, 4}, {16, 16, 16, 2, 4}, {8, 32, 16, 1, 8},
 };
 
-// Of a thread: sums, fragments, and what of the next tile is on its way.
+// A thread's sums, fragments, and its part of the next tile, which is on its way.
 int64_t registers(const FmaTile& t, const FmaProduct& p) {
   const bool folds = fold_tiles(t, p) > 0 && !totals_are_shared(t, p);
   return 32 + register_words(t, p) * (folds ? 2 : 1) + 2 * (t.thread_m + t.thread_n) +
@@ -117,7 +117,7 @@ bool totals_are_shared(const FmaTile& t, const FmaProduct& p) {
   return fold_tiles(t, p) > 0 && 2 * register_words(t, p) > kMostWords;
 }
 
-// What the other workgroups of a cluster send takes the place of the tiles; its barrier has 16
+// Sums from the other workgroups of a cluster take the place of the tiles; its barrier has 16
 // bytes.
 int64_t shared_bytes(const FmaTile& t, const FmaProduct& p) {
   const int64_t sums = t.block_m * t.block_n * p.element;

@@ -19,7 +19,7 @@ struct FmaTile {
   // Four f32 are what one shared-memory access brings: neighbouring threads on neighbouring
   // segments hit all banks.
   int64_t segment() const { return thread_n < 4 ? thread_n : 4; }
-  // Of the tiles of both operands, two of each.
+  // For the tiles of both operands, two of each.
   int64_t tile_bytes(int element) const;
 };
 

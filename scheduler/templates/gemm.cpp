@@ -169,7 +169,7 @@ Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& 
   std::optional<Config> best;
   double best_seconds = 0;
   auto consider = [&](Config config) {
-    // Of bands that read the same, the smallest one: neighbours write whole rows of the result.
+    // Among bands that read the same, the smallest one: neighbours write whole rows of the result.
     std::optional<Config> banded;
     int64_t fewest = 0;
     for (const int64_t band : {8, 4, 2, 1}) {

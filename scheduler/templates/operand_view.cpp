@@ -62,7 +62,7 @@ std::optional<OperandView> residual_view(const Region& region, const Contraction
     rest = rest - batch.atoms[i] * strides.back();
     last += (extents.back() - 1) * strides.back();
   }
-  // What is read under a condition may lie elsewhere.
+  // Elements that are read under a condition may lie elsewhere.
   const SymInt& elements = region.layout(region.inputs[static_cast<size_t>(view.buffer)]).elements;
   if (!rest.is_const() || rest.value() < 0 || rest.value() + last >= elements.value())
     return std::nullopt;

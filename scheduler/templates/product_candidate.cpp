@@ -177,7 +177,7 @@ std::vector<LayoutWish> convolution_wishes(const Region& region, const ir::Node&
     const auto layout = layout_of_result(region, value, result, channels_last(result->shape()));
     wish(value, layout);
     if (!layout) continue;
-    // What the epilogue reads.
+    // The epilogue's operands.
     for (const ir::Value* input : region.inputs)
       if (input != image) wish(input, layout_of_operand(region, input, value, *layout));
   }

@@ -25,7 +25,7 @@ bool uses_axis(const SymInt& index, const SymInt& axis) {
   return !axis.is_const() && index.uses(axis.as_atom());
 }
 
-// What kernels read most of: the places of the elements of the largest buffer, without clamps.
+// Kernels read most of the largest buffer: the places of its elements, without clamps.
 std::optional<SymInt> main_places(const Region& region, const ReductionPlan& plan,
                                   const std::vector<SymInt>& kept, const SymInt& col) {
   Inliner inliner(region);

@@ -142,7 +142,7 @@ class ReductionStages : public ReductionRows {
     return {set_element(sums, v_, combine_values(result.kind, ir::element(sums, v_), value))};
   }
 
-  // What all threads of a row combine: the results of a thread's rows, or that of its row.
+  // All threads of a row combine these: the results of a thread's rows, or that of its row.
   std::vector<Variable> of_thread(const Result& result) {
     if (!wide_rows_) {
       if (!ir::is_arg(result.kind) && width_ > 1) fold_lanes(result);

@@ -116,7 +116,7 @@ TEST_F(Vectorize, OtherBordersAreSelected) {
 )");
 }
 
-// What a replicated border reads is not selected against anything: its clamp stays.
+// A replicated border's reads are not selected against anything: the clamp stays.
 TEST_F(Vectorize, ClampsWithoutASelectStay) {
   EXPECT_EQ(text({{.buffer = 2, .offset = i * 4 + v, .value = at(0, ir::min(i * 4 + v, 191))}}, v),
             R"(  for i < 128

@@ -49,7 +49,7 @@ TEST(AttentionSm80, RunsWhereThereIsMma) {
   EXPECT_NE(template_of(with_op(kLong, "f32")), "attention_sm80");
 }
 
-// What the kernels of sm_90a do not read stays on matrix units there, too.
+// Operands that the kernels of sm_90a do not read stay on matrix units there, too.
 TEST(AttentionSm80, ReadsRowsOfAnyAlignment) {
   const auto operand_of = [](int64_t depth, int64_t depth_v) {
     test::AttentionSizes s = kLong;

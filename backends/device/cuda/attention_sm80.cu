@@ -106,7 +106,7 @@ template <class Tile> struct Lane {
   }
 };
 
-// What softmax keeps of a thread's rows, two of each fragment: the number that the weights are relative to, which is at
+// Softmax keeps these of a thread's rows, two of each fragment: the number that the weights are relative to, which is at
 // most kGrowth binary orders below the maximum so far, and the sum of this thread's weights.
 struct Rows {
   f32 max[ROWS][2], sum[ROWS][2];
