@@ -2,32 +2,31 @@
 // (TCC_BUFFERS comes first; `batch` is the flat batch number, V and the vectors are constants of
 // the config, and all indices may lie past the end by less than a tile):
 //
+// clang-format off
 //   load_q(batch, row, d, values[q.vector])  neighbours along the depth as f32; `d` counts vectors.
-//   load_k, load_v                           Rows past the end repeat the last one, what lies past
-//                                            the depth is 0.
+//   load_k, load_v                           Rows past the end repeat the last one, elements past
+//                                            the depth are 0.
 //   batch_q(batch, c[3])                     the coordinates of the batch in the operand's tensor
 //   batch_k, batch_v                         map (dims: depth, row, then view.batch, innermost
 //                                            first), where it is a view
 //   start_q(batch) -> i64, start_k, start_v  the offset of the batch's first row, where the operand
 //                                            is a view
 //   score(batch, query, key, values[V])      raw products of V neighbouring keys (`key` is a
-//   multiple
-//                                            of V) become scores in place; -inf where the query
-//                                            does not see the key or there is no such key. With
-//                                            plan.is_scaled the others stay raw: the kernel
+//                                            multiple of V) become scores in place; -inf where the
+//                                            query does not see the key or there is no such key.
+//                                            With plan.is_scaled the others stay raw: the kernel
 //                                            multiplies by plan.scale.
-//   score_inside(batch, query, key, values[V])  the same where the query sees all of the keys.
-//   There
-//                                            is none with plan.is_scaled: nothing is to be done.
-//   first_key(batch, tile) -> i32            the queries of the tile (`block_q` of them) see keys
-//   in end_key                                  [first_key, end_key) alone, inside_first,
-//   inside_end                 and each of them all of [inside_first, inside_end) epilogue(batch,
-//   row, part, acc[segment]) stores a segment of a row of the normalised result;
-//                                            `part` counts segments. Rows and parts past the end
+//   score_inside(batch, query, key,          the same where the query sees all of the keys. There
+//                values[V])                  is none with plan.is_scaled: nothing is to be done.
+//   first_key(batch, tile) -> i32, end_key   the queries of the tile (`block_q` of them) see keys
+//                                            in [first_key, end_key) alone,
+//   inside_first, inside_end                 and each of them all of [inside_first, inside_end)
+//   epilogue(batch, row, part,               stores a segment of a row of the normalised result;
+//            acc[segment])                   `part` counts segments. Rows and parts past the end
 //                                            are left out.
 //   store_sum(batch, row, value[1])          stores the row's log-sum-exp (natural logarithm),
-//   where
-//                                            plan.sums is not empty
+//                                            where plan.sums is not empty
+// clang-format on
 #pragma once
 
 #include "scheduler/kernel.h"
