@@ -64,8 +64,8 @@ class AttentionHooks {
   AttentionTile tile_;
 };
 
-// For kernels on matrix units of 16 bits on CUDA: the tanh of scores is one of absolute accuracy, as
-// scores need it, where nothing else of the plan asks for a tanh.
+// For kernels on matrix units of 16 bits on CUDA: the tanh of scores is one of absolute accuracy,
+// as scores need it, where nothing else of the plan asks for a tanh.
 void loosen_scores(Kernel& kernel, const AttentionPlan& plan);
 
 }  // namespace tcc::sched

@@ -389,9 +389,10 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     const double epilogue = kEpilogue + exchange + std::max(staged + hook, drain);
     // Groups that take turns wait for epilogues that are longer than the other's products.
     const double of_group = kEpilogue + (staged / transposed + hook) * (s.swapped ? kScattered : 1);
-    const double between = s.pingpong ? std::max({kTurn + (1 - kHidden) * hook, kDrained * drain,
-                                                  (of_group - multiply) / 2})
-                                      : epilogue;
+    const double between =
+        s.pingpong
+            ? std::max({kTurn + (1 - kHidden) * hook, kDrained * drain, (of_group - multiply) / 2})
+            : epilogue;
     GemmCycles cycles;
     const double coupled = s.cluster_m * s.cluster_n > 1 ? kCoupled : 0;
     cycles.working = rounds * (multiply + coupled) + (rounds - 1) * between;
