@@ -9,9 +9,6 @@
 namespace tcc::sched {
 namespace {
 
-// Threads whose values one thread reads in one exchange through shared memory.
-constexpr int64_t kExchange = 16;
-
 class Exchanges {
  public:
   Exchanges(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
@@ -84,7 +81,7 @@ class Exchanges {
       mask *= 2;
     }
     while (done < stmt.count) {
-      int64_t now = std::min(stmt.count / done, kExchange);
+      int64_t now = std::min(stmt.count / done, kExchangeThreads);
       scans ? exchange_scan(stmt, mask, now, out) : exchange(stmt, mask, now, out);
       done *= now;
       mask *= now;

@@ -21,6 +21,8 @@ using AfterKernelPass = std::function<void(std::string_view pass, const Kernel& 
 Kernel legalize(Kernel kernel, const Target& target, const AfterKernelPass& after);
 
 // The passes that have files of their own.
+// Threads whose values one thread reads in one exchange through shared memory.
+inline constexpr int64_t kExchangeThreads = 16;
 // Combinations of threads become shuffles and shared memory; those of a cluster's workgroups become
 // bytes that are sent and awaited.
 void lower_exchanges(Kernel& kernel, const Target& target);

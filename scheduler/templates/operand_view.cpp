@@ -132,10 +132,10 @@ exec::TensorMap tiled_map(const OperandView& view, std::string name,
 std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
                                                std::span<const int64_t> strides) {
   std::vector<OperandView::BatchAxis> axes;
-  int64_t inside = 1;
-  for (const int64_t extent : extents) inside *= extent;
+  int64_t inside = 1;  // a dim of 0 has no batch, and divides nothing
+  for (const int64_t extent : extents) inside *= std::max<int64_t>(1, extent);
   for (size_t i = 0; i < extents.size(); ++i) {
-    inside /= extents[i];
+    inside /= std::max<int64_t>(1, extents[i]);
     if (strides[i] == 0) continue;
     if (!axes.empty()) {
       OperandView::BatchAxis& outer = axes.back();

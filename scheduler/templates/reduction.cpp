@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scheduler/cost.h"
+#include "scheduler/legalize.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/reduction_lowering.h"
 #include "scheduler/templates/reduction_plan.h"
@@ -275,9 +276,13 @@ class Rows : public Candidate {
          }},
         {"shared memory",
          [bytes = target.static_shared_bytes(), inner = plan.inner, word = widest_result(plan),
+          lanes = target.subgroup_shuffle ? target.subgroup_size : 1,
           turns = std::min<int64_t>(2, std::ssize(plan.reductions))](const Config& c) {
-           // Exchanges in a row take turns with two arrays for each result of a thread.
-           const int64_t of_thread = inner ? 0 : turns * c["vector"] * word;
+           // Exchanges in a row take turns with two arrays for each result of a thread: those of
+           // several reductions, or of more threads than read each other's at once.
+           const int64_t at_once = kExchangeThreads * std::max<int64_t>(1, lanes / c["rows"]);
+           const int64_t arrays = c["row_threads"] > at_once ? 2 : turns;
+           const int64_t of_thread = inner ? 0 : arrays * c["vector"] * word;
            return c["row_threads"] * c["rows"] * std::max<int64_t>(32, of_thread) <= bytes;
          }},
     };

@@ -118,8 +118,8 @@ TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
   const PlanSite* site = answers.find("split_k");
   ASSERT_TRUE(site);
   EXPECT_EQ(site->alternatives, (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
-  // 256 products of a part: units sum no more of them exactly.
-  EXPECT_EQ(site->default_choice, 16);
+  // Matrix units sum no more than 256 products of a part exactly; FMA units take parts of 512.
+  EXPECT_EQ(site->default_choice, 8);
   // The partial products, then their sum with the epilogue.
   ASSERT_EQ(names.size(), 2u) << testing::PrintToString(names);
   EXPECT_EQ(names[0], "matmul");

@@ -83,11 +83,11 @@ TEST_F(TuneJsonTest, VerifyComparesWithWhatARecordShadows) {
   const auto change = [&](const char* folder, const std::string& value) {
     const fs::path file = folder_ / folder / "null.contraction.yaml";
     const std::string text =
-        std::regex_replace(read_file(file), std::regex("thread_m: [0-9]+"), "thread_m: " + value);
+        std::regex_replace(read_file(file), std::regex("block_k: [0-9]+"), "block_k: " + value);
     write_file_atomic(file, text);
   };
-  change("below", "2");
-  change("tuned", "4");
+  change("below", "16");
+  change("tuned", "32");
   const std::string paths = "--tuning '" + (folder_ / "below").string() + "' --tuning " + tuned();
   const json both = json::parse(output("verify", model + paths));
   ASSERT_EQ(both["records"].size(), 3u);
