@@ -12,6 +12,7 @@
 #include <set>
 #include <system_error>
 
+#include "executable/vulkan_targets.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -231,9 +232,7 @@ Target read_profile(const fs::path& file) {
 
 Target parse_profile(const std::string& text, const std::string& file, std::string_view arch) {
   Target target;
-  target.api = Api::vulkan;
-  target.fixed_subgroups = true;
-  target.device_sources = {"attention"};
+  exec::set_vulkan_facts(target);
   target.arch = arch;
   std::set<std::string> seen;
   const YAML::Node root = load_map(text, file);

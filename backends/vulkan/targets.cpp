@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "executable/vulkan_targets.h"
 #include "scheduler/target.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
@@ -17,9 +18,7 @@ using sched::Target;
 // shuffles, no kernel depends on it.
 Target vulkan_minimum() {
   Target target;
-  target.api = sched::Api::vulkan;
-  target.fixed_subgroups = true;
-  target.device_sources = {"attention"};
+  exec::set_vulkan_facts(target);
   target.arch = "generic";
   target.subgroup_size = 32;
   target.subgroup_size_min = 4;

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "executable/cuda_targets.h"
+#include "executable/vulkan_targets.h"
 #include "runtime/vulkan/memory_types.h"
 #include "runtime/vulkan/priors.h"
 #include "runtime/vulkan/result.h"
@@ -176,9 +177,7 @@ std::string vendor_name(uint32_t id) {
 }
 
 void fill_names(exec::Target& target, const Properties& properties) {
-  target.api = exec::Api::vulkan;
-  target.fixed_subgroups = true;
-  target.device_sources = {"attention"};
+  exec::set_vulkan_facts(target);
   target.vendor = vendor_name(properties.core.properties.vendorID);
   target.device = properties.core.properties.deviceName;
   const bool is_llvmpipe = properties.v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;

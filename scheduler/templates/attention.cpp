@@ -295,15 +295,7 @@ class FmaAttention : public Candidate {
     if (inside == 2) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     for (Hook& hook : hooks.key_ranges())
       if (inside != 0 || !hook.name.starts_with("inside")) kernel.hooks.push_back(std::move(hook));
-    if (s.parts > 1) {
-      const AttentionKeyParts parts(region(), plan, tile, s.parts);
-      kernel.hooks.push_back(parts.store_part("store_part"));
-      kernel.hooks.push_back(parts.store_part_sums("store_part_sums"));
-      return parts.sequence(std::move(kernel));
-    }
-    kernel.hooks.push_back(hooks.epilogue("epilogue"));
-    if (!plan.sums.empty()) kernel.hooks.push_back(hooks.store_sum("store_sum"));
-    return kernel;
+    return storing_results(std::move(kernel), region(), plan, tile, s.parts);
   }
 
   static std::string float_text(double value) {

@@ -6,6 +6,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/vectorize.h"
+#include "scheduler/work.h"
 #include "support/checked.h"
 
 namespace tcc::sched {
@@ -205,6 +206,11 @@ Hook AttentionHooks::store_sum(std::string name) const {
   append(body, vectorize(plan_.sinks(plan_.sums, plan_.sum, sum, batch, {{plan_.query, q}}), 0));
   hook.body = guarded(std::vector{ir::index_less(row, plan_.queries)}, std::move(body));
   return hook;
+}
+
+double score_slots(const AttentionPlan& plan) {
+  const std::vector<Expr> values = {plan.score};
+  return element_work(values, plan.key).slots;
 }
 
 void loosen_scores(Kernel& kernel, const AttentionPlan& plan) {

@@ -64,6 +64,9 @@ class AttentionHooks {
   AttentionTile tile_;
 };
 
+// Issue slots of a score's expression, without its mask.
+double score_slots(const AttentionPlan& plan);
+
 // For kernels on matrix units of 16 bits on CUDA: the tanh of scores is one of absolute accuracy,
 // as scores need it, where nothing else of the plan asks for a tanh.
 void loosen_scores(Kernel& kernel, const AttentionPlan& plan);

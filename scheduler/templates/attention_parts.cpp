@@ -222,4 +222,18 @@ Kernel AttentionKeyParts::combine() const {
   return kernel;
 }
 
+KernelSequence storing_results(Kernel kernel, const Region& region, const AttentionPlan& plan,
+                               const AttentionTile& tile, int64_t parts) {
+  if (parts > 1) {
+    const AttentionKeyParts of(region, plan, tile, parts);
+    kernel.hooks.push_back(of.store_part("store_part"));
+    kernel.hooks.push_back(of.store_part_sums("store_part_sums"));
+    return of.sequence(std::move(kernel));
+  }
+  const AttentionHooks hooks(plan, tile);
+  kernel.hooks.push_back(hooks.epilogue("epilogue"));
+  if (!plan.sums.empty()) kernel.hooks.push_back(hooks.store_sum("store_sum"));
+  return kernel;
+}
+
 }  // namespace tcc::sched

@@ -45,4 +45,9 @@ class AttentionKeyParts {
   int64_t parts_;
 };
 
+// Appends the hooks that store results to a kernel that lacks no other: the epilogue and the
+// log-sum-exp or, with several parts, what the kernel that combines them reads, which comes behind.
+KernelSequence storing_results(Kernel kernel, const Region& region, const AttentionPlan& plan,
+                               const AttentionTile& tile, int64_t parts);
+
 }  // namespace tcc::sched

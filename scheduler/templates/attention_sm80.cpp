@@ -263,7 +263,7 @@ class Sm80Attention : public Candidate {
     for (const int64_t block_q : attention_parameters()[0].values)
       for (const int64_t block_k : attention_parameters()[1].values)
         walks[{block_q, block_k}] = attention_->walk(block_q, block_k);
-    const double slots = attention_->plan.is_scaled ? 0 : score_slots();
+    const double slots = attention_->plan.is_scaled ? 0 : score_slots(attention_->plan);
     return [=, of = attention_, bytes = region_bytes(region())](const AttentionSm80& a) {
       const Target& target = of->target;
       constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
@@ -316,11 +316,6 @@ class Sm80Attention : public Candidate {
   }
 
   // Issue slots of a score's expression.
-  double score_slots() const {
-    const std::vector<Expr> values = {attention_->plan.score};
-    return element_work(values, attention_->plan.key).slots;
-  }
-
   KernelSequence lower(const Config& config) const override {
     const AttentionPlan& plan = attention_->plan;
     AttentionSm80 a = attention_->parameters(config);
@@ -369,15 +364,7 @@ class Sm80Attention : public Candidate {
     kernel.hooks.push_back(hooks.score("score"));
     if (!a.plain) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     for (Hook& hook : hooks.key_ranges()) kernel.hooks.push_back(std::move(hook));
-    if (a.parts > 1) {
-      const AttentionKeyParts parts(region(), plan, tile, a.parts);
-      kernel.hooks.push_back(parts.store_part("store_part"));
-      kernel.hooks.push_back(parts.store_part_sums("store_part_sums"));
-      return parts.sequence(std::move(kernel));
-    }
-    kernel.hooks.push_back(hooks.epilogue("epilogue"));
-    if (a.sums) kernel.hooks.push_back(hooks.store_sum("store_sum"));
-    return kernel;
+    return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 
   const std::shared_ptr<const Attention> attention_;

@@ -191,7 +191,7 @@ class Sm90Attention : public Candidate {
         }
         walks[{groups, block_k}] = walk;
       }
-    const double slots = plan_.is_scaled ? 0 : score_slots();
+    const double slots = plan_.is_scaled ? 0 : score_slots(plan_);
     return [=, plan = plan_, target = target(), bytes = region_bytes(region())](const Config& c) {
       constexpr double kRate = 2048;                     // multiply-adds of an SM in a cycle,
       constexpr double kExponentials = 16;               // exponentials,
@@ -232,12 +232,6 @@ class Sm90Attention : public Candidate {
       return a.parts == 1 ? seconds
                           : seconds + AttentionKeyParts::combining_seconds(plan, a.parts, target);
     };
-  }
-
-  // Issue slots of a score's expression.
-  double score_slots() const {
-    const std::vector<Expr> values = {plan_.score};
-    return element_work(values, plan_.key).slots;
   }
 
   KernelSequence lower(const Config& config) const override {
@@ -282,15 +276,7 @@ class Sm90Attention : public Candidate {
     kernel.hooks.push_back(hooks.score("score"));
     if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     for (Hook& hook : hooks.key_ranges()) kernel.hooks.push_back(std::move(hook));
-    if (a.parts > 1) {
-      const AttentionKeyParts parts(region(), plan, tile, a.parts);
-      kernel.hooks.push_back(parts.store_part("store_part"));
-      kernel.hooks.push_back(parts.store_part_sums("store_part_sums"));
-      return parts.sequence(std::move(kernel));
-    }
-    kernel.hooks.push_back(hooks.epilogue("epilogue"));
-    if (a.sums) kernel.hooks.push_back(hooks.store_sum("store_sum"));
-    return kernel;
+    return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 
   // Boxes of 64 elements of so many rows.

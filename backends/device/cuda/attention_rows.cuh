@@ -1,4 +1,4 @@
-// What the kernels of attention on matrix units share: the order of tiles, and the end of rows whose results lie in
+// Kernels of attention on matrix units share the order of tiles, and the end of rows whose results lie in
 // accumulators as mma and wgmma leave them. The constant `params` is the kernel's.
 
 #define MINUS_INFINITY tcc_bits_f32(0xff800000u)

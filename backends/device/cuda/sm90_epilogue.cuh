@@ -74,7 +74,7 @@ template <i32 SLABS, i32 EIGHTS, i32 OWNED, i32 RANKS, i32 AT_ONCE> struct Epilo
   __device__ __forceinline__ static bool is_step(i32 column) { return OWNED * RANKS <= EIGHTS || column < EIGHTS * 8; }
 };
 
-// Of an epilogue that reads what it needs by its hook; sm90_strips.cuh has another kind.
+// The strips of an epilogue that reads what it needs by its hook: none. sm90_strips.cuh has the other kind.
 struct NoStrips {
   struct Tiles {};
   struct Barriers {};

@@ -34,8 +34,8 @@ ResidualHooks(First, Second, const TensorMap*, const TensorMap*) -> ResidualHook
         [&](auto batch, auto& c) { batch_residual_2(TCC_BUFFERS batch, c); }, map, map_2                             \
   }
 
-// Of says: `first` and `second`, the Residuals; `count`, the strips of a ring; `groups`; `columns`; `segment`, the
-// elements that a lane reads at once; `swapped`. A strip holds rows of the result: as many elements as it has columns,
+// The parameter `Of` gives `first` and `second`, the Residuals; `count`, the strips of a ring; `groups`; `columns`;
+// `segment`, the elements that a lane reads at once; `swapped`. A strip holds rows of the result: as many elements as it has columns,
 // or with swapped as it has rows.
 template <class Of> struct ResidualStrips {
   static constexpr i32 elements = 64 * Of::columns;

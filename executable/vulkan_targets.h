@@ -1,0 +1,16 @@
+// Facts of Vulkan's targets, devices and profiles alike.
+#pragma once
+
+#include "executable/target.h"
+
+namespace tcc::exec {
+
+// Sets what all of them have in common: kernels are compiled for one size of subgroups, and the
+// back end's device sources.
+inline void set_vulkan_facts(Target& target) {
+  target.api = Api::vulkan;
+  target.fixed_subgroups = true;
+  target.device_sources = {"attention"};
+}
+
+}  // namespace tcc::exec
