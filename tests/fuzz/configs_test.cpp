@@ -72,7 +72,7 @@ ir::Graph kernel_graph(uint64_t seed) {
   RandomSource random(seed);
   const std::vector<int64_t> sizes = {1, 2, 3, 7, 8, 16, 17, 33, 64, 100, 128, 136};
   const int64_t m = random.one_of(sizes), n = random.one_of(sizes), k = random.one_of(sizes);
-  const char* dtype = random.one_of({"f32", "f16", "bf16"});
+  const char* dtype = random.one_of({"f32", "f16", "bf16", "f64"});
   const char* epilogue = random.one_of({"relu", "tanh", "square"});
   std::string inputs, node;
   if (random.chance(50)) {

@@ -112,14 +112,15 @@ static __device__ __forceinline__ ACC dot4(u32 a, u32 b, ACC c) {
 #endif
 #if PEERS > 1
 // A segment to a peer's shared memory.
-static __device__ __forceinline__ void send_segment(u32 to, const ACC (&v)[SEGMENT], u32 barrier) {
-  if constexpr (SEGMENT == 4 && sizeof(ACC) == 4) {
+template <typename T>
+static __device__ __forceinline__ void send_segment(u32 to, const T (&v)[SEGMENT], u32 barrier) {
+  if constexpr (SEGMENT == 4 && sizeof(T) == 4) {
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];"
                  ::"r"(to), "r"(tcc_cuda_bits(v[0])), "r"(tcc_cuda_bits(v[1])), "r"(tcc_cuda_bits(v[2])), "r"(tcc_cuda_bits(v[3])), "r"(barrier)
                  : "memory");
   } else {
 #pragma unroll
-    for (i32 j = 0; j < SEGMENT; ++j) tcc_cuda_store_async(to + j * i32(sizeof(ACC)), tcc_cuda_bits(v[j]), barrier);
+    for (i32 j = 0; j < SEGMENT; ++j) tcc_cuda_store_async(to + j * i32(sizeof(T)), tcc_cuda_bits(v[j]), barrier);
   }
 }
 #endif
