@@ -3,12 +3,15 @@
     onnx_models.py export FOLDER             writes the models (random weights) with both exporters; CPU only
     onnx_models.py check FOLDER              runs each file through tcc-run and compares with PyTorch
     onnx_models.py fusion FOLDER             launches and bytes of each file against torch.compile; needs a CUDA GPU
+    onnx_models.py torch FOLDER              times of torch.compile, and tcc's of the same cells beside them; needs a CUDA GPU
 
-Each command keeps its results after every step in FOLDER/{export,check,fusion}.json and .md, and goes on where it
+Each command keeps its results after every step in FOLDER/{export,check,fusion,torch}.json and .md, and goes on where it
 stopped when it is called again. It exits with 1 if anything failed.
 """
 
 import argparse
+import functools
+import math
 import os
 import pathlib
 import sys
@@ -16,6 +19,7 @@ import sys
 import torch
 
 import checking
+import compiled
 import exporting
 import fusing
 import zoo
@@ -36,7 +40,7 @@ def words(text):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("export", "check", "fusion"):
+    for name in ("export", "check", "fusion", "torch"):
         p = commands.add_parser(name)
         p.add_argument("folder", type=pathlib.Path)
         p.add_argument("--models", type=words, default=[m.name for m in zoo.MODELS], help="names, with commas (default: all)")
@@ -53,6 +57,9 @@ def arguments():
         p.add_argument("--timeout", type=float, default=300, help="seconds of one tcc-run")
         p.add_argument("--tuning", action="append", default=[], help="passed to tcc-run")
         p.add_argument("--bench", type=int, default=0, help="replays that tcc-run times (default: none; fusion: 20)")
+        if name == "torch":
+            p.add_argument("--mode", choices=["default", "max-autotune"], default="default", help="of torch.compile")
+            p.add_argument("--compile-seconds", type=float, default=600, help="models that take longer are left out")
         if name == "check":
             p.add_argument("--own-check", action="store_true", help="tcc-run --check, too: slow for large models")
     options = parser.parse_args()
@@ -169,6 +176,41 @@ def fusion(options):
     return results
 
 
+def case_and_peer(folder, model):
+    """For processes of their own."""
+    return loaded(argparse.Namespace(folder=folder), model)
+
+
+def torch_times(options):
+    """A row for each cell of tcc: the best layout of torch.compile beside it."""
+    columns = ["model", "dtype", "batch", "layout", "torch_milliseconds", "milliseconds", "ratio", "reason"]
+    results = Results(options.folder, "torch", columns, options.redo)
+    best = {}
+    load = functools.partial(case_and_peer, options.folder)
+    models = list(exported_models(options))
+    for cell in compiled.times(load, models, options.dtypes, options.batches, options.mode, options.compile_seconds):
+        print(", ".join(f"{key} {value}" for key, value in cell.items()), flush=True)
+        key = (cell["model"], cell["dtype"], cell.get("batch"))
+        if cell.get("milliseconds", math.inf) < best.get(key, {}).get("milliseconds", math.inf):
+            best[key] = cell
+    for model in models:
+        case = zoo.build(model, is_small(options.folder))
+        for cell in cells(options, model, results, case.lengths[:1]):
+            torchs = best.get((model, cell["dtype"], cell["batch"]), {"reason": "torch.compile has no time"})
+            path = exporting.model_path(options.folder, model, cell["exporter"])
+            ours = fusing.fusion_cell(options, path, case, cell, {}, options.timeout)
+            row = {**ours, "layout": torchs.get("layout"), "torch_milliseconds": torchs.get("milliseconds")}
+            if row["torch_milliseconds"] and row.get("milliseconds"):
+                row["ratio"] = row["torch_milliseconds"] / row["milliseconds"]
+            elif "reason" not in row:
+                row["reason"] = torchs.get("reason")
+            announce(results, row)
+    ratios = [cell["ratio"] for cell in results.cells.values() if cell.get("ratio")]
+    if ratios:
+        print(f"geometric mean of torch.compile / tcc: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, least {min(ratios):.2f}")
+    return results
+
+
 def main():
     options = arguments()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -177,7 +219,7 @@ def main():
             sys.exit(f"{options.tcc_run} does not exist: build it, or name it with --tcc-run")
         if not next(exported_models(options), None):
             sys.exit(f"{options.folder} holds no model: run `onnx_models.py export {options.folder}` first")
-    results = {"export": export, "check": check, "fusion": fusion}[options.command](options)
+    results = {"export": export, "check": check, "fusion": fusion, "torch": torch_times}[options.command](options)
     bad = [cell for cell in results.cells.values() if cell["status"] != "ok"]
     print(f"{len(results.cells) - len(bad)} of {len(results.cells)} ok; {results.path.with_suffix('.md')}")
     return 1 if bad else 0
