@@ -123,7 +123,7 @@ class Finder {
         break;
       }
       case Kind::call:
-        function(function_of(e.fn, e.args[0]->dtype));
+        function(function_of_call(e));
         if (has_hidden_zero(e)) function(hidden_zero_function(e.dtype));
         break;
       case Kind::reduce: reduction(e); break;

@@ -80,6 +80,19 @@ std::string function_of(Fn fn, DType operand) {
   return typed(ir::name(fn), operand);
 }
 
+std::string function_of_call(const ExprNode& call) {
+  const DType operand = call.args[0]->dtype;
+  if (call.fn != Fn::div || compute_type(operand) != "f32") return function_of(call.fn, operand);
+  const ExprNode& by = *call.args[1];
+  const double size = by.kind == ExprNode::Kind::constant ? std::abs(by.number) : 0;
+  const bool is_number = size >= 0x1p-20 && size <= 0x1p20;
+  return is_number ? "div_number_f32" : function_of(call.fn, operand);
+}
+
+float reciprocal_of(const ExprNode& call) {
+  return 1.0f / static_cast<float>(call.args[1]->number);
+}
+
 std::string constant_function(const ExprNode& constant) {
   if (!is_float(constant.dtype)) return "";
   const std::string type = constant.dtype == DType::f64 ? "f64" : "f32";

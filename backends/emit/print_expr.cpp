@@ -94,7 +94,10 @@ std::string Printer::render_call(const Expr& e) {
     args.push_back(text);
   }
   hide_zeros(e, args);
-  return spell(e->fn, operand, args);
+  const std::string function = sched::function_of_call(*e);
+  if (function == sched::function_of(e->fn, operand)) return spell(e->fn, operand, args);
+  args.push_back(constant(ir::constant(DType::f32, sched::reciprocal_of(*e))));
+  return library_call(function, args);
 }
 
 void Printer::hide_zeros(const Expr& e, std::vector<std::string>& args) {

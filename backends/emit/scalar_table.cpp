@@ -13,12 +13,6 @@ std::string binary(const std::vector<std::string>& args, std::string_view op) {
   return "(" + args[0] + " " + std::string(op) + " " + args[1] + ")";
 }
 
-std::string library_call(const std::string& function, const std::vector<std::string>& args) {
-  std::string text = "tcc_" + function + "(";
-  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + without_parentheses(args[i]);
-  return text + ")";
-}
-
 // The value, through a function where there is one.
 std::string through(const std::string& function, const std::string& value) {
   return function.empty() ? value : "tcc_" + function + "(" + value + ")";
@@ -82,6 +76,12 @@ std::string spell_bool(Fn fn, const std::vector<std::string>& args) {
 
 bool repeats_operands(Fn fn, DType operand) {
   return !is_float(operand) && (fn == Fn::abs || fn == Fn::sign);
+}
+
+std::string library_call(const std::string& function, const std::vector<std::string>& args) {
+  std::string text = "tcc_" + function + "(";
+  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + without_parentheses(args[i]);
+  return text + ")";
 }
 
 std::string spell(Fn fn, DType operand, const std::vector<std::string>& args) {

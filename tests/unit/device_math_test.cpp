@@ -409,6 +409,30 @@ void check_floor_quotients(T (*fused)(T, T), T (*unfused)(T, T), int limit) {
   }
 }
 
+// All numbers but those whose quotient is subnormal, zeros with their signs, infinities and NaN.
+TEST(DeviceMath, DivisionByANumber) {
+  std::mt19937 random(7);
+  const float ends[] = {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, FLT_MAX, -FLT_MIN, NAN};
+  for (const float c : {6.0f, 3.0f, -7.0f, 0.1f, 768.0f, 0x1.fffffep-1f, 0x1p20f - 1, 0x1.2p-20f}) {
+    const auto expect = [&](float a) {
+      const float want = a / c, got = fused::tcc_div_number_f32(a, c, 1.0f / c);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << a << " / " << c;
+      } else if (std::abs(want) >= FLT_MIN || want == 0) {
+        EXPECT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want)) << a << " / " << c;
+      } else {
+        EXPECT_NEAR(got, want, 0x1p-149) << a << " / " << c;
+      }
+      EXPECT_EQ(std::bit_cast<uint32_t>(unfused::tcc_div_number_f32(a, c, 1.0f / c)) & 0x7fffffffu,
+                std::bit_cast<uint32_t>(unfused::tcc_div_f32(a, c)) & 0x7fffffffu);
+    };
+    for (const float a : ends) expect(a);
+    for (int i = 0; i < 200000; ++i) expect(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    // Every mantissa of one exponent, as far as time allows.
+    for (uint32_t m = 0; m < 1u << 23; m += 37) expect(std::bit_cast<float>(0x3f800000u | m));
+  }
+}
+
 TEST(DeviceMath, FloorDivision) {
   check_floor_quotients<float>(fused::tcc_floordiv_f32, unfused::tcc_floordiv_f32, 22);
   check_floor_quotients<double>(fused::tcc_floordiv_f64, unfused::tcc_floordiv_f64, 51);

@@ -130,7 +130,7 @@ void main() {
     sum_lane1[v] = 0.0f;
   }
   f32 kept1[24];
-  f32 h = tcc_div_f32(sum, 768.0f);
+  f32 h = tcc_div_number_f32(sum, 768.0f, 0.0013020834f);
   [[unroll]]
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
@@ -159,7 +159,7 @@ void main() {
   sum1 = sum1 + other8;
   f32 other9 = subgroupShuffleXor(sum1, 16u);
   sum1 = sum1 + other9;
-  f32 h1 = tcc_rsqrt_f32(tcc_div_f32(sum1, 768.0f) + 1e-05f);
+  f32 h1 = tcc_rsqrt_f32(tcc_div_number_f32(sum1, 768.0f, 0.0013020834f) + 1e-05f);
   [[unroll]]
   for (i32 e = 0; e < 3; ++e) {
     i32 group = e * 32 + lane;
