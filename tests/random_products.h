@@ -90,9 +90,9 @@ inline void check_product(const std::shared_ptr<runtime::Device>& device,
 }
 
 // On a kind of matrix units, or on FMA units (nullptr).
-inline void check_products(const char* unit, const Draw& draw, int64_t first, int64_t count,
-                           const Look& look = {}) {
-  const std::shared_ptr<runtime::Device> device = runtime::open_device("cuda:0");
+inline void check_products_on(const std::shared_ptr<runtime::Device>& device, const char* unit,
+                              const Draw& draw, int64_t first, int64_t count,
+                              const Look& look = {}) {
   sched::Target target = device->target();
   if (unit && !target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
   if (unit)
@@ -101,6 +101,11 @@ inline void check_products(const char* unit, const Draw& draw, int64_t first, in
     target.matrix_units.clear();
   for (int64_t seed = first; seed < first + count; ++seed)
     check_product(device, target, static_cast<uint64_t>(seed), draw, look);
+}
+
+inline void check_products(const char* unit, const Draw& draw, int64_t first, int64_t count,
+                           const Look& look = {}) {
+  check_products_on(runtime::open_device("cuda:0"), unit, draw, first, count, look);
 }
 
 inline void check_products(const char* unit, const Draw& draw, const Look& look = {}) {

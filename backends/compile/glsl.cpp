@@ -6,10 +6,13 @@
 #endif
 
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <span>
+#include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "backends/compile/exact_floats.h"
 #include "backends/compile/failure.h"
@@ -117,13 +120,91 @@ std::vector<uint8_t> compile_here(const std::string&, const std::string&, const 
 std::string id_here() { return "none"; }
 #endif
 
+// The glslc in PATH; "" where there is none.
+std::string program_in_path() {
+  std::istringstream folders(environment("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path program = std::filesystem::path(folder) / "glslc";
+    std::error_code ignored;
+    if (!folder.empty() && std::filesystem::is_regular_file(program, ignored))
+      return program.string();
+  }
+  return "";
+}
+
+// Compiles with a program or, where it is "", in this process.
+std::vector<uint8_t> compile_by(const std::string& program, const std::string& source,
+                                const std::string& name, const GlslOptions& options) {
+  return program.empty() ? compile_here(source, name, options)
+                         : compile_with(program, source, name, options);
+}
+
+// Whether the compiler that `program` names ("": this process's) has an extension, asked once.
+bool has_extension(const std::string& program, const std::string& extension) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, bool> known;
+  const std::lock_guard lock(mutex);
+  auto [entry, is_new] = known.try_emplace({program, extension}, false);
+  if (!is_new) return entry->second;
+  try {
+    compile_by(program,
+               "#version 450\n#extension " + extension +
+                   " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n",
+               "extension", {.optimize = false});
+    entry->second = true;
+  } catch (const Error&) {}
+  return entry->second;
+}
+
+// Compilers that many systems still have lack these.
+constexpr std::string_view kNewExtensions[] = {"GL_KHR_cooperative_matrix", "GL_EXT_bfloat16"};
+
+bool requires_extension(const std::string& source, std::string_view extension) {
+  return source.find(str("#extension ", extension, " : require")) != std::string::npos;
+}
+
+// Whether the linked compiler lacks an extension that the source requires.
+bool is_too_new(const std::string& source) {
+  for (const std::string_view extension : kNewExtensions)
+    if (requires_extension(source, extension) && !has_extension("", std::string(extension)))
+      return true;
+  return false;
+}
+
+// The program that compiles a source; "": this process does. TCC_GLSLC decides, and else PATH's
+// glslc gets what the linked compiler is too old for.
+std::string program_for(const std::string& source) {
+  const std::string named = environment("TCC_GLSLC");
+  if (!named.empty()) return named;
+  return is_too_new(source) ? program_in_path() : "";
+}
+
 }  // namespace
 
 std::vector<uint8_t> compile_glsl(const std::string& source, const std::string& name,
                                   const GlslOptions& options) {
-  const std::string program = environment("TCC_GLSLC");
-  return program.empty() ? compile_here(source, name, options)
-                         : compile_with(program, source, name, options);
+  return compile_by(program_for(source), source, name, options);
+}
+
+std::string glsl_lacking(const std::string& extension) {
+  const std::string named = environment("TCC_GLSLC");
+  if (!named.empty())
+    return has_extension(named, extension) ? "" : str("TCC_GLSLC: ", named, " has no ", extension);
+  if (has_extension("", extension)) return "";
+  const std::string found = program_in_path();
+  if (!found.empty() && has_extension(found, extension)) return "";
+  return str("the GLSL compiler has no ", extension, found.empty() ? "" : ", nor has " + found,
+             "; put a newer glslc into PATH or name it in TCC_GLSLC");
+}
+
+std::string glsl_newer_compiler() {
+  if (!environment("TCC_GLSLC").empty()) return "";
+  const std::string program = program_in_path();
+  std::error_code failed;
+  const auto bytes = program.empty() ? 0 : std::filesystem::file_size(program, failed);
+  if (program.empty() || failed) return "";
+  const auto written = std::filesystem::last_write_time(program, failed).time_since_epoch();
+  return str(program, " ", bytes, " ", failed ? 0 : written.count());
 }
 
 std::string glsl_compiler_missing() {

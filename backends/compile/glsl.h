@@ -1,5 +1,7 @@
 // Compiles GLSL compute text to SPIR-V 1.5 for Vulkan 1.2, or 1.6 for 1.3, with libshaderc in this
-// process, or with the newer `glslc` that the environment variable TCC_GLSLC names.
+// process, or with the newer `glslc` that the environment variable TCC_GLSLC names. Without such a
+// name, sources that require an extension which libshaderc is too old for are compiled by the
+// `glslc` in PATH (docs/decisions/039-cooperative-matrices.md).
 #pragma once
 
 #include <cstdint>
@@ -32,5 +34,13 @@ std::string glsl_compiler_missing();
 
 // Returns the compiler and its version, for cache keys: equal ids give equal code.
 std::string glsl_compiler_id();
+
+// Returns why no source can require an extension here ("GL_KHR_cooperative_matrix"), or "".
+// Compilers are asked once per process. Thread-safe.
+std::string glsl_lacking(const std::string& extension);
+
+// Returns what identifies the glslc in PATH, for cache keys of sources that it may compile: its
+// place, size and time; "" where there is none or where it compiles nothing.
+std::string glsl_newer_compiler();
 
 }  // namespace tcc::backends

@@ -6,6 +6,7 @@
 #include "backends/compile/spirv.h"
 #include "backends/vulkan/dialect.h"
 #include "backends/vulkan/local_size.h"
+#include "scheduler/source_compiler.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -48,6 +49,9 @@ class VulkanBackend : public Backend {
       text += str(" exact floats ", controls->keep_special, " ", controls->keep_denormals, " ",
                   controls->round_to_even);
     if (!options.environment.empty()) text += " for " + options.environment;
+    if (kind.origin == TextOrigin::device_source)
+      if (const std::string newer = glsl_newer_compiler(); !newer.empty())
+        text += " newer compiler " + newer;
     return text;
   }
   std::string instruction_set(const sched::Target&) const override { return "spirv"; }
@@ -79,6 +83,7 @@ class VulkanBackend : public Backend {
 };
 
 const RegisterBackend<VulkanBackend> registered;
+const sched::RegisterSourceCompiler registered_compiler({sched::Api::vulkan, glsl_lacking});
 
 }  // namespace
 }  // namespace tcc::backends

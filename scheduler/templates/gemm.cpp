@@ -103,7 +103,9 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   // Only a product of f8 counts: operands that are f8 widened have sums like any product's.
   const bool f8 = is_f8(region.anchor->inputs[0]->dtype());
   if (!f8 || !target.multiplies_f8(unit)) widen_f8(*plan, *a, *b);
-  const DType sum = bytes ? DType::i32 : DType::f32;
+  // Sums of bytes have one sign or the other: their bits are the same.
+  const bool unsigned_sums = bytes && target.multiplies(unit, a->dtype, b->dtype, DType::u32);
+  const DType sum = unsigned_sums ? DType::u32 : bytes ? DType::i32 : DType::f32;
   if (!bytes && !f8 && a->dtype != b->dtype)
     return Refusal{str("operands of ", name(a->dtype), " and ", name(b->dtype))};
   if (!target.multiplies(unit, a->dtype, b->dtype, sum))

@@ -91,7 +91,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     operand.major_k = true;
   }
 
-  std::vector<Parameter> parameters() const override {
+  std::vector<Parameter> parameters(const Gemm&) const override {
     return {
         {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
@@ -122,7 +122,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     };
   }
 
-  std::vector<Config> candidates() const override {
+  std::vector<Config> candidates(const Gemm&) const override {
     struct Candidate {
       int64_t block_m, block_n, line_bytes, warps_m, warps_n, stages, resident;
     };

@@ -280,7 +280,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     if (!transposes) operand.major_k = true;
   }
 
-  std::vector<Parameter> parameters() const override {
+  std::vector<Parameter> parameters(const ConvGemm&) const override {
     return {
         {"block_m", {64, 128, 192, 256}, "rows of a tile"},
         {"block_n", {8, 16, 32, 64, 96, 128, 160, 192, 224, 256}, "columns of a tile"},
@@ -307,7 +307,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     };
   }
 
-  std::vector<Config> candidates() const override {
+  std::vector<Config> candidates(const ConvGemm&) const override {
     struct Candidate {
       int64_t block_m, block_n, groups, pingpong, cluster_m, cluster_n;
     };

@@ -47,10 +47,10 @@ class GemmTemplate : public Template {
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
   // "block_m", "block_n" and "band" among them; "swapped" is added.
-  virtual std::vector<Parameter> parameters() const = 0;
+  virtual std::vector<Parameter> parameters(const Plan& plan) const = 0;
   virtual std::vector<Constraint> constraints(const Target& target) const = 0;
   // Configs without "band" and "swapped", for fastest_candidate().
-  virtual std::vector<Config> candidates() const = 0;
+  virtual std::vector<Config> candidates(const Plan& plan) const = 0;
   virtual TileGrid grid(const Shape& shape) const = 0;
   virtual GemmCycles cycles(const Shape& shape, const Target& target,
                             const EpilogueCost& stored) const = 0;
@@ -86,7 +86,7 @@ class GemmTemplate : public Template {
 
     ConfigSpace make_space() const override {
       ConfigSpace space;
-      space.parameters = outline_.parameters();
+      space.parameters = outline_.parameters(*gemm_);
       space.parameters.push_back(
           {"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
       for (Constraint& own : outline_.constraints(this->target()))
@@ -103,7 +103,7 @@ class GemmTemplate : public Template {
     }
 
     Config make_default_config() const override {
-      return fastest_candidate(outline_.candidates(), this->space(), this->cost_model(),
+      return fastest_candidate(outline_.candidates(*gemm_), this->space(), this->cost_model(),
                                [&](const Config& config) {
                                  return read_by_neighbours(outline_.grid(Shape(*gemm_, config)),
                                                            config["band"], this->target());

@@ -7,6 +7,7 @@
 
 #include "backends/device/common/attention_sm80_shape.h"
 #include "backends/device/common/attention_sm90_shape.h"
+#include "backends/device/common/gemm_coopmat_shape.h"
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "backends/device/common/gemm_sm90_shape.h"
 #include "backends/device/common/gemv_shape.h"
@@ -15,6 +16,7 @@
 namespace tcc::sched {
 namespace {
 
+using kernels::GemmCoopmat;
 using kernels::GemmSm80;
 using kernels::GemmSm90;
 
@@ -45,6 +47,7 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::Image>(), members<kernels::Image>());
   EXPECT_EQ(visited<kernels::ImageDim>(), members<kernels::ImageDim>());
   EXPECT_EQ(visited<GemmSm80>(), members<GemmSm80>());
+  EXPECT_EQ(visited<GemmCoopmat>(), members<GemmCoopmat>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
   EXPECT_EQ(visited<kernels::AttentionOperand>(), members<kernels::AttentionOperand>());
   EXPECT_EQ(visited<kernels::AttentionSm80>(), members<kernels::AttentionSm80>());

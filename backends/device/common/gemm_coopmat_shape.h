@@ -1,0 +1,122 @@
+// The arithmetic of gemm_coopmat: what a config needs and how it divides a product. The template
+// includes this file; the device source, which is GLSL, has the same formulas as macros (see
+// matrix.h).
+#pragma once
+
+#include "backends/device/common/matrix.h"
+
+namespace tcc::kernels {
+
+// Parameters of the kernel. A workgroup computes a tile of block_m x block_n, and each of its
+// subgroups_m x subgroups_n subgroups a part of it, by matrices of unit_m x unit_n x unit_k.
+struct GemmCoopmat {
+  Product product;
+  Int block_m = 128, block_n = 128, block_k = 32;
+  Int subgroups_m = 2, subgroups_n = 2;
+  Int subgroup = 32;  // threads
+  Int unit_m = 16, unit_n = 16, unit_k = 16;
+  Sum unit_sum = Sum::f32;
+  Int stages = 2;  // tiles of k in shared memory
+  Int ahead = 1;   // tiles in registers, on their way to shared memory
+  Int band = 1;    // rows of tiles that are walked together
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("product", product);
+    visit("block_m", block_m);
+    visit("block_n", block_n);
+    visit("block_k", block_k);
+    visit("subgroups_m", subgroups_m);
+    visit("subgroups_n", subgroups_n);
+    visit("subgroup", subgroup);
+    visit("unit_m", unit_m);
+    visit("unit_n", unit_n);
+    visit("unit_k", unit_k);
+    visit("unit_sum", unit_sum);
+    visit("stages", stages);
+    visit("ahead", ahead);
+    visit("band", band);
+  }
+};
+
+namespace coopmat {
+
+constexpr Int subgroups(const GemmCoopmat& g) { return g.subgroups_m * g.subgroups_n; }
+constexpr Int threads(const GemmCoopmat& g) { return g.subgroup * subgroups(g); }
+
+// ---- tiles
+
+constexpr Int element_bytes(const GemmCoopmat& g) { return bytes_of(g.product.a.element); }
+constexpr Int k_tiles(const GemmCoopmat& g) { return ceil_div(g.product.k, g.block_k); }
+constexpr Int tiles_m(const GemmCoopmat& g) { return ceil_div(g.product.m, g.block_m); }
+constexpr Int tiles_n(const GemmCoopmat& g) { return ceil_div(g.product.n, g.block_n); }
+constexpr Int tiles(const GemmCoopmat& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
+constexpr Int subgroup_m(const GemmCoopmat& g) { return g.block_m / g.subgroups_m; }
+constexpr Int subgroup_n(const GemmCoopmat& g) { return g.block_n / g.subgroups_n; }
+
+// ---- shared memory: the stages, or in their place the sums that pass to the epilogue
+
+// The bytes of a unit's line in shared memory, which the array's words divide.
+constexpr Int line_bytes(const GemmCoopmat& g, const Operand& x, Int side) {
+  return (x.major_k ? g.unit_k : side) * element_bytes(g);
+}
+constexpr Int least_line_bytes(const GemmCoopmat& g) {
+  return least(line_bytes(g, g.product.a, g.unit_m), line_bytes(g, g.product.b, g.unit_n));
+}
+// A row of a tile takes an odd number of chunks of 16 bytes.
+constexpr Int pitch_bytes(const GemmCoopmat& g, Int columns) {
+  return (columns * element_bytes(g) / 16 | 1) * 16;
+}
+constexpr Int tile_bytes(const GemmCoopmat& g, const Operand& x, Int block) {
+  return x.major_k ? block * pitch_bytes(g, g.block_k) : g.block_k * pitch_bytes(g, block);
+}
+constexpr Int stage_bytes(const GemmCoopmat& g) {
+  return tile_bytes(g, g.product.a, g.block_m) + tile_bytes(g, g.product.b, g.block_n);
+}
+// A subgroup stages the lines of one row of its units, or where swapped of one column.
+constexpr Int staged_bytes(const GemmCoopmat& g) {
+  return g.product.swapped ? g.unit_n * (subgroup_m(g) + 4) * 4
+                           : g.unit_m * (subgroup_n(g) + 4) * 4;
+}
+constexpr Int shared_bytes(const GemmCoopmat& g) {
+  return most(g.stages * stage_bytes(g), subgroups(g) * staged_bytes(g));
+}
+
+// ---- registers
+
+// 32-bit registers of a thread: accumulators, fragments of a k step, the tiles on their way, and
+// addresses.
+constexpr Int registers(const GemmCoopmat& g) {
+  const Int coming = g.ahead * (g.block_m + g.block_n) * g.block_k * element_bytes(g) / 4;
+  return subgroup_m(g) * subgroup_n(g) / g.subgroup +
+         (subgroup_m(g) + g.unit_n) * g.unit_k * element_bytes(g) / 4 / g.subgroup +
+         coming / threads(g) + 40;
+}
+
+// ---- what is legal
+
+constexpr bool legal_subgroups(const GemmCoopmat& g) {
+  return g.block_m % (g.unit_m * g.subgroups_m) == 0 && g.block_n % (g.unit_n * g.subgroups_n) == 0;
+}
+// A tile's rows are whole chunks, and whole vectors of the load hooks.
+constexpr bool legal_rows(const GemmCoopmat& g, const Operand& x, Int block) {
+  const Int piece = most(16 / element_bytes(g), x.load == Load::computed ? x.vector : 1);
+  return (x.major_k ? g.block_k : block) % piece == 0;
+}
+constexpr bool legal_tiles(const GemmCoopmat& g) {
+  return g.block_k % g.unit_k == 0 && least_line_bytes(g) % 8 == 0 &&
+         legal_rows(g, g.product.a, g.block_m) && legal_rows(g, g.product.b, g.block_n);
+}
+// The products of a subgroup in a tile are unrolled, all of them.
+constexpr Int products(const GemmCoopmat& g) {
+  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k);
+}
+constexpr bool legal_length(const GemmCoopmat& g) { return products(g) <= 128; }
+// The lines of results that a subgroup stages are whole segments of the epilogue.
+constexpr bool legal_lines(const GemmCoopmat& g) {
+  const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
+  return line % g.product.segment == 0 && line % 4 == 0;
+}
+
+}  // namespace coopmat
+}  // namespace tcc::kernels

@@ -1,0 +1,427 @@
+// Matrix products on cooperative matrices (GL_KHR_cooperative_matrix): out[row, col] = sum over k of A[row, k] * B[k, col],
+// per batch. Operands of 16 bits with sums in f32; bytes with sums in 32 bits.
+//
+// A workgroup computes a block_m x block_n tile, a subgroup (block_m / subgroups_m) x (block_n / subgroups_n) of it, by
+// matrices of unit_m x unit_n x unit_k. Tiles of A and B go through shared memory. Threads load the next one into
+// registers, 16 bytes at a time, before this one is multiplied.
+//
+// Defines: params_NAME, the members of a GemmCoopmat (common/gemm_coopmat_shape.h), and what it says of them. Hooks, by how
+// an operand x is loaded:
+//   tiles     chunk_x(batch, at, k): the number of the 16 bytes in buffer X_BUFFER
+//   computed  load_x(batch, at, k, v): computes a vector of elements as accumulators; guards itself
+// major_k: memory is contiguous along k; `at` is a row (of B: a column), `k` counts chunks or vectors. Otherwise it is
+// contiguous along m (of B: n); `at` counts chunks or vectors, `k` is an element of k.
+// epilogue(batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself; where
+// swapped, neighbouring rows of column `row`: the operands have changed sides, so that results lie along m.
+#ifndef params_block_m  // compiled after the prelude alone, with default parameters and hooks that do the least
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#define Load_tiles 0
+#define Load_computed 1
+#define Element_bf16 0
+#define Element_f16 1
+#define Element_i8 4
+#define Element_u8 5
+#define Sum_f32 0
+#define Sum_i32 1
+#define Sum_u32 2
+#define params_product_m 4096
+#define params_product_n 4096
+#define params_product_k 4096
+#define params_product_a_load Load_tiles
+#define params_product_a_element Element_f16
+#define params_product_a_major_k 1
+#define params_product_a_vector 8
+#define params_product_b_load Load_tiles
+#define params_product_b_element Element_f16
+#define params_product_b_major_k 1
+#define params_product_b_vector 8
+#define params_product_sum Sum_f32
+#define params_product_swapped 0
+#define params_product_segment 8
+#define params_block_m 128
+#define params_block_n 128
+#define params_block_k 32
+#define params_subgroups_m 2
+#define params_subgroups_n 2
+#define params_subgroup 32
+#define params_unit_m 16
+#define params_unit_n 16
+#define params_unit_k 16
+#define params_unit_sum Sum_f32
+#define params_stages 2
+#define params_ahead 1
+#define params_band 8
+#define A_BUFFER b0
+#define B_BUFFER b1
+#define WORKGROUP 128
+#define GRID 1024
+#define SHARED_BYTES 40960
+#define INDEX i32
+#define TCC_ENTRY void main()
+#define TCC_BLOCK gl_WorkGroupID.x
+#define TCC_THREAD (gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID)
+#define TCC_BUFFERS
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { f32 v[]; };
+layout(push_constant) uniform Arguments { Floats b0; Floats b1; Floats b2; };
+layout(local_size_x = WORKGROUP) in;
+i32 chunk_a(i32 batch, i32 at, i32 k) { return at * (params_product_k / 8) + k; }
+i32 chunk_b(i32 batch, i32 at, i32 k) { return at * (params_product_k / 8) + k; }
+void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
+  for (i32 i = 0; i < 8; ++i) b2.v[row * params_product_n + part * 8 + i] = acc[i];
+}
+#endif
+
+#if params_product_a_element == Element_i8 || params_product_a_element == Element_u8
+#define ELEMENT_BYTES 1
+#else
+#define ELEMENT_BYTES 2
+#endif
+#if params_product_a_element == Element_bf16
+#define A_TYPE bfloat16_t
+#elif params_product_a_element == Element_f16
+#define A_TYPE float16_t
+#elif params_product_a_element == Element_i8
+#define A_TYPE i8
+#else
+#define A_TYPE u8
+#endif
+#if params_product_b_element == Element_bf16
+#define B_TYPE bfloat16_t
+#elif params_product_b_element == Element_f16
+#define B_TYPE float16_t
+#elif params_product_b_element == Element_i8
+#define B_TYPE i8
+#else
+#define B_TYPE u8
+#endif
+#if params_product_sum == Sum_f32
+#define ACC f32
+#elif params_product_sum == Sum_i32
+#define ACC i32
+#else
+#define ACC u32
+#endif
+#if params_unit_sum == Sum_f32
+#define UNIT_ACC f32
+#define FROM_BITS(x) uintBitsToFloat(x)
+#elif params_unit_sum == Sum_i32
+#define UNIT_ACC i32
+#define FROM_BITS(x) ACC(x)
+#else
+#define UNIT_ACC u32
+#define FROM_BITS(x) ACC(x)
+#endif
+
+#define BLOCK_M params_block_m
+#define BLOCK_N params_block_n
+#define BLOCK_K params_block_k
+#define UNIT_M params_unit_m
+#define UNIT_N params_unit_n
+#define UNIT_K params_unit_k
+#define SUBGROUP_M (BLOCK_M / params_subgroups_m)
+#define SUBGROUP_N (BLOCK_N / params_subgroups_n)
+#define UNITS_M (SUBGROUP_M / UNIT_M)
+#define UNITS_N (SUBGROUP_N / UNIT_N)
+#define K_STEPS (BLOCK_K / UNIT_K)
+#define TILES_M ((params_product_m + BLOCK_M - 1) / BLOCK_M)
+#define TILES_N ((params_product_n + BLOCK_N - 1) / BLOCK_N)
+#define K_TILES ((params_product_k + BLOCK_K - 1) / BLOCK_K)
+#define SEGMENT params_product_segment
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+
+// Shared memory is words as long as the lines of a unit's matrices, 16 bytes or 8.
+#if params_product_a_major_k
+#define A_SIDE UNIT_K
+#else
+#define A_SIDE UNIT_M
+#endif
+#if params_product_b_major_k
+#define B_SIDE UNIT_K
+#else
+#define B_SIDE UNIT_N
+#endif
+#if A_SIDE * ELEMENT_BYTES % 16 == 0 && B_SIDE * ELEMENT_BYTES % 16 == 0
+#define WORD uvec4
+#define WORD_BYTES 16
+#else
+#define WORD uvec2
+#define WORD_BYTES 8
+#endif
+#define WORDS(elements) ((elements) * ELEMENT_BYTES / WORD_BYTES)
+shared WORD tiles[SHARED_BYTES / WORD_BYTES];
+
+void put(i32 at, uvec4 bits) {
+#if WORD_BYTES == 16
+  tiles[at] = bits;
+#else
+  tiles[at] = bits.xy;
+  tiles[at + 1] = bits.zw;
+#endif
+}
+u32 word_at(i32 number) {  // of 4 bytes
+  return tiles[number / (WORD_BYTES / 4)][number % (WORD_BYTES / 4)];
+}
+
+// A tile has rows along the axis that is contiguous in memory, of whole chunks of 16 bytes. Their pitch is an odd number
+// of chunks, so that neighbouring rows lie in different banks.
+#define CHUNK (16 / ELEMENT_BYTES)
+#define PITCH(columns) (((columns) / CHUNK | 1) * (16 / WORD_BYTES))
+#if params_product_a_major_k
+#define A_ROWS BLOCK_M
+#define A_COLUMNS BLOCK_K
+#else
+#define A_ROWS BLOCK_K
+#define A_COLUMNS BLOCK_M
+#endif
+#if params_product_b_major_k
+#define B_ROWS BLOCK_N
+#define B_COLUMNS BLOCK_K
+#else
+#define B_ROWS BLOCK_K
+#define B_COLUMNS BLOCK_N
+#endif
+#define A_PITCH PITCH(A_COLUMNS)
+#define B_PITCH PITCH(B_COLUMNS)
+#define TILE_A (A_ROWS * A_PITCH)
+#define TILE_B (B_ROWS * B_PITCH)
+#define STAGE (TILE_A + TILE_B)
+
+// Tiles in shared memory, and in registers on their way there.
+#define STAGES params_stages
+#define AHEAD params_ahead
+#define ROUND (STAGES == 1 || AHEAD % 2 == 0 ? AHEAD : 2 * AHEAD)
+
+// A thread brings pieces of a tile: chunks, or where a vector of the load hook is longer, vectors.
+#define PIECE(load, vector) (load == Load_computed && vector > CHUNK ? vector : CHUNK)
+#define A_PIECE PIECE(params_product_a_load, params_product_a_vector)
+#define B_PIECE PIECE(params_product_b_load, params_product_b_vector)
+#define A_PER_ROW (A_COLUMNS / A_PIECE)
+#define B_PER_ROW (B_COLUMNS / B_PIECE)
+#define A_PIECES (A_ROWS * A_PER_ROW)
+#define B_PIECES (B_ROWS * B_PER_ROW)
+#define A_STEPS ((A_PIECES + WORKGROUP - 1) / WORKGROUP)
+#define B_STEPS ((B_PIECES + WORKGROUP - 1) / WORKGROUP)
+#define A_CHUNKS (A_PIECE / CHUNK)
+#define B_CHUNKS (B_PIECE / CHUNK)
+
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Chunks { uvec4 v[]; };
+
+// Rounds computed elements to the operands' type.
+#if ELEMENT_BYTES == 1
+#define PACK(v, i)                                                                                            \
+  ((u32(v[i]) & 255u) | (u32(v[(i) + 1]) & 255u) << 8 | (u32(v[(i) + 2]) & 255u) << 16 | u32(v[(i) + 3]) << 24)
+#elif params_product_a_element == Element_bf16
+#define PACK(v, i) tcc_pack_bf16(v[i], v[(i) + 1])
+#else
+#define PACK(v, i) tcc_pack_f16(v[i], v[(i) + 1])
+#endif
+#define PER_WORD (4 / ELEMENT_BYTES)
+
+// fetch_x(batch, free, k, bits): the piece from an element on, whose `free` is a row of A or a column of B. Rows and
+// columns past the end repeat others; elements past the end of k are zeros.
+#if params_product_a_load == Load_tiles
+void fetch_a(i32 batch, i32 free, i32 k, inout uvec4 bits[A_CHUNKS]) {
+  bool inside = params_product_k % BLOCK_K == 0 || k < params_product_k;
+  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+#if params_product_a_major_k
+  if (params_product_m % BLOCK_M != 0) free = LEAST(free, params_product_m - 1);
+  bits[0] = Chunks(A_BUFFER).v[chunk_a(TCC_BUFFERS batch, free, k / CHUNK)];
+#else
+  if (params_product_m % BLOCK_M != 0) free = LEAST(free, params_product_m - CHUNK);
+  bits[0] = Chunks(A_BUFFER).v[chunk_a(TCC_BUFFERS batch, free / CHUNK, k)];
+#endif
+  if (!inside) bits[0] = uvec4(0);
+}
+#else
+void fetch_a(i32 batch, i32 free, i32 k, inout uvec4 bits[A_CHUNKS]) {
+  ACC all[A_PIECE];
+  [[unroll]] for (i32 i = 0; i < A_PIECE; i += params_product_a_vector) {
+    ACC v[params_product_a_vector];
+#if params_product_a_major_k
+    load_a(TCC_BUFFERS batch, free, k / params_product_a_vector + i / params_product_a_vector, v);
+#else
+    load_a(TCC_BUFFERS batch, free / params_product_a_vector + i / params_product_a_vector, k, v);
+#endif
+    [[unroll]] for (i32 j = 0; j < params_product_a_vector; ++j) all[i + j] = v[j];
+  }
+  [[unroll]] for (i32 i = 0; i < A_PIECE / PER_WORD; ++i) bits[i / 4][i % 4] = PACK(all, i * PER_WORD);
+}
+#endif
+#if params_product_b_load == Load_tiles
+void fetch_b(i32 batch, i32 free, i32 k, inout uvec4 bits[B_CHUNKS]) {
+  bool inside = params_product_k % BLOCK_K == 0 || k < params_product_k;
+  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+#if params_product_b_major_k
+  if (params_product_n % BLOCK_N != 0) free = LEAST(free, params_product_n - 1);
+  bits[0] = Chunks(B_BUFFER).v[chunk_b(TCC_BUFFERS batch, free, k / CHUNK)];
+#else
+  if (params_product_n % BLOCK_N != 0) free = LEAST(free, params_product_n - CHUNK);
+  bits[0] = Chunks(B_BUFFER).v[chunk_b(TCC_BUFFERS batch, free / CHUNK, k)];
+#endif
+  if (!inside) bits[0] = uvec4(0);
+}
+#else
+void fetch_b(i32 batch, i32 free, i32 k, inout uvec4 bits[B_CHUNKS]) {
+  ACC all[B_PIECE];
+  [[unroll]] for (i32 i = 0; i < B_PIECE; i += params_product_b_vector) {
+    ACC v[params_product_b_vector];
+#if params_product_b_major_k
+    load_b(TCC_BUFFERS batch, free, k / params_product_b_vector + i / params_product_b_vector, v);
+#else
+    load_b(TCC_BUFFERS batch, free / params_product_b_vector + i / params_product_b_vector, k, v);
+#endif
+    [[unroll]] for (i32 j = 0; j < params_product_b_vector; ++j) all[i + j] = v[j];
+  }
+  [[unroll]] for (i32 i = 0; i < B_PIECE / PER_WORD; ++i) bits[i / 4][i % 4] = PACK(all, i * PER_WORD);
+}
+#endif
+
+// Sums pass to the epilogue through shared memory, some lines of each subgroup at a time: rows, or where swapped columns.
+#if params_product_swapped
+#define SLABS UNITS_N
+#define SLAB_LINES UNIT_N
+#define LINE SUBGROUP_M
+#else
+#define SLABS UNITS_M
+#define SLAB_LINES UNIT_M
+#define LINE SUBGROUP_N
+#endif
+#define LINE_PITCH ((LINE + 4) * 4 / WORD_BYTES)
+#define SLAB_WORDS (SLAB_LINES * LINE_PITCH)
+
+TCC_ENTRY {
+  i32 thread = i32(TCC_THREAD), subgroup = i32(gl_SubgroupID), lane = i32(gl_SubgroupInvocationID);
+  INDEX block = INDEX(TCC_BLOCK);
+  if (block >= GRID) return;
+  // Neighbouring workgroups share rows of A within a band of tiles, so that both operands stay in L2.
+  i32 in_batch = i32(block % (TILES_M * TILES_N)), batch = i32(block / (TILES_M * TILES_N));
+  i32 band_start = in_batch / (params_band * TILES_N) * params_band;
+  i32 band_rows = LEAST(TILES_M - band_start, params_band);
+  i32 in_band = in_batch % (params_band * TILES_N);
+  i32 row0 = (band_start + in_band % band_rows) * BLOCK_M, col0 = in_band / band_rows * BLOCK_N;
+  i32 subgroup_m = subgroup / params_subgroups_n * SUBGROUP_M, subgroup_n = subgroup % params_subgroups_n * SUBGROUP_N;
+
+  coopmat<UNIT_ACC, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator> acc[UNITS_M][UNITS_N];
+  [[unroll]] for (i32 i = 0; i < UNITS_M; ++i)
+    [[unroll]] for (i32 j = 0; j < UNITS_N; ++j)
+      acc[i][j] = coopmat<UNIT_ACC, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>(UNIT_ACC(0));
+
+  uvec4 next_a[AHEAD][A_STEPS][A_CHUNKS];
+  uvec4 next_b[AHEAD][B_STEPS][B_CHUNKS];
+
+#define FETCH(r, k0)                                                                       \
+  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                        \
+    i32 n = thread + s * WORKGROUP, row = n / A_PER_ROW, column = n % A_PER_ROW * A_PIECE; \
+    if (A_PIECES % WORKGROUP == 0 || n < A_PIECES) {                                    \
+      if (params_product_a_major_k != 0)                                                \
+        fetch_a(batch, row0 + row, (k0) + column, next_a[r][s]);                           \
+      else                                                                              \
+        fetch_a(batch, row0 + column, (k0) + row, next_a[r][s]);                           \
+    }                                                                                   \
+  }                                                                                     \
+  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                        \
+    i32 n = thread + s * WORKGROUP, row = n / B_PER_ROW, column = n % B_PER_ROW * B_PIECE; \
+    if (B_PIECES % WORKGROUP == 0 || n < B_PIECES) {                                    \
+      if (params_product_b_major_k != 0)                                                \
+        fetch_b(batch, col0 + row, (k0) + column, next_b[r][s]);                           \
+      else                                                                              \
+        fetch_b(batch, col0 + column, (k0) + row, next_b[r][s]);                           \
+    }                                                                                   \
+  }
+#define PUT(slot, r)                                                                                  \
+  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                   \
+    i32 n = thread + s * WORKGROUP;                                                                \
+    if (A_PIECES % WORKGROUP == 0 || n < A_PIECES)                                                 \
+      [[unroll]] for (i32 c = 0; c < A_CHUNKS; ++c)                                                \
+        put((slot) * STAGE + n / A_PER_ROW * A_PITCH + (n % A_PER_ROW * A_CHUNKS + c) * (16 / WORD_BYTES), next_a[r][s][c]); \
+  }                                                                                                \
+  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                   \
+    i32 n = thread + s * WORKGROUP;                                                                \
+    if (B_PIECES % WORKGROUP == 0 || n < B_PIECES)                                                 \
+      [[unroll]] for (i32 c = 0; c < B_CHUNKS; ++c)                                                \
+        put((slot) * STAGE + TILE_A + n / B_PER_ROW * B_PITCH + (n % B_PER_ROW * B_CHUNKS + c) * (16 / WORD_BYTES), next_b[r][s][c]); \
+  }
+#if params_product_a_major_k
+#define READ_A(a, slot, step, i)                                                                                      \
+  coopMatLoad(a, tiles, (slot) * STAGE + (subgroup_m + (i) * UNIT_M) * A_PITCH + WORDS((step) * UNIT_K), A_PITCH, \
+              gl_CooperativeMatrixLayoutRowMajor)
+#else
+#define READ_A(a, slot, step, i)                                                                                    \
+  coopMatLoad(a, tiles, (slot) * STAGE + (step) * UNIT_K * A_PITCH + WORDS(subgroup_m + (i) * UNIT_M), A_PITCH, \
+              gl_CooperativeMatrixLayoutColumnMajor)
+#endif
+#if params_product_b_major_k
+#define READ_B(b, slot, step, j)                                                                                   \
+  coopMatLoad(b, tiles, (slot) * STAGE + TILE_A + (subgroup_n + (j) * UNIT_N) * B_PITCH + WORDS((step) * UNIT_K), \
+              B_PITCH, gl_CooperativeMatrixLayoutColumnMajor)
+#else
+#define READ_B(b, slot, step, j)                                                                                  \
+  coopMatLoad(b, tiles, (slot) * STAGE + TILE_A + (step) * UNIT_K * B_PITCH + WORDS(subgroup_n + (j) * UNIT_N), \
+              B_PITCH, gl_CooperativeMatrixLayoutRowMajor)
+#endif
+#define MULTIPLY(slot)                                                                         \
+  [[unroll]] for (i32 step = 0; step < K_STEPS; ++step) {                                      \
+    coopmat<A_TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> a[UNITS_M];               \
+    [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) READ_A(a[i], slot, step, i);                  \
+    [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) {                                             \
+      coopmat<B_TYPE, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB> b;                      \
+      READ_B(b, slot, step, j);                                                                \
+      [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a[i], b, acc[i][j]); \
+    }                                                                                          \
+  }
+
+  // Tile t passes through registers number t % AHEAD and slot t % STAGES, which are constants in an unrolled round.
+#define K0(t) (LEAST(t, K_TILES - 1) * BLOCK_K)
+  [[unroll]] for (i32 t = 0; t < AHEAD; ++t) { FETCH(t, K0(t)) }
+#if STAGES == 2
+  PUT(0, 0)
+  FETCH(0, K0(AHEAD))
+  barrier();
+#endif
+  [[dont_unroll]] for (i32 first = 0; first < K_TILES; first += ROUND) {
+    [[unroll]] for (i32 t = 0; t < ROUND; ++t)
+      if (K_TILES % ROUND == 0 || first + t < K_TILES) {
+#if STAGES == 2
+        MULTIPLY(t % 2)
+        PUT((t + 1) % 2, (t + 1) % AHEAD)
+        FETCH((t + 1) % AHEAD, K0(first + t + 1 + AHEAD))
+        barrier();
+#else
+        PUT(0, t % AHEAD)
+        barrier();
+        FETCH(t % AHEAD, K0(first + t + AHEAD))
+        MULTIPLY(0)
+        barrier();
+#endif
+      }
+  }
+
+  i32 first_line = params_product_swapped != 0 ? col0 + subgroup_n : row0 + subgroup_m;
+  i32 first_column = params_product_swapped != 0 ? row0 + subgroup_m : col0 + subgroup_n;
+  i32 staged = subgroup * SLAB_WORDS;
+  [[unroll]] for (i32 slab = 0; slab < SLABS; ++slab) {
+    if (slab > 0) subgroupBarrier();
+#if params_product_swapped
+    [[unroll]] for (i32 i = 0; i < UNITS_M; ++i)
+      coopMatStore(acc[i][slab], tiles, staged + i * UNIT_M * 4 / WORD_BYTES, LINE_PITCH,
+                   gl_CooperativeMatrixLayoutColumnMajor);
+#else
+    [[unroll]] for (i32 j = 0; j < UNITS_N; ++j)
+      coopMatStore(acc[slab][j], tiles, staged + j * UNIT_N * 4 / WORD_BYTES, LINE_PITCH,
+                   gl_CooperativeMatrixLayoutRowMajor);
+#endif
+    subgroupBarrier();
+    [[dont_unroll]] for (i32 n = lane; n < SLAB_LINES * LINE / SEGMENT; n += params_subgroup) {
+      i32 line = n / (LINE / SEGMENT), column = n % (LINE / SEGMENT) * SEGMENT;
+      i32 at = staged * (WORD_BYTES / 4) + line * LINE_PITCH * (WORD_BYTES / 4) + column;
+      ACC sums[SEGMENT];
+      [[unroll]] for (i32 v = 0; v < SEGMENT; ++v) sums[v] = FROM_BITS(word_at(at + v));
+      epilogue(TCC_BUFFERS batch, first_line + slab * SLAB_LINES + line, first_column / SEGMENT + column / SEGMENT, sums);
+    }
+  }
+}

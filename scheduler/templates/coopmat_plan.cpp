@@ -1,0 +1,108 @@
+#include "scheduler/templates/coopmat_plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "scheduler/source_compiler.h"
+#include "scheduler/templates/common.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using exec::MatrixUnit;
+using Load = MatrixOperand::Load;
+
+constexpr std::string_view kUnit = "coopmat";
+constexpr int64_t kChunk = 16;  // bytes of a load
+constexpr int64_t kMostChunks = int64_t{1} << 30;
+
+// Units of a subgroup whose sums are those of the device source.
+bool is_served(const MatrixUnit& unit) {
+  if (unit.kind != kUnit || unit.scope != MatrixUnit::Scope::subgroup || unit.saturating ||
+      unit.c != unit.d)
+    return false;
+  if (unit.d == DType::f32) return unit.a == unit.b && is_low_precision(unit.a) && !is_f8(unit.a);
+  return (unit.d == DType::i32 || unit.d == DType::u32) && is_byte(unit.a) && is_byte(unit.b);
+}
+
+// Loads of 16 bytes need lines that consist of them, and 32 bits for their numbers. Else the load
+// hook brings what it can.
+void restrict_load(const Region& region, MatrixOperand& operand,
+                   const ContractionPlan::Operand& of_plan, int64_t line_elements) {
+  const int64_t chunk = kChunk / size_bytes(operand.dtype);
+  if (operand.load == Load::tiles && line_elements % chunk == 0 &&
+      region.layout(region.inputs[static_cast<size_t>(operand.view.buffer)]).elements.value() /
+              chunk <
+          kMostChunks)
+    return;
+  operand.load = Load::computed;
+  operand.major_k = of_plan.along_k;
+}
+
+}  // namespace
+
+std::set<std::string> CoopmatGemm::extensions() const {
+  std::set<std::string> all = {"GL_KHR_cooperative_matrix", "GL_KHR_memory_scope_semantics"};
+  for (const DType one : {a.dtype, b.dtype}) {
+    if (one == DType::bf16) all.insert("GL_EXT_bfloat16");
+    if (one == DType::f16) all.insert("GL_EXT_shader_explicit_arithmetic_types_float16");
+    if (is_byte(one)) all.insert("GL_EXT_shader_explicit_arithmetic_types_int8");
+  }
+  return all;
+}
+
+const MatrixUnit* CoopmatGemm::unit(bool swapped, int64_t m, int64_t n, int64_t k) const {
+  const DType of_a = swapped ? b.dtype : a.dtype, of_b = swapped ? a.dtype : b.dtype;
+  const auto found = std::ranges::find_if(units, [&](const MatrixUnit& one) {
+    return one.a == of_a && one.b == of_b && one.m == m && one.n == n && one.k == k;
+  });
+  return found == units.end() ? nullptr : &*found;
+}
+
+OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) {
+  Target served = target;
+  std::erase_if(served.matrix_units, [](const MatrixUnit& unit) { return !is_served(unit); });
+  OrRefusal<Gemm> gemm = plan_gemm(region, served, kUnit);
+  if (!gemm) return gemm.refusal();
+  CoopmatGemm product{*std::move(gemm), target.subgroup_size, {}};
+  const ContractionPlan& plan = product.plan;
+  const int64_t k = plan.k.fixed_size();
+  restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.fixed_size());
+  restrict_load(region, product.b, plan.b, product.b.major_k ? k : plan.n.fixed_size());
+  const std::set<DType> types = {product.a.dtype, product.b.dtype};
+  for (const MatrixUnit& unit : served.matrix_units)
+    if (types == std::set<DType>{unit.a, unit.b}) product.units.push_back(unit);
+  for (const std::string& extension : product.extensions())
+    if (std::string reason = lacking_extension(target.api, extension); !reason.empty())
+      return Refusal{std::move(reason)};
+  return product;
+}
+
+Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
+                std::string name) {
+  const int64_t chunk = kChunk / size_bytes(operand.dtype);
+  const int64_t free = (of_a ? plan.m : plan.n).fixed_size(), k = plan.k.fixed_size();
+  OperandView chunks = operand.view;
+  chunks.offset /= chunk;
+  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride /= chunk;
+  const auto passed = [](std::string of, int64_t extent) {
+    return Hook::index_parameter(std::move(of), std::max<int64_t>(2, extent));
+  };
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
+                     passed("at", operand.major_k ? free : free / chunk),
+                     passed("k", operand.major_k ? k / chunk : k)};
+  const SymInt at = hook.parameters[1].axis, along_k = hook.parameters[2].axis;
+  const SymInt line = operand.major_k ? at : along_k, along = operand.major_k ? along_k : at;
+  hook.result = DType::i32;
+  hook.returns = true;
+  hook.body = {
+      return_value(ir::cast(ir::index_value(batch_offset(chunks, hook.parameters[0].axis) +
+                                            line * (operand.line_stride() / chunk) + along),
+                            DType::i32))};
+  return hook;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,32 @@
+// A contraction as a product on the cooperative matrices of Vulkan: which units multiply it, and
+// how the device source brings its operands.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/templates/gemm.h"
+
+namespace tcc::sched {
+
+struct CoopmatGemm : Gemm {
+  int64_t subgroup = 32;                // threads
+  std::vector<exec::MatrixUnit> units;  // that multiply the plan's A by its B
+
+  // The unit of these sizes, on the sides of a kernel; null: there is none.
+  const exec::MatrixUnit* unit(bool swapped, int64_t m, int64_t n, int64_t k) const;
+  // Of GLSL, that its device source needs.
+  std::set<std::string> extensions() const;
+};
+
+// Does what plan_gemm does, for operands of 16 bits with sums in f32, and bytes.
+OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
+
+// `name`(batch, at, k) -> i32: the number of 16 bytes in the operand's buffer. Where the operand is
+// contiguous along k, `at` is a row or column and `k` counts 16 bytes; else it is the other way
+// round.
+Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
+                std::string name);
+
+}  // namespace tcc::sched

@@ -1,0 +1,256 @@
+// Contractions on the cooperative matrices of Vulkan: the loops are
+// backends/device/glsl/gemm_coopmat.comp; regions add what contraction_hooks.h says.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "backends/device/common/gemm_coopmat_shape.h"
+#include "scheduler/templates/coopmat_plan.h"
+#include "scheduler/templates/gemm_template.h"
+#include "scheduler/templates/kernel_parameters.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using kernels::GemmCoopmat;
+using Load = MatrixOperand::Load;
+namespace coopmat = kernels::coopmat;
+
+GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product& product,
+                                 const Config& c) {
+  GemmCoopmat g;
+  g.product = product;
+  g.block_m = c["block_m"];
+  g.block_n = c["block_n"];
+  g.block_k = c["block_k"];
+  g.subgroups_m = c["subgroups_m"];
+  g.subgroups_n = c["subgroups_n"];
+  g.subgroup = gemm.subgroup;
+  g.unit_m = c["unit_m"];
+  g.unit_n = c["unit_n"];
+  g.unit_k = c["unit_k"];
+  g.stages = c["stages"];
+  g.ahead = c["ahead"];
+  g.band = c["band"];
+  return g;
+}
+
+// A config on a product. What a launch needs is in `kernel`, which the device source gets.
+struct Shape : GemmShape {
+  Shape(const CoopmatGemm& of, const Config& c)
+      : GemmShape(of, c),
+        gemm(of),
+        kernel(parameters_of_config(of, product, c)),
+        unit(of.unit(swapped, kernel.unit_m, kernel.unit_n, kernel.unit_k)),
+        element(coopmat::element_bytes(kernel)),
+        tiles_m(coopmat::tiles_m(kernel)),
+        tiles_n(coopmat::tiles_n(kernel)),
+        tiles(coopmat::tiles(kernel)) {
+    if (unit) kernel.unit_sum = sum_of(unit->d);
+  }
+
+  ContractionTile tile() const { return {block_m, block_n, kernel.block_k, product.segment}; }
+
+  const CoopmatGemm& gemm;
+  GemmCoopmat kernel;
+  const exec::MatrixUnit* unit;  // null: the target has none of these sizes
+  int64_t element, tiles_m, tiles_n, tiles;
+};
+
+// The sizes of units along one side, each once.
+std::vector<int64_t> sizes_of(const CoopmatGemm& gemm, int exec::MatrixUnit::*side) {
+  std::set<int64_t> sizes;
+  for (const exec::MatrixUnit& unit : gemm.units) sizes.insert(unit.*side);
+  return {sizes.begin(), sizes.end()};
+}
+
+class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
+ public:
+  std::string_view name() const override { return "gemm_coopmat"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 1; }
+
+ protected:
+  std::string_view unit() const override { return "coopmat"; }
+
+  OrRefusal<CoopmatGemm> plan(const Region& region, const Target& target) const override {
+    OrRefusal<CoopmatGemm> gemm = plan_coopmat(region, target);
+    if (!gemm) return gemm;
+    const bool fits = std::ranges::any_of(candidates(*gemm), [&](Config config) {
+      for (const int64_t swapped : {0, 1}) {
+        config.set("swapped", swapped);
+        config.set("band", 1);
+        const Shape shape(*gemm, config);
+        if (std::ranges::all_of(constraints(target),
+                                [&](const Constraint& c) { return c.holds(shape); }))
+          return true;
+      }
+      return false;
+    });
+    if (!fits) return Refusal{"no tile of its matrix units fits the target"};
+    return gemm;
+  }
+
+  int64_t most_workgroups(const ContractionExtents& product) const override {
+    return tiles_of(product, 32, 32);
+  }
+
+  // The plan has the loads of the device source.
+  void restrict_loads(MatrixOperand&) const override {}
+
+  std::vector<Parameter> parameters(const CoopmatGemm& gemm) const override {
+    return {
+        {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
+        {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
+        {"block_k", {16, 32, 64, 128}, "elements of k in a tile"},
+        {"subgroups_m", {1, 2, 4}, "subgroups along the tile's rows"},
+        {"subgroups_n", {1, 2, 4}, "subgroups along the tile's columns"},
+        {"unit_m", sizes_of(gemm, &exec::MatrixUnit::m), "rows of a matrix"},
+        {"unit_n", sizes_of(gemm, &exec::MatrixUnit::n), "columns of a matrix"},
+        {"unit_k", sizes_of(gemm, &exec::MatrixUnit::k), "elements of k in a matrix"},
+        {"stages", {1, 2}, "tiles in shared memory"},
+        {"ahead", {1, 2, 3}, "tiles in registers, on their way to shared memory"},
+        {"band", {1, 4, 8}, "rows of tiles that are walked together"},
+    };
+  }
+
+  std::vector<Constraint> constraints(const Target& target) const override {
+    // Registers of a software device are memory.
+    const int64_t registers =
+        target.indexed_registers ? int64_t{1} << 20 : target.registers_per_unit;
+    return {
+        {"the target has matrix units of these sizes",
+         [](const Shape& s) { return s.unit != nullptr; }},
+        {"subgroups have whole matrices",
+         [](const Shape& s) { return coopmat::legal_subgroups(s.kernel); }},
+        {"tiles have whole matrices, and rows of whole loads",
+         [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
+        {"a subgroup multiplies at most 128 matrices of a tile",
+         [](const Shape& s) { return coopmat::legal_length(s.kernel); }},
+        {"lines of a subgroup's results have whole segments",
+         [](const Shape& s) { return coopmat::legal_lines(s.kernel); }},
+        {"workgroups are no larger than the target's",
+         [most = target.max_workgroup_size](const Shape& s) {
+           return coopmat::threads(s.kernel) <= most;
+         }},
+        {"tiles fit into shared memory",
+         [bytes = target.static_shared_bytes()](const Shape& s) {
+           return coopmat::shared_bytes(s.kernel) <= bytes;
+         }},
+        {"accumulators, matrices and the tile on its way fit into registers",
+         [registers, software = target.indexed_registers](const Shape& s) {
+           return coopmat::registers(s.kernel) <=
+                  (software ? registers
+                            : std::min<int64_t>(255, registers / coopmat::threads(s.kernel)));
+         }},
+    };
+  }
+
+  std::vector<Config> candidates(const CoopmatGemm& gemm) const override {
+    struct Candidate {
+      int64_t block_m, block_n, bytes_k, subgroups_m, subgroups_n, stages, ahead;
+    };
+    static constexpr Candidate kCandidates[] = {
+        {128, 128, 64, 2, 2, 1, 1}, {128, 256, 64, 2, 4, 1, 1}, {256, 128, 64, 4, 2, 1, 1},
+        {128, 128, 64, 2, 4, 1, 1}, {128, 64, 64, 2, 2, 2, 1},  {64, 128, 64, 2, 2, 2, 1},
+        {64, 64, 64, 2, 2, 2, 1},   {64, 64, 128, 2, 2, 1, 1},  {64, 32, 128, 2, 1, 2, 1},
+        {32, 32, 128, 2, 1, 2, 1},  {32, 16, 128, 2, 1, 2, 1},  {32, 32, 64, 1, 1, 1, 1},
+        {16, 16, 64, 1, 1, 1, 1},   {16, 16, 32, 1, 1, 1, 1},   {64, 64, 32, 1, 1, 1, 1},
+    };
+    const int64_t element = size_bytes(gemm.dtype);
+    std::vector<Config> candidates;
+    for (const exec::MatrixUnit& unit : gemm.units)
+      for (const Candidate& c : kCandidates)
+        candidates.push_back({{"block_m", c.block_m},
+                              {"block_n", c.block_n},
+                              {"block_k", c.bytes_k / element},
+                              {"subgroups_m", c.subgroups_m},
+                              {"subgroups_n", c.subgroups_n},
+                              {"unit_m", unit.m},
+                              {"unit_n", unit.n},
+                              {"unit_k", unit.k},
+                              {"stages", c.stages},
+                              {"ahead", c.ahead}});
+    return candidates;
+  }
+
+  TileGrid grid(const Shape& s) const override {
+    return {s.tiles_m, s.tiles_n, s.block_m, s.block_n, 1};
+  }
+
+  // Rounds of workgroups on all compute units, several of which share one.
+  GemmCycles cycles(const Shape& s, const Target& target,
+                    const EpilogueCost& stored) const override {
+    const GemmCoopmat& g = s.kernel;
+    const double units = target.compute_units;
+    const double rate = target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32;
+    constexpr double kCacheBytes = 32;    // a cycle, that one unit reads from the last-level cache
+    constexpr double kSharedBytes = 128;  // a cycle, of shared memory
+    constexpr double kFill = 1500;        // cycles until the first tile is there
+    constexpr double kTile = 300;         // cycles between the tiles of a workgroup
+    const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
+    const auto line = static_cast<double>(g.block_k * s.element);
+    // Multiply-adds of 16-bit elements a cycle, of one unit.
+    const double products = rate / 2 / units / target.clock();
+    const double multiplied = m * n * line / 2 / products;
+    const double shared =
+        ((m * static_cast<double>(g.subgroups_n) + n * static_cast<double>(g.subgroups_m)) +
+         (m + n)) *
+        line / kSharedBytes;
+    const double cached = (m + n) * line / kCacheBytes;
+    const auto threads = static_cast<double>(coopmat::threads(g));
+    const auto loaded = [&](const kernels::Operand& x, double rows) {
+      return x.load == Load::tiles ? rows * line / 16 / 32
+                                   : rows * line / static_cast<double>(s.element) / 24;
+    };
+    const double loading = loaded(g.product.a, m) + loaded(g.product.b, n);
+    const auto k_tiles = static_cast<double>(coopmat::k_tiles(g));
+    const double epilogue = 500 + m * n * 8 / kSharedBytes + m * n * stored.slots / (32 * 4);
+    const double resident = std::max(
+        1.0, std::floor(std::min({static_cast<double>(target.registers_per_unit) /
+                                      (static_cast<double>(coopmat::registers(g)) * threads),
+                                  target.max_threads_per_unit / threads, 8.0})));
+    const auto tiles = static_cast<double>(s.tiles);
+    const double rounds = std::ceil(tiles / (units * resident));
+    const double busy = std::min(resident, std::ceil(tiles / units));
+    const double k_tile = std::max({multiplied, shared, cached}) + loading;
+    GemmCycles cycles;
+    cycles.working =
+        kFill + rounds * (k_tiles * std::max(busy * k_tile, k_tile + kTile) +
+                          epilogue * (busy > 1 ? busy / 2 : 1.0) + (busy > 1 ? 0 : kFill));
+    return cycles;
+  }
+
+  void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
+             const Target&) const override {
+    TCC_CHECK(s.unit, "a config of no matrix unit");
+    writer.product();
+    kernel.workgroup = static_cast<int>(coopmat::threads(s.kernel));
+    kernel.uses_lanes = true;
+    kernel.grid = s.tiles;
+    kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
+    kernel.defines = {{"SHARED_BYTES", std::to_string(coopmat::shared_bytes(s.kernel))}};
+    kernel.needs.extensions = s.gemm.extensions();
+    kernel.needs.matrix_units = {*s.unit};
+    bring(kernel, writer, s, true);
+    bring(kernel, writer, s, false);
+  }
+
+ private:
+  static void bring(Kernel& kernel, GemmWriter& writer, const Shape& s, bool first) {
+    const MatrixOperand& operand = first ? s.side.a : s.side.b;
+    if (operand.load == Load::computed) return writer.operand(first, true);
+    need_alignment(kernel, operand);
+    kernel.hooks.push_back(
+        chunk_hook(operand, s.gemm.plan, first != s.swapped, first ? "chunk_a" : "chunk_b"));
+    kernel.defines.emplace_back(first ? "A_BUFFER" : "B_BUFFER", str("b", operand.view.buffer));
+  }
+};
+
+const RegisterTemplate<GemmCoopmatTemplate> registered;
+
+}  // namespace
+
+}  // namespace tcc::sched

@@ -1,0 +1,158 @@
+// The template of products on Vulkan's cooperative matrices without a device: which regions it
+// takes, on the units of several vendors, and that its kernels are valid SPIR-V.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "backends/compile/glsl.h"
+#include "backends/compile/process.h"
+#include "backends/compile/spirv.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "scheduler/template.h"
+#include "support/error.h"
+#include "tests/random_configs.h"
+
+namespace tcc {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Device {
+  const char* name;
+  int subgroup;
+  std::vector<const char*> units;
+};
+
+// As drivers report them.
+const Device kDevices[] = {
+    {"nvidia",
+     32,
+     {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x8x16 f16 f16 f32 f32",
+      "coopmat 16x8x8 f16 f16 f32 f32", "coopmat 16x16x16 bf16 bf16 f32 f32",
+      "coopmat 16x16x32 u8 u8 u32 u32", "coopmat 16x16x32 i8 i8 i32 i32",
+      "coopmat 16x8x32 i8 i8 i32 i32"}},
+    {"amd-rdna", 32, {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x16x16 i8 i8 i32 i32"}},
+    {"amd-wave64", 64, {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x16x16 i8 i8 i32 i32"}},
+    {"intel", 16, {"coopmat 8x16x16 f16 f16 f32 f32", "coopmat 8x16x32 i8 i8 i32 i32"}},
+    {"lavapipe", 8, {"coopmat 8x8x8 f16 f16 f32 f32", "coopmat 8x8x8 i8 i8 i32 i32"}},
+};
+
+sched::Target target_of(const Device& device) {
+  sched::Target target = sched::target_by_name(str("vulkan:", device.name));
+  target.subgroup_size = device.subgroup;
+  for (const char* unit : device.units)
+    target.matrix_units.push_back(*exec::parse_matrix_unit(unit));
+  return target;
+}
+
+std::string product(const char* dtype, const char* out, int64_t m, int64_t n, int64_t k,
+                    bool b_turned) {
+  return str("tcc: 1\nname: product\ninputs:\n  a: {dtype: ", dtype, ", shape: [", m, ", ", k,
+             "]}\n  b: {dtype: ", dtype, ", shape: [", b_turned ? n : k, ", ", b_turned ? k : n,
+             "]}\nnodes: [{out: y, op: ", b_turned ? "linear" : "matmul",
+             ", in: [a, b], out_dtype: ", out, "}]\noutputs: [y]\n");
+}
+
+exec::Executable compiled(const std::string& text, const sched::Target& target,
+                          const sched::ConfigSource* configs = nullptr, bool binaries = false) {
+  backends::CompileOptions options;
+  options.binaries = binaries;
+  options.configs = configs;
+  return backends::compile(parse_yaml_graph(text, "product.yaml", "."), target, options);
+}
+std::string template_of(const std::string& text, const sched::Target& target) {
+  return compiled(text, target).kernels.back().template_name;
+}
+
+// A stand-in for a compiler that has, or has not, every extension.
+class CoopmatTemplate : public ::testing::Test {
+ protected:
+  void use(bool has_extensions) {
+    const fs::path program = folder_.path() / (has_extensions ? "newer" : "older");
+    std::ofstream(program) << "#!/bin/sh\n"
+                           << (has_extensions ? "while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; "
+                                                "shift; done; cat $1 > $out\n"
+                                              : "echo no such extension; exit 1\n");
+    fs::permissions(program, fs::perms::owner_all);
+    ::setenv("TCC_GLSLC", program.c_str(), 1);
+  }
+  void SetUp() override { before_ = backends::environment("TCC_GLSLC"); }
+  void TearDown() override { restore(); }
+  void restore() {
+    before_.empty() ? ::unsetenv("TCC_GLSLC") : ::setenv("TCC_GLSLC", before_.c_str(), 1);
+  }
+  backends::TemporaryFolder folder_;
+
+ private:
+  std::string before_;
+};
+
+TEST_F(CoopmatTemplate, TakesWhatTheUnitsMultiply) {
+  use(true);
+  for (const Device& device : kDevices) {
+    const sched::Target target = target_of(device);
+    SCOPED_TRACE(device.name);
+    for (const bool turned : {false, true}) {
+      EXPECT_EQ(template_of(product("f16", "f16", 512, 512, 512, turned), target), "gemm_coopmat");
+      EXPECT_EQ(template_of(product("i8", "i32", 512, 512, 512, turned), target), "gemm_coopmat");
+    }
+    const bool bf16 = std::string(device.name) == "nvidia";
+    EXPECT_EQ(template_of(product("bf16", "bf16", 512, 512, 512, true), target),
+              bf16 ? "gemm_coopmat" : "contraction");
+    EXPECT_EQ(template_of(product("u8", "u32", 512, 512, 512, true), target),
+              bf16 ? "gemm_coopmat" : "contraction");
+    EXPECT_EQ(template_of(product("f32", "f32", 512, 512, 512, true), target), "contraction");
+    EXPECT_EQ(template_of(product("f16", "f16", 512, 512, 7, true), target), "contraction");
+  }
+  // Units whose sums saturate, are narrow or are a workgroup's are not served.
+  for (const char* unit :
+       {"coopmat 16x16x16 f16 f16 f16 f16", "coopmat 16x16x32 f16 f16 f32 f32 workgroup"}) {
+    const sched::Target target = target_of({"nvidia", 32, {unit}});
+    EXPECT_EQ(template_of(product("f16", "f16", 512, 512, 512, true), target), "contraction");
+  }
+  const sched::Target saturating =
+      target_of({"nvidia", 32, {"coopmat 16x16x32 i8 i8 i32 i32 saturating"}});
+  EXPECT_EQ(template_of(product("i8", "i32", 512, 512, 512, true), saturating), "contraction");
+}
+
+TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
+  use(false);
+  const sched::Target target = target_of(kDevices[0]);
+  EXPECT_EQ(template_of(product("f16", "f16", 512, 512, 512, true), target), "contraction");
+  EXPECT_NE(backends::glsl_lacking("GL_KHR_cooperative_matrix").find("TCC_GLSLC"),
+            std::string::npos);
+  use(true);
+  EXPECT_EQ(template_of(product("f16", "f16", 512, 512, 512, true), target), "gemm_coopmat");
+}
+
+// Defaults and random configs, of odd sizes too.
+TEST_F(CoopmatTemplate, KernelsAreValid) {
+  restore();
+  for (const char* extension : {"GL_KHR_cooperative_matrix", "GL_EXT_bfloat16"})
+    if (const std::string why = backends::glsl_lacking(extension); !why.empty())
+      GTEST_SKIP() << why;
+  if (backends::environment("TCC_SPIRV_VAL").empty())
+    GTEST_SKIP() << "TCC_SPIRV_VAL names no spirv-val that knows cooperative matrices";
+  uint64_t seed = 1;
+  for (const Device& device : kDevices) {
+    const sched::Target target = target_of(device);
+    for (const auto& [dtype, out] :
+         {std::pair("f16", "f16"), std::pair("bf16", "bf16"), std::pair("i8", "i32")})
+      for (const auto& [m, n, k] : {std::array{512, 512, 512}, std::array{100, 72, 301}})
+        for (const bool turned : {false, true}) {
+          const test::RandomConfigs configs(seed);
+          const bool random = seed++ % 3 != 0;
+          const exec::Executable executable = compiled(product(dtype, out, m, n, k, turned), target,
+                                                       random ? &configs : nullptr, true);
+          for (const exec::KernelBinary& kernel : executable.kernels)
+            EXPECT_EQ(backends::validate_spirv(kernel.code), "")
+                << device.name << " " << kernel.template_name << " " << kernel.config;
+        }
+  }
+}
+
+}  // namespace
+}  // namespace tcc
