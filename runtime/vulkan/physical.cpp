@@ -293,7 +293,8 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   fill_limits(physical, properties);
   fill_memory(vk, physical, properties);
   physical.target.spirv_minor = is_1_3(properties) ? 6 : 5;
-  // A software device emulates its units, more slowly than it multiplies. Tests ask for them by name.
+  // A software device emulates its units, more slowly than it multiplies. Tests ask for them by
+  // name.
   const bool uses_units = !physical.target.is_cpu || std::getenv("TCC_MATRIX_UNITS") != nullptr;
   if (physical.features.cooperative_matrix.cooperativeMatrix && uses_units)
     physical.target.matrix_units = exec::allowed_matrix_units(query_matrix_units(

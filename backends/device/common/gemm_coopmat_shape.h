@@ -90,7 +90,7 @@ constexpr Int registers(const GemmCoopmat& g) {
   const Int coming = g.ahead * (g.block_m + g.block_n) * g.block_k * element_bytes(g) / 4;
   return subgroup_m(g) * subgroup_n(g) / g.subgroup +
          (subgroup_m(g) + g.unit_n) * g.unit_k * element_bytes(g) / 4 / g.subgroup +
-         coming / threads(g) + 40;
+         coming / threads(g) + 58;
 }
 
 // ---- what is legal
@@ -107,11 +107,16 @@ constexpr bool legal_tiles(const GemmCoopmat& g) {
   return g.block_k % g.unit_k == 0 && least_line_bytes(g) % 8 == 0 &&
          legal_rows(g, g.product.a, g.block_m) && legal_rows(g, g.product.b, g.block_n);
 }
-// The products of a subgroup in a tile are unrolled, all of them.
-constexpr Int products(const GemmCoopmat& g) {
-  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k);
+// The main loop has so many tiles, so that slots and registers have constant numbers.
+constexpr Int round(const GemmCoopmat& g) {
+  return g.stages == 1 || g.ahead % 2 == 0 ? g.ahead : 2 * g.ahead;
 }
-constexpr bool legal_length(const GemmCoopmat& g) { return products(g) <= 128; }
+// Their products are unrolled, all of them.
+constexpr bool legal_length(const GemmCoopmat& g) {
+  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) *
+             round(g) <=
+         128;
+}
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {
   const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
