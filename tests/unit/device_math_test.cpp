@@ -1,5 +1,6 @@
 // The device math library (backends/device/common) as host C++, against libm: once as CUDA sees it
-// (fused multiply-add, exact division) and once as the weakest GLSL implementation does (neither).
+// (fused multiply-add, exact division, reciprocals) and once as the weakest GLSL implementation
+// does (neither).
 #include <algorithm>
 #include <bit>
 #include <cfloat>
@@ -28,6 +29,16 @@
 
 #define TCC_EXACT_FMA 1
 #define TCC_EXACT_DIV 1
+// The reciprocal of CUDA's instruction, at its worst: off by an ulp to either side, zero and
+// infinity at the ends of the range.
+static float worst_reciprocal(float x) {
+  const float size = std::abs(x);
+  if (!(size >= 0x1p-126f && size <= 0x1p126f))
+    return size < 1 ? std::copysign(HUGE_VALF, x) : 1 / x * 0;
+  const float r = 1 / x;
+  return std::nextafter(r, std::bit_cast<uint32_t>(x) % 2 == 0 ? 0.0f : 2 * r);
+}
+#define TCC_NATIVE_RCP(x) worst_reciprocal(x)
 namespace fused {
 #include "backends/device/common/prelude_cpp.inc"
 
@@ -40,6 +51,7 @@ namespace fused {
 #include "backends/device/common/random.inc"
 }  // namespace fused
 
+#undef TCC_NATIVE_RCP
 #undef TCC_EXACT_FMA
 #undef TCC_EXACT_DIV
 #define TCC_EXACT_FMA 0

@@ -1,0 +1,86 @@
+// Random depthwise convolutions with random configs of their template, against the reference. A
+// software device is taken for one whose workgroups run side by side.
+#include <gtest/gtest.h>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "runtime/device.h"
+#include "tests/random_products.h"
+
+namespace tcc::test {
+namespace {
+
+// Channels last in memory, with what stands around such convolutions.
+Product draw_depthwise(std::mt19937_64& random) {
+  const int64_t n = pick(random, {1, 2}), c = pick(random, {8, 16, 24, 32, 40, 72}),
+                h = 5 + static_cast<int64_t>(random() % 14),
+                w = 5 + static_cast<int64_t>(random() % 14);
+  const int64_t taps_y = pick(random, {1, 3, 5, 7}), taps_x = pick(random, {1, 3, 5, 7}),
+                stride = pick(random, {1, 1, 2}), dilation = pick(random, {1, 1, 1, 2});
+  const auto padding = [&](int64_t taps) { return (taps - 1) * dilation / 2 + (taps > 5 ? 1 : 0); };
+  const int64_t before_y = padding(taps_y), before_x = padding(taps_x);
+  const auto out = [&](int64_t extent, int64_t taps, int64_t before) {
+    return (extent + 2 * before - (taps - 1) * dilation - 1) / stride + 1;
+  };
+  const int64_t oh = out(h, taps_y, before_y), ow = out(w, taps_x, before_x);
+  Product product;
+  product.dtype = random() % 2 == 0 ? "bf16" : random() % 2 == 0 ? "f16" : "";
+  const bool adds = random() % 2 == 0;
+  product.text = str(
+      "tcc: 1\nname: depthwise\ninputs:\n  x: {dtype: f32, shape: ", shape({n, h, w, c}),
+      "}\n  f: {dtype: f32, shape: ", shape({taps_y, taps_x, c, 1}),
+      "}\n  b: {dtype: f32, shape: ", shape({c, 1, 1}),
+      "}\n  r: {dtype: f32, shape: ", shape({n, oh, ow, c}),
+      "}\nnodes:\n"
+      "  - {out: image, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+      "  - {out: filter, op: permute, in: [f], dims: [2, 3, 0, 1]}\n"
+      "  - {out: residual, op: permute, in: [r], dims: [0, 3, 1, 2]}\n"
+      "  - {out: s, op: conv2d, in: [image, filter], groups: ",
+      c, ", stride: ", stride, ", dilation: ", dilation, ", padding: [", before_y, ", ", before_x,
+      "]}\n  - {out: t, op: add, in: [s, b]}\n  - {out: u, op: ", adds ? "add" : "mul",
+      ", in: [t, residual]}\n  - {out: v, op: silu, in: [u]}\n"
+      "  - {out: y, op: permute, in: [v], dims: [0, 2, 3, 1]}\noutputs: [y]\n");
+  return product;
+}
+
+TEST(Depthwise, AgreesWithTheReference) {
+  for (const std::string& name : devices_present(Devices::software)) {
+    const std::shared_ptr<runtime::Device> device = open_once(name);
+    sched::Target target = device->target();
+    target.serial_workgroups = false;
+    int64_t own = 0;
+    const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
+                  count = number_from("TCC_PRODUCTS_COUNT", 24);
+    for (int64_t seed = first; seed < first + count; ++seed)
+      check_product(device, target, static_cast<uint64_t>(seed), draw_depthwise,
+                    [&](const exec::Executable& executable) {
+                      for (const exec::KernelBinary& kernel : executable.kernels)
+                        own += kernel.template_name == "depthwise";
+                    });
+    EXPECT_GE(own, count) << "of " << name;
+  }
+}
+
+// A block of ConvNeXt: the image stays channels last from the convolution to what reads it.
+TEST(Depthwise, GpusHaveItsTemplate) {
+  const std::string text =
+      "tcc: 1\nname: block\ninputs: {x: {dtype: bf16, shape: [8, 14, 14, 384]}}\nweights:\n"
+      "  f: {dtype: bf16, shape: [384, 1, 7, 7], init: {normal: 0.1}}\n"
+      "  b: {dtype: bf16, shape: [384], init: {normal: 1}}\nnodes:\n"
+      "  - {out: image, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+      "  - {out: c, op: conv2d, in: [image, f, b], groups: 384, padding: 3}\n"
+      "  - {out: p, op: permute, in: [c], dims: [0, 2, 3, 1]}\n"
+      "  - {out: y, op: layer_norm, in: [p], normalized_shape: [384]}\noutputs: [y]\n";
+  backends::CompileOptions options;
+  options.binaries = false;
+  for (const char* name : {"cuda:sm_90a", "cuda:sm_80", "vulkan:nvidia"}) {
+    const exec::Executable executable = backends::compile(parse_yaml_graph(text, "block.yaml", "."),
+                                                          sched::target_by_name(name), options);
+    ASSERT_EQ(executable.kernels.size(), 2u) << name;
+    EXPECT_EQ(executable.kernels[0].template_name, "depthwise") << name;
+    EXPECT_EQ(executable.kernels[1].template_name, "reduction") << name;
+  }
+}
+
+}  // namespace
+}  // namespace tcc::test
