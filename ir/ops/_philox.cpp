@@ -30,9 +30,13 @@ std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t coun
   return counter;
 }
 
-RandomStream stream_of(const Node& node) {
-  return {static_cast<uint64_t>(node.attr<int64_t>("seed")),
-          static_cast<uint64_t>(node.attr<int64_t>("offset"))};
+RandomStream stream_of(const EvalContext& context) {
+  const RefTensor* state = context.inputs[0];
+  const auto whole = [&](const char* name, size_t place) {
+    const auto more = state ? static_cast<uint64_t>(state->i[place]) : 0;
+    return static_cast<uint64_t>(context.node.attr<int64_t>(name)) + more;
+  };
+  return {whole("seed", 0), whole("offset", 1)};
 }
 
 double random_uniform(const RandomStream& stream, int64_t i) {

@@ -10,18 +10,19 @@
 #include <array>
 #include <cstdint>
 
-#include "ir/graph.h"
+#include "ir/op.h"
 
 namespace tcc::ir::ops {
 
 // Ten rounds on a counter, under a key of 64 bits.
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t counter_high);
 
-// A random node's attributes `seed` and `offset` decide which numbers it draws.
+// A random node's attributes `seed` and `offset` decide which numbers it draws, and its operand
+// `state`, which is added to them.
 struct RandomStream {
   uint64_t seed, offset;
 };
-RandomStream stream_of(const Node& node);
+RandomStream stream_of(const EvalContext& context);
 
 // Element i: uniform in [0, 1), with 24 bits; or standard normal.
 double random_uniform(const RandomStream& stream, int64_t i);

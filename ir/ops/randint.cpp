@@ -36,19 +36,20 @@ OpDef make() {
     context.require(low(context.node) > std::numeric_limits<int64_t>::min() && count &&
                         *count > 0 && *count <= kResolution,
                     str("high - low must lie between 1 and ", kResolution));
+    require_random_state(context);
     return {{dtype, checked_shape(context, symint_list(context.node, "size"))}};
   };
   // In integers, so that every device rounds alike.
   op.element = [](ElementContext& context, std::span<const SymInt> index) {
     const auto whole = [](int64_t value) { return constant_int(DType::i64, value); };
-    const Expr uniform = random_element(Fn::rand_uniform, context.node(), index);
+    const Expr uniform = random_element(Fn::rand_uniform, context, index);
     const Expr bits = cast(mul(uniform, literal(uniform, kResolution)), DType::i64);
     const Expr scaled = mul(bits, whole(span(context.node())));
     const Expr value = add(call(Fn::shift_right, {scaled, whole(24)}), whole(low(context.node())));
     return converted(value, context.node().attr<DType>("dtype"));
   };
   op.reference = [](EvalContext& context) {
-    const RandomStream stream = stream_of(context.node);
+    const RandomStream stream = stream_of(context);
     RefTensor& out = context.outputs[0];
     for_each_index(out.shape, [&](std::span<const int64_t>, int64_t i) {
       const auto bits = static_cast<int64_t>(random_uniform(stream, i) * kResolution);

@@ -3,8 +3,10 @@
 
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_indexing.h"
 #include "ir/ops/_norm.h"
 #include "ir/ops/_operands.h"
+#include "ir/ops/_random.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops::op_scaled_dot_product_attention {
@@ -22,6 +24,14 @@ void check_mask(const InferContext& context, const Shape& scores) {
   context.require(
       context.broadcast(mask->shape, scores) == scores,
       str("attn_mask ", shape_text(mask->shape), " does not broadcast to ", shape_text(scores)));
+}
+
+void check_lengths(const InferContext& context, const Shape& scores) {
+  const Type* lengths = context.inputs[4];
+  if (!lengths) return;
+  require_index(context, "key_lengths", lengths->dtype);
+  context.require(scores.size() >= 3, "key_lengths need a batch dim");
+  require_shape(context, 4, {scores.front()}, "[batch]");
 }
 
 Shape attention_batch(const InferContext& context) {
@@ -66,6 +76,11 @@ std::vector<Type> infer_attention(const InferContext& context) {
   scores.push_back(dim(1, 2));
   out.push_back(dim(2, 1));
   check_mask(context, checked_shape(context, scores));
+  check_lengths(context, scores);
+  const double dropout = number_attr(context.node, "dropout_p");
+  context.require(dropout >= 0 && dropout <= 1,
+                  str("dropout_p must lie between 0 and 1, not ", dropout));
+  require_random_state(context, 5);
   return {{dtype, checked_shape(context, std::move(out))}, {compute_dtype(dtype), lse}};
 }
 
@@ -74,10 +89,21 @@ Value* masked_scores(Builder& b, const Node& node, Value* scores) {
   Value* mask = node.inputs[3];
   if (node.attr<bool>("is_causal"))
     mask = b.op("causal_mask", {}, {{"size", Shape{shape[shape.size() - 2], shape.back()}}});
-  if (!mask) return scores;
-  if (mask->dtype() != DType::boolean) return b.add(scores, b.cast(mask, scores->dtype()));
-  return b.op("where",
-              {mask, scores, b.scalar(scores->dtype(), -std::numeric_limits<double>::infinity())});
+  const auto hide_others = [&](Value* seen) {
+    return b.op("where", {seen, scores,
+                          b.scalar(scores->dtype(), -std::numeric_limits<double>::infinity())});
+  };
+  if (mask && mask->dtype() != DType::boolean)
+    scores = b.add(scores, b.cast(mask, scores->dtype()));
+  else if (mask)
+    scores = hide_others(mask);
+  if (Value* lengths = node.inputs[4]) {
+    Shape one_of_batch(shape.size(), 1);
+    one_of_batch.front() = shape.front();
+    Value* key = b.op("iota", {}, {{"size", Shape{shape.back()}}, {"dtype", lengths->dtype()}});
+    scores = hide_others(b.op("lt", {key, b.reshape(lengths, one_of_batch)}));
+  }
+  return scores;
 }
 
 std::vector<Value*> compose_attention(Builder& b, const Node& node) {
@@ -121,6 +147,12 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
   Value* weights = b.cast(b.mul(exp, b.unary("reciprocal", sum)), dtype);
   if (node.attr<bool>("safe_softmax"))
     weights = b.op("where", {b.unary("isnan", weights), b.scalar(dtype, 0), weights});
+  if (const double dropout = number_attr(node, "dropout_p"); dropout > 0)
+    weights = b.op("dropout", {weights, node.inputs[5]},
+                   {{"p", dropout},
+                    {"training", true},
+                    {"seed", node.attr<int64_t>("seed")},
+                    {"offset", node.attr<int64_t>("offset")}});
   Value* result = b.reshape(b.matmul(regroup(weights), value), out);
   // A row without keys has the maximum -inf, which is its log-sum-exp.
   Value* lse = b.op("where", {b.unary("isinf", max), max, b.add(b.unary("log", sum), max)});
@@ -136,16 +168,22 @@ OpDef make() {
   OpDef op;
   op.name = "scaled_dot_product_attention";
   op.kind = OpKind::composite;
-  op.operands = {"query", "key", "value", "attn_mask?"};
+  op.operands = {"query", "key", "value", "attn_mask?", "key_lengths?", "random_state?"};
   op.attrs = {{"is_causal", AttrType::boolean, false},
               {"scale", AttrType::number, 0.0},  // 0: 1 / sqrt(depth)
               {"enable_gqa", AttrType::boolean, false},
-              {"safe_softmax", AttrType::boolean, false}};
+              {"safe_softmax", AttrType::boolean, false},
+              {"dropout_p", AttrType::number, 0.0},
+              size_attr({"seed", AttrType::integer, int64_t{0}}),
+              size_attr({"offset", AttrType::integer, int64_t{0}})};
   op.results = {"out", "logsumexp"};
   op.doc =
       "softmax(query key^T * scale + attn_mask) value, and the log-sum-exp of the scores; a bool "
       "mask is true where a "
-      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax; "
+      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax; of batch b "
+      "(the first dim), the first key_lengths[b] keys are seen (i32 or i64 [batch]); "
+      "weights are dropped as `dropout` does with probability dropout_p, seed, offset and "
+      "random_state (i64 [2]); "
       "torch.nn.functional.scaled_dot_product_attention";
   op.infer = infer_attention;
   op.compose = compose_attention;
@@ -163,6 +201,20 @@ OpDef make() {
       {.inputs = {{f32, {3, 4, 8}}, {f32, {3, 2, 8}}, {f32, {3, 2, 8}}, {boolean, {3, 4, 2}}},
        .attrs = {{"safe_softmax", true}},
        .int_hi = 2},
+      {.inputs = {{f32, {3, 2, 4, 8}},
+                  {f32, {3, 2, 9, 8}},
+                  {f32, {3, 2, 9, 8}},
+                  {f32, {4, 9}},
+                  {i32, {3}}},
+       .attrs = {{"safe_softmax", true}},
+       .int_hi = 10},
+      {.inputs = {{f32, {2, 3, 5, 8}},
+                  {f32, {2, 3, 7, 8}},
+                  {f32, {2, 3, 7, 6}},
+                  {f32, {5, 7}},
+                  {i32, {2}},
+                  {i64, {2}}},
+       .attrs = {{"dropout_p", 0.3}, {"seed", 7}, {"safe_softmax", true}}},
       {{{f32, {2, 1, 4, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 1, 3}}}},
       {{{f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}}},
       {{{f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}}, causal},

@@ -244,7 +244,8 @@ class FmaAttention : public Candidate {
   // Issue slots of a score's expression.
   double score_slots() const {
     const std::vector<Expr> values = {
-        plan_->score, plan_->seen ? plan_->seen : ir::constant_int(DType::boolean, 1)};
+        plan_->score, plan_->seen ? plan_->seen : ir::constant_int(DType::boolean, 1),
+        plan_->weight ? plan_->weight : ir::constant(DType::f32, 1)};
     return element_work(values, plan_->key).slots;
   }
 
@@ -289,12 +290,13 @@ class FmaAttention : public Candidate {
     kernel.defines.push_back({"SCALE", float_text(plan.scale)});
     define("INSIDE", inside);
     define("SAFE", plan.safe);
+    define("WEIGHTS", plan.weight != nullptr);
     define("STORE_SUM", !plan.sums.empty());
     kernel.hooks = {hooks.load(plan.q, "load_q"), hooks.load(plan.k, "load_k"),
                     hooks.load(plan.v, "load_v"), hooks.score("score")};
     if (inside == 2) kernel.hooks.push_back(hooks.score_inside("score_inside"));
-    for (Hook& hook : hooks.key_ranges())
-      if (inside != 0 || !hook.name.starts_with("inside")) kernel.hooks.push_back(std::move(hook));
+    if (plan.weight) kernel.hooks.push_back(hooks.weight("weight"));
+    kernel.hooks.push_back(hooks.key_range("key_range"));
     return storing_results(std::move(kernel), region(), plan, tile, s.parts);
   }
 

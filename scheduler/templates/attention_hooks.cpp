@@ -24,6 +24,12 @@ SymInt clamped_axis(Block& body, std::string name, const SymInt& index, int64_t 
   return axis;
 }
 
+// The score of a raw product there, without its mask; raw where the kernel scales it.
+Expr score_of(const AttentionPlan& plan, const Expr& raw, const SymInt& batch,
+              const AttentionPlan::Places& places) {
+  return plan.is_scaled ? raw : with_variable(plan.at(plan.score, batch, places), plan.raw, raw);
+}
+
 Expr minus_infinity() { return ir::constant(DType::f32, -std::numeric_limits<double>::infinity()); }
 
 }  // namespace
@@ -73,13 +79,36 @@ Hook AttentionHooks::start(const AttentionPlan::Operand& operand, std::string na
   return hook;
 }
 
-Hook AttentionHooks::score(std::string name) const { return score_hook(std::move(name), false); }
-
-Hook AttentionHooks::score_inside(std::string name) const {
-  return score_hook(std::move(name), true);
+Hook AttentionHooks::score(std::string name) const {
+  return of_keys(
+      std::move(name),
+      [this](const Expr& raw, const SymInt& batch, const AttentionPlan::Places& places) {
+        const Expr value = score_of(plan_, raw, batch, places);
+        return plan_.seen ? ir::select(plan_.at(plan_.seen, batch, places), value, minus_infinity())
+                          : value;
+      },
+      minus_infinity());
 }
 
-Hook AttentionHooks::score_hook(std::string name, bool inside) const {
+Hook AttentionHooks::score_inside(std::string name) const {
+  return of_keys(
+      std::move(name),
+      [this](const Expr& raw, const SymInt& batch, const AttentionPlan::Places& places) {
+        return score_of(plan_, raw, batch, places);
+      },
+      nullptr);
+}
+
+Hook AttentionHooks::weight(std::string name) const {
+  return of_keys(
+      std::move(name),
+      [this](const Expr& value, const SymInt& batch, const AttentionPlan::Places& places) {
+        return with_variable(plan_.at(plan_.weight, batch, places), plan_.exponential, value);
+      },
+      zero_of(DType::f32));
+}
+
+Hook AttentionHooks::of_keys(std::string name, const ValueOf& value_of, const Expr& others) const {
   const int64_t width = tile_.keys, keys = plan_.keys;
   Hook hook;
   hook.name = std::move(name);
@@ -92,68 +121,82 @@ Hook AttentionHooks::score_hook(std::string name, bool inside) const {
   const Variable& values = hook.parameters[3].array;
   Block body;
   const SymInt q = clamped_axis(body, "q", query, plan_.queries);
-  // The score of the key, which is one.
-  const auto score_at = [&](const SymInt& key, const SymInt& lane) {
-    const Expr raw = ir::element(values, lane);
-    const AttentionPlan::Places places = {{plan_.query, q}, {plan_.key, key}};
-    Expr value =
-        plan_.is_scaled ? raw : with_variable(plan_.at(plan_.score, batch, places), plan_.raw, raw);
-    if (!inside && plan_.seen)
-      value = ir::select(plan_.at(plan_.seen, batch, places), value, minus_infinity());
+  // The value of the key, which is one.
+  const auto value_at = [&](const SymInt& key, const SymInt& lane) {
     Sink sink;
     sink.array = values;
     sink.offset = lane;
-    sink.value = value;
+    sink.value = value_of(ir::element(values, lane), batch, {{plan_.query, q}, {plan_.key, key}});
     return sink;
   };
-  const auto none = [&](const SymInt& lane) {
-    return Block{set_element(values, lane, minus_infinity())};
-  };
+  const auto none = [&](const SymInt& lane) { return Block{set_element(values, lane, others)}; };
   if (keys % width == 0) {
     const SymInt group = SymInt::axis("k", keys / width);
-    Block scores;
-    if (!group.is_const()) scores.push_back(let_index(group, floordiv(first, width)));
-    append(scores, vectorize({score_at(group * width + v, v)}, v));
-    if (inside || round_up(keys, tile_.block_k) == keys)
-      append(body, std::move(scores));
+    Block all;
+    if (!group.is_const()) all.push_back(let_index(group, floordiv(first, width)));
+    append(all, vectorize({value_at(group * width + v, v)}, v));
+    if (!others || round_up(keys, tile_.block_k) == keys)
+      append(body, std::move(all));
     else
-      body.push_back(
-          branch(ir::index_less(first, keys), std::move(scores), {loop(v, none(v), true)}));
+      body.push_back(branch(ir::index_less(first, keys), std::move(all), {loop(v, none(v), true)}));
   } else {
     const SymInt key = SymInt::axis("k", keys);
     Block lane;
     if (!key.is_const()) lane.push_back(let_index(key, first + v));
-    append(lane, vectorize({score_at(key, v)}, 0));
+    append(lane, vectorize({value_at(key, v)}, 0));
     body.push_back(
         loop(v,
-             inside ? std::move(lane)
-                    : Block{branch(ir::index_less(first + v, keys), std::move(lane), none(v))},
+             others ? Block{branch(ir::index_less(first + v, keys), std::move(lane), none(v))}
+                    : std::move(lane),
              true));
   }
   hook.body = std::move(body);
   return hook;
 }
 
-std::vector<Hook> AttentionHooks::key_ranges() const {
-  const int64_t tiles = ceil_div(plan_.queries, tile_.block_q);
-  std::vector<Hook> hooks;
-  for (const auto& [name, bound] : {std::pair{"first_key", &KeyRange::first},
-                                    {"end_key", &KeyRange::end},
-                                    {"inside_first", &KeyRange::inside_first},
-                                    {"inside_end", &KeyRange::inside_end}}) {
-    Hook hook;
-    hook.name = name;
-    hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                       passed_index("tile", tiles)};
-    hook.returns = true;
-    hook.result = DType::i32;
-    const SymInt first = hook.parameters[1].axis * tile_.block_q;
-    const KeyRange range = plan_.keys_of(hook.parameters[0].axis, first,
-                                         ir::min(first + (tile_.block_q - 1), plan_.queries - 1));
-    hook.body = {return_value(ir::cast(ir::index_value(range.*bound), DType::i32))};
-    hooks.push_back(std::move(hook));
+Hook AttentionHooks::key_range(std::string name) const {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("tile", ceil_div(plan_.queries, tile_.block_q)),
+                     Hook::array_parameter("range", DType::i32, 4, true)};
+  const SymInt batch = hook.parameters[0].axis, first = hook.parameters[1].axis * tile_.block_q;
+  const Variable& range = hook.parameters[2].array;
+  const auto number = [](const SymInt& index) {
+    return ir::cast(ir::index_value(index), DType::i32);
+  };
+  const auto set_all = [&](const KeyRange& of) {
+    Block set;
+    int64_t i = 0;
+    for (const SymInt& bound : {of.first, of.end, of.inside_first, of.inside_end})
+      set.push_back(set_element(range, i++, number(bound)));
+    return set;
+  };
+  if (!plan_.bounds_of_queries) {
+    const SymInt last = ir::min(first + (tile_.block_q - 1), plan_.queries - 1);
+    hook.body = set_all(plan_.keys_of(batch, first, last));
+    return hook;
   }
-  return hooks;
+  hook.body = set_all({plan_.keys, 0, 0, plan_.keys});
+  const SymInt i = SymInt::axis("i", tile_.block_q), q = SymInt::axis("q", plan_.queries);
+  Block each;
+  if (!q.is_const()) each.push_back(let_index(q, ir::min(first + i, plan_.queries - 1)));
+  const KeyRange of_query = plan_.keys_of(batch, q);
+  const auto i32 = [](const char* hint) { return ir::new_variable(hint, DType::i32); };
+  const Variable begin = i32("first"), end = i32("end");
+  each.push_back(declare(begin, number(of_query.first)));
+  each.push_back(declare(end, number(of_query.end)));
+  const auto join = [&](int64_t at, ir::Fn fn, const Expr& value) {
+    each.push_back(set_element(range, at, ir::call(fn, {ir::element(range, at), value})));
+  };
+  // A query that sees no key bounds nothing.
+  const Expr any = ir::call(ir::Fn::lt, {ir::read(begin), ir::read(end)});
+  join(0, ir::Fn::minimum, ir::select(any, ir::read(begin), number(plan_.keys)));
+  join(1, ir::Fn::maximum, ir::select(any, ir::read(end), number(0)));
+  join(2, ir::Fn::maximum, number(of_query.inside_first));
+  join(3, ir::Fn::minimum, number(of_query.inside_end));
+  append(hook.body, i.is_const() ? std::move(each) : Block{loop(i, std::move(each))});
+  return hook;
 }
 
 Hook AttentionHooks::epilogue(std::string name) const {
@@ -209,8 +252,10 @@ Hook AttentionHooks::store_sum(std::string name) const {
 }
 
 double score_slots(const AttentionPlan& plan) {
-  const std::vector<Expr> values = {plan.score};
-  return element_work(values, plan.key).slots;
+  std::vector<Expr> values;
+  if (!plan.is_scaled) values.push_back(plan.score);
+  if (plan.weight) values.push_back(plan.weight);
+  return values.empty() ? 0 : element_work(values, plan.key).slots;
 }
 
 void loosen_scores(Kernel& kernel, const AttentionPlan& plan) {
@@ -226,7 +271,8 @@ void loosen_scores(Kernel& kernel, const AttentionPlan& plan) {
   };
   const auto is_operand = [&](const AttentionPlan::Operand& o) { return has_tanh(o.element); };
   if (!has_tanh(plan.score) || (plan.seen && has_tanh(plan.seen)) || is_stored(plan.outputs) ||
-      is_stored(plan.sums) || is_operand(plan.q) || is_operand(plan.k) || is_operand(plan.v))
+      is_stored(plan.sums) || (plan.weight && has_tanh(plan.weight)) || is_operand(plan.q) ||
+      is_operand(plan.k) || is_operand(plan.v))
     return;
   kernel.defines.push_back({"tcc_tanh_f32", "tcc_cuda_tanh_f32"});
 }

@@ -18,9 +18,11 @@
 //                                            multiplies by plan.scale.
 //   score_inside(batch, query, key,          the same where the query sees all of the keys. There
 //                values[V])                  is none with plan.is_scaled: nothing is to be done.
-//   first_key(batch, tile) -> i32, end_key   the queries of the tile (`block_q` of them) see keys
-//                                            in [first_key, end_key) alone,
-//   inside_first, inside_end                 and each of them all of [inside_first, inside_end)
+//   weight(batch, query, key, values[V])     exponentials of V neighbouring keys become their
+//                                            weights, in place: with plan.weight alone
+//   key_range(batch, tile, range[4])         the queries of the tile (`block_q` of them) see keys
+//                                            in [range[0], range[1]) alone, and each of them all
+//                                            of [range[2], range[3])
 //   epilogue(batch, row, part,               stores a segment of a row of the normalised result;
 //            acc[segment])                   `part` counts segments. Rows and parts past the end
 //                                            are left out.
@@ -28,6 +30,8 @@
 //                                            where plan.sums is not empty
 // clang-format on
 #pragma once
+
+#include <functional>
 
 #include "scheduler/kernel.h"
 #include "scheduler/templates/attention_plan.h"
@@ -52,19 +56,24 @@ class AttentionHooks {
   Hook start(const AttentionPlan::Operand& operand, std::string name) const;
   Hook score(std::string name) const;
   Hook score_inside(std::string name) const;
-  // first_key, end_key, inside_first and inside_end.
-  std::vector<Hook> key_ranges() const;
+  Hook weight(std::string name) const;
+  Hook key_range(std::string name) const;
   Hook epilogue(std::string name) const;
   Hook store_sum(std::string name) const;
 
  private:
-  Hook score_hook(std::string name, bool inside) const;
+  // A hook of neighbouring keys: `value_of` makes values of what they were, `others` are those of
+  // keys past the end, which are never asked for where that is null.
+  using ValueOf = std::function<Expr(const Expr& value, const SymInt& batch,
+                                     const AttentionPlan::Places& places)>;
+  Hook of_keys(std::string name, const ValueOf& value_of, const Expr& others) const;
 
   const AttentionPlan& plan_;
   AttentionTile tile_;
 };
 
-// Issue slots of a score's expression, without its mask.
+// Issue slots of a score's expression, without its mask, and of its weight's. What is only scaled
+// takes none.
 double score_slots(const AttentionPlan& plan);
 
 // For kernels on matrix units of 16 bits on CUDA: the tanh of scores is one of absolute accuracy,

@@ -118,6 +118,7 @@ void analyse_score(AttentionPlan& plan, const Expr& score) {
   const MaskedScore masked = take_masks_off(score);
   plan.score = with_one_factor(masked.value);
   plan.seen = masked.seen;
+  plan.bounds_of_queries = bounds_depend_on_queries(plan.seen, plan.query, plan.key, plan.keys);
   const auto factor = factor_of(masked.value, plan.raw);
   plan.is_scaled = factor && *factor > 0;
   plan.scale = plan.is_scaled ? *factor : 1;
@@ -130,7 +131,9 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
   plan.raw = ir::new_variable("raw", DType::f32);
   plan.acc = ir::new_variable("acc", DType::f32);
   plan.sum = ir::new_variable("sum", DType::f32);
-  OrRefusal<AttentionParts> read = read_attention(region, {plan.raw, plan.acc, plan.sum});
+  plan.exponential = ir::new_variable("weight", DType::f32);
+  OrRefusal<AttentionParts> read =
+      read_attention(region, {plan.raw, plan.acc, plan.sum, plan.exponential});
   if (!read) return read.refusal();
   AttentionParts& parts = *read;
   if (std::max(parts.depths, parts.depths_v) > kDeepest)
@@ -143,6 +146,7 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
   plan.queries = parts.queries;
   plan.keys = parts.keys;
   plan.safe = parts.safe;
+  if (parts.weight->kind != ExprNode::Kind::var) plan.weight = parts.weight;
   plan.outputs = std::move(parts.outputs);
   plan.sums = std::move(parts.sums);
 
@@ -231,6 +235,13 @@ KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& first_
   KeyRange range = keys_seen(seen, query, key, first_query, last_query, keys);
   for (SymInt* bound : {&range.first, &range.end, &range.inside_first, &range.inside_end})
     *bound = at(*bound, batch_number, {});
+  return range;
+}
+
+KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& query_number) const {
+  KeyRange range = keys_seen(seen, query, key, keys);
+  for (SymInt* bound : {&range.first, &range.end, &range.inside_first, &range.inside_end})
+    *bound = at(*bound, batch_number, {{query, query_number}});
   return range;
 }
 

@@ -59,6 +59,14 @@ struct AttentionPlan {
   double scale = 1;
   bool is_scaled = false;
   bool safe = false;  // a query that sees no key gives 0 instead of NaN
+  // Bounds of the keys that are seen are those of single queries, as numbers that are loaded for
+  // each are: a tile's are found by asking for all of its queries.
+  bool bounds_of_queries = false;
+
+  // The weight of a key in a sum of values, where it is not `exponential` itself: of that variable,
+  // proportional to it, as dropout is. Sums of exponentials are without it. Often null.
+  ir::Variable exponential;
+  Expr weight;
 
   // The stores of an element of the result `acc`, which is normalised: values and offsets are
   // of the digits, `query` and v's depth.
@@ -85,6 +93,8 @@ struct AttentionPlan {
   // Which keys some queries of a batch see, as expressions of these arguments.
   KeyRange keys_of(const SymInt& batch_number, const SymInt& first_query,
                    const SymInt& last_query) const;
+  // Which keys one query sees.
+  KeyRange keys_of(const SymInt& batch_number, const SymInt& query_number) const;
   // The tiles of keys that kernels walk over for these queries of a batch; all where the range is
   // known on the device alone.
   int64_t key_tiles(const SymInt& batch_number, int64_t first_query, int64_t last_query,

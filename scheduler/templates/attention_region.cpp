@@ -258,33 +258,52 @@ class Reader {
     return widens && rounds ? narrow->args[0] : e;
   }
 
-  // Weights are exp(score - max) / sum, perhaps rounded, perhaps with 0 in the place of NaN.
+  // The weights as an expression of softmax's own, which is exp(score - max) / sum: perhaps
+  // rounded, with 0 in the place of NaN, and multiplied with or chosen by what depends on no score.
+  // Null: they are not proportional to softmax's.
+  Expr in_weight(const Expr& w, const Expr& exponential) {
+    const Expr plain = without_rounding(w);
+    if (plain != w) return in_weight(plain, exponential);
+    if (w->kind != Kind::call) return nullptr;
+    const auto& args = w->args;
+    const Expr sum = ir::read(sum_), inverse = ir::div(ir::constant(DType::f32, 1), sum);
+    for (const Expr& softmax :
+         {ir::mul(exponential, inverse), ir::mul(inverse, exponential), ir::div(exponential, sum)})
+      if (is_same(w, softmax)) return ir::read(variables_.weight);
+    const auto is_free = [&](const Expr& e) { return !uses(e, {variables_.raw, max_, sum_}); };
+    if (is_call(w, Fn::mul) || is_call(w, Fn::div))
+      for (const size_t x : {0, 1}) {
+        if (!is_free(args[1 - x]) || (x == 1 && is_call(w, Fn::div))) continue;
+        const Expr inner = in_weight(args[x], exponential);
+        if (!inner) return nullptr;
+        return w->fn == Fn::div ? ir::div(inner, args[1]) : ir::mul(inner, args[1 - x]);
+      }
+    if (!is_call(w, Fn::select)) return nullptr;
+    if (is_call(args[0], Fn::isnan) && ir::is_const(args[1], 0) &&
+        is_same(without_rounding(args[0]->args[0]), without_rounding(args[2]))) {
+      parts_.safe = true;
+      return in_weight(args[2], exponential);
+    }
+    if (!is_free(args[0])) return nullptr;
+    std::vector<Expr> chosen = {args[0]};
+    for (const size_t x : {1, 2}) {
+      chosen.push_back(ir::is_const(args[x], 0) ? args[x] : in_weight(args[x], exponential));
+      if (!chosen.back()) return nullptr;
+    }
+    return ir::select(chosen[0], chosen[1], chosen[2]);
+  }
+
   std::string check_softmax() {
     const Expr e = inliner_->value_at(at_.sum->inputs[0], score_index());
-    const Expr max = ir::read(max_), sum = ir::read(sum_);
+    const Expr max = ir::read(max_);
     if (!is_same(e, ir::call(Fn::exp, {ir::sub(parts_.score, max)})))
       return "what is summed is not the exponential of scores minus their maximum";
-    Expr w = inliner_->value_at(at_.second->inputs[static_cast<size_t>(weights_.input)],
-                                weights_.access.index);
+    const Expr w = inliner_->value_at(at_.second->inputs[static_cast<size_t>(weights_.input)],
+                                      weights_.access.index);
     if (inliner_->asked_elsewhere())
       return str(at_.second->op_name(), " reads the weights in another order than the scores'");
-    for (;;) {
-      const Expr plain = without_rounding(w);
-      const bool guarded =
-          is_call(plain, Fn::select) && is_call(plain->args[0], Fn::isnan) &&
-          ir::is_const(plain->args[1], 0) &&
-          is_same(without_rounding(plain->args[0]->args[0]), without_rounding(plain->args[2]));
-      if (!guarded && plain == w) break;
-      parts_.safe |= guarded;
-      w = guarded ? plain->args[2] : plain;
-    }
-    const Expr inverse = ir::div(ir::constant(DType::f32, 1), sum);
-    const auto is_product = [&](const Expr& a, const Expr& b) {
-      return is_call(w, Fn::mul) && is_same(w->args[0], a) && is_same(w->args[1], b);
-    };
-    if (!is_product(e, inverse) && !is_product(inverse, e) && !is_same(w, ir::div(e, sum)))
-      return "the weights are no softmax";
-    return "";
+    parts_.weight = in_weight(w, e);
+    return parts_.weight ? "" : "the weights are no softmax, nor proportional to one";
   }
 
   bool uses(const Expr& e, std::initializer_list<ir::Variable> variables) const {

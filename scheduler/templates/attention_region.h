@@ -7,9 +7,10 @@ namespace tcc::sched {
 
 // Variables stand for what a kernel computes.
 struct AttentionVariables {
-  ir::Variable raw;  // the product of q and k
-  ir::Variable acc;  // an element of the normalised result
-  ir::Variable sum;  // a query's log-sum-exp
+  ir::Variable raw;     // the product of q and k
+  ir::Variable acc;     // an element of the normalised result
+  ir::Variable sum;     // a query's log-sum-exp
+  ir::Variable weight;  // of a key, as softmax makes it
 };
 
 struct AttentionParts {
@@ -21,7 +22,8 @@ struct AttentionParts {
   Expr q, k, v;                                             // at (digits, row, depth)
   const ir::Value *q_value = nullptr, *k_value = nullptr, *v_value = nullptr;  // the operands
   Expr score;                                                                  // of `raw`
-  bool safe = false;            // weights that are NaN become 0
+  Expr weight;        // what values are multiplied with, of `weight`, and proportional to it
+  bool safe = false;  // weights that are NaN become 0
   std::vector<Stored> outputs;  // of `acc`
   std::vector<Stored> sums;     // of `sum`
 };

@@ -89,13 +89,19 @@ namespace {
 
 class Bounds {
  public:
+  // With `by_query`, the bounds are those of one query, and expressions of it.
   Bounds(const SymInt& query, const SymInt& key, const SymInt& first_query,
-         const SymInt& last_query, int64_t keys)
-      : query_(query), key_(key), first_(first_query), last_(last_query), keys_(keys) {}
+         const SymInt& last_query, int64_t keys, bool by_query = false)
+      : query_(query),
+        key_(key),
+        first_(first_query),
+        last_(last_query),
+        keys_(keys),
+        by_query_(by_query) {}
 
   KeyRange of(const Expr& seen, bool negated = false) {
     if (seen->kind == Kind::constant) return (seen->integer != 0) != negated ? all() : none();
-    if (seen->kind != Kind::call) return unknown();
+    if (seen->kind != Kind::call) return by_number(seen, negated);
     const auto& args = seen->args;
     switch (seen->fn) {
       case Fn::logical_not: return of(args[0], !negated);
@@ -108,14 +114,29 @@ class Bounds {
       case Fn::le: return negated ? less(args[1], args[0], 0) : less(args[0], args[1], 1);
       case Fn::gt: return negated ? less(args[0], args[1], 1) : less(args[1], args[0], 0);
       case Fn::ge: return negated ? less(args[0], args[1], 0) : less(args[1], args[0], 1);
-      default: return unknown();
+      case Fn::eq:
+        if (negated) return by_number(seen, negated);
+        return both(less(args[0], args[1], 1), less(args[1], args[0], 1));
+      default: return by_number(seen, negated);
     }
   }
+  // Conditions that gave no bounds.
+  int unknowns() const { return unknowns_; }
 
  private:
   KeyRange all() const { return {0, keys_, 0, keys_}; }
   KeyRange none() const { return {0, 0, 0, 0}; }
-  KeyRange unknown() const { return {0, keys_, 0, 0}; }
+  KeyRange unknown() {
+    ++unknowns_;
+    return {0, keys_, 0, 0};
+  }
+  // A condition that is the same for all keys.
+  KeyRange by_number(const Expr& seen, bool negated) {
+    const auto number = uniform(ir::cast(seen, DType::i32));
+    if (!number) return unknown();
+    const auto [first, end] = positive(0, negated ? 1 - *number : *number);
+    return {first, end, first, end};
+  }
 
   static KeyRange both(const KeyRange& a, const KeyRange& b) {
     return {max(a.first, b.first), min(a.end, b.end), max(a.inside_first, b.inside_first),
@@ -167,12 +188,14 @@ class Bounds {
     const ir::Interval range = value.range();
     return range.hi < most && range.lo >= (info(dtype).is_signed ? -most : 0);
   }
-  // A loaded number, the same for all queries and keys. What is further away than any key is as
-  // good as the nearest such number.
+  // A number that is the same for all keys, and all queries where there are several. What is
+  // further away than any key is as good as the nearest such number.
   std::optional<SymInt> uniform(const Expr& e) {
     constexpr int64_t kFar = int64_t{1} << 30;
-    for (const SymInt& axis : {query_, key_})
-      if (!axis.is_const() && use_.of(e).free.contains(axis.as_atom())) return std::nullopt;
+    const auto depends = [&](const SymInt& axis) {
+      return !axis.is_const() && use_.of(e).free.contains(axis.as_atom());
+    };
+    if (depends(key_) || (!by_query_ && depends(query_))) return std::nullopt;
     if (size_bytes(e->dtype) == 8 && !info(e->dtype).is_signed) return std::nullopt;
     const auto number = [](int64_t value) { return ir::constant_int(DType::i64, value); };
     const Expr clamped =
@@ -211,6 +234,10 @@ class Bounds {
     if (!low || !high) return unknown();
     const auto of_key = linear(*high - *low + more, key_);
     if (!of_key) return unknown();
+    if (by_query_) {
+      const auto [first, end] = positive(of_key->factor, of_key->rest);
+      return {first, end, first, end};
+    }
     const auto of_query = linear(of_key->rest, query_);
     if (!of_query) return unknown();
     const auto at = [&](const SymInt& query) { return of_query->factor * query + of_query->rest; };
@@ -220,8 +247,10 @@ class Bounds {
     return {any.first, any.second, every.first, every.second};
   }
 
-  const SymInt &query_, &key_, &first_, &last_;
+  SymInt query_, key_, first_, last_;
   SymInt keys_;
+  bool by_query_;
+  int unknowns_ = 0;
   AxisUse use_;
 };
 
@@ -231,6 +260,20 @@ KeyRange keys_seen(const Expr& seen, const SymInt& query, const SymInt& key,
                    const SymInt& first_query, const SymInt& last_query, int64_t keys) {
   if (!seen) return {0, keys, 0, keys};
   return Bounds(query, key, first_query, last_query, keys).of(seen);
+}
+
+KeyRange keys_seen(const Expr& seen, const SymInt& query, const SymInt& key, int64_t keys) {
+  if (!seen) return {0, keys, 0, keys};
+  return Bounds(query, key, query, query, keys, true).of(seen);
+}
+
+bool bounds_depend_on_queries(const Expr& seen, const SymInt& query, const SymInt& key,
+                              int64_t keys) {
+  if (!seen) return false;
+  Bounds of_one(query, key, query, query, keys, true), of_several(query, key, 0, 0, keys);
+  of_one.of(seen);
+  of_several.of(seen);
+  return of_one.unknowns() < of_several.unknowns();
 }
 
 }  // namespace tcc::sched

@@ -32,4 +32,12 @@ struct KeyRange {
 KeyRange keys_seen(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
                    const ir::SymInt& first_query, const ir::SymInt& last_query, int64_t keys);
 
+// The keys of one query: the bounds are expressions of `query`, too. Numbers that depend on the
+// query in any way, as loaded ones, give bounds here.
+KeyRange keys_seen(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
+                   int64_t keys);
+// Whether conditions give bounds for one query that give none for several.
+bool bounds_depend_on_queries(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
+                              int64_t keys);
+
 }  // namespace tcc::sched

@@ -263,7 +263,7 @@ class Sm80Attention : public Candidate {
     for (const int64_t block_q : attention_parameters()[0].values)
       for (const int64_t block_k : attention_parameters()[1].values)
         walks[{block_q, block_k}] = attention_->walk(block_q, block_k);
-    const double slots = attention_->plan.is_scaled ? 0 : score_slots(attention_->plan);
+    const double slots = score_slots(attention_->plan);
     return [=, of = attention_, bytes = region_bytes(region())](const AttentionSm80& a) {
       const Target& target = of->target;
       constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
@@ -363,7 +363,7 @@ class Sm80Attention : public Candidate {
     }
     kernel.hooks.push_back(hooks.score("score"));
     if (!a.plain) kernel.hooks.push_back(hooks.score_inside("score_inside"));
-    for (Hook& hook : hooks.key_ranges()) kernel.hooks.push_back(std::move(hook));
+    kernel.hooks.push_back(hooks.key_range("key_range"));
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 
@@ -380,6 +380,8 @@ class AttentionSm80Template : public Template {
     if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
+    if (plan->weight) return Refusal{"weights are changed between the softmax and the values"};
+    plan->bounds_of_queries = false;  // all tiles are walked: the masks of scores say what is seen
     const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
         {&plan->q, "queries"}, {&plan->k, "keys"}, {&plan->v, "values"}};
     for (const auto& [operand, name] : operands) {

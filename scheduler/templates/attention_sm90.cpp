@@ -191,7 +191,7 @@ class Sm90Attention : public Candidate {
         }
         walks[{groups, block_k}] = walk;
       }
-    const double slots = plan_.is_scaled ? 0 : score_slots(plan_);
+    const double slots = score_slots(plan_);
     return [=, plan = plan_, target = target(), bytes = region_bytes(region())](const Config& c) {
       constexpr double kRate = 2048;                     // multiply-adds of an SM in a cycle,
       constexpr double kExponentials = 16;               // exponentials,
@@ -275,7 +275,7 @@ class Sm90Attention : public Candidate {
     }
     kernel.hooks.push_back(hooks.score("score"));
     if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
-    for (Hook& hook : hooks.key_ranges()) kernel.hooks.push_back(std::move(hook));
+    kernel.hooks.push_back(hooks.key_range("key_range"));
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 
@@ -300,6 +300,8 @@ class AttentionSm90Template : public Template {
     if (!target.has_matrix_unit("wgmma")) return Refusal{"the target has no wgmma", true};
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
+    if (plan->weight) return Refusal{"weights are changed between the softmax and the values"};
+    plan->bounds_of_queries = false;  // all tiles are walked: the masks of scores say what is seen
     const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
         {&plan->q, "queries"}, {&plan->k, "keys"}, {&plan->v, "values"}};
     for (const auto& [operand, name] : operands) {

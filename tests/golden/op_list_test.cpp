@@ -46,7 +46,7 @@ constexpr Family kFamilies[] = {
     {"Products, convolution, attention",
      " addmm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
      "convolution deform_conv2d deform_unfold einsum linear "
-     "matmul scaled_dot_product_attention vecdot "},
+     "matmul packed_attention paged_attention scaled_dot_product_attention vecdot "},
     {"Quantization", " dequantize dynamic_quantize quantize "},
     {"Signals, linear algebra",
      " blackman_window det dft_matrix fft hamming_window hann_window mel_weight_matrix stft "},

@@ -226,9 +226,121 @@ inline std::vector<AttentionCase> layouts() {
   };
 }
 
+// Sequences that lie one after the other, and other bounds of keys that each query has.
+inline std::vector<AttentionCase> bounds_of_queries() {
+  const auto packed = [](const std::string& heads, int64_t sequences, int64_t longest,
+                         int64_t queries, int64_t keys, const std::string& attrs) {
+    const auto starts = [&](const std::string& of) {
+      return str("  - {out: ", of,
+                 "z, op: full, size: [1], fill_value: 0, dtype: i32}\n  - {out: ", of,
+                 "c, op: cumsum, in: [", of, "n], dim: 0}\n  - {out: ", of, "s, op: cat, in: [", of,
+                 "z, ", of, "c], dim: 0}\n");
+    };
+    const auto lengths = [&](const std::string& of) {
+      return str("  ", of, "n: {dtype: i32, shape: [", sequences, "], range: [0, ", longest,
+                 "]}\n");
+    };
+    return AttentionCase{
+        str("packed_", queries, "x", keys, attrs.empty() ? "" : "_causal"),
+        str("  q: {dtype: f32, shape: [", queries, ", 4, 24]}\n  k: {dtype: f32, shape: [", keys,
+            ", ", heads, ", 24]}\n  v: {dtype: f32, shape: [", keys, ", ", heads, ", 20]}\n",
+            lengths("q"), lengths("k")),
+        str(starts("q"), starts("k"),
+            "  - {out: [a, l], op: packed_attention, in: [q, k, v, qs, ks]", attrs, "}\n"),
+        "[a, l]"};
+  };
+  const AttentionSizes s = {2, 3, 3, 70, 90, 24, 20};
+  const auto loaded = [&](std::string name, const std::string& condition) {
+    return AttentionCase{
+        std::move(name),
+        attention_inputs(s) +
+            "  lo: {dtype: i32, shape: [2, 1, 70, 1], range: [-5, 60]}\n"
+            "  n: {dtype: i32, shape: [70, 1], range: [0, 40]}\n"
+            "  row: {dtype: bool, shape: [2, 1, 70, 1]}\n",
+        spelled_out(masked_by(numbers(s, "i32") + "  - {out: hi, op: add, in: [lo, n]}\n" +
+                              "  - {out: w0, op: ge, in: [j, lo]}\n"
+                              "  - {out: w1, op: lt, in: [j, hi]}\n"
+                              "  - {out: w, op: logical_and, in: [w0, w1]}\n" +
+                              condition))};
+  };
+  const auto lengths = [&](const std::string& attrs) {
+    return AttentionCase{
+        "key_lengths" + std::string(attrs.empty() ? "" : "_causal"),
+        attention_inputs(s) + "  n: {dtype: i32, shape: [2], range: [0, 90]}\n",
+        str("  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v, null, n], "
+            "safe_softmax: true",
+            attrs, "}\n"),
+        "[a, l]"};
+  };
+  return {
+      lengths(""),
+      lengths(", is_causal: true"),
+      packed("4", 5, 30, 150, 140, ", is_causal: true"),
+      packed("2", 5, 40, 100, 130, ""),
+      packed("1", 9, 25, 75, 200, ", is_causal: true"),
+      loaded("window_of_queries", "  - {out: seen, op: identity, in: [w]}\n"),
+      loaded("some_queries", "  - {out: seen, op: logical_and, in: [w, row]}\n"),
+      loaded("one_key_of_queries",
+             "  - {out: w2, op: eq, in: [j, lo]}\n"
+             "  - {out: w3, op: le, in: [j, i]}\n"
+             "  - {out: seen, op: logical_or, in: [w2, w3]}\n"),
+  };
+}
+
+// Keys in pages, entries of the table beyond them.
+inline std::vector<AttentionCase> pages() {
+  const auto paged = [](int64_t queries, int64_t heads, int64_t shared, int64_t depth, int64_t page,
+                        const std::string& attrs) {
+    const int64_t batch = 3, of_sequence = 70 / page, keys = of_sequence * page;
+    return AttentionCase{
+        str("paged_", queries, "x", heads, "o", shared, "x", depth, "by", page,
+            attrs.empty() ? "" : "_causal"),
+        str("  q: {dtype: f32, shape: [", batch, ", ", heads, ", ", queries, ", ", depth,
+            "]}\n  k: {dtype: f32, shape: [11, ", page, ", ", shared, ", ", depth,
+            "]}\n  v: {dtype: f32, shape: [11, ", page, ", ", shared, ", ", depth,
+            "]}\n  t: {dtype: i32, shape: [", batch, ", ", of_sequence,
+            "], range: [-3, 14]}\n  n: {dtype: i32, shape: [", batch, "], range: [0, ", keys,
+            "]}\n"),
+        str("  - {out: [a, l], op: paged_attention, in: [q, k, v, t, n]", attrs, "}\n"), "[a, l]"};
+  };
+  return {
+      paged(1, 8, 2, 64, 16, ""),
+      paged(1, 4, 4, 40, 8, ", is_causal: true"),
+      paged(12, 6, 2, 32, 4, ", is_causal: true"),
+      paged(33, 2, 1, 24, 10, ", is_causal: true"),
+      paged(40, 2, 2, 18, 1, ""),
+  };
+}
+
+// Weights that are dropped at random, or changed otherwise between the softmax and the values.
+inline std::vector<AttentionCase> changed_weights() {
+  const AttentionSizes s = {2, 3, 3, 70, 90, 24, 20};
+  const std::string in = attention_inputs(s);
+  const auto changed = [&](const std::string& nodes) {
+    return "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+           "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: x, op: mul, in: [s, 0.3]}\n"
+           "  - {out: p, op: softmax, in: [x], dim: -1}\n" +
+           nodes + "  - {out: a, op: matmul, in: [w, v]}\n";
+  };
+  const std::string op = "  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v";
+  return {
+      {"dropout", in, op + "], dropout_p: 0.3, seed: 5, offset: 77, is_causal: true}\n", "[a, l]"},
+      {"dropout_state", in + "  r: {dtype: i64, shape: [2], range: [-9, 100000]}\n",
+       op + ", null, null, r], dropout_p: 0.6, offset: 3}\n", "[a, l]"},
+      {"dropout_safe", attention_inputs({1, 2, 1, 33, 41, 16, 16}, "f16"),
+       op + "], dropout_p: 0.5, enable_gqa: true, safe_softmax: true}\n", "[a, l]"},
+      {"scaled_weights", in + "  m: {dtype: f32, shape: [3, 70, 90]}\n",
+       changed("  - {out: w0, op: mul, in: [p, m]}\n  - {out: w, op: div, in: [w0, 3.0]}\n")},
+      {"chosen_weights", in + "  m: {dtype: bool, shape: [70, 90]}\n",
+       changed("  - {out: w0, op: mul, in: [p, 2.0]}\n"
+               "  - {out: w, op: where, in: [m, w0, p]}\n")},
+  };
+}
+
 inline std::vector<AttentionCase> attention_cases() {
   std::vector<AttentionCase> all = sizes();
-  for (const auto& more : {score_expressions(), scores_not_finite(), layouts()})
+  for (const auto& more : {score_expressions(), scores_not_finite(), layouts(), bounds_of_queries(),
+                           pages(), changed_weights()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

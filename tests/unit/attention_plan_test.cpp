@@ -12,6 +12,7 @@
 namespace tcc {
 namespace {
 
+using ir::SymInt;
 using sched::AttentionPlan;
 using sched::KeyRange;
 using BatchAxis = sched::OperandView::BatchAxis;
@@ -114,6 +115,29 @@ TEST(AttentionPlan, GivesTheKeysThatATileSees) {
   EXPECT_NE(keys("lengths", 0, 15), "0 90 0 0");
 }
 
+// What is loaded for each query bounds the keys of one query, and of several none.
+TEST(AttentionPlan, GivesTheKeysThatAQuerySees) {
+  for (const char* name :
+       {"window_of_queries", "some_queries", "one_key_of_queries", "packed_150x140_causal"}) {
+    const AttentionPlan plan = plan_of(case_named(name)).plan;
+    EXPECT_TRUE(plan.bounds_of_queries) << name;
+    const KeyRange range = plan.keys_of(0, SymInt::axis("q", plan.queries));
+    EXPECT_FALSE(range.end.is_const()) << name;
+    EXPECT_FALSE(range.inside_end.is_const()) << name;
+  }
+  for (const char* name :
+       {"window", "prefix", "documents", "lengths", "plain", "key_lengths_causal"})
+    EXPECT_FALSE(plan_of(case_named(name)).plan.bounds_of_queries) << name;
+}
+
+// Keys in pages are read in vectors.
+TEST(AttentionPlan, ReadsPages) {
+  const AttentionPlan plan = plan_of(case_named("paged_33x2o1x24by10_causal")).plan;
+  EXPECT_TRUE(plan.q.view);
+  EXPECT_FALSE(plan.k.view);
+  EXPECT_EQ(plan.k.vector, 4);
+}
+
 TEST(AttentionPlan, KnowsAScale) {
   const auto plan = [](const char* name) { return plan_of(case_named(name)).plan; };
   EXPECT_NEAR(plan("divided").scale, 1 / 3.0, 1e-6);
@@ -163,7 +187,7 @@ TEST(AttentionPlan, SaysWhyNot) {
                     "  - {out: s, op: matmul, in: [q, kt]}\n"
                     "  - {out: p, op: softmax, in: [s], dim: -1}\n"
                     "  - {out: w, op: mul, in: [p, p]}\n  - {out: a, op: matmul, in: [w, v]}\n"}),
-            "the weights are no softmax");
+            "the weights are no softmax, nor proportional to one");
 }
 
 // Parts that others read first are no cycle: the values of the second attention are made of the

@@ -83,6 +83,31 @@ TEST(AttentionSm80, ComputesOperands) {
   EXPECT_NE(source.find("p.q.load = Load::tiles;"), source.npos);
 }
 
+TEST(AttentionSm80, ReadsPages) {
+  const auto paged = [](int64_t depth) {
+    return test::AttentionCase{
+        "paged",
+        str("  q: {dtype: bf16, shape: [4, 32, 4, ", depth,
+            "]}\n  k: {dtype: bf16, shape: [256, 16, 8, ", depth,
+            "]}\n  v: {dtype: bf16, shape: [256, 16, 8, ", depth,
+            "]}\n  t: {dtype: i32, shape: [4, 64]}\n  n: {dtype: i32, shape: [4]}\n"),
+        "  - {out: [a], op: paged_attention, in: [q, k, v, t, n], is_causal: true}\n"};
+  };
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
+    const std::string source = source_of(paged(128), target);
+    EXPECT_NE(source.find("p.k.load = Load::computed;"), source.npos) << target;
+    EXPECT_NE(source.find("p.k.vector = 8;"), source.npos) << target;
+  }
+}
+
+// Others take what they refuse.
+TEST(AttentionSm80, RefusesDropout) {
+  const test::AttentionCase c = with_op(kLong, "bf16", ", dropout_p: 0.1");
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
+    for (const auto& kernel : compiled(c, target).kernels)
+      EXPECT_FALSE(kernel.template_name.starts_with("attention_sm")) << target;
+}
+
 // The heads of a group are rows of one tile, where queries are few.
 TEST(AttentionSm80, PacksHeadsThatShareKeys) {
   const auto pack_of = [](int64_t heads, int64_t shared, int64_t queries) {

@@ -3,8 +3,8 @@
 // A workgroup has BLOCK_Q queries and walks over tiles of BLOCK_K keys. A thread computes THREAD_Q x THREAD_K scores of a
 // tile, and keeps the results of THREAD_Q queries, COLUMNS elements of each. The maximum and the sum of exponentials are
 // those of the keys so far; results are scaled when the maximum grows, and normalised at the end.
-// Hooks: load_q, load_k, load_v, score, score_inside (INSIDE), first_key, end_key, inside_first, inside_end, epilogue,
-// store_sum (STORE_SUM): scheduler/templates/attention_hooks.h. Where workgroups share the keys of a query (PARTS), they
+// Hooks: load_q, load_k, load_v, score, score_inside (INSIDE), weight (WEIGHTS), key_range, epilogue, store_sum (STORE_SUM):
+// scheduler/templates/attention_hooks.h. Where workgroups share the keys of a query (PARTS), they
 // store their parts by store_part and store_part_sums: scheduler/templates/attention_parts.h.
 #ifndef BLOCK_Q  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define INDEX i32
@@ -25,6 +25,7 @@
 #define SCALE 0.125f
 #define INSIDE 0
 #define SAFE 0
+#define WEIGHTS 0
 #define STORE_SUM 1
 #define WORKGROUP 64
 #define GRID 4
@@ -49,10 +50,10 @@ HOOK void load_v(BUFFERS, i32 batch, i32 row, i32 d, f32 (&v)[4]) {
   for (i32 i = 0; i < 4; ++i) v[i] = b2[row * DEPTH_V + d * 4 + i];
 }
 HOOK void score(BUFFERS, i32 batch, i32 query, i32 key, f32 (&v)[4]) {}
-HOOK i32 first_key(BUFFERS, i32 batch, i32 tile) { return 0; }
-HOOK i32 end_key(BUFFERS, i32 batch, i32 tile) { return 128; }
-HOOK i32 inside_first(BUFFERS, i32 batch, i32 tile) { return 0; }
-HOOK i32 inside_end(BUFFERS, i32 batch, i32 tile) { return 128; }
+HOOK void key_range(BUFFERS, i32, i32, i32 (&range)[4]) {
+  range[0] = range[2] = 0;
+  range[1] = range[3] = 128;
+}
 HOOK void epilogue(BUFFERS, i32 batch, i32 row, i32 part, const f32 (&acc)[4]) {
   for (i32 i = 0; i < 4; ++i) b3[row * DEPTH_V + part * 4 + i] = acc[i];
 }
@@ -125,17 +126,16 @@ TCC_ENTRY {
     _Pragma("unroll") for (i32 c = 0; c < COLUMNS; ++c) total[i][c] = 0.0f;
   }
 
-  i32 first = first_key(TCC_BUFFERS batch, tile) / BLOCK_K * BLOCK_K;
-  i32 end = end_key(TCC_BUFFERS batch, tile);
+  i32 bounds[4];
+  key_range(TCC_BUFFERS batch, tile, bounds);
+  i32 first = bounds[0] / BLOCK_K * BLOCK_K;
+  i32 end = bounds[1];
 #if PARTS > 1
   const i32 share = ((end - first + BLOCK_K - 1) / BLOCK_K + PARTS - 1) / PARTS * BLOCK_K;
   first += number % PARTS * share;
   end = end < first + share ? end : first + share;
 #endif
-#if INSIDE
-  const i32 all_first = inside_first(TCC_BUFFERS batch, tile);
-  const i32 all_end = inside_end(TCC_BUFFERS batch, tile);
-#endif
+  // Keys behind the last one that is seen are not read.
   for (i32 key0 = first; key0 < end; key0 += BLOCK_K) {
     f32 s[THREAD_Q][THREAD_K];
     _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i)
@@ -143,7 +143,7 @@ TCC_ENTRY {
     for (i32 d0 = 0; d0 < DEPTH_PAD; d0 += BLOCK_D) {
       __syncthreads();
       STAGE(BLOCK_K * K_PER_ROW, K_VECTOR,
-            load_k(TCC_BUFFERS batch, key0 + n / K_PER_ROW, d0 / K_VECTOR + n % K_PER_ROW, values[u]),
+            load_k(TCC_BUFFERS batch, min(key0 + n / K_PER_ROW, end - 1), d0 / K_VECTOR + n % K_PER_ROW, values[u]),
             stage[(n % K_PER_ROW * K_VECTOR + v) * STRIDE_K + n / K_PER_ROW])
       __syncthreads();
 #if DEPTH > FOLDED
@@ -170,7 +170,7 @@ TCC_ENTRY {
     _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i) {
       const i32 row = row0 + thread_row + i;
 #if INSIDE
-      if (key0 >= all_first && key0 + BLOCK_K <= all_end) {
+      if (key0 >= bounds[2] && key0 + BLOCK_K <= bounds[3]) {
 #if INSIDE == 2
         score_inside(TCC_BUFFERS batch, row, key0 + lane * THREAD_K, s[i]);
 #endif
@@ -196,10 +196,13 @@ TCC_ENTRY {
       highest[i] = most;
       f32 terms = 0.0f;
       _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) {
-        const f32 term = tcc_exp_f32(tcc_fma_f32(s[i][j], SCALE, -base));
-        terms += term;
-        weights[(lane * THREAD_K + j) * STRIDE_Q + thread_row + i] = term;
+        s[i][j] = tcc_exp_f32(tcc_fma_f32(s[i][j], SCALE, -base));
+        terms += s[i][j];
       }
+#if WEIGHTS
+      weight(TCC_BUFFERS batch, row0 + thread_row + i, key0 + lane * THREAD_K, s[i]);
+#endif
+      _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) weights[(lane * THREAD_K + j) * STRIDE_Q + thread_row + i] = s[i][j];
       sum[i] = tcc_fma_f32(sum[i], shrunk[i], terms);
       _Pragma("unroll") for (i32 c = 0; c < COLUMNS; ++c) part[i][c] = 0.0f;
     }
@@ -207,7 +210,7 @@ TCC_ENTRY {
     for (i32 k0 = 0; k0 < BLOCK_K; k0 += BLOCK_D) {
       if (k0 > 0) __syncthreads();
       STAGE(BLOCK_D * V_PER_ROW, V_VECTOR,
-            load_v(TCC_BUFFERS batch, key0 + k0 + n / V_PER_ROW, n % V_PER_ROW, values[u]),
+            load_v(TCC_BUFFERS batch, min(key0 + k0 + n / V_PER_ROW, end - 1), n % V_PER_ROW, values[u]),
             stage[n / V_PER_ROW * STRIDE_V + n % V_PER_ROW * V_VECTOR + v])
       __syncthreads();
       _Pragma("unroll") for (i32 k = 0; k < BLOCK_D; ++k) {

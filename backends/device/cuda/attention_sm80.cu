@@ -12,7 +12,7 @@
 //   computed     load_x(buffers, batch, row, d, v)
 // and
 //   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the latter unless params.plain
-//   first_key, end_key, inside_first, inside_end(buffers, batch, tile)
+//   key_range(buffers, batch, tile, range)
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
@@ -43,10 +43,10 @@ TCC_FN i64 start_q(const u16*, f32*, i32 batch) { return i64(batch) * 4096 * 128
 TCC_FN i64 start_k(const u16*, f32*, i32 batch) { return i64(batch) * 4096 * 128; }
 TCC_FN i64 start_v(const u16*, f32*, i32 batch) { return i64(batch) * 4096 * 128; }
 TCC_FN void score(const u16*, f32*, i32, i32, i32, f32 (&)[2]) {}
-TCC_FN i32 first_key(const u16*, f32*, i32, i32) { return 0; }
-TCC_FN i32 end_key(const u16*, f32*, i32, i32) { return 4096; }
-TCC_FN i32 inside_first(const u16*, f32*, i32, i32) { return 0; }
-TCC_FN i32 inside_end(const u16*, f32*, i32, i32) { return 4096; }
+TCC_FN void key_range(const u16*, f32*, i32, i32, i32 (&range)[4]) {
+  range[0] = range[2] = 0;
+  range[1] = range[3] = 4096;
+}
 TCC_FN void epilogue(const u16*, f32* b1, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
   if (row >= 4096 || part >= 16) return;
   for (i32 i = 0; i < 8; ++i) b1[(batch * 4096 + row) * 128 + part * 8 + i] = acc[i];
@@ -187,10 +187,10 @@ TCC_ENTRY {
   Range range = {KEYS, 0, 0, KEYS};
 #pragma unroll 1
   for (i32 i = 0; i < PACK; ++i) {
-    const i32 first = first_key(TCC_BUFFERS batch0 + i, place.tile), end = end_key(TCC_BUFFERS batch0 + i, place.tile);
-    const i32 from = inside_first(TCC_BUFFERS batch0 + i, place.tile), to = inside_end(TCC_BUFFERS batch0 + i, place.tile);
-    range = {first < range.first ? first : range.first, end > range.end ? end : range.end,
-             from > range.inside ? from : range.inside, to < range.inside_end ? to : range.inside_end};
+    i32 keys[4];
+    key_range(TCC_BUFFERS batch0 + i, place.tile, keys);
+    range = {keys[0] < range.first ? keys[0] : range.first, keys[1] > range.end ? keys[1] : range.end,
+             keys[2] > range.inside ? keys[2] : range.inside, keys[3] < range.inside_end ? keys[3] : range.inside_end};
   }
   range = part_of<PARTS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), part);
 

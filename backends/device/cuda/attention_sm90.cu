@@ -11,7 +11,7 @@
 // block_k and its columns_v. Hooks (attention_hooks.h has their meaning):
 //   batch_q, batch_k, batch_v(buffers, batch, c)    where the operand's tensor map has more than 2 dimensions
 //   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the latter unless params.plain
-//   first_key, end_key, inside_first, inside_end(buffers, batch, tile)
+//   key_range(buffers, batch, tile, range)
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
@@ -47,10 +47,10 @@ constexpr AttentionSm90 params = example();
 #define TCC_BUFFERS b0,
 #define TCC_MAPS &map_q, &map_k, &map_v,
 TCC_FN void score(f32*, i32, i32, i32, f32 (&)[2]) {}
-TCC_FN i32 first_key(f32*, i32, i32) { return 0; }
-TCC_FN i32 end_key(f32*, i32, i32) { return 4096; }
-TCC_FN i32 inside_first(f32*, i32, i32) { return 0; }
-TCC_FN i32 inside_end(f32*, i32, i32) { return 4096; }
+TCC_FN void key_range(f32*, i32, i32, i32 (&range)[4]) {
+  range[0] = range[2] = 0;
+  range[1] = range[3] = 4096;
+}
 TCC_FN void epilogue(f32* b0, i32 batch, i32 row, i32 part, const f32 (&acc)[8]) {
   if (row >= 4096 || part >= 16) return;
   for (i32 i = 0; i < 8; ++i) b0[(batch * 4096 + row) * 128 + part * 8 + i] = acc[i];
@@ -185,10 +185,9 @@ TCC_ENTRY {
     return round * WORKGROUPS + (params.orders && round % 2 ? WORKGROUPS - 1 - block : block);
   };
   const auto range_of = [&](Place place) -> Range {
-    const i32 tile = place.query / BLOCK_Q;
-    const i32 from = first_key(TCC_BUFFERS place.batch, tile), to = end_key(TCC_BUFFERS place.batch, tile);
-    const i32 inside = inside_first(TCC_BUFFERS place.batch, tile), inside_to = inside_end(TCC_BUFFERS place.batch, tile);
-    return part_of<PARTS>(tiles_of_keys(BLOCK_K, from, to, inside, inside_to), place.part);
+    i32 keys[4];
+    key_range(TCC_BUFFERS place.batch, place.query / BLOCK_Q, keys);
+    return part_of<PARTS>(tiles_of_keys(BLOCK_K, keys[0], keys[1], keys[2], keys[3]), place.part);
   };
   if (warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<attention_sm90::producer_registers(params)>();
