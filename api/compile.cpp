@@ -36,7 +36,7 @@ std::vector<TensorSpec> specs_of(const exec::Executable& executable,
 
 std::filesystem::path cache_folder(const CompileOptions& options) {
   if (!options.use_cache) return {};
-  return options.cache_dir.empty() ? backends::default_cache_folder() : options.cache_dir;
+  return options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
 }
 
 namespace {

@@ -7,7 +7,7 @@
 #include "autotune/record_fields.h"
 #include "autotune/record_file.h"
 #include "autotune/record_index.h"
-#include "backends/compile/cache_file.h"
+#include "support/cache_file.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -92,7 +92,7 @@ class Reader {
     if (!stamp) fail_input(file.string(), ": no file that can be read");
     const Hash128 path = hash_of(file.string());
     const fs::path at =
-        cache.empty() ? fs::path() : cache / "tuning" / (path.hex() + backends::kCacheExtension);
+        cache.empty() ? fs::path() : cache / "tuning" / (path.hex() + kCacheExtension);
     std::optional<RecordIndex> index = read_index(at, path);
     if (index && index->source().stamp == *stamp && stamp->is_settled(index->source().checked))
       return known_of(*std::move(index), *stamp, now);
@@ -139,7 +139,7 @@ class Reader {
     try {
       fs::create_directories(at.parent_path());
       write_file_atomic(at, index.bytes());
-      backends::trim_cache_folder(at.parent_path(), kMaxFolderBytes);
+      trim_cache_folder(at.parent_path(), kMaxFolderBytes);
     } catch (const std::exception& reason) {
       log_parts(LogLevel::debug, LogChannel::cache, reason.what(), "; no index is kept");
     }

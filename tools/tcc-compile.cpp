@@ -105,7 +105,7 @@ class Compile {
     say_default_dims("tcc-compile", options_.graph, graph);
     const autotune::TuningFiles tuning = autotune::open_tuning_files(
         {options_.tuning.begin(), options_.tuning.end()}, target.api,
-        backends::default_cache_folder(),
+        default_cache_folder(),
         [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
     backends::KernelCache cache;
     compile.configs = &tuning;

@@ -89,7 +89,7 @@ std::vector<Folder> find_folders() {
   fs::path configs = sched::config_folder();
   folders.push_back(
       {"configs", configs.string(), configs.empty() ? "not found: set TCC_CONFIG_DIR" : ""});
-  fs::path cache = backends::default_cache_folder();
+  fs::path cache = default_cache_folder();
   std::string note = cache.empty()              ? "none: set TCC_CACHE_DIR or HOME"
                      : fs::exists(cache, error) ? ""
                                                 : "made on first use";

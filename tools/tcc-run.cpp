@@ -134,10 +134,10 @@ class Run {
     auto device = runtime::open_device(options_.device);
     device_ = device;
     backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
-                                                  : backends::default_cache_folder());
+                                                  : default_cache_folder());
     std::vector<std::filesystem::path> folders(options_.tuning.begin(), options_.tuning.end());
     const autotune::TuningFiles tuning = autotune::open_tuning_files(
-        folders, device->target().api, backends::default_cache_folder(),
+        folders, device->target().api, default_cache_folder(),
         [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
     compile_.configs = &tuning;
     compile_.plan = &tuning;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "autotune/worker_serve.h"
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: tcc-worker DEVICE, with a socket as standard input and output\n");
     return static_cast<int>(tcc::ErrorKind::bad_input);
   }
+  ::setenv("TCC_PIPELINE_CACHE", "0", 0);  // most candidates never run again
   try {
     return tcc::autotune::serve_worker(argv[1], STDIN_FILENO, tcc::autotune::begin_worker());
   } catch (const std::exception& error) {

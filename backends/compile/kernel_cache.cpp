@@ -6,8 +6,6 @@
 #include <limits>
 #include <system_error>
 
-#include "backends/compile/cache_file.h"
-#include "backends/compile/process.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -36,15 +34,6 @@ void touch(const fs::path& file) {
 Hash128 kernel_key(std::string_view source, std::string_view flags, std::string_view compiler_id,
                    std::string_view arch) {
   return Hasher{}.add("tcc kernel").add(source).add(flags).add(compiler_id).add(arch).digest();
-}
-
-fs::path default_cache_folder() {
-  if (const std::string folder = environment("TCC_CACHE_DIR"); !folder.empty()) return folder;
-  if (const std::string caches = environment("XDG_CACHE_HOME"); !caches.empty())
-    return fs::path(caches) / "tcc";
-  if (const std::string home = environment("HOME"); !home.empty())
-    return fs::path(home) / ".cache" / "tcc";
-  return {};
 }
 
 KernelCache::KernelCache(fs::path folder, int64_t max_bytes)

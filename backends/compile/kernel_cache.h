@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/cache_file.h"
 #include "support/hash.h"
 
 namespace tcc::backends {
@@ -23,9 +24,6 @@ namespace tcc::backends {
 // A key has everything that the compiled code depends on.
 Hash128 kernel_key(std::string_view source, std::string_view flags, std::string_view compiler_id,
                    std::string_view arch);
-
-// Returns $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc; "" when none of them is set.
-std::filesystem::path default_cache_folder();
 
 class KernelCache {
  public:

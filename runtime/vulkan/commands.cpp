@@ -60,15 +60,15 @@ struct StepRecorder {
 
   void operator()(const BoundCopy& copy) const {
     if (copy.bytes == 0) return;
-    const Core::Place to = core.place_of(copy.to, copy.bytes),
-                      from = core.place_of(copy.from, copy.bytes);
+    const Heap::Range to = core.heap().range_of(copy.to, copy.bytes),
+                      from = core.heap().range_of(copy.from, copy.bytes);
     const VkBufferCopy region{from.offset, to.offset, static_cast<VkDeviceSize>(copy.bytes)};
     core.vk().CmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
   }
 
   void operator()(const BoundFill& fill) const {
     if (fill.bytes == 0) return;
-    const Core::Place to = core.place_of(fill.to, fill.bytes);
+    const Heap::Range to = core.heap().range_of(fill.to, fill.bytes);
     core.vk().CmdFillBuffer(commands, to.buffer, to.offset, static_cast<VkDeviceSize>(fill.bytes),
                             fill.value * 0x01010101u);
   }

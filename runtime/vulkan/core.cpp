@@ -31,6 +31,7 @@ Core::Core(int ordinal)
   try {
     create_device();
     create_timeline();
+    pipelines_.create();
   } catch (...) {
     destroy();
     throw;
@@ -76,19 +77,18 @@ void Core::create_timeline() {
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
   check(vk_.CreateSemaphore(device_, &semaphore, nullptr, &timeline_), "vkCreateSemaphore");
-  VkPipelineCacheCreateInfo cache{};
-  cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-  check(vk_.CreatePipelineCache(device_, &cache, nullptr, &pipeline_cache_),
-        "vkCreatePipelineCache");
 }
 
 Core::~Core() {
-  if (retire()) destroy();
+  if (!retire()) return;
+  if (state_ == State::alive) pipelines_.save();
+  destroy();
 }
 
 void Core::destroy() {
   if (!vk_.DestroyDevice) return;
-  vk_.DestroyPipelineCache(device_, pipeline_cache_, nullptr);
+  heap_.destroy();
+  pipelines_.destroy();
   vk_.DestroySemaphore(device_, timeline_, nullptr);
   vk_.DestroyDevice(device_, nullptr);
 }
@@ -172,50 +172,6 @@ bool Core::retire() noexcept {
   }
   // It may have come to an end after all.
   return state_ != State::hung || wait_for(submitted_, 0) != VK_TIMEOUT;
-}
-
-void Core::reserve(int64_t bytes) {
-  const std::lock_guard lock(memory_mutex_);
-  if (allocations_ >= physical_.max_allocations)
-    fail_device(name_, ": out of memory: the device allows ", physical_.max_allocations,
-                " allocations");
-  // A CPU device would hand out more than there is, and the process be killed when it is touched.
-  if (physical_.target.is_cpu && bytes > physical_.memory_bytes - reserved_bytes_)
-    fail_device(name_, ": out of memory: ", bytes_text(bytes), " asked for, ",
-                bytes_text(reserved_bytes_), " of ", bytes_text(physical_.memory_bytes), " in use");
-  reserved_bytes_ += bytes;
-  ++allocations_;
-}
-
-void Core::release(int64_t bytes) {
-  const std::lock_guard lock(memory_mutex_);
-  reserved_bytes_ -= bytes;
-  --allocations_;
-}
-
-int64_t Core::reserved_bytes() const {
-  const std::lock_guard lock(memory_mutex_);
-  return reserved_bytes_;
-}
-
-void Core::add_buffer(DeviceAddress address, int64_t bytes, VkBuffer buffer) {
-  const std::lock_guard lock(memory_mutex_);
-  buffers_[address] = {bytes, buffer};
-}
-
-void Core::remove_buffer(DeviceAddress address) {
-  const std::lock_guard lock(memory_mutex_);
-  buffers_.erase(address);
-}
-
-Core::Place Core::place_of(DeviceAddress address, int64_t bytes) const {
-  const std::lock_guard lock(memory_mutex_);
-  auto found = buffers_.upper_bound(address);
-  TCC_CHECK(found != buffers_.begin(), "no buffer at address ", address);
-  --found;
-  const auto offset = static_cast<int64_t>(address - found->first);
-  check_range(offset, bytes, found->second.bytes);
-  return {found->second.buffer, static_cast<VkDeviceSize>(offset)};
 }
 
 }  // namespace tcc::runtime::vulkan

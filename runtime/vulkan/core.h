@@ -7,13 +7,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <span>
 #include <string>
 
-#include "runtime/device.h"
+#include "runtime/vulkan/heap.h"
 #include "runtime/vulkan/physical.h"
+#include "runtime/vulkan/pipeline_cache.h"
 
 namespace tcc::runtime::vulkan {
 
@@ -29,7 +29,7 @@ class Core {
   const Physical& physical() const { return physical_; }
   const DeviceFunctions& vk() const { return vk_; }
   VkDevice device() const { return device_; }
-  VkPipelineCache pipeline_cache() const { return pipeline_cache_; }
+  VkPipelineCache pipeline_cache() const { return pipelines_.handle(); }
 
   // Throws Error(device) unless the call succeeded, and remembers a lost device.
   void check(VkResult result, const char* call);
@@ -47,27 +47,10 @@ class Core {
   // hangs: then it must not be, because the device may still use it.
   bool retire() noexcept;
 
-  // Counts allocations against the device's limits; throws Error(device) beyond them.
-  void reserve(int64_t bytes);
-  void release(int64_t bytes);
-  int64_t reserved_bytes() const;
-
-  // Commands that want a buffer need this place of memory that kernels know by its address.
-  struct Place {
-    VkBuffer buffer;
-    VkDeviceSize offset;
-  };
-  void add_buffer(DeviceAddress address, int64_t bytes, VkBuffer buffer);
-  void remove_buffer(DeviceAddress address);
-  // TCC_CHECKs that one buffer holds `bytes` bytes from `address` on.
-  Place place_of(DeviceAddress address, int64_t bytes) const;
+  Heap& heap() { return heap_; }
+  const Heap& heap() const { return heap_; }
 
  private:
-  struct AddressedBuffer {
-    int64_t bytes;
-    VkBuffer buffer;
-  };
-
   enum class State { alive, lost, hung };
 
   void create_device();
@@ -81,7 +64,6 @@ class Core {
   VkDevice device_ = VK_NULL_HANDLE;
   DeviceFunctions vk_;
   VkQueue queue_ = VK_NULL_HANDLE;
-  VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   const double timeout_seconds_;
 
@@ -89,10 +71,8 @@ class Core {
   std::atomic<uint64_t> submitted_ = 0;  // changes under queue_mutex_
   std::atomic<uint64_t> completed_ = 0;  // known to be; a lower bound
   std::mutex queue_mutex_;
-  mutable std::mutex memory_mutex_;  // of those below
-  int64_t reserved_bytes_ = 0;
-  uint32_t allocations_ = 0;
-  std::map<DeviceAddress, AddressedBuffer> buffers_;
+  Heap heap_{*this};
+  PipelineCache pipelines_{*this};
 };
 
 }  // namespace tcc::runtime::vulkan

@@ -18,7 +18,7 @@ class VulkanDevice final : public Device {
   const exec::Target& target() const override { return core_->physical().target; }
   std::string name() const override { return core_->name(); }
   int64_t memory_bytes() const override { return core_->physical().memory_bytes; }
-  int64_t allocated_bytes() const override { return core_->reserved_bytes(); }
+  int64_t allocated_bytes() const override { return core_->heap().taken_bytes(); }
   std::string pci_address() const override { return core_->physical().pci_address; }
 
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {

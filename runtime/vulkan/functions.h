@@ -60,8 +60,10 @@ namespace tcc::runtime::vulkan {
   X(GetBufferDeviceAddress)            \
   X(GetBufferMemoryRequirements)       \
   X(GetDeviceQueue)                    \
+  X(GetPipelineCacheData)              \
   X(GetQueryPoolResults)               \
   X(MapMemory)                         \
+  X(MergePipelineCaches)               \
   X(QueueSubmit)                       \
   X(WaitSemaphores)
 

@@ -1,4 +1,4 @@
-// Device memory is one VkBuffer with memory of its own.
+// Device memory: a place in one of the blocks of the device's heap.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 #include "runtime/device.h"
 #include "runtime/vulkan/core.h"
-#include "runtime/vulkan/memory_types.h"
+#include "runtime/vulkan/heap.h"
 
 namespace tcc::runtime::vulkan {
 
@@ -18,23 +18,22 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  VkBuffer handle() const { return buffer_; }
-  DeviceAddress address() const { return address_; }
+  // The place in the block's buffer, for commands.
+  VkBuffer handle() const { return place_.block->buffer; }
+  int64_t offset() const { return place_.offset; }
+  DeviceAddress address() const {
+    return place_.block->address + static_cast<DeviceAddress>(place_.offset);
+  }
   int64_t bytes() const { return bytes_; }
-  std::byte* mapped() const { return mapped_; }  // null where the host cannot see it
+  // Null where the host cannot see it.
+  std::byte* mapped() const {
+    return place_.block->mapped ? place_.block->mapped + place_.offset : nullptr;
+  }
 
  private:
-  void create_buffer();
-  void allocate(MemoryUse use);
-  void destroy();
-
   const std::shared_ptr<Core> core_;
   const int64_t bytes_;
-  VkBuffer buffer_ = VK_NULL_HANDLE;
-  VkDeviceMemory memory_ = VK_NULL_HANDLE;
-  int64_t reserved_ = 0;
-  DeviceAddress address_ = 0;
-  std::byte* mapped_ = nullptr;
+  Heap::Place place_;
 };
 
 class VulkanBuffer final : public Buffer {

@@ -3,6 +3,7 @@
 
 #include <vulkan/vulkan.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -14,6 +15,7 @@ enum class MemoryUse : uint8_t {
   argument,  // small tables that the host writes and kernels read: mapped, near the device where
              // possible
 };
+inline constexpr size_t kMemoryUses = 3;
 
 // Returns the index of the best type among `allowed` (a bit per type); nothing when no type is
 // usable.

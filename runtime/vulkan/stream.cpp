@@ -22,8 +22,9 @@ const Memory& memory_of(const Buffer& buffer) {
 void record_copy(const Core& core, VkCommandBuffer commands, const Memory& from,
                  int64_t from_offset, const Memory& to, int64_t to_offset, int64_t bytes) {
   if (bytes == 0) return;
-  const VkBufferCopy region{static_cast<VkDeviceSize>(from_offset),
-                            static_cast<VkDeviceSize>(to_offset), static_cast<VkDeviceSize>(bytes)};
+  const VkBufferCopy region{static_cast<VkDeviceSize>(from.offset() + from_offset),
+                            static_cast<VkDeviceSize>(to.offset() + to_offset),
+                            static_cast<VkDeviceSize>(bytes)};
   core.vk().CmdCopyBuffer(commands, from.handle(), to.handle(), 1, &region);
 }
 
@@ -107,7 +108,7 @@ void VulkanStream::fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t v
     std::memset(batch.arguments->mapped(), value, kFillUnit);
     if (words_end > words_begin)
       core_->vk().CmdFillBuffer(
-          batch.commands, memory.handle(), static_cast<VkDeviceSize>(words_begin),
+          batch.commands, memory.handle(), static_cast<VkDeviceSize>(memory.offset() + words_begin),
           static_cast<VkDeviceSize>(words_end - words_begin), value * 0x01010101u);
     record_copy(*core_, batch.commands, *batch.arguments, 0, memory, offset, words_begin - offset);
     record_copy(*core_, batch.commands, *batch.arguments, 0, memory, words_end, end - words_end);

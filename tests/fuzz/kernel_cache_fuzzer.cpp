@@ -2,17 +2,17 @@
 // damage, and code comes back only from what an encoder has written.
 #include <cstdlib>
 
-#include "backends/compile/cache_file.h"
+#include "support/cache_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const tcc::Hash128 key = tcc::hash_of("fuzzed");
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   std::string damage;
-  const auto code = tcc::backends::decode_cache_file(bytes, key, damage);
+  const auto code = tcc::decode_cache_file(bytes, key, damage);
   if (code.has_value() != damage.empty()) std::abort();
-  if (code && tcc::backends::encode_cache_file(key, *code) != bytes) std::abort();
+  if (code && tcc::encode_cache_file(key, *code) != bytes) std::abort();
   // A whole entry reads back.
-  const std::string whole = tcc::backends::encode_cache_file(key, {data, size});
-  if (tcc::backends::decode_cache_file(whole, key, damage)->size() != size) std::abort();
+  const std::string whole = tcc::encode_cache_file(key, {data, size});
+  if (tcc::decode_cache_file(whole, key, damage)->size() != size) std::abort();
   return 0;
 }

@@ -20,7 +20,7 @@ class Conformance : public ::testing::TestWithParam<ConformanceCase> {
  protected:
   void SetUp() override { options_.cache = &cache_; }
 
-  backends::KernelCache cache_{backends::default_cache_folder()};
+  backends::KernelCache cache_{default_cache_folder()};
   backends::CompileOptions options_;
 
   // "" where every output is as expected.

@@ -44,7 +44,7 @@ constexpr int64_t kReloadedBytes = 64 << 20;
 autotune::TuningFiles tuning_of(const MeasureOptions& options) {
   return autotune::open_tuning_files(
       {options.tuning.begin(), options.tuning.end()}, options.target.api,
-      backends::default_cache_folder(),
+      default_cache_folder(),
       [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
 }
 
@@ -283,7 +283,7 @@ class Measurer {
   }
 
   TrackedCase measure() {
-    backends::KernelCache cache(options_.warm ? backends::default_cache_folder() : "");
+    backends::KernelCache cache(options_.warm ? default_cache_folder() : "");
     backends::CompileOptions compile;
     compile.cache = &cache;
     compile.binaries = options_.device || options_.instructions;

@@ -1,5 +1,5 @@
-// The format of one file of the kernel cache: magic, version, key, size and checksum before the
-// code.
+// The cache's folder, and the format of one file in it: magic, version, key, size and checksum
+// before the code.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,10 @@
 
 #include "support/hash.h"
 
-namespace tcc::backends {
+namespace tcc {
+
+// Returns $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc; "" when none of them is set.
+std::filesystem::path default_cache_folder();
 
 inline constexpr const char* kCacheExtension = ".tcck";
 inline constexpr int64_t kMaxCacheFileBytes = int64_t{256} << 20;
@@ -28,4 +31,4 @@ std::optional<std::vector<uint8_t>> decode_cache_file(const std::string& bytes, 
 // remain. Files that vanish meanwhile are no error.
 int64_t trim_cache_folder(const std::filesystem::path& folder, int64_t keep_bytes);
 
-}  // namespace tcc::backends
+}  // namespace tcc

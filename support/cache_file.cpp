@@ -1,15 +1,16 @@
-#include "backends/compile/cache_file.h"
+#include "support/cache_file.h"
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <type_traits>
 
 #include "support/error.h"
 
-namespace tcc::backends {
+namespace tcc {
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,6 +61,19 @@ std::vector<CacheFile> list_folder(const fs::path& folder) {
 
 }  // namespace
 
+fs::path default_cache_folder() {
+  const auto environment = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return std::string(value ? value : "");
+  };
+  if (const std::string folder = environment("TCC_CACHE_DIR"); !folder.empty()) return folder;
+  if (const std::string caches = environment("XDG_CACHE_HOME"); !caches.empty())
+    return fs::path(caches) / "tcc";
+  if (const std::string home = environment("HOME"); !home.empty())
+    return fs::path(home) / ".cache" / "tcc";
+  return {};
+}
+
 std::string encode_cache_file(const Hash128& key, std::span<const uint8_t> code) {
   const Hash128 sum = checksum(code.data(), code.size());
   const Header header{kMagic, kVersion, key.low, key.high, code.size(), sum.low, sum.high};
@@ -103,4 +117,4 @@ int64_t trim_cache_folder(const fs::path& folder, int64_t keep_bytes) {
   return total;
 }
 
-}  // namespace tcc::backends
+}  // namespace tcc
