@@ -9,6 +9,7 @@
 #include "backends/backend.h"
 #include "backends/compile/kernel_cache.h"
 #include "runtime/device.h"
+#include "scheduler/source_compiler.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
 #include "support/json_writer.h"
@@ -56,6 +57,21 @@ std::vector<Feature> features(const sched::Target& t) {
                    "a kernel begins when the one before it has ended"});
   }
   return all;
+}
+
+// Units that no kernel can use here, and why.
+std::vector<std::string> unused_units(const sched::Target& t) {
+  std::vector<std::string> unused;
+  const auto is_lacking = [&](const char* units, const char* extension) {
+    const std::string reason = sched::lacking_extension(t.api, extension);
+    if (!reason.empty()) unused.push_back(str(units, ": ", reason));
+    return !reason.empty();
+  };
+  const bool bf16 = t.multiplies("coopmat", DType::bf16, DType::bf16, DType::f32);
+  if (t.has_matrix_unit("coopmat") && !is_lacking("matrix units", "GL_KHR_cooperative_matrix") &&
+      bf16)
+    is_lacking("matrix units of bf16", "GL_EXT_bfloat16");
+  return unused;
 }
 
 std::vector<Device> find_devices(const runtime::DeviceList& list) {
@@ -143,6 +159,8 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
     for (const Feature& feature : features(t))
       if (!feature.present)
         std::cout << "  missing      " << feature.name << ": " << feature.without << "\n";
+    for (const std::string& reason : unused_units(t))
+      std::cout << "  unused       " << reason << "\n";
     if (t.max_cluster > 1) {
       std::cout << "  at once     ";
       for (int size = 2; size <= t.max_cluster; size *= 2)

@@ -73,6 +73,11 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   const std::set<DType> types = {product.a.dtype, product.b.dtype};
   for (const MatrixUnit& unit : served.matrix_units)
     if (types == std::set<DType>{unit.a, unit.b}) product.units.push_back(unit);
+  int least_side = product.units.front().m;
+  for (const MatrixUnit& unit : product.units) least_side = std::min({least_side, unit.m, unit.n});
+  const int64_t m = plan.m.fixed_size(), n = plan.n.fixed_size();
+  if (2 * std::min(m, n) < least_side)
+    return Refusal{str("results of ", m, " x ", n, " fill little of its matrices")};
   for (const std::string& extension : product.extensions())
     if (std::string reason = lacking_extension(target.api, extension); !reason.empty())
       return Refusal{std::move(reason)};

@@ -11,7 +11,8 @@
 #include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
-#include "scheduler/template.h"
+#include "scheduler/partition.h"
+#include "scheduler/passed_templates.h"
 #include "support/error.h"
 #include "tests/random_configs.h"
 
@@ -106,6 +107,7 @@ TEST_F(CoopmatTemplate, TakesWhatTheUnitsMultiply) {
               bf16 ? "gemm_coopmat" : "contraction");
     EXPECT_EQ(template_of(product("f32", "", 512, 512, 512, true), target), "contraction");
     EXPECT_EQ(template_of(product("f16", "", 512, 512, 7, true), target), "contraction");
+    EXPECT_EQ(template_of(product("f16", "", 1, 4096, 4096, true), target), "contraction");
   }
   // Units whose sums saturate, are narrow or are a workgroup's are not served.
   for (const char* unit :
@@ -124,6 +126,13 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "contraction");
   EXPECT_NE(backends::glsl_lacking("GL_KHR_cooperative_matrix").find("TCC_GLSLC"),
             std::string::npos);
+  const ir::Graph graph =
+      parse_yaml_graph(product("f16", "", 512, 512, 512, true), "product.yaml", ".").bind({});
+  const auto regions = sched::partition(graph, target);
+  ASSERT_EQ(regions.size(), 1u);
+  const auto reasons = sched::passed_templates(regions[0].candidate());
+  ASSERT_EQ(reasons.size(), 1u);
+  EXPECT_EQ(reasons[0].find("gemm_coopmat: TCC_GLSLC: "), 0u) << reasons[0];
   use(true);
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "gemm_coopmat");
 }

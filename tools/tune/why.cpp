@@ -7,6 +7,7 @@
 #include "autotune/plan_records.h"
 #include "autotune/plan_sites.h"
 #include "autotune/tune.h"
+#include "scheduler/passed_templates.h"
 #include "support/error.h"
 #include "support/plural.h"
 #include "tools/program.h"
@@ -32,6 +33,7 @@ struct Answer {
   autotune::RecordKey key;
   autotune::Explanation explanation;
   std::string sequence = {};  // what the config becomes where that is not one kernel alone
+  std::vector<std::string> passed = {};  // templates that refused the region, and why
 };
 
 // "f32[64, 784], ... of cuda:sm_90a: 12.1 us, on NVIDIA H200, 2026-11-21"
@@ -50,6 +52,7 @@ void print(const Answer& answer) {
             << "\n  " << sched::name(explanation.choice.tier) << ": "
             << explanation.choice.config.to_string() << "\n";
   if (!answer.sequence.empty()) std::cout << "    as " << answer.sequence << "\n";
+  for (const std::string& line : answer.passed) std::cout << "    not " << line << "\n";
   if (explanation.record) std::cout << "    from " << record_line(*explanation.record) << "\n";
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
 }
@@ -115,6 +118,8 @@ void print_json(const std::vector<Answer>& answers, const std::vector<sched::Pla
       json.null();
     json.key("refused").begin_array();
     for (const std::string& line : answer.explanation.refused) json.value(line);
+    json.end_array().key("passed").begin_array();
+    for (const std::string& line : answer.passed) json.value(line);
     json.end_array().end_object();
   }
   json.end_array().key("choices").begin_array();
@@ -168,6 +173,7 @@ int why(const WhyOptions& options) {
     Answer& answer = answers.emplace_back(Answer{task.candidate->region().name(),
                                                  autotune::operands_text(task.candidate->region()),
                                                  task.key, store.explain(*task.candidate)});
+    answer.passed = sched::passed_templates(*task.candidate);
     answer.sequence = summary(task.candidate->lower(answer.explanation.choice.config));
   }
   for (const autotune::Tunable& kernel : own)

@@ -1,0 +1,15 @@
+// Explains why a region is not on matrix units.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/candidate.h"
+
+namespace tcc::sched {
+
+// Says for each template on matrix units of the target that comes before the candidate's, and is
+// for such regions, why it refused the region: "gemm_coopmat: ...".
+std::vector<std::string> passed_templates(const Candidate& candidate);
+
+}  // namespace tcc::sched
