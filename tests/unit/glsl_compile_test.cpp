@@ -211,6 +211,30 @@ TEST_F(GlslcTest, AProgramThatIsNotThereIsAnError) {
   EXPECT_NE(glsl_compiler_missing().find("/nowhere/glslc"), std::string::npos);
 }
 
+// The glslc in PATH compiles what libshaderc is too old for, and nothing else.
+TEST_F(GlslcTest, TheOneInPathGetsNewerSources) {
+  use("while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; shift; done; cat $1 > $out");
+  ::unsetenv("TCC_GLSLC");
+  if (const std::string why = glsl_compiler_missing(); !why.empty()) GTEST_SKIP() << why;
+  const std::string path = environment("PATH"), newer = "GL_KHR_cooperative_matrix";
+  const std::string text =
+      "#version 450\n#extension " + newer + " : require\n" + kernel.substr(kernel.find('\n') + 1);
+  ::setenv("PATH", "/nowhere", 1);
+  EXPECT_EQ(glsl_newer_compiler(), "");
+  const bool is_old = !glsl_lacking(newer).empty();
+  if (is_old)
+    EXPECT_THROW(compile_glsl(text, "newer"), Error);
+  else
+    EXPECT_NO_THROW(spirv_words(compile_glsl(text, "newer")));
+  ::setenv("PATH", (folder_.path().string() + ":" + path).c_str(), 1);
+  EXPECT_NE(glsl_newer_compiler().find(folder_.path().string()), std::string::npos);
+  EXPECT_EQ(glsl_lacking(newer), "");
+  const auto code = compile_glsl(text, "newer"), older = compile_glsl(kernel, "older");
+  EXPECT_EQ(std::string(code.begin(), code.end()) == text, is_old);
+  EXPECT_NO_THROW(spirv_words(older));
+  ::setenv("PATH", path.c_str(), 1);
+}
+
 TEST(ProcessTest, CapturesOutputAndExitCode) {
   const ProcessResult result =
       run_process({"sh", "-c", "echo out; echo err >&2; exit 3"}, std::chrono::seconds(10));

@@ -93,6 +93,13 @@ constexpr Int registers(const GemmCoopmat& g) {
          coming / threads(g) + 58;
 }
 
+// Those for matrices whose lines in shared memory are not along k, where units do not turn them on
+// their way: each element is a load of its own, and those of a tile come at once.
+constexpr Int turned_registers(const GemmCoopmat& g) {
+  return (g.product.a.major_k ? 0 : subgroup_m(g) / g.unit_m * g.block_k) +
+         (g.product.b.major_k ? 0 : subgroup_n(g) / g.unit_n * g.block_k);
+}
+
 // ---- what is legal
 
 constexpr bool legal_subgroups(const GemmCoopmat& g) {
