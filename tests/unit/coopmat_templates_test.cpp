@@ -11,7 +11,6 @@
 #include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
-#include "scheduler/partition.h"
 #include "scheduler/passed_templates.h"
 #include "support/error.h"
 #include "tests/random_configs.h"
@@ -67,6 +66,18 @@ exec::Executable compiled(const std::string& text, const sched::Target& target,
 std::string template_of(const std::string& text, const sched::Target& target) {
   return compiled(text, target).kernels.back().template_name;
 }
+
+// Takes the default of a compilation's only kernel.
+class Recorder : public sched::ConfigSource {
+ public:
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    passed = sched::passed_templates(candidate);
+    config = candidate.default_config();
+    return {config, sched::Tier::analytic};
+  }
+  mutable std::vector<std::string> passed;
+  mutable sched::Config config;
+};
 
 // A stand-in for a compiler that has, or has not, every extension.
 class CoopmatTemplate : public ::testing::Test {
@@ -126,11 +137,9 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "contraction");
   EXPECT_NE(backends::glsl_lacking("GL_KHR_cooperative_matrix").find("TCC_GLSLC"),
             std::string::npos);
-  const ir::Graph graph =
-      parse_yaml_graph(product("f16", "", 512, 512, 512, true), "product.yaml", ".").bind({});
-  const auto regions = sched::partition(graph, target);
-  ASSERT_EQ(regions.size(), 1u);
-  const auto reasons = sched::passed_templates(regions[0].candidate());
+  const Recorder seen;
+  compiled(product("f16", "", 512, 512, 512, true), target, &seen);
+  const auto reasons = seen.passed;
   ASSERT_EQ(reasons.size(), 1u);
   EXPECT_EQ(reasons[0].find("gemm_coopmat: TCC_GLSLC: "), 0u) << reasons[0];
   use(true);
@@ -141,11 +150,9 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
 TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
   use(true);
   const auto elements = [&](const Device& device, bool along_k) {
-    const ir::Graph graph =
-        parse_yaml_graph(product("f16", "", 4096, 4096, 4096, along_k), "product.yaml", ".")
-            .bind({});
-    const auto regions = sched::partition(graph, target_of(device));
-    const sched::Config config = regions.at(0).candidate().default_config();
+    const Recorder seen;
+    compiled(product("f16", "", 4096, 4096, 4096, along_k), target_of(device), &seen);
+    const sched::Config& config = seen.config;
     return config["block_m"] * config["block_n"] / config["subgroups_m"] / config["subgroups_n"];
   };
   EXPECT_EQ(elements(kDevices[0], true), 64 * 64);
