@@ -66,7 +66,7 @@ void cuda_unit_facts(Target& target, int architecture) {
   target.matrix_row_bytes = 16;
   target.declared_shared_bytes = 48 << 10;
   target.byte_products = true;  // dp4a, from sm_61 on
-  target.device_sources = {"gemv", "attention"};
+  target.device_sources = {"gemv", "attention", "recurrent"};
 }
 
 namespace {

@@ -10,7 +10,7 @@ namespace tcc::exec {
 inline void set_vulkan_facts(Target& target) {
   target.api = Api::vulkan;
   target.fixed_subgroups = true;
-  target.device_sources = {"attention"};
+  target.device_sources = {"attention", "recurrent"};
 }
 
 }  // namespace tcc::exec

@@ -20,8 +20,9 @@ bool is_number(const ir::Value* value) {
 
 }  // namespace
 
-bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrecision& precision) {
-  if (node.op->kind != ir::OpKind::composite) return false;
+Match match_whole_op(const ir::Node& node, const Target& target, const RegionPrecision& precision) {
+  if (node.op->kind != ir::OpKind::composite) return Refusal{"it is not a composite op", true};
+  const Refusal open{"its sizes come at run time", true};
   Region region;
   region.nodes = {&node};
   set_precision(region, precision);
@@ -31,14 +32,14 @@ bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrec
   };
   for (const ir::Value* input : node.inputs) {
     if (!input) continue;
-    if (!has_fixed_shape(input)) return false;
+    if (!has_fixed_shape(input)) return open;
     if (!is_number(input) && region.slot_of_input(input) < 0) add(region.inputs, input);
   }
   for (const ir::Value* output : node.outputs) {
-    if (!has_fixed_shape(output)) return false;
+    if (!has_fixed_shape(output)) return open;
     add(region.outputs, output);
   }
-  return static_cast<bool>(match_region(region, target));
+  return match_region(region, target);
 }
 
 std::vector<RefusedOp> refused_whole_ops(const ir::Graph& graph, const Target& target,

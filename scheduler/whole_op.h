@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/candidate.h"
 #include "scheduler/region.h"
 #include "scheduler/target.h"
 
 namespace tcc::sched {
 
-// Whether a registered template takes the region of this one composite node, with all its results
-// and operands that lie row-major: such a node is not decomposed at first. The template must take
-// it as well where some results are not used.
-bool is_taken_whole(const ir::Node& node, const Target& target, const RegionPrecision& precision);
+// The candidate of a registered template that takes the region of this one composite node, with all
+// its results and operands that lie row-major, or why there is none: with one, the node is not
+// decomposed at first. The template must take it as well where some results are not used.
+Match match_whole_op(const ir::Node& node, const Target& target, const RegionPrecision& precision);
 
 // A composite op of a graph that no template takes as it stands there.
 struct RefusedOp {

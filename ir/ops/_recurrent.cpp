@@ -8,18 +8,13 @@
 #include "ir/ops/_operands.h"
 #include "ir/ops/_recurrent_activations.h"
 #include "ir/ops/_recurrent_products.h"
+#include "ir/ops/_recurrent_steps.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
 namespace {
 
-constexpr int64_t kMostSteps = 4096;  // each is nodes of its own
-constexpr size_t kJoined = 8;         // operands of one cat, whose elements look at all of them
-// Rows of a state that are so few that the products of all gates and the gates are one kernel, of
-// sums side by side; of more, a matrix product is faster and another kernel does the gates. Sums
-// read the weights once for each row, a product once for many rows. On lavapipe (hidden sizes of 64
-// and 256) a step as sums took 0.2 to 0.4 of the time at 1 row, 0.5 to 0.9 at 4, 1.2 to 1.7 at 8.
-constexpr int64_t kFewRows = 4;
+constexpr int64_t kMostSteps = 4096;  // each may become nodes of its own
 
 enum Operand : size_t {
   kX,
@@ -42,6 +37,9 @@ int64_t directions(const Node& node) { return direction(node) == "bidirectional"
 
 Value* operand(const Node& node, size_t k) {
   return k < node.inputs.size() ? node.inputs[k] : nullptr;
+}
+bool keeps_bias(const Node& node, const RecurrentOp& spec) {
+  return spec.keeps_bias && spec.keeps_bias(node);
 }
 
 std::vector<std::string> names_of(const Node& node, const RecurrentOp& spec) {
@@ -133,20 +131,6 @@ std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
 
 // ---- composition
 
-Value* joined(Builder& b, std::vector<Value*> parts) {
-  while (parts.size() > 1) {
-    std::vector<Value*> longer;
-    for (size_t k = 0; k < parts.size(); k += kJoined) {
-      const auto from = parts.begin() + static_cast<std::ptrdiff_t>(k);
-      const std::vector<Value*> piece(
-          from, from + static_cast<std::ptrdiff_t>(std::min(kJoined, parts.size() - k)));
-      longer.push_back(piece.size() == 1 ? piece[0] : b.op("cat", piece, {{"dim", int64_t{0}}}));
-    }
-    parts = std::move(longer);
-  }
-  return parts[0];
-}
-
 // Directions [first, first + count) of a layer, which step together.
 class Group {
  public:
@@ -154,10 +138,7 @@ class Group {
   Group(Builder& b, const Node& node, const RecurrentOp& spec, Value* x, int64_t first,
         int64_t count)
       : b_(b), node_(node), spec_(spec), x_(x), first_(first), count_(count) {
-    steps_ = x_->shape()[0].value();
-    batch_ = x_->shape()[1];
-    hidden_ = operand(node, kRecurrent)->shape()[2].value();
-    gates_ = spec.gates * hidden_;
+    gates_ = spec.gates * operand(node, kRecurrent)->shape()[2].value();
     if (Value* bias = part(kBias)) {  // the input's and the recurrent one
       input_bias_ = b_.slice(bias, 1, 0, gates_);
       recurrent_bias_ = b_.slice(bias, 1, gates_, 2 * gates_);
@@ -166,70 +147,55 @@ class Group {
 
   // out [T, D, B, H] and the last states, [D, B, H] each.
   std::vector<Value*> build() {
-    const RecurrentCell step = cell();
-    projected_ = projection();
-    if (count_ == 2) projected_ = by_step(projected_);
-    RecurrentState state = {initial(kHidden)};
-    if (spec_.has_cell) state.push_back(initial(kCell));
-    std::vector<Value*> out;  // by step
-    for (int64_t k = 0; k < steps_; ++k) {
-      const RecurrentState next = spec_.step(b_, node_, step, projected(k), state);
-      out.push_back(advance(state, next, k));
-    }
-    std::vector<Value*> results = {in_order(out)};
-    for (Value* last : state) results.push_back(b_.cast(last, x_->dtype()));
-    return results;
+    Value* bias = keeps_bias(node_, spec_) ? recurrent_bias_ : nullptr;
+    std::vector<Value*> inputs = {projection(), part(kRecurrent), bias, operand(node_, kLengths),
+                                  initial(kHidden)};
+    if (spec_.has_cell) inputs.insert(inputs.end(), {initial(kCell), part(kPeepholes)});
+    if (spec_.quantized) return quantized_steps(inputs);
+    const auto each = spec_.activations.size();
+    const ActivationList functions =
+        part_of({names_of(node_, spec_), node_.attr<std::vector<double>>("activation_alpha"),
+                 node_.attr<std::vector<double>>("activation_beta")},
+                static_cast<size_t>(first_) * each, each);
+    std::string names;
+    for (const std::string& name : functions.names) names += (names.empty() ? "" : " ") + name;
+    Attrs attrs = {{"direction", side()},
+                   {"activations", names},
+                   {"activation_alpha", functions.alphas},
+                   {"activation_beta", functions.betas},
+                   {"clip", node_.attrs.at("clip")}};
+    for (const AttrDef& attr : spec_.attrs) attrs[attr.name] = node_.attrs.at(attr.name);
+    return b_.ops(spec_.name + "_steps", inputs, attrs);
   }
 
  private:
-  bool is_backwards(int64_t d) const { return direction(node_) == "reverse" || first_ + d == 1; }
-  // Returns the position in time of direction `d` at step `k`.
-  int64_t time(int64_t d, int64_t k) const { return is_backwards(d) ? steps_ - 1 - k : k; }
-  bool keeps_bias() const { return spec_.keeps_bias && spec_.keeps_bias(node_); }
-  Value* wide(Value* x) { return x ? b_.compute(x) : nullptr; }
+  std::string side() const {
+    if (direction(node_) != "bidirectional" || count_ == 2) return direction(node_);
+    return first_ == 1 ? "reverse" : "forward";
+  }
+
+  // `inputs` are those of an op of steps, whose products are of integers here.
+  std::vector<Value*> quantized_steps(const std::vector<Value*>& inputs) {
+    RecurrentLoop loop(b_, inputs, x_->dtype(), side());
+    loop.cell.clip = number_attr(node_, "clip");
+    const auto all =
+        activations_of(node_, spec_, [](const std::string& why) { throw InternalError(why); });
+    const auto each = static_cast<std::ptrdiff_t>(spec_.activations.size());
+    loop.cell.activations = {all.begin() + first_ * each, all.begin() + (first_ + 1) * each};
+    multiply_integers(loop.cell, loop.has_few_rows());
+    return loop.unroll(node_, spec_);
+  }
 
   // This group's directions of an operand that has them in front.
   Value* part(size_t k) {
     Value* whole = operand(node_, k);
     return whole ? b_.slice(whole, 0, first_, first_ + count_) : nullptr;
   }
-  // Does the same, with a dim for the batch after the directions.
-  Value* part_by_row(Value* x) { return x ? wide(b_.unsqueeze(x, 1)) : nullptr; }
-
-  RecurrentCell cell() {
-    RecurrentCell cell;
-    cell.hidden = hidden_;
-    cell.bias_hh = keeps_bias() ? part_by_row(recurrent_bias_) : nullptr;
-    cell.peepholes = spec_.has_cell ? part_by_row(part(kPeepholes)) : nullptr;
-    cell.clip = number_attr(node_, "clip");
-    const auto all = activations_of(node_, spec_,
-                                    [](const std::string& reason) { throw InternalError(reason); });
-    const auto each = static_cast<std::ptrdiff_t>(spec_.activations.size());
-    cell.activations = {all.begin() + first_ * each, all.begin() + (first_ + 1) * each};
-    const bool few = batch_.is_const() && batch_.value() <= kFewRows;
-    if (spec_.quantized)
-      multiply_integers(cell, few);
-    else
-      multiply(cell, few);
-    return cell;
-  }
-
-  void multiply(RecurrentCell& cell, bool few) {
-    const auto narrow = [dtype = x_->dtype()](Builder& b, Value* h) { return b.cast(h, dtype); };
-    Value* weight = part(kRecurrent);
-    if (few)
-      cell.sums = [=](Builder& b, Value* h, int64_t from, int64_t count) {
-        return dot_products(b, narrow(b, h), weight, from, count);
-      };
-    else
-      cell.product = [=](Builder& b, Value* h, int64_t from, int64_t count) {
-        return matrix_product(b, narrow(b, h), weight, from, count);
-      };
-  }
 
   void multiply_integers(RecurrentCell& cell, bool few) {
     const IntegerWeights weights = integers(kRecurrent);
-    const auto rows = [hidden = hidden_, weights](Builder& b, int64_t from, int64_t count) {
+    const int64_t hidden = cell.hidden;
+    const auto rows = [hidden, weights](Builder& b, int64_t from, int64_t count) {
       return rows_of(b, weights, from * hidden, (from + count) * hidden);
     };
     if (few)
@@ -259,85 +225,35 @@ class Group {
             rows(is_input ? kWeightZero : kRecurrentZero)};
   }
 
+  // [D, B, H], or null for zeros.
   Value* initial(size_t k) {
     Value* state = operand(node_, k);
-    if (!state) return b_.splat(compute_dtype(x_->dtype()), {count_, batch_, hidden_}, 0);
+    if (!state) return nullptr;
     if (batch_first(node_)) state = b_.transpose(state, 0, 1);
-    return wide(b_.slice(state, 0, first_, first_ + count_));
+    return b_.slice(state, 0, first_, first_ + count_);
   }
 
   // x times the input's weights, with the biases: [T, B, D * gates * H].
   Value* projection() {
     Value* added = input_bias_;
-    if (added && !keeps_bias()) added = b_.add(added, recurrent_bias_);
+    if (added && !keeps_bias(node_, spec_)) added = b_.add(added, recurrent_bias_);
     if (added) added = b_.reshape(added, {count_ * gates_});
     if (spec_.quantized) {
       Value* product =
           integer_product(b_, quantize_by_range(b_, x_), integers(kWeight), /*as_sums=*/false);
-      return wide(added ? b_.add(product, added) : product);
+      return added ? b_.add(product, added) : product;
     }
     std::vector<Value*> inputs = {x_, b_.reshape(part(kWeight), {count_ * gates_, x_->shape()[2]})};
     if (added) inputs.push_back(added);
-    return wide(b_.op("linear", inputs));
-  }
-
-  // [T, B, D * gates * H] by step, [T, D, B, gates * H]: of two directions, that of the second is
-  // turned around once, so that each step reads one slice.
-  Value* by_step(Value* projected) {
-    std::vector<Value*> sides;
-    for (int64_t d = 0; d < count_; ++d) {
-      Value* side = b_.slice(projected, 2, d * gates_, (d + 1) * gates_);
-      if (is_backwards(d)) side = b_.op("flip", {side}, {{"dims", ints({0})}});
-      sides.push_back(side);
-    }
-    return b_.op("stack", sides, {{"dim", int64_t{1}}});
-  }
-
-  // The input's part of the gates at step `k`: [D, B, gates * H].
-  Value* projected(int64_t k) {
-    const int64_t at = count_ == 1 ? time(0, k) : k;
-    Value* step = b_.slice(projected_, 0, at, at + 1);
-    return b_.reshape(step, {count_, batch_, gates_});
-  }
-
-  // Behind the end of its sequence, a state stays and the output is 0. Gives the output [D, B, H].
-  Value* advance(RecurrentState& state, const RecurrentState& next, int64_t k) {
-    Value* out = next[0];
-    if (Value* lengths = operand(node_, kLengths)) {
-      std::vector<Value*> times;
-      for (int64_t d = 0; d < count_; ++d)
-        times.push_back(b_.scalar(lengths->dtype(), static_cast<double>(time(d, k))));
-      Value* at = b_.reshape(b_.op("stack", times, {{"dim", int64_t{0}}}), {count_, 1, 1});
-      Value* runs = b_.op("gt", {b_.reshape(lengths, {1, batch_, 1}), at});
-      out = b_.op("where", {runs, out, b_.scalar(out->dtype(), 0)});
-      for (size_t j = 0; j < state.size(); ++j)
-        state[j] = b_.op("where", {runs, next[j], state[j]});
-    } else {
-      state = next;
-    }
-    return b_.cast(out, x_->dtype());
-  }
-
-  // The outputs of all steps as [T, D, B, H].
-  Value* in_order(const std::vector<Value*>& out) {
-    std::vector<Value*> rows;
-    for (int64_t t = 0; t < steps_; ++t) {
-      std::vector<Value*> sides;  // time() is its own inverse
-      for (int64_t d = 0; d < count_; ++d)
-        sides.push_back(b_.slice(out[static_cast<size_t>(time(d, t))], 0, d, d + 1));
-      Value* row = sides.size() == 1 ? sides[0] : b_.op("cat", sides, {{"dim", int64_t{0}}});
-      rows.push_back(b_.unsqueeze(row, 0));
-    }
-    return joined(b_, std::move(rows));
+    return b_.op("linear", inputs);
   }
 
   Builder& b_;
   const Node& node_;
   const RecurrentOp& spec_;
   Value* x_;
-  int64_t first_, count_, steps_, hidden_, gates_;
-  SymInt batch_;
-  Value *input_bias_ = nullptr, *recurrent_bias_ = nullptr, *projected_ = nullptr;
+  int64_t first_, count_, gates_;
+  Value *input_bias_ = nullptr, *recurrent_bias_ = nullptr;
 };
 
 std::vector<Value*> compose(Builder& b, const Node& node, const RecurrentOp& spec) {
@@ -363,32 +279,6 @@ std::vector<Value*> compose(Builder& b, const Node& node, const RecurrentOp& spe
 }
 
 }  // namespace
-
-Value* RecurrentCell::gate(Builder& b, Value* gates, int64_t k) const {
-  return b.slice(gates, gates->rank() - 1, k * hidden, (k + 1) * hidden);
-}
-
-std::vector<Value*> RecurrentCell::recurrent(Builder& b, Value* h, int64_t first,
-                                             int64_t count) const {
-  std::vector<Value*> result;
-  if (sums) {
-    result = sums(b, h, first, count);
-  } else {
-    Value* all = product(b, h, first, count);
-    for (int64_t k = 0; k < count; ++k) result.push_back(gate(b, all, k));
-  }
-  if (bias_hh)
-    for (int64_t k = 0; k < count; ++k) {
-      Value*& sum = result[static_cast<size_t>(k)];
-      sum = b.add(sum, gate(b, bias_hh, first + k));
-    }
-  return result;
-}
-
-Value* RecurrentCell::activate(Builder& b, size_t k, Value* x) const {
-  if (clip > 0) x = b.op("clamp", {x}, {{"min", -clip}, {"max", clip}});
-  return activations[k](b, x);
-}
 
 OpDef recurrent_op(RecurrentOp spec) {
   OpDef op;

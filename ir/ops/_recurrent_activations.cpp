@@ -85,6 +85,25 @@ std::vector<std::string> activation_names(const std::string& text) {
   return names;
 }
 
+ActivationList part_of(const ActivationList& list, size_t first, size_t count) {
+  ActivationList part;
+  size_t alpha = 0, beta = 0;
+  for (size_t k = 0; k < list.names.size(); ++k) {
+    const Function& function = functions().at(plain_name(list.names[k]));
+    const bool is_in = k >= first && k < first + count;
+    if (is_in) part.names.push_back(list.names[k]);
+    const auto take = [&](const std::optional<double>& fallback, const std::vector<double>& given,
+                          size_t& next, std::vector<double>& to) {
+      if (!fallback || next >= given.size()) return;
+      if (is_in) to.push_back(given[next]);
+      ++next;
+    };
+    take(function.alpha, list.alphas, alpha, part.alphas);
+    take(function.beta, list.betas, beta, part.betas);
+  }
+  return part;
+}
+
 std::vector<Activation> recurrent_activations(const std::vector<std::string>& names,
                                               const std::vector<double>& alphas,
                                               const std::vector<double>& betas,

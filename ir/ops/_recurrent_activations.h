@@ -20,6 +20,12 @@ std::vector<Activation> recurrent_activations(const std::vector<std::string>& na
                                               const std::vector<double>& alphas,
                                               const std::vector<double>& betas,
                                               const std::function<void(const std::string&)>& fail);
+// Functions [first, first + count) of such a list, with the entries that they take.
+struct ActivationList {
+  std::vector<std::string> names;
+  std::vector<double> alphas, betas;
+};
+ActivationList part_of(const ActivationList& list, size_t first, size_t count);
 std::vector<std::string> activation_names(const std::string& text);
 
 }  // namespace tcc::ir::ops

@@ -12,8 +12,10 @@
 namespace tcc::ir::ops {
 namespace {
 
-double fold(ReduceKind kind, double a, double b) { return kind == ReduceKind::sum ? a + b : a * b; }
-int64_t fold(ReduceKind kind, int64_t a, int64_t b) {
+double fold_term(ReduceKind kind, double a, double b) {
+  return kind == ReduceKind::sum ? a + b : a * b;
+}
+int64_t fold_term(ReduceKind kind, int64_t a, int64_t b) {
   return kind == ReduceKind::sum ? wrapping_add(a, b) : wrapping_mul(a, b);
 }
 
@@ -26,7 +28,7 @@ void scan_line(const Node& node, ReduceKind kind, const std::vector<T>& from, st
     const size_t step = reverse ? offsets.size() - 1 - k : k;
     const auto at = static_cast<size_t>(base + offsets[step]);
     const T before = total;
-    total = fold(kind, total, from[at]);
+    total = fold_term(kind, total, from[at]);
     to[at] = exclusive ? before : total;
   }
 }

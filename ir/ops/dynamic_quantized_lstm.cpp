@@ -1,4 +1,4 @@
-#include "ir/ops/_lstm.h"
+#include "ir/ops/_recurrent_layers.h"
 
 namespace tcc::ir::ops::op_dynamic_quantized_lstm {
 

@@ -1,10 +1,9 @@
-#include "ir/ops/_lstm.h"
+#include "ir/ops/_recurrent_layers.h"
 
 namespace tcc::ir::ops::op_lstm {
 
 OpDef make() {
   RecurrentOp layer = lstm_layer();
-  layer.name = "lstm";
   layer.doc =
       "A layer of long short-term memory over x [T, B, I]: weights [D, 4 H, I] and [D, 4 H, H], "
       "gates in the order input, output, forget, cell; ONNX's LSTM, torch.nn.LSTM";

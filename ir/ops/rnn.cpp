@@ -1,19 +1,13 @@
-#include "ir/ops/_recurrent.h"
+#include "ir/ops/_recurrent_layers.h"
 
 namespace tcc::ir::ops::op_rnn {
 
 OpDef make() {
-  OpDef op = recurrent_op(
-      {.name = "rnn",
-       .doc =
-           "A simple recurrent layer over x [T, B, I]: h = tanh(x W^T + h R^T + biases), weights "
-           "[D, H, I] and [D, H, H]; ONNX's RNN, torch.nn.RNN",
-       .gates = 1,
-       .activations = {"tanh"},
-       .step = [](Builder& b, const Node&, const RecurrentCell& cell, Value* projected,
-                  const RecurrentState& state) -> RecurrentState {
-         return {cell.activate(b, 0, b.add(projected, cell.recurrent(b, state[0], 0, 1)[0]))};
-       }});
+  RecurrentOp layer = rnn_layer();
+  layer.doc =
+      "A simple recurrent layer over x [T, B, I]: h = tanh(x W^T + h R^T + biases), weights [D, H, "
+      "I] and [D, H, H]; ONNX's RNN, torch.nn.RNN";
+  OpDef op = recurrent_op(layer);
   using enum DType;
   const Type x{f32, {5, 2, 3}}, w{f32, {1, 4, 3}}, r{f32, {1, 4, 4}}, bias{f32, {1, 8}},
       state{f32, {1, 2, 4}}, lengths{i32, {2}};

@@ -27,6 +27,7 @@
 #include "tests/fuzz/check_graph.h"
 #include "tests/fuzz/random_attention.h"
 #include "tests/fuzz/random_graphs.h"
+#include "tests/fuzz/random_recurrent.h"
 #include "tests/fuzz/random_source.h"
 #include "tests/random_configs.h"
 
@@ -92,12 +93,14 @@ ir::Graph kernel_graph(uint64_t seed) {
 
 ir::Graph graph_of(uint64_t seed) {
   if (seed % 8 == 5) return random_attention(seed);
+  if (seed % 8 == 3) return random_recurrent(seed);
   return seed % 3 == 0 ? kernel_graph(seed) : random_graph(seed, shape_of(seed));
 }
 
 using Difference = std::function<std::string(const ir::Graph&, const backends::CompileOptions&)>;
 
-void check_pairs(uint64_t count, const Difference& difference) {
+void check_pairs(uint64_t count, const Difference& difference,
+                 ir::Graph (*make)(uint64_t seed) = graph_of) {
   std::map<std::string, int> templates;
   const uint64_t first = number_from("TCC_FUZZ_SEED", 1);
   count = number_from("TCC_FUZZ_COUNT", count);
@@ -105,7 +108,7 @@ void check_pairs(uint64_t count, const Difference& difference) {
     const Counted configs(seed, templates);
     backends::CompileOptions options;
     options.configs = &configs;
-    const ir::Graph graph = graph_of(seed);
+    const ir::Graph graph = make(seed);
     const std::string reason = difference(graph, options), chosen = configs.chosen();
     if (reason.empty()) continue;
     const ir::Graph part =
@@ -126,18 +129,28 @@ TEST(RandomConfigs, AgreeWithTheReference) {
   });
 }
 
+TEST(RandomConfigs, OfRecurrentLayersAgreeWithTheReference) {
+  if (device().empty()) GTEST_SKIP() << "there is no software device to compare with the reference";
+  check_pairs(
+      16,
+      [](const ir::Graph& graph, const backends::CompileOptions& options) {
+        return difference_of(graph, 1, options);
+      },
+      random_recurrent);
+}
+
+std::string cuda_failure(const ir::Graph& graph, const backends::CompileOptions& options) {
+  try {
+    for (const char* target : {"cuda:sm_90a", "cuda:sm_80"})
+      backends::compile(graph, sched::target_by_name(target), options);
+  } catch (const std::exception& error) { return str("throws: ", error.what(), "\n"); }
+  return "";
+}
+
 TEST(RandomConfigs, CompileForCuda) {
   if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
-  check_pairs(6,
-              [](const ir::Graph& graph, const backends::CompileOptions& options) -> std::string {
-                try {
-                  for (const char* target : {"cuda:sm_90a", "cuda:sm_80"})
-                    backends::compile(graph, sched::target_by_name(target), options);
-                } catch (const std::exception& error) {
-                  return str("throws: ", error.what(), "\n");
-                }
-                return "";
-              });
+  check_pairs(6, cuda_failure);
+  check_pairs(4, cuda_failure, random_recurrent);
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
-// Counts the kernels of a step of a recurrent layer.
+// Counts the kernels of a recurrent layer: one for all of its steps, or those of a step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/pipeline.h"
+#include "ir/passes/decompose.h"
+#include "scheduler/whole_op.h"
 #include "support/error.h"
 #include "tests/unit/op_runner.h"
 
@@ -13,17 +17,19 @@ struct Case {
   int64_t gates, batch;
   ir::Attrs attrs = {};
   size_t launches;  // of a step, of all directions together
+  int64_t hidden = 64;
+  DType dtype = DType::f32;
 };
 
 ir::Graph layer(const Case& c, int64_t steps) {
-  const int64_t d = c.direction == "bidirectional" ? 2 : 1, hidden = 64, inputs = 2;
+  const int64_t d = c.direction == "bidirectional" ? 2 : 1, hidden = c.hidden, inputs = 2;
   const int64_t rows = c.gates * hidden;
   const bool quantized = c.op == "dynamic_quantized_lstm";
-  const DType weight = quantized ? DType::i8 : DType::f32;
-  std::vector<ir::Type> types = {{DType::f32, {steps, c.batch, inputs}},
+  const DType weight = quantized ? DType::i8 : c.dtype;
+  std::vector<ir::Type> types = {{c.dtype, {steps, c.batch, inputs}},
                                  {weight, {d, rows, inputs}},
                                  {weight, {d, rows, hidden}},
-                                 {DType::f32, {d, 2 * rows}}};
+                                 {c.dtype, {d, 2 * rows}}};
   ir::Graph graph;
   std::vector<ir::Value*> values;
   for (const ir::Type& type : types)
@@ -43,20 +49,71 @@ ir::Graph layer(const Case& c, int64_t steps) {
   return graph;
 }
 
-size_t launches(const ir::Graph& graph, const std::string& target) {
+size_t launches(const ir::Graph& graph, const sched::Target& target) {
   backends::CompileOptions options;
   options.binaries = false;
-  return backends::compile(graph, sched::target_by_name(target), options).steps.size();
+  return backends::compile(graph, target, options).steps.size();
+}
+
+// A target without the kernel of all steps.
+sched::Target stepwise(const std::string& name) {
+  sched::Target target = sched::target_by_name(name);
+  std::erase(target.device_sources, "recurrent");
+  return target;
 }
 
 class RecurrentLaunches : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RecurrentLaunches, OfAStepAreFew) {
-  for (const std::string target : {"vulkan", "cuda:sm_90a"}) {
+  for (const std::string name : {"vulkan", "cuda:sm_90a"}) {
+    const sched::Target target = stepwise(name);
     const size_t ten = launches(layer(GetParam(), 10), target),
                  twenty = launches(layer(GetParam(), 20), target);
-    EXPECT_EQ(twenty - ten, 10 * GetParam().launches) << target;
+    EXPECT_EQ(twenty - ten, 10 * GetParam().launches) << name;
   }
+}
+
+// The projection, all steps, and the sum of the two biases, which are inputs here: a workgroup has
+// the weights of few hidden units.
+TEST(RecurrentLaunches, OfASmallLayerAreThree) {
+  for (const std::string name : {"vulkan", "cuda:sm_90a"}) {
+    const sched::Target target = sched::target_by_name(name);
+    for (const std::string direction : {"forward", "bidirectional"})
+      for (const auto& [batch, hidden, dtype] :
+           {std::tuple<int64_t, int64_t, DType>{1, 24, DType::f32},
+            {16, 33, DType::bf16},
+            {64, 64, DType::f16}})
+        for (const Case& c :
+             {Case{"lstm", direction, 4, batch, {}, 3, hidden, dtype},
+              Case{"gru", direction, 3, batch, {{"linear_before_reset", true}}, 3, hidden, dtype},
+              Case{"rnn", direction, 1, batch, {}, 3, hidden, dtype}})
+          EXPECT_LE(launches(layer(c, 128), target), c.launches)
+              << name << " " << c.op << " " << direction << " " << batch << " " << hidden;
+  }
+}
+
+// Layers whose steps are launches, and why.
+TEST(RecurrentLaunches, AreThoseOfStepsWhereOneKernelIsRefused) {
+  const auto reason = [](const Case& c, const sched::Target& target) -> std::string {
+    ir::Graph graph = layer(c, 128);
+    ir::decompose(graph, [](const ir::Node& node) {
+      return node.op_name() == "lstm_steps" || node.op_name() == "gru_steps";
+    });
+    for (const auto& node : graph.nodes())
+      if (node->op->kind == ir::OpKind::composite) {
+        const sched::Match match = sched::match_whole_op(*node, target, {});
+        return match ? "" : match.reason();
+      }
+    return "there are no steps";
+  };
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  EXPECT_EQ(reason({"lstm", "forward", 4, 1, {}, 0, 24}, target), "");
+  EXPECT_NE(reason({"lstm", "forward", 4, 1, {}, 0, 1024}, target).find("in one kernel take about"),
+            std::string::npos);
+  EXPECT_NE(reason({"gru", "forward", 3, 1, {}, 0, 24}, target).find("second product needs"),
+            std::string::npos);
+  EXPECT_NE(reason({"lstm", "forward", 4, 1, {}, 0, 24}, stepwise("cuda:sm_90a")).find("no such"),
+            std::string::npos);
 }
 
 std::vector<Case> cases() {

@@ -228,7 +228,7 @@ TEST(WholeOps, AreDecomposedWhereTheirTemplateRefusesTheViews) {
     EXPECT_FALSE(scheduled.regions.empty());
     // The op alone would be taken: it is what stands before it that is refused.
     for (const auto& node : graph.nodes())
-      if (node->op_name() == kAttention) { EXPECT_TRUE(is_taken_whole(*node, target, {})); }
+      if (node->op_name() == kAttention) { EXPECT_TRUE(match_whole_op(*node, target, {})); }
     for (const auto& [node, why] : refused_whole_ops(graph, target, {})) {
       EXPECT_EQ(why.find(reason) != std::string::npos, node->op_name() == kAttention) << why;
     }

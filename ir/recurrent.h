@@ -1,0 +1,42 @@
+// The steps of a recurrent layer, for kernels that take all of them: what the ops lstm_steps,
+// gru_steps and rnn_steps compute, and their cell as a graph of scalars.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tcc::ir {
+
+struct RecurrentSteps {
+  int64_t steps = 0, batch = 0, hidden = 0, directions = 1;
+  int64_t gates = 1, states = 1;  // h, and c where the cell has it
+  bool reverse = false;           // of one direction; of two, the second runs backwards
+  // Operands; null where they are omitted.
+  const Value* projected = nullptr;   // [steps, batch, directions * gates * hidden]
+  const Value* weight = nullptr;      // [directions, gates * hidden, hidden]
+  const Value* bias = nullptr;        // [directions, gates * hidden]
+  const Value* lengths = nullptr;     // [batch]
+  const Value* peepholes = nullptr;   // [directions, 3 * hidden]
+  std::vector<const Value*> initial;  // of each state, [directions, batch, hidden]
+};
+// Reads an op of steps whose sizes are numbers; nothing for other nodes.
+std::optional<RecurrentSteps> recurrent_steps(const Node& node);
+
+// One element of a step. All values have three dims, of which the first two are 1.
+struct RecurrentCellGraph {
+  Graph graph;                   // its outputs are the next states
+  Value* projected = nullptr;    // [1, 1, gates]
+  Value* bias = nullptr;         // [1, 1, gates], or null
+  Value* peepholes = nullptr;    // [1, 1, 3], or null
+  std::vector<Value*> products;  // of h with the weights of each gate
+  std::vector<Value*> states;
+  // Each gate's product is one of h itself. Where it is not, the graph says nothing: a product of
+  // the step needs the result of another one.
+  bool has_one_product = true;
+};
+// `node` is an op of steps. The graph is decomposed to primitives.
+RecurrentCellGraph recurrent_cell(const Node& node);
+
+}  // namespace tcc::ir

@@ -1,0 +1,229 @@
+#include "scheduler/templates/recurrent_hooks.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/sizes.h"
+#include "scheduler/inline.h"
+#include "scheduler/templates/common.h"
+#include "scheduler/vectorize.h"
+#include "scheduler/work.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// The next states of an element, from arrays of the gates' parts and the states.
+struct CellArrays {
+  ir::Variable projected, products, states;
+};
+std::vector<Expr> next_states(const Region& region, const RecurrentPlan& plan,
+                              const SymInt& direction, const SymInt& unit,
+                              const CellArrays& arrays) {
+  const ir::RecurrentCellGraph cell = ir::recurrent_cell(*plan.node);
+  Region scalars;
+  for (const auto& node : cell.graph.nodes()) scalars.nodes.push_back(node.get());
+  Inliner operands(region), inliner(scalars);
+  const auto number = [](const SymInt& index) { return index.value(); };
+  const auto bind = [&](const ir::Value* value, const ir::Variable& array, int64_t from) {
+    inliner.bind(value, [=](std::span<const SymInt> index) {
+      return ir::element(array, number(index[2]) + from);
+    });
+  };
+  bind(cell.projected, arrays.projected, 0);
+  for (size_t k = 0; k < cell.products.size(); ++k)
+    bind(cell.products[k], arrays.products, static_cast<int64_t>(k));
+  for (size_t k = 0; k < cell.states.size(); ++k)
+    bind(cell.states[k], arrays.states, static_cast<int64_t>(k));
+  const int64_t hidden = plan.sizes.hidden;
+  const auto bind_operand = [&](const ir::Value* value, const ir::Value* operand) {
+    if (!value) return;
+    inliner.bind(value, [&operands, operand, direction, unit, hidden,
+                         number](std::span<const SymInt> index) {
+      const std::vector<SymInt> at = {direction, unit + hidden * number(index[2])};
+      return operands.value_at(operand, at);
+    });
+  };
+  bind_operand(cell.bias, plan.sizes.bias);
+  bind_operand(cell.peepholes, plan.sizes.peepholes);
+  std::vector<Expr> next;
+  for (const ir::Value* output : cell.graph.outputs)
+    next.push_back(inliner.value_at(output, std::vector<SymInt>{0, 0, 0}));
+  return next;
+}
+
+}  // namespace
+
+OrRefusal<RecurrentPlan> plan_recurrent(const Region& region) {
+  RecurrentPlan plan;
+  for (const ir::Node* node : region.nodes) {
+    if (node->op->kind != ir::OpKind::composite) continue;
+    const std::optional<ir::RecurrentSteps> sizes = ir::recurrent_steps(*node);
+    if (!sizes || plan.node) return Refusal{"it is not a recurrent layer", true};
+    plan.node = node;
+    plan.sizes = *sizes;
+  }
+  if (!plan.node || region.nodes.back() != plan.node)
+    return Refusal{"it is not a recurrent layer", true};
+  for (const ir::Node* node : region.nodes)
+    if (node != plan.node && node->op->kind != ir::OpKind::view)
+      return Refusal{str(node->op_name(), " stands in the region of a recurrent layer")};
+  if (plan.sizes.batch == 0) return Refusal{"a batch of no rows"};
+  plan.dtype = plan.sizes.projected->dtype();
+  if (plan.dtype != DType::f32 && plan.dtype != DType::f16 && plan.dtype != DType::bf16)
+    return Refusal{str("a state of ", tcc::name(plan.dtype), ", where f32 is kept")};
+  if (region.strict_rounding && plan.dtype != DType::f32)
+    return Refusal{"each op of the cell is to be rounded"};
+  if (!ir::recurrent_cell(*plan.node).has_one_product)
+    return Refusal{"a step's second product needs the result of the first"};
+  plan.w_vector = std::gcd<int64_t>(plan.sizes.hidden, 4);
+  const auto result = [&](size_t k) -> const ir::Value* {
+    const ir::Value* value = plan.node->outputs[k];
+    return std::ranges::find(region.outputs, value) == region.outputs.end() ? nullptr : value;
+  };
+  plan.out = result(0);
+  for (size_t k = 0; k < static_cast<size_t>(plan.sizes.states); ++k) plan.last[k] = result(k + 1);
+  return plan;
+}
+
+Hook RecurrentHooks::hook(std::string name, const std::vector<std::string>& indices) const {
+  const ir::RecurrentSteps& sizes = plan_.sizes;
+  Hook hook;
+  hook.name = std::move(name);
+  for (const std::string& index : indices) {
+    const int64_t extent = index == "direction" ? sizes.directions
+                           : index == "t"       ? sizes.steps
+                           : index == "row"     ? sizes.batch
+                           : index == "unit"    ? sizes.hidden
+                                                : 0;
+    TCC_CHECK(extent > 0, "an index ", index);
+    hook.parameters.push_back(Hook::index_parameter(index, extent));
+  }
+  return hook;
+}
+
+Hook RecurrentHooks::load_x() const {
+  Hook hook = this->hook("load_x", {"direction", "t", "row", "unit"});
+  const int64_t gates = plan_.sizes.gates, hidden = plan_.sizes.hidden;
+  hook.parameters.push_back(Hook::array_parameter("out_values", DType::f32, gates, true));
+  Inliner inliner(region_);
+  for (int64_t g = 0; g < gates; ++g) {
+    const SymInt column = (hook.parameters[0].axis * gates + g) * hidden + hook.parameters[3].axis;
+    const std::vector<SymInt> at = {hook.parameters[1].axis, hook.parameters[2].axis, column};
+    hook.body.push_back(
+        set_element(hook.parameters[4].array, g, inliner.value_at(plan_.sizes.projected, at)));
+  }
+  return hook;
+}
+
+Hook RecurrentHooks::load_w() const {
+  const int64_t width = plan_.w_vector;
+  Hook hook = this->hook("load_w", {"direction"});
+  hook.parameters.push_back(Hook::index_parameter("row", plan_.sizes.gates * plan_.sizes.hidden));
+  hook.parameters.push_back(Hook::index_parameter("part", plan_.sizes.hidden / width));
+  hook.parameters.push_back(Hook::array_parameter("out_values", DType::f32, width, true));
+  const SymInt v = SymInt::axis("v", width);
+  const std::vector<SymInt> at = {hook.parameters[0].axis, hook.parameters[1].axis,
+                                  hook.parameters[2].axis * width + v};
+  Sink sink;
+  sink.array = hook.parameters[3].array;
+  sink.offset = v;
+  sink.value = Inliner(region_).value_at(plan_.sizes.weight, at);
+  hook.body = vectorize({sink}, v);
+  return hook;
+}
+
+Hook RecurrentHooks::initial() const {
+  Hook hook = this->hook("initial", {"direction", "row", "unit"});
+  hook.parameters.push_back(
+      Hook::array_parameter("out_values", DType::f32, plan_.sizes.states, true));
+  const std::vector<SymInt> at = {hook.parameters[0].axis, hook.parameters[1].axis,
+                                  hook.parameters[2].axis};
+  Inliner inliner(region_);
+  for (size_t k = 0; k < plan_.sizes.initial.size(); ++k) {
+    const ir::Value* value = plan_.sizes.initial[k];
+    hook.body.push_back(set_element(hook.parameters[3].array, static_cast<int64_t>(k),
+                                    value ? inliner.value_at(value, at) : zero_of(DType::f32)));
+  }
+  return hook;
+}
+
+Hook RecurrentHooks::length() const {
+  Hook hook = this->hook("length", {"row"});
+  const Expr length =
+      Inliner(region_).value_at(plan_.sizes.lengths, std::vector<SymInt>{hook.parameters[0].axis});
+  const auto number = [&](int64_t value) { return ir::constant_int(length->dtype, value); };
+  hook.returns = true;
+  hook.result = DType::i32;
+  hook.body = {return_value(ir::cast(
+      ir::call(ir::Fn::maximum,
+               {ir::call(ir::Fn::minimum, {length, number(plan_.sizes.steps)}), number(0)}),
+      DType::i32))};
+  return hook;
+}
+
+Hook RecurrentHooks::cell() const {
+  Hook hook = this->hook("cell", {"direction", "unit"});
+  const auto array = [&](const char* name, int64_t elements, bool written) {
+    hook.parameters.push_back(Hook::array_parameter(name, DType::f32, elements, written));
+    return hook.parameters.back().array;
+  };
+  const CellArrays arrays = {array("x", plan_.sizes.gates, false),
+                             array("p", plan_.sizes.gates, false),
+                             array("state", plan_.sizes.states, false)};
+  const ir::Variable next = array("next", plan_.sizes.states, true);
+  std::vector<Sink> sinks;
+  for (const Expr& value :
+       next_states(region_, plan_, hook.parameters[0].axis, hook.parameters[1].axis, arrays)) {
+    Sink sink;
+    sink.array = next;
+    sink.offset = std::ssize(sinks);
+    sink.value = value;
+    sinks.push_back(sink);
+  }
+  hook.body = vectorize(sinks, 0);
+  return hook;
+}
+
+Hook RecurrentHooks::store_out() const {
+  Hook hook = this->hook("store_out", {"direction", "t", "row", "unit"});
+  hook.parameters.push_back(Hook::array_parameter("value", DType::f32, 1, false));
+  const std::vector<SymInt> at = {hook.parameters[1].axis, hook.parameters[0].axis,
+                                  hook.parameters[2].axis, hook.parameters[3].axis};
+  hook.body = {store(region_.slot_of_output(plan_.out), region_.layout(plan_.out).offset(at),
+                     ir::element(hook.parameters[4].array, 0))};
+  return hook;
+}
+
+Hook RecurrentHooks::store_last() const {
+  Hook hook = this->hook("store_last", {"direction", "row", "unit"});
+  hook.parameters.push_back(Hook::array_parameter("values", DType::f32, plan_.sizes.states, false));
+  const std::vector<SymInt> at = {hook.parameters[0].axis, hook.parameters[1].axis,
+                                  hook.parameters[2].axis};
+  for (int64_t k = 0; k < plan_.sizes.states; ++k)
+    if (const ir::Value* value = plan_.last[k])
+      hook.body.push_back(store(region_.slot_of_output(value), region_.layout(value).offset(at),
+                                ir::element(hook.parameters[3].array, k)));
+  return hook;
+}
+
+Hook RecurrentHooks::rounded() const {
+  Hook hook;
+  hook.name = "rounded";
+  hook.parameters = {Hook::array_parameter("value", DType::f32, 1, false)};
+  hook.returns = true;
+  hook.result = DType::f32;
+  hook.body = {return_value(
+      ir::cast(ir::cast(ir::element(hook.parameters[0].array, 0), plan_.dtype), DType::f32))};
+  return hook;
+}
+
+double cell_slots(const Region& region, const RecurrentPlan& plan) {
+  const CellArrays arrays = {ir::new_variable("x", DType::f32), ir::new_variable("p", DType::f32),
+                             ir::new_variable("state", DType::f32)};
+  return element_work(next_states(region, plan, 0, SymInt::axis("unit", plan.sizes.hidden), arrays),
+                      SymInt::axis("unit", plan.sizes.hidden))
+      .slots;
+}
+
+}  // namespace tcc::sched
