@@ -16,6 +16,7 @@
 #include "ir/passes/materialize_outputs.h"
 #include "ir/passes/merge_siblings.h"
 #include "ir/passes/recognize_attention.h"
+#include "ir/passes/rotate_before_norms.h"
 #include "ir/passes/simplify.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -113,6 +114,7 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
       pass("recognize-attention", [](ir::Graph& graph) { ir::recognize_attention(graph); }),
       pass("fold-batch-norm", [](ir::Graph& graph) { ir::fold_batch_norm(graph); }),
       pass("merge-siblings", [](ir::Graph& graph) { ir::merge_siblings(graph); }),
+      pass("rotate-before-norms", [](ir::Graph& graph) { ir::rotate_before_norms(graph); }),
       {"decompose",
        [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
          decompose_but(ops, *graph, target, precision_of(options), false);

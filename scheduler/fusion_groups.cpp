@@ -187,6 +187,37 @@ const Node* FusionGroups::only_user(const Value* value) const {
   return found->second.nodes[0];
 }
 
+void FusionGroups::find_readers(const Value* value, std::set<const Node*>& into) const {
+  const auto found = uses_.find(value);
+  if (found == uses_.end()) return;
+  if (found->second.outputs > 0) into.insert(nullptr);
+  for (const Node* user : found->second.nodes) {
+    if (!is_light(user)) into.insert(user);
+    if (is_light(user))
+      for (const Value* output : user->outputs) find_readers(output, into);
+  }
+}
+
+bool FusionGroups::is_made_for_rows(const Node* node) const {
+  if (node->op->kind != OpKind::pointwise || work(node).is_long() || work(node).slots > kLoadSlots)
+    return false;
+  std::set<const Node*> readers;
+  for (const Value* output : node->outputs) find_readers(output, readers);
+  const bool only_rows = !readers.empty() && std::ranges::all_of(readers, [](const Node* reader) {
+    return reader && reader->op->kind == OpKind::reduce;
+  });
+  if (!only_rows) return false;
+  // Is all that it is made of read by others?
+  std::function<bool(const Value*)> is_stored = [&](const Value* value) {
+    if (!value || !value->producer) return true;
+    if (is_light(value->producer)) return std::ranges::all_of(value->producer->inputs, is_stored);
+    std::set<const Node*> others;
+    find_readers(value, others);
+    return others.size() > 1;
+  };
+  return std::ranges::all_of(node->inputs, is_stored);
+}
+
 bool FusionGroups::is_pointwise(size_t group) const {
   return std::all_of(groups_[group].begin(), groups_[group].end(), [](const Node* node) {
     return node->op->kind == OpKind::pointwise || node->op->kind == OpKind::view;

@@ -50,6 +50,10 @@ class FusionGroups {
   // The one node that reads `value`, or null; graph outputs have none.
   const ir::Node* only_user(const ir::Value* value) const;
 
+  // Whether reductions alone read the node's elements, and others read all that it is made of: a
+  // kernel of rows computes them from what is stored in any case, as the squares of a norm.
+  bool is_made_for_rows(const ir::Node* node) const;
+
   bool is_pointwise(size_t group) const;
   bool is_reduction(size_t group) const;
   bool has_contraction(size_t group) const;
@@ -84,6 +88,8 @@ class FusionGroups {
   // light nodes.
   void find_neighbours(const ir::Node* light, std::set<const ir::Node*>& into) const;
   Match find_match(const std::vector<const ir::Node*>& nodes) const;
+  // The nodes that read `value`, through light ones; null stands for a graph output.
+  void find_readers(const ir::Value* value, std::set<const ir::Node*>& into) const;
   void collect_light(const ir::Value* value, std::set<const ir::Node*>& into) const;
   void find_consumers(const ir::Value* value, const std::set<const ir::Node*>& inside,
                       std::set<int>& groups) const;

@@ -90,7 +90,11 @@ class Partitioner {
     int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0) {
       const std::vector<const Node*>& group = groups_.nodes(static_cast<size_t>(last));
-      const std::string objection = against_joining(group, node);
+      const bool is_for_rows =
+          groups_.has_contraction(static_cast<size_t>(last)) && groups_.is_made_for_rows(node);
+      const std::string objection = is_for_rows ? str("the rows that read ", node->op_name(),
+                                                      " compute it from what is stored")
+                                                : against_joining(group, node);
       if (objection.empty() && (!meets_anchor(group, node) || is_fused(group, {node}))) {
         groups_.add(static_cast<size_t>(last), node);
         return;

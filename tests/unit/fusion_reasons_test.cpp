@@ -64,6 +64,29 @@ TEST(FusionReasons, OfWhatIsNotComputedAgain) {
   EXPECT_TRUE(two.lines[0].ends_with(" (2 times)")) << two.lines[0];
 }
 
+// The squares of a norm that a product's result is read by: the product stores its result alone,
+// and the kernel of rows squares it.
+TEST(FusionReasons, RowsComputeWhatTheyAloneRead) {
+  const Explained two =
+      explained("x: {dtype: f32, shape: [64, 128]}, w: {dtype: f32, shape: [128, 96]}",
+                "{out: a, op: matmul, in: [x, w]}, {out: r, op: relu, in: [a]}, "
+                "{out: q, op: square, in: [r]}, {out: s, op: sum, in: [q], dim: 1, keepdim: true}, "
+                "{out: d, op: rsqrt, in: [s]}, {out: y, op: mul, in: [r, d]}",
+                "y");
+  ASSERT_EQ(two.scheduled.regions.size(), 2u);
+  EXPECT_EQ(two.scheduled.regions[0].region().name(), "matmul_relu");
+  EXPECT_EQ(two.scheduled.regions[0].region().outputs.size(), 1u);
+  EXPECT_EQ(two.lines.size(), 1u);
+  // Nobody else reads the product's elements: their squares are all that is stored.
+  const Explained squares =
+      explained("x: {dtype: f32, shape: [64, 128]}, w: {dtype: f32, shape: [128, 96]}",
+                "{out: a, op: matmul, in: [x, w]}, {out: q, op: square, in: [a]}, "
+                "{out: y, op: sum, in: [q], dim: 1}",
+                "y");
+  ASSERT_EQ(squares.scheduled.regions.size(), 2u);
+  EXPECT_EQ(squares.scheduled.regions[0].region().name(), "matmul_square");
+}
+
 // Each pair of a model's regions has its line; equal ones are counted.
 TEST(FusionReasons, CoverEveryPair) {
   const ir::Graph graph =
