@@ -48,6 +48,10 @@ bool is_open(const ir::Node* node) {
 
 }  // namespace
 
+bool is_faster(const Candidate& a, const Candidate& b) {
+  return a.estimate(a.default_config()) < b.estimate(b.default_config());
+}
+
 Match match_region(const Region& region, const Target& target) {
   // A call of the host is taken by itself: nothing can inline it.
   for (const ir::Node* node : region.nodes)
@@ -62,7 +66,9 @@ Match match_region(const Region& region, const Target& target) {
                   : has_open_dims ? "its kernels need sizes as numbers"
                                   : "no kernel template is for such a region",
                   true};
+  CandidatePtr best;
   for (const Template* t : templates()) {
+    if (best && t->specificity() < best->kernel_template().specificity()) break;
     if (has_composite && !t->takes_composites()) continue;
     if (has_open_dims && !t->takes_open_dims()) continue;
     if (target.max_workgroup_size < t->least_workgroup()) {
@@ -73,9 +79,13 @@ Match match_region(const Region& region, const Target& target) {
       continue;
     }
     Match match = t->match(region, target);
-    if (match) return match;
-    if (!match.refusal().other_kind) refusal = match.refusal();
+    if (match) {
+      if (!best || is_faster(**match, *best)) best = *match;
+    } else if (!match.refusal().other_kind) {
+      refusal = match.refusal();
+    }
   }
+  if (best) return best;
   return refusal;
 }
 

@@ -15,8 +15,8 @@ class Template {
   virtual std::string_view name() const = 0;
   // Raised whenever a config's meaning changes: records of another version are unusable.
   virtual int version() const = 0;
-  // Several templates may take a region: the one with the highest number gets it. No two templates
-  // of one number take the same region.
+  // Several templates may take a region: the one with the highest number gets it, and of those of
+  // one number the one whose default config has the shortest estimate.
   virtual int specificity() const = 0;
   // Returns whether regions may have dims that come at run time. Others are not asked to match such
   // regions.
@@ -55,8 +55,10 @@ class RegisterTemplate {
 // Returns all templates, more specific ones first, those of one specificity by name.
 std::span<const Template* const> templates();
 const Template* find_template(std::string_view name);
-// Returns the candidate of the first template that takes the region; else the last refusal by a
+// Returns the candidate of the template that gets the region; else the last refusal by a
 // template for regions of its kind.
 Match match_region(const Region& region, const Target& target);
+// Returns whether the estimate of a's default config is shorter than b's.
+bool is_faster(const Candidate& a, const Candidate& b);
 
 }  // namespace tcc::sched

@@ -9,10 +9,6 @@
 namespace tcc::sched {
 namespace {
 
-// Products of a long sum that are summed in one go before they join the total, where the result is
-// as wide as the accumulator. Longer sums have more parts, whose sum errs, too.
-int64_t folded(int64_t sum) { return sum <= 1024 ? 64 : 128; }
-
 // Registers of a thread's sums, in words.
 constexpr int64_t kMostWords = 128;
 int64_t register_words(const FmaTile& t, const FmaProduct& p) {
@@ -83,6 +79,9 @@ bool is_legal(const FmaTile& tile, const FmaProduct& product, const Target& targ
 
 }  // namespace
 
+// The parts of long sums are many, and their sum errs, too.
+int64_t folded(int64_t sum) { return sum <= 1024 ? 64 : 128; }
+
 // Two tiles of each operand; rows are padded by 4 against bank conflicts.
 int64_t FmaTile::tile_bytes(int element) const {
   return 2 * block_k * (block_m + block_n + 8) * element;
@@ -125,15 +124,16 @@ int64_t shared_bytes(const FmaTile& t, const FmaProduct& p) {
          (totals_are_shared(t, p) ? sums * t.slices : 0) + (t.cluster > 1 ? 16 : 0);
 }
 
-// The constants of a GPU were fitted to 250 configs of 43 products, measured on an H200 through
-// CUDA.
+// The constants of a GPU were fitted to 225 configs of 14 products, measured on an H200 through
+// CUDA: those that they think fastest take 1.1 times as long as the fastest measured ones.
 double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& target) {
-  constexpr double kWordCycles = 0.6;  // of shared memory's pipe: neighbours share some words
-  constexpr double kStoreCycles = 4;   // likewise, with the barrier's waves
-  constexpr double kIssued = 1.1;      // instructions, with those that nobody counts
-  constexpr double kAlone = 1.4;       // cycles of an instruction of a workgroup alone
-  constexpr double kTile = 300e-9;     // seconds of a tile, in which nothing is multiplied
-  constexpr double kSlices = 1.4, kCluster = 2.9;  // latencies of memory until sums have met
+  constexpr double kWordCycles = 0.36;  // of shared memory's pipe: neighbours share some words
+  constexpr double kStoreCycles = 8.4;  // likewise, with the barrier's waves
+  constexpr double kIssued = 1.3;       // cycles of an instruction: conflicts of registers' banks
+  constexpr double kAlone = 0.92;       // the same of a workgroup alone
+  constexpr double kTile = 130e-9;      // seconds of a tile, in which nothing is multiplied
+  constexpr double kMoved = 24e-9;      // and of each word that a thread moves to the next one
+  constexpr double kSlices = 1.4, kCluster = 2.4;  // latencies of memory until sums have met
   constexpr double kLatency = 700e-9;              // memory's, as LaunchCost counts
   constexpr double kSchedulers = 4;                // of a unit
   const auto number = [](int64_t value) { return static_cast<double>(value); };
@@ -183,7 +183,8 @@ double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& ta
   const double clock = operation_rate(target) / target.compute_units / target.fma_lanes;
   const double alone = std::ceil(cost.threads / 32 / kSchedulers) * kAlone / clock;
   cost.bytes_in_flight = HUGE_VAL;
-  cost.round_trips = (k_tiles * (alone * issued + kTile) + alone * last) / kLatency;
+  const double waiting = kTile + kMoved * block_k * rows / cost.threads;
+  cost.round_trips = (k_tiles * (alone * issued + waiting) + alone * last) / kLatency;
   cost.stalls = (t.slices > 1 ? kSlices : 0) + (t.cluster > 1 ? kCluster : 0);
   cost.parallelism = 16;
   return predicted_seconds(cost, target);

@@ -9,6 +9,10 @@
 
 namespace tcc::sched {
 
+// Products of a sum of f32 that are summed in one go before they join the total, where the result
+// is as wide as the accumulator.
+int64_t folded(int64_t sum);
+
 struct FmaTile {
   int64_t block_m = 1, block_n = 1, block_k = 1;  // of a workgroup
   int64_t thread_m = 1, thread_n = 1;

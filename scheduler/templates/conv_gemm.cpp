@@ -57,11 +57,7 @@ ImageDim device_dim(const ConvView::Spatial& dim, int64_t channels) {
   return result;
 }
 
-}  // namespace
-
-OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
-                                   std::string_view unit) {
-  OrRefusal<Gemm> gemm = plan_gemm(region, target, unit);
+OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   if (!gemm) return gemm.refusal();
   ConvGemm product{*std::move(gemm), std::nullopt, {}};
   product.residuals = residual_views(region, product.plan, kMostResiduals);
@@ -78,6 +74,16 @@ OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
                   view->batch};
   product.image = *std::move(view);
   return product;
+}
+
+}  // namespace
+
+OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
+                                   std::string_view unit) {
+  return with_image(region, plan_gemm(region, target, unit));
+}
+OrRefusal<ConvGemm> plan_exact_conv_gemm(const Region& region) {
+  return with_image(region, plan_exact_gemm(region));
 }
 
 Image device_image(const ConvView& image) {

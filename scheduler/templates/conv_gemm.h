@@ -21,6 +21,8 @@ struct ConvGemm : Gemm {
 // engine can read it so.
 OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
                                    std::string_view unit);
+// The same of f32 that FMA units multiply.
+OrRefusal<ConvGemm> plan_exact_conv_gemm(const Region& region);
 
 // Returns the image as device sources get it. Its pieces waste little of k.
 kernels::Image device_image(const ConvView& image);

@@ -19,6 +19,7 @@ using Load = MatrixOperand::Load;
 constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
+constexpr int64_t kLeastRows = 64;   // of exact f32
 constexpr int64_t kMostColumns = 8;  // of a segment
 constexpr int64_t kCopyAlignment = 16;
 
@@ -53,16 +54,17 @@ void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
   if (is_f8(b.dtype)) b = converted_operand(plan, false, wide);
 }
 
-// Whether neither operand is narrower than f32, in memory or computed.
-bool is_of_f32(const Region& region) {
-  if (!region.anchor || region.anchor->op->kind != ir::OpKind::contraction) return false;
+}  // namespace
+
+// Neither operand is narrower than f32, in memory or computed.
+bool is_of_exact_f32(const Region& region) {
+  if (region.tf32 || !region.anchor || region.anchor->op->kind != ir::OpKind::contraction)
+    return false;
   return std::ranges::all_of(region.anchor->inputs,
                              [](const ir::Value* v) { return v->dtype() == DType::f32; }) &&
          std::ranges::all_of(region.inputs,
                              [](const ir::Value* v) { return v->dtype() == DType::f32; });
 }
-
-}  // namespace
 
 Gemm::Sides Gemm::sides(bool swapped) const {
   const int64_t m = plan.m.fixed_size(), n = plan.n.fixed_size();
@@ -78,6 +80,7 @@ kernels::Product Gemm::product(bool swapped) const {
   product.batches = plan.batch.fixed_size();
   product.a = kernel_operand(side.a, swapped ? plan.b : plan.a);
   product.b = kernel_operand(side.b, swapped ? plan.a : plan.b);
+  if (exact) product.a.element = product.b.element = kernels::Element::f32;
   product.sum = sum_of(plan.accumulator);
   product.swapped = swapped;
   product.segment = std::gcd(kMostColumns, plan.n.fixed_size());
@@ -86,7 +89,7 @@ kernels::Product Gemm::product(bool swapped) const {
 
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
-  if (is_of_f32(region) && !region.tf32) return Refusal{str(unit, " units do not multiply f32")};
+  if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
@@ -116,7 +119,24 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   if (exact && exact_sum > 0 && k > exact_sum)
     return Refusal{str(unit, " units truncate sums of ", k, " products, whose result is ",
                        name(region.anchor->outputs[0]->dtype()))};
-  return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums};
+  return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums, false};
+}
+
+OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
+  if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32"};
+  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
+  if (!plan) return plan.refusal();
+  const int64_t m = plan->m.fixed_size(), k = plan->k.fixed_size(),
+                products = plan->batch.fixed_size() * m * plan->n.fixed_size() * k;
+  if (m < kLeastRows || k < kLeastK || products < kLeastProducts)
+    return Refusal{str(products, " products of ", m, " rows, ", k, " in a sum, fill no tiles")};
+  const auto operand = [&](bool of_a) {
+    const std::optional<OperandView> view = operand_view(region, *plan, of_a);
+    return view && view->dtype == DType::f32 ? described_operand(*view, *plan, of_a)
+                                             : converted_operand(*plan, of_a, DType::f32);
+  };
+  const MatrixOperand a = operand(true), b = operand(false);
+  return Gemm{*std::move(plan), a, b, DType::f32, false, true};
 }
 
 GemmShape::GemmShape(const Gemm& gemm, const Config& config)
@@ -215,7 +235,7 @@ GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& targe
 
 void GemmWriter::product(std::span<const OperandView> residuals) {
   kernel_.flops = gemm_.plan.flops();
-  kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
+  if (!gemm_.exact) kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
   std::vector<int> read;
   for (const OperandView& view : residuals) read.push_back(view.buffer);
   kernel_.hooks.push_back(hooks_.epilogue(read));

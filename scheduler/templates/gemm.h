@@ -20,6 +20,7 @@ struct Gemm {
   DType dtype = DType::bf16;  // of both, but i8 and u8 may be mixed, and the kinds of f8
   // The matrix unit sums f8 in 14 bits; its sums are of one k tile each, and are added up in f32.
   bool promoted = false;
+  bool exact = false;  // f32 that FMA units multiply as it is
 
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
   struct Sides {
@@ -31,11 +32,16 @@ struct Gemm {
   kernels::Product product(bool swapped) const;
 };
 
+// Returns whether the region multiplies f32 that no matrix unit may truncate.
+bool is_of_exact_f32(const Region& region);
+
 // Refuses what is no product of matrices that the target's `unit` multiplies, where f32 results
 // would lose bits by its truncated sums, which those of f8 may, and what is too small to gain. Sums
 // of bytes are exact: 32-bit integers that wrap. A unit that does not multiply f8 reads it as a
 // wider type.
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);
+// The same of f32 that FMA units multiply.
+OrRefusal<Gemm> plan_exact_gemm(const Region& region);
 
 // A config on a product: what the kernels' shapes have in common.
 struct GemmShape {

@@ -1,9 +1,10 @@
-// Contractions on the matrix units of sm_90a (wgmma, TMA): the loops are
-// backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
+// Contractions on sm_90a by bulk copies, on matrix units (wgmma) or, of f32, on FMA units: the
+// loops are backends/device/cuda/gemm_sm90.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
 #include <cmath>
 
 #include "backends/device/common/gemm_sm90_shape.h"
+#include "scheduler/templates/contraction_tile.h"
 #include "scheduler/templates/conv_gemm.h"
 #include "scheduler/templates/gemm_template.h"
 #include "scheduler/templates/kernel_parameters.h"
@@ -39,10 +40,15 @@ GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& prod
   g.block_m = c["block_m"];
   g.block_n = c["block_n"];
   g.groups = c["groups"];
-  g.pingpong = c["pingpong"] != 0;
-  g.cluster_m = c["cluster_m"];
-  g.cluster_n = c["cluster_n"];
   g.split_k = c["split_k"];
+  if (gemm.exact) {
+    const int64_t sum = product.k / g.split_k;
+    if (gemm.plan.fold && sum > folded(sum)) g.fold = folded(sum) / sm90::block_k(g);
+  } else {
+    g.pingpong = c["pingpong"] != 0;
+    g.cluster_m = c["cluster_m"];
+    g.cluster_n = c["cluster_n"];
+  }
   g.band = c["band"];
   g.promoted = gemm.promoted;
   kernels::Residual* const residuals[] = {&g.residual, &g.residual_2};
@@ -75,7 +81,7 @@ struct Shape : GemmShape {
   GemmSm90 on(const Target& target) const {
     GemmSm90 g = kernel;
     g.clusters = std::min<int64_t>(target.concurrent_clusters(cluster()), tiles());
-    g.strips = sm90::strips_within(g, target.shared_bytes);
+    g.strips = sm90::is_f32(g) ? 0 : sm90::strips_within(g, target.shared_bytes);
     g.stages = sm90::stages_within(g, target.shared_bytes);
     return g;
   }
@@ -130,9 +136,24 @@ double load_cycles(const Shape& s) {
   return rows > 0 ? kLatency + rows : 0;
 }
 
+// Cycles of a k tile's products on FMA units. A warp issues them with loads of shared memory; a
+// third of them reads two registers of a bank, which takes one cycle more. The constants reproduce
+// 20 configs of 10 products on an H200 to 3 %.
+double fma_products(const Shape& s) {
+  constexpr double kLoad = 2.5, kOther = 20;     // of four k, of a warp
+  constexpr double kFours = 8, kSchedulers = 4;  // of a tile of k, of an SM
+  constexpr double kAlone = 1.1;                 // a scheduler with one warp waits for its loads
+  const auto slabs = static_cast<double>(s.slabs()), eights = static_cast<double>(s.block_n) / 8;
+  const double warps = 4 * static_cast<double>(s.groups);
+  const double fma = s.side.b.major_k ? 1.25 : 1.2 + slabs * eights / 100;
+  const double four = fma * 16 * slabs * eights + kLoad * (4 * slabs + eights) + kOther;
+  return warps / kSchedulers * kFours * four * (s.groups == 1 ? kAlone : 1);
+}
+
 // Cycles of a k tile's products. An SM multiplies 64 x 256 x 16 16-bit elements in 128. A group
 // that promotes sums waits for them and adds them up, most of it while the other groups multiply.
 double products(const Shape& s) {
+  if (sm90::is_f32(s.kernel)) return fma_products(s);
   constexpr double kWait = 190, kExposed = 0.1;
   const auto n = static_cast<double>(s.block_n);
   const auto groups = static_cast<double>(s.pingpong ? 1 : s.groups);
@@ -203,7 +224,8 @@ TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free,
   if (operand.major_k)
     return tiled_map(view, std::move(name),
                      {{{s.k, 1, s.line}, {free, view.free_stride, rows / share}}});
-  return tiled_map(view, std::move(name), {{{free, 1, 64}, {s.k, view.k_stride, 64 / share}}});
+  return tiled_map(view, std::move(name),
+                   {{{free, 1, s.line}, {s.k, view.k_stride, s.line / share}}});
 }
 
 // The strips of a residual as the device source says.
@@ -423,8 +445,8 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     kernel.shared_bytes = sm90::shared_bytes(parameters);
     kernel.parameters = parameters_of(parameters, "GemmSm90", "common/gemm_sm90_shape.h");
     // The preprocessor makes the instruction's text of it.
-    kernel.defines.push_back({"WGMMA_N", std::to_string(s.block_n)});
-    if (s.image) {
+    if (!sm90::is_f32(s.kernel)) kernel.defines.push_back({"WGMMA_N", std::to_string(s.block_n)});
+    if (s.image && !sm90::is_f32(s.kernel)) {
       kernel.defines.push_back({"WGMMA_HIGH_A", high_of(s.kernel, s.kernel.product.a)});
       kernel.defines.push_back({"WGMMA_HIGH_B", high_of(s.kernel, s.kernel.product.b)});
     }
@@ -446,7 +468,63 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
   }
 };
 
+// The same loops for f32 on FMA units.
+class FmaSm90Template : public GemmSm90Template {
+ public:
+  std::string_view name() const override { return "fma_sm90"; }
+  int specificity() const override { return 0; }
+  std::string_view unit() const override { return ""; }
+
+ protected:
+  std::string_view source() const override { return "gemm_sm90"; }
+
+  OrRefusal<ConvGemm> plan(const Region& region, const Target& target) const override {
+    if (!target.has_matrix_unit("wgmma"))
+      return Refusal{"the target has no warpgroups and no bulk copies of tensors", true};
+    OrRefusal<ConvGemm> gemm = plan_exact_conv_gemm(region);
+    if (!gemm) return gemm.refusal();
+    for (const MatrixOperand* x : {&gemm->a, &gemm->b})
+      if (x->load != Load::tiles || x->view.batch.size() > 3)
+        return Refusal{"an operand is no tiles of bulk copies"};
+    if (!gemm->a.major_k) return Refusal{"the first operand does not lie along k"};
+    return gemm;
+  }
+
+  void restrict_loads(MatrixOperand&) const override {}
+
+  std::vector<Parameter> parameters(const ConvGemm&) const override {
+    return {
+        {"block_m", {64, 128, 256}, "rows of a tile"},
+        {"block_n", {8, 16, 32, 48, 64, 96, 128}, "columns of a tile"},
+        {"groups", {1, 2}, "warpgroups that multiply"},
+        {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
+        {"band", {1, 2, 4, 8, 16}, "rows of clusters that are walked together"},
+    };
+  }
+
+  std::vector<Constraint> constraints(const Target& target) const override {
+    std::vector<Constraint> all = GemmSm90Template::constraints(target);
+    all.push_back({"rows are the result's; B lies along k, or tiles have 32 columns and all of k",
+                   [](const Shape& s) { return sm90::legal_fma(s.kernel); }});
+    return all;
+  }
+
+  std::vector<Config> candidates(const ConvGemm&) const override {
+    static constexpr int64_t kTiles[][3] = {
+        {256, 128, 2}, {256, 64, 2}, {128, 128, 2}, {128, 96, 2}, {128, 64, 2}, {128, 48, 2},
+        {128, 32, 2},  {128, 64, 1}, {64, 128, 1},  {64, 96, 1},  {64, 64, 1},  {64, 32, 1},
+    };
+    std::vector<Config> candidates;
+    for (const auto& [block_m, block_n, groups] : kTiles)
+      for (const int64_t split : {1, 2, 4, 8})
+        candidates.push_back(
+            {{"block_m", block_m}, {"block_n", block_n}, {"groups", groups}, {"split_k", split}});
+    return candidates;
+  }
+};
+
 const RegisterTemplate<GemmSm90Template> registered;
+const RegisterTemplate<FmaSm90Template> registered_fma;
 
 }  // namespace
 

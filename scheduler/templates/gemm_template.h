@@ -40,6 +40,8 @@ class GemmTemplate : public Template {
   // The product that the region is, and how its operands come from memory, or why the device source
   // does not compute it.
   virtual OrRefusal<Plan> plan(const Region& region, const Target& target) const = 0;
+  // The device source.
+  virtual std::string_view source() const { return name(); }
   // As ProductCandidate::most_workgroups().
   virtual int64_t most_workgroups(const ContractionExtents& product) const {
     return tiles_of(product, 64, 64);
@@ -72,7 +74,7 @@ class GemmTemplate : public Template {
     KernelSequence lower(const Config& config) const override {
       const Shape shape(*gemm_, config);
       Kernel kernel = start_kernel(this->region());
-      kernel.source = outline_.name();
+      kernel.source = outline_.source();
       GemmWriter writer(kernel, this->region(), this->target(), *gemm_, shape.swapped,
                         shape.tile());
       outline_.write(kernel, writer, shape, config, this->target());

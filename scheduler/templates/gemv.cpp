@@ -7,6 +7,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
+#include "scheduler/templates/gemm.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/templates/product_candidate.h"
@@ -19,7 +20,7 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-constexpr int64_t kFewRows = 4;             // beyond, matrix units and tiles win of large operands
+constexpr int64_t kFewRows = 4;             // beyond, matrix units win of large operands
 constexpr int64_t kMostElements = 1 << 18;  // of an operand that is not large
 constexpr int64_t kLeastElements = 1 << 8;  // of the larger operand: below, nothing is gained
 constexpr int64_t kMostRegisters = 160;     // of a thread, for sums and loaded elements
@@ -56,8 +57,9 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     return Refusal{str("sums are kept in ", tcc::name(plan->accumulator), ", not in f32")};
   const int64_t m = plan->m.fixed_size(), n = plan->n.fixed_size(), k = plan->k.fixed_size();
   const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
-  if (rows > kernels::gemv::kMostRows || (rows > kFewRows && elements > kMostElements) ||
-      elements < kLeastElements)
+  const bool by_units = !target.matrix_units.empty() && !is_of_exact_f32(region);
+  if (rows > kernels::gemv::kMostRows ||
+      (rows > kFewRows && elements > kMostElements && by_units) || elements < kLeastElements)
     return Refusal{
         str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
   Gemv gemv;

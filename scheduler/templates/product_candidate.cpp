@@ -189,9 +189,34 @@ std::vector<LayoutWish> convolution_wishes(const Region& region, const ir::Node&
   return wishes;
 }
 
+namespace {
+
+// Bulk copies bring f32 to FMA units, whose workgroups share k where both operands lie along it: a
+// given matrix [k, n] lies as [n, k] then, where that is faster.
+std::vector<LayoutWish> matrix_wishes(const Candidate& product) {
+  const Region& region = product.region();
+  if (!open_dims(region).empty()) return {};
+  const OrRefusal<Gemm> gemm = plan_exact_gemm(region);
+  if (!gemm || gemm->a.load != Load::tiles || gemm->b.load != Load::tiles) return {};
+  if (!gemm->a.major_k || gemm->b.major_k) return {};
+  const ir::Value* matrix = region.inputs[static_cast<size_t>(gemm->b.view.buffer)];
+  if (!matrix->is_constant() || matrix->rank() != 2) return {};
+  std::vector<int> order = region.layout(matrix).order();
+  std::ranges::reverse(order);
+  const Layout turned = Layout::ordered(matrix->shape(), order);
+  Region changed = region;
+  changed.layouts[matrix] = turned;
+  const Match other = match_region(changed, product.target());
+  if (!other || !is_faster(**other, product)) return {};
+  return {{matrix, turned}};
+}
+
+}  // namespace
+
 std::vector<LayoutWish> ProductCandidate::order_wishes() const {
   const ir::Node& anchor = *region().anchor;
-  if (anchor.op_name() != "convolution") return {};
+  if (anchor.op_name() != "convolution")
+    return target().has_matrix_unit("wgmma") ? matrix_wishes(*this) : std::vector<LayoutWish>{};
   // tf32 is f32 that units may read.
   const DType dtype = anchor.inputs[1]->dtype();
   const bool is_read = along_k_alone(dtype) || (dtype == DType::f32 && region().tf32);

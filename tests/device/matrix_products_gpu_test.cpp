@@ -67,6 +67,34 @@ TEST(MatrixProducts, OnFmaUnitsAgreeWithTheReference) {
     return product;
   });
 }
+// Where bulk copies bring both operands to FMA units.
+TEST(MatrixProducts, OfExactF32ByBulkCopiesAgreeWithTheReference) {
+  int64_t copied = 0;
+  check_products(
+      "wgmma",
+      [](std::mt19937_64& random) {
+        auto size = [&] { return pick(random, {60, 64, 96, 128, 200, 256, 300, 516, 640}); };
+        const int64_t m = size(), n = size(), k = pick(random, {128, 192, 260, 512, 1028, 2048}),
+                      batch = pick(random, {1, 1, 2});
+        const bool turned = random() % 2 == 0;
+        Product product;
+        product.text =
+            str("tcc: 1\nname: product\ninputs:\n  a: {dtype: f32, shape: ", shape({batch, m, k}),
+                "}\n  b: {dtype: f32, shape: ", turned ? shape({n, k}) : shape({k, n}),
+                "}\n  c: {dtype: f32, shape: ", shape({batch, m, n}), "}\nnodes:\n",
+                turned ? "  - {out: p, op: linear, in: [a, b]}\n"
+                       : "  - {out: p, op: matmul, in: [a, b]}\n",
+                random() % 2 ? "  - {out: y, op: add, in: [p, c]}\n"
+                             : "  - {out: y, op: gelu, in: [p]}\n",
+                "outputs: [y]\n");
+        return product;
+      },
+      [&](const exec::Executable& executable) {
+        copied +=
+            std::ranges::count(executable.kernels, "fma_sm90", &exec::KernelBinary::template_name);
+      });
+  if (!::testing::Test::IsSkipped()) { EXPECT_GT(copied, 0); }
+}
 TEST(MatrixProducts, OfBytesOnWgmmaAreExact) { check_products("wgmma", draw_byte_product); }
 TEST(MatrixProducts, OfBytesOnMmaAreExact) { check_products("mma", draw_byte_product); }
 TEST(MatrixProducts, OfBytesOnFmaUnitsAreExact) { check_products(nullptr, draw_byte_product); }

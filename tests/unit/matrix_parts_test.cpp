@@ -52,14 +52,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) chain(f32* out, const __gri
   const auto no_batch = [](i32, i32 (&)[3]) {};
   if (warp < 4) {
     if (warp != 0) return;
-    const TiledOperand<2, true, 64, 1> of_q(q, 0, 1, 0, row0, no_batch);
+    const TiledOperand<2, Element::bf16, true, 64, 1> of_q(q, 0, 1, 0, row0, no_batch);
     if (elect_lane()) {
       barrier_arrive_expect(queries.full_barrier(), of_q.copied_bytes);
       of_q.copy(queries.tile(), queries.full_barrier(), 0);
     }
     for (i32 tile = 0; tile < TILES; ++tile) {
-      const TiledOperand<2, true, 64, 1> of_k(k, 0, 1, 0, tile * 64, no_batch);
-      const TiledOperand<2, false, 128, 1> of_v(v, 0, 1, 0, 0, no_batch);
+      const TiledOperand<2, Element::bf16, true, 64, 1> of_k(k, 0, 1, 0, tile * 64, no_batch);
+      const TiledOperand<2, Element::bf16, false, 128, 1> of_v(v, 0, 1, 0, 0, no_batch);
       keys.wait_until_empty();
       if (elect_lane()) {
         barrier_arrive_expect(keys.full_barrier(), of_k.copied_bytes + of_v.copied_bytes);
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) chain(f32* out, const __gri
     for (i32 i = 0; i < 8; ++i) out[(row0 + warp % 4 * 16 + row) * 128 + column + i] = sums[i];
   };
   NoStrips strips(0, 0, 0, 0, 0);
-  store_sums<Staged, EpilogueSteps<1, 16, 16, 1, 8>, 8>(acc, staging + warp % 4 * sizeof(Staged::Storage), 0, lane, strips,
+  store_sums<Results, Staged, EpilogueSteps<1, 16, 16, 1, 8>, 8>(acc, staging + warp % 4 * sizeof(Staged::Storage), 0, lane, strips,
                                                         nothing, store);
 }
 )",

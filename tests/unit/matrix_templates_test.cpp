@@ -248,11 +248,18 @@ TEST(MatrixTemplates, WidenedBytesAreBytesUnlessTheirValuesChange) {
   EXPECT_EQ(of_casts("u16", "i32"), "contraction");
 }
 
+std::string of_f32(std::string text) {
+  for (size_t at; (at = text.find("bf16")) != std::string::npos;) text.replace(at, 4, "f32");
+  return text;
+}
+
 TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  std::string text = linear(512, 512, 512, false);
-  for (size_t at; (at = text.find("bf16")) != std::string::npos;) text.replace(at, 4, "f32");
-  EXPECT_EQ(template_of(text, target), "contraction");
+  const std::string text = of_f32(linear(4096, 4096, 4096, false));
+  EXPECT_EQ(template_of(text, target), "fma_sm90");
+  EXPECT_EQ(template_of(text, sched::target_by_name("cuda:sm_80")), "contraction");
+  EXPECT_EQ(template_of(of_f32(linear(4096, 4096, 4095, false)), target), "contraction")
+      << "rows that start anywhere";
   backends::CompileOptions options;
   options.binaries = false;
   options.matmul_precision = backends::MatmulPrecision::high;
@@ -332,6 +339,31 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
       }
     }
   }
+}
+
+TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const test::RandomConfigs configs(seed);
+    backends::CompileOptions options;
+    options.configs = &configs;
+    const std::string text = of_f32(linear(4096, 4096, 4096, seed % 2 == 0));
+    const exec::Executable executable =
+        backends::compile(parse_yaml_graph(text, "f32.yaml", "."), target, options);
+    const exec::KernelBinary& kernel = executable.kernels.back();
+    EXPECT_EQ(kernel.template_name, "fma_sm90");
+    EXPECT_EQ(kernel.tier, "exact") << "too few legal configs";
+    EXPECT_EQ(test::frame_bytes(kernel.code), 0) << kernel.config << "\n" << text;
+  }
+}
+
+// Of templates of one number the one with the shortest estimate gets a region.
+TEST(MatrixTemplates, SmallProductsOfF32GetTheFasterKernel) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  std::set<std::string> chosen;
+  for (const int64_t size : {16, 64, 512, 4096})
+    chosen.insert(template_of(of_f32(linear(size, 64, 4 * size, false)), target));
+  EXPECT_EQ(chosen, (std::set<std::string>{"contraction", "fma_sm90"}));
 }
 
 TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {

@@ -22,6 +22,7 @@ struct GemmSm90 {
   bool promoted = false;  // f32 registers add up the unit's sums of f8, one k tile at a time
   Residual residual, residual_2;  // that the epilogue reads from shared memory
   Int strips = 0;                 // parts of them in shared memory, of each group
+  Int fold = 0;  // of f32: k tiles whose sums are added up before they join the total; 0: all
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -41,6 +42,7 @@ struct GemmSm90 {
     visit("residual", residual);
     visit("residual_2", residual_2);
     visit("strips", strips);
+    visit("fold", fold);
   }
 };
 
@@ -108,24 +110,27 @@ constexpr Int tiles_n(const GemmSm90& g) { return ceil_div(g.product.n, g.block_
 constexpr Int tiles(const GemmSm90& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
 
 constexpr Int a_bytes(const GemmSm90& g) { return g.block_m * kLineBytes; }
+// Rows of a tile whose elements of one k are a line, where neighbours are along the rows.
+constexpr Int line_rows(const Operand& x) { return kLineBytes / bytes_of(x.element); }
 constexpr Int b_bytes(const GemmSm90& g) {
-  return (g.product.b.major_k ? g.block_n : round_up(g.block_n, 64)) * kLineBytes;
+  return (g.product.b.major_k ? g.block_n : round_up(g.block_n, line_rows(g.product.b))) *
+         kLineBytes;
 }
 constexpr Int stage_bytes(const GemmSm90& g) { return a_bytes(g) + b_bytes(g); }
 
 // Rows of a tile that TMA loads, of which each of `share` workgroups loads a slice. Rows far
 // outside of the only tile are not loaded: TMA takes longer to fill them with zeros than to load
 // elements, and what shared memory has there reaches no result.
-constexpr Int rows_loaded(bool major_k, Int size, Int block, Int share) {
-  return !major_k       ? round_up(least(size, block), 64)
+constexpr Int rows_loaded(const Operand& x, Int size, Int block, Int share) {
+  return !x.major_k     ? round_up(least(size, block), line_rows(x))
          : size < block ? round_up(ceil_div(size, share), 8) * share
                         : block;
 }
 constexpr Int rows_a(const GemmSm90& g) {
-  return rows_loaded(g.product.a.major_k, g.product.m, g.block_m, g.cluster_n);
+  return rows_loaded(g.product.a, g.product.m, g.block_m, g.cluster_n);
 }
 constexpr Int rows_b(const GemmSm90& g) {
-  return rows_loaded(g.product.b.major_k, g.product.n, g.block_n, g.cluster_m);
+  return rows_loaded(g.product.b, g.product.n, g.block_n, g.cluster_m);
 }
 
 // ---- accumulators
@@ -135,6 +140,10 @@ constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1
 // Registers of a thread for the sums of a tile, and with those that are promoted, of 64 rows at a
 // time.
 constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
+// Whether FMA units multiply f32 as it is.
+constexpr bool is_f32(const GemmSm90& g) { return g.product.a.element == Element::f32; }
+// Totals of folded sums are in registers as long as these hold both; else in shared memory.
+constexpr bool totals_are_shared(const GemmSm90& g) { return g.fold > 0 && accumulators(g) > 64; }
 constexpr Int sums(const GemmSm90& g) { return accumulators(g) + (g.promoted ? g.block_n / 2 : 0); }
 // A lane of each of the four schedulers has 512 registers, which the groups share. Threads that
 // load keep their loads in registers.
@@ -168,8 +177,10 @@ constexpr Int segments(const GemmSm90& g) {
   while (eights(g) % n != 0 || owned(g) % n != 0) n /= 2;
   return n;
 }
-// 16 rows of them for each warp.
-constexpr Int staging_bytes(const GemmSm90& g) { return 16 * segments(g) * 8 * 4; }
+// 16 rows of them for each warp, or its totals.
+constexpr Int staging_bytes(const GemmSm90& g) {
+  return totals_are_shared(g) ? 32 * accumulators(g) * 4 : 16 * segments(g) * 8 * 4;
+}
 // A lane has so many elements of the result at once, so that one segment's latencies pass under the
 // other's arithmetic.
 constexpr Int elements_at_once(const GemmSm90& g) {
@@ -241,12 +252,19 @@ constexpr bool legal_groups(const GemmSm90& g) {
 // configs beyond the rule would compile (192 of one group, 96 of three groups); the models were not
 // fitted with them.
 constexpr bool fits_registers(const GemmSm90& g) {
+  if (is_f32(g)) return accumulators(g) <= (g.groups == 1 ? 64 : 128);
   if (g.groups == 3) return !by_threads(g) && accumulators(g) <= 80 && sums(g) <= 128;
   return sums(g) <= (g.groups == 1 || by_threads(g) ? 128 : 192);
 }
 // Whether workgroups of a cluster may load slices of the operand's tiles for each other.
 constexpr bool is_shared(const GemmSm90& g, const Operand& x) {
   return is_copied(x.load) && (x.major_k || !in_pieces(g, x));
+}
+// f32 on FMA units: lanes read rows of A along k, and columns of B, or four neighbours of one k,
+// whose sums lie elsewhere than those that workgroups exchange.
+constexpr bool legal_fma(const GemmSm90& g) {
+  return g.product.a.major_k && !has_image(g) && !g.product.swapped && g.groups <= 2 &&
+         (g.product.b.major_k || (g.block_n % 32 == 0 && g.split_k == 1));
 }
 // Clusters share tiles that TMA copies, or k.
 constexpr bool legal_cluster(const GemmSm90& g) {
@@ -271,7 +289,8 @@ constexpr bool legal_pieces(const GemmSm90& g) {
 }
 // Threads load rows along k, and wgmma transposes 16-bit elements alone.
 constexpr bool legal_operand(const Operand& x) {
-  return x.major_k || (x.load != Load::rows && bytes_of(x.element) == 2);
+  return x.major_k ||
+         (x.load != Load::rows && (bytes_of(x.element) == 2 || x.element == Element::f32));
 }
 
 }  // namespace sm90

@@ -32,6 +32,7 @@
 #include "tile_order.cuh"
 #include "sm90_producer.cuh"
 #include "sm90_mainloop.cuh"
+#include "sm90_fma.cuh"
 #include "sm90_exchange.cuh"
 #include "sm90_epilogue.cuh"
 #include "sm90_strips.cuh"
@@ -84,6 +85,7 @@ static_assert(sm90::legal_cluster(params), "clusters share copied tiles, or spli
 static_assert(sm90::all_own_columns(params), "all that share k own columns, if there is more than one round");
 static_assert(sm90::legal_pieces(params), "operands come by the same pieces");
 static_assert(sm90::legal_strips(params), "warps that load no operands bring strips");
+static_assert(!sm90::is_f32(params) || sm90::legal_fma(params), "FMA units read the operands");
 static_assert(sm90::legal_operand(product.a) && sm90::legal_operand(product.b), "wgmma reads the operands");
 
 // The facts of an operand that are known when the kernel is compiled.
@@ -108,7 +110,9 @@ struct SideB : SideOfImage {
   static constexpr i32 rows = sm90::rows_b(params), share = CLUSTER_M, registers = sm90::computed_in_flight(params);
 };
 
+#ifdef WGMMA_N
 WGMMA_COLUMNS(WGMMA_N)
+#endif
 struct RowsOfA {
   static constexpr i32 bytes = sm90::row_bytes(params, product.a), rows = BLOCK_M;
 };
@@ -117,7 +121,8 @@ struct RowsOfB {
 };
 static_assert(WGMMA_HIGH_A == sm90::descriptor_high(RowsOfA::bytes) && WGMMA_HIGH_B == sm90::descriptor_high(RowsOfB::bytes),
               "tiles are described as they lie");
-using Unit = Wgmma<product.a.element, product.b.element, product.a.major_k, product.b.major_k, product.sum, BLOCK_N, RowsOfA, RowsOfB>;
+using Unit = Either<sm90::is_f32(params), FmaUnit<product.a.major_k, product.b.major_k, BLOCK_N>,
+                    Wgmma<product.a.element, product.b.element, product.a.major_k, product.b.major_k, product.sum, BLOCK_N, RowsOfA, RowsOfB>>;
 using Acc = Unit::Acc;
 using Stages = Pipeline<params.stages, sm90::stage_bytes(params)>;
 using Sums = Exchange<SPLIT_K, SLABS, sm90::eights(params), sm90::owned(params), sm90::inboxes(params), WARPS>;
@@ -130,9 +135,14 @@ struct StripsOfParams {
 };
 using Strips = Either<(params.strips > 0), ResidualStrips<StripsOfParams>, NoStrips>;
 
+// A warp stages sums where it had the totals of folded ones.
+struct TotalsOrStaged {
+  u32 words[sm90::staging_bytes(params) / 4];
+};
+static_assert(sizeof(TotalsOrStaged) >= sizeof(Staged::Storage), "there is room for both");
 // The parts' shared memory, in this order.
 struct AllStaged {
-  Staged::Storage of_warp[WARPS];
+  TotalsOrStaged of_warp[WARPS];
 };
 struct SharedStorage : Stages::Tiles,
                        Strips::Tiles,
@@ -159,6 +169,23 @@ constexpr i32 MY_NEXT_TILE = CLUSTERS * (PINGPONG ? 2 : 1);
 TCC_FN i32 group_row(i32 group) { return PINGPONG ? 0 : group * (SLABS * 64); }
 
 extern __shared__ __align__(1024) u8 shared_memory[];
+
+// acc = the sum over k tiles [k_begin, k_end). A warp of FMA units may have totals at `totals`.
+template <class U, class Passed>
+TCC_FN void multiply_k(typename U::Acc (&acc)[SLABS][U::SUMS], Stages& stages, u32 my_rows, i32 k_begin, i32 k_end,
+                       const Release<PEERS>& release, const Passed& pass_on, i32 warp, i32 lane, u32 totals) {
+  constexpr i32 b = sm90::a_bytes(params);
+  if constexpr (sm90::is_f32(params)) {
+    const u32 memory = tcc_cuda_shared(shared_memory);
+    multiply_fma<U, params.fold, sm90::totals_are_shared(params)>(acc, shared_memory, memory, stages, my_rows, b, k_begin,
+                                                                 k_end, release, warp, lane,
+                                                                 (float4*)(shared_memory + (totals - memory)) + lane);
+  } else if constexpr (params.promoted) {
+    multiply_promoted<U, LAST_STEPS>(acc, stages, my_rows, b, k_begin, k_end, release, pass_on, K_TILES - 1);
+  } else {
+    multiply<U, LAST_STEPS>(acc, stages, my_rows, b, k_begin, k_end, release, pass_on, K_TILES - 1);
+  }
+}
 
 TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD);
@@ -232,7 +259,7 @@ TCC_ENTRY {
     const i32 other = lane - CLUSTER_N + (lane - CLUSTER_N >= cluster_m);
     const i32 peer = SPLIT_K > 1 ? rank : lane < CLUSTER_N ? cluster_m + lane * CLUSTER_M : other + cluster_n * CLUSTER_M;
     const Release<PEERS> release(stages.empty, lane, lane < PEERS ? peer : rank);
-    const u32 my_staging = staging + warp * sizeof(Staged::Storage);
+    const u32 my_staging = staging + warp * sizeof(TotalsOrStaged);
     const u32 my_rows = group_row(group) * RowsOfA::bytes;
     Strips strips(strip_tiles, strip_barriers, group, warp % 4, lane);
     Sums sums(inboxes, arrivals, rank, warp, lane);
@@ -249,12 +276,7 @@ TCC_ENTRY {
         if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
       };
       if (PINGPONG) named_barrier_sync(1 + group, 256);
-      if constexpr (params.promoted)
-        multiply_promoted<Unit, LAST_STEPS>(acc, stages, my_rows, sm90::a_bytes(params), k_begin, k_end, release, pass_on,
-                                            K_TILES - 1);
-      else
-        multiply<Unit, LAST_STEPS>(acc, stages, my_rows, sm90::a_bytes(params), k_begin, k_end, release, pass_on,
-                                   K_TILES - 1);
+      multiply_k<Unit>(acc, stages, my_rows, k_begin, k_end, release, pass_on, warp % 4, lane, my_staging);
       if (PINGPONG) stages.advance(K_TILES);
       sums.run(acc);
 
@@ -268,7 +290,7 @@ TCC_ENTRY {
         else
           epilogue(TCC_BUFFERS tile.batch, row, column / product.segment, v, residual...);
       };
-      store_sums<Staged, Steps, sm90::elements_at_once(params)>(acc, my_staging, rank, lane, strips, add, store);
+      store_sums<Unit, Staged, Steps, sm90::elements_at_once(params)>(acc, my_staging, rank, lane, strips, add, store);
     }
   }
   // Nobody leaves while a peer may still use its shared memory.

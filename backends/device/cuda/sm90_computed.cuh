@@ -5,7 +5,8 @@
 template <Element E, bool MAJOR_K> TCC_FN u32 tile_offset(i32 row, i32 k) {
   constexpr i32 BYTES = bytes_of(E);
   if constexpr (MAJOR_K) return row * 128 + ((k * BYTES) ^ ((row & 7) << 4));
-  return row / 64 * 8192 + k * 128 + ((row % 64 * BYTES) ^ ((k & 7) << 4));
+  constexpr i32 SIDE = 128 / BYTES;  // rows of a line, and k of a box
+  return row / SIDE * (SIDE * 128) + k * 128 + ((row % SIDE * BYTES) ^ ((k & 7) << 4));
 }
 
 // A thread's vectors of a tile of ROWS rows, by load(at, k, v), whose vectors run along k or along the rows: packed as

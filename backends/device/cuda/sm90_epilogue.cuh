@@ -95,7 +95,7 @@ struct NoStrips {
 // segment, residuals' segments...), whose row and column count from this warp's first one on. `add(v, m, e)` completes
 // four sums. ELEMENTS of the result are in a lane's registers at once. The loop is rolled, so that the hook is compiled
 // once.
-template <class Staged, class Steps, i32 ELEMENTS, i32 SLABS, class Acc, i32 SUMS, class Strips, class Add, class Store>
+template <class Unit, class Staged, class Steps, i32 ELEMENTS, i32 SLABS, class Acc, i32 SUMS, class Strips, class Add, class Store>
 TCC_FN void store_sums(const Acc (&acc)[SLABS][SUMS], u32 storage, i32 rank, i32 lane, Strips& strips, const Add& add,
                        const Store& store) {
   constexpr i32 AT_ONCE = Staged::CHUNK / 8, chunks = Steps::chunks_of_slab;
@@ -115,8 +115,7 @@ TCC_FN void store_sums(const Acc (&acc)[SLABS][SUMS], u32 storage, i32 rank, i32
         const i32 m = s / chunks, e = s % chunks * AT_ONCE + j;
         Acc v[4] = {acc[m][e * 4], acc[m][e * 4 + 1], acc[m][e * 4 + 2], acc[m][e * 4 + 3]};
         add(v, m, e);
-        Staged::store(storage, lane / 4, j * 8 + lane % 4 * 2, v[0], v[1]);
-        Staged::store(storage, lane / 4 + 8, j * 8 + lane % 4 * 2, v[2], v[3]);
+        Unit::template stage<Staged>(storage, lane, j, v);
       }
     }
     __syncwarp();

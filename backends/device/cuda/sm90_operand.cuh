@@ -19,7 +19,7 @@ template <Load LOAD> struct Sm90Operand {
 
 // An operand's tiles of ROWS rows (or columns), copied by TMA. SHARE workgroups of a cluster need the same tile: each
 // copies a slice for all.
-template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOperand : Sm90Operand<Load::tiles> {
+template <i32 RANK, Element E, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOperand : Sm90Operand<Load::tiles> {
   static constexpr i32 copied_bytes = ROWS * 128;
   __device__ __forceinline__ static constexpr i32 bytes_at(i32) { return copied_bytes; }
   const TensorMap& map;
@@ -39,10 +39,11 @@ template <i32 RANK, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOperand : Sm9
       static_assert(rows % 8 == 0 && rows <= 256, "swizzled rows come in eights");
       tma_load<RANK, (SHARE > 1)>(to + slice * rows * 128, map, full, mask, k, at + slice * rows, batch);
     } else {
-      constexpr i32 depth = 64 / SHARE;
+      // A box has as many k as rows.
+      constexpr i32 side = 128 / bytes_of(E), depth = side / SHARE;
 #pragma unroll
-      for (i32 box = 0; box < ROWS / 64; ++box)
-        tma_load<RANK, (SHARE > 1)>(to + box * 8192 + slice * depth * 128, map, full, mask, at + box * 64,
+      for (i32 box = 0; box < ROWS / side; ++box)
+        tma_load<RANK, (SHARE > 1)>(to + box * (side * 128) + slice * depth * 128, map, full, mask, at + box * side,
                                     k + slice * depth, batch);
     }
   }

@@ -17,7 +17,7 @@ TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 
   } else if constexpr (Side::in_pieces) {
     return PiecesOperand<Side>(*map, slice, mask, batch, at, hooks.batch);
   } else if constexpr (X.load == Load::tiles) {
-    return TiledOperand<X.rank, X.major_k, Side::rows, Side::share>(*map, slice, mask, batch, at, hooks.batch);
+    return TiledOperand<X.rank, X.element, X.major_k, Side::rows, Side::share>(*map, slice, mask, batch, at, hooks.batch);
   } else if constexpr (X.load == Load::computed) {
     using Acc = SumType<Side::sum>;
     auto load = [&hooks, batch](i32 at, i32 k, auto& v) { hooks.load(batch, at, k, v); };

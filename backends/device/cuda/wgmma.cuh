@@ -135,6 +135,11 @@ struct Wgmma {
   __device__ __forceinline__ static void multiply(Acc (&d)[SUMS], u32 a, u32 b, i32 accumulate) {
     WgmmaColumns<COLUMNS>::template multiply<A, B, !A_MAJOR_K, !B_MAJOR_K>(d, a, b, accumulate);
   }
+  // Stages four of a lane's sums: those of eight number `eight` of columns.
+  template <class Staged> __device__ __forceinline__ static void stage(u32 storage, i32 lane, i32 eight, const Acc (&v)[4]) {
+    Staged::store(storage, lane / 4, eight * 8 + lane % 4 * 2, v[0], v[1]);
+    Staged::store(storage, lane / 4 + 8, eight * 8 + lane % 4 * 2, v[2], v[3]);
+  }
   // After it the compiler knows that a product has written the accumulator.
   __device__ __forceinline__ static void settle(Acc& sum) {
     if constexpr (SUM == Sum::f32)

@@ -65,6 +65,7 @@ constexpr tcc::kernels::GemmSm90 tcc_parameters() {
   p.residual_2.element = Element::bf16;
   p.residual_2.rank = 0;
   p.strips = 0;
+  p.fold = 0;
   return p;
 }
 constexpr tcc::kernels::GemmSm90 params = tcc_parameters();

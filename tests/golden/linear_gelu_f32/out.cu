@@ -1,32 +1,32 @@
-// ==== matmul_add_gelu [contraction] block_k=64 block_m=16 block_n=16 cluster=1 slices=4 thread_m=4 thread_n=2
+// ==== matmul_add_gelu [contraction] block_k=16 block_m=64 block_n=64 cluster=8 slices=1 thread_m=8 thread_n=4
 // transpose.2 = transpose(w) : f32[256, 512]
 // matmul.3 = matmul(x, transpose.2) : f32[128, 512]
 // h = add(matmul.3, b) : f32[128, 512]
 // y = gelu(h) : f32[128, 512]
 #define ACC f32
-#define BLOCK_M 16
-#define BLOCK_N 16
-#define BLOCK_K 64
-#define THREAD_M 4
-#define THREAD_N 2
-#define SLICES 4
-#define PEERS 1
+#define BLOCK_M 64
+#define BLOCK_N 64
+#define BLOCK_K 16
+#define THREAD_M 8
+#define THREAD_N 4
+#define SLICES 1
+#define PEERS 8
 #define SIZE_K 256
-#define TILES_M 8
-#define TILES_N 32
+#define TILES_M 2
+#define TILES_N 8
 #define A_VECTOR 4
 #define A_ALONG_K 1
 #define B_VECTOR 4
 #define B_ALONG_K 1
-#define SEGMENT 2
-#define SHARED_BYTES 20480
+#define SEGMENT 4
+#define SHARED_BYTES 17424
 #define TOTALS_SHARED 0
 #define FOLD_TILES 0
 #define FLOAT_ACC 1
 #define WORKGROUP 128
-#define GRID 256
+#define GRID 128
 #define INDEX i32
-#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) matmul_add_gelu_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) __cluster_dims__(8) matmul_add_gelu_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
 #define TCC_BEGIN tcc_cuda_release();
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
@@ -62,20 +62,22 @@ static __device__ __forceinline__ void load_b(const f32* __restrict__ b0, const 
   }
 }
 
-static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[2]) {
+static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3, i32 batch, i32 row, i32 part, const f32 (&acc)[4]) {
   i32 m = row;
   i32 n = part;
-  f32 y[2];
-  f32 x[2];
-  uint2 w = ((const uint2*)b2)[n];
+  f32 y[4];
+  f32 x[4];
+  uint4 w = ((const uint4*)b2)[n];
   x[0] = tcc_bits_f32(w.x);
   x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
   #pragma unroll
-  for (i32 v = 0; v < 2; ++v) {
+  for (i32 v = 0; v < 4; ++v) {
     f32 t = acc[v] + x[v];
     y[v] = t * tcc_normal_cdf_f32(t);
   }
-  ((uint2*)b3)[m * 256 + n] = make_uint2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
+  ((uint4*)b3)[m * 128 + n] = make_uint4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
 }
 
 // ... backends/device/cuda/contraction.cu follows
