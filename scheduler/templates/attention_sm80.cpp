@@ -1,13 +1,11 @@
 // Attention on the matrix units of sm_80 and later (mma.sync, cp.async): the loops are
 // backends/device/cuda/attention_sm80.cu; regions add what attention_hooks.h says.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
-#include <numbers>
 #include <optional>
 #include <queue>
 #include <tuple>
@@ -15,6 +13,7 @@
 
 #include "backends/device/common/attention_sm80_shape.h"
 #include "scheduler/cost.h"
+#include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
@@ -55,20 +54,10 @@ int64_t packed(int64_t sharing, int64_t queries, int64_t block_q) {
 // All configs of a plan have these in common.
 AttentionSm80 parameters_of_plan(const AttentionPlan& plan) {
   AttentionSm80 a;
-  a.batches = plan.batches();
-  a.queries = plan.queries;
-  a.keys = plan.keys;
-  a.depth = plan.q.depths;
-  a.depth_v = plan.v.depths;
-  a.element = element_of(plan.q.dtype);
+  set_plan(a, plan);
   a.q = described(plan.q);
   a.k = described(plan.k);
   a.v = described(plan.v);
-  const auto scale = static_cast<float>(plan.scale * std::numbers::log2e);
-  a.scale_bits = std::bit_cast<int32_t>(scale);
-  a.plain = plan.is_scaled;
-  a.safe = plan.safe;
-  a.sums = !plan.sums.empty();
   return a;
 }
 
@@ -378,21 +367,11 @@ class AttentionSm80Template : public Template {
 
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
-    OrRefusal<AttentionPlan> plan = plan_attention(region);
+    OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
-    if (plan->weight) return Refusal{"weights are changed between the softmax and the values"};
-    plan->bounds_of_queries = false;  // all tiles are walked: the masks of scores say what is seen
-    const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
-        {&plan->q, "queries"}, {&plan->k, "keys"}, {&plan->v, "values"}};
-    for (const auto& [operand, name] : operands) {
-      if (operand->dtype != plan->q.dtype ||
-          (operand->dtype != DType::bf16 && operand->dtype != DType::f16))
-        return Refusal{str(name, " of ", tcc::name(operand->dtype))};
+    for (const auto& [operand, name] : named_operands(*plan))
       if (operand->view && operand->view->free_stride > std::numeric_limits<int32_t>::max())
         return Refusal{str("rows of ", name, " are more than 2^31 elements apart")};
-    }
-    if (plan->batches() * plan->queries == 0 || plan->keys == 0)
-      return Refusal{"no queries, or no keys"};
     auto attention = std::make_shared<const Attention>(*std::move(plan), target);
     bool is_legal = false;
     each_legal(*attention, [&](const AttentionSm80&) { is_legal = true; });

@@ -1,14 +1,13 @@
 // Attention on the matrix units of sm_90a (wgmma, TMA): the loops are
 // backends/device/cuda/attention_sm90.cu; regions add what attention_hooks.h says.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
-#include <numbers>
 #include <utility>
 
 #include "backends/device/common/attention_sm90_shape.h"
 #include "scheduler/cost.h"
+#include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
@@ -29,23 +28,13 @@ constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
 
 AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
   AttentionSm90 a;
-  a.batches = plan.batches();
-  a.queries = plan.queries;
-  a.keys = plan.keys;
-  a.depth = plan.q.depths;
-  a.depth_v = plan.v.depths;
-  a.element = element_of(plan.q.dtype);
+  set_plan(a, plan);
   const auto rank = [](const AttentionPlan::Operand& operand) {
     return static_cast<int64_t>(operand.view->batch.size()) + 2;
   };
   a.rank_q = rank(plan.q);
   a.rank_k = rank(plan.k);
   a.rank_v = rank(plan.v);
-  const auto scale = static_cast<float>(plan.scale * std::numbers::log2e);
-  a.scale_bits = std::bit_cast<int32_t>(scale);
-  a.plain = plan.is_scaled;
-  a.safe = plan.safe;
-  a.sums = !plan.sums.empty();
   a.groups = c["groups"];
   a.block_k = c["block_k"];
   a.stages = c["stages"];
@@ -298,23 +287,14 @@ class AttentionSm90Template : public Template {
 
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit("wgmma")) return Refusal{"the target has no wgmma", true};
-    OrRefusal<AttentionPlan> plan = plan_attention(region);
+    OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
-    if (plan->weight) return Refusal{"weights are changed between the softmax and the values"};
-    plan->bounds_of_queries = false;  // all tiles are walked: the masks of scores say what is seen
-    const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
-        {&plan->q, "queries"}, {&plan->k, "keys"}, {&plan->v, "values"}};
-    for (const auto& [operand, name] : operands) {
+    for (const auto& [operand, name] : named_operands(*plan)) {
       if (!operand->is_copied())
         return Refusal{str(name, " are computed, or no rows of whole 16 bytes")};
-      if (operand->dtype != plan->q.dtype ||
-          (operand->dtype != DType::bf16 && operand->dtype != DType::f16))
-        return Refusal{str(name, " of ", tcc::name(operand->dtype))};
       if (operand->view->batch.size() > 3)
         return Refusal{str(name, " of more than three batch dims")};
     }
-    if (plan->batches() * plan->queries == 0 || plan->keys == 0)
-      return Refusal{"no queries, or no keys"};
     if (target.has_matrix_unit("mma") &&
         plan->queries <= (plan->sharing() > 1 ? kFewShared : kFewQueries))
       return Refusal{str(plan->queries, " queries, too few for 64 rows")};

@@ -5,6 +5,7 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
+#include "tests/random_attention.h"
 #include "tests/random_configs.h"
 #include "tests/unit/attention_cases.h"
 
@@ -33,6 +34,10 @@ INSTANTIATE_TEST_SUITE_P(Cases, AttentionOnGpu, ::testing::ValuesIn(test::attent
 INSTANTIATE_TEST_SUITE_P(In16Bits, AttentionOnGpu,
                          ::testing::ValuesIn(test::attention_cases_of_16_bits()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(RandomAttentionOnGpu, IsRightWhateverTheGraph) {
+  test::check_random_attention(test::Devices::gpu, 60);
+}
 
 }  // namespace
 }  // namespace tcc

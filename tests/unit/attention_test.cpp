@@ -7,6 +7,7 @@
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
 #include "scheduler/tuning.h"
+#include "tests/random_attention.h"
 #include "tests/unit/attention_cases.h"
 
 namespace tcc {
@@ -21,6 +22,10 @@ TEST_P(AttentionOf, IsOneKernelAndRight) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, AttentionOf, ::testing::ValuesIn(test::attention_cases()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(Attention, IsRightWhateverTheGraph) {
+  test::check_random_attention(test::Devices::software, 24);
+}
 
 // Configs with keys that several workgroups share, drawn at random.
 class SplitKeys : public sched::ConfigSource {
