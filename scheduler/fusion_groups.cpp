@@ -234,6 +234,12 @@ bool FusionGroups::has_contraction(size_t group) const {
                      [](const Node* node) { return node->op->kind == OpKind::contraction; });
 }
 
+bool FusionGroups::has_products(size_t group) const {
+  return std::ranges::count_if(groups_[group], [](const Node* node) {
+           return node->op->kind == OpKind::contraction;
+         }) > 1;
+}
+
 const OpWork& FusionGroups::work(const Node* node) const {
   auto found = works_.find(node);
   if (found == works_.end()) found = works_.emplace(node, op_work(*node)).first;

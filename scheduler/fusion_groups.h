@@ -57,6 +57,7 @@ class FusionGroups {
   bool is_pointwise(size_t group) const;
   bool is_reduction(size_t group) const;
   bool has_contraction(size_t group) const;
+  bool has_products(size_t group) const;  // more than one contraction, as a seed has
   // Counts the work of one element of the node, once per node.
   const OpWork& work(const ir::Node* node) const;
   // Issue slots for one of the group's most numerous elements, which nothing stores on the way.

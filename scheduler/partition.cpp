@@ -14,6 +14,7 @@
 #include "scheduler/fusion_groups.h"
 #include "scheduler/layout.h"
 #include "scheduler/seeds.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "support/hash.h"
 
@@ -331,7 +332,24 @@ class Partitioner {
     if (joins_too_much(nodes, others)) return "one kernel would join too many tensors";
     nodes.insert(nodes.end(), others.begin(), others.end());
     const Match& match = groups_.match(nodes);
-    return match ? "" : match.reason();
+    if (!match) return match.reason();
+    return groups_.has_products(into) ? against_slower(g, into, **match) : "";
+  }
+
+  // Why kernels of their own are better where the two are computed by another template than the
+  // one of the second alone, as by one that can compute operands and is slower, or "".
+  std::string against_slower(size_t g, size_t into, const Candidate& both) const {
+    const Match &first = groups_.match(groups_.nodes(g)),
+                &second = groups_.match(groups_.nodes(into));
+    if (!first || !second || &(*second)->kernel_template() == &both.kernel_template()) return "";
+    const auto seconds = [](const Candidate& candidate) {
+      return candidate.estimate(candidate.default_config());
+    };
+    const double together = seconds(both), apart = seconds(**first) + seconds(**second);
+    if (together <= apart) return "";
+    return str(both.kernel_template().name(), " would take ", std::lround(together * 1e9),
+               " ns for both, ", (*second)->kernel_template().name(), " and a kernel before it ",
+               std::lround(apart * 1e9));
   }
 
   // The first reason counts: what a template says of the two comes before what absorbing says.

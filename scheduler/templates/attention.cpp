@@ -130,6 +130,8 @@ class FmaAttention : public Candidate {
       : Candidate(by, region, target),
         plan_(std::make_shared<const AttentionPlan>(std::move(plan))) {}
 
+  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), *plan_); }
+
  private:
   ConfigSpace make_space() const override {
     ConfigSpace space;

@@ -12,6 +12,7 @@ namespace tcc::sched {
 namespace {
 
 using ir::ExprNode;
+using ir::Value;
 
 // q, k and v have at most so many elements a row: their tiles stay in registers and shared memory.
 constexpr int64_t kDeepest = 256;
@@ -173,6 +174,27 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
   const Expr product = factor == 1 ? raw : ir::mul(raw, ir::constant(DType::f32, factor));
   analyse_score(plan, with_variable(parts.score, plan.raw, product));
   return plan;
+}
+
+std::vector<LayoutWish> wishes_of_rows(const Region& region, const AttentionPlan& plan) {
+  std::vector<LayoutWish> wishes;
+  for (const AttentionPlan::Operand* operand : {&plan.q, &plan.k, &plan.v}) {
+    if (!operand->view || operand->view->k_stride == 1) continue;
+    const Value* value = region.inputs[static_cast<size_t>(operand->view->buffer)];
+    if (value->is_constant()) continue;
+    const Layout& layout = region.layout(value);
+    std::vector<int> order = layout.order();
+    const auto is_depth = [&](int dim) {
+      const auto at = static_cast<size_t>(dim);
+      return layout.strides[at].is(operand->view->k_stride) &&
+             value->shape()[at].is(operand->depths);
+    };
+    const auto depth = std::ranges::find_if(order, is_depth);
+    if (depth == order.end()) continue;
+    std::rotate(depth, depth + 1, order.end());
+    wishes.push_back({value, Layout::ordered(value->shape(), order)});
+  }
+  return wishes;
 }
 
 Expr with_variable(const Expr& e, const ir::Variable& variable, const Expr& value) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "scheduler/candidate.h"
 #include "scheduler/templates/attention_score.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/operand_view.h"
@@ -111,6 +112,10 @@ Expr with_variable(const Expr& e, const ir::Variable& variable, const Expr& valu
 // Analyses a region. Refuses others, f64, roundings that must be kept between the two products, and
 // depths beyond 256.
 OrRefusal<AttentionPlan> plan_attention(const Region& region);
+
+// Orders of dims in which queries, keys and values lie in rows along the depth, of operands that do
+// not: what other kernels write as the product reads it, keys transposed.
+std::vector<LayoutWish> wishes_of_rows(const Region& region, const AttentionPlan& plan);
 
 // Sets of nodes from one product to another with a softmax between them, and what makes the
 // log-sum-exp of it.

@@ -212,6 +212,10 @@ class Sm80Attention : public Candidate {
                 std::shared_ptr<const Attention> attention)
       : Candidate(by, region, target), attention_(std::move(attention)) {}
 
+  std::vector<LayoutWish> order_wishes() const override {
+    return wishes_of_rows(region(), attention_->plan);
+  }
+
  private:
   ConfigSpace make_space() const override {
     ConfigSpace space;

@@ -104,6 +104,8 @@ class Sm90Attention : public Candidate {
   Sm90Attention(const Template& by, const Region& region, const Target& target, AttentionPlan plan)
       : Candidate(by, region, target), plan_(std::move(plan)) {}
 
+  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan_); }
+
  private:
   ConfigSpace make_space() const override {
     ConfigSpace space;

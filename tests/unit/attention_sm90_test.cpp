@@ -1,6 +1,8 @@
 // Attention on wgmma: which regions it takes, how it walks them, and that kernels do not spill.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/device/common/attention_sm90_shape.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -43,6 +45,36 @@ TEST(AttentionSm90, TakesRowsOfWhole16Bytes) {
   EXPECT_NE(template_of(graph_of(512, 512, 68, 64, "bf16")), "attention_sm90");
   EXPECT_NE(template_of(graph_of(512, 512, 64, 64, "f32")), "attention_sm90");
   EXPECT_NE(template_of(graph_of(512, 512, 64, 64, "bf16"), "cuda:sm_80"), "attention_sm90");
+}
+
+// Whether a kernel of the graph is attention_sm90's, where keys are made of others by `nodes`.
+bool is_on_wgmma(int64_t length, const std::string& nodes) {
+  std::string text = graph_of(length, length, 128, 128, "bf16");
+  text.replace(text.find("  k: "), 5, "  k0: ");
+  text.replace(text.find("nodes:\n"), 7, "nodes:\n" + nodes);
+  return std::ranges::any_of(compiled(text, "cuda:sm_90a", false).kernels, [](const auto& kernel) {
+    return kernel.template_name == "attention_sm90";
+  });
+}
+
+// Keys that another kernel writes lie in rows, though the product reads them transposed: here
+// rotated by positions, as a cat of halves and by two products.
+TEST(AttentionSm90, GetsComputedKeysInRows) {
+  const std::string rotated =
+      "  - {out: h0, op: slice, in: [k0], dim: -1, start: 0, end: 64}\n"
+      "  - {out: h1, op: slice, in: [k0], dim: -1, start: 64, end: 128}\n"
+      "  - {out: n1, op: neg, in: [h1]}\n  - {out: r, op: cat, in: [n1, h0], dim: -1}\n"
+      "  - {out: s, op: sin, in: [r]}\n  - {out: k, op: add, in: [k0, s]}\n";
+  EXPECT_TRUE(is_on_wgmma(2048, rotated));
+  EXPECT_TRUE(is_on_wgmma(512, rotated));
+}
+
+// Operands are computed in a kernel before it where that is faster than to compute them in another
+// kernel of attention.
+TEST(AttentionSm90, StaysOnWgmmaBehindPointwiseOps) {
+  const std::string relu = "  - {out: k, op: relu, in: [k0]}\n";
+  EXPECT_TRUE(is_on_wgmma(4096, relu));
+  EXPECT_FALSE(is_on_wgmma(64, relu));
 }
 
 // Tiles of a causal mask differ in length: the last come first. Others are walked head by head.
