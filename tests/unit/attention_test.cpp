@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, AttentionOf, ::testing::ValuesIn(test::attention
                          [](const auto& test) { return test.param.name; });
 
 TEST(Attention, IsRightWhateverTheGraph) {
-  test::check_random_attention(test::Devices::software, 24);
+  test::check_random_attention(test::Devices::software, 12);
 }
 
 // Configs with keys that several workgroups share, drawn at random.
