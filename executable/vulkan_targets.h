@@ -5,6 +5,9 @@
 
 namespace tcc::exec {
 
+// Matrix products load so many bytes at once: Target::matrix_row_bytes where there are units.
+inline constexpr int64_t kVulkanMatrixRowBytes = 16;
+
 // Sets what all of them have in common: kernels are compiled for one size of subgroups, and the
 // back end's device sources.
 inline void set_vulkan_facts(Target& target) {

@@ -105,6 +105,7 @@ void read_matrix_units(Target& target, const Entry& entry) {
     if (!unit) one.fail(expected);
     target.matrix_units.push_back(*unit);
   }
+  if (!target.matrix_units.empty()) target.matrix_row_bytes = exec::kVulkanMatrixRowBytes;
 }
 
 // A set of widths of floats, as FloatControls has them.
@@ -156,6 +157,7 @@ constexpr Field kFields[] = {
     {"busy_threads", false, [](Target& t, const Entry& e) { t.busy_threads = e.small(); }},
     {"fma_lanes", false, [](Target& t, const Entry& e) { t.fma_lanes = e.small(); }},
     {"matrix_units", false, read_matrix_units},
+    {"flops_matrix", false, [](Target& t, const Entry& e) { t.flops_matrix = e.rate(); }},
     {"max_loop_iterations", false,
      [](Target& t, const Entry& e) { t.max_loop_iterations = e.positive(); }},
     {"compute_units", true, [](Target& t, const Entry& e) { t.compute_units = e.small(); }},

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <thread>
 
+#include "executable/vulkan_targets.h"
+
 namespace tcc::runtime::vulkan {
 namespace {
 
@@ -66,9 +68,8 @@ void guess_throughput(exec::Target& target, DeviceClass device_class, int comput
   target.bandwidth = prior.bandwidth * scale;
   target.flops_f32 = prior.flops_f32 * scale;
   if (!target.matrix_units.empty()) {
-    constexpr int64_t kLoad = 16;  // bytes
     target.flops_matrix = prior.flops_matrix * scale;
-    target.matrix_row_bytes = kLoad;
+    target.matrix_row_bytes = exec::kVulkanMatrixRowBytes;
   }
 }
 

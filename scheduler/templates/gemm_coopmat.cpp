@@ -163,9 +163,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     };
     static constexpr Candidate kCandidates[] = {
         {128, 128, 64, 2, 2}, {128, 256, 64, 2, 4}, {256, 128, 64, 4, 2}, {128, 64, 64, 2, 2},
-        {64, 128, 64, 2, 2},  {64, 64, 128, 2, 2},  {64, 64, 64, 2, 2},   {64, 32, 128, 2, 1},
-        {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},   {16, 16, 64, 1, 1},
-        {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},
+        {64, 128, 64, 2, 2},  {64, 64, 128, 2, 2},  {64, 64, 64, 2, 2},   {64, 32, 128, 2, 2},
+        {32, 64, 256, 2, 2},  {32, 32, 256, 2, 2},  {16, 64, 256, 1, 4},  {16, 32, 256, 1, 2},
+        {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
+        {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},
     };
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
@@ -198,6 +199,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1500;        // cycles until the first tile is there
     constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
+    constexpr double kLatency = 900;      // cycles between two tiles of k that nothing hides
+    constexpr double kThreads = 128;      // that keep all matrix units of a compute unit busy
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(g.block_k * s.element);
     // Multiply-adds of 16-bit elements a cycle, of one unit.
@@ -228,10 +231,12 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const double exposed = (busy > 1 ? 0.6 : 0.9) / static_cast<double>(g.ahead);
     const double k_tile =
         std::max(multiplied, shared) + loading + exposed * (m + n) * line / kCacheBytes;
+    const double alone = kLatency / static_cast<double>(g.ahead) + loading +
+                         multiplied * std::max(1.0, kThreads / threads);
     GemmCycles cycles;
     cycles.working =
-        kFill + rounds * (k_tiles * busy * k_tile + epilogue * (busy > 1 ? busy / 2 : 1.0) +
-                          (busy > 1 ? 0 : kFill));
+        kFill + rounds * (k_tiles * std::max(busy * k_tile, alone) +
+                          epilogue * (busy > 1 ? busy / 2 : 1.0) + (busy > 1 ? 0 : kFill));
     return cycles;
   }
 

@@ -116,11 +116,15 @@ TEST(TargetTest, ProfilesListTheirMatrixUnits) {
     return lavapipe_text() + "\nmatrix_units: " + units + "\n";
   };
   const Target target = parse_profile(
-      with("['coopmat 16x16x16 f16 f16 f32 f32', 'coopmat 8x8x32 u8 u8 u32 u32 saturating']"),
+      with("['coopmat 16x16x16 f16 f16 f32 f32', 'coopmat 8x8x32 u8 u8 u32 u32 saturating']\n"
+           "flops_matrix: 80e12"),
       "gpu.yaml", "gpu");
   ASSERT_EQ(target.matrix_units.size(), 2u);
   EXPECT_EQ(target.matrix_units[0].n, 16);
   EXPECT_TRUE(target.matrix_units[1].saturating);
+  EXPECT_EQ(target.flops_matrix, 80e12);
+  EXPECT_EQ(target.matrix_row_bytes, 16);
+  EXPECT_EQ(parse_profile(lavapipe_text(), "gpu.yaml", "gpu").matrix_row_bytes, 0);
   EXPECT_TRUE(target.multiplies("coopmat", DType::f16, DType::f16, DType::f32));
   for (const char* units : {"coopmat", "[coopmat]", "['coopmat 16x16 f16 f16 f32 f32']", "[[1]]"})
     EXPECT_NE(message_of(with(units)).find("matrix_units: expected a"), std::string::npos) << units;
