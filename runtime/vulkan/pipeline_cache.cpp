@@ -106,7 +106,8 @@ void PipelineCache::save() {
   if (file_.empty() || cache_ == VK_NULL_HANDLE) return;
   try {
     std::vector<uint8_t> ours = data();
-    if (ours.empty() || ours == loaded_) return;
+    // Mesa 26's lavapipe gives less than a header.
+    if (ours == loaded_ || !is_pipeline_data_of(ours, properties_of(core_))) return;
     if (const std::vector<uint8_t> theirs = kept(); !theirs.empty() && theirs != loaded_) {
       const VkPipelineCache other = make(theirs);
       const VkResult result = core_.vk().MergePipelineCaches(core_.device(), cache_, 1, &other);
