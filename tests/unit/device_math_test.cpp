@@ -428,12 +428,9 @@ TEST(DeviceMath, DivisionByANumber) {
       } else {
         EXPECT_NEAR(got, want, 0x1p-149) << a << " / " << c;
       }
-      EXPECT_EQ(std::bit_cast<uint32_t>(unfused::tcc_div_number_f32(a, c, 1.0f / c)) & 0x7fffffffu,
-                std::bit_cast<uint32_t>(unfused::tcc_div_f32(a, c)) & 0x7fffffffu);
     };
     for (const float a : ends) expect(a);
     for (int i = 0; i < 200000; ++i) expect(std::bit_cast<float>(static_cast<uint32_t>(random())));
-    // Every mantissa of one exponent, as far as time allows.
     for (uint32_t m = 0; m < 1u << 23; m += 37) expect(std::bit_cast<float>(0x3f800000u | m));
   }
 }
