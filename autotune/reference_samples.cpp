@@ -9,6 +9,7 @@
 #include "autotune/input_data.h"
 #include "autotune/random_words.h"
 #include "autotune/sort_samples.h"
+#include "autotune/whole_op_samples.h"
 #include "ir/expr.h"
 #include "scheduler/inline.h"
 #include "support/checked.h"
@@ -205,6 +206,8 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
   result.noise.resize(job.outputs.size());
   std::vector<ExprBuffer> buffers;
   for (size_t i = 0; i < job.inputs.size(); ++i) buffers.push_back(input_pattern(job, i));
+  std::optional<WholeOpSamples> whole;
+  if (has_whole_op(region)) whole.emplace(region, buffers);
   for (size_t k = 0; k < region.outputs.size(); ++k) {
     const ir::Value* output = region.outputs[k];
     const Index shape = const_shape(*output);
@@ -226,6 +229,11 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
       result.noise[k] = found.noise;
       if (is_float(type.dtype)) result.finite &= all_finite(samples);
     };
+    if (whole) {
+      if (is_low_precision(output->dtype())) result.rounded[k] = output->dtype();
+      keep(whole->at(k, chosen));
+      continue;
+    }
     if (region.anchor && region.anchor->op->kind == ir::OpKind::sort) {
       keep(sort_samples(region, output, buffers, chosen, kWork));
       continue;

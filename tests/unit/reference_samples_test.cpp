@@ -17,6 +17,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_index_loop.h"
 #include "ir/reference/interpreter.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "tests/sanitized.h"
 #include "tests/unit/op_runner.h"
@@ -129,6 +130,16 @@ TEST(ReferenceSamplesTest, EveryOpAgreesWithTheInterpreter) {
       }
     }
   EXPECT_GT(static_cast<double>(samples), 0.95 * static_cast<double>(elements));
+}
+
+TEST(ReferenceSamplesTest, OpsThatATemplateTakesWholeAreInterpreted) {
+  const ir::Graph graph =
+      ir::test::op_graph("lstm_steps", {{DType::f32, {5, 3, 32}}, {DType::f32, {1, 32, 8}}}, {});
+  const backends::Scheduled scheduled =
+      backends::schedule(graph, sched::target_by_name("cuda:sm_90a"));
+  ASSERT_EQ(scheduled.regions.size(), 1u);
+  EXPECT_EQ(scheduled.regions[0].candidate().kernel_template().name(), "recurrent");
+  EXPECT_EQ(check_region(scheduled.regions[0]), size_t{(5 + 1 + 1) * 3 * 8});
 }
 
 TEST(ReferenceSamplesTest, FusedRegionsAgreeWithTheInterpreter) {
