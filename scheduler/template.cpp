@@ -1,6 +1,7 @@
 #include "scheduler/template.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "support/error.h"
 
@@ -46,6 +47,17 @@ bool is_open(const ir::Node* node) {
          std::ranges::any_of(node->outputs, has_symbols);
 }
 
+// Whether $TCC_TEMPLATES, names with commas, has the name.
+bool is_asked_for(std::string_view name) {
+  const char* text = std::getenv("TCC_TEMPLATES");
+  for (std::string_view rest = text ? text : ""; !rest.empty();) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    if (rest.substr(0, end) == name) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_faster(const Candidate& a, const Candidate& b) {
@@ -69,6 +81,7 @@ Match match_region(const Region& region, const Target& target) {
   CandidatePtr best;
   for (const Template* t : templates()) {
     if (best && t->specificity() < best->kernel_template().specificity()) break;
+    if (t->is_on_trial() && !is_asked_for(t->name())) continue;
     if (has_composite && !t->takes_composites()) continue;
     if (has_open_dims && !t->takes_open_dims()) continue;
     if (target.max_workgroup_size < t->least_workgroup()) {

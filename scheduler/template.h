@@ -38,6 +38,9 @@ class Template {
   // The kind of matrix units (exec::MatrixUnit::kind) that its kernels need, or "". Whether the
   // target has it is a part of tuning records' environment.
   virtual std::string_view unit() const { return ""; }
+  // Whether it is asked only where $TCC_TEMPLATES names it: its kernels have not run on a device of
+  // their target yet.
+  virtual bool is_on_trial() const { return false; }
 };
 
 // Makes a template known, from the file that defines it:
