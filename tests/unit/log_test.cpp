@@ -142,11 +142,14 @@ TEST_F(LogTest, ProgressGoesThroughTheStagesInOrder) {
 
 TEST_F(LogTest, CancellingEndsACompilationAtEveryStage) {
   for (const char* stage : {"", "graph", "kernels", "load"}) {
-    bool stop = *stage == '\0';
+    std::atomic<bool> stop = *stage == '\0';  // asked by several threads
     try {
       compile(Graph::load(mlp()), "null",
-              {.progress = [&](const CompileProgress& now) { stop |= now.stage == stage; },
-               .cancelled = [&] { return stop; }});
+              {.progress =
+                   [&](const CompileProgress& now) {
+                     if (now.stage == stage) stop = true;
+                   },
+               .cancelled = [&] { return stop.load(); }});
       ADD_FAILURE() << "not cancelled in " << stage;
     } catch (const Cancelled& error) {
       EXPECT_EQ(static_cast<int>(error.kind()), TCC_CANCELLED);
