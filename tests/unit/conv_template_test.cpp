@@ -56,7 +56,7 @@ class ConvTemplate : public GemmTemplate<Shape, ImageProduct> {
     return ImageProduct{*std::move(gemm), *std::move(image), image_is_a};
   }
   void restrict_loads(MatrixOperand&) const override {}
-  std::vector<Parameter> parameters() const override {
+  std::vector<Parameter> parameters(const ImageProduct&) const override {
     return {
         {"block_m", {64, 128}, "rows"}, {"block_n", {64, 128}, "columns"}, {"band", {1, 2}, ""}};
   }
@@ -64,7 +64,7 @@ class ConvTemplate : public GemmTemplate<Shape, ImageProduct> {
     return {{"tiles of 64 x 128 elements",
              [](const Shape& s) { return s.block_m * s.block_n == 64 * 128; }}};
   }
-  std::vector<Config> candidates() const override {
+  std::vector<Config> candidates(const ImageProduct&) const override {
     return {{{"block_m", 64}, {"block_n", 128}}, {{"block_m", 128}, {"block_n", 64}}};
   }
   TileGrid grid(const Shape& s) const override {
