@@ -86,7 +86,7 @@ void decompose_but(WholeOps& ops, ir::Graph& graph, const sched::Target& target,
   ir::decompose(graph, root, [&](const ir::Node& node, const std::string& path) {
     if (ops.refused.contains(path)) return false;
     if (const sched::Match match = sched::match_whole_op(node, target, precision); !match) {
-      // Of most composite ops there is nothing to tell: no template is for them.
+      // Most composite ops have nothing to tell: no template is for them.
       if (!match.refusal().other_kind && !is_split)
         log_parts(LogLevel::info, LogChannel::compile, node.op_name(), " '", node.outputs[0]->name,
                   "' is decomposed: ", match.reason());

@@ -15,7 +15,8 @@ std::string compute_type(DType dtype);
 
 // Each is "" where the language's own operators do it.
 std::string function_of(ir::Fn fn, DType operand);
-// That of a call: div_number_f32 where it divides by a number, which multiplications do.
+// Names the function of a call: div_number_f32 where it divides by a number, which multiplications
+// do.
 std::string function_of_call(const ir::ExprNode& call);
 // 1 / the number that such a call divides by, as f32 rounds it.
 float reciprocal_of(const ir::ExprNode& call);

@@ -104,8 +104,7 @@ class Compile {
     check_dims(compile.dims, graph);
     say_default_dims("tcc-compile", options_.graph, graph);
     const autotune::TuningFiles tuning = autotune::open_tuning_files(
-        {options_.tuning.begin(), options_.tuning.end()}, target.api,
-        default_cache_folder(),
+        {options_.tuning.begin(), options_.tuning.end()}, target.api, default_cache_folder(),
         [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
     backends::KernelCache cache;
     compile.configs = &tuning;

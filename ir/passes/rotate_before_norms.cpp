@@ -60,7 +60,7 @@ Value* rotate(Builder& b, const Node& cat, const Node& norm) {
 }  // namespace
 
 void rotate_before_norms(Graph& graph) {
-  // What a round makes has no users yet: a rotation along another dim is seen in the next one.
+  // New nodes of a round have no users yet: a rotation along another dim is seen in the next one.
   for (bool changed = true; changed;) {
     const auto uses = graph.uses();
     changed = rewrite_nodes(graph, [&](Builder& b, const Node& node) -> Replacement {

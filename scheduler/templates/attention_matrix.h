@@ -1,4 +1,4 @@
-// What the templates of attention on matrix units share.
+// The templates of attention on matrix units share these parts.
 #pragma once
 
 #include <array>

@@ -16,7 +16,7 @@ struct CoopmatGemm : Gemm {
 
   // The unit of these sizes, on the sides of a kernel; null: there is none.
   const exec::MatrixUnit* unit(bool swapped, int64_t m, int64_t n, int64_t k) const;
-  // Of GLSL, that its device source needs.
+  // Extensions of GLSL that its device source needs.
   std::set<std::string> extensions() const;
 };
 

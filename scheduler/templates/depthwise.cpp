@@ -32,7 +32,7 @@ struct Plan {
   int64_t vector = 4;  // channels of 16 bytes
 };
 
-// What a config makes of it.
+// The tile that a config makes.
 struct Tile {
   Tile(const Plan& plan, const Config& c)
       : channels(c["channels"]),
@@ -395,8 +395,8 @@ class Depthwise : public Candidate {
   }
 
  public:
-  // What the outputs store at the index of the convolution's element that is `sum`; nothing where
-  // they need other elements, too.
+  // Returns the values that the outputs store at the index of the convolution's element that is
+  // `sum`; nothing where they need other elements, too.
   std::vector<Sink> results_at(const std::vector<SymInt>& at, const Expr& sum) const {
     const Region& region = this->region();
     const ir::Value* result = plan_.node->outputs[0];

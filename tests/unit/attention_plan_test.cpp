@@ -115,7 +115,8 @@ TEST(AttentionPlan, GivesTheKeysThatATileSees) {
   EXPECT_NE(keys("lengths", 0, 15), "0 90 0 0");
 }
 
-// What is loaded for each query bounds the keys of one query, and of several none.
+// A value that is loaded for each query bounds the keys of one query, and those of several not at
+// all.
 TEST(AttentionPlan, GivesTheKeysThatAQuerySees) {
   for (const char* name :
        {"window_of_queries", "some_queries", "one_key_of_queries", "packed_150x140_causal"}) {

@@ -368,7 +368,7 @@ TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {
   }
 }
 
-// Of templates of one number the one with the shortest estimate gets a region.
+// The template with the shortest estimate gets a region, among those of one number.
 TEST(MatrixTemplates, SmallProductsOfF32GetTheFasterKernel) {
   const OnTrial fma_sm90("fma_sm90");
   const sched::Target target = sched::target_by_name("cuda:sm_90a");

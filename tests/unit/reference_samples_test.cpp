@@ -139,7 +139,7 @@ TEST(ReferenceSamplesTest, OpsThatATemplateTakesWholeAreInterpreted) {
       backends::schedule(graph, sched::target_by_name("cuda:sm_90a"));
   ASSERT_EQ(scheduled.regions.size(), 1u);
   EXPECT_EQ(scheduled.regions[0].candidate().kernel_template().name(), "recurrent");
-  // Of 168, but for those that rounding decides.
+  // All 168, but for those that rounding decides.
   EXPECT_GT(check_region(scheduled.regions[0]), 84u);
 }
 

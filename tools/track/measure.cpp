@@ -43,8 +43,7 @@ constexpr int64_t kReloadedBytes = 64 << 20;
 
 autotune::TuningFiles tuning_of(const MeasureOptions& options) {
   return autotune::open_tuning_files(
-      {options.tuning.begin(), options.tuning.end()}, options.target.api,
-      default_cache_folder(),
+      {options.tuning.begin(), options.tuning.end()}, options.target.api, default_cache_folder(),
       [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
 }
 
