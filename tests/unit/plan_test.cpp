@@ -119,7 +119,7 @@ TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
   ASSERT_TRUE(site);
   EXPECT_EQ(site->alternatives, (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
   // Matrix units sum no more than 256 products of a part exactly; FMA units take parts of 512.
-  EXPECT_EQ(site->default_choice, 8);
+  EXPECT_EQ(site->default_choice, 16);
   // The partial products, then their sum with the epilogue.
   ASSERT_EQ(names.size(), 2u) << testing::PrintToString(names);
   EXPECT_EQ(names[0], "matmul");
