@@ -139,6 +139,12 @@ void VulkanKernel::compile_now() {
   const VkCommandBuffer commands = pool.allocate();
   begin_commands(*core_, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
+  // A dispatch must have the arguments that its pipeline reads, also where nothing runs.
+  const std::vector<uint64_t> arguments(argument_table_ ? 1 : static_cast<size_t>(num_arguments_));
+  if (!arguments.empty())
+    vk.CmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        static_cast<uint32_t>(arguments.size() * sizeof(uint64_t)),
+                        arguments.data());
   vk.CmdDispatch(commands, 0, 0, 0);
   end_commands(*core_, commands);
   core_->compile(commands);
