@@ -12,29 +12,6 @@ namespace {
 
 using Index = std::vector<int64_t>;
 
-// The region alone, as a graph of its own.
-ir::Graph graph_of(const sched::Region& region) {
-  ir::Graph graph;
-  std::map<const ir::Value*, ir::Value*> values;
-  for (const ir::Value* input : region.inputs)
-    values[input] = graph.add_input("in" + std::to_string(values.size()), input->type);
-  for (const ir::Node* node : region.nodes) {
-    std::vector<ir::Value*> inputs;
-    for (const ir::Value* input : node->inputs) {
-      if (input && !values.contains(input))
-        values[input] = graph.add_constant(input->name, input->type, input->data);
-      inputs.push_back(input ? values.at(input) : nullptr);
-    }
-    const ir::Node* copy = graph.add_node(*node->op, inputs, node->attrs);
-    for (size_t k = 0; k < node->outputs.size(); ++k) values[node->outputs[k]] = copy->outputs[k];
-  }
-  for (const ir::Value* output : region.outputs) {
-    graph.outputs.push_back(values.at(output));
-    graph.output_names.push_back("out" + std::to_string(graph.outputs.size()));
-  }
-  return graph;
-}
-
 ir::RefTensor tensor_of(const sched::Region& region, const ir::Value* input,
                         const ExprBuffer& buffer) {
   ir::RefTensor tensor(input->dtype(), ir::const_shape(*input));
@@ -63,6 +40,30 @@ ir::Number number_at(const ir::RefTensor& tensor, const Index& index) {
 }
 
 }  // namespace
+
+ir::Graph graph_of(const sched::Region& region) {
+  ir::Graph graph;
+  std::map<const ir::Value*, ir::Value*> values;
+  for (const ir::Value* input : region.inputs)
+    values[input] = graph.add_input("in" + std::to_string(values.size()), input->type);
+  for (const ir::Node* node : region.nodes) {
+    std::vector<ir::Value*> inputs;
+    for (const ir::Value* input : node->inputs) {
+      if (input && !values.contains(input))
+        values[input] = input->kind == ir::Value::Kind::state  // it is written only
+                            ? graph.add_state(input->name, input->type)
+                            : graph.add_constant(input->name, input->type, input->data);
+      inputs.push_back(input ? values.at(input) : nullptr);
+    }
+    const ir::Node* copy = graph.add_node(*node->op, inputs, node->attrs);
+    for (size_t k = 0; k < node->outputs.size(); ++k) values[node->outputs[k]] = copy->outputs[k];
+  }
+  for (const ir::Value* output : region.outputs) {
+    graph.outputs.push_back(values.at(output));
+    graph.output_names.push_back("out" + std::to_string(graph.outputs.size()));
+  }
+  return graph;
+}
 
 WholeOpSamples::WholeOpSamples(const sched::Region& region, std::span<const ExprBuffer> buffers) {
   const ir::Graph graph = graph_of(region);

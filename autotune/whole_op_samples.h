@@ -22,6 +22,9 @@ class WholeOpSamples {
   std::vector<ir::RefTensor> ideal_, rounded_, noisy_;
 };
 
+// The region alone, as a graph of its own, with its inputs, constants and outputs in their order.
+ir::Graph graph_of(const sched::Region& region);
+
 // Whether the region has such an op.
 bool has_whole_op(const sched::Region& region);
 

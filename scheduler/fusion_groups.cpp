@@ -192,9 +192,10 @@ void FusionGroups::find_readers(const Value* value, std::set<const Node*>& into)
   if (found == uses_.end()) return;
   if (found->second.outputs > 0) into.insert(nullptr);
   for (const Node* user : found->second.nodes) {
-    if (!is_light(user)) into.insert(user);
     if (is_light(user))
       for (const Value* output : user->outputs) find_readers(output, into);
+    else
+      into.insert(user);
   }
 }
 

@@ -18,10 +18,6 @@ constexpr VkBufferUsageFlags kUsage =
 constexpr int64_t kFirstBlock = int64_t{4} << 20, kLargestBlock = int64_t{256} << 20;
 constexpr int64_t kBlocksPerDevice = 16;
 
-int64_t round_to_grain(int64_t bytes) {
-  return std::max((bytes + Places::kGrain - 1) / Places::kGrain * Places::kGrain, Places::kGrain);
-}
-
 }  // namespace
 
 Heap::Place Heap::take(MemoryUse use, int64_t bytes) {
@@ -53,7 +49,7 @@ Heap::Place Heap::take_shared(MemoryUse use, int64_t bytes) {
 }
 
 Heap::Place Heap::take_own(MemoryUse use, int64_t bytes) {
-  Block& block = add_block(use, round_to_grain(bytes), false);
+  Block& block = add_block(use, Places::rounded(bytes), false);
   return {&block, *block.places.take(bytes)};
 }
 
@@ -145,6 +141,7 @@ void Heap::reserve(int64_t bytes) {
 }
 
 void Heap::free(Block& block) {
+  by_address_.erase(block.address);
   const DeviceFunctions& vk = core_.vk();
   vk.DestroyBuffer(core_.device(), block.buffer, nullptr);
   vk.FreeMemory(core_.device(), block.memory, nullptr);  // unmaps it
@@ -164,7 +161,6 @@ void Heap::give_back(Place place) {
     return other.get() != &block && other->shared && other->places.is_empty();
   };
   if (block.shared && std::none_of(blocks.begin(), blocks.end(), spare)) return;
-  by_address_.erase(block.address);
   free(block);
   std::erase_if(blocks, [&](const auto& other) { return other.get() == &block; });
 }
@@ -173,7 +169,6 @@ void Heap::free_empty() {
   for (Blocks& blocks : blocks_)
     std::erase_if(blocks, [&](const auto& block) {
       if (!block->places.is_empty()) return false;
-      by_address_.erase(block->address);
       free(*block);
       return true;
     });
@@ -208,7 +203,6 @@ void Heap::destroy() {
     for (const auto& block : blocks) free(*block);
     blocks.clear();
   }
-  by_address_.clear();
 }
 
 }  // namespace tcc::runtime::vulkan

@@ -43,14 +43,14 @@ bool is_pipeline_data_of(std::span<const uint8_t> data, const VkPhysicalDevicePr
 }
 
 void PipelineCache::create() {
-  const VkPhysicalDeviceProperties device = properties_of(core_);
+  device_ = properties_of(core_);
   key_ = Hasher{}
              .add("vulkan pipelines")
-             .add(device.deviceName)
-             .add_raw(&device.vendorID, sizeof device.vendorID)
-             .add_raw(&device.deviceID, sizeof device.deviceID)
-             .add_raw(&device.driverVersion, sizeof device.driverVersion)
-             .add_raw(device.pipelineCacheUUID, VK_UUID_SIZE)
+             .add(device_.deviceName)
+             .add_raw(&device_.vendorID, sizeof device_.vendorID)
+             .add_raw(&device_.deviceID, sizeof device_.deviceID)
+             .add_raw(&device_.driverVersion, sizeof device_.driverVersion)
+             .add_raw(device_.pipelineCacheUUID, VK_UUID_SIZE)
              .digest();
   const char* wish = std::getenv("TCC_PIPELINE_CACHE");
   if (const fs::path folder = default_cache_folder();
@@ -66,7 +66,7 @@ std::vector<uint8_t> PipelineCache::kept() const {
   std::string damage;
   try {
     if (auto data = decode_cache_file(read_file(file_, 2 * kMaxFileBytes), key_, damage)) {
-      if (is_pipeline_data_of(*data, properties_of(core_))) return *data;
+      if (is_pipeline_data_of(*data, device_)) return *data;
       damage = "it is of another driver";
     }
   } catch (const Error& unreadable) {
@@ -107,7 +107,7 @@ void PipelineCache::save() {
   try {
     std::vector<uint8_t> ours = data();
     // Mesa 26's lavapipe gives less than a header.
-    if (ours == loaded_ || !is_pipeline_data_of(ours, properties_of(core_))) return;
+    if (ours == loaded_ || !is_pipeline_data_of(ours, device_)) return;
     if (const std::vector<uint8_t> theirs = kept(); !theirs.empty() && theirs != loaded_) {
       const VkPipelineCache other = make(theirs);
       const VkResult result = core_.vk().MergePipelineCaches(core_.device(), cache_, 1, &other);

@@ -35,6 +35,7 @@ class PipelineCache {
   VkPipelineCache make(std::span<const uint8_t> data) const;
 
   Core& core_;
+  VkPhysicalDeviceProperties device_{};
   std::filesystem::path file_;  // "": there is no cache folder
   Hash128 key_;
   std::vector<uint8_t> loaded_;

@@ -7,6 +7,11 @@
 
 namespace tcc::runtime::vulkan {
 
+int64_t Places::rounded(int64_t bytes) {
+  TCC_CHECK(bytes >= 0 && bytes <= INT64_MAX - kGrain, bytes, " bytes");
+  return std::max((bytes + kGrain - 1) / kGrain * kGrain, kGrain);
+}
+
 Places::Places(int64_t bytes) {
   TCC_CHECK(bytes > 0 && bytes % kGrain == 0, bytes, " bytes");
   add_free(0, bytes);
@@ -23,8 +28,7 @@ void Places::remove_free(int64_t offset, int64_t bytes) {
 }
 
 std::optional<int64_t> Places::take(int64_t bytes) {
-  TCC_CHECK(bytes >= 0 && bytes <= INT64_MAX - kGrain, bytes, " bytes");
-  bytes = std::max((bytes + kGrain - 1) / kGrain * kGrain, kGrain);
+  bytes = rounded(bytes);
   const auto found = by_bytes_.lower_bound({bytes, 0});
   if (found == by_bytes_.end()) return std::nullopt;
   const auto [length, offset] = *found;

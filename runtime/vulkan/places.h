@@ -14,6 +14,9 @@ class Places {
   // All offsets and sizes are multiples of this, in bytes.
   static constexpr int64_t kGrain = 256;
 
+  // The bytes of a place for `bytes`, which are at least 0.
+  static int64_t rounded(int64_t bytes);
+
   // `bytes` is a positive multiple of kGrain.
   explicit Places(int64_t bytes);
 

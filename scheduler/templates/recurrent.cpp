@@ -231,9 +231,11 @@ std::optional<Fastest> fastest(const Region& region, const RecurrentPlan& plan,
 
 class WholeLayer : public Candidate {
  public:
-  WholeLayer(const Template& by, const Region& region, const Target& target, RecurrentPlan plan)
+  WholeLayer(const Template& by, const Region& region, const Target& target, RecurrentPlan plan,
+             const RecurrentValues& fastest)
       : Candidate(by, region, target),
-        plan_(std::make_shared<const RecurrentPlan>(std::move(plan))) {}
+        plan_(std::make_shared<const RecurrentPlan>(std::move(plan))),
+        fastest_(fastest) {}
 
  private:
   ConfigSpace make_space() const override {
@@ -248,9 +250,7 @@ class WholeLayer : public Candidate {
   }
 
   Config make_default_config() const override {
-    const std::optional<Fastest> best = fastest(region(), *plan_, target());
-    TCC_CHECK(best, "no legal recurrent config on ", target().id());
-    const RecurrentValues& v = best->values;
+    const RecurrentValues& v = fastest_;
     return {{"rows", v.rows},
             {"threads", v.threads},
             {"shares", v.shares},
@@ -309,6 +309,7 @@ class WholeLayer : public Candidate {
   }
 
   const std::shared_ptr<const RecurrentPlan> plan_;
+  const RecurrentValues fastest_;
 };
 
 class RecurrentTemplate : public Template {
@@ -330,7 +331,8 @@ class RecurrentTemplate : public Template {
     if (kMargin * best->seconds > apart)
       return Refusal{str("all steps in one kernel take about ", std::lround(best->seconds * 1e6),
                          " us, and steps of their own ", std::lround(apart * 1e6), " us")};
-    return std::make_shared<const WholeLayer>(*this, region, target, *std::move(plan));
+    return std::make_shared<const WholeLayer>(*this, region, target, *std::move(plan),
+                                              best->values);
   }
 };
 

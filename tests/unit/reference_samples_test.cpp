@@ -12,6 +12,7 @@
 
 #include "autotune/gate.h"
 #include "autotune/input_data.h"
+#include "autotune/whole_op_samples.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/ops/_elementwise.h"
@@ -24,28 +25,6 @@
 
 namespace tcc::autotune {
 namespace {
-
-// The region alone, as a graph of its own.
-ir::Graph graph_of(const sched::Region& region) {
-  ir::Graph graph;
-  std::map<const ir::Value*, ir::Value*> values;
-  for (const ir::Value* input : region.inputs)
-    values[input] = graph.add_input("in" + std::to_string(values.size()), input->type);
-  for (const ir::Node* node : region.nodes) {
-    std::vector<ir::Value*> inputs;
-    for (const ir::Value* input : node->inputs) {
-      if (input && !values.contains(input))
-        values[input] = input->kind == ir::Value::Kind::state  // it is written only
-                            ? graph.add_state(input->name, input->type)
-                            : graph.add_constant(input->name, input->type, input->data);
-      inputs.push_back(input ? values.at(input) : nullptr);
-    }
-    const ir::Node* copy = graph.add_node(*node->op, inputs, node->attrs);
-    for (size_t k = 0; k < node->outputs.size(); ++k) values[node->outputs[k]] = copy->outputs[k];
-  }
-  for (const ir::Value* output : region.outputs) graph.outputs.push_back(values.at(output));
-  return graph;
-}
 
 int64_t place(const sched::Layout& layout, std::span<const int64_t> index) {
   return layout.offset(std::vector<ir::SymInt>(index.begin(), index.end())).value();
