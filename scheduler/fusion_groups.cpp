@@ -299,6 +299,57 @@ double FusionGroups::times_read(const std::vector<const Node*>& group, const Nod
   return times;
 }
 
+bool FusionGroups::feeds_products(const std::vector<const Node*>& group,
+                                  const std::vector<const Node*>& others) const {
+  const std::set<const Node*> from(group.begin(), group.end()), into(others.begin(), others.end());
+  const auto is_product = [](const Node* node) { return node->op->kind == OpKind::contraction; };
+  // Nodes that are made of a product's results, and those that are made of the group's alone.
+  std::map<const Node*, bool> of_product, of_group;
+  const auto any_input = [&](const Node* node, const auto& holds) {
+    return std::ranges::any_of(node->inputs, [&](const Value* input) {
+      return input && input->producer && holds(holds, input->producer);
+    });
+  };
+  const auto is_of_product = [&](const auto& self, const Node* node) -> bool {
+    if (!into.contains(node) && !is_light(node)) return false;
+    const auto [entry, is_new] = of_product.emplace(node, false);
+    if (is_new) entry->second = is_product(node) || any_input(node, self);
+    return of_product.at(node);
+  };
+  const auto is_of_group = [&](const auto& self, const Node* node) -> bool {
+    if (from.contains(node)) return true;
+    if ((!into.contains(node) && !is_light(node)) || is_of_product(is_of_product, node))
+      return false;
+    const auto [entry, is_new] = of_group.emplace(node, false);
+    if (is_new) entry->second = any_input(node, self);
+    return of_group.at(node);
+  };
+  return std::ranges::any_of(
+      others, [&](const Node* node) { return is_product(node) && any_input(node, is_of_group); });
+}
+
+double FusionGroups::times_made(const std::vector<const Node*>& group,
+                                const std::vector<const Node*>& others) const {
+  std::set<const Node*> made(group.begin(), group.end());
+  const auto is_made = [&](const auto& self, const Value* value) -> bool {
+    const Node* node = value ? value->producer : nullptr;
+    if (!node) return false;
+    if (made.contains(node)) return true;
+    return is_light(node) &&
+           std::ranges::any_of(node->inputs, [&](const Value* input) { return self(self, input); });
+  };
+  double most = 0;
+  for (const Node* node : others) {  // in the graph's order
+    if (node->op->kind != OpKind::pointwise ||
+        std::ranges::none_of(node->inputs,
+                             [&](const Value* input) { return is_made(is_made, input); }))
+      continue;
+    made.insert(node);
+    most = std::max(most, static_cast<double>(usual_numel(node->outputs[0])));
+  }
+  return most / elements(group);
+}
+
 void FusionGroups::collect_light(const Value* value, std::set<const Node*>& into) const {
   if (!value || !value->producer || !is_light(value->producer)) return;
   if (!into.insert(value->producer).second) return;

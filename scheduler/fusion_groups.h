@@ -70,6 +70,16 @@ class FusionGroups {
   // maps: the largest of these numbers, 0 where it reads nothing of it.
   double times_read(const std::vector<const ir::Node*>& group, const ir::Node* node) const;
 
+  // Whether an operand of one of `others`' products is made of the group's results, which every
+  // tile of the product computes again. What products' results are made into does not count: its
+  // elements are computed once.
+  bool feeds_products(const std::vector<const ir::Node*>& group,
+                      const std::vector<const ir::Node*>& others) const;
+  // Returns how often `others` compute an element of the group where they compute one of it for
+  // each of the most numerous elements that they make of it.
+  double times_made(const std::vector<const ir::Node*>& group,
+                    const std::vector<const ir::Node*>& others) const;
+
   // The region of these nodes plus the light ones that they need, with the precision that it may
   // have; layouts are row-major. Its anchor is a contraction, else the first reduction, scan or
   // sort.

@@ -258,7 +258,6 @@ class Partitioner {
   // products are reduced to is never computed again; that is for the templates to see to.
   std::string against_computing_again(const std::vector<const Node*>& group,
                                       const std::vector<const Node*>& others) const {
-    const double slots = groups_.slots(group);
     double times = 0, within = 1;
     for (const Node* other : others) {
       if (other->op->kind != OpKind::pointwise && other->op->kind != OpKind::view) return "";
@@ -266,7 +265,13 @@ class Partitioner {
       if (others.size() > 1)
         for (const double reads : groups_.work(other).reads) within = std::max(within, reads);
     }
-    times *= within;
+    return against_times(group, others.front(), times * within);
+  }
+
+  // The same where each element is computed so many times.
+  std::string against_times(const std::vector<const Node*>& group, const Node* other,
+                            double times) const {
+    const double slots = groups_.slots(group);
     if (times <= 1 || std::isinf(slots)) return "";
     const GroupBytes bytes = groups_.bytes(group);
     const double again =
@@ -274,8 +279,8 @@ class Partitioner {
         times * std::max(0.0, bytes.read - bytes.written) / cache_bandwidth(target_);
     const double apart = launch_seconds(target_) + 2 * bytes.written / target_.bandwidth;
     if (again <= apart) return "";
-    return str(others.front()->op_name(), " would compute elements of ", group.back()->op_name(),
-               " ", std::lround(times), " times, ", std::lround((again - apart) * 1e9),
+    return str(other->op_name(), " would compute elements of ", group.back()->op_name(), " ",
+               std::lround(times), " times, ", std::lround((again - apart) * 1e9),
                " ns longer than to store and load them");
   }
 
@@ -322,10 +327,16 @@ class Partitioner {
     std::vector<const Node*> nodes = groups_.nodes(g);
     const bool product = groups_.has_contraction(into), widens = product && only_casts(nodes);
     const auto& others = groups_.nodes(into);
-    if (product && !widens && groups_.slots(nodes) > kLoadSlots)
-      return "a product would compute its operands, which take long, once per tile";
+    if (product && !widens && groups_.slots(nodes) > kLoadSlots) {
+      // What stands between products is computed once per score, as random numbers of dropout are.
+      if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
+        return "a product would compute its operands, which take long, once per tile";
+      if (std::string why = against_times(nodes, others.front(), groups_.times_made(nodes, others));
+          !why.empty())
+        return why;
+    }
     if (std::string why = against_computing_again(nodes, others); !why.empty()) return why;
-    if (product && reads_more_than_it_makes(nodes))
+    if (product && reads_more_than_it_makes(nodes, groups_.has_products(into)))
       return "a product would read its operands, which are larger, once per tile";
     if (product && is_copy(g)) return "it is a copy that lies as the product reads it";
     if (is_apart(nodes, others)) return "the plan keeps them apart";
@@ -422,13 +433,29 @@ class Partitioner {
   }
 
   // The inputs of a contraction's prologue are read once per tile of the other operand: a prologue
-  // whose inputs are larger than its result does not join.
-  bool reads_more_than_it_makes(const std::vector<const Node*>& nodes) const {
+  // whose inputs are larger than its result does not join. With `parts`, of what is gathered, as
+  // keys are of pages, those elements count that are read.
+  bool reads_more_than_it_makes(const std::vector<const Node*>& nodes, bool parts) const {
     Region region = groups_.region(nodes);
-    int64_t in = 0, out = 0;
-    for (const Value* v : region.inputs) in += usual_numel(v) * size_bytes(v->dtype());
-    for (const Value* v : region.outputs) out += usual_numel(v) * size_bytes(v->dtype());
-    return in > out + out / 2;
+    double in = 0, out = 0;
+    for (const Value* v : region.inputs)
+      in += (parts ? elements_read(nodes, v) : static_cast<double>(usual_numel(v))) *
+            size_bytes(v->dtype());
+    for (const Value* v : region.outputs)
+      out += static_cast<double>(usual_numel(v) * size_bytes(v->dtype()));
+    return in > 1.5 * out;
+  }
+
+  // The elements that the nodes read of a value; all where they read it through index maps.
+  double elements_read(const std::vector<const Node*>& nodes, const Value* value) const {
+    double read = 0;
+    for (const Node* node : nodes)
+      for (size_t k = 0; k < node->inputs.size(); ++k)
+        if (node->inputs[k] == value)
+          read = std::max(read, static_cast<double>(usual_numel(node->outputs[0])) *
+                                    groups_.work(node).reads[k]);
+    const auto all = static_cast<double>(usual_numel(value));
+    return read == 0 ? all : std::min(read, all);
   }
 
   // A bijective view that is all that reads a value moves into the value's group, which then stores

@@ -297,7 +297,7 @@ class FmaAttention : public Candidate {
     kernel.hooks = {hooks.load(plan.q, "load_q"), hooks.load(plan.k, "load_k"),
                     hooks.load(plan.v, "load_v"), hooks.score("score")};
     if (inside == 2) kernel.hooks.push_back(hooks.score_inside("score_inside"));
-    if (plan.weight) kernel.hooks.push_back(hooks.weight("weight"));
+    if (plan.weight) kernel.hooks.push_back(hooks.weight("weight", s.thread_k));
     kernel.hooks.push_back(hooks.key_range("key_range"));
     return storing_results(std::move(kernel), region(), plan, tile, s.parts);
   }

@@ -30,6 +30,17 @@ Expr score_of(const AttentionPlan& plan, const Expr& raw, const SymInt& batch,
   return plan.is_scaled ? raw : with_variable(plan.at(plan.score, batch, places), plan.raw, raw);
 }
 
+Expr number(const SymInt& index) { return ir::cast(ir::index_value(index), DType::i32); }
+
+// The statements that set the four elements of a hook's range.
+Block set_range(const Variable& range, const KeyRange& of) {
+  Block set;
+  int64_t i = 0;
+  for (const SymInt& bound : {of.first, of.end, of.inside_first, of.inside_end})
+    set.push_back(set_element(range, i++, number(bound)));
+  return set;
+}
+
 Expr minus_infinity() { return ir::constant(DType::f32, -std::numeric_limits<double>::infinity()); }
 
 }  // namespace
@@ -79,9 +90,24 @@ Hook AttentionHooks::start(const AttentionPlan::Operand& operand, std::string na
   return hook;
 }
 
+Hook AttentionHooks::row(const AttentionPlan::Operand& operand, std::string name) const {
+  const int64_t block = &operand == &plan_.q ? tile_.block_q : tile_.block_k;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("row", round_up(operand.rows, block))};
+  hook.returns = true;
+  hook.result = DType::i64;
+  const SymInt r = clamped_axis(hook.body, "r", hook.parameters[1].axis, operand.rows);
+  const SymInt begin =
+      plan_.at(operand.rows_apart->begin, hook.parameters[0].axis, {{operand.row, r}});
+  hook.body.push_back(return_value(ir::index_value(begin)));
+  return hook;
+}
+
 Hook AttentionHooks::score(std::string name) const {
   return of_keys(
-      std::move(name),
+      std::move(name), tile_.keys,
       [this](const Expr& raw, const SymInt& batch, const AttentionPlan::Places& places) {
         const Expr value = score_of(plan_, raw, batch, places);
         return plan_.seen ? ir::select(plan_.at(plan_.seen, batch, places), value, minus_infinity())
@@ -92,24 +118,25 @@ Hook AttentionHooks::score(std::string name) const {
 
 Hook AttentionHooks::score_inside(std::string name) const {
   return of_keys(
-      std::move(name),
+      std::move(name), tile_.keys,
       [this](const Expr& raw, const SymInt& batch, const AttentionPlan::Places& places) {
         return score_of(plan_, raw, batch, places);
       },
       nullptr);
 }
 
-Hook AttentionHooks::weight(std::string name) const {
+Hook AttentionHooks::weight(std::string name, int64_t keys) const {
   return of_keys(
-      std::move(name),
+      std::move(name), keys,
       [this](const Expr& value, const SymInt& batch, const AttentionPlan::Places& places) {
         return with_variable(plan_.at(plan_.weight, batch, places), plan_.exponential, value);
       },
       zero_of(DType::f32));
 }
 
-Hook AttentionHooks::of_keys(std::string name, const ValueOf& value_of, const Expr& others) const {
-  const int64_t width = tile_.keys, keys = plan_.keys;
+Hook AttentionHooks::of_keys(std::string name, int64_t width, const ValueOf& value_of,
+                             const Expr& others) const {
+  const int64_t keys = plan_.keys;
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
@@ -162,22 +189,12 @@ Hook AttentionHooks::key_range(std::string name) const {
                      Hook::array_parameter("range", DType::i32, 4, true)};
   const SymInt batch = hook.parameters[0].axis, first = hook.parameters[1].axis * tile_.block_q;
   const Variable& range = hook.parameters[2].array;
-  const auto number = [](const SymInt& index) {
-    return ir::cast(ir::index_value(index), DType::i32);
-  };
-  const auto set_all = [&](const KeyRange& of) {
-    Block set;
-    int64_t i = 0;
-    for (const SymInt& bound : {of.first, of.end, of.inside_first, of.inside_end})
-      set.push_back(set_element(range, i++, number(bound)));
-    return set;
-  };
   if (!plan_.bounds_of_queries) {
     const SymInt last = ir::min(first + (tile_.block_q - 1), plan_.queries - 1);
-    hook.body = set_all(plan_.keys_of(batch, first, last));
+    hook.body = set_range(range, plan_.keys_of(batch, first, last));
     return hook;
   }
-  hook.body = set_all({plan_.keys, 0, 0, plan_.keys});
+  hook.body = set_range(range, {plan_.keys, 0, 0, plan_.keys});
   const SymInt i = SymInt::axis("i", tile_.block_q), q = SymInt::axis("q", plan_.queries);
   Block each;
   if (!q.is_const()) each.push_back(let_index(q, ir::min(first + i, plan_.queries - 1)));
@@ -196,6 +213,17 @@ Hook AttentionHooks::key_range(std::string name) const {
   join(2, ir::Fn::maximum, number(of_query.inside_first));
   join(3, ir::Fn::minimum, number(of_query.inside_end));
   append(hook.body, i.is_const() ? std::move(each) : Block{loop(i, std::move(each))});
+  return hook;
+}
+
+Hook AttentionHooks::key_range_of_query(std::string name) const {
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
+                     passed_index("query", round_up(plan_.queries, tile_.block_q)),
+                     Hook::array_parameter("range", DType::i32, 4, true)};
+  const SymInt q = clamped_axis(hook.body, "q", hook.parameters[1].axis, plan_.queries);
+  append(hook.body, set_range(hook.parameters[2].array, plan_.keys_of(hook.parameters[0].axis, q)));
   return hook;
 }
 

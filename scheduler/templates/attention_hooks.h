@@ -11,6 +11,8 @@
 //                                            first), where it is a view
 //   start_q(batch) -> i64, start_k, start_v  the offset of the batch's first row, where the operand
 //                                            is a view
+//   row_q(batch, row) -> i64, row_k, row_v   the offset of a row, where rows lie apart; rows past the
+//                                            end repeat the last one
 //   score(batch, query, key, values[V])      raw products of V neighbouring keys (`key` is a
 //                                            multiple of V) become scores in place; -inf where the
 //                                            query does not see the key or there is no such key.
@@ -23,6 +25,8 @@
 //   key_range(batch, tile, range[4])         the queries of the tile (`block_q` of them) see keys
 //                                            in [range[0], range[1]) alone, and each of them all
 //                                            of [range[2], range[3])
+//   key_range(batch, query, range[4])        with plan.bounds_of_queries, for sources that ask for
+//                                            single queries: the same of one
 //   epilogue(batch, row, part,               stores a segment of a row of the normalised result;
 //            acc[segment])                   `part` counts segments. Rows and parts past the end
 //                                            are left out.
@@ -54,19 +58,21 @@ class AttentionHooks {
   Hook load(const AttentionPlan::Operand& operand, std::string name) const;
   Hook coordinates(const AttentionPlan::Operand& operand, std::string name) const;
   Hook start(const AttentionPlan::Operand& operand, std::string name) const;
+  Hook row(const AttentionPlan::Operand& operand, std::string name) const;
   Hook score(std::string name) const;
   Hook score_inside(std::string name) const;
-  Hook weight(std::string name) const;
+  Hook weight(std::string name, int64_t keys) const;  // of so many neighbours, V otherwise
   Hook key_range(std::string name) const;
+  Hook key_range_of_query(std::string name) const;
   Hook epilogue(std::string name) const;
   Hook store_sum(std::string name) const;
 
  private:
-  // A hook of neighbouring keys: `value_of` makes values of what they were, `others` are those of
-  // keys past the end, which are never asked for where that is null.
+  // A hook of `width` neighbouring keys: `value_of` makes values of what they were, `others` are
+  // those of keys past the end, which are never asked for where that is null.
   using ValueOf = std::function<Expr(const Expr& value, const SymInt& batch,
                                      const AttentionPlan::Places& places)>;
-  Hook of_keys(std::string name, const ValueOf& value_of, const Expr& others) const;
+  Hook of_keys(std::string name, int64_t width, const ValueOf& value_of, const Expr& others) const;
 
   const AttentionPlan& plan_;
   AttentionTile tile_;

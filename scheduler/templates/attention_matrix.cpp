@@ -13,8 +13,6 @@ OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region) {
       return Refusal{str(name, " of ", tcc::name(operand->dtype))};
   if (plan->batches() * plan->queries == 0 || plan->keys == 0)
     return Refusal{"no queries, or no keys"};
-  if (plan->weight) return Refusal{"weights are changed between the softmax and the values"};
-  plan->bounds_of_queries = false;  // all tiles are walked: the masks of scores say what is seen
   return plan;
 }
 

@@ -7,19 +7,28 @@
 #include <utility>
 
 #include "backends/device/common/matrix.h"
+#include "scheduler/templates/attention_hooks.h"
 #include "scheduler/templates/attention_plan.h"
 #include "scheduler/templates/kernel_parameters.h"
 
 namespace tcc::sched {
 
-// Analyses a region as plan_attention does. Refuses all but f16 and bf16, weights that are changed,
-// and attention of no queries or keys.
+// Analyses a region as plan_attention does. Refuses all but f16 and bf16, and attention of no
+// queries or keys.
 OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region);
 
 // The operands with their names in messages.
 inline std::array<std::pair<const AttentionPlan::Operand*, const char*>, 3> named_operands(
     const AttentionPlan& plan) {
   return {{{&plan.q, "queries"}, {&plan.k, "keys"}, {&plan.v, "values"}}};
+}
+
+// The neighbouring keys that the weight hook of a matrix kernel is about, 0 where there is none:
+// four where rows of scores are so many times four, since dropout's generator makes four numbers at
+// once.
+inline int64_t keys_of_weight_hook(const AttentionPlan& plan) {
+  if (!plan.weight) return 0;
+  return plan.keys % 4 == 0 ? 4 : 2;
 }
 
 // Sets the parameters that say what is computed, whatever the config.
@@ -35,6 +44,18 @@ void set_plan(Parameters& a, const AttentionPlan& plan) {
   a.plain = plan.is_scaled;
   a.safe = plan.safe;
   a.sums = !plan.sums.empty();
+  a.weights = keys_of_weight_hook(plan);
+  a.by_query = plan.bounds_of_queries;
+  a.bounded = plan.bounds_are_all;
+}
+
+// Adds the hooks of neighbouring keys, of scores and weights, and of the keys that are walked over.
+inline void add_key_hooks(Kernel& kernel, const AttentionPlan& plan, const AttentionHooks& hooks) {
+  if (!plan.bounds_are_all) kernel.hooks.push_back(hooks.score("score"));
+  if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
+  if (plan.weight) kernel.hooks.push_back(hooks.weight("weight", keys_of_weight_hook(plan)));
+  kernel.hooks.push_back(plan.bounds_of_queries ? hooks.key_range_of_query("key_range")
+                                                : hooks.key_range("key_range"));
 }
 
 }  // namespace tcc::sched

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "scheduler/axis_use.h"
 #include "scheduler/templates/attention_region.h"
 #include "scheduler/templates/common.h"
 #include "support/error.h"
@@ -114,6 +115,24 @@ std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& pla
   return view;
 }
 
+// The element's rows, where it is a load of neighbours along the depth.
+std::optional<AttentionPlan::Operand::Rows> rows_of(const Expr& element, const SymInt& depth) {
+  if (element->kind != ExprNode::Kind::load || depth.is_const()) return std::nullopt;
+  const SymInt begin = element->index - depth;
+  if (coefficient(element->index, depth) != 1 || begin.uses(depth.as_atom())) return std::nullopt;
+  AttentionPlan::Operand::Rows rows;
+  rows.buffer = element->buffer;
+  rows.begin = begin;
+  const int64_t bytes = size_bytes(element->stored);
+  rows.alignment = std::min<int64_t>(bytes, 16);
+  for (int64_t alignment = 16; alignment > bytes; alignment /= 2)
+    if (begin.divisible_by(alignment / bytes)) {
+      rows.alignment = alignment;
+      break;
+    }
+  return rows;
+}
+
 // Splits scores into conditions, a scale, and what hooks compute.
 void analyse_score(AttentionPlan& plan, const Expr& score) {
   const MaskedScore masked = take_masks_off(score);
@@ -123,6 +142,9 @@ void analyse_score(AttentionPlan& plan, const Expr& score) {
   const auto factor = factor_of(masked.value, plan.raw);
   plan.is_scaled = factor && *factor > 0;
   plan.scale = plan.is_scaled ? *factor : 1;
+  if (!plan.bounds_of_queries || !plan.is_scaled) return;
+  const KeyRange range = keys_seen(plan.seen, plan.query, plan.key, plan.keys);
+  plan.bounds_are_all = range.first == range.inside_first && range.end == range.inside_end;
 }
 
 }  // namespace
@@ -162,7 +184,8 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
     made.rows = rows;
     made.depths = depths;
     made.view = view_of(element, plan, row, depth);
-    made.dtype = made.view ? made.view->dtype : value->dtype();
+    if (!made.view) made.rows_apart = rows_of(element, depth);
+    made.dtype = made.view || made.rows_apart ? element->stored : value->dtype();
     made.vector = widest_vector(region, element, depth, depths);
     return made;
   };
@@ -240,10 +263,19 @@ int64_t AttentionPlan::batches() const {
 
 int64_t AttentionPlan::sharing() const {
   int64_t sharing = batches();
+  AxisUse use;
   for (const Operand* operand : {&k, &v}) {
-    if (!operand->view) return 1;
-    for (const OperandView::BatchAxis& axis : operand->view->batch)
-      sharing = std::gcd(sharing, axis.inside);
+    if (operand->view) {
+      for (const OperandView::BatchAxis& axis : operand->view->batch)
+        sharing = std::gcd(sharing, axis.inside);
+      continue;
+    }
+    int64_t inside = 1;
+    for (size_t i = digits.size(); i-- > 0;) {
+      if (use.of(operand->element).free.contains(digits[i].as_atom())) break;
+      inside *= batch[i];
+    }
+    sharing = std::gcd(sharing, inside);
   }
   return sharing;
 }

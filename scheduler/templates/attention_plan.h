@@ -34,7 +34,15 @@ struct AttentionPlan {
     // As it lies in memory, where it is an affine view of one buffer: `free_stride` is the row's,
     // `k_stride` the depth's, `batch` of the flat batch number.
     std::optional<OperandView> view;
-    DType dtype = DType::f32;  // of the values; as stored where it is a view
+    // Where it is no view, but rows of neighbours along the depth in one buffer: a row of digits
+    // and `row` begins at `begin`, as those of pages do.
+    struct Rows {
+      int buffer = 0;
+      SymInt begin;
+      int64_t alignment = 1;  // bytes of which each `begin` is a multiple, at most 16
+    };
+    std::optional<Rows> rows_apart;
+    DType dtype = DType::f32;  // of the values; as stored where it is a view or rows apart
     int64_t vector = 1;        // neighbours along the depth that one read brings
     // Returns whether each row is whole vectors of 16 bytes, neighbours along the depth, so that
     // bulk and asynchronous copies can load it.
@@ -63,6 +71,8 @@ struct AttentionPlan {
   // Bounds of the keys that are seen are those of single queries, as numbers that are loaded for
   // each are: a tile's are found by asking for all of its queries.
   bool bounds_of_queries = false;
+  // With those, a query sees all keys between its bounds, and the score is raw * scale there.
+  bool bounds_are_all = false;
 
   // The weight of a key in a sum of values, where it is not `exponential` itself: of that variable,
   // proportional to it, as dropout is. Sums of exponentials are without it. Often null.

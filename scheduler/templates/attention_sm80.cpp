@@ -33,6 +33,12 @@ kernels::AttentionOperand described(const AttentionPlan::Operand& operand) {
   kernels::AttentionOperand made;
   made.vector = operand.vector;
   made.load = kernels::Load::computed;
+  if (operand.rows_apart && operand.rows_apart->alignment >= 4) {
+    made.load = kernels::Load::tiles;
+    made.vector = operand.rows_apart->alignment / size_bytes(operand.dtype);
+    made.buffer = operand.rows_apart->buffer;
+    made.apart = true;
+  }
   if (!operand.view) return made;
   made.along_rows = operand.view->k_stride != 1 && operand.view->free_stride == 1;
   if (operand.view->k_stride != 1) return made;
@@ -348,15 +354,14 @@ class Sm80Attention : public Candidate {
         kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
         continue;
       }
-      kernel.hooks.push_back(hooks.start(*operand, str("start_", name)));
+      kernel.hooks.push_back(described->apart ? hooks.row(*operand, str("row_", name))
+                                              : hooks.start(*operand, str("start_", name)));
       if (described->load != kernels::Load::tiles) continue;
       Argument& argument = kernel.arguments[static_cast<size_t>(described->buffer)];
       argument.needed =
           std::max<int64_t>(argument.needed, described->vector * size_bytes(operand->dtype));
     }
-    kernel.hooks.push_back(hooks.score("score"));
-    if (!a.plain) kernel.hooks.push_back(hooks.score_inside("score_inside"));
-    kernel.hooks.push_back(hooks.key_range("key_range"));
+    add_key_hooks(kernel, plan, hooks);
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 

@@ -264,9 +264,7 @@ class Sm90Attention : public Candidate {
       if (!operand->view->batch.empty())
         kernel.hooks.push_back(hooks.coordinates(*operand, str("batch_", name)));
     }
-    kernel.hooks.push_back(hooks.score("score"));
-    if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
-    kernel.hooks.push_back(hooks.key_range("key_range"));
+    add_key_hooks(kernel, plan, hooks);
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 

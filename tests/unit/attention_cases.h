@@ -290,17 +290,16 @@ inline std::vector<AttentionCase> bounds_of_queries() {
 // Keys in pages, entries of the table beyond them.
 inline std::vector<AttentionCase> pages() {
   const auto paged = [](int64_t queries, int64_t heads, int64_t shared, int64_t depth, int64_t page,
-                        const std::string& attrs) {
+                        const std::string& attrs, int64_t all = 11) {
     const int64_t batch = 3, of_sequence = 70 / page, keys = of_sequence * page;
     return AttentionCase{
         str("paged_", queries, "x", heads, "o", shared, "x", depth, "by", page,
             attrs.empty() ? "" : "_causal"),
         str("  q: {dtype: f32, shape: [", batch, ", ", heads, ", ", queries, ", ", depth,
-            "]}\n  k: {dtype: f32, shape: [11, ", page, ", ", shared, ", ", depth,
-            "]}\n  v: {dtype: f32, shape: [11, ", page, ", ", shared, ", ", depth,
-            "]}\n  t: {dtype: i32, shape: [", batch, ", ", of_sequence,
-            "], range: [-3, 14]}\n  n: {dtype: i32, shape: [", batch, "], range: [0, ", keys,
-            "]}\n"),
+            "]}\n  k: {dtype: f32, shape: [", all, ", ", page, ", ", shared, ", ", depth,
+            "]}\n  v: {dtype: f32, shape: [", all, ", ", page, ", ", shared, ", ", depth,
+            "]}\n  t: {dtype: i32, shape: [", batch, ", ", of_sequence, "], range: [-3, ", all + 3,
+            "]}\n  n: {dtype: i32, shape: [", batch, "], range: [0, ", keys, "]}\n"),
         str("  - {out: [a, l], op: paged_attention, in: [q, k, v, t, n]", attrs, "}\n"), "[a, l]"};
   };
   return {
@@ -309,6 +308,8 @@ inline std::vector<AttentionCase> pages() {
       paged(12, 6, 2, 32, 4, ", is_causal: true"),
       paged(33, 2, 1, 24, 10, ", is_causal: true"),
       paged(40, 2, 2, 18, 1, ""),
+      paged(12, 6, 2, 40, 7, ", is_causal: true", 90),
+      paged(70, 4, 2, 64, 16, ", is_causal: true", 60),
   };
 }
 

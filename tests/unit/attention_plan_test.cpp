@@ -125,6 +125,8 @@ TEST(AttentionPlan, GivesTheKeysThatAQuerySees) {
     const KeyRange range = plan.keys_of(0, SymInt::axis("q", plan.queries));
     EXPECT_FALSE(range.end.is_const()) << name;
     EXPECT_FALSE(range.inside_end.is_const()) << name;
+    const std::string_view of = name;
+    EXPECT_EQ(plan.bounds_are_all, of != "one_key_of_queries") << name;
   }
   for (const char* name :
        {"window", "prefix", "documents", "lengths", "plain", "key_lengths_causal"})
@@ -137,6 +139,40 @@ TEST(AttentionPlan, ReadsPages) {
   EXPECT_TRUE(plan.q.view);
   EXPECT_FALSE(plan.k.view);
   EXPECT_EQ(plan.k.vector, 4);
+  for (const AttentionPlan::Operand* operand : {&plan.k, &plan.v}) {
+    ASSERT_TRUE(operand->rows_apart);
+    EXPECT_EQ(operand->rows_apart->alignment, 16);
+    EXPECT_FALSE(operand->rows_apart->begin.uses(operand->depth.as_atom()));
+  }
+  EXPECT_FALSE(plan.q.rows_apart);
+  EXPECT_EQ(plan.sharing(), 2);
+  EXPECT_EQ(plan_of(case_named("paged_40x2o2x18by1")).plan.k.rows_apart->alignment, 8);
+}
+
+// What is computed once per score stands between the products, also where it takes long. What
+// keys are made of would be computed once per tile.
+TEST(AttentionPlan, DrawsDropoutBetweenTheProducts) {
+  const auto regions = [](const test::AttentionCase& c, const char* target) {
+    return backends::schedule(test::attention_graph(c), sched::target_by_name(target), {})
+        .regions.size();
+  };
+  const std::string of_weights =
+      "  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v], dropout_p: 0.2}\n";
+  const std::string of_keys =
+      "  - {out: d, op: dropout, in: [k], p: 0.2, training: true}\n"
+      "  - {out: [a], op: scaled_dot_product_attention, in: [q, d, v]}\n";
+  const std::string of_heads =  // the same of all heads, and drawn once
+      "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+      "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: p, op: softmax, in: [s], dim: -1}\n"
+      "  - {out: u, op: rand, size: [512, 512]}\n  - {out: m, op: lt, in: [u, 0.1]}\n"
+      "  - {out: w, op: where, in: [m, 0.0, p]}\n  - {out: a, op: matmul, in: [w, v]}\n";
+  for (const char* target : {"vulkan", "cuda:sm_80", "cuda:sm_90a"}) {
+    const std::string in = test::attention_inputs({2, 8, 8, 512, 512, 64, 64},
+                                                  target == std::string("vulkan") ? "f32" : "bf16");
+    EXPECT_EQ(regions({"weights", in, of_weights}, target), 1U) << target;
+    EXPECT_EQ(regions({"keys", in, of_keys}, target), 2U) << target;
+    EXPECT_EQ(regions({"heads", in, of_heads}, target), 2U) << target;
+  }
 }
 
 TEST(AttentionPlan, KnowsAScale) {

@@ -93,19 +93,65 @@ TEST(AttentionSm80, ReadsPages) {
             "]}\n  t: {dtype: i32, shape: [4, 64]}\n  n: {dtype: i32, shape: [4]}\n"),
         "  - {out: [a], op: paged_attention, in: [q, k, v, t, n], is_causal: true}\n"};
   };
+  const auto expect = [](const std::string& source, std::initializer_list<const char*> fields) {
+    for (const char* field : fields) EXPECT_NE(source.find(field), source.npos) << field;
+  };
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
-    const std::string source = source_of(paged(128), target);
-    EXPECT_NE(source.find("p.k.load = Load::computed;"), source.npos) << target;
-    EXPECT_NE(source.find("p.k.vector = 8;"), source.npos) << target;
+    // Few queries of heads that share pages are rows of one tile.
+    expect(source_of(paged(128), target),
+           {"p.k.load = Load::tiles;", "p.k.vector = 8;", "p.k.apart = true;", "p.q.apart = false;",
+            "p.v.apart = true;", "p.pack = 4;"});
+    expect(source_of(paged(66), target), {"p.k.load = Load::tiles;", "p.k.vector = 2;"});
+    expect(source_of(paged(65), target), {"p.k.load = Load::computed;", "p.k.apart = false;"});
   }
 }
 
-// Others take what they refuse.
-TEST(AttentionSm80, RefusesDropout) {
-  const test::AttentionCase c = with_op(kLong, "bf16", ", dropout_p: 0.1");
+// What is gathered counts, however many pages there are beside.
+TEST(AttentionSm80, ReadsFewPagesOfMany) {
+  const test::AttentionCase c = {
+      "paged",
+      "  q: {dtype: bf16, shape: [4, 32, 1, 128]}\n  k: {dtype: bf16, shape: [4096, 16, 8, 128]}\n"
+      "  v: {dtype: bf16, shape: [4096, 16, 8, 128]}\n  t: {dtype: i32, shape: [4, 64]}\n"
+      "  n: {dtype: i32, shape: [4]}\n",
+      "  - {out: [a], op: paged_attention, in: [q, k, v, t, n]}\n"};
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
-    for (const auto& kernel : compiled(c, target).kernels)
-      EXPECT_FALSE(kernel.template_name.starts_with("attention_sm")) << target;
+    EXPECT_NE(source_of(c, target).find("p.k.apart = true;"), std::string::npos) << target;
+}
+
+// A tile's bounds are those of its queries, where they are loaded for each.
+TEST(AttentionMatrix, AsksForTheKeysOfEachQuery) {
+  const auto packed = [](int64_t length) {
+    return test::AttentionCase{
+        "packed",
+        str("  q: {dtype: bf16, shape: [", length, ", 16, 128]}\n  k: {dtype: bf16, shape: [",
+            length, ", 4, 128]}\n  v: {dtype: bf16, shape: [", length,
+            ", 4, 128]}\n  s: {dtype: i32, shape: [18]}\n"),
+        "  - {out: [a], op: packed_attention, in: [q, k, v, s], is_causal: true}\n"};
+  };
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
+    const exec::Executable executable = compiled(packed(16384), target);
+    ASSERT_EQ(executable.kernels.size(), 2U) << target;
+    const auto& attention = executable.kernels.back();
+    EXPECT_TRUE(attention.template_name.starts_with("attention_sm")) << attention.template_name;
+    EXPECT_NE(attention.source.find("p.by_query = true;"), std::string::npos) << target;
+    EXPECT_NE(
+        source_of(with_op(kLong, "bf16", ", is_causal: true"), target).find("p.by_query = false;"),
+        std::string::npos);
+  }
+}
+
+// Dropout's numbers are drawn where the weights are: there is one kernel, and nothing is stored.
+TEST(AttentionMatrix, DrawsDropout) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
+    for (const char* dtype : {"f16", "bf16"}) {
+      const exec::Executable executable =
+          compiled(with_op(kLong, dtype, ", dropout_p: 0.1"), target);
+      ASSERT_EQ(executable.kernels.size(), 1U) << target;
+      const auto& kernel = executable.kernels.front();
+      EXPECT_TRUE(kernel.template_name.starts_with("attention_sm")) << kernel.template_name;
+      EXPECT_NE(kernel.source.find("p.weights = 4;"), std::string::npos);
+      EXPECT_NE(kernel.source.find("tcc_uniform_f32("), std::string::npos);
+    }
 }
 
 // The heads of a group are rows of one tile, where queries are few.

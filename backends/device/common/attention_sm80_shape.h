@@ -9,9 +9,10 @@ namespace tcc::kernels {
 // How tiles of queries, keys or values come to shared memory.
 struct AttentionOperand {
   Load load = Load::tiles;
-  Int vector = 8;  // elements of one asynchronous copy (tiles), or of one call of the load hook
-  Int buffer = 0;  // unless computed: the kernel's argument that holds the operand
-  Int stride = 0;  // of rows, in elements, unless computed
+  Int vector = 8;      // elements of one asynchronous copy (tiles), or of one call of the load hook
+  Int buffer = 0;      // unless computed: the kernel's argument that holds the operand
+  Int stride = 0;      // of rows, in elements, unless computed
+  bool apart = false;  // tiles: rows begin where a hook says, as those of pages
   bool along_rows = false;  // computed: neighbours in memory are rows
 
   template <class Visitor>
@@ -20,6 +21,7 @@ struct AttentionOperand {
     visit("vector", vector);
     visit("buffer", buffer);
     visit("stride", stride);
+    visit("apart", apart);
     visit("along_rows", along_rows);
   }
 };
@@ -33,10 +35,13 @@ struct AttentionSm80 {
   Int depth = 64, depth_v = 64;            // of queries and keys; of values
   Element element = Element::bf16;
   AttentionOperand q, k, v;
-  Int scale_bits = 0;  // of an f32: log2(e) times the factor of the scores
-  bool plain = true;   // scores are only scaled and masked: there is no score_inside hook
-  bool safe = false;   // queries that see no key give 0, not NaN
-  bool sums = false;   // the log-sum-exp is stored
+  Int scale_bits = 0;     // of an f32: log2(e) times the factor of the scores
+  bool plain = true;      // scores are only scaled and masked: there is no score_inside hook
+  bool safe = false;      // queries that see no key give 0, not NaN
+  bool sums = false;      // the log-sum-exp is stored
+  Int weights = 0;        // neighbouring keys of the weight hook: 2 or 4; 0: there is none
+  bool by_query = false;  // the hook of key ranges is asked for single queries,
+  bool bounded = false;   // which see all keys of theirs: there is no score hook
   Int block_q = 128, block_k = 64;
   Int warps_q = 4, warps_k = 1;
   Int stages = 2;       // tiles of keys, and of values, in shared memory
@@ -60,6 +65,9 @@ struct AttentionSm80 {
     visit("plain", plain);
     visit("safe", safe);
     visit("sums", sums);
+    visit("weights", weights);
+    visit("by_query", by_query);
+    visit("bounded", bounded);
     visit("block_q", block_q);
     visit("block_k", block_k);
     visit("warps_q", warps_q);
@@ -115,13 +123,15 @@ constexpr Int accumulators(const AttentionSm80& a) {
 constexpr Int query_fragments(const AttentionSm80& a) { return warp_q(a) * columns(a) / 64; }
 // A thread has fragments of keys or values, what its rows keep, and addresses beside accumulators.
 constexpr Int kOtherRegisters = 48, kMostRegisters = 256;
+// What a weight hook needs, as the numbers of a dropout's generator.
+constexpr Int weight_registers(const AttentionSm80& a) { return a.weights > 0 ? 16 : 0; }
 // Queries stay in registers where there is room.
 constexpr bool keeps_queries(const AttentionSm80& a) {
-  return accumulators(a) + query_fragments(a) + kOtherRegisters <= 224;
+  return accumulators(a) + query_fragments(a) + kOtherRegisters + weight_registers(a) <= 224;
 }
 constexpr Int registers(const AttentionSm80& a) {
   return accumulators(a) + (keeps_queries(a) ? query_fragments(a) : warp_q(a) / 2) +
-         kOtherRegisters;
+         kOtherRegisters + weight_registers(a);
 }
 
 // ---- what is legal

@@ -14,18 +14,21 @@ struct AttentionSm90 {
   Element element = Element::bf16;
   Int rank_q = 2, rank_k = 2, rank_v = 2;  // dimensions of the tensor maps
   Int scale_bits = 0;                      // of an f32: log2(e) times the factor of the scores
-  bool plain = true;     // scores are only scaled and masked: there is no score_inside hook
-  bool safe = false;     // queries that see no key give 0, not NaN
-  bool sums = false;     // the log-sum-exp is stored
-  Int groups = 2;        // warpgroups that multiply
-  Int block_k = 128;     // keys of a tile
-  Int stages = 2;        // tiles of keys, and of values, in shared memory
-  Int query_stages = 1;  // tiles of queries
-  bool turns = true;     // groups take turns: one weighs while the others multiply
-  bool orders = false;   // tiles of queries differ in their numbers of keys: the last come first
-  Int heads = 1;         // batches that are walked together
-  Int parts = 1;         // workgroups that share the keys of a query
-  Int workgroups = 1;    // of the launch
+  bool plain = true;      // scores are only scaled and masked: there is no score_inside hook
+  bool safe = false;      // queries that see no key give 0, not NaN
+  bool sums = false;      // the log-sum-exp is stored
+  Int weights = 0;        // neighbouring keys of the weight hook: 2 or 4; 0: there is none
+  bool by_query = false;  // the hook of key ranges is asked for single queries,
+  bool bounded = false;   // which see all keys of theirs: there is no score hook
+  Int groups = 2;         // warpgroups that multiply
+  Int block_k = 128;      // keys of a tile
+  Int stages = 2;         // tiles of keys, and of values, in shared memory
+  Int query_stages = 1;   // tiles of queries
+  bool turns = true;      // groups take turns: one weighs while the others multiply
+  bool orders = false;    // tiles of queries differ in their numbers of keys: the last come first
+  Int heads = 1;          // batches that are walked together
+  Int parts = 1;          // workgroups that share the keys of a query
+  Int workgroups = 1;     // of the launch
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -42,6 +45,9 @@ struct AttentionSm90 {
     visit("plain", plain);
     visit("safe", safe);
     visit("sums", sums);
+    visit("weights", weights);
+    visit("by_query", by_query);
+    visit("bounded", bounded);
     visit("groups", groups);
     visit("block_k", block_k);
     visit("stages", stages);
@@ -83,10 +89,11 @@ constexpr Int consumer_registers(const AttentionSm90& a) {
 }
 constexpr Int producer_registers(const AttentionSm90& a) { return a.groups == 2 ? 24 : 32; }
 // The registers of a thread for the accumulators of scores and of the result, and for the weights
-// that are multiplied meanwhile. The rule admits what ptxas 13.0 compiles without spills where
-// scores are only scaled.
+// that are multiplied meanwhile. A weight hook needs some, too, and so do bounds that the compiler
+// does not know to be those of a whole warp. The rule admits what ptxas 13.0 compiles without
+// spills where scores are only scaled.
 constexpr Int registers(const AttentionSm90& a) {
-  return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2;
+  return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2 + (a.weights > 0 || a.by_query ? 16 : 0);
 }
 constexpr bool fits_registers(const AttentionSm90& a) {
   return registers(a) <= (a.groups == 3 ? 128 : 200);

@@ -27,11 +27,58 @@ TCC_FN Range tiles_of_keys(i32 block_k, i32 first, i32 end, i32 inside, i32 insi
   return {first / block_k, (end + block_k - 1) / block_k, (inside + block_k - 1) / block_k, inside_end / block_k};
 }
 
+// The keys that some of ROWS rows see, as bounds in keys, where each row has bounds of its own. The lanes of a warp ask
+// together: `ask`(row, keys) gives those of a row, and returns whether there is such a row.
+template <i32 ROWS, i32 KEYS, class Ask> TCC_FN Range keys_of_queries(i32 lane, Ask ask) {
+  i32 all[4] = {KEYS, 0, 0, KEYS};
+#pragma unroll 2
+  for (i32 first = 0; first < ROWS; first += 32) {
+    i32 of_row[4];
+    if (first + lane >= ROWS || !ask(first + lane, of_row)) continue;
+    const bool any = of_row[0] < of_row[1];  // a query that sees no key bounds nothing
+    if (any && of_row[0] < all[0]) all[0] = of_row[0];
+    if (any && of_row[1] > all[1]) all[1] = of_row[1];
+    if (of_row[2] > all[2]) all[2] = of_row[2];
+    if (of_row[3] < all[3]) all[3] = of_row[3];
+  }
+#pragma unroll
+  for (i32 i = 0; i < 4; ++i)
+    if (i % 3 == 0)
+      asm volatile("redux.sync.min.s32 %0, %0, 0xffffffff;" : "+r"(all[i]));
+    else
+      asm volatile("redux.sync.max.s32 %0, %0, 0xffffffff;" : "+r"(all[i]));
+  return all[0] < all[1] ? Range{all[0], all[1], all[2], all[3]} : Range{0, 0, 0, 0};
+}
+
+// The keys [first, end) that a row sees.
+struct RowBounds {
+  i32 first, end;
+};
+// A raw score there, -inf where the row does not see the key.
+TCC_FN f32 seen_within(f32 score, i32 key, RowBounds of) {
+  return key >= of.first && key < of.end ? score : MINUS_INFINITY;
+}
+
 // The tiles of one of PARTS workgroups that share them.
 template <i32 PARTS> TCC_FN Range part_of(Range range, i32 part) {
   if (PARTS == 1) return range;
   const i32 share = (range.end - range.first + PARTS - 1) / PARTS, first = range.first + part * share;
   return {first, first + share < range.end ? first + share : range.end, range.inside, range.inside_end};
+}
+
+// Weights are changed in proportion. Lane t of a quad has the t-th pair of eight keys from `key` on, `a`, and of the eight
+// behind them, `b`. `change`(key, v) makes 4 weights of neighbouring keys: even lanes ask for keys of the first eight,
+// odd ones of the second, and they exchange what is the other's.
+template <class Change> TCC_FN void change_eights(i32 key, i32 t, f32* a, f32* b, Change change) {
+  const bool odd = t & 1;
+  f32 v[4] = {1, 1, 1, 1};
+  change(key + (odd ? 8 : 0) + t / 2 * 4, v);
+#pragma unroll
+  for (i32 i = 0; i < 2; ++i) {
+    const f32 mine = odd ? v[2 + i] : v[i], other = __shfl_xor_sync(~0u, odd ? v[i] : v[2 + i], 1);
+    a[i] *= odd ? other : mine;
+    b[i] *= odd ? mine : other;
+  }
 }
 
 constexpr f32 kLog2 = 0.693147181f;

@@ -8,11 +8,13 @@
 //
 // The constant `params` is an AttentionSm80 (attention_sm80_shape.h). Hooks (attention_hooks.h has their meaning), of an
 // operand x by how it is loaded:
-//   tiles, rows  start_x(buffers, batch)
+//   tiles, rows  start_x(buffers, batch); of rows that lie apart, row_x(buffers, batch, row)
 //   computed     load_x(buffers, batch, row, d, v)
 // and
-//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the latter unless params.plain
-//   key_range(buffers, batch, tile, range)
+//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the former unless params.bounded, the
+//                                                         latter unless params.plain
+//   weight(buffers, batch, query, key, v)           changes weights of params.weights neighbouring keys, where not 0
+//   key_range(buffers, batch, tile, range)          with params.by_query, of a query in the place of the tile
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
@@ -74,10 +76,9 @@ using ValueTile = SharedTile<ELEMENT, false, COLUMNS_V, BLOCK_K>;
 struct Side {
   static constexpr Element element = ELEMENT;
   static constexpr i32 threads = THREADS;
-  static constexpr bool linear = true;
 };
 struct QuerySide : Side {
-  static constexpr bool linear = PACK == 1;
+  static constexpr bool linear = PACK == 1 && !params.q.apart;
   using Tile = QueryTile;
   static constexpr AttentionOperand operand = params.q;
   static constexpr i32 depth = DEPTH;
@@ -85,11 +86,13 @@ struct QuerySide : Side {
 struct KeySide : Side {
   using Tile = KeyTile;
   static constexpr AttentionOperand operand = params.k;
+  static constexpr bool linear = !params.k.apart;
   static constexpr i32 depth = DEPTH;
 };
 struct ValueSide : Side {
   using Tile = ValueTile;
   static constexpr AttentionOperand operand = params.v;
+  static constexpr bool linear = !params.v.apart;
   static constexpr i32 depth = DEPTH_V;
 };
 static_assert(QueryTile::BYTES + STAGES * (KeyTile::BYTES + ValueTile::BYTES) == shape::tiles_bytes(params),
@@ -111,7 +114,8 @@ template <class Tile> struct Lane {
 struct Rows {
   f32 max[ROWS][2], sum[ROWS][2];
 };
-constexpr f32 kGrowth = 8;
+// Changed weights of f16 have no room above 1.
+constexpr f32 kGrowth = params.weights != 0 && ELEMENT == Element::f16 ? 0 : 8;
 
 // Scores become weights. The results so far are rescaled where a maximum has grown: rarely, but for the first tile.
 TCC_FN void weigh(f32 (&s)[ROWS][TILES_K][4], f32 (&o)[ROWS][TILES_V][4], Rows& rows) {
@@ -185,12 +189,20 @@ TCC_ENTRY {
   };
 
   Range range = {KEYS, 0, 0, KEYS};
+  if constexpr (params.by_query) {
+    range = keys_of_queries<BLOCK_Q, KEYS>(lane, [&](i32 row, i32(&keys)[4]) {
+      const OperandRow at = row_at(row);
+      if (at.exists) key_range(TCC_BUFFERS at.batch, at.row, keys);
+      return at.exists;
+    });
+  } else {
 #pragma unroll 1
-  for (i32 i = 0; i < PACK; ++i) {
-    i32 keys[4];
-    key_range(TCC_BUFFERS batch0 + i, place.tile, keys);
-    range = {keys[0] < range.first ? keys[0] : range.first, keys[1] > range.end ? keys[1] : range.end,
-             keys[2] > range.inside ? keys[2] : range.inside, keys[3] < range.inside_end ? keys[3] : range.inside_end};
+    for (i32 i = 0; i < PACK; ++i) {
+      i32 keys[4];
+      key_range(TCC_BUFFERS batch0 + i, place.tile, keys);
+      range = {keys[0] < range.first ? keys[0] : range.first, keys[1] > range.end ? keys[1] : range.end,
+               keys[2] > range.inside ? keys[2] : range.inside, keys[3] < range.inside_end ? keys[3] : range.inside_end};
+    }
   }
   range = part_of<PARTS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), part);
 
@@ -206,23 +218,32 @@ TCC_ENTRY {
     };
   };
   // Where rows of a tile of keys begin, or of a tile of queries.
-  const auto keys_from = [&](const auto& hooks, i64 stride, i32 tile) {
-    return [&hooks, batch0, stride, tile](auto r) { return hooks.start(batch0) + i64(tile * BLOCK_K) * stride + i64(r) * stride; };
+  const auto keys_from = [&](const auto& hooks, auto side, i32 tile) {
+    return [&hooks, batch0, tile](auto r) {
+      constexpr AttentionOperand X = decltype(side)::operand;
+      constexpr i64 stride = X.stride;
+      if constexpr (X.apart)
+        return hooks.row(batch0, tile * BLOCK_K + r);
+      else
+        return hooks.start(batch0) + i64(tile * BLOCK_K) * stride + i64(r) * stride;
+    };
   };
   const auto query_offset = [&](auto r) {
-    if constexpr (PACK == 1)
+    if constexpr (params.q.apart)
+      return q_hooks.row(row_at(r).batch, row_at(r).row);
+    else if constexpr (PACK == 1)
       return q_hooks.start(batch0) + i64(place.tile * BLOCK_Q) * i64(params.q.stride) + i64(r) * i64(params.q.stride);
     else
       return q_hooks.start(row_at(r).batch) + i64(row_at(r).row) * i64(params.q.stride);
   };
   const auto bring_keys = [&](i32 tile, i32 slot) {
     if (tile >= range.first)
-      bring<KeySide>(k_hooks, key_tiles + slot * KeyTile::BYTES, thread, key_at(tile), keys_from(k_hooks, params.k.stride, tile));
+      bring<KeySide>(k_hooks, key_tiles + slot * KeyTile::BYTES, thread, key_at(tile), keys_from(k_hooks, KeySide(), tile));
   };
   const auto bring_values = [&](i32 tile, i32 slot) {
     if (tile >= range.first)
       bring<ValueSide>(v_hooks, value_tiles + slot * ValueTile::BYTES, thread, key_at(tile),
-                       keys_from(v_hooks, params.v.stride, tile));
+                       keys_from(v_hooks, ValueSide(), tile));
   };
 
   const Lane<QueryTile> query_lane(warp_q * WARP_Q, lane & 15, lane >> 4);
@@ -297,30 +318,68 @@ TCC_ENTRY {
   for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) my_rows[m][r] = row_at(warp_q * WARP_Q + m * 16 + r * 8 + lane / 4);
+  // Calls hook(batch, query, key, v) for each pair of this thread's scores or weights of a tile.
+  const auto each_pair = [&](auto& s, i32 tile, auto hook) {
+    const i32 key = tile * BLOCK_K + warp_k * WARP_K + lane % 4 * 2;
+#pragma unroll
+    for (i32 i = 0; i < TILES_K; ++i)
+#pragma unroll
+      for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+          f32 v[2] = {s[m][i][r * 2], s[m][i][r * 2 + 1]};
+          hook(my_rows[m][r].batch, my_rows[m][r].row, key + i * 8, v);
+          s[m][i][r * 2] = v[0];
+          s[m][i][r * 2 + 1] = v[1];
+        }
+  };
+  RowBounds bounds[ROWS][2] = {};
+  if constexpr (params.bounded) {
+#pragma unroll
+    for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        i32 keys[4];
+        key_range(TCC_BUFFERS my_rows[m][r].batch, my_rows[m][r].row, keys);
+        bounds[m][r] = {keys[0], keys[1]};
+      }
+  }
   const auto score_tile = [&](auto& s, i32 tile) {
     const bool inside = tile >= range.inside && tile < range.inside_end;
     if (params.plain && inside) return;
-    const i32 key = tile * BLOCK_K + warp_k * WARP_K + lane % 4 * 2;
-    const auto each = [&](auto hook) {
+    if constexpr (params.bounded) {
+      const i32 key = tile * BLOCK_K + warp_k * WARP_K + lane % 4 * 2;
 #pragma unroll
-      for (i32 i = 0; i < TILES_K; ++i)
+      for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
-        for (i32 m = 0; m < ROWS; ++m)
+        for (i32 i = 0; i < TILES_K; ++i)
 #pragma unroll
-          for (i32 r = 0; r < 2; ++r) {
-            f32 v[2] = {s[m][i][r * 2], s[m][i][r * 2 + 1]};
-            hook(my_rows[m][r].batch, my_rows[m][r].row, key + i * 8, v);
-            s[m][i][r * 2] = v[0];
-            s[m][i][r * 2 + 1] = v[1];
-          }
-    };
+          for (i32 c = 0; c < 4; ++c) s[m][i][c] = seen_within(s[m][i][c], key + i * 8 + c % 2, bounds[m][c / 2]);
+    }
     if constexpr (!params.plain) {
       if (inside) {
-        each([&](auto batch, auto query, auto key, auto& v) { score_inside(TCC_BUFFERS batch, query, key, v); });
+        each_pair(s, tile, [&](auto batch, auto query, auto key, auto& v) { score_inside(TCC_BUFFERS batch, query, key, v); });
         return;
       }
     }
-    each([&](i32 batch, i32 query, i32 key, f32(&v)[2]) { score(TCC_BUFFERS batch, query, key, v); });
+    if constexpr (!params.bounded)
+      each_pair(s, tile, [&](auto batch, auto query, auto key, auto& v) { score(TCC_BUFFERS batch, query, key, v); });
+  };
+  const auto change_weights = [&](auto& s, i32 tile) {
+    if constexpr (params.weights == 4) {
+      const i32 key = tile * BLOCK_K + warp_k * WARP_K;
+#pragma unroll
+      for (i32 i = 0; i < TILES_K; i += 2)
+#pragma unroll
+        for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+          for (i32 r = 0; r < 2; ++r)
+            change_eights(key + i * 8, lane % 4, &s[m][i][r * 2], &s[m][i + 1][r * 2], [&](auto key, auto& v) {
+              weight(TCC_BUFFERS my_rows[m][r].batch, my_rows[m][r].row, key, v);
+            });
+    } else if constexpr (params.weights == 2) {
+      each_pair(s, tile, [&](auto batch, auto query, auto key, auto& v) { weight(TCC_BUFFERS batch, query, key, v); });
+    }
   };
 
   f32 o[ROWS][TILES_V][4];
@@ -382,6 +441,7 @@ TCC_ENTRY {
     }
     score_tile(s, tile);
     weigh(s, o, rows);
+    change_weights(s, tile);
     multiply_values(o, s, values);
   }
 

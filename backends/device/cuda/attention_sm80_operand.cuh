@@ -10,18 +10,20 @@ struct OperandRow {
 };
 
 // The hooks of one operand, with the kernel's buffers filled in.
-template <class LoadHook, class StartHook> struct AttentionHooksOf {
+template <class LoadHook, class StartHook, class RowHook> struct AttentionHooksOf {
   LoadHook load;    // load(batch, row, d, v): computes neighbours along the depth; `d` counts vectors
   StartHook start;  // start(batch): the offset of a batch's first element
+  RowHook row;      // row(batch, row): that of a row, where rows lie apart
   const u16* buffer;
 };
-template <class LoadHook, class StartHook>
-AttentionHooksOf(LoadHook, StartHook, const u16*) -> AttentionHooksOf<LoadHook, StartHook>;
+template <class LoadHook, class StartHook, class RowHook>
+AttentionHooksOf(LoadHook, StartHook, RowHook, const u16*) -> AttentionHooksOf<LoadHook, StartHook, RowHook>;
 // Those of operand `x`: q, k or v.
 #define ATTENTION_HOOKS(x)                                                                      \
   AttentionHooksOf {                                                                            \
     [&](i32 batch, auto row, auto d, auto& v) { load_##x(TCC_BUFFERS batch, row, d, v); },      \
         [&](auto batch) -> i64 { return start_##x(TCC_BUFFERS batch); },                        \
+        [&](auto batch, auto row) -> i64 { return row_##x(TCC_BUFFERS batch, row); },           \
         (const u16*)buffer_at<i32(params.x.buffer)>(TCC_BUFFERS nullptr)                             \
   }
 
@@ -47,6 +49,16 @@ TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place p
       const u16* const from = hooks.buffer + (offset(row) + c);
 #pragma unroll
       for (i32 r = 0; r < Tile::ROWS; r += STEP) copy(row + r, c, from + i64(r) * Side::operand.stride);
+    } else if constexpr (X.apart) {
+      // The places of several rows are on their way at the same time.
+      constexpr i32 ALL = VECTORS<Tile, VECTOR, THREADS, 1>, PIECES = ALL < 4 ? 1 : ALL / 4;
+#pragma unroll
+      for (i32 piece = 0; piece < PIECES; ++piece) {
+        const u16* from[VECTORS<Tile, VECTOR, THREADS, PIECES>];
+        each_vector<Tile, VECTOR, THREADS, PIECES>(
+            thread, piece, [&](i32 i, i32 r, i32 c) { from[i] = hooks.buffer + (offset(r) + c); });
+        each_vector<Tile, VECTOR, THREADS, PIECES>(thread, piece, [&](i32 i, i32 r, i32 c) { copy(r, c, from[i]); });
+      }
     } else {
       each_vector<Tile, VECTOR, THREADS, 1>(thread, 0,
                                             [&](i32, i32 r, i32 c) { copy(r, c, hooks.buffer + (offset(r) + c)); });

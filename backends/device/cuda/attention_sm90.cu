@@ -10,8 +10,10 @@
 // The constant `params` is an AttentionSm90 (attention_sm90_shape.h); the macros WGMMA_KEYS and WGMMA_VALUES are its
 // block_k and its columns_v. Hooks (attention_hooks.h has their meaning):
 //   batch_q, batch_k, batch_v(buffers, batch, c)    where the operand's tensor map has more than 2 dimensions
-//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the latter unless params.plain
-//   key_range(buffers, batch, tile, range)
+//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the former unless params.bounded, the
+//                                                         latter unless params.plain
+//   weight(buffers, batch, query, key, v)           changes weights of params.weights neighbouring keys, where not 0
+//   key_range(buffers, batch, tile, range)          with params.by_query, of a query in the place of the tile
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
@@ -184,14 +186,28 @@ TCC_ENTRY {
     const i32 block = i32(TCC_BLOCK);
     return round * WORKGROUPS + (params.orders && round % 2 ? WORKGROUPS - 1 - block : block);
   };
+  // With bounds of each query, all lanes of a warp ask.
   const auto range_of = [&](Place place) -> Range {
     i32 keys[4];
+    if constexpr (params.by_query) {
+      const Range range = keys_of_queries<BLOCK_Q, KEYS>(thread % 32, [&](i32 row, i32(&of_row)[4]) {
+        const bool exists = QUERIES % BLOCK_Q == 0 || place.query + row < QUERIES;
+        if (exists) key_range(TCC_BUFFERS place.batch, place.query + row, of_row);
+        return exists;
+      });
+      return part_of<PARTS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), place.part);
+    }
     key_range(TCC_BUFFERS place.batch, place.query / BLOCK_Q, keys);
     return part_of<PARTS>(tiles_of_keys(BLOCK_K, keys[0], keys[1], keys[2], keys[3]), place.part);
   };
   if (warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<attention_sm90::producer_registers(params)>();
-    if (warp_of_all == 0 && elect_lane()) {
+    const bool leads = warp_of_all == 0 && elect_lane();
+    // One lane loads. Where all lanes ask for ranges, the others count stages beside it, and wait for it there.
+    const auto load = [&](auto loads) {
+      if (!params.by_query || leads) loads();
+    };
+    if (leads || (params.by_query && warp_of_all == 0)) {
       const TensorMap* const maps[] = {TCC_MAPS nullptr};
       const auto find_batch = [&](auto batch, auto& q, auto& k, auto& v) {
         if constexpr (params.rank_q > 2) batch_q(TCC_BUFFERS batch, q);
@@ -211,29 +227,35 @@ TCC_ENTRY {
           Queries mine = queries_of(group);
           mine.stage = queries.stage;
           mine.phase = queries.phase;
-          mine.wait_until_empty();
-          barrier_arrive_expect(mine.full_barrier(), PANELS * 8192);
+          load([&] {
+            mine.wait_until_empty();
+            barrier_arrive_expect(mine.full_barrier(), PANELS * 8192);
 #pragma unroll
-          for (i32 panel = 0; panel < PANELS; ++panel)
-            tma_load<params.rank_q, false>(mine.tile() + panel * 8192, *maps[0], mine.full_barrier(), 0, panel * 64,
-                                           place.query + group * 64, at_q);
+            for (i32 panel = 0; panel < PANELS; ++panel)
+              tma_load<params.rank_q, false>(mine.tile() + panel * 8192, *maps[0], mine.full_barrier(), 0, panel * 64,
+                                             place.query + group * 64, at_q);
+          });
         };
         auto load_keys = [&](i32 tile) {
-          keys.wait_until_empty();
-          barrier_arrive_expect(keys.full_barrier(), sizeof(Keys::Tiles) / params.stages);
+          load([&] {
+            keys.wait_until_empty();
+            barrier_arrive_expect(keys.full_barrier(), sizeof(Keys::Tiles) / params.stages);
 #pragma unroll
-          for (i32 panel = 0; panel < PANELS; ++panel)
-            tma_load<params.rank_k, false>(keys.tile() + panel * (BLOCK_K * 128), *maps[1], keys.full_barrier(), 0, panel * 64,
-                                           tile * BLOCK_K, at_k);
+            for (i32 panel = 0; panel < PANELS; ++panel)
+              tma_load<params.rank_k, false>(keys.tile() + panel * (BLOCK_K * 128), *maps[1], keys.full_barrier(), 0,
+                                             panel * 64, tile * BLOCK_K, at_k);
+          });
           keys.advance(1);
         };
         auto load_values = [&](i32 tile) {
-          values.wait_until_empty();
-          barrier_arrive_expect(values.full_barrier(), sizeof(Values::Tiles) / params.stages);
+          load([&] {
+            values.wait_until_empty();
+            barrier_arrive_expect(values.full_barrier(), sizeof(Values::Tiles) / params.stages);
 #pragma unroll
-          for (i32 panel = 0; panel < PANELS_V; ++panel)
-            tma_load<params.rank_v, false>(values.tile() + panel * (BLOCK_K * 128), *maps[2], values.full_barrier(), 0, panel * 64,
-                                           tile * BLOCK_K, at_v);
+            for (i32 panel = 0; panel < PANELS_V; ++panel)
+              tma_load<params.rank_v, false>(values.tile() + panel * (BLOCK_K * 128), *maps[2], values.full_barrier(), 0,
+                                             panel * 64, tile * BLOCK_K, at_v);
+          });
           values.advance(1);
         };
         load_queries(0);
@@ -275,28 +297,56 @@ TCC_ENTRY {
       Rows rows = {{MINUS_INFINITY, MINUS_INFINITY}, {0, 0}};
 #pragma unroll
       for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] = 0;
+      // Calls hook(query, key, v) for each pair of this thread's scores or weights of a tile.
+      auto each_pair = [&](i32 tile, auto hook) {
+        const i32 key = tile * BLOCK_K + lane % 4 * 2;
+#pragma unroll
+        for (i32 i = 0; i < BLOCK_K / 8; ++i)
+#pragma unroll
+          for (i32 r = 0; r < 2; ++r) {
+            f32 v[2] = {s[i * 4 + r * 2], s[i * 4 + r * 2 + 1]};
+            hook(row + r * 8, key + i * 8, v);
+            s[i * 4 + r * 2] = v[0];
+            s[i * 4 + r * 2 + 1] = v[1];
+          }
+      };
+      RowBounds bounds[2] = {};
+      if constexpr (params.bounded) {
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+          i32 keys[4];
+          key_range(TCC_BUFFERS place.batch, row + r * 8, keys);
+          bounds[r] = {keys[0], keys[1]};
+        }
+      }
       auto score_tile = [&](auto tile) {
         const bool inside = tile >= range.inside && tile < range.inside_end;
         if (params.plain && inside) return;
-        const i32 key = tile * BLOCK_K + lane % 4 * 2;
-        auto each = [&](auto hook) {
+        if constexpr (params.bounded) {
+          const i32 key = tile * BLOCK_K + lane % 4 * 2;
 #pragma unroll
-          for (i32 i = 0; i < BLOCK_K / 8; ++i)
-#pragma unroll
-            for (i32 r = 0; r < 2; ++r) {
-              f32 v[2] = {s[i * 4 + r * 2], s[i * 4 + r * 2 + 1]};
-              hook(row + r * 8, key + i * 8, v);
-              s[i * 4 + r * 2] = v[0];
-              s[i * 4 + r * 2 + 1] = v[1];
-            }
-        };
+          for (i32 i = 0; i < BLOCK_K / 2; ++i) s[i] = seen_within(s[i], key + i / 4 * 8 + i % 2, bounds[i / 2 % 2]);
+        }
         if constexpr (!params.plain) {
           if (inside) {
-            each([&](auto query, auto key, auto& v) { score_inside(TCC_BUFFERS place.batch, query, key, v); });
+            each_pair(tile, [&](auto query, auto key, auto& v) { score_inside(TCC_BUFFERS place.batch, query, key, v); });
             return;
           }
         }
-        each([&](i32 query, i32 key, f32(&v)[2]) { score(TCC_BUFFERS place.batch, query, key, v); });
+        if constexpr (!params.bounded)
+          each_pair(tile, [&](auto query, auto key, auto& v) { score(TCC_BUFFERS place.batch, query, key, v); });
+      };
+      auto change_weights = [&](auto tile) {
+        if constexpr (params.weights == 4) {
+#pragma unroll
+          for (i32 i = 0; i < BLOCK_K / 8; i += 2)
+#pragma unroll
+            for (i32 r = 0; r < 2; ++r)
+              change_eights(tile * BLOCK_K + i * 8, lane % 4, s + (i * 4 + r * 2), s + (i * 4 + 4 + r * 2),
+                            [&](auto key, auto& v) { weight(TCC_BUFFERS place.batch, row + r * 8, key, v); });
+        } else if constexpr (params.weights == 2) {
+          each_pair(tile, [&](auto query, auto key, auto& v) { weight(TCC_BUFFERS place.batch, query, key, v); });
+        }
       };
       if (range.end > range.first) {
         queries.wait_until_full();
@@ -314,6 +364,7 @@ TCC_ENTRY {
         keys.advance(1);
         score_tile(range.end - 1);
         weigh(s, rows, factor);
+        change_weights(range.end - 1);
         pack(p, s);
 #pragma unroll 1
         for (i32 tile = range.end - 2; tile >= range.first; --tile) {
@@ -332,6 +383,7 @@ TCC_ENTRY {
           keys.advance(1);
           score_tile(tile);
           weigh(s, rows, factor);
+          change_weights(tile);
           wgmma_wait<0>();
           settle_all(o);
           release_v(values.stage);
