@@ -75,7 +75,7 @@ class LocalBench final : public Bench {
   void fill_inputs();
   struct Loaded {
     struct Launch {
-      std::unique_ptr<LoadedKernel> kernel;
+      std::shared_ptr<LoadedKernel> kernel;
       BoundLaunch launch;        // all but the buffers' addresses
       std::vector<int> buffers;  // as StandaloneSequence::Launch has them
       std::vector<uint64_t> scalars;
@@ -185,8 +185,8 @@ LocalBench::Loaded LocalBench::load(const StandaloneSequence& sequence) const {
     if (workspace.zeroed && bytes > 0)
       loaded.fills.emplace_back(runtime::BoundFill{buffer->address() + kGuardBytes, bytes, 0});
   }
-  for (const auto& [kernel, buffers] : sequence.launches) {
-    Loaded::Launch& launch = loaded.launches.emplace_back();
+  for (const auto& [kernel, buffers, times] : sequence.launches) {
+    Loaded::Launch launch;
     launch.kernel = device_->load(kernel);
     launch.launch.kernel = launch.kernel.get();
     launch.launch.grid = numbers.of(kernel.grid);
@@ -194,6 +194,10 @@ LocalBench::Loaded LocalBench::load(const StandaloneSequence& sequence) const {
     launch.buffers = buffers;
     for (const exec::Scalar& scalar : kernel.scalars)
       launch.scalars.push_back(static_cast<uint64_t>(numbers.of(scalar.value)));
+    for (int n = 0; n < times; ++n) {
+      if (times > 1) launch.scalars.back() = static_cast<uint64_t>(n);
+      loaded.launches.push_back(launch);
+    }
   }
   return loaded;
 }
@@ -397,7 +401,7 @@ std::pair<Measurement, Measurement> LocalBench::duel(const StandaloneSequence& i
 
 const LocalBench::Loaded& LocalBench::duelist(const StandaloneSequence& sequence) {
   Hasher hasher;
-  for (const auto& [kernel, buffers] : sequence.launches) {
+  for (const auto& [kernel, buffers, times] : sequence.launches) {
     const std::string_view code(reinterpret_cast<const char*>(kernel.code.data()),
                                 kernel.code.size());
     hasher.add(kernel.entry).add(kernel.source).add(code).add(kernel.config);

@@ -25,9 +25,9 @@ Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& optio
   tunable.launches = task.launches;
   // Scratch memory and its traffic are the config's own matter: the bound is that of the longest of
   // the kernels.
-  for (const auto& [kernel, buffers] : candidate.lower(tunable.default_config).launches) {
-    tunable.flops += kernel.flops;
-    tunable.bytes += kernel.bytes;
+  for (const auto& [kernel, buffers, times] : candidate.lower(tunable.default_config).launches) {
+    tunable.flops += times * kernel.flops;
+    tunable.bytes += times * kernel.bytes;
     tunable.bound_seconds = std::max(
         tunable.bound_seconds, target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate));
   }

@@ -52,6 +52,7 @@ exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::str
   result.grid = {kernel.launch[0], kernel.launch[1], 1};
   for (const std::string& size : kernel.sizes)
     result.scalars.push_back({DType::i64, ir::SymInt::symbol(size)});
+  if (kernel.numbered) result.scalars.push_back({DType::i32, 0});
   result.maps = kernel.maps;
   result.loop_iterations = kernel.loop_iterations;
   const TextOrigin origin =
@@ -231,7 +232,10 @@ class Builder {
       launch.layers = layers;
       for (const int number : one.buffers)
         launch.arguments.emplace_back(exec::Address{buffers[static_cast<size_t>(number)]});
-      executable_.steps.emplace_back(std::move(launch));
+      for (int n = 0; n < one.times; ++n) {
+        if (one.times > 1) numbers_[executable_.steps.size()] = n;
+        executable_.steps.emplace_back(launch);
+      }
     }
   }
 
@@ -247,12 +251,14 @@ class Builder {
       compiled[i] = compile_launch(*all[i].first, all[i].second, options_);
       if (options_.watch) options_.watch->at("kernels", ++done, all.size());
     });
-    for (exec::Step& step : executable_.steps)
-      if (auto* launch = std::get_if<exec::KernelLaunch>(&step)) {
+    for (size_t i = 0; i < executable_.steps.size(); ++i)
+      if (auto* launch = std::get_if<exec::KernelLaunch>(&executable_.steps[i])) {
         const exec::StandaloneKernel& kernel = compiled[static_cast<size_t>(launch->kernel)].kernel;
         launch->grid = kernel.grid;
         launch->arguments.insert(launch->arguments.end(), kernel.scalars.begin(),
                                  kernel.scalars.end());
+        if (const auto number = numbers_.find(i); number != numbers_.end())
+          std::get<exec::Scalar>(launch->arguments.back()).value = number->second;
         launch->maps = kernel.maps;
         launch->loop_iterations = kernel.loop_iterations;
       }
@@ -442,6 +448,7 @@ class Builder {
   std::vector<Lowered> lowered_;
   std::vector<std::string> keys_;
   std::vector<int> first_kernel_;
+  std::map<size_t, int64_t> numbers_;  // of launches in a row, by step
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, SymInt> offsets_;
   std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)
@@ -497,7 +504,8 @@ exec::StandaloneSequence compile_region(const sched::Candidate& candidate,
   result.arguments = static_cast<int>(region.inputs.size() + region.outputs.size());
   for (size_t i = 0; i < lowered.sequence.launches.size(); ++i)
     result.launches.push_back({compile_launch(lowered, i, options).kernel,
-                               std::move(lowered.sequence.launches[i].buffers)});
+                               std::move(lowered.sequence.launches[i].buffers),
+                               lowered.sequence.launches[i].times});
   result.workspaces = std::move(lowered.sequence.workspaces);
   return result;
 }

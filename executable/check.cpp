@@ -12,9 +12,10 @@ namespace tcc::exec {
 namespace {
 
 constexpr int64_t kMostRank = 32;
-constexpr size_t kMostDims = 5;        // of a tensor map
-constexpr int64_t kWord = 4;           // bytes: of fills
-constexpr int64_t kMapAlignment = 16;  // bytes: of a tensor map's beginning and strides
+constexpr int64_t kMostInARow = 1 << 20;  // launches of a sequence, those in a row each
+constexpr size_t kMostDims = 5;           // of a tensor map
+constexpr int64_t kWord = 4;              // bytes: of fills
+constexpr int64_t kMapAlignment = 16;     // bytes: of a tensor map's beginning and strides
 
 template <class T>
 void within(const char* what, const T& value, int64_t low, int64_t high) {
@@ -425,6 +426,13 @@ void check_units(const KernelBinary& kernel, const Target& target) {
                   "', which ", target.id(), " lacks: compile the graph for this device");
 }
 
+void check_cooperation(const KernelBinary& kernel, const Target& target) {
+  if (kernel.cooperative && !target.cooperative_launches)
+    fail_device("kernel ", kernel.entry, " of ", kernel.region,
+                ": its workgroups wait for each other, and ", target.id(),
+                " does not promise to run all of them at once");
+}
+
 namespace {
 
 void check_launch(const StandaloneKernel& kernel) {
@@ -458,8 +466,12 @@ void check(const StandaloneSequence& sequence) {
            Tensor::max_bytes / size_bytes(workspace.dtype) - kWord);
   }
   const int64_t buffers = sequence.arguments + std::ssize(sequence.workspaces);
-  for (const auto& [kernel, numbers] : sequence.launches) {
+  int64_t in_rows = 0;
+  for (const auto& [kernel, numbers, times] : sequence.launches) {
     check_launch(kernel);
+    within("a number of launches in a row", times, 1, kMostInARow - in_rows);
+    in_rows += times;
+    if (times > 1 && kernel.scalars.empty()) fail_input("launches in a row without a number");
     if (std::ssize(numbers) != kernel.num_arguments - std::ssize(kernel.scalars))
       fail_input(numbers.size(), " buffers and ", kernel.scalars.size(),
                  " scalars for a kernel of ", kernel.num_arguments, " arguments");

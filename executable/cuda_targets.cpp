@@ -53,6 +53,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
   target.max_cluster = cuda_max_cluster(architecture.number);
+  target.cooperative_launches = true;
   return target;
 }
 

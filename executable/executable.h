@@ -159,6 +159,10 @@ void check(const StandaloneSequence& sequence);
 // Throws Error(device) where a kernel uses matrix units that the target lacks.
 void check_units(const KernelBinary& kernel, const Target& target);
 
+// Throws Error(device) where the kernel's workgroups wait for each other, and those of the target
+// may not.
+void check_cooperation(const KernelBinary& kernel, const Target& target);
+
 // Throws Error(device) where a thread runs longer than the target lets it, which may be another one
 // than the executable was compiled for.
 void check_loops(const Executable& executable, const Sizes& sizes, const Target& target);

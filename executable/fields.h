@@ -68,6 +68,7 @@ void fields(A& a, Target& x) {
   all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
   all(a, x.float_controls, x.spirv_minor, x.unified_memory, x.overlapping_launches);
+  all(a, x.cooperative_launches);
   all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
   all(a, x.indexed_registers, x.serial_workgroups, x.wide_accesses, x.full_workgroup);
   all(a, x.busy_threads, x.max_loop_iterations, x.declared_shared_bytes, x.is_cpu);
@@ -91,7 +92,7 @@ void fields(A& a, Scalar& x) {
 
 template <class A>
 void fields(A& a, KernelBinary& x) {
-  all(a, x.workgroup, x.shared_bytes, x.flops, x.bytes, x.flop_rate);
+  all(a, x.workgroup, x.shared_bytes, x.flops, x.bytes, x.flop_rate, x.cooperative);
   all(a, x.entry, x.comment, x.source, x.subgroup_size, x.waits, x.argument_table, x.num_arguments,
       x.num_maps, x.environment, x.matrix_units, x.alignments);
   all(a, x.template_name, x.region, x.config, x.template_version, x.region_key, x.tier);
@@ -114,7 +115,7 @@ void fields(A& a, Workspace& x) {
 
 template <class A>
 void fields(A& a, StandaloneSequence::Launch& x) {
-  all(a, x.kernel, x.buffers);
+  all(a, x.kernel, x.buffers, x.times);
 }
 
 template <class A>

@@ -18,6 +18,9 @@ struct KernelTraits {
   int64_t shared_bytes = 0;     // dynamic shared memory (cuda)
   double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline
   double flop_rate = 0;         // of the unit that does them, FLOP/s; 0: that of f32
+  // Its workgroups wait for each other: a device runs all of them at once, or refuses the launch
+  // (cuda: a cooperative launch).
+  bool cooperative = false;
 };
 
 // Emitting the kernel's text decides these.
@@ -88,6 +91,7 @@ struct StandaloneSequence {
   struct Launch {
     StandaloneKernel kernel;
     std::vector<int> buffers;
+    int times = 1;  // launches in a row; of several, the last scalar is the launch's number
   };
   int arguments = 0;  // inputs and outputs
   std::vector<Launch> launches;

@@ -75,6 +75,9 @@ struct Target {
   bool unified_memory = false;  // host memory is device memory
   // A kernel may begin while the launch before it ends, and waits for that itself.
   bool overlapping_launches = false;
+  // Workgroups of one launch may wait for each other: such a launch begins when all of them run at
+  // once. At most one of them on each unit can be counted on.
+  bool cooperative_launches = false;
   // The products that matrix units compute, those that templates should rather use first.
   std::vector<MatrixUnit> matrix_units;
   // Bytes that the matrix units' asynchronous copies move at once: rows that they read are padded

@@ -207,6 +207,9 @@ struct Kernel : exec::KernelTraits {
   // The kernel begins when the launch before it has ended, on an idle device, which places
   // neighbouring workgroups on neighbouring SMs.
   bool begins_alone = false;
+  // A device source gets the number of its launch, from 0 on, where a sequence launches it several
+  // times in a row: TCC_LAUNCH, an i32.
+  bool numbered = false;
   bool uses_lanes = false;    // shuffles: thread numbers must follow subgroup lanes
   bool wide_index = false;    // some offset may reach 2^31: 64-bit index arithmetic
   Requirements requirements;  // legalize finds them
@@ -228,8 +231,8 @@ std::string to_string(const Kernel& kernel);
 void verify(const Kernel& kernel);
 
 // The rule of buffers that are read and written: a thread that loads an element stores that element
-// later. As an element is stored once, no thread sees a new value. Device sources have no such
-// buffers. Throws InternalError.
+// later. As an element is stored once, no thread sees a new value. Device sources have rules of
+// their own for such buffers, which are workspaces. Throws InternalError.
 void verify_updates(const Kernel& kernel);
 
 // Returns the statements with `axis` replaced in all indices.

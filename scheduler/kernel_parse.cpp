@@ -110,6 +110,10 @@ class Parser {
         kernel_.shared_bytes = bounded(line);
       else if (line.accept_word("begins_alone"))
         kernel_.begins_alone = true;
+      else if (line.accept_word("cooperative"))
+        kernel_.cooperative = true;
+      else if (line.accept_word("numbered"))
+        kernel_.numbered = true;
       else if (line.accept_word("lanes"))
         kernel_.uses_lanes = true;
       else if (line.expect_word("wide"), true)

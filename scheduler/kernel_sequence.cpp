@@ -34,6 +34,11 @@ std::vector<BufferState> buffers_of(const KernelSequence& sequence, const Region
   return buffers;
 }
 
+bool is_one_kernel(const KernelSequence& sequence) {
+  return sequence.launches.size() == 1 && sequence.launches.front().times == 1 &&
+         sequence.workspaces.empty();
+}
+
 }  // namespace
 
 KernelSequence::KernelSequence(Kernel kernel) {
@@ -43,13 +48,15 @@ KernelSequence::KernelSequence(Kernel kernel) {
 }
 
 const Kernel& KernelSequence::only() const {
-  TCC_CHECK(launches.size() == 1 && workspaces.empty(), launches.size(), " kernels");
+  TCC_CHECK(is_one_kernel(*this), launches.size(), " kernels");
   return launches.front().kernel;
 }
 
 std::string summary(const KernelSequence& sequence) {
-  if (sequence.launches.size() == 1 && sequence.workspaces.empty()) return "";
+  if (is_one_kernel(sequence)) return "";
   std::string text = counted(sequence.launches.size(), "kernel");
+  for (const KernelSequence::Launch& launch : sequence.launches)
+    if (launch.times > 1) text += str(", ", launch.kernel.name, " ", launch.times, " times,");
   for (const Workspace& workspace : sequence.workspaces)
     text += str(&workspace == sequence.workspaces.data() ? " with " : ", ", name(workspace.dtype),
                 "[", workspace.elements, "] ", workspace.name);
@@ -57,14 +64,13 @@ std::string summary(const KernelSequence& sequence) {
 }
 
 std::string to_string(const KernelSequence& sequence) {
-  if (sequence.launches.size() == 1 && sequence.workspaces.empty())
-    return to_string(sequence.only());
+  if (is_one_kernel(sequence)) return to_string(sequence.only());
   std::string text;
   for (const Workspace& workspace : sequence.workspaces)
     text += str("workspace ", workspace.name, ": ", name(workspace.dtype), "[", workspace.elements,
                 "]", workspace.zeroed ? " of zeros" : "", "\n");
-  for (const auto& [kernel, buffers] : sequence.launches) {
-    text += "on buffers";
+  for (const auto& [kernel, buffers, times] : sequence.launches) {
+    text += times > 1 ? str(times, " times on buffers") : "on buffers";
     for (const int number : buffers) text += str(" ", number);
     text += ":\n" + to_string(kernel);
   }
@@ -78,7 +84,12 @@ void verify(const KernelSequence& sequence, const Region& region) {
     throw InternalError(
         str("kernel ", kernel.name, " of ", region.name(), ": argument ", argument, reason...));
   };
-  for (const auto& [kernel, buffers] : sequence.launches) {
+  const auto is_workspace = [&](int number) {
+    return static_cast<size_t>(number) >= states.size() - sequence.workspaces.size();
+  };
+  for (const auto& [kernel, buffers, times] : sequence.launches) {
+    TCC_CHECK(times >= 1 && (times == 1 || kernel.numbered), kernel.name, ": ", times,
+              " launches without a number");
     TCC_CHECK(buffers.size() == kernel.arguments.size(), kernel.name, ": ", buffers.size(),
               " buffers for ", kernel.arguments.size(), " arguments");
     for (size_t i = 0; i < buffers.size(); ++i) {
@@ -93,6 +104,9 @@ void verify(const KernelSequence& sequence, const Region& region) {
         fail(kernel, i, " has ", argument.elements, " elements, and buffer ", number, " ",
              state.elements);
       if (argument.is_written() && state.is_input) fail(kernel, i, " writes an input");
+      if (argument.is_read() && argument.is_written() && !kernel.is_generated() &&
+          !is_workspace(buffers[i]))
+        fail(kernel, i, " is updated by a device source and is no workspace");
       if (argument.is_read() && !state.is_defined)
         fail(kernel, i, " reads buffer ", number, ", which nothing has written");
       if (argument.is_read() && state.is_replaced)

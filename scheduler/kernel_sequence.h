@@ -19,6 +19,7 @@ struct KernelSequence {
   struct Launch {
     Kernel kernel;
     std::vector<int> buffers;
+    int times = 1;  // launches in a row; of several, the kernel is `numbered`
   };
   std::vector<Launch> launches;
   std::vector<Workspace> workspaces;
@@ -40,6 +41,7 @@ std::string to_string(const KernelSequence& sequence);
 
 // Checks that each kernel gets buffers of its arguments' types and as many elements, that inputs
 // are only read, every output is written, and no workspace is read before it is filled or written.
+// Device sources update workspaces alone, by rules of their own.
 // An input in whose place an output is written is read by no kernel after the first that writes it.
 // The kernels themselves are not looked at. Throws InternalError.
 void verify(const KernelSequence& sequence, const Region& region);

@@ -158,6 +158,8 @@ void write_head(std::ostringstream& out, const Kernel& kernel) {
   if (kernel.resident > 0) out << " resident " << kernel.resident;
   if (kernel.shared_bytes > 0) out << " shared_bytes " << kernel.shared_bytes;
   if (kernel.begins_alone) out << " begins_alone";
+  if (kernel.cooperative) out << " cooperative";
+  if (kernel.numbered) out << " numbered";
   if (kernel.uses_lanes) out << " lanes";
   if (kernel.wide_index) out << " wide";
   out << "\n";

@@ -97,8 +97,9 @@ void split_grid(Kernel& kernel, const Target& target) {
 // An early beginning places workgroups on whichever SMs are free first, several on one while others
 // get none. Kernels whose time is arithmetic then take up to twice as long, which an early
 // beginning cannot win back. Workgroups that fill an SM each are spread anyway, and their templates
-// decide.
+// decide. A cooperative launch does not overlap the one before it.
 void choose_beginning(Kernel& kernel, const Target& target) {
+  if (kernel.cooperative) kernel.begins_alone = true;
   if (!target.overlapping_launches || kernel.resident == 1) return;
   // Sources of FMA instructions reach about half of their peak.
   constexpr double kReached = 0.5;
@@ -137,6 +138,12 @@ void check_limits(Kernel& kernel, const Target& target) {
   if (kernel.cluster > target.max_cluster)
     fail_device(kernel.name, ": needs clusters of ", kernel.cluster, " workgroups, ", target.id(),
                 " has ", target.max_cluster);
+  if (kernel.cooperative && !target.cooperative_launches)
+    fail_device(kernel.name, ": its workgroups wait for each other, and ", target.id(),
+                " does not promise to run all of them at once");
+  if (kernel.cooperative && kernel.grid.range().hi > target.compute_units)
+    fail_device(kernel.name, ": ", kernel.grid, " workgroups wait for each other, and ",
+                target.id(), " has ", target.compute_units, " units");
   if (!kernel.sizes.empty()) {
     kernel.loop_iterations = iterations(kernel.body, ir::extent_of);
     return;

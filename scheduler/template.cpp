@@ -82,6 +82,7 @@ Match match_region(const Region& region, const Target& target) {
   for (const Template* t : templates()) {
     if (best && t->specificity() < best->kernel_template().specificity()) break;
     if (t->is_on_trial() && !is_asked_for(t->name())) continue;
+    if (is_asked_for(str("-", t->name()))) continue;
     if (has_composite && !t->takes_composites()) continue;
     if (has_open_dims && !t->takes_open_dims()) continue;
     if (target.max_workgroup_size < t->least_workgroup()) {

@@ -174,9 +174,14 @@ class Compile {
     for (const exec::KernelLaunch* launch : exec::launches(e)) {
       json.begin_object().member("kernel", launch->kernel);
       std::vector<int> buffers;
+      std::vector<int64_t> scalars;  // the arguments after the buffers
       for (const exec::Argument& argument : launch->arguments)
-        buffers.push_back(std::get<exec::Address>(argument).buffer);
+        if (const auto* address = std::get_if<exec::Address>(&argument))
+          buffers.push_back(address->buffer);
+        else
+          scalars.push_back(std::get<exec::Scalar>(argument).value.value());
       add_list(json, "buffers", buffers);
+      add_list(json, "scalars", scalars);
       add_list(json, "layers", launch->layers);
       json.end_object();
     }
@@ -201,6 +206,7 @@ class Compile {
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
     json.member("arguments", kernel.num_arguments);
     json.member("argument_table", kernel.argument_table);
+    json.member("cooperative", kernel.cooperative);
     json.key("tensor_maps").begin_array();
     for (const exec::TensorMap& map : launch.maps) add_map(json, map);
     json.end_array();

@@ -55,6 +55,8 @@ std::vector<Feature> features(const sched::Target& t) {
     all.push_back({"clusters", t.max_cluster > 1, "a row is reduced by one workgroup"});
     all.push_back({"overlapping_launches", t.overlapping_launches,
                    "a kernel begins when the one before it has ended"});
+    all.push_back({"cooperative_launches", t.cooperative_launches,
+                   "each step of a large recurrent layer is a launch"});
   }
   return all;
 }

@@ -20,6 +20,7 @@ const Dialect& cuda_dialect() {
     d.buffer_parameter = "{const}{storage}* {restrict}{name}";
     d.restrict = "__restrict__ ";
     d.size_parameter = "const i64 {name}";
+    d.number_parameter = "const i32 {name}";
     d.parameter_separator = ", ";
     d.element = "{buffer}[{index}]";
     d.vector_type = "";

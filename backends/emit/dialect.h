@@ -34,6 +34,8 @@ struct Dialect {
   std::string restrict;  // what {restrict}, or {access} with it, says of buffers that no other
                          // meets
   std::string size_parameter;  // an i64 that a kernel gets by value: {name}
+  std::string
+      number_parameter;  // the launch's number, an i32 in 8 bytes: {name}; "": no such thing
   std::string parameter_separator;
   std::string element;      // {buffer} {index}
   std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in
@@ -70,6 +72,7 @@ struct Dialect {
                             // argument
   std::string table_entry;  // {storage} {name} {number} {const}
   std::string table_size;   // the same of a `size_parameter`
+  std::string table_number;  // and of a `number_parameter`
   std::string block_index, thread_index, lane_thread_index;
   std::string hook;          // {result} {name} {parameters}
   std::string hook_buffers;  // whether hooks get buffers and sizes: "yes" or ""

@@ -20,13 +20,16 @@ using sched::Argument;
 using sched::Hook;
 using sched::Kernel;
 
+constexpr const char* kLaunchNumber = "tcc_launch_number";
+
 class Unit {
  public:
   Unit(const Kernel& kernel, const sched::Target& target, const EmitOptions& options)
       : kernel_(kernel), target_(target), options_(options), d_(backend_for(target.api).dialect()) {
     reserved_ = reserved_words(d_, kernel);
-    auto bytes = static_cast<int64_t>(kernel.arguments.size() + kernel.sizes.size()) * 8;
-    table_ = !d_.table_block.empty() && bytes > target.push_constant_bytes;
+    if (kernel.numbered && (kernel.is_generated() || d_.number_parameter.empty()))
+      fail_device(kernel.name, ": ", d_.name, " has no number of a launch here");
+    table_ = !d_.table_block.empty() && int64_t{8} * num_arguments() > target.push_constant_bytes;
   }
 
   exec::KernelText run() {
@@ -48,7 +51,7 @@ class Unit {
             .subgroup_size = kernel_.uses_lanes ? target_.subgroup_size : 0,
             .waits = waits(),
             .argument_table = table_,
-            .num_arguments = static_cast<int>(kernel_.arguments.size() + kernel_.sizes.size()),
+            .num_arguments = num_arguments(),
             .num_maps = static_cast<int>(kernel_.maps.size()),
             .environment = kernel_.needs.environment,
             .matrix_units = unit_texts(),
@@ -73,6 +76,11 @@ class Unit {
       return text.substr(0, printed_at) + text.substr(printed_at + printed_size);
     }
   };
+
+  int num_arguments() const {
+    return static_cast<int>(kernel_.arguments.size() + kernel_.sizes.size()) +
+           (kernel_.numbered ? 1 : 0);
+  }
 
   // Dialects without hidden zeros have no functions for them.
   std::set<std::string> required_functions() const {
@@ -178,8 +186,15 @@ class Unit {
     return text;
   }
 
+  // The number of the launch, where the kernel gets it.
+  std::string number_parameter() const {
+    if (!kernel_.numbered) return "";
+    return d_.parameter_separator + fill(d_.number_parameter, {{"name", kLaunchNumber}});
+  }
+
   std::string argument_block() const {
-    if (!table_) return fill(d_.argument_block, {{"parameters", all_parameters()}});
+    if (!table_)
+      return fill(d_.argument_block, {{"parameters", all_parameters() + number_parameter()}});
     std::string text = d_.table_block;
     for (size_t i = 0; i < kernel_.arguments.size(); ++i)
       text += fill(d_.table_entry, {{"type", buffer_type(kernel_.arguments[i])},
@@ -188,12 +203,15 @@ class Unit {
     for (size_t i = 0; i < kernel_.sizes.size(); ++i)
       text += fill(d_.table_size, {{"name", sched::size_name(kernel_.sizes[i])},
                                    {"number", std::to_string(kernel_.arguments.size() + i)}});
+    if (kernel_.numbered)
+      text += fill(d_.table_number,
+                   {{"name", kLaunchNumber}, {"number", std::to_string(num_arguments() - 1)}});
     return text;
   }
 
-  // The buffers, the sizes, then the tensor maps.
+  // The buffers, the sizes, the launch's number, then the tensor maps.
   std::string entry_parameters() const {
-    std::string text = all_parameters();
+    std::string text = all_parameters() + number_parameter();
     for (const exec::TensorMap& map : kernel_.maps) {
       TCC_CHECK(!d_.map_parameter.empty(), kernel_.name, ": ", d_.name, " has no tensor maps");
       text += d_.parameter_separator + fill(d_.map_parameter, {{"name", map.name}});
@@ -346,6 +364,7 @@ class Unit {
     }
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
+    if (kernel_.numbered) text += str("#define TCC_LAUNCH ", kLaunchNumber, "\n");
     std::string buffers;
     if (!d_.hook_buffers.empty()) {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)

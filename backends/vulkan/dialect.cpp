@@ -44,6 +44,7 @@ const Dialect& glsl_dialect() {
     d.restrict = "restrict ";
     d.buffer_parameter = "  {type} {name};\n";
     d.size_parameter = "  i64 {name};\n";
+    d.number_parameter = "  i32 {name};\n  i32 {name}_above;\n";
     d.parameter_separator = "";
     d.element = "{buffer}.v[{index}]";
     d.vector_type =
@@ -64,6 +65,7 @@ const Dialect& glsl_dialect() {
         "layout(push_constant) uniform Arguments {\n  Table table;\n};\n";
     d.table_entry = "#define {name} {type}(table.v[{number}])\n";
     d.table_size = "#define {name} i64(packUint2x32(table.v[{number}]))\n";
+    d.table_number = "#define {name} i32(table.v[{number}].x)\n";
     d.block_index = "gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x";
     d.thread_index = "gl_LocalInvocationIndex";
     // Full subgroups: this numbers the threads so that neighbours are lanes of one subgroup.

@@ -59,6 +59,7 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
   CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+  CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 };
 
@@ -167,6 +168,12 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,      \
                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
                      CUstream stream, void** parameters, void** extra))                           \
+  F(cuLaunchCooperativeKernel,                                                                    \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
+     void** parameters))                                                                          \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                  \
+    (int* blocks, CUfunction function, int threads, size_t shared_bytes))                         \
   F(cuStreamCreate, (CUstream * stream, unsigned flags))                                          \
   F(cuStreamDestroy_v2, (CUstream stream))                                                        \
   F(cuStreamSynchronize, (CUstream stream))                                                       \

@@ -32,7 +32,9 @@ Function::Function(std::shared_ptr<const Context> context, const exec::Target& t
       num_arguments_(binary.num_arguments),
       num_maps_(binary.num_maps),
       shared_bytes_(binary.shared_bytes),
-      overlaps_(binary.waits && target.overlapping_launches) {
+      overlaps_(binary.waits && target.overlapping_launches && !binary.cooperative),
+      cooperative_(binary.cooperative),
+      units_(target.compute_units) {
   check_limits(target, binary);
   const ContextScope scope(*context_);
   const CaptureTolerantScope tolerant(*context_);
@@ -63,6 +65,7 @@ void Function::check_limits(const exec::Target& target, const exec::KernelBinary
     refuse("a workgroup of ", workgroup_, " threads as ", block_[0], " x ", block_[1], " x ",
            block_[2]);
   exec::check_units(binary, target);
+  exec::check_cooperation(binary, target);
   if (num_arguments_ < 0 || num_arguments_ > kMaxArguments)
     refuse(num_arguments_, " arguments; CUDA allows ", kMaxArguments);
   if (num_maps_ < 0 || num_maps_ > kMaxMaps) refuse(num_maps_, " tensor maps");
@@ -104,7 +107,15 @@ void Function::find_entry(const exec::Target& target, const exec::KernelBinary& 
   if (all_shared > kSharedWithoutAsking)
     TCC_CUDA(*context_, cuFuncSetAttribute, function_,
              CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes_));
+  if (cooperative_) most_at_once_ = workgroups_at_once();
   check_parameters();
+}
+
+int64_t Function::workgroups_at_once() const {
+  int of_a_unit = 0;
+  TCC_CUDA(*context_, cuOccupancyMaxActiveBlocksPerMultiprocessor, &of_a_unit, function_,
+           workgroup_, static_cast<size_t>(shared_bytes_));
+  return int64_t{of_a_unit} * units_;
 }
 
 // The driver copies as many bytes as the code declares from what a launch points to: they must be
@@ -141,6 +152,10 @@ void Function::check(const BoundLaunch& launch) const {
     TCC_CHECK(map.argument >= 0 && map.argument < num_arguments_, "a tensor map of argument ",
               map.argument);
   check_grid(max_grid_, context_->name(), label_, launch.grid);
+  const int64_t workgroups = int64_t{launch.grid[0]} * launch.grid[1];  // below 2^62
+  if (cooperative_ && (workgroups > most_at_once_ || launch.grid[2] > 1))
+    refuse(workgroups, " x ", launch.grid[2], " workgroups wait for each other; the device runs ",
+           most_at_once_, " at once");
 }
 
 void Function::launch(const BoundLaunch& launch, CUstream stream) const {
@@ -156,7 +171,11 @@ void Function::launch(const BoundLaunch& launch, CUstream stream) const {
   }
   const auto shared_bytes = static_cast<unsigned>(shared_bytes_);
   CUresult result;
-  if (overlaps_) {
+  if (cooperative_) {
+    result = context_->api().cuLaunchCooperativeKernel(function_, grid[0], grid[1], grid[2],
+                                                       block_[0], block_[1], block_[2],
+                                                       shared_bytes, stream, parameters);
+  } else if (overlaps_) {
     CUlaunchAttribute overlap = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}};
     overlap.value.programmaticStreamSerializationAllowed = 1;
     const CUlaunchConfig config = {grid[0],   grid[1],      grid[2], block_[0], block_[1],

@@ -36,6 +36,7 @@ class Function {
   void load(const exec::Target& target, const exec::KernelBinary& binary);
   void find_entry(const exec::Target& target, const exec::KernelBinary& binary);
   void check_parameters() const;
+  int64_t workgroups_at_once() const;
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... reason) const;
 
@@ -46,6 +47,9 @@ class Function {
   const int workgroup_, num_arguments_, num_maps_;
   const int64_t shared_bytes_;
   const bool overlaps_;  // may begin before the launch before it has ended
+  const bool cooperative_;
+  const int units_;           // SMs
+  int64_t most_at_once_ = 0;  // workgroups, of a cooperative launch
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
 };

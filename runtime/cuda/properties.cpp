@@ -143,6 +143,8 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.overlapping_launches = exec::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
   target.max_cluster = exec::cuda_max_cluster(architecture);
+  target.cooperative_launches =
+      reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
   return properties;
 }
 

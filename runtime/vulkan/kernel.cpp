@@ -66,6 +66,7 @@ void VulkanKernel::check_limits(const exec::KernelBinary& binary) const {
   };
   if (binary.workgroup < 1 || binary.workgroup > target.max_workgroup_size)
     refuse("a workgroup of ", binary.workgroup, "; the device allows ", target.max_workgroup_size);
+  exec::check_cooperation(binary, target);
   const int size = binary.subgroup_size;
   if (size != 0 && (!std::has_single_bit(static_cast<unsigned>(size)) ||
                     size < target.subgroup_size_min || size > target.subgroup_size_max))

@@ -56,8 +56,8 @@ struct RecurrentShape : RecurrentValues {
   }
   int64_t weight_words() const { return chunks * kChunk * columns; }
   int64_t shared_bytes() const {
-    const int64_t words =
-        rows * (chunks * kChunk + 4) + shares * rows * columns + states * items * threads;
+    const int64_t words = rows * (chunks * kChunk + 4) +
+                          round_up(shares * rows * columns + states * items * threads, 4);
     return 4 * (words + (weights == kInShared ? weight_words() : 0));
   }
   // Weights that a thread keeps.
@@ -203,17 +203,6 @@ class RecurrentModel {
   double slots_, bytes_, element_;
 };
 
-// Predicts the time of the steps as launches of their own: one for few rows, else two.
-double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
-  const ir::RecurrentSteps& s = plan.sizes;
-  const double weights = number(s.directions * s.gates * s.hidden * s.hidden);
-  const double launches = s.batch <= 4 ? 1 : 2;
-  const double step = launches * launch_seconds(target) +
-                      weights * size_bytes(plan.dtype) / cache_bandwidth(target) +
-                      weights * number(s.batch) / (0.5 * operation_rate(target));
-  return number(s.steps) * step;
-}
-
 struct Fastest {
   RecurrentValues values;
   double seconds;
@@ -283,23 +272,17 @@ class WholeLayer : public Candidate {
     if (target().api == exec::Api::cuda) kernel.shared_bytes = s.shared_bytes();
     kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
                    number(sizes.gates * sizes.hidden * sizes.hidden);
-    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, int64_t>>{
-             {"STEPS", sizes.steps},
-             {"BATCH", sizes.batch},
-             {"HIDDEN", sizes.hidden},
-             {"GATES", sizes.gates},
-             {"STATES", sizes.states},
-             {"REVERSE", sizes.reverse},
-             {"LENGTHS", sizes.lengths != nullptr},
-             {"STORE_OUT", plan.out != nullptr},
-             {"ROWS", s.rows},
-             {"GROUPS", s.groups},
-             {"SHARES", s.shares},
-             {"THREAD_COLUMNS", s.thread_columns},
-             {"THREAD_ROWS", s.thread_rows},
-             {"WEIGHTS", s.weights},
-             {"W_VECTOR", plan.w_vector}})
-      kernel.defines.push_back({name, std::to_string(value)});
+    kernel.defines = recurrent_defines(plan, {{"EXCHANGE", 0},
+                                              {"INITIAL", 0},
+                                              {"MATRIX", 0},
+                                              {"UNITS", sizes.hidden},
+                                              {"PARTS", 1},
+                                              {"ROWS", s.rows},
+                                              {"GROUPS", s.groups},
+                                              {"SHARES", s.shares},
+                                              {"THREAD_COLUMNS", s.thread_columns},
+                                              {"THREAD_ROWS", s.thread_rows},
+                                              {"WEIGHTS", s.weights}});
     const RecurrentHooks hooks(region(), plan);
     kernel.hooks = {hooks.load_x(), hooks.load_w(),     hooks.initial(),
                     hooks.cell(),   hooks.store_last(), hooks.rounded()};

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/sizes.h"
+#include "scheduler/cost.h"
 #include "scheduler/inline.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/vectorize.h"
@@ -95,6 +96,7 @@ Hook RecurrentHooks::hook(std::string name, const std::vector<std::string>& indi
                            : index == "t"       ? sizes.steps
                            : index == "row"     ? sizes.batch
                            : index == "unit"    ? sizes.hidden
+                           : index == "half"    ? 2
                                                 : 0;
     TCC_CHECK(extent > 0, "an index ", index);
     hook.parameters.push_back(Hook::index_parameter(index, extent));
@@ -216,6 +218,96 @@ Hook RecurrentHooks::rounded() const {
   hook.body = {return_value(
       ir::cast(ir::cast(ir::element(hook.parameters[0].array, 0), plan_.dtype), DType::f32))};
   return hook;
+}
+
+SymInt RecurrentHooks::place_of_h(const Hook& hook) const {
+  const auto& of = hook.parameters;
+  return ((of[0].axis * plan_.sizes.directions + of[1].axis) * memory_.rows + of[2].axis) *
+         memory_.width;
+}
+
+SymInt RecurrentHooks::place_of_states(const Hook& hook) const {
+  const auto& of = hook.parameters;
+  const ir::RecurrentSteps& sizes = plan_.sizes;
+  return ((of[0].axis * sizes.batch + of[1].axis) * sizes.hidden + of[2].axis) * sizes.states;
+}
+
+Hook RecurrentHooks::load_h() const {
+  constexpr int64_t kChunk = 4;
+  Hook hook = this->hook("load_h", {"half", "direction", "row"});
+  hook.parameters.push_back(Hook::index_parameter("part", memory_.width / kChunk));
+  hook.parameters.push_back(Hook::array_parameter("out_values", DType::f32, kChunk, true));
+  const SymInt v = SymInt::axis("v", kChunk);
+  Sink sink;
+  sink.array = hook.parameters[4].array;
+  sink.offset = v;
+  sink.value = ir::cast(
+      ir::load(memory_.h, plan_.dtype, place_of_h(hook) + hook.parameters[3].axis * kChunk + v),
+      DType::f32);
+  hook.body = vectorize({sink}, v);
+  return hook;
+}
+
+Hook RecurrentHooks::store_h() const {
+  Hook hook = this->hook("store_h", {"half", "direction", "row", "unit"});
+  hook.parameters.push_back(Hook::array_parameter("value", DType::f32, 1, false));
+  hook.body = {store(memory_.h, place_of_h(hook) + hook.parameters[3].axis,
+                     ir::element(hook.parameters[4].array, 0))};
+  return hook;
+}
+
+Hook RecurrentHooks::load_states() const {
+  Hook hook = this->hook("load_states", {"direction", "row", "unit"});
+  hook.parameters.push_back(
+      Hook::array_parameter("out_values", DType::f32, plan_.sizes.states, true));
+  for (int64_t k = 0; k < plan_.sizes.states; ++k)
+    hook.body.push_back(
+        set_element(hook.parameters[3].array, k,
+                    ir::load(memory_.states, DType::f32, place_of_states(hook) + k)));
+  return hook;
+}
+
+Hook RecurrentHooks::store_states() const {
+  Hook hook = this->hook("store_states", {"direction", "row", "unit"});
+  hook.parameters.push_back(Hook::array_parameter("values", DType::f32, plan_.sizes.states, false));
+  for (int64_t k = 0; k < plan_.sizes.states; ++k)
+    hook.body.push_back(
+        store(memory_.states, place_of_states(hook) + k, ir::element(hook.parameters[3].array, k)));
+  return hook;
+}
+
+double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
+  const ir::RecurrentSteps& s = plan.sizes;
+  const bool is_product = s.batch > 4;  // else sums
+  const auto weights = static_cast<double>(s.directions * s.gates * s.hidden * s.hidden);
+  const bool on_matrix_units = is_product && plan.dtype != DType::f32 && target.flops_matrix > 0;
+  const double rate = on_matrix_units ? target.flops_matrix / 8 : 0.5 * operation_rate(target);
+  // From the first load of a launch to the last store, at least.
+  const double latency = target.serial_workgroups ? 0 : 1.5e-6;
+  const double step = (is_product ? 2 : 1) * (launch_seconds(target) + latency) +
+                      weights * size_bytes(plan.dtype) / cache_bandwidth(target) +
+                      weights * static_cast<double>(s.batch) / rate;
+  return static_cast<double>(s.steps) * step;
+}
+
+std::vector<std::pair<std::string, std::string>> recurrent_defines(
+    const RecurrentPlan& plan, const std::vector<std::pair<const char*, int64_t>>& more) {
+  const ir::RecurrentSteps& sizes = plan.sizes;
+  std::vector<std::pair<std::string, std::string>> defines;
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<const char*, int64_t>>{{"STEPS", sizes.steps},
+                                                              {"BATCH", sizes.batch},
+                                                              {"HIDDEN", sizes.hidden},
+                                                              {"DIRECTIONS", sizes.directions},
+                                                              {"GATES", sizes.gates},
+                                                              {"STATES", sizes.states},
+                                                              {"REVERSE", sizes.reverse},
+                                                              {"LENGTHS", sizes.lengths != nullptr},
+                                                              {"STORE_OUT", plan.out != nullptr},
+                                                              {"W_VECTOR", plan.w_vector}})
+    defines.emplace_back(name, std::to_string(value));
+  for (const auto& [name, value] : more) defines.emplace_back(name, std::to_string(value));
+  return defines;
 }
 
 double cell_slots(const Region& region, const RecurrentPlan& plan) {

@@ -19,6 +19,15 @@
 //   store_last(direction, row,     the states behind the last step
 //              unit, values[states])
 //   rounded(value[1])              rounds to the weights' type
+//
+// Those of workgroups that share the hidden units:
+//   load_h(half, direction, row,   CHUNK neighbours of h in a half of the exchanged memory; `part`
+//          part, values[4])        counts chunks
+//   store_h(half, direction, row,  an element of h
+//           unit, value[1])
+//   load_states, store_states(     the states between launches
+//     direction, row, unit,
+//     values[states])
 // clang-format on
 #pragma once
 
@@ -41,10 +50,22 @@ struct RecurrentPlan {
 };
 OrRefusal<RecurrentPlan> plan_recurrent(const Region& region);
 
+// Memory between workgroups that share the hidden units of a layer, as arguments of the kernel.
+struct RecurrentMemory {
+  int h = -1;                   // of the plan's dtype, [2][directions][rows][width]
+  int states = -1;              // f32, [directions][batch][hidden][states]; -1: none
+  int64_t rows = 0, width = 0;  // the batch and the hidden size, padded
+
+  int64_t h_elements(const ir::RecurrentSteps& sizes) const {
+    return 2 * sizes.directions * rows * width;
+  }
+};
+
 class RecurrentHooks {
  public:
   // Both must outlive the hooks' making.
-  RecurrentHooks(const Region& region, const RecurrentPlan& plan) : region_(region), plan_(plan) {}
+  RecurrentHooks(const Region& region, const RecurrentPlan& plan, RecurrentMemory memory = {})
+      : region_(region), plan_(plan), memory_(memory) {}
 
   Hook load_x() const;
   Hook load_w() const;
@@ -54,16 +75,32 @@ class RecurrentHooks {
   Hook store_out() const;
   Hook store_last() const;
   Hook rounded() const;
+  Hook load_h() const;
+  Hook store_h() const;
+  Hook load_states() const;
+  Hook store_states() const;
 
  private:
-  // Parameters of these names, which count directions, rows of the batch and hidden units.
+  // Parameters of these names, which count directions, rows of the batch, hidden units and halves
+  // of the exchanged memory.
   Hook hook(std::string name, const std::vector<std::string>& indices) const;
+
+  // The place in the exchanged memory of hooks that begin with half, direction and row.
+  SymInt place_of_h(const Hook& hook) const;
+  SymInt place_of_states(const Hook& hook) const;
 
   const Region& region_;
   const RecurrentPlan& plan_;
+  const RecurrentMemory memory_;
 };
 
 // Issue slots of a cell.
 double cell_slots(const Region& region, const RecurrentPlan& plan);
+// Predicts the time of the steps of an unrolled layer: one launch each for few rows, else two. No
+// GPU was measured.
+double unrolled_seconds(const RecurrentPlan& plan, const Target& target);
+// The defines that all forms of the device source have.
+std::vector<std::pair<std::string, std::string>> recurrent_defines(
+    const RecurrentPlan& plan, const std::vector<std::pair<const char*, int64_t>>& more);
 
 }  // namespace tcc::sched

@@ -1,5 +1,6 @@
 // The passes of legalize, one by one, on kernel text.
 #include "tests/check/check_kernel.h"
+#include "tests/expect_error.h"
 
 namespace tcc::sched {
 namespace {
@@ -219,6 +220,17 @@ TEST(ChooseBeginning, OfArithmeticIsAlone) {
   EXPECT_FALSE(alone(11e6, 600e6, 0, false));  // nothing begins early
   EXPECT_FALSE(alone(64e6, 32e6, 0, true));    // a product of one row
   EXPECT_FALSE(alone(25e6, 40e6, 0, true));    // a layer norm
+}
+
+TEST(CheckLimits, OfWorkgroupsThatWaitForEachOther) {
+  const auto legal = [](int64_t grid, const char* target) {
+    return legalize(
+        parse_kernel(str("kernel k grid ", grid, " workgroup 32 cooperative\n  b0: out f32[64]\n")),
+        target_by_name(target));
+  };
+  EXPECT_TRUE(legal(108, "cuda:sm_80").begins_alone);
+  EXPECT_ERROR_KIND(legal(109, "cuda:sm_80"), ErrorKind::device, "has 108 units");
+  EXPECT_ERROR_KIND(legal(1, "vulkan"), ErrorKind::device, "wait for each other");
 }
 
 TEST(FindRequirements, OfAccessesAndWideIntegers) {

@@ -27,9 +27,9 @@
 #include "tests/fuzz/check_graph.h"
 #include "tests/fuzz/random_attention.h"
 #include "tests/fuzz/random_graphs.h"
-#include "tests/fuzz/random_recurrent.h"
 #include "tests/fuzz/random_source.h"
 #include "tests/random_configs.h"
+#include "tests/random_recurrent.h"
 
 namespace tcc::test {
 namespace {

@@ -371,7 +371,8 @@ TEST(Executables, KernelsAloneComeBack) {
   StandaloneSequence sequence = kernel;
   EXPECT_EQ(sequence.arguments, 2);
   sequence.workspaces = {{"partials", DType::f16, 33, true}};
-  sequence.launches.push_back({kernel, {2, 1}});
+  kernel.cooperative = true;
+  sequence.launches.push_back({kernel, {2, 1}, 7});
   const auto bytes = write_sequence(sequence);
   const StandaloneSequence back = read_sequence(bytes, "worker");
   EXPECT_EQ(write_sequence(back), bytes);
@@ -381,6 +382,10 @@ TEST(Executables, KernelsAloneComeBack) {
   EXPECT_TRUE(back.workspaces.at(0).zeroed);
   EXPECT_EQ(back.launches.at(0).buffers, (std::vector<int>{0, 1}));
   EXPECT_EQ(back.launches.at(1).buffers, (std::vector<int>{2, 1}));
+  EXPECT_EQ(back.launches.at(0).times, 1);
+  EXPECT_EQ(back.launches.at(1).times, 7);
+  EXPECT_FALSE(back.launches.at(0).kernel.cooperative);
+  EXPECT_TRUE(back.launches.at(1).kernel.cooperative);
   const StandaloneKernel& first = back.launches.at(0).kernel;
   EXPECT_EQ(first.code, kernel.code);
   EXPECT_EQ(first.grid, kernel.grid);
@@ -406,6 +411,14 @@ TEST(Executables, KernelsAloneComeBack) {
   refused([](auto& s) { s.launches.back().buffers[0] = 3; }, "a launch's buffer is 3");
   refused([](auto& s) { s.launches.back().buffers[0] = -1; }, "a launch's buffer is -1");
   refused([](auto& s) { s.launches.clear(); }, "a number of launches is 0");
+  refused([](auto& s) { s.launches.back().times = 0; }, "a number of launches in a row is 0");
+  refused([](auto& s) { s.launches.back().times = 1 << 20; }, "a number of launches in a row");
+  refused(
+      [&](auto& s) {
+        last(s).scalars.clear();
+        last(s).num_arguments = 2;
+      },
+      "launches in a row without a number");
   refused([](auto& s) { s.arguments = -1; }, "a number of arguments is -1");
   refused([](auto& s) { s.workspaces[0].elements = -1; }, "a workspace's elements is -1");
   refused([](auto& s) { s.workspaces[0].elements = int64_t{1} << 60; }, "a workspace's elements");

@@ -290,6 +290,38 @@ TEST(KernelSequences, ReadWhatTheyUpdateBeforeItIsWritten) {
       }
 }
 
+TEST(KernelSequences, DeviceSourcesUpdateWorkspacesAlone) {
+  const ir::Graph graph = sums();
+  const backends::Scheduled scheduled =
+      backends::schedule(graph, here(target_by_name("vulkan")), unfused());
+  const Region& region = scheduled.regions.back().region();  // z = a + b
+  using enum Argument::Access;
+  const auto sequence = [&](Argument::Access output, Argument::Access workspace, int times) {
+    KernelSequence made;
+    made.workspaces = {{"sums", DType::f32, 6, true}};
+    KernelSequence::Launch launch;
+    launch.kernel.name = "one";
+    launch.kernel.source = "recurrent";
+    launch.kernel.numbered = times != 2;
+    launch.times = times;
+    for (const Argument::Access access : {read, read, output, workspace}) {
+      Argument argument{DType::f32};
+      argument.access = access;
+      argument.elements = 6;
+      launch.buffers.push_back(static_cast<int>(launch.kernel.arguments.size()));
+      launch.kernel.arguments.push_back(argument);
+    }
+    made.launches = {launch};
+    return made;
+  };
+  EXPECT_NO_THROW(verify(sequence(write, read_write, 3), region));
+  EXPECT_NE(to_string(sequence(write, read_write, 3)).find("3 times on buffers 0 1 2 3"),
+            std::string::npos);
+  EXPECT_THROW(verify(sequence(write, read_write, 2), region), InternalError) << "no number";
+  EXPECT_THROW(verify(sequence(write, read_write, 0), region), InternalError);
+  EXPECT_THROW(verify(sequence(read_write, read_write, 3), region), InternalError) << "an output";
+}
+
 class KernelSequencesOnADevice : public ::testing::Test {
  protected:
   void SetUp() override {

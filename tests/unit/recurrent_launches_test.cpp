@@ -1,10 +1,13 @@
-// Counts the kernels of a recurrent layer: one for all of its steps, or those of a step.
+// Counts the kernels of a recurrent layer: one for all of its steps, one for each, or those of an
+// unrolled step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backends/pipeline.h"
 #include "ir/passes/decompose.h"
+#include "scheduler/template.h"
 #include "scheduler/whole_op.h"
 #include "support/error.h"
 #include "tests/unit/op_runner.h"
@@ -55,7 +58,7 @@ size_t launches(const ir::Graph& graph, const sched::Target& target) {
   return backends::compile(graph, target, options).steps.size();
 }
 
-// A target without the kernel of all steps.
+// A target without kernels for layers.
 sched::Target stepwise(const std::string& name) {
   sched::Target target = sched::target_by_name(name);
   std::erase(target.device_sources, "recurrent");
@@ -92,23 +95,76 @@ TEST(RecurrentLaunches, OfASmallLayerAreThree) {
   }
 }
 
-// Layers whose steps are launches, and why.
-TEST(RecurrentLaunches, AreThoseOfStepsWhereOneKernelIsRefused) {
-  const auto reason = [](const Case& c, const sched::Target& target) -> std::string {
-    ir::Graph graph = layer(c, 128);
-    ir::decompose(graph, [](const ir::Node& node) {
-      return node.op_name() == "lstm_steps" || node.op_name() == "gru_steps";
-    });
-    for (const auto& node : graph.nodes())
-      if (node->op->kind == ir::OpKind::composite) {
-        const sched::Match match = sched::match_whole_op(*node, target, {});
-        return match ? "" : match.reason();
-      }
-    return "there are no steps";
-  };
+// The projection, the sum of biases, and one binary for all steps.
+TEST(RecurrentLaunches, OfALargeLayerAreOneAStep) {
+  for (const std::string name : {"vulkan", "cuda:sm_80", "cuda:sm_90a"})
+    for (const std::string direction : {"forward", "bidirectional"})
+      for (const DType dtype : {DType::f32, DType::bf16})
+        for (const Case& c :
+             {Case{"lstm", direction, 4, 1, {}, 0, 512, dtype},
+              Case{"gru", direction, 3, 4, {{"linear_before_reset", true}}, 0, 256, dtype},
+              Case{"rnn", direction, 1, 2, {}, 0, 700, dtype}}) {
+          backends::CompileOptions options;
+          options.binaries = false;
+          const exec::Executable executable =
+              backends::compile(layer(c, 40), sched::target_by_name(name), options);
+          const std::string what = str(name, " ", c.op, " ", direction, " ", tcc::name(dtype));
+          EXPECT_LE(executable.kernels.size(), 3u) << what;
+          EXPECT_EQ(exec::launches(executable).size(), executable.kernels.size() - 1 + 40) << what;
+          std::vector<int64_t> numbers;
+          for (const exec::KernelLaunch* launch : exec::launches(executable))
+            if (const auto* scalar = std::get_if<exec::Scalar>(&launch->arguments.back()))
+              numbers.push_back(scalar->value.value());
+          ASSERT_EQ(numbers.size(), 40u) << what;
+          for (size_t i = 0; i < numbers.size(); ++i)
+            EXPECT_EQ(numbers[i], static_cast<int64_t>(i)) << what;
+        }
+}
+
+// On trial: workgroups that wait for each other.
+TEST(RecurrentLaunches, OfALargeLayerAreThreeWhereWorkgroupsMayWait) {
+  ::setenv("TCC_TEMPLATES", "recurrent_grid", 1);
+  const Case c = {"lstm", "forward", 4, 8, {}, 0, 1024, DType::bf16};
+  backends::CompileOptions options;
+  options.binaries = false;
+  const exec::Executable executable =
+      backends::compile(layer(c, 128), sched::target_by_name("cuda:sm_90a"), options);
+  const size_t on_vulkan = launches(layer(c, 128), sched::target_by_name("vulkan"));
+  ::unsetenv("TCC_TEMPLATES");
+  EXPECT_LE(exec::launches(executable).size(), 3u);
+  EXPECT_EQ(std::ranges::count(executable.kernels, true, &exec::KernelBinary::cooperative), 1);
+  EXPECT_GE(on_vulkan, 128u);
+}
+
+std::string reason(const Case& c, const sched::Target& target, std::string_view name = "") {
+  ir::Graph graph = layer(c, 128);
+  ir::decompose(graph, [](const ir::Node& node) {
+    return node.op_name() == "lstm_steps" || node.op_name() == "gru_steps";
+  });
+  for (const auto& node : graph.nodes())
+    if (node->op->kind == ir::OpKind::composite) {
+      const sched::Match whole = sched::match_whole_op(*node, target, {});
+      if (name.empty() || !whole) return whole ? "" : whole.reason();
+      const sched::Match match = sched::find_template(name)->match((*whole)->region(), target);
+      return match ? "" : match.reason();
+    }
+  return "there are no steps";
+}
+
+// Layers that a template refuses, and why.
+TEST(RecurrentLaunches, AreThoseOfAnUnrolledLayerWhereTemplatesRefuse) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   EXPECT_EQ(reason({"lstm", "forward", 4, 1, {}, 0, 24}, target), "");
-  EXPECT_NE(reason({"lstm", "forward", 4, 1, {}, 0, 1024}, target).find("in one kernel take about"),
+  const Case large = {"lstm", "forward", 4, 1, {}, 0, 1024};
+  EXPECT_EQ(reason(large, target), "");
+  EXPECT_NE(reason(large, target, "recurrent").find("in one kernel take about"), std::string::npos);
+  EXPECT_EQ(reason(large, target, "recurrent_grid"), "");
+  EXPECT_NE(reason({"lstm", "forward", 4, 1, {}, 0, 4096}, target, "recurrent_grid")
+                .find("do not fit the workgroups"),
+            std::string::npos);
+  EXPECT_NE(reason({"lstm", "forward", 4, 1, {}, 0, 512}, sched::target_by_name("vulkan"),
+                   "recurrent_grid")
+                .find("does not promise to run all of them at once"),
             std::string::npos);
   EXPECT_NE(reason({"gru", "forward", 3, 1, {}, 0, 24}, target).find("second product needs"),
             std::string::npos);

@@ -88,6 +88,17 @@ TEST(SourceNeeds, DevicesMustHaveTheUnits) {
   EXPECT_NO_THROW(exec::check_units(kernel, target));
 }
 
+TEST(SourceNeeds, DevicesMustRunWorkgroupsThatWaitAtOnce) {
+  exec::KernelBinary kernel;
+  kernel.entry = "k";
+  exec::Target target = sched::target_by_name("vulkan");
+  EXPECT_NO_THROW(exec::check_cooperation(kernel, target));
+  kernel.cooperative = true;
+  EXPECT_ERROR_KIND(exec::check_cooperation(kernel, target), ErrorKind::device,
+                    "does not promise to run all of them at once");
+  EXPECT_NO_THROW(exec::check_cooperation(kernel, sched::target_by_name("cuda:sm_80")));
+}
+
 TEST(SourceNeeds, TextsAreCompiledForTheirEnvironment) {
   const Backend& backend = backend_for(sched::Api::vulkan);
   const sched::Target target = sched::target_by_name("vulkan");

@@ -11,6 +11,11 @@
 #define STORE_OUT 1
 #define ROWS 2
 #define GROUPS 2
+#define UNITS 10
+#define PARTS 1
+#define EXCHANGE 0
+#define INITIAL 0
+#define MATRIX 0
 #define SHARES 2
 #define THREAD_COLUMNS 2
 #define THREAD_ROWS 1
@@ -43,6 +48,7 @@ f32 rounded(in f32 v[1]) { return v[0]; }
 #endif
 
 #define TCC_UNROLL [[unroll]]
+#define TCC_UNROLL_4
 #define TCC_BARRIER barrier();
 #define TCC_BEGIN
 #define TCC_POOL shared f32 pool[POOL];

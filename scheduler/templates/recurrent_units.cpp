@@ -1,0 +1,504 @@
+// Recurrent layers whose hidden units are shared out among workgroups: a launch for each step
+// (`recurrent_steps`), or one for all of them, whose workgroups wait for each other
+// (`recurrent_grid`). The loops are backends/device/common/recurrent.inc.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "scheduler/cost.h"
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/recurrent_hooks.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// As the device source has them.
+enum Exchange : int64_t { kByLaunch = 1, kByWaiting = 2 };
+enum Weights : int64_t { kInShared, kInRegisters, kInMemory };
+
+constexpr int64_t kChunk = 4;           // neighbouring weights of a column that a thread takes
+constexpr int64_t kTile = 16;           // columns of a matrix product
+constexpr int64_t kBlock = 32;          // of k, of two matrix products
+constexpr int64_t kCounterStride = 32;  // words between counters of arrivals
+constexpr int64_t kMostRegisters = 255;
+constexpr int64_t kMostKept = 128;  // weights in the registers of a thread, of FMAs
+constexpr int64_t kMostItems = 8;   // elements of the state whose projection a thread holds
+// An unrolled layer takes compile time and memory for each step: it must be faster by so much.
+constexpr double kMargin = 2;
+// From a workgroup's arrival to the moment when all know that all have arrived.
+constexpr double kExchangeSeconds = 1.5e-6;
+
+// A config's values.
+struct UnitsValues {
+  int64_t rows, units, threads, matrix, shares, thread_columns, thread_rows, weights;
+};
+
+UnitsValues values_of(const Config& c) {
+  return {c["rows"],   c["units"],          c["threads"],     c["matrix"],
+          c["shares"], c["thread_columns"], c["thread_rows"], c["weights"]};
+}
+
+double number(int64_t value) { return static_cast<double>(value); }
+
+// The sizes that follow from them, as the device source has them.
+struct UnitsShape : UnitsValues {
+  UnitsShape(const RecurrentPlan& plan, Exchange form, const Target& target,
+             const UnitsValues& values)
+      : UnitsValues(values),
+        sizes(plan.sizes),
+        exchange(form),
+        groups(ceil_div(sizes.batch, rows)),
+        parts(ceil_div(sizes.hidden, units)),
+        workgroups(sizes.directions * groups * parts),
+        columns(sizes.gates * units),
+        items(ceil_div(units * rows, threads)),
+        width(round_up(sizes.hidden, matrix ? kBlock : kChunk)) {
+    if (matrix) {
+      warps = threads / 32;
+      tiles_m = ceil_div(columns, kTile);
+      tiles_n = std::max<int64_t>(1, rows / 8);
+      blocks = ceil_div(sizes.hidden, kBlock);
+      warp_blocks = ceil_div(blocks, std::max<int64_t>(warps, 1));
+      together = std::clamp<int64_t>(16 / tiles_n, 1, warp_blocks);
+      const int64_t all = std::min(kMostRegisters, target.registers_per_unit / threads);
+      const int64_t kept = std::max<int64_t>(0, all - other_registers()) / (8 * warp_blocks);
+      kept_tiles = weights == kInMemory ? 0 : std::min(kept, tiles_m);
+    } else {
+      threads_r = rows / thread_rows;
+      threads_c = threads_r == 0 ? 0 : threads / (threads_r * shares);
+      tiles = threads_c == 0 ? 0 : ceil_div(columns, threads_c * thread_columns);
+      thread_chunks = ceil_div(ceil_div(sizes.hidden, kChunk), shares);
+    }
+  }
+
+  bool is_whole() const {
+    if (matrix)  // one form of each
+      return rows % 8 == 0 && shares == 1 && thread_columns == 1 && thread_rows == 1 &&
+             warps <= power_of_two_at_least(blocks);
+    return rows % thread_rows == 0 && threads_c > 0 &&
+           shares <= power_of_two_at_least(ceil_div(sizes.hidden, kChunk)) &&
+           threads_c * thread_columns < 2 * std::max(columns, thread_columns);
+  }
+  bool has_its_weights() const {
+    if (exchange == kByLaunch) return weights == kInMemory;
+    return matrix ? weights == kInRegisters : weights != kInMemory;
+  }
+  int64_t kept() const {
+    return !matrix && weights == kInRegisters ? thread_chunks * kChunk * thread_columns : 0;
+  }
+  int64_t all_chunks() const { return thread_chunks * shares; }
+  int64_t shared_bytes() const {
+    const int64_t states = exchange == kByLaunch ? 0 : sizes.states * items * threads;
+    if (matrix) {
+      const int64_t sums = warps * rows * (tiles_m * kTile + 4);
+      const int64_t tiles_shared = weights == kInMemory ? 0 : tiles_m - kept_tiles;
+      return 4 * (round_up(sums + states, 4) + tiles_shared * blocks * 256);
+    }
+    return 4 * (round_up(shares * rows * columns + states, 4) + rows * (all_chunks() * kChunk + 4) +
+                (weights == kInShared ? all_chunks() * kChunk * columns : 0));
+  }
+  int64_t registers() const {
+    if (matrix) return other_registers() + kept_tiles * warp_blocks * 8;
+    return 48 + kept() + thread_columns * (thread_rows + kChunk) + kChunk + 3 * sizes.gates +
+           (exchange == kByWaiting ? items * (sizes.gates + 1) : 0);
+  }
+  // Loop iterations of a thread in one launch, unrolled ones included.
+  int64_t iterations() const {
+    const int64_t per_thread = thread_chunks * kChunk;
+    const int64_t product =
+        per_thread * (1 + 3 * thread_columns + thread_rows * (2 + 2 * thread_columns)) +
+        3 * thread_columns * (1 + thread_rows);
+    const int64_t fill = ceil_div(rows * all_chunks(), threads) * (1 + 3 * kChunk);
+    const int64_t item = 1 + shares * (1 + sizes.gates) + sizes.gates + 6 * sizes.states;
+    return 1 + fill + tiles * (1 + product) + 2 * items * item;
+  }
+
+  const ir::RecurrentSteps& sizes;
+  Exchange exchange;
+  int64_t groups, parts, workgroups, columns, items, width;
+  // Of FMAs.
+  int64_t threads_r = 0, threads_c = 0, tiles = 0, thread_chunks = 0;
+  // Of matrix units.
+  int64_t warps = 0, tiles_m = 0, tiles_n = 0, blocks = 0, warp_blocks = 0, together = 0,
+          kept_tiles = 0;
+
+ private:
+  int64_t other_registers() const {
+    return 48 + tiles_m * tiles_n * 4 + together * tiles_n * 4 + 8 +
+           (exchange == kByWaiting ? items * (sizes.gates + 1) : 3 * sizes.gates);
+  }
+};
+
+struct UnitsRule {
+  const char* reason;
+  bool (*holds)(const UnitsShape&, const RecurrentPlan&, const Target&);
+};
+
+// Later ones rely on those before.
+constexpr UnitsRule kRules[] = {
+    {"matrix units are those of a warp, and multiply the weights' type",
+     [](const auto& s, const auto& plan, const auto& target) {
+       return !s.matrix || (s.threads % 32 == 0 && plan.dtype != DType::f32 &&
+                            target.multiplies("mma", plan.dtype, plan.dtype, DType::f32));
+     }},
+    {"threads share out rows, columns and sums, and none is idle for want of them",
+     [](const auto& s, const auto&, const auto&) { return s.is_whole(); }},
+    {"weights are read at each launch, or stay on the chip",
+     [](const auto& s, const auto&, const auto&) { return s.has_its_weights(); }},
+    {"a workgroup has no more threads than the device allows",
+     [](const auto& s, const auto&, const auto& target) {
+       return s.threads <= target.max_workgroup_size;
+     }},
+    {"fewer than twice the batch's rows, and than twice the hidden units",
+     [](const auto& s, const auto&, const auto&) {
+       return (s.rows < 2 * s.sizes.batch || (s.matrix && s.rows == 8)) &&
+              s.units < 2 * s.sizes.hidden;
+     }},
+    {"workgroups that wait for each other have a unit each",
+     [](const auto& s, const auto&, const auto& target) {
+       return s.exchange == kByLaunch ||
+              (s.workgroups <= target.compute_units && s.items <= kMostItems);
+     }},
+    {"weights in registers are those of one tile, and few",
+     [](const auto& s, const auto&, const auto&) {
+       return s.matrix || s.weights != kInRegisters || (s.tiles == 1 && s.kept() <= kMostKept);
+     }},
+    {"sums are few",
+     [](const auto& s, const auto&, const auto&) {
+       return s.thread_columns * s.thread_rows <= 32 && s.tiles_m * s.tiles_n <= 24;
+     }},
+    {"the registers of a unit suffice",
+     [](const auto& s, const auto&, const auto& target) {
+       return target.indexed_registers || (s.registers() <= kMostRegisters &&
+                                           s.registers() * s.threads <= target.registers_per_unit);
+     }},
+    {"the states, the sums and the weights fit into shared memory",
+     [](const auto& s, const auto&, const auto& target) {
+       return s.shared_bytes() <= target.shared_bytes;
+     }},
+    {"loops are as short as the device allows",
+     [](const auto& s, const auto&, const auto& target) {
+       return target.max_loop_iterations == 0 || s.iterations() <= target.max_loop_iterations;
+     }},
+};
+
+const std::vector<Parameter>& units_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has"},
+      {"units", {1, 2, 4, 8, 16, 32}, "hidden units that it has"},
+      {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup"},
+      {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)"},
+      {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs"},
+      {"thread_columns", {1, 2, 4, 8}, "columns of the weights that a thread multiplies at once"},
+      {"thread_rows", {1, 2, 4, 8}, "rows of the state that it multiplies at once"},
+      {"weights",
+       {kInShared, kInRegisters, kInMemory},
+       "the weights stay in shared memory (0) or registers (1), or are read at each step (2); of "
+       "matrix units, what exceeds the registers (1) is in shared memory"},
+  };
+  return parameters;
+}
+
+// What a candidate keeps for its shapes.
+struct UnitsCase {
+  RecurrentPlan plan;
+  Exchange exchange;
+  Target target;
+
+  UnitsShape shape(const UnitsValues& values) const { return {plan, exchange, target, values}; }
+};
+
+bool is_legal(const UnitsCase& of, const UnitsShape& s) {
+  return std::ranges::all_of(
+      kRules, [&](const UnitsRule& rule) { return rule.holds(s, of.plan, of.target); });
+}
+
+// Calls `visit` with every legal shape, without the detour through configs.
+void each_shape(const UnitsCase& of, const std::function<void(const UnitsShape&)>& visit) {
+  const auto& list = units_parameters();
+  const std::vector<int64_t> one = {1}, in_registers = {kInRegisters}, in_memory = {kInMemory},
+                             on_chip = {kInShared, kInRegisters};
+  for (const int64_t rows : list[0].values)
+    for (const int64_t units : list[1].values)
+      for (const int64_t threads : list[2].values)
+        for (const int64_t matrix : list[3].values) {
+          const auto& places = of.exchange == kByLaunch ? in_memory
+                               : matrix                 ? in_registers
+                                                        : on_chip;
+          for (const int64_t shares : matrix ? one : list[4].values)
+            for (const int64_t columns : matrix ? one : list[5].values)
+              for (const int64_t thread_rows : matrix ? one : list[6].values)
+                for (const int64_t weights : places) {
+                  const UnitsShape s = of.shape(
+                      {rows, units, threads, matrix, shares, columns, thread_rows, weights});
+                  if (is_legal(of, s)) visit(s);
+                }
+        }
+}
+
+// Predicts the seconds of a shape. No GPU was measured.
+class UnitsModel {
+ public:
+  UnitsModel(const Region& region, UnitsCase of)
+      : of_(std::move(of)),
+        slots_(cell_slots(region, of_.plan)),
+        bytes_(region_bytes(region)),
+        element_(size_bytes(of_.plan.dtype)) {}
+
+  const UnitsCase& of() const { return of_; }
+
+  double seconds(const UnitsShape& s) const {
+    const Target& target = of_.target;
+    const double step = predicted_seconds(step_cost(s), target), steps = number(s.sizes.steps);
+    if (s.exchange == kByLaunch) return steps * step;
+    const double all = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
+    return launch_seconds(target) + all / cache_bandwidth(target) +
+           steps * (step - launch_seconds(target) + kExchangeSeconds);
+  }
+
+ private:
+  // One step as a launch.
+  LaunchCost step_cost(const UnitsShape& s) const {
+    const bool waits = s.exchange == kByWaiting, reads = s.weights == kInMemory;
+    const double threads = number(s.threads * s.workgroups), gates = number(s.sizes.gates);
+    const double items = number(s.items), states = number(s.sizes.states);
+    LaunchCost cost;
+    cost.threads = number(s.threads);
+    cost.workgroups = number(s.workgroups);
+    cost.shared_bytes = number(s.shared_bytes());
+    cost.registers = number(s.registers());
+    const double sums = items * number(s.matrix ? s.warps : s.shares) * gates;
+    const double own = items * (gates + states * (waits ? 1 : 2) + 2);
+    double slots = items * (slots_ + 40) + sums + 20, accesses = sums + own, elements = accesses;
+    if (s.matrix) {
+      // A product of a warp takes 8 cycles of a quarter of the unit.
+      const double products = number(s.tiles_m * s.tiles_n * s.warp_blocks * 2);
+      const double tiles = number(s.tiles_m * s.warp_blocks);
+      slots += 8 * products + number(s.warp_blocks * s.tiles_n) * 4 + (reads ? 48 * tiles : 0);
+      const double shared = number((s.tiles_m - s.kept_tiles) * s.warp_blocks);
+      accesses += number(s.warp_blocks * s.tiles_n) + (reads ? 4 * tiles : 8 * shared) +
+                  number(s.tiles_m * s.tiles_n * 4);
+    } else {
+      const double chunks = number(s.tiles * s.thread_chunks * kChunk);
+      const double weights = chunks * number(s.thread_columns);
+      const double rows = chunks * number(s.thread_rows);
+      const double fill = number(ceil_div(s.rows * s.all_chunks(), s.threads) * (kChunk + 1));
+      slots += weights * number(s.thread_rows);
+      accesses += (reads ? 0.25 : s.weights == kInShared ? 1 : 0) * weights + rows + fill;
+      elements += (s.weights == kInRegisters ? 0.5 : 1) * weights + rows + 2 * fill;
+    }
+    cost.arithmetic = threads * slots;
+    cost.accesses = threads * accesses;
+    cost.elements = threads * elements;
+    const double h = number(s.workgroups * s.rows * s.width) * element_;
+    const double weights = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
+    const double projected = bytes_ / number(s.sizes.steps);
+    cost.memory_bytes = projected;
+    cost.cache_bytes = projected + h + (reads ? weights : 0);
+    cost.bytes_in_flight = s.matrix || reads ? 64 : 16;
+    cost.round_trips = 2;
+    cost.stalls = 1;
+    cost.barriers = waits ? 4 : 2;
+    cost.parallelism = s.matrix ? 4 : std::min(8.0, number(s.thread_columns * s.thread_rows) + 1);
+    return cost;
+  }
+
+  const UnitsCase of_;
+  const double slots_, bytes_, element_;
+};
+
+struct Fastest {
+  UnitsValues values;
+  double seconds;
+};
+std::optional<Fastest> fastest(const UnitsModel& model) {
+  std::optional<Fastest> best;
+  each_shape(model.of(), [&](const UnitsShape& s) {
+    const double seconds = model.seconds(s);
+    if (!best || seconds < best->seconds) best = Fastest{s, seconds};
+  });
+  return best;
+}
+
+class SharedLayer : public Candidate {
+ public:
+  SharedLayer(const Template& by, const Region& region, const Target& target,
+              std::shared_ptr<const UnitsModel> model, const UnitsValues& fastest)
+      : Candidate(by, region, target), model_(std::move(model)), fastest_(fastest) {}
+
+ private:
+  ConfigSpace make_space() const override {
+    ConfigSpace space;
+    space.parameters = units_parameters();
+    for (const UnitsRule& rule : kRules)
+      space.constraints.push_back({rule.reason, [&rule, model = model_](const Config& c) {
+                                     const UnitsCase& of = model->of();
+                                     return rule.holds(of.shape(values_of(c)), of.plan, of.target);
+                                   }});
+    return space;
+  }
+
+  Config make_default_config() const override {
+    const UnitsValues& v = fastest_;
+    return {{"rows", v.rows},
+            {"units", v.units},
+            {"threads", v.threads},
+            {"matrix", v.matrix},
+            {"shares", v.shares},
+            {"thread_columns", v.thread_columns},
+            {"thread_rows", v.thread_rows},
+            {"weights", v.weights}};
+  }
+
+  CostModel make_cost_model() const override {
+    return [model = model_](const Config& c) {
+      return model->seconds(model->of().shape(values_of(c)));
+    };
+  }
+
+  KernelSequence lower(const Config& config) const override {
+    RecurrentPlan plan = model_->of().plan;
+    const ir::RecurrentSteps& sizes = plan.sizes;
+    const UnitsShape s = model_->of().shape(values_of(config));
+    const bool waits = s.exchange == kByWaiting;
+    if (s.matrix) plan.w_vector = std::gcd<int64_t>(sizes.hidden, 8);
+    const bool has_initial = std::ranges::any_of(sizes.initial, [](auto* v) { return v; });
+
+    KernelSequence sequence;
+    Kernel kernel = start_kernel(region());
+    const auto first = static_cast<int>(kernel.arguments.size());
+    RecurrentMemory memory;
+    memory.rows = s.groups * s.rows;
+    memory.width = s.width;
+    const auto add = [&](const char* name, DType dtype, int64_t elements, bool zeroed) {
+      sequence.workspaces.push_back({name, dtype, elements, zeroed});
+      Argument argument{dtype, Argument::Access::read_write, elements, 16};
+      argument.needed = 16;
+      kernel.arguments.push_back(argument);
+      return first + static_cast<int>(sequence.workspaces.size()) - 1;
+    };
+    memory.h = add("h", plan.dtype, memory.h_elements(sizes), true);
+    int counters = -1;
+    if (waits)
+      counters = add("arrivals", DType::i32, sizes.directions * s.groups * kCounterStride, true);
+    else
+      memory.states = add("states", DType::f32,
+                          sizes.directions * sizes.batch * sizes.hidden * sizes.states, true);
+
+    kernel.source = "recurrent";
+    kernel.workgroup = static_cast<int>(s.threads);
+    kernel.grid = s.workgroups;
+    kernel.cooperative = waits;
+    kernel.numbered = !waits;
+    if (waits) kernel.resident = 1;
+    // Vulkan's is an array of the source.
+    if (target().api == exec::Api::cuda) kernel.shared_bytes = s.shared_bytes();
+    const int64_t launches = waits ? 1 : sizes.steps + (has_initial ? 1 : 0);
+    kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
+                   number(sizes.gates * sizes.hidden * sizes.hidden) / number(launches);
+    kernel.bytes /= number(launches);
+    kernel.defines = recurrent_defines(plan, {{"EXCHANGE", s.exchange},
+                                              {"INITIAL", has_initial},
+                                              {"MATRIX", s.matrix},
+                                              {"UNITS", s.units},
+                                              {"PARTS", s.parts},
+                                              {"ROWS", s.rows},
+                                              {"GROUPS", s.groups},
+                                              {"WEIGHTS", s.weights}});
+    const auto define = [&](const char* name, int64_t value) {
+      kernel.defines.emplace_back(name, std::to_string(value));
+    };
+    if (s.matrix) {
+      define("BF16", plan.dtype == DType::bf16);
+      define("WIDTH_H", s.width);
+      define("TOGETHER", s.together);
+      define("KEPT_TILES", s.kept_tiles);
+      kernel.defines.emplace_back("EXCHANGED", str("b", memory.h));
+      kernel.flop_rate = target().flops_matrix;
+    } else {
+      define("SHARES", s.shares);
+      define("THREAD_COLUMNS", s.thread_columns);
+      define("THREAD_ROWS", s.thread_rows);
+    }
+    if (waits) kernel.defines.emplace_back("COUNTERS", str("b", counters));
+
+    const RecurrentHooks hooks(region(), plan, memory);
+    kernel.hooks = {hooks.load_x(), hooks.load_w(), hooks.cell(), hooks.store_last(),
+                    hooks.store_h()};
+    if (!s.matrix) kernel.hooks.push_back(hooks.load_h());
+    if (has_initial) kernel.hooks.push_back(hooks.initial());
+    if (sizes.lengths) kernel.hooks.push_back(hooks.length());
+    if (plan.out) kernel.hooks.push_back(hooks.store_out());
+    if (!waits) {
+      kernel.hooks.push_back(hooks.load_states());
+      kernel.hooks.push_back(hooks.store_states());
+    }
+    std::vector<int> buffers(kernel.arguments.size());
+    std::iota(buffers.begin(), buffers.end(), 0);
+    sequence.launches.push_back(
+        {std::move(kernel), std::move(buffers), static_cast<int>(launches)});
+    return sequence;
+  }
+
+  const std::shared_ptr<const UnitsModel> model_;
+  const UnitsValues fastest_;
+};
+
+class UnitsTemplate : public Template {
+ public:
+  explicit UnitsTemplate(Exchange exchange) : exchange_(exchange) {}
+  int version() const override { return 1; }
+  int specificity() const override { return 0; }
+  bool takes_composites() const override { return true; }
+
+  Match match(const Region& region, const Target& target) const override {
+    OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
+    if (!plan) return plan.refusal();
+    if (!target.has_device_source("recurrent")) return Refusal{"the target has no such kernels"};
+    if (exchange_ == kByWaiting && !target.cooperative_launches)
+      return Refusal{str("workgroups wait for each other, and ", target.id(),
+                         " does not promise to run all of them at once")};
+    if (plan->sizes.steps > kMostLaunches)
+      return Refusal{str(plan->sizes.steps, " steps are too many")};
+    const double apart = unrolled_seconds(*plan, target);
+    const auto model =
+        std::make_shared<const UnitsModel>(region, UnitsCase{*std::move(plan), exchange_, target});
+    const std::optional<Fastest> best = fastest(*model);
+    const ir::RecurrentSteps& sizes = model->of().plan.sizes;
+    if (!best)
+      return Refusal{str("the weights of ", sizes.hidden, " hidden units and ", sizes.directions,
+                         sizes.directions > 1 ? " directions" : " direction",
+                         " do not fit the workgroups of ", target.id())};
+    if (best->seconds > kMargin * apart)
+      return Refusal{str("its steps take about ", std::lround(best->seconds * 1e6),
+                         " us, and those of an unrolled layer ", std::lround(apart * 1e6), " us")};
+    return std::make_shared<const SharedLayer>(*this, region, target, model, best->values);
+  }
+
+ private:
+  static constexpr int64_t kMostLaunches = 1 << 16;
+  const Exchange exchange_;
+};
+
+class RecurrentSteps final : public UnitsTemplate {
+ public:
+  RecurrentSteps() : UnitsTemplate(kByLaunch) {}
+  std::string_view name() const override { return "recurrent_steps"; }
+};
+
+class RecurrentGrid final : public UnitsTemplate {
+ public:
+  RecurrentGrid() : UnitsTemplate(kByWaiting) {}
+  std::string_view name() const override { return "recurrent_grid"; }
+  bool is_on_trial() const override { return true; }
+};
+
+const RegisterTemplate<RecurrentSteps> registered_steps;
+const RegisterTemplate<RecurrentGrid> registered_grid;
+
+}  // namespace
+}  // namespace tcc::sched

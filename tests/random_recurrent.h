@@ -1,0 +1,173 @@
+// Random recurrent layers: cells, directions, sizes, functions, states, lengths, results. And runs
+// of them by a template of the tester's choice.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "frontend/graph_file.h"
+#include "ir/text.h"
+#include "scheduler/template.h"
+#include "support/error.h"
+#include "tests/fuzz/random_source.h"
+#include "tests/random_configs.h"
+#include "tests/run_graph.h"
+
+namespace tcc::test {
+
+struct RecurrentSizes {
+  std::vector<int64_t> hidden = {1, 2, 3, 5, 8, 13, 16, 32, 33, 60, 72};
+  std::vector<int64_t> batch = {1, 1, 2, 3, 5, 7, 9, 17};
+  std::vector<int64_t> steps = {1, 2, 3, 4, 6};
+};
+
+// The same one for the same seed and sizes.
+inline ir::Graph random_recurrent_of(uint64_t seed, const RecurrentSizes& sizes) {
+  RandomSource random(seed);
+  const std::string op = random.one_of({"lstm", "lstm", "gru", "gru", "rnn"});
+  const int64_t gates = op == "lstm" ? 4 : op == "gru" ? 3 : 1;
+  const int64_t hidden = random.one_of(sizes.hidden), inputs = random.between(1, 9);
+  const int64_t batch = random.one_of(sizes.batch);
+  const int64_t steps = random.one_of(sizes.steps);
+  const std::string direction = random.one_of({"forward", "reverse", "bidirectional"});
+  const int64_t d = direction == "bidirectional" ? 2 : 1;
+  const std::string dtype = random.one_of({"f32", "f32", "f16", "bf16"});
+  const bool batched = random.chance(25);
+  const auto shape = [](std::initializer_list<int64_t> dims) {
+    std::string text;
+    for (const int64_t dim : dims) text += str(text.empty() ? "" : ", ", dim);
+    return str("[", text, "]");
+  };
+  const auto state = [&] {
+    return batched ? shape({batch, d, hidden}) : shape({d, batch, hidden});
+  };
+  std::string given = str(
+      "x: {dtype: ", dtype,
+      ", shape: ", batched ? shape({batch, steps, inputs}) : shape({steps, batch, inputs}), "}");
+  std::string operands = "x, w, r";
+  // Weights are so small that differences do not grow from step to step.
+  std::string weights = str("w: {dtype: ", dtype, ", shape: ", shape({d, gates * hidden, inputs}),
+                            ", init: {normal: 0.4}}, r: {dtype: ", dtype,
+                            ", shape: ", shape({d, gates * hidden, hidden}), ", init: {normal: ",
+                            hidden > 100 ? 0.04
+                            : hidden > 8 ? 0.1
+                                         : 0.3,
+                            "}}");
+  // Operands that may be omitted; those behind the last one given are left out.
+  std::vector<std::string> optional = {"bias", "lengths", "h0"};
+  if (op == "lstm") optional.insert(optional.end(), {"c0", "peepholes"});
+  std::string omitted;
+  for (const std::string& name : optional) {
+    if (!random.chance(name == "bias" ? 70 : 30)) {
+      omitted += ", null";
+      continue;
+    }
+    operands += omitted + ", " + name;
+    omitted.clear();
+    if (name == "bias")
+      weights += str(", bias: {dtype: ", dtype, ", shape: ", shape({d, 2 * gates * hidden}),
+                     ", init: {normal: 0.3}}");
+    else if (name == "lengths")
+      given += str(", lengths: {dtype: ", random.one_of({"i32", "i64"}), ", shape: [", batch, "]}");
+    else if (name == "peepholes")
+      weights += str(", peepholes: {dtype: ", dtype, ", shape: ", shape({d, 3 * hidden}),
+                     ", init: {normal: 0.3}}");
+    else
+      given += str(", ", name, ": {dtype: ", dtype, ", shape: ", state(), "}");
+  }
+  std::string attrs = str("direction: ", direction, ", layout: ", batched ? 1 : 0);
+  if (op == "gru" && random.chance(75)) attrs += ", linear_before_reset: true";
+  if (op == "lstm" && random.chance(20)) attrs += ", input_forget: true";
+  if (random.chance(20)) attrs += ", clip: 0.75";
+  if (random.chance(25)) {
+    std::string names;
+    const int64_t functions = (op == "lstm" ? 3 : op == "gru" ? 2 : 1) * d;
+    for (int64_t k = 0; k < functions; ++k)
+      names += str(k ? " " : "", random.one_of({"sigmoid", "tanh", "softsign", "hard_sigmoid"}));
+    attrs += str(", activations: \"", names, "\"");
+  }
+  const std::string results = op == "lstm" ? "out, h, c" : "out, h";
+  const std::string outputs = random.chance(50) ? results : random.chance(50) ? "out" : "h";
+  return parse_yaml_graph(str("tcc: 1\nname: g\ninputs: {", given, "}\nweights: {", weights,
+                              "}\nnodes: [{out: [", results, "], op: ", op, ", in: [", operands,
+                              "], ", attrs, "}]\noutputs: [", outputs, "]\n"),
+                          "g.yaml", ".");
+}
+
+inline ir::Graph random_recurrent(uint64_t seed) { return random_recurrent_of(seed, {}); }
+
+// Counts the kernels of a template.
+class CountedRecurrent : public sched::ConfigSource {
+ public:
+  // Seed 0: default configs.
+  CountedRecurrent(std::string name, uint64_t seed) : name_(std::move(name)), random_(seed) {
+    if (seed == 0) configs_ = &sched::analytic_configs();
+  }
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    if (candidate.kernel_template().name() == name_) ++kernels_;
+    return configs_->choose(candidate);
+  }
+  int kernels() const { return kernels_; }
+
+ private:
+  const std::string name_;
+  const RandomConfigs random_;
+  const sched::ConfigSource* configs_ = &random_;
+  mutable std::atomic<int> kernels_ = 0;
+};
+
+// Has the template `name` of the three for recurrent layers alone as long as it lives.
+class OnlyRecurrent {
+ public:
+  explicit OnlyRecurrent(const std::string& name) {
+    std::string list = name;
+    for (const std::string other : {"recurrent", "recurrent_steps", "recurrent_grid"})
+      if (other != name) list += ",-" + other;
+    ::setenv("TCC_TEMPLATES", list.c_str(), 1);
+  }
+  ~OnlyRecurrent() { ::unsetenv("TCC_TEMPLATES"); }
+};
+
+// Runs random layers by one template, with default and random configs, on the first device of the
+// kind. Estimates do not decide: work costs nothing on the target that is compiled for.
+inline void check_recurrent(Devices kind, const std::string& name, const RecurrentSizes& sizes,
+                            uint64_t first, uint64_t count) {
+  if (devices_present(kind).empty()) GTEST_SKIP() << "there is no such device";
+  const std::shared_ptr<runtime::Device> device = open_once(devices_present(kind).front());
+  sched::Target target = device->target();
+  target.flops_f32 = target.flops_matrix = 1e18;
+  target.bandwidth = 1e16;
+  if (kind == Devices::software) target.compute_units = 1000;
+  const OnlyRecurrent only(name);
+  int taken = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const ir::Graph graph = random_recurrent_of(seed, sizes);
+    DrawOptions draw;
+    draw.seed = seed;
+    const std::vector<Tensor> inputs = draw_inputs(graph, draw);
+    for (const uint64_t config : {uint64_t{0}, seed}) {
+      const CountedRecurrent configs(name, config);
+      backends::CompileOptions options;
+      options.configs = &configs;
+      std::string wrong;
+      try {
+        runtime::Context context(std::make_shared<const runtime::Program>(
+            device, backends::compile(graph, target, options)));
+        // Counters and states begin anew at each run.
+        for (int run = 0; run < 2; ++run)
+          wrong += compare_with_reference(graph, inputs, context.run(inputs));
+      } catch (const std::exception& error) { wrong = str("throws: ", error.what()); }
+      taken += configs.kernels();
+      EXPECT_EQ(wrong, "") << name << ", seed " << seed << ", configs " << config << "\n"
+                           << ir::print_graph(graph);
+    }
+  }
+  // Some cells have a second product that needs the first one's result.
+  EXPECT_GT(taken, static_cast<int>(count)) << name;
+}
+
+}  // namespace tcc::test
