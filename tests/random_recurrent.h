@@ -132,16 +132,29 @@ class OnlyRecurrent {
   ~OnlyRecurrent() { ::unsetenv("TCC_TEMPLATES"); }
 };
 
+struct RecurrentSizesLarge : RecurrentSizes {
+  RecurrentSizesLarge() {
+    hidden = {96, 128, 200, 256, 330, 512, 650, 1024};
+    batch = {1, 1, 3, 8, 17, 33, 64};
+    steps = {1, 2, 7, 20};
+  }
+};
+
+// The target without a price for work: estimates do not decide.
+inline sched::Target indifferent(sched::Target target) {
+  target.flops_f32 = target.flops_matrix = 1e18;
+  target.bandwidth = 1e16;
+  if (target.is_cpu) target.compute_units = 1000;
+  return target;
+}
+
 // Runs random layers by one template, with default and random configs, on the first device of the
-// kind. Estimates do not decide: work costs nothing on the target that is compiled for.
+// kind.
 inline void check_recurrent(Devices kind, const std::string& name, const RecurrentSizes& sizes,
                             uint64_t first, uint64_t count) {
   if (devices_present(kind).empty()) GTEST_SKIP() << "there is no such device";
   const std::shared_ptr<runtime::Device> device = open_once(devices_present(kind).front());
-  sched::Target target = device->target();
-  target.flops_f32 = target.flops_matrix = 1e18;
-  target.bandwidth = 1e16;
-  if (kind == Devices::software) target.compute_units = 1000;
+  const sched::Target target = indifferent(device->target());
   const OnlyRecurrent only(name);
   int taken = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
@@ -166,8 +179,9 @@ inline void check_recurrent(Devices kind, const std::string& name, const Recurre
                            << ir::print_graph(graph);
     }
   }
-  // Some cells have a second product that needs the first one's result.
-  EXPECT_GT(taken, static_cast<int>(count)) << name;
+  // Some cells have a second product that needs the first one's result, and some weights are too
+  // many.
+  EXPECT_GE(taken, static_cast<int>(count)) << name;
 }
 
 }  // namespace tcc::test

@@ -189,7 +189,7 @@ constexpr UnitsRule kRules[] = {
 const std::vector<Parameter>& units_parameters() {
   static const std::vector<Parameter> parameters = {
       {"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has"},
-      {"units", {1, 2, 4, 8, 16, 32}, "hidden units that it has"},
+      {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has"},
       {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup"},
       {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)"},
       {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs"},
@@ -302,7 +302,7 @@ class UnitsModel {
     cost.bytes_in_flight = s.matrix || reads ? 64 : 16;
     cost.round_trips = 2;
     cost.stalls = 1;
-    cost.barriers = waits ? 4 : 2;
+    cost.barriers = (waits ? 4 : 2) - (s.matrix ? 1 : 0);
     cost.parallelism = s.matrix ? 4 : std::min(8.0, number(s.thread_columns * s.thread_rows) + 1);
     return cost;
   }

@@ -47,15 +47,6 @@ class Watch {
 
 constexpr std::chrono::seconds kLimit{240};
 
-// With configs that share the units out among many workgroups.
-test::RecurrentSizes large() {
-  test::RecurrentSizes sizes;
-  sizes.hidden = {96, 128, 200, 256, 330, 512, 650, 1024};
-  sizes.batch = {1, 1, 3, 8, 17, 33, 64};
-  sizes.steps = {1, 2, 7, 20};
-  return sizes;
-}
-
 ir::Graph layer() {
   return parse_yaml_graph(
       "tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [50, 2, 64]}}\nweights: {w: {dtype: f32, "
@@ -74,7 +65,7 @@ TEST_P(RecurrentOnGpu, SmallLayersAgreeWithTheReference) {
 TEST_P(RecurrentOnGpu, LargeLayersAgreeWithTheReference) {
   const Watch watch(kLimit);
   if (std::string(GetParam()) == "recurrent") GTEST_SKIP() << "one workgroup does not hold them";
-  test::check_recurrent(test::Devices::gpu, GetParam(), large(), 101, 10);
+  test::check_recurrent(test::Devices::gpu, GetParam(), test::RecurrentSizesLarge(), 101, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, RecurrentOnGpu,
