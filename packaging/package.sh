@@ -88,9 +88,10 @@ stage() {
 
 # The licences of what is linked into the library or lies beside it.
 copy_licenses() {
-  local of
+  local of compiler=(libshaderc-dev glslang-dev spirv-tools)
   mkdir -p "$1/third-party"
-  for of in libshaderc-dev glslang-dev spirv-tools libyaml-cpp-dev libprotobuf-dev libtbb-dev libonnx-dev \
+  [ ! -e "$1/third-party/libshaderc-dev" ] || compiler=()  # a newer compiler was installed with its own
+  for of in "${compiler[@]}" libyaml-cpp-dev libprotobuf-dev libtbb-dev libonnx-dev \
             nlohmann-json3-dev libcli11-dev; do
     cp "/usr/share/doc/$of/copyright" "$1/third-party/$of" || die "no licence of $of"
   done

@@ -105,10 +105,14 @@ std::vector<uint8_t> compile_here(const std::string& source, const std::string& 
 }
 
 std::string missing_here() { return ""; }
+#ifndef TCC_SHADERC_VERSIONS  // the build says them of a compiler that it brought
+#define TCC_SHADERC_VERSIONS "libshaderc"
+#endif
 std::string id_here() {
   unsigned int version = 0, revision = 0;
   shaderc_get_spv_version(&version, &revision);
-  return str("libshaderc spv-", version, ".", revision, " ", spvSoftwareVersionDetailsString());
+  return str(TCC_SHADERC_VERSIONS " spv-", version, ".", revision, " ",
+             spvSoftwareVersionDetailsString());
 }
 #else
 std::string missing_here() {
@@ -194,7 +198,8 @@ std::string glsl_lacking(const std::string& extension) {
   const std::string found = program_in_path();
   if (!found.empty() && has_extension(found, extension)) return "";
   return str("the GLSL compiler has no ", extension, found.empty() ? "" : ", nor has " + found,
-             "; put a newer glslc into PATH or name it in TCC_GLSLC");
+             "; build tcc by ./dev, which fetches a newer one, or put a newer glslc into PATH or "
+             "name it in TCC_GLSLC");
 }
 
 std::string glsl_newer_compiler() {

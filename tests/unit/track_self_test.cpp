@@ -47,12 +47,12 @@ class TrackSelf : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(TrackSelf, NothingGrew) {
+  const bool other = has_instructions() && !baseline_has(backends::glsl_compiler_id());
   const testing::Outcome outcome = judged();
   EXPECT_EQ(outcome.code, 0) << outcome.text << "\nTo accept an intended change:\n  "
                              << command("bench/track/baseline") << " --replace\n";
   // All but the compile times of the 14 cases have a baseline; instructions have none of another
   // compiler.
-  const bool other = has_instructions() && !baseline_has(backends::glsl_compiler_id());
   EXPECT_NE(outcome.text.find(str(other ? 28 : 14, " quantities have too short a history")),
             std::string::npos)
       << outcome.text;
