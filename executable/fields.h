@@ -67,6 +67,7 @@ void fields(A& a, Target& x) {
   all(a, x.max_threads_per_unit, x.l2_bytes);
   all(a, x.bandwidth, x.flops_f32, x.flops_matrix);
   all(a, x.storage16, x.storage8, x.int64, x.float64, x.subgroup_shuffle, x.native_exp2);
+  all(a, x.native_f16);
   all(a, x.float_controls, x.spirv_minor, x.unified_memory, x.overlapping_launches);
   all(a, x.cooperative_launches);
   all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);

@@ -70,6 +70,8 @@ struct Target {
   bool subgroup_shuffle = true;
   bool native_exp2 =
       false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
+  bool native_f16 =
+      false;  // the shading language's conversions of f16 round to even and keep subnormals and NaN
   FloatControls float_controls;
   int spirv_minor = 5;          // vulkan: SPIR-V 1.x that it takes; 5 is that of Vulkan 1.2
   bool unified_memory = false;  // host memory is device memory

@@ -139,6 +139,7 @@ constexpr Field kFields[] = {
     {"float64", true, [](Target& t, const Entry& e) { t.float64 = e.flag(); }},
     {"subgroup_shuffle", true, [](Target& t, const Entry& e) { t.subgroup_shuffle = e.flag(); }},
     {"native_exp2", false, [](Target& t, const Entry& e) { t.native_exp2 = e.flag(); }},
+    {"native_f16", false, [](Target& t, const Entry& e) { t.native_f16 = e.flag(); }},
     {"keep_special_floats", false,
      [](Target& t, const Entry& e) { t.float_controls.keep_special = read_widths(e); }},
     {"keep_denormals", false,

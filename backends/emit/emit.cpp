@@ -42,6 +42,7 @@ class Unit {
     const LibraryText library = library_sections(functions);
     std::string text = head(kernel_.requirements.int64 || library.int64 || of_files.int64);
     if (options_.library && target_.native_exp2) text += d_.native_exp2;
+    if (options_.library && target_.native_f16) text += d_.native_f16;
     if (options_.library) text += device_source(d_.prelude) + library.text + "\n";
     text += types;
     text += code.text;

@@ -17,6 +17,7 @@ const Dialect& glsl_dialect() {
         "#extension GL_EXT_control_flow_attributes : require\n"
         "{extensions}";
     d.native_exp2 = "#define TCC_HAS_NATIVE_EXP2\n";
+    d.native_f16 = "#define TCC_HAS_NATIVE_F16\n";
     d.wide_header = "#define TCC_USE_I64\n";
     d.extensions = {
         {"lanes",

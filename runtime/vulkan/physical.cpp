@@ -241,9 +241,9 @@ void fill_limits(Physical& physical, const Properties& properties) {
   target.storage8 = features.v12.storageBuffer8BitAccess && features.v12.shaderInt8;
   target.int64 = features.core.features.shaderInt64;
   target.float64 = features.core.features.shaderFloat64;
-  target.native_exp2 =
-      properties.v12.driverID ==
-      VK_DRIVER_ID_NVIDIA_PROPRIETARY;  // ex2.approx: measured, and PTX documents 2^-22.5
+  // ex2.approx, which PTX documents with 2^-22.5, and cvt.rn.f16.f32.
+  target.native_exp2 = target.native_f16 =
+      properties.v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   fill_float_controls(target.float_controls, properties.v12);
   const VkSubgroupFeatureFlags operations =
       properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT

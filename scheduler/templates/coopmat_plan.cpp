@@ -40,6 +40,37 @@ void restrict_load(const Region& region, MatrixOperand& operand,
   operand.major_k = of_plan.along_k;
 }
 
+// Whether chunks of 16 bytes are neighbouring channels under one tap, whose numbers are 32 bits.
+bool has_chunks(const Region& region, const ConvView& image) {
+  const int64_t chunk = kChunk / size_bytes(image.dtype);
+  const auto is_whole = [&](int64_t elements) { return elements % chunk == 0; };
+  const ir::Value* buffer = region.inputs[static_cast<size_t>(image.buffer)];
+  return is_whole(image.channels) && is_whole(image.offset) && is_whole(image.image_pitch) &&
+         std::ranges::all_of(image.spatial, is_whole, &ConvView::Spatial::pitch) &&
+         std::ranges::all_of(image.batch, is_whole, &OperandView::BatchAxis::stride) &&
+         region.layout(buffer).elements.value() / chunk < kMostChunks;
+}
+
+// A convolution's image comes by chunks where it can.
+void bring_image(const Region& region, CoopmatGemm& product) {
+  if (region.anchor->op_name() != "convolution") return;
+  const bool of_a = product.plan.a.input == 0;
+  MatrixOperand& operand = of_a ? product.a : product.b;
+  if (operand.load != Load::computed) return;
+  OrRefusal<ConvView> view = conv_view(region, product.plan, of_a);
+  if (!view || view->dtype != operand.dtype || !has_chunks(region, *view)) return;
+  operand.load = Load::im2col;
+  operand.major_k = true;
+  operand.alignment = kChunk;
+  operand.view = {view->buffer, view->dtype, view->offset, view->spatial.back().pitch, 1,
+                  view->batch};
+  product.image = *std::move(view);
+}
+
+Hook::Parameter passed(std::string of, int64_t extent) {
+  return Hook::index_parameter(std::move(of), std::max<int64_t>(2, extent));
+}
+
 }  // namespace
 
 std::set<std::string> CoopmatGemm::extensions() const {
@@ -65,11 +96,12 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   std::erase_if(served.matrix_units, [](const MatrixUnit& unit) { return !is_served(unit); });
   OrRefusal<Gemm> gemm = plan_gemm(region, served, kUnit);
   if (!gemm) return gemm.refusal();
-  CoopmatGemm product{*std::move(gemm), target.subgroup_size, {}};
+  CoopmatGemm product{*std::move(gemm), std::nullopt, target.subgroup_size, {}};
   const ContractionPlan& plan = product.plan;
   const int64_t k = plan.k.fixed_size();
   restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.fixed_size());
   restrict_load(region, product.b, plan.b, product.b.major_k ? k : plan.n.fixed_size());
+  bring_image(region, product);
   const std::set<DType> types = {product.a.dtype, product.b.dtype};
   for (const MatrixUnit& unit : served.matrix_units)
     if (types == std::set<DType>{unit.a, unit.b}) product.units.push_back(unit);
@@ -91,9 +123,6 @@ Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool 
   OperandView chunks = operand.view;
   chunks.offset /= chunk;
   for (OperandView::BatchAxis& axis : chunks.batch) axis.stride /= chunk;
-  const auto passed = [](std::string of, int64_t extent) {
-    return Hook::index_parameter(std::move(of), std::max<int64_t>(2, extent));
-  };
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
@@ -107,6 +136,42 @@ Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool 
       return_value(ir::cast(ir::index_value(batch_offset(chunks, hook.parameters[0].axis) +
                                             line * (operand.line_stride() / chunk) + along),
                             DType::i32))};
+  return hook;
+}
+
+Hook image_chunk_hook(const ConvView& image, const ContractionPlan& plan, std::string name) {
+  const int64_t chunk = kChunk / size_bytes(image.dtype), channels = image.channels / chunk;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
+                     passed("at", image.pixels()), passed("k", image.taps() * channels)};
+  const SymInt at = hook.parameters[1].axis, k = hook.parameters[2].axis;
+  std::vector<int64_t> extents = {image.images};
+  for (const ConvView::Spatial& dim : image.spatial) extents.push_back(dim.outputs);
+  const std::vector<SymInt> pixel = delinearize_ints(at, extents);
+  OperandView groups;
+  groups.offset = image.offset / chunk;
+  groups.batch = image.batch;
+  for (OperandView::BatchAxis& axis : groups.batch) axis.stride /= chunk;
+  SymInt number = batch_offset(groups, hook.parameters[0].axis) +
+                  pixel[0] * (image.image_pitch / chunk) + mod(k, channels);
+  std::vector<Expr> inside;
+  for (size_t d = 0; d < image.spatial.size(); ++d) {
+    const ConvView::Spatial& dim = image.spatial[d];
+    SymInt place = pixel[d + 1] * dim.step - dim.padding;
+    if (dim.along_k > 0)
+      place = place + mod(floordiv(k, dim.along_k / chunk), dim.taps) * dim.dilation;
+    number = number + place * (dim.pitch / chunk);
+    inside.push_back(ir::index_less(-1, place));
+    inside.push_back(ir::index_less(place, dim.extent));
+  }
+  const auto whole = [](const SymInt& value) {
+    return ir::cast(ir::index_value(value), DType::i32);
+  };
+  const Expr within = ir::all_of(inside);  // null: always
+  hook.result = DType::i32;
+  hook.returns = true;
+  hook.body = {return_value(within ? ir::select(within, whole(number), whole(-1)) : whole(number))};
   return hook;
 }
 

@@ -2,15 +2,18 @@
 // how the device source brings its operands.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "scheduler/templates/conv_view.h"
 #include "scheduler/templates/gemm.h"
 
 namespace tcc::sched {
 
 struct CoopmatGemm : Gemm {
+  std::optional<ConvView> image;        // of the operand whose load is im2col
   int64_t subgroup = 32;                // threads
   std::vector<exec::MatrixUnit> units;  // that multiply the plan's A by its B
 
@@ -28,5 +31,8 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
 // round.
 Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
                 std::string name);
+// The same of an image: `at` is a pixel, and the number is negative where the window is beyond the
+// image.
+Hook image_chunk_hook(const ConvView& image, const ContractionPlan& plan, std::string name);
 
 }  // namespace tcc::sched

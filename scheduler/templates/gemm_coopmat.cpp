@@ -32,7 +32,6 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_n = c["unit_n"];
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
-  g.ahead = c["ahead"];
   g.band = c["band"];
   return g;
 }
@@ -77,7 +76,7 @@ int64_t registers_of(const GemmCoopmat& g, bool turns) {
 class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
   int specificity() const override { return 1; }
 
  protected:
@@ -119,7 +118,6 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
         {"unit_n", sizes_of(gemm, &exec::MatrixUnit::n), "columns of a matrix"},
         {"unit_k", sizes_of(gemm, &exec::MatrixUnit::k), "elements of k in a matrix"},
         {"stages", {1, 2}, "tiles in shared memory"},
-        {"ahead", {1, 2, 3}, "tiles in registers, on their way to shared memory"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
   }
@@ -135,7 +133,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
          [](const Shape& s) { return coopmat::legal_subgroups(s.kernel); }},
         {"tiles have whole matrices, and rows of whole loads",
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
-        {"a subgroup multiplies at most 128 matrices in a round of the main loop",
+        {"a subgroup multiplies at most 128 matrices in a turn of the main loop",
          [](const Shape& s) { return coopmat::legal_length(s.kernel); }},
         {"lines of a subgroup's results have whole segments",
          [](const Shape& s) { return coopmat::legal_lines(s.kernel); }},
@@ -180,8 +178,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
                               {"unit_m", unit.m},
                               {"unit_n", unit.n},
                               {"unit_k", unit.k},
-                              {"stages", 1},
-                              {"ahead", 1}});
+                              {"stages", 1}});
     return candidates;
   }
 
@@ -212,7 +209,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const auto threads = static_cast<double>(coopmat::threads(g));
     // Cycles of computing elements one by one.
     const auto computed = [&](const kernels::Operand& x, double rows) {
-      return x.load == Load::tiles ? 0 : rows * line / static_cast<double>(s.element) / 24;
+      const double elements = rows * line / static_cast<double>(s.element);
+      return x.load == Load::tiles ? 0 : x.load == Load::im2col ? elements / 160 : elements / 24;
     };
     const double loading = computed(g.product.a, m) + computed(g.product.b, n);
     const auto k_tiles = static_cast<double>(coopmat::k_tiles(g));
@@ -228,10 +226,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
     // Other workgroups of a unit hide a part of the loads: measured on an H200.
-    const double exposed = (busy > 1 ? 0.6 : 0.9) / static_cast<double>(g.ahead);
+    const double exposed = busy > 1 ? 0.6 : 0.9;
     const double k_tile =
         std::max(multiplied, shared) + loading + exposed * (m + n) * line / kCacheBytes;
-    const double alone = kLatency / static_cast<double>(g.ahead) + loading +
+    const double alone = kLatency + loading +
                          multiplied * std::max(1.0, kThreads / threads);
     GemmCycles cycles;
     cycles.working =
@@ -260,8 +258,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const MatrixOperand& operand = first ? s.side.a : s.side.b;
     if (operand.load == Load::computed) return writer.operand(first, true);
     need_alignment(kernel, operand);
-    kernel.hooks.push_back(
-        chunk_hook(operand, s.gemm.plan, first != s.swapped, first ? "chunk_a" : "chunk_b"));
+    const std::string name = first ? "chunk_a" : "chunk_b";
+    kernel.hooks.push_back(operand.load == Load::im2col
+                               ? image_chunk_hook(*s.gemm.image, s.gemm.plan, name)
+                               : chunk_hook(operand, s.gemm.plan, first != s.swapped, name));
     kernel.defines.emplace_back(first ? "A_BUFFER" : "B_BUFFER", str("b", operand.view.buffer));
   }
 };

@@ -17,7 +17,6 @@ struct GemmCoopmat {
   Int unit_m = 16, unit_n = 16, unit_k = 16;
   Sum unit_sum = Sum::f32;
   Int stages = 2;  // tiles of k in shared memory
-  Int ahead = 1;   // tiles in registers, on their way to shared memory
   Int band = 1;    // rows of tiles that are walked together
 
   template <class Visitor>
@@ -34,7 +33,6 @@ struct GemmCoopmat {
     visit("unit_k", unit_k);
     visit("unit_sum", unit_sum);
     visit("stages", stages);
-    visit("ahead", ahead);
     visit("band", band);
   }
 };
@@ -87,7 +85,7 @@ constexpr Int shared_bytes(const GemmCoopmat& g) {
 // 32-bit registers of a thread: accumulators, fragments of a k step, the tiles on their way, and
 // addresses.
 constexpr Int registers(const GemmCoopmat& g) {
-  const Int coming = g.ahead * (g.block_m + g.block_n) * g.block_k * element_bytes(g) / 4;
+  const Int coming = (g.block_m + g.block_n) * g.block_k * element_bytes(g) / 4;
   return subgroup_m(g) * subgroup_n(g) / g.subgroup +
          (subgroup_m(g) + g.unit_n) * g.unit_k * element_bytes(g) / 4 / g.subgroup +
          coming / threads(g) + 58;
@@ -114,14 +112,10 @@ constexpr bool legal_tiles(const GemmCoopmat& g) {
   return g.block_k % g.unit_k == 0 && least_line_bytes(g) % 8 == 0 &&
          legal_rows(g, g.product.a, g.block_m) && legal_rows(g, g.product.b, g.block_n);
 }
-// The main loop has so many tiles, so that slots and registers have constant numbers.
-constexpr Int round(const GemmCoopmat& g) {
-  return g.stages == 1 || g.ahead % 2 == 0 ? g.ahead : 2 * g.ahead;
-}
-// Their products are unrolled, all of them.
+// The products of a turn of the main loop are unrolled, all of them.
 constexpr bool legal_length(const GemmCoopmat& g) {
   return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) *
-             round(g) <=
+             g.stages <=
          128;
 }
 // The lines of results that a subgroup stages are whole segments of the epilogue.

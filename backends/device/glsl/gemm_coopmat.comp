@@ -3,11 +3,13 @@
 //
 // A workgroup computes a block_m x block_n tile, a subgroup (block_m / subgroups_m) x (block_n / subgroups_n) of it, by
 // matrices of unit_m x unit_n x unit_k. Tiles of A and B go through shared memory. Threads load the next one into
-// registers, 16 bytes at a time, before this one is multiplied.
+// registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
+// of the main loop to the next, which compilers would copy.
 //
 // Defines: params_NAME, the members of a GemmCoopmat (common/gemm_coopmat_shape.h), and what it says of them. Hooks, by how
 // an operand x is loaded:
 //   tiles     chunk_x(batch, at, k): the number of the 16 bytes in buffer X_BUFFER
+//   im2col    the same; where it is negative, a window is beyond the image: zeros
 //   computed  load_x(batch, at, k, v): computes a vector of elements as accumulators; guards itself
 // major_k: memory is contiguous along k; `at` is a row (of B: a column), `k` counts chunks or vectors. Otherwise it is
 // contiguous along m (of B: n); `at` counts chunks or vectors, `k` is an element of k.
@@ -22,6 +24,7 @@
 #extension GL_KHR_cooperative_matrix : require
 #define Load_tiles 0
 #define Load_computed 1
+#define Load_im2col 3
 #define Element_bf16 0
 #define Element_f16 1
 #define Element_i8 4
@@ -54,7 +57,6 @@
 #define params_unit_k 16
 #define params_unit_sum Sum_f32
 #define params_stages 2
-#define params_ahead 1
 #define params_band 8
 #define A_BUFFER b0
 #define B_BUFFER b1
@@ -191,10 +193,7 @@ u32 word_at(i32 number) {  // of 4 bytes
 #define TILE_B (B_ROWS * B_PITCH)
 #define STAGE (TILE_A + TILE_B)
 
-// Tiles in shared memory, and in registers on their way there.
 #define STAGES params_stages
-#define AHEAD params_ahead
-#define ROUND (STAGES == 1 || AHEAD % 2 == 0 ? AHEAD : 2 * AHEAD)
 
 // A thread brings pieces of a tile: chunks, or where a vector of the load hook is longer, vectors.
 #define PIECE(load, vector) (load == Load_computed && vector > CHUNK ? vector : CHUNK)
@@ -208,6 +207,16 @@ u32 word_at(i32 number) {  // of 4 bytes
 #define B_STEPS ((B_PIECES + WORKGROUP - 1) / WORKGROUP)
 #define A_CHUNKS (A_PIECE / CHUNK)
 #define B_CHUNKS (B_PIECE / CHUNK)
+// The row of pieces number n. Where a row has fewer than 8 of them, the 8 that neighbouring threads store at once are in
+// rows whose places in the banks differ: the pitch is odd.
+#define APART(per_row) (8 / LEAST(per_row, 8))
+#define ROW_OF(n, per_row, rows)                                                                       \
+  (8 % LEAST(per_row, 8) == 0 && (rows) % 8 == 0                                                       \
+       ? (n) / (per_row) / 8 * 8 + (n) / (per_row) % APART(per_row) * (8 / APART(per_row)) +           \
+             (n) / (per_row) % 8 / APART(per_row)                                                      \
+       : (n) / (per_row))
+#define A_ROW(n) ROW_OF(n, A_PER_ROW, A_ROWS)
+#define B_ROW(n) ROW_OF(n, B_PER_ROW, B_ROWS)
 
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Chunks { uvec4 v[]; };
 
@@ -222,58 +231,71 @@ layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly 
 #endif
 #define PER_WORD (4 / ELEMENT_BYTES)
 
-// fetch_x(batch, free, k, bits): the piece from an element on, whose `free` is a row of A or a column of B. Rows and
-// columns past the end repeat others; elements past the end of k are zeros.
-#if params_product_a_load == Load_tiles
-void fetch_a(i32 batch, i32 free, i32 k, inout uvec4 bits[A_CHUNKS]) {
-  bool inside = params_product_k % BLOCK_K == 0 || k < params_product_k;
-  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+// fetch_x(batch, row, k, bits): the piece number k of the operand's line `row`, as chunks. Where lines are not along k,
+// `row` is the number of the piece and k the line. Rows and columns past the end repeat others; elements past the end of k
+// are zeros.
+#if params_product_a_load != Load_computed
+void fetch_a(i32 batch, i32 row, i32 k, inout uvec4 bits[A_CHUNKS]) {
+  bool inside = true;
 #if params_product_a_major_k
-  if (params_product_m % BLOCK_M != 0) free = LEAST(free, params_product_m - 1);
-  bits[0] = Chunks(A_BUFFER).v[chunk_a(TCC_BUFFERS batch, free, k / CHUNK)];
+  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k / CHUNK;
+  if (params_product_m % BLOCK_M != 0) row = LEAST(row, params_product_m - 1);
 #else
-  if (params_product_m % BLOCK_M != 0) free = LEAST(free, params_product_m - CHUNK);
-  bits[0] = Chunks(A_BUFFER).v[chunk_a(TCC_BUFFERS batch, free / CHUNK, k)];
+  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k;
+  if (params_product_m % BLOCK_M != 0) row = LEAST(row, params_product_m / CHUNK - 1);
 #endif
+  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+  i32 number = chunk_a(TCC_BUFFERS batch, row, k);
+#if params_product_a_load == Load_im2col
+  inside = inside && number >= 0;
+  number = inside ? number : 0;
+#endif
+  bits[0] = Chunks(A_BUFFER).v[number];
   if (!inside) bits[0] = uvec4(0);
 }
 #else
-void fetch_a(i32 batch, i32 free, i32 k, inout uvec4 bits[A_CHUNKS]) {
+void fetch_a(i32 batch, i32 row, i32 k, inout uvec4 bits[A_CHUNKS]) {
   ACC all[A_PIECE];
   [[unroll]] for (i32 i = 0; i < A_PIECE; i += params_product_a_vector) {
     ACC v[params_product_a_vector];
 #if params_product_a_major_k
-    load_a(TCC_BUFFERS batch, free, k / params_product_a_vector + i / params_product_a_vector, v);
+    load_a(TCC_BUFFERS batch, row, k * (A_PIECE / params_product_a_vector) + i / params_product_a_vector, v);
 #else
-    load_a(TCC_BUFFERS batch, free / params_product_a_vector + i / params_product_a_vector, k, v);
+    load_a(TCC_BUFFERS batch, row * (A_PIECE / params_product_a_vector) + i / params_product_a_vector, k, v);
 #endif
     [[unroll]] for (i32 j = 0; j < params_product_a_vector; ++j) all[i + j] = v[j];
   }
   [[unroll]] for (i32 i = 0; i < A_PIECE / PER_WORD; ++i) bits[i / 4][i % 4] = PACK(all, i * PER_WORD);
 }
 #endif
-#if params_product_b_load == Load_tiles
-void fetch_b(i32 batch, i32 free, i32 k, inout uvec4 bits[B_CHUNKS]) {
-  bool inside = params_product_k % BLOCK_K == 0 || k < params_product_k;
-  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+#if params_product_b_load != Load_computed
+void fetch_b(i32 batch, i32 row, i32 k, inout uvec4 bits[B_CHUNKS]) {
+  bool inside = true;
 #if params_product_b_major_k
-  if (params_product_n % BLOCK_N != 0) free = LEAST(free, params_product_n - 1);
-  bits[0] = Chunks(B_BUFFER).v[chunk_b(TCC_BUFFERS batch, free, k / CHUNK)];
+  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k / CHUNK;
+  if (params_product_n % BLOCK_N != 0) row = LEAST(row, params_product_n - 1);
 #else
-  if (params_product_n % BLOCK_N != 0) free = LEAST(free, params_product_n - CHUNK);
-  bits[0] = Chunks(B_BUFFER).v[chunk_b(TCC_BUFFERS batch, free / CHUNK, k)];
+  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k;
+  if (params_product_n % BLOCK_N != 0) row = LEAST(row, params_product_n / CHUNK - 1);
 #endif
+  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+  i32 number = chunk_b(TCC_BUFFERS batch, row, k);
+#if params_product_b_load == Load_im2col
+  inside = inside && number >= 0;
+  number = inside ? number : 0;
+#endif
+  bits[0] = Chunks(B_BUFFER).v[number];
   if (!inside) bits[0] = uvec4(0);
 }
 #else
-void fetch_b(i32 batch, i32 free, i32 k, inout uvec4 bits[B_CHUNKS]) {
+void fetch_b(i32 batch, i32 row, i32 k, inout uvec4 bits[B_CHUNKS]) {
   ACC all[B_PIECE];
   [[unroll]] for (i32 i = 0; i < B_PIECE; i += params_product_b_vector) {
     ACC v[params_product_b_vector];
 #if params_product_b_major_k
-    load_b(TCC_BUFFERS batch, free, k / params_product_b_vector + i / params_product_b_vector, v);
+    load_b(TCC_BUFFERS batch, row, k * (B_PIECE / params_product_b_vector) + i / params_product_b_vector, v);
 #else
-    load_b(TCC_BUFFERS batch, free / params_product_b_vector + i / params_product_b_vector, k, v);
+    load_b(TCC_BUFFERS batch, row * (B_PIECE / params_product_b_vector) + i / params_product_b_vector, k, v);
 #endif
     [[unroll]] for (i32 j = 0; j < params_product_b_vector; ++j) all[i + j] = v[j];
   }
@@ -311,40 +333,42 @@ TCC_ENTRY {
     [[unroll]] for (i32 j = 0; j < UNITS_N; ++j)
       acc[i][j] = coopmat<UNIT_ACC, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>(UNIT_ACC(0));
 
-  uvec4 next_a[AHEAD][A_STEPS][A_CHUNKS];
-  uvec4 next_b[AHEAD][B_STEPS][B_CHUNKS];
+  uvec4 next_a[A_STEPS][A_CHUNKS];
+  uvec4 next_b[B_STEPS][B_CHUNKS];
 
-#define FETCH(r, k0)                                                                       \
-  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                        \
-    i32 n = thread + s * WORKGROUP, row = n / A_PER_ROW, column = n % A_PER_ROW * A_PIECE; \
-    if (A_PIECES % WORKGROUP == 0 || n < A_PIECES) {                                    \
-      if (params_product_a_major_k != 0)                                                \
-        fetch_a(batch, row0 + row, (k0) + column, next_a[r][s]);                           \
-      else                                                                              \
-        fetch_a(batch, row0 + column, (k0) + row, next_a[r][s]);                           \
-    }                                                                                   \
-  }                                                                                     \
-  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                        \
-    i32 n = thread + s * WORKGROUP, row = n / B_PER_ROW, column = n % B_PER_ROW * B_PIECE; \
-    if (B_PIECES % WORKGROUP == 0 || n < B_PIECES) {                                    \
-      if (params_product_b_major_k != 0)                                                \
-        fetch_b(batch, col0 + row, (k0) + column, next_b[r][s]);                           \
-      else                                                                              \
-        fetch_b(batch, col0 + column, (k0) + row, next_b[r][s]);                           \
-    }                                                                                   \
+#define FETCH(tile)                                                                                \
+  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                \
+    i32 n = thread + s * WORKGROUP;                                                                \
+    if (A_PIECES % WORKGROUP == 0 || n < A_PIECES) {                                            \
+      if (params_product_a_major_k != 0)                                                          \
+        fetch_a(batch, row0 + A_ROW(n), (tile) * (BLOCK_K / A_PIECE) + n % A_PER_ROW, next_a[s]); \
+      else                                                                                         \
+        fetch_a(batch, row0 / A_PIECE + n % A_PER_ROW, (tile) * BLOCK_K + A_ROW(n), next_a[s]);  \
+    }                                                                                              \
+  } \
+  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                \
+    i32 n = thread + s * WORKGROUP;                                                                \
+    if (B_PIECES % WORKGROUP == 0 || n < B_PIECES) {                                            \
+      if (params_product_b_major_k != 0)                                                          \
+        fetch_b(batch, col0 + B_ROW(n), (tile) * (BLOCK_K / B_PIECE) + n % B_PER_ROW, next_b[s]); \
+      else                                                                                         \
+        fetch_b(batch, col0 / B_PIECE + n % B_PER_ROW, (tile) * BLOCK_K + B_ROW(n), next_b[s]);  \
+    }                                                                                              \
   }
-#define PUT(slot, r)                                                                                  \
-  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                   \
+#define PUT(slot)                                                                                  \
+  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                \
     i32 n = thread + s * WORKGROUP;                                                                \
-    if (A_PIECES % WORKGROUP == 0 || n < A_PIECES)                                                 \
-      [[unroll]] for (i32 c = 0; c < A_CHUNKS; ++c)                                                \
-        put((slot) * STAGE + n / A_PER_ROW * A_PITCH + (n % A_PER_ROW * A_CHUNKS + c) * (16 / WORD_BYTES), next_a[r][s][c]); \
-  }                                                                                                \
-  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                   \
+    if (A_PIECES % WORKGROUP == 0 || n < A_PIECES)                                               \
+      [[unroll]] for (i32 c = 0; c < A_CHUNKS; ++c)                                               \
+        put((slot) * STAGE + A_ROW(n) * A_PITCH + (n % A_PER_ROW * A_CHUNKS + c) * (16 / WORD_BYTES), \
+            next_a[s][c]);                                                                        \
+  } \
+  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                \
     i32 n = thread + s * WORKGROUP;                                                                \
-    if (B_PIECES % WORKGROUP == 0 || n < B_PIECES)                                                 \
-      [[unroll]] for (i32 c = 0; c < B_CHUNKS; ++c)                                                \
-        put((slot) * STAGE + TILE_A + n / B_PER_ROW * B_PITCH + (n % B_PER_ROW * B_CHUNKS + c) * (16 / WORD_BYTES), next_b[r][s][c]); \
+    if (B_PIECES % WORKGROUP == 0 || n < B_PIECES)                                               \
+      [[unroll]] for (i32 c = 0; c < B_CHUNKS; ++c)                                               \
+        put((slot) * STAGE + TILE_A + B_ROW(n) * B_PITCH + (n % B_PER_ROW * B_CHUNKS + c) * (16 / WORD_BYTES), \
+            next_b[s][c]);                                                                        \
   }
 #if params_product_a_major_k
 #define READ_A(a, slot, step, i)                                                                                      \
@@ -375,29 +399,18 @@ TCC_ENTRY {
     }                                                                                          \
   }
 
-  // Tile t passes through registers number t % AHEAD and slot t % STAGES, which are constants in an unrolled round.
-#define K0(t) (LEAST(t, K_TILES - 1) * BLOCK_K)
-  [[unroll]] for (i32 t = 0; t < AHEAD; ++t) { FETCH(t, K0(t)) }
-#if STAGES == 2
-  PUT(0, 0)
-  FETCH(0, K0(AHEAD))
+  // The last turns load the last tile again, and store what nothing reads.
+  FETCH(0)
+  PUT(0)
   barrier();
-#endif
-  [[dont_unroll]] for (i32 first = 0; first < K_TILES; first += ROUND) {
-    [[unroll]] for (i32 t = 0; t < ROUND; ++t)
-      if (K_TILES % ROUND == 0 || first + t < K_TILES) {
-#if STAGES == 2
-        MULTIPLY(t % 2)
-        PUT((t + 1) % 2, (t + 1) % AHEAD)
-        FETCH((t + 1) % AHEAD, K0(first + t + 1 + AHEAD))
+  [[dont_unroll]] for (i32 first = 0; first < K_TILES; first += STAGES) {
+    [[unroll]] for (i32 t = 0; t < STAGES; ++t)  // the slot's number is a constant
+      if (K_TILES % STAGES == 0 || first + t < K_TILES) {
+        FETCH(LEAST(first + t + 1, K_TILES - 1))
+        MULTIPLY(t)
+        if (STAGES == 1) barrier();
+        PUT((t + 1) % STAGES)
         barrier();
-#else
-        PUT(0, t % AHEAD)
-        barrier();
-        FETCH(t % AHEAD, K0(first + t + AHEAD))
-        MULTIPLY(0)
-        barrier();
-#endif
       }
   }
 
