@@ -474,8 +474,6 @@ class FmaSm90Template : public GemmSm90Template {
   std::string_view name() const override { return "fma_sm90"; }
   int specificity() const override { return 0; }
   std::string_view unit() const override { return ""; }
-  // Its kernels ran on an H200 as cubins of a harness, not through tcc's launches and tensor maps.
-  bool is_on_trial() const override { return true; }
 
  protected:
   std::string_view source() const override { return "gemm_sm90"; }

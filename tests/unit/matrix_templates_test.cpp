@@ -254,18 +254,9 @@ std::string of_f32(std::string text) {
   return text;
 }
 
-// Has a template that is on trial asked for as long as it lives.
-class OnTrial {
- public:
-  explicit OnTrial(const char* name) { ::setenv("TCC_TEMPLATES", str("other,", name).c_str(), 1); }
-  ~OnTrial() { ::unsetenv("TCC_TEMPLATES"); }
-};
-
 TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   const std::string text = of_f32(linear(4096, 4096, 4096, false));
-  EXPECT_EQ(template_of(text, target), "contraction") << "fma_sm90 is on trial";
-  const OnTrial fma_sm90("fma_sm90");
   EXPECT_EQ(template_of(text, target), "fma_sm90");
   EXPECT_EQ(template_of(text, sched::target_by_name("cuda:sm_80")), "contraction");
   EXPECT_EQ(template_of(of_f32(linear(4096, 4096, 4095, false)), target), "contraction")
@@ -352,7 +343,6 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
 }
 
 TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {
-  const OnTrial fma_sm90("fma_sm90");
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     const test::RandomConfigs configs(seed);
@@ -370,7 +360,6 @@ TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {
 
 // The template with the shortest estimate gets a region, among those of one number.
 TEST(MatrixTemplates, SmallProductsOfF32GetTheFasterKernel) {
-  const OnTrial fma_sm90("fma_sm90");
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   std::set<std::string> chosen;
   for (const int64_t size : {16, 64, 512, 4096})
