@@ -59,6 +59,9 @@ class Candidate {
   virtual bool updates_in_place(const ir::Value* /*input*/, const ir::Value* /*output*/) const {
     return false;
   }
+  // Returns whether operands of the region's products that are computed are computed once in all,
+  // or once for each of few parts, not once for each tile of the other operand.
+  virtual bool computes_operands_once() const { return false; }
   // Orders of dims that the kernels want in memory, whatever else reads the buffers.
   virtual std::vector<LayoutWish> order_wishes() const { return {}; }
   // Longer rows, and other orders that come with them, in addition to the layouts that there are.

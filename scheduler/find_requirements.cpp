@@ -187,8 +187,11 @@ int vector_elements(const Kernel& kernel, const Stmt& stmt) {
   if (bytes > 4 || argument.dtype == DType::boolean) return 1;
   int64_t elements = std::min<int64_t>(stmt.count, 16 / bytes);
   elements = std::min(elements, argument.alignment / bytes);
-  while (elements > 1 && (!stmt.index.divisible_by(elements) || stmt.count % elements != 0))
-    elements /= 2;
+  // Clamped indices are multiples of what their bounds are multiples of.
+  const auto is_multiple = [&](int64_t of) {
+    return stmt.index.divisible_by(of) || stmt.index.known_power_of_two(of) % of == 0;
+  };
+  while (elements > 1 && (!is_multiple(elements) || stmt.count % elements != 0)) elements /= 2;
   return elements * bytes >= 4 ? static_cast<int>(elements) : 1;
 }
 

@@ -327,6 +327,8 @@ class Partitioner {
     std::vector<const Node*> nodes = groups_.nodes(g);
     const bool product = groups_.has_contraction(into), widens = product && only_casts(nodes);
     const auto& others = groups_.nodes(into);
+    if (const Candidate* both = computing_once(g, into); both && !is_copy(g))
+      return is_apart(nodes, others) ? "the plan keeps them apart" : against_slower(g, into, *both);
     if (product && !widens && groups_.slots(nodes) > kLoadSlots) {
       // What stands between products is computed once per score, as random numbers of dropout are.
       if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
@@ -344,15 +346,32 @@ class Partitioner {
     nodes.insert(nodes.end(), others.begin(), others.end());
     const Match& match = groups_.match(nodes);
     if (!match) return match.reason();
-    return groups_.has_products(into) ? against_slower(g, into, **match) : "";
+    const bool is_other = groups_.has_products(into) && takes_another(into, **match);
+    return is_other ? against_slower(g, into, **match) : "";
   }
 
-  // Why kernels of their own are better where the two are computed by another template than the
-  // one of the second alone, as by one that can compute operands and is slower, or "".
+  // The candidate of both where the first makes an operand of the second's products, each element
+  // once; else null.
+  const Candidate* computing_once(size_t g, size_t into) const {
+    const auto &nodes = groups_.nodes(g), &others = groups_.nodes(into);
+    if (!groups_.has_products(into) || !groups_.feeds_products(nodes, others)) return nullptr;
+    std::vector<const Node*> both = nodes;
+    both.insert(both.end(), others.begin(), others.end());
+    const Match& match = groups_.match(both);
+    return match && (*match)->computes_operands_once() ? match->get() : nullptr;
+  }
+
+  // Whether another template computes a group with what it absorbs than alone.
+  bool takes_another(size_t group, const Candidate& both) const {
+    const Match& alone = groups_.match(groups_.nodes(group));
+    return alone && &(*alone)->kernel_template() != &both.kernel_template();
+  }
+
+  // Why kernels of their own are better than one that computes the operands of the second, or "".
   std::string against_slower(size_t g, size_t into, const Candidate& both) const {
     const Match &first = groups_.match(groups_.nodes(g)),
                 &second = groups_.match(groups_.nodes(into));
-    if (!first || !second || &(*second)->kernel_template() == &both.kernel_template()) return "";
+    if (!first || !second) return "";
     const auto seconds = [](const Candidate& candidate) {
       return candidate.estimate(candidate.default_config());
     };

@@ -32,7 +32,10 @@ AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
   const auto rank = [](const AttentionPlan::Operand& operand) {
     return static_cast<int64_t>(operand.view->batch.size()) + 2;
   };
-  a.rank_q = rank(plan.q);
+  if (plan.q.is_copied())
+    a.rank_q = rank(plan.q);
+  else
+    a.q_vector = plan.q.vector;
   a.rank_k = rank(plan.k);
   a.rank_v = rank(plan.v);
   a.groups = c["groups"];
@@ -105,6 +108,8 @@ class Sm90Attention : public Candidate {
       : Candidate(by, region, target), plan_(std::move(plan)) {}
 
   std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan_); }
+  // Keys and values are copied, and queries are computed by the workgroups that have them.
+  bool computes_operands_once() const override { return true; }
 
  private:
   ConfigSpace make_space() const override {
@@ -129,6 +134,10 @@ class Sm90Attention : public Candidate {
         {"keys are split into parts of two tiles or more",
          [keys = plan_.keys](const Config& c) {
            return c["split_keys"] == 1 || c["split_keys"] * 2 * c["block_k"] <= keys;
+         }},
+        {"queries that are computed have one stage",
+         [computes = !plan_.q.is_copied()](const Config& c) {
+           return !computes || c["query_stages"] == 1;
          }},
         {"one group has no turns",
          [](const Config& c) { return c["groups"] > 1 || c["turns"] == 0; }},
@@ -183,6 +192,8 @@ class Sm90Attention : public Candidate {
         walks[{groups, block_k}] = walk;
       }
     const double slots = score_slots(plan_);
+    const bool computes = !plan_.q.is_copied();
+    const double slots_q = computes ? element_work(std::vector{plan_.q.element}, plan_.q.depth).slots : 0;
     return [=, plan = plan_, target = target(), bytes = region_bytes(region())](const Config& c) {
       constexpr double kRate = 2048;                     // multiply-adds of an SM in a cycle,
       constexpr double kExponentials = 16;               // exponentials,
@@ -190,8 +201,10 @@ class Sm90Attention : public Candidate {
       constexpr double kCached = 42;                     // and bytes that it reads from the cache
       constexpr double kExposed[] = {2.27, 1.06, 0.85};  // of weighing, beside products, by groups
       constexpr double kStep = 60;                       // cycles of a tile of keys, besides
-      constexpr double kTile = 877;         // cycles that begin and end a tile of queries
-      constexpr double kOutside = 3000;     // and a launch
+      constexpr double kTile = 877;      // cycles that begin and end a tile of queries
+      constexpr double kOutside = 3000;  // and a launch
+      // And computed queries: until their operands have come, and beside the arithmetic of one.
+      constexpr double kOperands = 1500, kStored = 4;
       constexpr double kUnturned = 1.0005;  // as long, without turns
       constexpr double kOverlap = 1.45;     // how products and memory's traffic add up
       constexpr double kLaunch = 2e-6, kClock = 1.18, kBandwidth = 1.13;
@@ -208,14 +221,17 @@ class Sm90Attention : public Candidate {
       double step =
           scores * depths / kRate + weighing + rescaled + kStep + (a.stages == 1 ? loaded : 0);
       step = std::max(step, loaded) * (a.turns || a.groups == 1 ? 1 : kUnturned);
+      const double begun = kTile + (computes ? kOperands + number(sm90::block_q(a) * a.depth) *
+                                                               (slots_q + kStored) / kSlots
+                                             : 0);
       const double tiles = number(sm90::tiles(a)), units = target.compute_units;
       // Where all are as long, the units work in rounds. Else short ones fill what long ones leave.
       const bool equal = walk.longest * number(sm90::query_tiles(a)) == walk.whole;
       const double mean = walk.whole / number(sm90::query_tiles(a) * a.parts),
                    longest = walk.longest / number(a.parts);
       const double cycles =
-          equal ? std::ceil(tiles / units) * (mean * step + kTile)
-                : std::max(tiles / units * (mean * step + kTile), longest * step + kTile);
+          equal ? std::ceil(tiles / units) * (mean * step + begun)
+                : std::max(tiles / units * (mean * step + begun), longest * step + begun);
       const double clock = target.clock() * kClock;
       const double working = std::pow(cycles / clock, kOverlap) +
                              std::pow(bytes / (target.bandwidth * kBandwidth), kOverlap);
@@ -251,7 +267,7 @@ class Sm90Attention : public Candidate {
     AttentionTile tile;
     tile.block_q = sm90::block_q(a);
     tile.block_k = a.block_k;
-    tile.depth = plan.q.depths;
+    tile.depth = round_up(plan.q.depths, sm90::kPanel);
     tile.depth_v = round_up(plan.v.depths, 4 * kSegment);
     tile.keys = 2;
     tile.segment = kSegment;
@@ -259,6 +275,10 @@ class Sm90Attention : public Candidate {
     const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
         {&plan.q, "q"}, {&plan.k, "k"}, {&plan.v, "v"}};
     for (const auto& [operand, name] : operands) {
+      if (!operand->is_copied()) {
+        kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
+        continue;
+      }
       kernel.maps.push_back(
           tensor_map(*operand, str("map_", name), operand == &plan.q ? 64 : a.block_k));
       if (!operand->view->batch.empty())
@@ -290,6 +310,8 @@ class AttentionSm90Template : public Template {
     OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
     for (const auto& [operand, name] : named_operands(*plan)) {
+      // Threads compute queries that are vectors of neighbours along the depth.
+      if (operand == &plan->q && !operand->is_copied() && operand->vector > 1) continue;
       if (!operand->is_copied())
         return Refusal{str(name, " are computed, or no rows of whole 16 bytes")};
       if (operand->view->batch.size() > 3)

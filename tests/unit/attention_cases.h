@@ -355,6 +355,25 @@ inline std::vector<AttentionCase> attention_cases_of_loads() {
        "  - {out: q1, op: neg, in: [q]}\n  - {out: k1, op: relu, in: [k]}\n"
        "  - {out: v1, op: square, in: [v]}\n"
        "  - {out: [a], op: scaled_dot_product_attention, in: [q1, k1, v1]}\n"},
+      {"bf16_computed_queries", attention_inputs({1, 4, 2, 70, 190, 40, 24}, "bf16"),
+       "  - {out: q1, op: neg, in: [q]}\n"
+       "  - {out: [a, l], op: scaled_dot_product_attention, in: [q1, k, v], is_causal: true, "
+       "enable_gqa: true}\n",
+       "[a, l]"},
+      {"f16_queries_by_two", attention_inputs({1, 2, 2, 300, 90, 72, 64}, "f16"),
+       "  - {out: q1, op: square, in: [q]}\n  - {out: q2, op: roll, in: [q1], shifts: [2], dims: "
+       "[-1]}\n"
+       "  - {out: [a], op: scaled_dot_product_attention, in: [q2, k, v]}\n"},
+      {"bf16_rotated_queries",
+       attention_inputs({2, 2, 2, 200, 260, 128, 128}, "bf16") +
+           "  c: {dtype: bf16, shape: [200, 128]}\n  n: {dtype: bf16, shape: [200, 128]}\n",
+       "  - {out: h0, op: slice, in: [q], dim: -1, start: 0, end: 64}\n"
+       "  - {out: h1, op: slice, in: [q], dim: -1, start: 64, end: 128}\n"
+       "  - {out: m, op: neg, in: [h1]}\n  - {out: r, op: cat, in: [m, h0], dim: -1}\n"
+       "  - {out: x, op: mul, in: [q, c]}\n  - {out: y, op: mul, in: [r, n]}\n"
+       "  - {out: q1, op: add, in: [x, y]}\n"
+       "  - {out: [a, l], op: scaled_dot_product_attention, in: [q1, k, v], is_causal: true}\n",
+       "[a, l]"},
       {"bf16_keys_by_depth",
        "  q: {dtype: bf16, shape: [2, 70, 40]}\n  k: {dtype: bf16, shape: [2, 40, 90]}\n"
        "  v: {dtype: bf16, shape: [2, 24, 90]}\n",

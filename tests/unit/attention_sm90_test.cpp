@@ -77,6 +77,33 @@ TEST(AttentionSm90, StaysOnWgmmaBehindPointwiseOps) {
   EXPECT_FALSE(is_on_wgmma(64, relu));
 }
 
+// Queries are computed by the workgroups that have them, once: no kernel stores them. Keys would be
+// computed once per tile of queries.
+TEST(AttentionSm90, ComputesQueries) {
+  const auto rotated = [](const std::string& of) {
+    return str("  - {out: h0, op: slice, in: [", of, "0], dim: -1, start: 0, end: 64}\n",
+               "  - {out: h1, op: slice, in: [", of, "0], dim: -1, start: 64, end: 128}\n",
+               "  - {out: n1, op: neg, in: [h1]}\n  - {out: r, op: cat, in: [n1, h0], dim: -1}\n",
+               "  - {out: x, op: mul, in: [", of, "0, cos]}\n  - {out: y, op: mul, in: [r, sin]}\n",
+               "  - {out: ", of, ", op: add, in: [x, y]}\n");
+  };
+  const auto compiled_with = [&](const std::string& of) {
+    std::string text = graph_of(2048, 2048, 128, 128, "bf16", ", is_causal: true");
+    text.replace(text.find(str("  ", of, ": ")), 5, str("  ", of, "0: "));
+    text.replace(text.find("nodes:\n"), 7,
+                 str("  cos: {dtype: bf16, shape: [2048, 128]}\n",
+                     "  sin: {dtype: bf16, shape: [2048, 128]}\nnodes:\n", rotated(of)));
+    return compiled(text, "cuda:sm_90a", false);
+  };
+  const exec::Executable queries = compiled_with("q"), keys = compiled_with("k");
+  ASSERT_EQ(queries.kernels.size(), 1U);
+  EXPECT_EQ(queries.kernels[0].template_name, "attention_sm90");
+  EXPECT_NE(queries.kernels[0].source.find("p.q_vector = 8;"), std::string::npos);
+  ASSERT_EQ(keys.kernels.size(), 2U);
+  EXPECT_EQ(keys.kernels[1].template_name, "attention_sm90");
+  EXPECT_NE(keys.kernels[1].source.find("p.q_vector = 0;"), std::string::npos);
+}
+
 // Tiles of a causal mask differ in length: the last come first. Others are walked head by head.
 TEST(AttentionSm90, OrdersTilesByLength) {
   const auto source_of = [](std::string_view attributes) {

@@ -13,7 +13,8 @@ struct AttentionSm90 {
   Int depth = 64, depth_v = 64;            // of queries and keys; of values
   Element element = Element::bf16;
   Int rank_q = 2, rank_k = 2, rank_v = 2;  // dimensions of the tensor maps
-  Int scale_bits = 0;                      // of an f32: log2(e) times the factor of the scores
+  Int q_vector = 0;       // threads compute queries, so many neighbours at once; 0: they are copied
+  Int scale_bits = 0;     // of an f32: log2(e) times the factor of the scores
   bool plain = true;      // scores are only scaled and masked: there is no score_inside hook
   bool safe = false;      // queries that see no key give 0, not NaN
   bool sums = false;      // the log-sum-exp is stored
@@ -41,6 +42,7 @@ struct AttentionSm90 {
     visit("rank_q", rank_q);
     visit("rank_k", rank_k);
     visit("rank_v", rank_v);
+    visit("q_vector", q_vector);
     visit("scale_bits", scale_bits);
     visit("plain", plain);
     visit("safe", safe);

@@ -10,6 +10,8 @@
 // The constant `params` is an AttentionSm90 (attention_sm90_shape.h); the macros WGMMA_KEYS and WGMMA_VALUES are its
 // block_k and its columns_v. Hooks (attention_hooks.h has their meaning):
 //   batch_q, batch_k, batch_v(buffers, batch, c)    where the operand's tensor map has more than 2 dimensions
+//   load_q(buffers, batch, row, d, v)               of params.q_vector neighbours along the depth, where not 0: then there
+//                                                   is no batch_q
 //   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the former unless params.bounded, the
 //                                                         latter unless params.plain
 //   weight(buffers, batch, query, key, v)           changes weights of params.weights neighbouring keys, where not 0
@@ -18,11 +20,11 @@
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
 //
-// TCC_MAPS are the tensor maps of queries, keys and values: 128-byte swizzle, zeros out of bounds, dimensions (depth, row,
+// TCC_MAPS are the tensor maps of queries, unless those are computed, keys and values: 128-byte swizzle, zeros out of bounds, dimensions (depth, row,
 // batch...), boxes of 64 elements of 64 queries, or of block_k keys.
 #include "../common/attention_sm90_shape.h"
 #include "matrix.cuh"
-#include "sm90_pipeline.cuh"
+#include "sm90_computed.cuh"
 #include "wgmma_registers.cuh"
 #include "attention_rows.cuh"
 
@@ -64,6 +66,8 @@ constexpr i32 QUERIES = params.queries, KEYS = params.keys, DEPTH = params.depth
 constexpr i32 PANELS = attention_sm90::panels(params), PANELS_V = attention_sm90::panels_v(params);
 constexpr i32 COLUMNS_V = attention_sm90::columns_v(params), QUERY_TILES = attention_sm90::query_tiles(params);
 constexpr i32 STEPS = (DEPTH + 15) / 16, PARTS = params.parts;
+constexpr bool COMPUTES_QUERIES = params.q_vector > 0;
+constexpr i32 KEY_MAP = COMPUTES_QUERIES ? 0 : 1;
 constexpr Element ELEMENT = params.element;
 static_assert(WORKGROUP == attention_sm90::threads(params) && GRID == params.workgroups, "the launch is that of the params");
 static_assert(attention_sm90::fits_registers(params), "accumulators fit in registers");
@@ -242,7 +246,7 @@ TCC_ENTRY {
             barrier_arrive_expect(keys.full_barrier(), sizeof(Keys::Tiles) / params.stages);
 #pragma unroll
             for (i32 panel = 0; panel < PANELS; ++panel)
-              tma_load<params.rank_k, false>(keys.tile() + panel * (BLOCK_K * 128), *maps[1], keys.full_barrier(), 0,
+              tma_load<params.rank_k, false>(keys.tile() + panel * (BLOCK_K * 128), *maps[KEY_MAP], keys.full_barrier(), 0,
                                              panel * 64, tile * BLOCK_K, at_k);
           });
           keys.advance(1);
@@ -253,16 +257,18 @@ TCC_ENTRY {
             barrier_arrive_expect(values.full_barrier(), sizeof(Values::Tiles) / params.stages);
 #pragma unroll
             for (i32 panel = 0; panel < PANELS_V; ++panel)
-              tma_load<params.rank_v, false>(values.tile() + panel * (BLOCK_K * 128), *maps[2], values.full_barrier(), 0,
+              tma_load<params.rank_v, false>(values.tile() + panel * (BLOCK_K * 128), *maps[KEY_MAP + 1], values.full_barrier(), 0,
                                              panel * 64, tile * BLOCK_K, at_v);
           });
           values.advance(1);
         };
-        load_queries(0);
+        if constexpr (!COMPUTES_QUERIES) load_queries(0);
         load_keys(range.end - 1);
+        if constexpr (!COMPUTES_QUERIES) {
 #pragma unroll
-        for (i32 group = 1; group < GROUPS; ++group) load_queries(group);
-        queries.advance(1);
+          for (i32 group = 1; group < GROUPS; ++group) load_queries(group);
+          queries.advance(1);
+        }
         for (i32 tile = range.end - 2; tile >= range.first; --tile) {
           load_keys(tile);
           load_values(tile + 1);
@@ -283,6 +289,24 @@ TCC_ENTRY {
     };
     auto end_turn = [&] {
       if constexpr (TURNS) named_barrier_arrive(1 + (group + 1) % GROUPS, 256);
+    };
+    // The group's threads store its queries as the copy engine would, where they are done with those before.
+    const auto compute_queries = [&](auto place, u32 tile) {
+      if constexpr (COMPUTES_QUERIES) {
+        const auto load = [&](auto row, auto d, auto& v) { load_q(TCC_BUFFERS place.batch, row, d, v); };
+        constexpr i32 REGISTERS = 32;
+        using Panel = ComputedOperand<ELEMENT, 64, params.q_vector, true, true, REGISTERS, decltype(load)>;
+        const Panel panels = {{}, thread % 128, place.query + group * 64, load};
+        named_barrier_sync(1 + GROUPS + group, 128);
+#pragma unroll 1
+        for (i32 panel = 0; panel < PANELS; ++panel) {
+          typename Panel::Values values;
+          panels.fetch(values, 0, panel * 64);
+          store_computed(panels, values, panel * 64, tile + panel * 8192);
+        }
+        fence_async_proxy();
+        named_barrier_sync(1 + GROUPS + group, 128);
+      }
     };
     if (TURNS && group == GROUPS - 1) named_barrier_arrive(1, 256);  // group 0 begins
 #pragma unroll 1
@@ -349,8 +373,9 @@ TCC_ENTRY {
         }
       };
       if (range.end > range.first) {
-        queries.wait_until_full();
         const u32 my_q = queries.tile();
+        compute_queries(place, my_q);
+        if constexpr (!COMPUTES_QUERIES) queries.wait_until_full();
         f32 factor[2];
         keys.wait_until_full();
         begin_turn();
@@ -392,8 +417,10 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] *= factor[i / 2 % 2];
         }
-        release_q(queries.stage);
-        queries.advance(1);
+        if constexpr (!COMPUTES_QUERIES) {
+          release_q(queries.stage);
+          queries.advance(1);
+        }
         values.wait_until_full();
         wgmma_fence();
         multiply_values(o, p, values.tile());
