@@ -119,8 +119,11 @@ class AttentionDraw {
         state = "r";
       }
     }
-    nodes += str("  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v, ", mask, ", ",
-                 lengths, ", ", state, "]", attrs, "}\n");
+    const std::string query = chance(25) ? "q1" : "q";
+    if (query != "q")
+      nodes += str("  - {out: q1, op: ", one_of({"neg", "square", "sigmoid"}), ", in: [q]}\n");
+    nodes += str("  - {out: [a, l], op: scaled_dot_product_attention, in: [", query, ", k, v, ",
+                 mask, ", ", lengths, ", ", state, "]", attrs, "}\n");
     return {"", inputs, nodes, chance(50) ? "[a, l]" : "[a]"};
   }
 
@@ -151,7 +154,7 @@ class AttentionDraw {
   AttentionCase paged() {
     const AttentionSizes s = sizes();
     const int64_t page = chance(50) ? 16 : number(1, 20), of_sequence = number(1, 160 / page + 1),
-                  pages = number(1, 12);
+                  pages = chance(30) ? number(50, 300) : number(1, 12);
     return {
         "",
         input("q", dtype_, "", s.batch, s.heads, s.queries, s.depth) +

@@ -115,9 +115,9 @@ std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& pla
   return view;
 }
 
-// The element's rows, where it is a load of neighbours along the depth.
+// The rows of an element that is a load, where it is one of neighbours along the depth.
 std::optional<AttentionPlan::Operand::Rows> rows_of(const Expr& element, const SymInt& depth) {
-  if (element->kind != ExprNode::Kind::load || depth.is_const()) return std::nullopt;
+  if (depth.is_const()) return std::nullopt;
   const SymInt begin = element->index - depth;
   if (coefficient(element->index, depth) != 1 || begin.uses(depth.as_atom())) return std::nullopt;
   AttentionPlan::Operand::Rows rows;
@@ -184,8 +184,10 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
     made.rows = rows;
     made.depths = depths;
     made.view = view_of(element, plan, row, depth);
-    if (!made.view) made.rows_apart = rows_of(element, depth);
-    made.dtype = made.view || made.rows_apart ? element->stored : value->dtype();
+    made.dtype = made.view ? made.view->dtype : value->dtype();
+    // What is converted on the way is computed.
+    if (!made.view && element->kind == ExprNode::Kind::load && element->stored == made.dtype)
+      made.rows_apart = rows_of(element, depth);
     made.vector = widest_vector(region, element, depth, depths);
     return made;
   };

@@ -99,6 +99,8 @@ TEST(AttentionSm90, ComputesQueries) {
   ASSERT_EQ(queries.kernels.size(), 1U);
   EXPECT_EQ(queries.kernels[0].template_name, "attention_sm90");
   EXPECT_NE(queries.kernels[0].source.find("p.q_vector = 8;"), std::string::npos);
+  // Both halves are read as whole vectors.
+  EXPECT_EQ(queries.kernels[0].source.find("tcc_bf16_to_f32(u32(b"), std::string::npos);
   ASSERT_EQ(keys.kernels.size(), 2U);
   EXPECT_EQ(keys.kernels[1].template_name, "attention_sm90");
   EXPECT_NE(keys.kernels[1].source.find("p.q_vector = 0;"), std::string::npos);
