@@ -13,8 +13,10 @@ class AttentionDraw {
  public:
   explicit AttentionDraw(uint64_t seed) : name_(str("seed_", seed)), random_(seed) {}
 
-  AttentionCase draw() {
+  // Of any type, unless one is given.
+  AttentionCase draw(const std::string& dtype = "") {
     dtype_ = one_of({"f32", "f16", "bf16"});
+    if (!dtype.empty()) dtype_ = dtype;
     const int64_t kind = number(0, 5);
     AttentionCase drawn = kind == 0 ? packed() : kind == 1 ? paged() : batched();
     drawn.name = name_;

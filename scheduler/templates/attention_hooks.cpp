@@ -105,6 +105,21 @@ Hook AttentionHooks::row(const AttentionPlan::Operand& operand, std::string name
   return hook;
 }
 
+Hook AttentionHooks::chunk(const AttentionPlan::Operand& operand, std::string name) const {
+  const int64_t chunk = 16 / size_bytes(operand.view->dtype);
+  OperandView chunks = *operand.view;
+  chunks.offset /= chunk;
+  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride /= chunk;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan_.batches())};
+  hook.returns = true;
+  hook.result = DType::i32;
+  const SymInt first = batch_offset(chunks, hook.parameters[0].axis);
+  hook.body = {return_value(ir::cast(ir::index_value(first), DType::i32))};
+  return hook;
+}
+
 Hook AttentionHooks::score(std::string name) const {
   return of_keys(
       std::move(name), tile_.keys,

@@ -13,6 +13,8 @@
 //                                            is a view
 //   row_q(batch, row) -> i64, row_k, row_v   the offset of a row, where rows lie apart; rows past the
 //                                            end repeat the last one
+//   chunk_q(batch) -> i32, chunk_k, chunk_v  the same in chunks of 16 bytes, of which all rows
+//                                            consist
 //   score(batch, query, key, values[V])      raw products of V neighbouring keys (`key` is a
 //                                            multiple of V) become scores in place; -inf where the
 //                                            query does not see the key or there is no such key.
@@ -59,6 +61,7 @@ class AttentionHooks {
   Hook coordinates(const AttentionPlan::Operand& operand, std::string name) const;
   Hook start(const AttentionPlan::Operand& operand, std::string name) const;
   Hook row(const AttentionPlan::Operand& operand, std::string name) const;
+  Hook chunk(const AttentionPlan::Operand& operand, std::string name) const;
   Hook score(std::string name) const;
   Hook score_inside(std::string name) const;
   Hook weight(std::string name, int64_t keys) const;  // of so many neighbours, V otherwise

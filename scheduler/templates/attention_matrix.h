@@ -17,6 +17,25 @@ namespace tcc::sched {
 // queries or keys.
 OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region);
 
+// As many batches that share keys and values as have room for their queries in a tile.
+int64_t packed_batches(int64_t sharing, int64_t queries, int64_t block_q);
+
+// Tiles of keys that the tiles of queries of one batch walk over, on the average and at most.
+struct KeyWalk {
+  double mean = 0, longest = 0;
+};
+KeyWalk walk_over_keys(const AttentionPlan& plan, int64_t block_q, int64_t block_k);
+
+// How workgroups take tiles of queries in turn: where these differ in their numbers of keys, the
+// longest first, of so many packs of batches together as end almost as early as any number does.
+// Few packs keep their keys and values in cache.
+struct TileOrder {
+  bool by_length = false;
+  int64_t heads = 1;
+};
+TileOrder order_of_tiles(const AttentionPlan& plan, int64_t block_q, int64_t block_k, int64_t packs,
+                         int64_t slots);
+
 // The operands with their names in messages.
 inline std::array<std::pair<const AttentionPlan::Operand*, const char*>, 3> named_operands(
     const AttentionPlan& plan) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -50,13 +49,6 @@ kernels::AttentionOperand described(const AttentionPlan::Operand& operand) {
   return made;
 }
 
-// As many batches that share keys and values as have room for their queries in a tile.
-int64_t packed(int64_t sharing, int64_t queries, int64_t block_q) {
-  for (int64_t pack = std::min(sharing, block_q / queries); pack > 1; --pack)
-    if (sharing % pack == 0) return pack;
-  return 1;
-}
-
 // All configs of a plan have these in common.
 AttentionSm80 parameters_of_plan(const AttentionPlan& plan) {
   AttentionSm80 a;
@@ -84,7 +76,7 @@ struct Attention {
     a.warps_k = warps_k;
     a.stages = stages;
     a.parts = parts;
-    a.pack = packed(sharing, a.queries, block_q);
+    a.pack = packed_batches(sharing, a.queries, block_q);
     return a;
   }
   AttentionSm80 parameters(const Config& c) const {
@@ -101,66 +93,11 @@ struct Attention {
     return std::clamp<int64_t>(std::min({by_memory, by_registers, by_threads}), 1, 8);
   }
 
-  // Tiles of keys that the tiles of queries of one batch walk over, on the average and at most.
-  struct Walk {
-    double mean = 0, longest = 0;
-  };
-  Walk walk(int64_t block_q, int64_t block_k) const {
-    constexpr int64_t kSamples = 16;
-    const int64_t tiles = ceil_div(plan.queries, block_q), samples = std::min(tiles, kSamples);
-    Walk walk;
-    for (int64_t sample = 0; sample < samples; ++sample) {
-      const int64_t first = (sample + 1) * tiles / samples * block_q - block_q;
-      const auto length = static_cast<double>(plan.key_tiles(
-          plan.batches() / 2, first, std::min(first + block_q, plan.queries) - 1, block_k));
-      walk.mean += length / static_cast<double>(samples);
-      walk.longest = std::max(walk.longest, length);
-    }
-    return walk;
-  }
-
   AttentionPlan plan;
   Target target;
   AttentionSm80 common;
   int64_t sharing;
 };
-
-// How long workgroups run that take tiles in turn, in tiles of keys: those of `packs` packs of
-// batches, `heads` of which are walked together, the longest tiles first.
-double dispatched(const std::vector<int64_t>& lengths, int64_t packs, int64_t heads,
-                  int64_t slots) {
-  constexpr double kBetween = 2;  // tiles that take as long as what begins and ends one of queries
-  std::priority_queue<double, std::vector<double>, std::greater<>> ends;
-  for (int64_t slot = 0; slot < slots; ++slot) ends.push(0);
-  double last = 0;
-  for (int64_t first = 0; first < packs; first += heads)
-    for (size_t tile = lengths.size(); tile-- > 0;)
-      for (int64_t head = first; head < std::min(packs, first + heads); ++head) {
-        const double end = ends.top() + static_cast<double>(lengths[tile]) + kBetween;
-        ends.pop();
-        ends.push(end);
-        last = std::max(last, end);
-      }
-  return last;
-}
-
-// The fewest that end almost as early as any number does: few keep their keys and values in cache.
-int64_t walked_together(const std::vector<int64_t>& lengths, int64_t packs, int64_t slots) {
-  constexpr double kWorth = 0.99;
-  // Long sequences of packs repeat themselves.
-  constexpr int64_t kMostTiles = 8192;
-  const auto tiles = static_cast<int64_t>(lengths.size());
-  packs = std::clamp<int64_t>(kMostTiles / tiles, 1, packs);
-  int64_t best = 1;
-  double best_end = HUGE_VAL;
-  for (int64_t heads = 1; heads <= packs; heads = heads < 16 ? heads + 1 : heads * 5 / 4) {
-    const double end = dispatched(lengths, packs, heads, slots);
-    if (end >= best_end * kWorth) continue;
-    best = heads;
-    best_end = end;
-  }
-  return best;
-}
 
 struct AttentionRule {
   const char* reason;
@@ -258,10 +195,10 @@ class Sm80Attention : public Candidate {
   // The constants are fitted to 28 configs on an H200, of depths of 64 to 256 and 4096 keys; the
   // root mean square of the error is 6 %.
   std::function<double(const AttentionSm80&)> model() const {
-    std::map<std::pair<int64_t, int64_t>, Attention::Walk> walks;
+    std::map<std::pair<int64_t, int64_t>, KeyWalk> walks;
     for (const int64_t block_q : attention_parameters()[0].values)
       for (const int64_t block_k : attention_parameters()[1].values)
-        walks[{block_q, block_k}] = attention_->walk(block_q, block_k);
+        walks[{block_q, block_k}] = walk_over_keys(attention_->plan, block_q, block_k);
     const double slots = score_slots(attention_->plan);
     return [=, of = attention_, bytes = region_bytes(region())](const AttentionSm80& a) {
       const Target& target = of->target;
@@ -279,7 +216,7 @@ class Sm80Attention : public Candidate {
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       const double clock = target.clock(), units = target.compute_units;
       const double rate = std::min(target.flops_matrix / 2 / units / clock, kMostProducts);
-      const Attention::Walk& walk = walks.at({a.block_q, a.block_k});
+      const KeyWalk& walk = walks.at({a.block_q, a.block_k});
       const double scores = number(a.block_q * a.block_k);
       const double columns = number(sm80::columns(a) + sm80::columns_v(a));
       // Keys and values are read for the rows of each warp, queries for its keys.
@@ -314,18 +251,14 @@ class Sm80Attention : public Candidate {
     };
   }
 
-  // Issue slots of a score's expression.
   KernelSequence lower(const Config& config) const override {
     const AttentionPlan& plan = attention_->plan;
     AttentionSm80 a = attention_->parameters(config);
     const int64_t resident = attention_->resident(a);
-    std::vector<int64_t> lengths;
-    for (int64_t first = 0; first < plan.queries; first += a.block_q)
-      lengths.push_back(
-          plan.key_tiles(0, first, kernels::least(first + a.block_q, plan.queries) - 1, a.block_k));
-    a.orders = std::ranges::adjacent_find(lengths, std::not_equal_to<>()) != lengths.end();
-    if (a.orders)
-      a.heads = walked_together(lengths, sm80::packs(a), target().compute_units * resident);
+    const TileOrder order = order_of_tiles(plan, a.block_q, a.block_k, sm80::packs(a),
+                                           target().compute_units * resident);
+    a.orders = order.by_length;
+    a.heads = order.heads;
 
     Kernel kernel = start_kernel(region());
     kernel.source = "attention_sm80";

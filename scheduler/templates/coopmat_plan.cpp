@@ -17,15 +17,6 @@ constexpr std::string_view kUnit = "coopmat";
 constexpr int64_t kChunk = 16;  // bytes of a load
 constexpr int64_t kMostChunks = int64_t{1} << 30;
 
-// Units of a subgroup whose sums are those of the device source.
-bool is_served(const MatrixUnit& unit) {
-  if (unit.kind != kUnit || unit.scope != MatrixUnit::Scope::subgroup || unit.saturating ||
-      unit.c != unit.d)
-    return false;
-  if (unit.d == DType::f32) return unit.a == unit.b && is_low_precision(unit.a) && !is_f8(unit.a);
-  return (unit.d == DType::i32 || unit.d == DType::u32) && is_byte(unit.a) && is_byte(unit.b);
-}
-
 // Loads of 16 bytes need lines that consist of them, and 32 bits for their numbers. Else the load
 // hook brings what it can.
 void restrict_load(const Region& region, MatrixOperand& operand,
@@ -73,14 +64,28 @@ Hook::Parameter passed(std::string of, int64_t extent) {
 
 }  // namespace
 
-std::set<std::string> CoopmatGemm::extensions() const {
+bool is_served_coopmat(const MatrixUnit& unit) {
+  if (unit.kind != kUnit || unit.scope != MatrixUnit::Scope::subgroup || unit.saturating ||
+      unit.c != unit.d)
+    return false;
+  if (unit.d == DType::f32) return unit.a == unit.b && is_low_precision(unit.a) && !is_f8(unit.a);
+  return (unit.d == DType::i32 || unit.d == DType::u32) && is_byte(unit.a) && is_byte(unit.b);
+}
+
+std::set<std::string> coopmat_extensions(const std::set<DType>& operands) {
   std::set<std::string> all = {"GL_KHR_cooperative_matrix", "GL_KHR_memory_scope_semantics"};
-  for (const DType one : {a.dtype, b.dtype}) {
+  for (const DType one : operands) {
     if (one == DType::bf16) all.insert("GL_EXT_bfloat16");
     if (one == DType::f16) all.insert("GL_EXT_shader_explicit_arithmetic_types_float16");
     if (is_byte(one)) all.insert("GL_EXT_shader_explicit_arithmetic_types_int8");
   }
   return all;
+}
+
+bool turns_matrices(const Target& target) { return target.vendor == "nvidia"; }
+
+std::set<std::string> CoopmatGemm::extensions() const {
+  return coopmat_extensions({a.dtype, b.dtype});
 }
 
 const MatrixUnit* CoopmatGemm::unit(bool swapped, int64_t m, int64_t n, int64_t k) const {
@@ -93,7 +98,8 @@ const MatrixUnit* CoopmatGemm::unit(bool swapped, int64_t m, int64_t n, int64_t 
 
 OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) {
   Target served = target;
-  std::erase_if(served.matrix_units, [](const MatrixUnit& unit) { return !is_served(unit); });
+  std::erase_if(served.matrix_units,
+                [](const MatrixUnit& unit) { return !is_served_coopmat(unit); });
   OrRefusal<Gemm> gemm = plan_gemm(region, served, kUnit);
   if (!gemm) return gemm.refusal();
   CoopmatGemm product{*std::move(gemm), std::nullopt, target.subgroup_size, {}};

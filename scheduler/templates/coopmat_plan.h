@@ -23,6 +23,16 @@ struct CoopmatGemm : Gemm {
   std::set<std::string> extensions() const;
 };
 
+// Returns whether a unit is a subgroup's, with sums as device sources on cooperative matrices keep
+// them: f32 of 16-bit operands, 32 bits of bytes.
+bool is_served_coopmat(const exec::MatrixUnit& unit);
+// Extensions of GLSL that device sources need for cooperative matrices of these operands.
+std::set<std::string> coopmat_extensions(const std::set<DType>& operands);
+
+// Returns whether matrices are loaded from lines across k as fast as along k (ldmatrix.trans).
+// AMD's compiler loads each of their elements into a register of its own.
+bool turns_matrices(const Target& target);
+
 // Does what plan_gemm does, for operands of 16 bits with sums in f32, and bytes.
 OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
 

@@ -65,10 +65,6 @@ std::vector<int64_t> sizes_of(const CoopmatGemm& gemm, int exec::MatrixUnit::*si
   return {sizes.begin(), sizes.end()};
 }
 
-// Whether matrices are loaded from lines across k as fast as along k (ldmatrix.trans). AMD's
-// compiler loads each of their elements into a register of its own.
-bool turns_matrices(const Target& target) { return target.vendor == "nvidia"; }
-
 int64_t registers_of(const GemmCoopmat& g, bool turns) {
   return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
 }

@@ -2,51 +2,22 @@
 // takes, on the units of several vendors, and that its kernels are valid SPIR-V.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
 #include "backends/compile/glsl.h"
-#include "backends/compile/process.h"
 #include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/passed_templates.h"
 #include "support/error.h"
+#include "tests/coopmat_devices.h"
 #include "tests/random_configs.h"
 
 namespace tcc {
 namespace {
 
-namespace fs = std::filesystem;
+using Device = test::CoopmatDevice;
+using test::coopmat_devices;
 
-struct Device {
-  const char* name;
-  int subgroup;
-  std::vector<const char*> units;
-};
-
-// As drivers report them.
-const Device kDevices[] = {
-    {"nvidia",
-     32,
-     {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x8x16 f16 f16 f32 f32",
-      "coopmat 16x8x8 f16 f16 f32 f32", "coopmat 16x16x16 bf16 bf16 f32 f32",
-      "coopmat 16x16x32 u8 u8 u32 u32", "coopmat 16x16x32 i8 i8 i32 i32",
-      "coopmat 16x8x32 i8 i8 i32 i32"}},
-    {"amd-rdna", 32, {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x16x16 i8 i8 i32 i32"}},
-    {"amd-wave64", 64, {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x16x16 i8 i8 i32 i32"}},
-    {"intel", 16, {"coopmat 8x16x16 f16 f16 f32 f32", "coopmat 8x16x32 i8 i8 i32 i32"}},
-    {"lavapipe", 8, {"coopmat 8x8x8 f16 f16 f32 f32", "coopmat 8x8x8 i8 i8 i32 i32"}},
-};
-
-sched::Target target_of(const Device& device) {
-  sched::Target target = sched::target_by_name(str("vulkan:", device.name));
-  target.subgroup_size = device.subgroup;
-  for (const char* unit : device.units)
-    target.matrix_units.push_back(*exec::parse_matrix_unit(unit));
-  return target;
-}
+sched::Target target_of(const Device& device) { return test::coopmat_target(device); }
 
 std::string product(const char* dtype, const char* out, int64_t m, int64_t n, int64_t k,
                     bool b_turned) {
@@ -79,32 +50,11 @@ class Recorder : public sched::ConfigSource {
   mutable sched::Config config;
 };
 
-// A stand-in for a compiler that has, or has not, every extension.
-class CoopmatTemplate : public ::testing::Test {
- protected:
-  void use(bool has_extensions) {
-    const fs::path program = folder_.path() / (has_extensions ? "newer" : "older");
-    std::ofstream(program) << "#!/bin/sh\n"
-                           << (has_extensions ? "while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; "
-                                                "shift; done; cat $1 > $out\n"
-                                              : "echo no such extension; exit 1\n");
-    fs::permissions(program, fs::perms::owner_all);
-    ::setenv("TCC_GLSLC", program.c_str(), 1);
-  }
-  void SetUp() override { before_ = backends::environment("TCC_GLSLC"); }
-  void TearDown() override { restore(); }
-  void restore() {
-    before_.empty() ? ::unsetenv("TCC_GLSLC") : ::setenv("TCC_GLSLC", before_.c_str(), 1);
-  }
-  backends::TemporaryFolder folder_;
-
- private:
-  std::string before_;
-};
+using CoopmatTemplate = test::WithGlslCompiler;
 
 TEST_F(CoopmatTemplate, TakesWhatTheUnitsMultiply) {
   use(true);
-  for (const Device& device : kDevices) {
+  for (const Device& device : coopmat_devices()) {
     const sched::Target target = target_of(device);
     SCOPED_TRACE(device.name);
     for (const bool turned : {false, true}) {
@@ -133,7 +83,7 @@ TEST_F(CoopmatTemplate, TakesWhatTheUnitsMultiply) {
 
 TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   use(false);
-  const sched::Target target = target_of(kDevices[0]);
+  const sched::Target target = target_of(coopmat_devices()[0]);
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "contraction");
   EXPECT_NE(backends::glsl_lacking("GL_KHR_cooperative_matrix").find("TCC_GLSLC"),
             std::string::npos);
@@ -155,11 +105,11 @@ TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
     const sched::Config& config = seen.config;
     return config["block_m"] * config["block_n"] / config["subgroups_m"] / config["subgroups_n"];
   };
-  EXPECT_EQ(elements(kDevices[0], true), 64 * 64);
-  EXPECT_EQ(elements(kDevices[0], false), 64 * 64);
-  EXPECT_EQ(elements(kDevices[1], true), 64 * 64);
-  EXPECT_LE(elements(kDevices[1], false), 64 * 32);
-  EXPECT_LE(elements(kDevices[2], false), 64 * 32);
+  EXPECT_EQ(elements(coopmat_devices()[0], true), 64 * 64);
+  EXPECT_EQ(elements(coopmat_devices()[0], false), 64 * 64);
+  EXPECT_EQ(elements(coopmat_devices()[1], true), 64 * 64);
+  EXPECT_LE(elements(coopmat_devices()[1], false), 64 * 32);
+  EXPECT_LE(elements(coopmat_devices()[2], false), 64 * 32);
 }
 
 bool validator_knows_matrices() {
@@ -184,7 +134,7 @@ TEST_F(CoopmatTemplate, KernelsAreValid) {
     GTEST_SKIP() << "the SPIR-V validator knows no cooperative matrices: tcc was built without the "
                     "newer compiler, and TCC_SPIRV_VAL names no newer spirv-val";
   uint64_t seed = 1;
-  for (const Device& device : kDevices) {
+  for (const Device& device : coopmat_devices()) {
     const sched::Target target = target_of(device);
     for (const auto& [dtype, out] :
          {std::pair("f16", ""), std::pair("bf16", ""), std::pair("i8", "i32")})

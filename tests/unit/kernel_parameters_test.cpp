@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/device/common/attention_coopmat_shape.h"
 #include "backends/device/common/attention_sm80_shape.h"
 #include "backends/device/common/attention_sm90_shape.h"
 #include "backends/device/common/gemm_coopmat_shape.h"
@@ -50,6 +51,7 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<GemmCoopmat>(), members<GemmCoopmat>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
   EXPECT_EQ(visited<kernels::AttentionOperand>(), members<kernels::AttentionOperand>());
+  EXPECT_EQ(visited<kernels::AttentionCoopmat>(), members<kernels::AttentionCoopmat>());
   EXPECT_EQ(visited<kernels::AttentionSm80>(), members<kernels::AttentionSm80>());
   EXPECT_EQ(visited<kernels::AttentionSm90>(), members<kernels::AttentionSm90>());
   EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());

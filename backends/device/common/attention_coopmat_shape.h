@@ -1,0 +1,169 @@
+// The arithmetic of attention_coopmat: what a config needs and how it divides the work. The
+// template includes this file; the device source, which is GLSL, has the same formulas as macros
+// (see matrix.h).
+#pragma once
+
+#include "backends/device/common/attention_operand.h"
+
+namespace tcc::kernels {
+
+// Parameters of the kernel. A workgroup has block_q rows, and walks over tiles of block_k keys. Of
+// its subgroups, subgroups_q share the rows, and subgroups_k the keys of a tile. They multiply
+// matrices of unit_m x unit_n x unit_k. Rows are the queries of `pack` batches one after the
+// other, which share keys and values; with more than one, all queries of a batch are in one tile.
+struct AttentionCoopmat {
+  Int batches = 1, queries = 1, keys = 1;  // a batch is what has scores of its own: a head, too
+  Int depth = 64, depth_v = 64;            // of queries and keys; of values
+  Element element = Element::bf16;
+  AttentionOperand q, k, v;  // `tiles` in whole chunks of 16 bytes, else computed
+  Int scale_bits = 0;        // of an f32: log2(e) times the factor of the scores
+  bool plain = true;         // scores are only scaled and masked: there is no score_inside hook
+  bool safe = false;         // queries that see no key give 0, not NaN
+  bool sums = false;         // the log-sum-exp is stored
+  Int weights = 0;           // neighbouring keys of the weight hook, 2 or 4; 0: there is none
+  bool by_query = false;     // the key_range hook is asked for each query of a tile
+  bool bounded = false;  // rows see all keys between their bounds, which is nothing to this kernel
+  Int block_q = 128, block_k = 64;
+  Int subgroups_q = 4, subgroups_k = 1;
+  Int subgroup = 32;  // threads
+  Int unit_m = 16, unit_n = 16, unit_k = 16;
+  bool keeps = true;    // queries stay in registers, not in shared memory
+  Int staged = 1;       // units of columns of results that pass through shared memory at once
+  Int parts = 1;        // workgroups that share the keys of a query
+  Int pack = 1;         // batches whose queries are the rows of one tile
+  bool orders = false;  // tiles of queries differ in their numbers of keys: the last come first
+  Int heads = 1;        // packs of batches that are walked together
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("batches", batches);
+    visit("queries", queries);
+    visit("keys", keys);
+    visit("depth", depth);
+    visit("depth_v", depth_v);
+    visit("element", element);
+    visit("q", q);
+    visit("k", k);
+    visit("v", v);
+    visit("scale_bits", scale_bits);
+    visit("plain", plain);
+    visit("safe", safe);
+    visit("sums", sums);
+    visit("weights", weights);
+    visit("by_query", by_query);
+    visit("bounded", bounded);
+    visit("block_q", block_q);
+    visit("block_k", block_k);
+    visit("subgroups_q", subgroups_q);
+    visit("subgroups_k", subgroups_k);
+    visit("subgroup", subgroup);
+    visit("unit_m", unit_m);
+    visit("unit_n", unit_n);
+    visit("unit_k", unit_k);
+    visit("keeps", keeps);
+    visit("staged", staged);
+    visit("parts", parts);
+    visit("pack", pack);
+    visit("orders", orders);
+    visit("heads", heads);
+  }
+};
+
+namespace attention_coopmat {
+
+constexpr Int subgroups(const AttentionCoopmat& a) { return a.subgroups_q * a.subgroups_k; }
+constexpr Int threads(const AttentionCoopmat& a) { return a.subgroup * subgroups(a); }
+// Rows and keys of a subgroup, in elements and in units.
+constexpr Int rows(const AttentionCoopmat& a) { return a.block_q / a.subgroups_q; }
+constexpr Int keys(const AttentionCoopmat& a) { return a.block_k / a.subgroups_k; }
+// Depths as the tiles have them.
+constexpr Int columns(const AttentionCoopmat& a) { return round_up(a.depth, a.unit_k); }
+constexpr Int columns_v(const AttentionCoopmat& a) { return round_up(a.depth_v, a.unit_n); }
+
+constexpr Int query_tiles(const AttentionCoopmat& a) {
+  return ceil_div(a.queries * a.pack, a.block_q);
+}
+constexpr Int packs(const AttentionCoopmat& a) { return a.batches / a.pack; }
+constexpr Int workgroups(const AttentionCoopmat& a) { return packs(a) * query_tiles(a) * a.parts; }
+
+// ---- shared memory, in words of 16 bytes
+
+// A row of elements takes an odd number of words, and a row of f32 one more than it has.
+constexpr Int pitch(Int elements) { return elements / 8 | 1; }
+constexpr Int line(Int sums) { return sums / 4 + 1; }
+// A subgroup has an area for its weights, and for lines of scores on their way to its threads.
+constexpr Int area_words(const AttentionCoopmat& a) {
+  return (rows(a) - a.unit_m) * pitch(keys(a)) +
+         most(a.unit_m * pitch(keys(a)), a.unit_m * line(keys(a)));
+}
+constexpr Int query_words(const AttentionCoopmat& a) { return a.block_q * pitch(columns(a)); }
+// Tiles of keys and of values, the areas, and queries that do not stay in registers.
+constexpr Int loop_words(const AttentionCoopmat& a) {
+  return a.block_k * (pitch(columns(a)) + pitch(columns_v(a))) + subgroups(a) * area_words(a) +
+         (a.keeps ? 0 : query_words(a));
+}
+constexpr Int staged_words(const AttentionCoopmat& a, Int staged) {
+  return subgroups(a) * a.unit_m * line(staged * a.unit_n);
+}
+// As many units of columns as have room in the place of the tiles.
+constexpr Int staged_units(const AttentionCoopmat& a) {
+  const Int all = columns_v(a) / a.unit_n;
+  Int units = all;
+  while (units > 1 && (all % units != 0 || staged_words(a, units) > loop_words(a))) --units;
+  return units;
+}
+constexpr Int tile_words(const AttentionCoopmat& a) {
+  return most(most(loop_words(a), query_words(a)), staged_words(a, a.staged));
+}
+// The tiles, three numbers for each row, and bounds of the keys that rows see.
+constexpr Int shared_bytes(const AttentionCoopmat& a) {
+  return 16 * tile_words(a) + 12 * a.block_q * a.subgroups_k + 16;
+}
+
+// ---- registers
+
+// 32-bit registers of a thread: accumulators of scores, results and sums, the places of a matrix's
+// elements, queries, matrices of a step, a tile of keys on its way, and addresses.
+constexpr Int registers(const AttentionCoopmat& a) {
+  const Int sums = rows(a) * (keys(a) + columns_v(a) + a.unit_n) + a.unit_m * a.unit_n;
+  const Int halves = (a.keeps ? rows(a) * columns(a) : rows(a) * a.unit_k) + rows(a) * a.unit_k +
+                     a.unit_k * a.unit_n;
+  const Int coming = ceil_div(a.block_k * most(columns(a), columns_v(a)) / 8, threads(a)) * 4;
+  return (sums + halves / 2) / a.subgroup + coming + 36;
+}
+// Those for matrices of values, whose lines in shared memory are not along keys, where units do not
+// turn them on their way: each element is a load of its own, and some matrices come at once.
+constexpr Int turned_registers(const AttentionCoopmat& a) {
+  return least(4, columns_v(a) / a.unit_n) * a.unit_k;
+}
+
+// ---- what is legal
+
+constexpr bool legal_subgroups(const AttentionCoopmat& a) {
+  return a.block_q % (a.unit_m * a.subgroups_q) == 0 &&
+         a.block_k % (a.unit_n * a.subgroups_k) == 0 &&
+         a.block_k % (a.unit_k * a.subgroups_k) == 0 && (a.subgroups_q == 1 || a.subgroups_k == 1);
+}
+// Rows of matrices begin at words, and their elements have places in 8 bits each.
+constexpr bool legal_units(const AttentionCoopmat& a) {
+  return a.unit_k % 8 == 0 && a.unit_n % 8 == 0 && a.unit_m <= 256 && a.unit_n <= 256;
+}
+// The products of a subgroup and a tile, all of which are unrolled: compilers take their time.
+constexpr Int products(const AttentionCoopmat& a) {
+  const Int tall = rows(a) / a.unit_m;
+  return tall * (keys(a) / a.unit_n) * (columns(a) / a.unit_k) +
+         tall * (columns_v(a) / a.unit_n) * (keys(a) / a.unit_k);
+}
+// Loop iterations of a thread that walks over so many tiles of keys.
+constexpr Int iterations(const AttentionCoopmat& a, Int tiles) {
+  const Int tall = rows(a) / a.unit_m;
+  return a.pack + ceil_div(a.unit_m * a.unit_n, 4 * threads(a)) + 2 * a.block_q +
+         (tiles + 1) * (2 + tall * (ceil_div(a.unit_m * keys(a), 4 * a.subgroup) +
+                                    ceil_div(a.unit_m, a.subgroup) + 2)) +
+         tall * (columns_v(a) / a.unit_n) *
+             (ceil_div(a.subgroups_q * a.unit_m * a.staged * a.unit_n, 8 * threads(a)) + 4) +
+         ceil_div(query_words(a), threads(a));
+}
+
+}  // namespace attention_coopmat
+}  // namespace tcc::kernels

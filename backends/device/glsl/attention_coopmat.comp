@@ -1,0 +1,620 @@
+// Attention on cooperative matrices (GL_KHR_cooperative_matrix): out[query] = sum over keys of softmax(score(query .
+// key)) * value, per batch, in one pass over the keys.
+//
+// A workgroup has BLOCK_Q rows. A subgroup has some of them and, of each tile of BLOCK_K keys, all or its share.
+// Scores and results stay in accumulators. Which elements of one a thread has is not known before the kernel runs: a
+// matrix of places, loaded from shared memory, says it. So scores become weights where they are; weights alone pass
+// through shared memory, as 16-bit elements, to be an operand of the second product. Weights are relative to a number
+// of each row that is at most GROWTH binary orders below its maximum so far. Results are rescaled when a maximum has
+// grown by more: rarely, but for the first tile. Where a tile is masked, or scores are not only scaled, scores pass
+// through shared memory to the hooks and back.
+//
+// Tiles of keys and of values have one slot each. Keys come in registers while scores are computed, and values while
+// weights are multiplied. Keys are walked from the last to the first. Subgroups that share keys meet at the end;
+// workgroups that do store parts.
+//
+// Defines: params_NAME, the members of an AttentionCoopmat (common/attention_coopmat_shape.h), and what it says of
+// them; X_BUFFER, TILE_WORDS, IN_STEP. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
+// x by how it is loaded:
+//   tiles     chunk_x(batch); of rows that lie apart, row_x(batch, row)
+//   computed  load_x(batch, row, d, v)
+// and
+//   score(batch, query, key, v), score_inside    of SCORE_KEYS neighbouring keys; the latter unless params_plain
+//   weight(batch, query, key, v)                 changes weights of params_weights neighbouring keys, where not 0
+//   key_range(batch, tile, range)                with params_by_query, of a query in the place of the tile
+//   epilogue(batch, row, part, acc)              of 8 neighbouring columns
+//   store_sum(batch, row, v)                     with params_sums
+// With params_parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
+#ifndef params_block_q  // compiled after the prelude alone, with default parameters and hooks that do the least
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#define Load_tiles 0
+#define Load_computed 1
+#define Element_bf16 0
+#define Element_f16 1
+#define params_batches 16
+#define params_queries 4096
+#define params_keys 4096
+#define params_depth 64
+#define params_depth_v 64
+#define params_element Element_f16
+#define params_q_load Load_tiles
+#define params_q_vector 8
+#define params_q_stride 64
+#define params_q_apart 0
+#define params_k_load Load_tiles
+#define params_k_vector 8
+#define params_k_stride 64
+#define params_k_apart 0
+#define params_v_load Load_tiles
+#define params_v_vector 8
+#define params_v_stride 64
+#define params_v_apart 0
+#define params_scale_bits 0x3e38aa3b  // log2(e) / sqrt(64)
+#define params_plain 1
+#define params_safe 0
+#define params_sums 0
+#define params_weights 0
+#define params_by_query 0
+#define params_block_q 128
+#define params_block_k 64
+#define params_subgroups_q 4
+#define params_subgroups_k 1
+#define params_subgroup 32
+#define params_unit_m 16
+#define params_unit_n 16
+#define params_unit_k 16
+#define params_keeps 1
+#define params_staged 4
+#define params_parts 1
+#define params_pack 1
+#define params_orders 0
+#define params_heads 1
+#define Q_BUFFER b0
+#define K_BUFFER b1
+#define V_BUFFER b2
+#define TILE_WORDS 2816
+#define SCORE_KEYS 4
+#define IN_STEP 0
+#define WORKGROUP 128
+#define GRID 512
+#define INDEX i32
+#define TCC_ENTRY void main()
+#define TCC_BLOCK gl_WorkGroupID.x
+#define TCC_THREAD (gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID)
+#define TCC_BUFFERS
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { f32 v[]; };
+layout(push_constant) uniform Arguments { Floats b0; Floats b1; Floats b2; Floats b3; };
+layout(local_size_x = WORKGROUP) in;
+f32 tcc_inf_f32() { return tcc_bits_f32(0x7f800000u); }
+f32 tcc_nan_f32() { return tcc_bits_f32(0x7fc00000u); }
+f32 tcc_log_f32(f32 x) { return log(x); }
+i32 chunk_q(i32 batch) { return batch * (4096 * 8); }
+i32 chunk_k(i32 batch) { return batch * (4096 * 8); }
+i32 chunk_v(i32 batch) { return batch * (4096 * 8); }
+void score(i32 batch, i32 query, i32 key, inout f32 v[4]) {}
+void key_range(i32 batch, i32 tile, inout i32 range[4]) {
+  range[0] = range[2] = 0;
+  range[1] = range[3] = 4096;
+}
+void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
+  for (i32 i = 0; i < 8; ++i) b3.v[(batch * 4096 + row) * 64 + part * 8 + i] = acc[i];
+}
+#endif
+
+// PACK rounds two elements of an operand to a word; PACK_WEIGHTS two weights, none of which is a NaN that matters:
+// the sum of their row is one, too.
+#if params_element == Element_bf16
+#define TYPE bfloat16_t
+#define PACK(low, high) tcc_pack_bf16(low, high)
+#define PACK_WEIGHTS(low, high) \
+  ((floatBitsToUint(low) + 0x8000u) >> 16 | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u))
+#else
+#define TYPE float16_t
+#define PACK(low, high) tcc_pack_f16(low, high)
+#define PACK_WEIGHTS(low, high) packFloat2x16(f16vec2(low, high))
+#endif
+
+#define BLOCK_Q params_block_q
+#define BLOCK_K params_block_k
+#define SUBGROUPS_Q params_subgroups_q
+#define SUBGROUPS_K params_subgroups_k
+#define UNIT_M params_unit_m
+#define UNIT_N params_unit_n
+#define UNIT_K params_unit_k
+#define ROWS (BLOCK_Q / SUBGROUPS_Q)
+#define KEYS (BLOCK_K / SUBGROUPS_K)
+#define COLUMNS ((params_depth + UNIT_K - 1) / UNIT_K * UNIT_K)
+#define COLUMNS_V ((params_depth_v + UNIT_N - 1) / UNIT_N * UNIT_N)
+// The same in units.
+#define TALL (ROWS / UNIT_M)
+#define WIDE (KEYS / UNIT_N)
+#define WIDE_V (COLUMNS_V / UNIT_N)
+#define STEPS (COLUMNS / UNIT_K)
+#define STEPS_V (KEYS / UNIT_K)
+#define PACKS (params_batches / params_pack)
+#define QUERY_TILES ((params_queries * params_pack + BLOCK_Q - 1) / BLOCK_Q)
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+#define SCALE intBitsToFloat(params_scale_bits)
+#if params_weights != 0 && params_element == Element_f16
+#define GROWTH 0.0  // changed weights have no room above 1
+#else
+#define GROWTH 8.0
+#endif
+
+// Shared memory is words of 16 bytes. Rows of elements take an odd number of them, so that neighbouring rows lie in
+// different banks, and rows of f32 one more than they have.
+#define PITCH(elements) ((elements) / 8 | 1)
+#define LINE(sums) ((sums) / 4 + 1)
+#define K_PITCH PITCH(COLUMNS)
+#define V_PITCH PITCH(COLUMNS_V)
+#define P_PITCH PITCH(KEYS)
+#define V_AT (BLOCK_K * K_PITCH)
+#define AREAS_AT (V_AT + BLOCK_K * V_PITCH)
+#define AREA ((ROWS - UNIT_M) * P_PITCH + UNIT_M * MOST(P_PITCH, LINE(KEYS)))
+#if params_keeps
+#define Q_AT 0
+#else
+#define Q_AT (AREAS_AT + SUBGROUPS_Q * SUBGROUPS_K * AREA)
+#endif
+shared uvec4 tiles[TILE_WORDS];
+// Of each row, for each of the subgroups that share its keys: its maximum when results were last rescaled; the number
+// that its weights are relative to, in binary orders; a factor, at the end the sum of its weights.
+shared f32 row_max[BLOCK_Q * SUBGROUPS_K];
+shared f32 row_zero[BLOCK_Q * SUBGROUPS_K];
+shared f32 row_factor[BLOCK_Q * SUBGROUPS_K];
+#if params_by_query
+shared i32 bounds[4];  // of the keys that the rows see
+#endif
+
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Chunks { uvec4 v[]; };
+
+// fetch_x(base, batch, row, chunk): 8 elements of a row. Rows past the end repeat the last one, elements past the
+// depth are zeros.
+#define TILES_FETCH(fetch, buffer, rows, depth, stride)                                           \
+  uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                          \
+    const i32 chunks = (depth) / 8;                                                               \
+    uvec4 bits = Chunks(buffer).v[base + LEAST(row, (rows) - 1) * ((stride) / 8) + LEAST(chunk, chunks - 1)]; \
+    return chunk < chunks ? bits : uvec4(0);                                                      \
+  }
+#define APART_FETCH(fetch, buffer, begin, depth)                                                              \
+  uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                                      \
+    const i32 chunks = (depth) / 8;                                                                           \
+    uvec4 bits = Chunks(buffer).v[i32(begin(TCC_BUFFERS batch, row) / 8) + LEAST(chunk, chunks - 1)];         \
+    return chunk < chunks ? bits : uvec4(0);                                                                  \
+  }
+#define COMPUTED_FETCH(fetch, load, vector)                                                       \
+  uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                          \
+    f32 all[8];                                                                                   \
+    [[unroll]] for (i32 i = 0; i < 8; i += (vector)) {                                            \
+      f32 v[vector];                                                                              \
+      load(TCC_BUFFERS batch, row, chunk * (8 / (vector)) + i / (vector), v);                     \
+      [[unroll]] for (i32 j = 0; j < (vector); ++j) all[i + j] = v[j];                            \
+    }                                                                                             \
+    return uvec4(PACK(all[0], all[1]), PACK(all[2], all[3]), PACK(all[4], all[5]), PACK(all[6], all[7])); \
+  }
+#if params_q_load == Load_tiles && params_q_apart
+APART_FETCH(fetch_q, Q_BUFFER, row_q, params_depth)
+#define Q_BASE(batch) 0
+#elif params_q_load == Load_tiles
+TILES_FETCH(fetch_q, Q_BUFFER, params_queries, params_depth, params_q_stride)
+#define Q_BASE(batch) chunk_q(TCC_BUFFERS batch)
+#else
+COMPUTED_FETCH(fetch_q, load_q, params_q_vector)
+#define Q_BASE(batch) 0
+#endif
+#if params_k_load == Load_tiles && params_k_apart
+APART_FETCH(fetch_k, K_BUFFER, row_k, params_depth)
+#define K_BASE(batch) 0
+#elif params_k_load == Load_tiles
+TILES_FETCH(fetch_k, K_BUFFER, params_keys, params_depth, params_k_stride)
+#define K_BASE(batch) chunk_k(TCC_BUFFERS batch)
+#else
+COMPUTED_FETCH(fetch_k, load_k, params_k_vector)
+#define K_BASE(batch) 0
+#endif
+#if params_v_load == Load_tiles && params_v_apart
+APART_FETCH(fetch_v, V_BUFFER, row_v, params_depth_v)
+#define V_BASE(batch) 0
+#elif params_v_load == Load_tiles
+TILES_FETCH(fetch_v, V_BUFFER, params_keys, params_depth_v, params_v_stride)
+#define V_BASE(batch) chunk_v(TCC_BUFFERS batch)
+#else
+COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
+#define V_BASE(batch) 0
+#endif
+
+// A row of the workgroup's tile as the hooks know it. Rows past the end are others' that lie past the end.
+#if params_pack == 1
+#define BATCH_OF(row) batch0
+#define QUERY_OF(row) (query0 + (row))
+#define EXISTS(row) (params_queries % BLOCK_Q == 0 || QUERY_OF(row) < params_queries)
+#else
+#define BATCH_OF(row) (batch0 + LEAST((row) / params_queries, params_pack - 1))
+#define QUERY_OF(row) ((row) % params_queries)
+#define EXISTS(row) ((row) < params_pack * params_queries)
+#endif
+
+// Some branches are those of a subgroup. llvmpipe takes a subgroup's barrier for the workgroup's; its lanes run in
+// step (IN_STEP).
+#if IN_STEP
+#define SUBGROUP_BARRIER subgroupMemoryBarrierShared()
+#else
+#define SUBGROUP_BARRIER subgroupBarrier()
+#endif
+
+#define SUMS coopmat<f32, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
+#define ELEMENTS i32(places.length())
+#define ROW_OF(e) i32(floatBitsToUint(places[e]) >> 8 & 255u)
+#define COLUMN_OF(e) i32(floatBitsToUint(places[e]) & 255u)
+
+TCC_ENTRY {
+  i32 thread = i32(TCC_THREAD), subgroup = i32(gl_SubgroupID), lane = i32(gl_SubgroupInvocationID);
+  INDEX block = INDEX(TCC_BLOCK);
+  if (block >= GRID) return;
+  // Of heads that are walked together, keys and values stay in L2. Where tiles differ in length, the last ones come
+  // first.
+  i32 part = i32(block % params_parts), number = i32(block / params_parts);
+  i32 pack0 = number / (params_heads * QUERY_TILES) * params_heads;
+  i32 together = LEAST(PACKS - pack0, params_heads), in_section = number % (params_heads * QUERY_TILES);
+  i32 tile_q = params_orders != 0 ? QUERY_TILES - 1 - in_section / together : in_section / together;
+  i32 batch0 = (pack0 + in_section % together) * params_pack, query0 = tile_q * BLOCK_Q;
+  i32 subgroup_q = subgroup / SUBGROUPS_K, subgroup_k = subgroup % SUBGROUPS_K;
+  i32 area = AREAS_AT + subgroup * AREA;
+  i32 stats = subgroup_k * BLOCK_Q + subgroup_q * ROWS;  // of the subgroup's first row
+
+  // Tiles [first, end) are seen by some query, and all queries see all keys of [inside, inside_end).
+#if params_by_query
+  if (thread == 0) {
+    bounds[0] = bounds[3] = params_keys;
+    bounds[1] = bounds[2] = 0;
+  }
+  barrier();
+  [[dont_unroll]] for (i32 row = thread; row < BLOCK_Q; row += WORKGROUP)
+    if (EXISTS(row)) {
+      i32 range[4];
+      key_range(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), range);
+      if (range[0] < range[1]) {  // a query that sees no key bounds nothing
+        atomicMin(bounds[0], range[0]);
+        atomicMax(bounds[1], range[1]);
+      }
+      atomicMax(bounds[2], range[2]);
+      atomicMin(bounds[3], range[3]);
+    }
+  barrier();
+  i32 first = bounds[0], end = bounds[1], inside = bounds[2], inside_end = bounds[3];
+#else
+  i32 first = params_keys, end = 0, inside = 0, inside_end = params_keys;
+  [[dont_unroll]] for (i32 i = 0; i < params_pack; ++i) {
+    i32 range[4];
+    key_range(TCC_BUFFERS batch0 + i, tile_q, range);
+    first = min(first, range[0]);
+    end = max(end, range[1]);
+    inside = max(inside, range[2]);
+    inside_end = min(inside_end, range[3]);
+  }
+#endif
+  first /= BLOCK_K;
+  end = (end + BLOCK_K - 1) / BLOCK_K;
+  inside = (inside + BLOCK_K - 1) / BLOCK_K;
+  inside_end /= BLOCK_K;
+#if params_parts > 1
+  i32 share = (end - first + params_parts - 1) / params_parts;
+  first += part * share;
+  end = min(first + share, end);
+#endif
+
+  // Elements of a matrix say their row and column in the bits of ordinary numbers.
+  for (i32 n = thread; n < UNIT_M * UNIT_N / 4; n += WORKGROUP) {
+    u32 row = u32(n / (UNIT_N / 4)), column = u32(n % (UNIT_N / 4) * 4);
+    tiles[n] = uvec4(0x3f800000u | row << 8 | column) + uvec4(0, 1, 2, 3);
+  }
+  for (i32 n = thread; n < BLOCK_Q * SUBGROUPS_K; n += WORKGROUP) {
+    row_max[n] = -tcc_inf_f32();
+    row_zero[n] = 0.0;
+    row_factor[n] = 0.0;
+  }
+  barrier();
+  SUMS places;
+  coopMatLoad(places, tiles, 0, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
+  // Whether a thread has pairs of neighbours of a row, which are one word of weights.
+  bool has_pairs = ELEMENTS % 2 == 0;
+  [[unroll]] for (i32 e = 0; e + 1 < ELEMENTS; e += 2)
+    has_pairs = has_pairs && floatBitsToUint(places[e]) + 1u == floatBitsToUint(places[e + 1]) && COLUMN_OF(e) % 2 == 0;
+  has_pairs = params_weights == 0 && subgroupAll(has_pairs);
+  barrier();
+
+  for (i32 n = thread; n < BLOCK_Q * (COLUMNS / 8); n += WORKGROUP) {
+    i32 row = n / (COLUMNS / 8), chunk = n % (COLUMNS / 8);
+    tiles[Q_AT + row * K_PITCH + chunk] = fetch_q(Q_BASE(BATCH_OF(row)), BATCH_OF(row), QUERY_OF(row), chunk);
+  }
+#define READ_Q(a, i, step)                                                                                     \
+  coopMatLoad(a, tiles, Q_AT + (subgroup_q * ROWS + (i) * UNIT_M) * K_PITCH + (step) * (UNIT_K / 8), K_PITCH, \
+              gl_CooperativeMatrixLayoutRowMajor)
+#if params_keeps
+  barrier();
+  coopmat<TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> q[TALL][STEPS];
+  [[unroll]] for (i32 i = 0; i < TALL; ++i)
+    [[unroll]] for (i32 step = 0; step < STEPS; ++step) READ_Q(q[i][step], i, step);
+  barrier();
+#endif
+
+  SUMS o[TALL][WIDE_V];
+  SUMS sum[TALL];  // of weights, of those keys that are in an element's column of their matrix
+  [[unroll]] for (i32 i = 0; i < TALL; ++i) {
+    sum[i] = SUMS(0.0);
+    [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) o[i][d] = SUMS(0.0);
+  }
+
+#define K_PIECES (BLOCK_K * (COLUMNS / 8))
+#define V_PIECES (BLOCK_K * (COLUMNS_V / 8))
+#define K_ROUNDS ((K_PIECES + WORKGROUP - 1) / WORKGROUP)
+#define V_ROUNDS ((V_PIECES + WORKGROUP - 1) / WORKGROUP)
+#define EACH_PIECE(rounds, pieces)                      \
+  [[unroll]] for (i32 r = 0; r < (rounds); ++r)         \
+    if ((pieces) % WORKGROUP == 0 || thread + r * WORKGROUP < (pieces))
+#define PIECE (thread + r * WORKGROUP)
+#define FETCH_K(tile)                \
+  EACH_PIECE(K_ROUNDS, K_PIECES)     \
+  next_k[r] = fetch_k(base_k, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS / 8), PIECE % (COLUMNS / 8));
+#define PUT_K EACH_PIECE(K_ROUNDS, K_PIECES) tiles[PIECE / (COLUMNS / 8) * K_PITCH + PIECE % (COLUMNS / 8)] = next_k[r];
+#define FETCH_V(tile)                \
+  EACH_PIECE(V_ROUNDS, V_PIECES)     \
+  next_v[r] = fetch_v(base_v, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS_V / 8), PIECE % (COLUMNS_V / 8));
+#define PUT_V \
+  EACH_PIECE(V_ROUNDS, V_PIECES) tiles[V_AT + PIECE / (COLUMNS_V / 8) * V_PITCH + PIECE % (COLUMNS_V / 8)] = next_v[r];
+
+  if (first < end) {
+    i32 base_k = K_BASE(batch0), base_v = V_BASE(batch0);
+    uvec4 next_k[K_ROUNDS], next_v[V_ROUNDS];
+    FETCH_K(end - 1)
+    PUT_K
+    FETCH_V(end - 1)
+    [[dont_unroll]] for (i32 tile = end - 1; tile >= first; --tile) {
+      barrier();  // the keys have come, and the values of the tile before are done with
+      PUT_V
+      FETCH_K(MOST(tile - 1, first))
+
+      SUMS s[TALL][WIDE];
+      [[unroll]] for (i32 i = 0; i < TALL; ++i)
+        [[unroll]] for (i32 j = 0; j < WIDE; ++j) s[i][j] = SUMS(0.0);
+      [[unroll]] for (i32 step = 0; step < STEPS; ++step) {
+#if !params_keeps
+        coopmat<TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> a[TALL];
+        [[unroll]] for (i32 i = 0; i < TALL; ++i) READ_Q(a[i], i, step);
+#define QUERIES_OF(i, step) a[i]
+#else
+#define QUERIES_OF(i, step) q[i][step]
+#endif
+        [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
+          coopmat<TYPE, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB> b;
+          coopMatLoad(b, tiles, (subgroup_k * KEYS + j * UNIT_N) * K_PITCH + step * (UNIT_K / 8), K_PITCH,
+                      gl_CooperativeMatrixLayoutColumnMajor);
+          [[unroll]] for (i32 i = 0; i < TALL; ++i) s[i][j] = coopMatMulAdd(QUERIES_OF(i, step), b, s[i][j]);
+        }
+      }
+
+      bool is_inside = tile >= inside && tile < inside_end;
+      if (params_plain == 0 || !is_inside) {
+        i32 key0 = tile * BLOCK_K + subgroup_k * KEYS;
+        [[unroll]] for (i32 i = 0; i < TALL; ++i) {
+          SUBGROUP_BARRIER;
+          [[unroll]] for (i32 j = 0; j < WIDE; ++j)
+            coopMatStore(s[i][j], tiles, area + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
+          SUBGROUP_BARRIER;
+          [[dont_unroll]] for (i32 n = lane; n < UNIT_M * (KEYS / SCORE_KEYS); n += params_subgroup) {
+            i32 line = n / (KEYS / SCORE_KEYS), of_line = n % (KEYS / SCORE_KEYS);
+            i32 row = subgroup_q * ROWS + i * UNIT_M + line, at = area + line * LINE(KEYS) + of_line;
+            uvec4 bits = tiles[at];
+            f32 v[SCORE_KEYS];
+            [[unroll]] for (i32 k = 0; k < SCORE_KEYS; ++k) v[k] = uintBitsToFloat(bits[k]);
+#if !params_plain
+            if (is_inside)
+              score_inside(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key0 + of_line * SCORE_KEYS, v);
+            else
+#endif
+              score(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key0 + of_line * SCORE_KEYS, v);
+            [[unroll]] for (i32 k = 0; k < SCORE_KEYS; ++k) bits[k] = floatBitsToUint(v[k]);
+            tiles[at] = bits;
+          }
+          SUBGROUP_BARRIER;
+          [[unroll]] for (i32 j = 0; j < WIDE; ++j)
+            coopMatLoad(s[i][j], tiles, area + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
+        }
+        SUBGROUP_BARRIER;
+      }
+
+      // The maximum of the scores that have the place of element e.
+#define HIGHEST(top, i, e)                                                 \
+  f32 top = s[i][0][e];                                                    \
+  [[unroll]] for (i32 j = 1; j < WIDE; ++j) top = max(top, s[i][j][e]);
+      bool grows = false;
+      [[unroll]] for (i32 i = 0; i < TALL; ++i)
+        [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
+          HIGHEST(top, i, e)
+          grows = grows || (top - row_max[stats + i * UNIT_M + ROW_OF(e)]) * SCALE > GROWTH;
+        }
+      if (subgroupAny(grows)) {
+        [[unroll]] for (i32 i = 0; i < TALL; ++i) {
+          SUMS most = SUMS(0.0);
+          [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
+            HIGHEST(top, i, e)
+            most[e] = top;
+          }
+          SUBGROUP_BARRIER;
+          coopMatStore(most, tiles, area, LINE(UNIT_N), gl_CooperativeMatrixLayoutRowMajor);
+          SUBGROUP_BARRIER;
+          [[dont_unroll]] for (i32 row = lane; row < UNIT_M; row += params_subgroup) {
+            i32 at = stats + i * UNIT_M + row;
+            f32 before = row_max[at], top = before;
+            [[unroll]] for (i32 c = 0; c < UNIT_N / 4; ++c) {
+              vec4 four = uintBitsToFloat(tiles[area + row * LINE(UNIT_N) + c]);
+              top = max(top, max(max(four.x, four.y), max(four.z, four.w)));
+            }
+            f32 zero = top == -tcc_inf_f32() ? 0.0 : top * SCALE;  // no key so far
+            row_max[at] = top;
+            row_zero[at] = zero;
+            row_factor[at] = exp2(before * SCALE - zero);
+          }
+          SUBGROUP_BARRIER;
+          [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
+            f32 factor = row_factor[stats + i * UNIT_M + ROW_OF(e)];
+            sum[i][e] *= factor;
+            [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) o[i][d][e] *= factor;
+          }
+        }
+        SUBGROUP_BARRIER;
+      }
+
+      [[unroll]] for (i32 i = 0; i < TALL; ++i) {
+        [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
+          f32 zero = row_zero[stats + i * UNIT_M + ROW_OF(e)], total = 0.0;
+          [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
+            f32 weight = exp2(fma(s[i][j][e], SCALE, -zero));
+            s[i][j][e] = weight;
+            total += weight;
+          }
+          sum[i][e] += total;
+        }
+        i32 weights = area + i * UNIT_M * P_PITCH;
+        if (has_pairs) {
+          [[unroll]] for (i32 e = 0; e + 1 < ELEMENTS; e += 2) {
+            i32 word = (weights + ROW_OF(e) * P_PITCH) * 4 + COLUMN_OF(e) / 2;
+            [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
+              i32 at = word + j * (UNIT_N / 2);
+              tiles[at / 4][at % 4] = PACK_WEIGHTS(s[i][j][e], s[i][j][e + 1]);
+            }
+          }
+        } else {
+          // They pass as f32, over the rows that come after.
+          [[unroll]] for (i32 j = 0; j < WIDE; ++j)
+            coopMatStore(s[i][j], tiles, weights + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
+          SUBGROUP_BARRIER;
+#define P_PIECES (UNIT_M * (KEYS / 8))
+#define P_ROUNDS ((P_PIECES + params_subgroup - 1) / params_subgroup)
+          uvec4 packed[P_ROUNDS];
+          [[unroll]] for (i32 r = 0; r < P_ROUNDS; ++r) {
+            i32 n = lane + r * params_subgroup, at = weights + n / (KEYS / 8) * LINE(KEYS) + n % (KEYS / 8) * 2;
+            if (P_PIECES % params_subgroup == 0 || n < P_PIECES) {
+              vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
+#if params_weights
+              i32 row = subgroup_q * ROWS + i * UNIT_M + n / (KEYS / 8);
+              i32 key = tile * BLOCK_K + subgroup_k * KEYS + n % (KEYS / 8) * 8;
+              [[unroll]] for (i32 k = 0; k < 8; k += params_weights) {
+                f32 w[params_weights];
+                [[unroll]] for (i32 c = 0; c < params_weights; ++c) w[c] = k + c < 4 ? low[k + c] : high[k + c - 4];
+                weight(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key + k, w);
+                [[unroll]] for (i32 c = 0; c < params_weights; ++c)
+                  if (k + c < 4) low[k + c] = w[c]; else high[k + c - 4] = w[c];
+              }
+#endif
+              packed[r] = uvec4(PACK_WEIGHTS(low.x, low.y), PACK_WEIGHTS(low.z, low.w), PACK_WEIGHTS(high.x, high.y),
+                                PACK_WEIGHTS(high.z, high.w));
+            }
+          }
+          SUBGROUP_BARRIER;
+          [[unroll]] for (i32 r = 0; r < P_ROUNDS; ++r) {
+            i32 n = lane + r * params_subgroup;
+            if (P_PIECES % params_subgroup == 0 || n < P_PIECES)
+              tiles[weights + n / (KEYS / 8) * P_PITCH + n % (KEYS / 8)] = packed[r];
+          }
+        }
+      }
+      barrier();  // weights and values have come, and the keys are done with
+      PUT_K
+      FETCH_V(MOST(tile - 1, first))
+
+      [[unroll]] for (i32 step = 0; step < STEPS_V; ++step) {
+        coopmat<TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> p[TALL];
+        [[unroll]] for (i32 i = 0; i < TALL; ++i)
+          coopMatLoad(p[i], tiles, area + i * UNIT_M * P_PITCH + step * (UNIT_K / 8), P_PITCH,
+                      gl_CooperativeMatrixLayoutRowMajor);
+        [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) {
+          coopmat<TYPE, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB> v;
+          coopMatLoad(v, tiles, V_AT + (subgroup_k * KEYS + step * UNIT_K) * V_PITCH + d * (UNIT_N / 8), V_PITCH,
+                      gl_CooperativeMatrixLayoutRowMajor);
+          [[unroll]] for (i32 i = 0; i < TALL; ++i) o[i][d] = coopMatMulAdd(p[i], v, o[i][d]);
+        }
+      }
+    }
+  }
+
+  // Sums of a row over the columns of their matrix.
+  SUBGROUP_BARRIER;
+  [[unroll]] for (i32 i = 0; i < TALL; ++i) {
+    coopMatStore(sum[i], tiles, area, LINE(UNIT_N), gl_CooperativeMatrixLayoutRowMajor);
+    SUBGROUP_BARRIER;
+    [[dont_unroll]] for (i32 row = lane; row < UNIT_M; row += params_subgroup) {
+      f32 total = 0.0;
+      [[unroll]] for (i32 c = 0; c < UNIT_N / 4; ++c) {
+        vec4 four = uintBitsToFloat(tiles[area + row * LINE(UNIT_N) + c]);
+        total += four.x + four.y + (four.z + four.w);
+      }
+      row_factor[stats + i * UNIT_M + row] = total;
+    }
+    SUBGROUP_BARRIER;
+  }
+
+  // Results pass to the epilogue through shared memory, some columns of a row of each subgroup's units at a time.
+#define STAGED_LINE LINE(params_staged * UNIT_N)
+#define SEGMENTS (params_staged * UNIT_N / 8)
+  [[unroll]] for (i32 i = 0; i < TALL; ++i)
+    [[unroll]] for (i32 d0 = 0; d0 < WIDE_V; d0 += params_staged) {
+      barrier();
+      [[unroll]] for (i32 d = 0; d < params_staged; ++d)
+        coopMatStore(o[i][d0 + d], tiles, subgroup * UNIT_M * STAGED_LINE + d * (UNIT_N / 4), STAGED_LINE,
+                     gl_CooperativeMatrixLayoutRowMajor);
+      barrier();
+      [[dont_unroll]] for (i32 n = thread; n < SUBGROUPS_Q * UNIT_M * SEGMENTS; n += WORKGROUP) {
+        i32 line = n / SEGMENTS, segment = n % SEGMENTS, of_q = line / UNIT_M;
+        i32 row = of_q * ROWS + i * UNIT_M + line % UNIT_M;
+        f32 most = row_max[row], total = 0.0, acc[8];
+        [[unroll]] for (i32 k = 1; k < SUBGROUPS_K; ++k) most = max(most, row_max[k * BLOCK_Q + row]);
+        [[unroll]] for (i32 c = 0; c < 8; ++c) acc[c] = 0.0;
+        f32 zero = most == -tcc_inf_f32() ? 0.0 : most * SCALE;
+        [[unroll]] for (i32 k = 0; k < SUBGROUPS_K; ++k) {
+          i32 at = ((of_q * SUBGROUPS_K + k) * UNIT_M + line % UNIT_M) * STAGED_LINE + segment * 2;
+          vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
+          f32 factor = SUBGROUPS_K == 1 ? 1.0 : exp2(row_max[k * BLOCK_Q + row] * SCALE - zero);
+          total = fma(row_factor[k * BLOCK_Q + row], factor, total);
+          [[unroll]] for (i32 c = 0; c < 4; ++c) {
+            acc[c] = fma(low[c], factor, acc[c]);
+            acc[4 + c] = fma(high[c], factor, acc[4 + c]);
+          }
+        }
+        i32 of_row = d0 * (UNIT_N / 8) + segment;
+        if (EXISTS(row)) {
+#if params_parts > 1
+          i32 of_part = BATCH_OF(row) * params_parts + part;
+          if (of_row == 0) {
+            f32 values[2];
+            values[0] = most * (SCALE * 0.693147181);
+            values[1] = total;
+            store_part_sums(TCC_BUFFERS of_part, QUERY_OF(row), values);
+          }
+          store_part(TCC_BUFFERS of_part, QUERY_OF(row), of_row, acc);
+#else
+          // A row that sees no key has no weights. One with a NaN has a sum of NaN.
+#if params_sums
+          if (of_row == 0) {
+            bool is_infinite = most > 0.0 ? most == tcc_inf_f32() : total == 0.0;
+            f32 values[1];
+            values[0] = is_infinite ? most : fma(most * SCALE, 0.693147181, tcc_log_f32(total));
+            store_sum(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), values);
+          }
+#endif
+          f32 inverse = 1.0 / total;
+          [[unroll]] for (i32 c = 0; c < 8; ++c)
+            acc[c] = total > 0.0 ? acc[c] * inverse : (params_safe != 0 ? 0.0 : tcc_nan_f32());
+          epilogue(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), of_row, acc);
+#endif
+        }
+      }
+    }
+}

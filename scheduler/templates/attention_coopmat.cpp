@@ -1,0 +1,425 @@
+// Attention on the cooperative matrices of Vulkan: the loops are
+// backends/device/glsl/attention_coopmat.comp; regions add what attention_hooks.h says.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "backends/device/common/attention_coopmat_shape.h"
+#include "scheduler/cost.h"
+#include "scheduler/source_compiler.h"
+#include "scheduler/templates/attention_matrix.h"
+#include "scheduler/templates/attention_parts.h"
+#include "scheduler/templates/common.h"
+#include "scheduler/templates/coopmat_plan.h"
+#include "scheduler/templates/kernel_parameters.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+using exec::MatrixUnit;
+using kernels::AttentionCoopmat;
+namespace coopmat = kernels::attention_coopmat;
+
+constexpr std::string_view kUnit = "coopmat";
+constexpr int64_t kSegment = 8;    // neighbours of a row that the epilogue gets
+constexpr int64_t kScoreKeys = 4;  // neighbouring keys that a score hook gets
+constexpr int64_t kChunk = 16;     // bytes of a load
+constexpr int64_t kMostChunks = int64_t{1} << 30;
+
+// Rows of whole chunks come as such, where 32 bits number these. The load hook brings all else.
+kernels::AttentionOperand described(const Region& region, const Target& target,
+                                    const AttentionPlan::Operand& operand) {
+  kernels::AttentionOperand made;
+  made.vector = operand.vector;
+  made.load = kernels::Load::computed;
+  const int64_t chunk = kChunk / size_bytes(operand.dtype);
+  const bool apart = operand.rows_apart && operand.rows_apart->alignment == kChunk && target.int64;
+  if ((!operand.is_copied() && !apart) || operand.depths % chunk != 0) return made;
+  const int buffer = apart ? operand.rows_apart->buffer : operand.view->buffer;
+  const ir::Value* value = region.inputs[static_cast<size_t>(buffer)];
+  if (region.layout(value).elements.value() / chunk >= kMostChunks) return made;
+  made.load = kernels::Load::tiles;
+  made.vector = chunk;
+  made.buffer = buffer;
+  made.apart = apart;
+  made.stride = apart ? 0 : operand.view->free_stride;
+  return made;
+}
+
+// A plan's kernel, and what each of its configs asks of it.
+struct Attention {
+  Attention(const Region& region, AttentionPlan of, const Target& on,
+            std::vector<MatrixUnit> multiplying)
+      : plan(std::move(of)), target(on), units(std::move(multiplying)), sharing(plan.sharing()) {
+    set_plan(common, plan);
+    common.q = described(region, target, plan.q);
+    common.k = described(region, target, plan.k);
+    common.v = described(region, target, plan.v);
+    common.subgroup = target.subgroup_size;
+  }
+
+  AttentionCoopmat parameters(const Config& c) const {
+    AttentionCoopmat a = common;
+    a.block_q = c["block_q"];
+    a.block_k = c["block_k"];
+    a.subgroups_q = c["subgroups_q"];
+    a.subgroups_k = c["subgroups_k"];
+    a.unit_m = c["unit_m"];
+    a.unit_n = c["unit_n"];
+    a.unit_k = c["unit_k"];
+    a.keeps = c["keeps_queries"] != 0;
+    a.parts = c["split_keys"];
+    complete(a);
+    return a;
+  }
+  // Sets what follows from the sizes.
+  void complete(AttentionCoopmat& a) const {
+    a.pack = packed_batches(sharing, a.queries, a.block_q);
+    a.staged = coopmat::staged_units(a);
+  }
+
+  const MatrixUnit* unit(const AttentionCoopmat& a) const {
+    const auto found = std::ranges::find_if(units, [&](const MatrixUnit& one) {
+      return one.m == a.unit_m && one.n == a.unit_n && one.k == a.unit_k;
+    });
+    return found == units.end() ? nullptr : &*found;
+  }
+  // The sizes of units along one side, each once.
+  std::vector<int64_t> sizes_of(int MatrixUnit::*side) const {
+    std::set<int64_t> sizes;
+    for (const MatrixUnit& one : units) sizes.insert(one.*side);
+    return {sizes.begin(), sizes.end()};
+  }
+
+  int64_t registers(const AttentionCoopmat& a) const {
+    return coopmat::registers(a) + (turns_matrices(target) ? 0 : coopmat::turned_registers(a));
+  }
+  // Registers of a software device are memory.
+  int64_t most_registers(const AttentionCoopmat& a) const {
+    if (target.indexed_registers) return int64_t{1} << 20;
+    return std::min<int64_t>(255, target.registers_per_unit / coopmat::threads(a));
+  }
+
+  // Workgroups that share a unit. Drivers tell what one may have of shared memory, which is less
+  // than a unit's.
+  double resident(const AttentionCoopmat& a) const {
+    const auto number = [](int64_t value) { return static_cast<double>(value); };
+    const double threads = number(coopmat::threads(a));
+    return std::max(
+        1.0,
+        std::floor(std::min(
+            {number(target.registers_per_unit) / (threads * number(registers(a))),
+             target.max_threads_per_unit / threads,
+             kSharedOfUnit * number(target.shared_bytes) / number(coopmat::shared_bytes(a))})));
+  }
+  static constexpr double kSharedOfUnit = 4;
+
+  AttentionPlan plan;
+  Target target;
+  std::vector<MatrixUnit> units;
+  int64_t sharing;
+  AttentionCoopmat common;
+};
+
+struct AttentionRule {
+  const char* reason;
+  bool (*holds)(const AttentionCoopmat&, const Attention&);
+};
+
+// Later ones rely on those before.
+constexpr AttentionRule kRules[] = {
+    {"the target has matrix units of these sizes",
+     [](const auto& a, const Attention& of) {
+       return of.unit(a) != nullptr && coopmat::legal_units(a);
+     }},
+    {"subgroups have whole matrices, and share rows or keys",
+     [](const auto& a, const auto&) { return coopmat::legal_subgroups(a); }},
+    {"a subgroup multiplies at most 256 matrices for a tile, 64 on a software device",
+     [](const auto& a, const Attention& of) {
+       return coopmat::products(a) <= (of.target.is_cpu ? 64 : 256);
+     }},
+    {"workgroups are no larger than the target's",
+     [](const auto& a, const Attention& of) {
+       return coopmat::threads(a) <= of.target.max_workgroup_size;
+     }},
+    {"the tiles fit into shared memory",
+     [](const auto& a, const Attention& of) {
+       return coopmat::shared_bytes(a) <= of.target.static_shared_bytes();
+     }},
+    {"accumulators, matrices and the tile on its way fit into registers",
+     [](const auto& a, const Attention& of) { return of.registers(a) <= of.most_registers(a); }},
+    {"keys are split into parts of two tiles or more, where queries leave units idle",
+     [](const auto& a, const Attention& of) {
+       return a.parts == 1 || (a.parts * 2 * a.block_k <= a.keys &&
+                               coopmat::workgroups(a) <= 8 * of.target.compute_units);
+     }},
+    {"loops are as short as the device allows",
+     [](const auto& a, const Attention& of) {
+       const int64_t tiles = ceil_div(ceil_div(a.keys, a.block_k), a.parts);
+       return of.target.max_loop_iterations == 0 ||
+              coopmat::iterations(a, tiles) <= of.target.max_loop_iterations;
+     }},
+};
+
+std::vector<Parameter> attention_parameters(const Attention& of) {
+  return {
+      {"block_q", {8, 16, 32, 64, 128, 256}, "rows of a workgroup"},
+      {"block_k", {8, 16, 32, 64, 128}, "keys of a tile"},
+      {"subgroups_q", {1, 2, 4, 8}, "subgroups that share the rows"},
+      {"subgroups_k", {1, 2, 4, 8}, "subgroups that share the keys of a tile"},
+      {"unit_m", of.sizes_of(&MatrixUnit::m), "rows of a matrix"},
+      {"unit_n", of.sizes_of(&MatrixUnit::n), "columns of a matrix"},
+      {"unit_k", of.sizes_of(&MatrixUnit::k), "depths, or keys of weights, in a matrix"},
+      {"keeps_queries", {0, 1}, "1: queries stay in registers, 0: in shared memory"},
+      {"split_keys", {1, 2, 4, 8, 16, 32, 64}, "workgroups that share the keys of a query"},
+  };
+}
+
+// Calls `visit` with every legal config's parameters, without the detour through configs.
+void each_legal(const Attention& of, const std::function<void(const AttentionCoopmat&)>& visit) {
+  const std::vector<Parameter> parameters = attention_parameters(of);
+  const auto values = [&](std::string_view name) -> const std::vector<int64_t>& {
+    return std::ranges::find(parameters, name, &Parameter::name)->values;
+  };
+  AttentionCoopmat a = of.common;
+  for (const MatrixUnit& unit : of.units) {
+    a.unit_m = unit.m;
+    a.unit_n = unit.n;
+    a.unit_k = unit.k;
+    for (const int64_t block_q : values("block_q"))
+      for (const int64_t block_k : values("block_k"))
+        for (const int64_t subgroups_q : values("subgroups_q"))
+          for (const int64_t subgroups_k : values("subgroups_k"))
+            for (const int64_t keeps : values("keeps_queries"))
+              for (const int64_t parts : values("split_keys")) {
+                a.block_q = block_q;
+                a.block_k = block_k;
+                a.subgroups_q = subgroups_q;
+                a.subgroups_k = subgroups_k;
+                a.keeps = keeps != 0;
+                a.parts = parts;
+                if (!coopmat::legal_subgroups(a)) continue;
+                of.complete(a);
+                if (std::ranges::all_of(kRules,
+                                        [&](const auto& rule) { return rule.holds(a, of); }))
+                  visit(a);
+              }
+  }
+}
+
+class CoopmatAttention : public Candidate {
+ public:
+  CoopmatAttention(const Template& by, const Region& region, const Target& target,
+                   std::shared_ptr<const Attention> attention)
+      : Candidate(by, region, target), attention_(std::move(attention)) {}
+
+  std::vector<LayoutWish> order_wishes() const override {
+    return wishes_of_rows(region(), attention_->plan);
+  }
+
+ private:
+  ConfigSpace make_space() const override {
+    ConfigSpace space;
+    space.parameters = attention_parameters(*attention_);
+    for (const AttentionRule& rule : kRules)
+      space.constraints.push_back({rule.reason, [&rule, of = attention_](const Config& c) {
+                                     return rule.holds(of->parameters(c), *of);
+                                   }});
+    return space;
+  }
+
+  // The fastest by the cost model, which is quick.
+  Config make_default_config() const override {
+    const auto seconds_of = model();
+    std::optional<AttentionCoopmat> best;
+    double best_seconds = 0;
+    each_legal(*attention_, [&](const AttentionCoopmat& a) {
+      const double seconds = seconds_of(a);
+      if (best && seconds >= best_seconds) return;
+      best = a;
+      best_seconds = seconds;
+    });
+    TCC_CHECK(best, "no legal attention config on ", target().id());
+    return {{"block_q", best->block_q},         {"block_k", best->block_k},
+            {"subgroups_q", best->subgroups_q}, {"subgroups_k", best->subgroups_k},
+            {"unit_m", best->unit_m},           {"unit_n", best->unit_n},
+            {"unit_k", best->unit_k},           {"keeps_queries", best->keeps ? 1 : 0},
+            {"split_keys", best->parts}};
+  }
+
+  CostModel make_cost_model() const override {
+    return [seconds_of = model(), of = attention_](const Config& c) {
+      return seconds_of(of->parameters(c));
+    };
+  }
+
+  // Cycles of a tile of keys are those of its products, of shared memory, and of scores that become
+  // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here.
+  std::function<double(const AttentionCoopmat&)> model() const {
+    std::map<std::pair<int64_t, int64_t>, KeyWalk> walks;
+    const std::vector<Parameter> parameters = attention_parameters(*attention_);
+    for (const int64_t block_q : parameters[0].values)
+      for (const int64_t block_k : parameters[1].values)
+        walks[{block_q, block_k}] = walk_over_keys(attention_->plan, block_q, block_k);
+    const double slots = score_slots(attention_->plan);
+    return [=, of = attention_, bytes = region_bytes(region())](const AttentionCoopmat& a) {
+      const Target& target = of->target;
+      constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
+      constexpr double kExponentials = 16, kSlots = 128, kShared = 128;  // of a unit, a cycle
+      constexpr double kCached = 24;     // bytes a cycle that one unit reads from the cache
+      constexpr double kWeighing = 6;    // issue slots of a score that becomes a weight
+      constexpr double kLatency = 1400;  // cycles until a tile is there
+      constexpr double kBarriers = 120;  // cycles of the barriers around a tile
+      constexpr double kTile = 3500;     // cycles that begin and end a tile of queries
+      constexpr double kThreads = 128;   // that keep all matrix units of a unit busy
+      constexpr double kComputed = 24;   // elements that a load hook computes in a cycle
+      constexpr double kProducts = 0.75, kShares = 0.6, kWeighed = 0.8;
+      constexpr double kAround =
+          512;  // multiply-adds that take as long as what surrounds a matrix's
+      const auto number = [](int64_t value) { return static_cast<double>(value); };
+      const double clock = target.clock(), units = target.compute_units;
+      const double rate = (target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32) /
+                          2 / units / clock;
+      const double around = 1 + kAround / number(a.unit_m * a.unit_n * a.unit_k);
+      const KeyWalk& walk = walks.at({a.block_q, a.block_k});
+      const double scores = number(a.block_q * a.block_k);
+      const double columns = number(coopmat::columns(a) + coopmat::columns_v(a));
+      const double elements = number(a.block_k) * columns;  // of keys and values
+      // Tiles are written once and read for the rows of each subgroup, weights are written and
+      // read.
+      const double shared =
+          2 * elements * number(a.subgroups_q + 1) + 4 * scores +
+          (a.keeps ? 0 : 2 * number(a.subgroups_k * a.block_q * coopmat::columns(a))) +
+          (a.plain ? 0 : 16 * scores);
+      const double weighing = scores / kExponentials + scores * (kWeighing + slots) / kSlots;
+      const double computed =
+          ((a.k.load == kernels::Load::tiles ? 0 : number(a.block_k * coopmat::columns(a))) +
+           (a.v.load == kernels::Load::tiles ? 0 : number(a.block_k * coopmat::columns_v(a)))) /
+          kComputed;
+      const double threads = number(coopmat::threads(a));
+      const double workgroups = number(coopmat::workgroups(a));
+      const double busy = std::min(of->resident(a), std::ceil(workgroups / units));
+      const double few = std::max(1.0, kThreads / (threads * busy));
+      const double working = few * (kProducts * around * scores * columns / rate +
+                                    kShares * shared / kShared + kWeighed * weighing + computed) +
+                             kBarriers / busy;
+      const double loaded = 2 * elements / kCached;
+      const double step = std::max(busy * std::max(working, loaded), kLatency);
+      const double begun = kTile + number(a.block_q * a.subgroups_k) * columns * 12 / kShared;
+      const double tiles = std::max(1.0, walk.mean / number(a.parts)),
+                   longest = std::max(1.0, walk.longest / number(a.parts));
+      const double rounds = std::max(1.0, workgroups / (units * busy));
+      const double cycles = walk.longest == walk.mean
+                                ? std::ceil(rounds) * (tiles * step + begun)
+                                : std::max(rounds * (tiles * step + begun), longest * step + begun);
+      const double computing = cycles / clock, moving = bytes / (target.bandwidth * kBandwidth);
+      double seconds = kLaunch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
+      if (a.parts > 1) seconds += AttentionKeyParts::combining_seconds(of->plan, a.parts, target);
+      return seconds;
+    };
+  }
+
+  KernelSequence lower(const Config& config) const override {
+    const AttentionPlan& plan = attention_->plan;
+    AttentionCoopmat a = attention_->parameters(config);
+    const MatrixUnit* unit = attention_->unit(a);
+    TCC_CHECK(unit, "a config of no matrix unit");
+    const auto resident = static_cast<int64_t>(attention_->resident(a));
+    const TileOrder order = order_of_tiles(plan, a.block_q, a.block_k, coopmat::packs(a),
+                                           target().compute_units * resident);
+    a.orders = order.by_length;
+    a.heads = order.heads;
+
+    Kernel kernel = start_kernel(region());
+    kernel.source = "attention_coopmat";
+    kernel.workgroup = static_cast<int>(coopmat::threads(a));
+    kernel.uses_lanes = true;
+    kernel.grid = coopmat::workgroups(a);
+    kernel.shared_bytes = 0;  // static, in the source
+    kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
+    kernel.flop_rate = target().flops_matrix;
+    kernel.parameters = parameters_of(a, "AttentionCoopmat", "common/attention_coopmat_shape.h");
+    kernel.defines = {{"TILE_WORDS", std::to_string(coopmat::tile_words(a))},
+                      {"SCORE_KEYS", std::to_string(kScoreKeys)},
+                      {"IN_STEP", target().serial_workgroups ? "1" : "0"}};
+    kernel.needs.extensions = coopmat_extensions({plan.q.dtype});
+    kernel.needs.extensions.insert("GL_KHR_shader_subgroup_vote");
+    kernel.needs.matrix_units = {*unit};
+
+    AttentionTile tile;
+    tile.block_q = a.block_q;
+    tile.block_k = a.block_k;
+    tile.depth = round_up(coopmat::columns(a), kSegment);
+    tile.depth_v = round_up(coopmat::columns_v(a), kSegment);
+    tile.keys = kScoreKeys;
+    tile.segment = kSegment;
+    const AttentionHooks hooks(plan, tile);
+    const std::tuple<const AttentionPlan::Operand*, const kernels::AttentionOperand*, const char*>
+        operands[] = {{&plan.q, &a.q, "q"}, {&plan.k, &a.k, "k"}, {&plan.v, &a.v, "v"}};
+    for (const auto& [operand, described, name] : operands) {
+      if (described->load == kernels::Load::computed) {
+        kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
+        continue;
+      }
+      Argument& argument = kernel.arguments[static_cast<size_t>(described->buffer)];
+      argument.needed = std::max(argument.needed, kChunk);
+      kernel.hooks.push_back(described->apart ? hooks.row(*operand, str("row_", name))
+                                              : hooks.chunk(*operand, str("chunk_", name)));
+      kernel.defines.emplace_back(str(name[0] == 'q'   ? "Q"
+                                      : name[0] == 'k' ? "K"
+                                                       : "V",
+                                      "_BUFFER"),
+                                  str("b", described->buffer));
+    }
+    add_key_hooks(kernel, plan, hooks);
+    return storing_results(std::move(kernel), region(), plan, tile, a.parts);
+  }
+
+  const std::shared_ptr<const Attention> attention_;
+};
+
+class AttentionCoopmatTemplate : public Template {
+ public:
+  std::string_view name() const override { return "attention_coopmat"; }
+  int version() const override { return 1; }
+  int specificity() const override { return 1; }
+  std::string_view unit() const override { return kUnit; }
+
+  Match match(const Region& region, const Target& target) const override {
+    if (!target.has_matrix_unit(kUnit)) return Refusal{"the target has no coopmat", true};
+    OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
+    if (!plan) return plan.refusal();
+    plan->bounds_are_all = false;  // the score hook masks
+    const DType dtype = plan->q.dtype;
+    std::vector<MatrixUnit> units;
+    for (const MatrixUnit& unit : target.matrix_units)
+      if (is_served_coopmat(unit) && unit.a == dtype) units.push_back(unit);
+    if (units.empty()) return Refusal{str("no matrix unit multiplies ", tcc::name(dtype))};
+    const int64_t rows = plan->queries * plan->sharing();
+    const int least = std::ranges::min(units, {}, &MatrixUnit::m).m;
+    if (2 * rows < least) return Refusal{str(rows, " queries fill little of its matrices")};
+    for (const std::string& extension : coopmat_extensions({dtype}))
+      if (std::string reason = lacking_extension(target.api, extension); !reason.empty())
+        return Refusal{std::move(reason)};
+    auto attention =
+        std::make_shared<const Attention>(region, *std::move(plan), target, std::move(units));
+    bool is_legal = false;
+    each_legal(*attention, [&](const AttentionCoopmat&) { is_legal = true; });
+    if (!is_legal) return Refusal{str("no workgroup of ", target.id(), " has room for its tiles")};
+    return std::make_shared<const CoopmatAttention>(*this, region, target, std::move(attention));
+  }
+};
+
+const RegisterTemplate<AttentionCoopmatTemplate> registered;
+
+}  // namespace
+}  // namespace tcc::sched

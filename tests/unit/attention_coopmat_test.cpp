@@ -1,0 +1,156 @@
+// The template of attention on Vulkan's cooperative matrices without a device: which regions it
+// takes on the units of several vendors, and that its kernels are valid SPIR-V.
+#include <gtest/gtest.h>
+
+#include "backends/compile/glsl.h"
+#include "backends/compile/spirv.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "scheduler/passed_templates.h"
+#include "support/error.h"
+#include "tests/coopmat_devices.h"
+#include "tests/random_attention.h"
+#include "tests/random_configs.h"
+#include "tests/unit/attention_cases.h"
+
+namespace tcc {
+namespace {
+
+using test::AttentionSizes;
+using test::coopmat_devices;
+using test::coopmat_target;
+using test::CoopmatDevice;
+
+constexpr AttentionSizes kLong = {2, 8, 8, 2048, 2048, 64, 64};
+
+test::AttentionCase with_op(const AttentionSizes& s, std::string_view dtype,
+                            std::string_view attributes = "") {
+  return {"attention", test::attention_inputs(s, dtype),
+          str("  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v]",
+              s.shared == s.heads ? "" : ", enable_gqa: true", attributes, "}\n")};
+}
+
+exec::Executable compiled(const test::AttentionCase& c, const sched::Target& target,
+                          backends::CompileOptions options = {}) {
+  options.binaries = false;
+  return backends::compile(test::attention_graph(c), target, options);
+}
+
+std::string template_of(const test::AttentionCase& c, const sched::Target& target) {
+  return compiled(c, target).kernels.front().template_name;
+}
+
+// Takes the default of each candidate.
+class Recorder : public sched::ConfigSource {
+ public:
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    passed = sched::passed_templates(candidate);
+    config = candidate.default_config();
+    return {config, sched::Tier::analytic};
+  }
+  mutable std::vector<std::string> passed;
+  mutable sched::Config config;
+};
+
+using AttentionCoopmatTemplate = test::WithGlslCompiler;
+
+TEST_F(AttentionCoopmatTemplate, TakesWhatTheUnitsMultiply) {
+  use(true);
+  for (const CoopmatDevice& device : coopmat_devices()) {
+    SCOPED_TRACE(device.name);
+    const sched::Target target = coopmat_target(device);
+    EXPECT_EQ(template_of(with_op(kLong, "f16"), target), "attention_coopmat");
+    EXPECT_EQ(template_of(with_op(kLong, "f16", ", is_causal: true"), target), "attention_coopmat");
+    EXPECT_EQ(template_of(with_op(kLong, "bf16"), target) == "attention_coopmat",
+              std::string(device.name) == "nvidia");
+    EXPECT_NE(template_of(with_op(kLong, "f32"), target), "attention_coopmat");
+    // Of one query a matrix has one row, unless heads share keys.
+    EXPECT_NE(template_of(with_op({1, 8, 8, 1, 4096, 64, 64}, "f16"), target), "attention_coopmat");
+    EXPECT_EQ(template_of(with_op({1, 32, 4, 2, 4096, 64, 64}, "f16"), target),
+              "attention_coopmat");
+  }
+  for (const char* unit :
+       {"coopmat 16x16x16 f16 f16 f16 f16", "coopmat 16x16x32 f16 f16 f32 f32 workgroup"})
+    EXPECT_NE(template_of(with_op(kLong, "f16"), coopmat_target({"nvidia", 32, {unit}})),
+              "attention_coopmat");
+}
+
+TEST_F(AttentionCoopmatTemplate, TakesAllDepths) {
+  use(true);
+  for (const CoopmatDevice& device : coopmat_devices())
+    for (const auto& [depth, depth_v] :
+         {std::pair(72, 8), std::pair(128, 128), std::pair(40, 256), std::pair(256, 256)}) {
+      // Registers of the others' threads are too few for so many results.
+      if (depth_v == 256 && std::string(device.name) != "nvidia") continue;
+      AttentionSizes sizes = kLong;
+      sizes.depth = depth;
+      sizes.depth_v = depth_v;
+      EXPECT_EQ(template_of(with_op(sizes, "f16"), coopmat_target(device)), "attention_coopmat")
+          << device.name << " " << depth << " " << depth_v;
+    }
+}
+
+// Many queries share what a workgroup reads, by the largest matrices.
+TEST_F(AttentionCoopmatTemplate, DefaultsHaveManyRows) {
+  use(true);
+  const sched::Target target = coopmat_target(coopmat_devices().front());
+  for (const int64_t depth : {64, 128}) {
+    AttentionSizes sizes = kLong;
+    sizes.depth = sizes.depth_v = depth;
+    const Recorder seen;
+    backends::CompileOptions options;
+    options.configs = &seen;
+    compiled(with_op(sizes, "f16"), target, options);
+    const sched::Config& config = seen.config;
+    EXPECT_GE(config["block_q"], 64) << config.to_string();
+    EXPECT_GE(config["block_k"], 32) << config.to_string();
+    EXPECT_EQ(config["unit_n"] * config["unit_k"], 256) << config.to_string();
+    EXPECT_EQ(config["split_keys"], 1) << config.to_string();
+  }
+}
+
+TEST_F(AttentionCoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
+  use(false);
+  const sched::Target target = coopmat_target(coopmat_devices().front());
+  const Recorder seen;
+  backends::CompileOptions options;
+  options.configs = &seen;
+  compiled(with_op(kLong, "f16"), target, options);
+  ASSERT_FALSE(seen.passed.empty());
+}
+
+TEST_F(AttentionCoopmatTemplate, SplitsKeysOfFewQueries) {
+  use(true);
+  const sched::Target target = coopmat_target(coopmat_devices().front());
+  EXPECT_EQ(compiled(with_op({1, 32, 4, 2, 16384, 128, 128}, "f16"), target).kernels.size(), 2U);
+  EXPECT_EQ(compiled(with_op(kLong, "f16"), target).kernels.size(), 1U);
+}
+
+// Defaults and random configs.
+TEST_F(AttentionCoopmatTemplate, KernelsAreValid) {
+  restore();
+  for (const char* extension : {"GL_KHR_cooperative_matrix", "GL_EXT_bfloat16"})
+    if (const std::string why = backends::glsl_lacking(extension); !why.empty())
+      GTEST_SKIP() << why;
+  if (backends::environment("TCC_SPIRV_VAL").empty())
+    GTEST_SKIP() << "TCC_SPIRV_VAL names no spirv-val that knows cooperative matrices";
+  uint64_t seed = 1;
+  for (const CoopmatDevice& device : coopmat_devices())
+    for (const char* dtype : {"f16", "bf16"})
+      for (int round = 0; round < 4; ++round) {
+        const test::AttentionCase c = round == 0   ? with_op(kLong, dtype)
+                                      : round == 1 ? with_op({1, 8, 2, 3, 700, 72, 40}, dtype)
+                                                   : test::AttentionDraw(seed).draw(dtype);
+        const test::RandomConfigs configs(seed++);
+        backends::CompileOptions options;
+        if (round % 2 == 1) options.configs = &configs;
+        const exec::Executable executable =
+            backends::compile(test::attention_graph(c), coopmat_target(device), options);
+        for (const exec::KernelBinary& kernel : executable.kernels)
+          EXPECT_EQ(backends::validate_spirv(kernel.code), "")
+              << device.name << " " << kernel.template_name << " " << kernel.config;
+      }
+}
+
+}  // namespace
+}  // namespace tcc
