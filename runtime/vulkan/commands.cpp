@@ -124,13 +124,17 @@ void begin_commands(Core& core, VkCommandBuffer commands, VkCommandBufferUsageFl
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = usage;
   core.check(core.vk().BeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
-  barrier(core, commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT},
+  barrier(core, commands, {kWorkStages, kWorkWrites},
           {kWorkStages, kWorkAccess});
 }
 
-void end_commands(Core& core, VkCommandBuffer commands) {
+void add_host_barrier(const Core& core, VkCommandBuffer commands) {
   barrier(core, commands, {kWorkStages, kWorkWrites},
           {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
+}
+
+void end_commands(Core& core, VkCommandBuffer commands) {
+  if (core.physical().target.unified_memory) add_host_barrier(core, commands);
   core.check(core.vk().EndCommandBuffer(commands), "vkEndCommandBuffer");
 }
 

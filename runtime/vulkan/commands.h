@@ -26,9 +26,13 @@ class CommandPool {
 };
 
 // A command buffer's frame: what is recorded between begin() and end() sees everything that was
-// submitted before, and the host sees its writes once it has completed.
+// submitted before. Where the device's memory is the host's, the host sees its writes once it has
+// completed.
 void begin_commands(Core& core, VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
 void end_commands(Core& core, VkCommandBuffer commands);
+// The host sees the writes of what was recorded so far. Drivers of discrete GPUs wait for the bus
+// here, so that only copies to memory that the host reads end so.
+void add_host_barrier(const Core& core, VkCommandBuffer commands);
 // Later launches and copies see the writes of earlier ones.
 void add_barrier(const Core& core, VkCommandBuffer commands);
 

@@ -154,6 +154,7 @@ uint64_t VulkanStream::submit_copy(const Memory& from, int64_t from_offset, cons
                                    int64_t to_offset, int64_t bytes) {
   return submit(0, [&](const Batch& batch) {
     record_copy(*core_, batch.commands, from, from_offset, to, to_offset, bytes);
+    if (to.mapped()) add_host_barrier(*core_, batch.commands);
   });
 }
 
