@@ -5,6 +5,7 @@
 #include "frontend/yaml/document.h"
 #include "scheduler/region_text.h"
 #include "scheduler/target_profile.h"
+#include "support/config_folder.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/hash.h"
@@ -88,7 +89,7 @@ void KeyTable::read(std::string_view text, const std::string& file) {
 
 KeyTable shipped_key_table() {
   KeyTable table;
-  const std::filesystem::path file = sched::config_folder() / "migrations" / "schema2.yaml";
+  const std::filesystem::path file = config_folder() / "migrations" / "schema2.yaml";
   std::error_code error;
   if (std::filesystem::exists(file, error))
     table.read(read_file(file, kMaxTableBytes), file.string());

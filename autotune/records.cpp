@@ -16,6 +16,7 @@
 #include "backends/backend.h"
 #include "scheduler/target_profile.h"
 #include "scheduler/template.h"
+#include "support/config_folder.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/hash.h"
@@ -194,7 +195,7 @@ std::vector<fs::path> default_tuning_folders(const std::function<void(const std:
     if (exists) paths.push_back(path);
     return exists;
   };
-  if (fs::path configs = sched::config_folder(); !configs.empty()) append(configs / "tuned");
+  if (fs::path configs = config_folder(); !configs.empty()) append(configs / "tuned");
   if (const char* variable = std::getenv("TCC_TUNING_PATH")) {
     std::istringstream list(variable);
     for (std::string path; std::getline(list, path, ':');)

@@ -421,9 +421,13 @@ void check_loops(const Executable& executable, const Sizes& sizes, const Target&
 void check_units(const KernelBinary& kernel, const Target& target) {
   for (const std::string& wanted : kernel.matrix_units)
     if (std::ranges::none_of(target.matrix_units,
-                             [&](const MatrixUnit& unit) { return to_string(unit) == wanted; }))
+                             [&](const MatrixUnit& unit) { return to_string(unit) == wanted; })) {
+      const auto off = std::ranges::find(target.switched_off, wanted, &SwitchedOff::what);
       fail_device("kernel ", kernel.entry, " of ", kernel.region, " uses matrix units '", wanted,
-                  "', which ", target.id(), " lacks: compile the graph for this device");
+                  "', which ", target.id(), " lacks",
+                  off == target.switched_off.end() ? "" : " (" + off->text() + ")",
+                  ": compile the graph for this device");
+    }
 }
 
 void check_cooperation(const KernelBinary& kernel, const Target& target) {

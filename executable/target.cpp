@@ -95,6 +95,12 @@ bool Target::has_device_source(std::string_view source) const {
   return std::find(device_sources.begin(), device_sources.end(), source) != device_sources.end();
 }
 
+std::string Target::why_off(std::string_view template_name) const {
+  for (const SwitchedOff& off : switched_off)
+    if (off.part == Part::kernel_template && off.what == template_name) return off.text();
+  return "";
+}
+
 double Target::clock() const {
   return flops_f32 / (2 * static_cast<double>(fma_lanes) * static_cast<double>(compute_units));
 }

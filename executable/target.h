@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executable/matrix_unit.h"
+#include "executable/switched_off.h"
 
 namespace tcc::exec {
 
@@ -121,6 +122,11 @@ struct Target {
   // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,
   // 0, that of f32.
   double least_seconds(double bytes, double flops, double flop_rate) const;
+
+  // What quirk files took from it (executable/quirks.h): the fields above are without it.
+  std::vector<SwitchedOff> switched_off;
+  // Why a template is not used on it, "switched off by quirk FILE:LINE: REASON"; "": it is.
+  std::string why_off(std::string_view template_name) const;
 
   bool is_cpu = false;  // a software device: compile and measure alternate
   // Kernels are compiled for one size of subgroups, which id() names.

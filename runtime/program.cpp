@@ -7,6 +7,7 @@
 #include "runtime/binding.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
+#include "support/log.h"
 #include "support/parallel.h"
 #include "support/plural.h"
 
@@ -39,6 +40,14 @@ void check_kind(const Device& device, const exec::Executable& executable) {
   if (executable.symbols.empty()) exec::check_loops(executable, {}, device.target());
 }
 
+// An executable may be older than a quirk of the device.
+void tell_switched_off(const exec::Target& target, const exec::Executable& executable) {
+  for (const exec::KernelBinary& kernel : executable.kernels)
+    if (const std::string reason = target.why_off(kernel.template_name); !reason.empty())
+      log_warning(LogChannel::device, executable.name, ": kernel ", kernel.entry, " is of ",
+                  kernel.template_name, ", ", reason, ": compile the graph again");
+}
+
 void check_functions(const HostFunctions& functions, const exec::Executable& executable,
                      const Device& device) {
   for (const exec::Step& step : executable.steps)
@@ -69,6 +78,7 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
   const auto tell = [&] {
     if (watch) watch->at("load", done++, total);
   };
+  tell_switched_off(device_->target(), executable_);
   for (const exec::KernelBinary& binary : executable_.kernels) {
     tell();
     kernels_.push_back(device_->load(binary));

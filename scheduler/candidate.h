@@ -40,9 +40,11 @@ class Candidate {
   const Region& region() const { return region_; }
   const Target& target() const { return target_; }
 
-  // Each of the three is made at the first call and kept.
+  // Each of the three is made at the first call and kept. Configs that a quirk of the target
+  // switches off are not legal.
   const ConfigSpace& space() const;
-  // A legal config of the space without tuning: the analytic model's choice.
+  // A legal config of the space without tuning: the analytic model's choice, where that is switched
+  // off the fastest other one by the cost model. match_region() refuses regions without one.
   const Config& default_config() const;
   // The analytic model of the region's kernels (scheduler/cost.h).
   const CostModel& cost_model() const;
@@ -79,6 +81,10 @@ class Candidate {
   Candidate(const Template& by, const Region& region, const Target& target)
       : template_(by), region_(region), target_(target) {}
 
+  // The space as make_space() has it, for make_default_config(): what a quirk switches off is
+  // legal.
+  const ConfigSpace& own_space() const;
+
  private:
   virtual ConfigSpace make_space() const = 0;
   virtual Config make_default_config() const = 0;
@@ -93,7 +99,7 @@ class Candidate {
   const Template& template_;
   const Region region_;
   const Target target_;
-  Once<ConfigSpace> space_;
+  Once<ConfigSpace> own_space_, space_;
   Once<Config> default_config_;
   Once<CostModel> cost_model_;
 };

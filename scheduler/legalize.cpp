@@ -108,19 +108,29 @@ void choose_beginning(Kernel& kernel, const Target& target) {
   if (arithmetic > kReached * memory) kernel.begins_alone = true;
 }
 
+// " (switched off by quirk ...)" where that is why the target lacks a feature.
+std::string off_note(const Target& target, std::string_view feature) {
+  for (const exec::SwitchedOff& off : target.switched_off)
+    if (off.part == exec::Part::feature && off.what == feature) return " (" + off.text() + ")";
+  return "";
+}
+
 // Throws Error(device) naming the limit that the kernel exceeds.
 void check_limits(Kernel& kernel, const Target& target) {
   if (kernel.wide_index && !target.int64)
     fail_device(kernel.name, ": indices beyond 2^31 need 64-bit integers, which ", target.id(),
-                " lacks");
+                " lacks", off_note(target, "int64"));
   if ((needs(kernel, DType::f64)) && !target.float64)
-    fail_device(kernel.name, ": ", target.id(), " has no 64-bit floats");
+    fail_device(kernel.name, ": ", target.id(), " has no 64-bit floats",
+                off_note(target, "float64"));
   if ((needs(kernel, DType::i64) || needs(kernel, DType::u64)) && !target.int64)
-    fail_device(kernel.name, ": ", target.id(), " has no 64-bit integers");
+    fail_device(kernel.name, ": ", target.id(), " has no 64-bit integers",
+                off_note(target, "int64"));
   for (const Argument& argument : kernel.arguments) {
     int bytes = size_bytes(argument.dtype);
     if ((bytes == 2 && !target.storage16) || (bytes == 1 && !target.storage8))
-      fail_device(kernel.name, ": ", target.id(), " cannot store ", name(argument.dtype));
+      fail_device(kernel.name, ": ", target.id(), " cannot store ", name(argument.dtype),
+                  off_note(target, bytes == 2 ? "storage16" : "storage8"));
   }
   int64_t arrays = 0;
   for (const Array& a : kernel.shared)

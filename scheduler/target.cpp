@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executable/quirks.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -28,7 +29,10 @@ Target target_by_name(std::string_view wanted) {
   const std::string_view rest = wanted.substr(std::min(colon + 1, wanted.size()));
   for (const TargetKind& kind : registered())
     if (kind.api == wanted.substr(0, colon) && (rest.empty() == (colon == wanted.size())))
-      if (std::optional<Target> target = kind.find(rest)) return *std::move(target);
+      if (std::optional<Target> target = kind.find(rest)) {
+        exec::apply_quirks(*target);  // those of every driver
+        return *std::move(target);
+      }
   std::string known;
   for (const std::string& name : target_names()) known += (known.empty() ? "" : ", ") + name;
   fail_input("unknown target '", wanted, "'; there are ", known);

@@ -10,10 +10,6 @@
 
 namespace tcc::sched {
 
-// Returns the folder `configs`: $TCC_CONFIG_DIR, else the one beside the installed program or
-// library, else the one of the source; "" when none of them exists.
-std::filesystem::path config_folder();
-
 // Returns the names of the profiles in `folder`, sorted.
 std::vector<std::string> profile_names(const std::filesystem::path& folder);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "support/error.h"
 
@@ -60,8 +61,26 @@ bool is_asked_for(std::string_view name) {
 
 }  // namespace
 
+bool is_asked(const Template& one, const Region& region, const Target& target) {
+  if (one.is_on_trial() && !is_asked_for(one.name())) return false;
+  if (is_asked_for(str("-", one.name()))) return false;
+  if (!one.takes_composites() && std::ranges::any_of(region.nodes, [](const ir::Node* node) {
+        return node->op->kind == ir::OpKind::composite;
+      }))
+    return false;
+  if (!one.takes_open_dims() && std::ranges::any_of(region.nodes, is_open)) return false;
+  return target.max_workgroup_size >= one.least_workgroup();
+}
+
 bool is_faster(const Candidate& a, const Candidate& b) {
   return a.estimate(a.default_config()) < b.estimate(b.default_config());
+}
+
+std::string why_off(const Candidate& candidate) {
+  const Target& target = candidate.target();
+  if (target.switched_off.empty()) return "";
+  const std::string reason = target.why_off(candidate.kernel_template().name());
+  return reason.empty() ? candidate.space().violation(candidate.default_config()) : reason;
 }
 
 Match match_region(const Region& region, const Target& target) {
@@ -79,6 +98,7 @@ Match match_region(const Region& region, const Target& target) {
                                   : "no kernel template is for such a region",
                   true};
   CandidatePtr best;
+  std::optional<Refusal> off;  // of a template that would have taken the region
   for (const Template* t : templates()) {
     if (best && t->specificity() < best->kernel_template().specificity()) break;
     if (t->is_on_trial() && !is_asked_for(t->name())) continue;
@@ -94,13 +114,17 @@ Match match_region(const Region& region, const Target& target) {
     }
     Match match = t->match(region, target);
     if (match) {
+      if (const std::string reason = why_off(**match); !reason.empty()) {
+        off = Refusal{str(t->name(), ": ", reason), false, true};
+        continue;
+      }
       if (!best || is_faster(**match, *best)) best = *match;
     } else if (!match.refusal().other_kind) {
       refusal = match.refusal();
     }
   }
   if (best) return best;
-  return refusal;
+  return off.value_or(refusal);
 }
 
 }  // namespace tcc::sched

@@ -58,6 +58,11 @@ class RegisterTemplate {
 // Returns all templates, more specific ones first, those of one specificity by name.
 std::span<const Template* const> templates();
 const Template* find_template(std::string_view name);
+// Returns whether the template may be asked to match the region.
+bool is_asked(const Template& one, const Region& region, const Target& target);
+// Why quirks of its target leave the candidate's region to another template, or "": the template is
+// switched off, or all of its configs are.
+std::string why_off(const Candidate& candidate);
 // Returns the candidate of the template that gets the region; else the last refusal by a
 // template for regions of its kind.
 Match match_region(const Region& region, const Target& target);

@@ -22,6 +22,8 @@ const std::map<std::string_view, Shown>& shown_options() {
   static const std::map<std::string_view, Shown> options = {
       {"device", {"Device", "DEVICE"}},
       {"target", {"Device", "TARGET"}},
+      {"self-test", {"Device"}},
+      {"time-limit", {"Device", "SECONDS"}},
       {"dim", {"Graph and inputs", "NAME=N"}},
       {"input", {"Graph and inputs", "NAME=FILE|NUMBERS"}},
       {"inputs", {"Graph and inputs", "FILE.npz"}},

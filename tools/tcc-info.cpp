@@ -8,14 +8,17 @@
 #include "autotune/records.h"
 #include "backends/backend.h"
 #include "backends/compile/kernel_cache.h"
+#include "executable/quirks.h"
 #include "runtime/device.h"
 #include "scheduler/source_compiler.h"
 #include "scheduler/target_profile.h"
+#include "support/config_folder.h"
 #include "support/error.h"
 #include "support/json_writer.h"
 #include "support/plural.h"
 #include "tools/help.h"
 #include "tools/program.h"
+#include "tools/self_test.h"
 
 namespace tcc::tools {
 namespace {
@@ -104,7 +107,7 @@ std::vector<Compiler> find_compilers() {
 std::vector<Folder> find_folders() {
   std::vector<Folder> folders;
   std::error_code error;
-  fs::path configs = sched::config_folder();
+  fs::path configs = config_folder();
   folders.push_back(
       {"configs", configs.string(), configs.empty() ? "not found: set TCC_CONFIG_DIR" : ""});
   fs::path cache = default_cache_folder();
@@ -117,6 +120,8 @@ std::vector<Folder> find_folders() {
     folders.push_back({"tuning", path.string(), ""});
   if (!std::getenv("TCC_TUNING_PATH"))
     folders.push_back({"tuning", "", "TCC_TUNING_PATH is not set"});
+  for (const fs::path& file : exec::quirk_files(missing))
+    folders.push_back({"quirks", file.string(), ""});
   return folders;
 }
 
@@ -161,6 +166,11 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
     for (const Feature& feature : features(t))
       if (!feature.present)
         std::cout << "  missing      " << feature.name << ": " << feature.without << "\n";
+    for (const exec::SwitchedOff& off : t.switched_off)
+      std::cout << "  off          " << off.what << ": " << off.text() << "\n";
+    if (!exec::is_tested(t, exec::quirks()))
+      std::cout << "  untested     this driver: tcc-info --self-test --device " << device.entry.name
+                << "\n";
     for (const std::string& reason : unused_units(t))
       std::cout << "  unused       " << reason << "\n";
     if (t.max_cluster > 1) {
@@ -211,7 +221,14 @@ void print_json(const std::vector<Device>& devices, const std::vector<std::strin
       for (const std::string& kind : exec::kinds_of(t.matrix_units)) json.value(kind);
       json.end_array().key("matrix_shapes").begin_array();
       for (const exec::MatrixUnit& unit : t.matrix_units) json.value(exec::to_string(unit));
-      json.end_array();
+      json.end_array().key("switched_off").begin_array();
+      for (const exec::SwitchedOff& off : t.switched_off)
+        json.begin_object()
+            .member("what", off.what)
+            .member("quirk", off.source)
+            .member("reason", off.reason)
+            .end_object();
+      json.end_array().member("driver_tested", exec::is_tested(t, exec::quirks()));
     }
     json.end_object();
   }
@@ -267,6 +284,28 @@ int main(int argc, char** argv) {
   CLI::App app("Lists devices, compilers and folders, and what is missing and why.", "tcc-info");
   bool as_json = false;
   app.add_flag("--json", as_json, "print one JSON object");
-  add_examples(app, {{"tcc-info", "which GPUs can be used, and what is missing for the others"}});
-  return run_program(app, argc, argv, [&] { return run(as_json); });
+  SelfTestRequest test;
+  bool is_test = false;
+  auto* self_test = app.add_flag("--self-test", is_test,
+                                 "test a device's units, features and kernel templates, and switch "
+                                 "off what fails, by a quirk file");
+  app.add_option("--device", test.device, "that is tested: auto, cuda:N or vulkan:N")
+      ->capture_default_str()
+      ->needs(self_test);
+  app.add_option("--time-limit", test.limit_seconds, "of the test, in seconds")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 3600.0))
+      ->needs(self_test);
+  app.add_option("--filter", test.filter, "samples whose names contain the word")->needs(self_test);
+  app.add_option(
+         "--output", test.output,
+         "folder of self-test.quirks, which is updated (default: the user's folder of quirks)")
+      ->needs(self_test);
+  add_examples(app, {{"tcc-info", "which GPUs can be used, and what is missing for the others"},
+                     {"tcc-info --self-test --device vulkan:0",
+                      "whether everything of a GPU and its driver works, within half a minute"}});
+  return run_program(app, argc, argv, [&] {
+    test.json = as_json;
+    return is_test ? run_self_test(test) : run(as_json);
+  });
 }

@@ -28,6 +28,7 @@
 #include "tools/dumps.h"
 #include "tools/help.h"
 #include "tools/long_work.h"
+#include "tools/open_device.h"
 #include "tools/ops_check.h"
 #include "tools/program.h"
 #include "tools/progress.h"
@@ -131,7 +132,7 @@ class Run {
   }
 
   void execute() {
-    auto device = runtime::open_device(options_.device);
+    auto device = open_device("tcc-run", options_.device);
     device_ = device;
     backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
                                                   : default_cache_folder());

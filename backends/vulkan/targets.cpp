@@ -6,6 +6,7 @@
 #include "executable/vulkan_targets.h"
 #include "scheduler/target.h"
 #include "scheduler/target_profile.h"
+#include "support/config_folder.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -49,7 +50,7 @@ bool is_profile_name(std::string_view name) {
 // lavapipe's.
 std::optional<Target> named_profile(std::string_view wanted) {
   if (!is_profile_name(wanted)) return std::nullopt;
-  const auto folder = sched::config_folder() / "targets";
+  const auto folder = config_folder() / "targets";
   const auto names = sched::profile_names(folder);
   if (std::find(names.begin(), names.end(), wanted) != names.end())
     return sched::read_profile(folder / str(wanted, ".yaml"));
@@ -79,8 +80,7 @@ std::optional<Target> find(std::string_view name) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all = {""};
-  const std::vector<std::string> profiles =
-      sched::profile_names(sched::config_folder() / "targets");
+  const std::vector<std::string> profiles = sched::profile_names(config_folder() / "targets");
   all.insert(all.end(), profiles.begin(), profiles.end());
   return all;
 }

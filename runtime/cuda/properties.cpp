@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "executable/cuda_targets.h"
+#include "executable/quirks.h"
 #include "runtime/device_checks.h"
 #include "support/error.h"
 
@@ -145,6 +146,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.max_cluster = exec::cuda_max_cluster(architecture);
   target.cooperative_launches =
       reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
+  exec::apply_quirks(target);
   return properties;
 }
 

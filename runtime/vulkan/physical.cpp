@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "executable/cuda_targets.h"
+#include "executable/quirks.h"
 #include "executable/vulkan_targets.h"
 #include "runtime/vulkan/memory_types.h"
 #include "runtime/vulkan/priors.h"
@@ -303,6 +304,7 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device) {
   if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
     physical.pci_address = pci_address(properties.pci);
   guess_throughput(physical.target, class_of(basic.deviceType), count_compute_units(properties));
+  exec::apply_quirks(physical.target);
   return physical;
 }
 

@@ -159,7 +159,7 @@ class Sm90Attention : public Candidate {
     const CostModel& cost = cost_model();
     Config best;
     double best_seconds = 0;
-    space().enumerate([&](const Config& config) {
+    own_space().enumerate([&](const Config& config) {
       const double seconds = cost(config);
       if (best.values().empty() || seconds < best_seconds) {
         best = config;
@@ -178,8 +178,8 @@ class Sm90Attention : public Candidate {
       double whole = 0, longest = 0;  // tiles of keys of one batch
     };
     std::map<std::pair<int64_t, int64_t>, Walk> walks;
-    for (const int64_t groups : space().parameters[0].values)
-      for (const int64_t block_k : space().parameters[1].values) {
+    for (const int64_t groups : own_space().parameters[0].values)
+      for (const int64_t block_k : own_space().parameters[1].values) {
         AttentionSm90 a;
         a.queries = plan_.queries;
         a.groups = groups;

@@ -70,7 +70,7 @@ class FmaCandidate : public ProductCandidate {
     if (const std::optional<FmaTile> tile = fastest_tile(*product_, target()))
       return config_of(*tile, target());
     std::optional<Config> first;  // a device with little shared memory, or an odd type
-    space().enumerate([&](const Config& config) {
+    own_space().enumerate([&](const Config& config) {
       first = config;
       return false;
     });

@@ -226,7 +226,7 @@ class Depthwise : public Candidate {
   Config make_default_config() const override {
     std::optional<Config> best;
     double least = 0;
-    space().enumerate([&](const Config& config) {
+    own_space().enumerate([&](const Config& config) {
       const double seconds = estimate(config);
       if (!best || seconds < least) {
         best = config;

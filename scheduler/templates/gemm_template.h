@@ -105,7 +105,7 @@ class GemmTemplate : public Template {
     }
 
     Config make_default_config() const override {
-      return fastest_candidate(outline_.candidates(*gemm_), this->space(), this->cost_model(),
+      return fastest_candidate(outline_.candidates(*gemm_), this->own_space(), this->cost_model(),
                                [&](const Config& config) {
                                  return read_by_neighbours(outline_.grid(Shape(*gemm_, config)),
                                                            config["band"], this->target());

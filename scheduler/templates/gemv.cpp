@@ -192,7 +192,7 @@ class StreamedProduct : public ProductCandidate {
   // loaded over more columns.
   Config make_default_config() const override {
     const Gemv& gemv = gemv_;
-    const ConfigSpace& legal = space();
+    const ConfigSpace& legal = own_space();
     const bool major_k = gemv.b.major_k;
     const int64_t columns = !major_k ? gemv.vector : gemv.m() == 1 ? 1 : gemv.m() == 2 ? 2 : 8;
     const int64_t k_unit = major_k ? gemv.vector : gemv.m() <= 2 ? 8 : 4;

@@ -123,7 +123,7 @@ class Turned : public Candidate {
   Config make_default_config() const override {
     const Region& region = this->region();
     const Target& target = this->target();
-    const ConfigSpace& legal = space();
+    const ConfigSpace& legal = own_space();
     // 16 bytes of an access, while that leaves enough tiles for all compute units.
     int64_t vector = target.wide_accesses ? 16 / size_bytes(region.outputs[0]->dtype()) : 1;
     const int64_t elements = numel(region.outputs[0]);

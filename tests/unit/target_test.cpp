@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "scheduler/target_profile.h"
+#include "support/config_folder.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "tests/source_dir.h"

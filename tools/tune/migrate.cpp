@@ -8,6 +8,7 @@
 #include "autotune/migration.h"
 #include "autotune/record_file.h"
 #include "scheduler/target_profile.h"
+#include "support/config_folder.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/plural.h"
@@ -59,7 +60,7 @@ std::optional<sched::Target> target_of_id(const std::string& id) {
   try {
     return sched::target_by_name(id);
   } catch (const Error&) {}  // a profile may have another name than its architecture
-  for (const std::string& name : sched::profile_names(sched::config_folder() / "targets"))
+  for (const std::string& name : sched::profile_names(config_folder() / "targets"))
     if (sched::Target target = sched::target_by_name("vulkan:" + name); target.id() == id)
       return target;
   return std::nullopt;

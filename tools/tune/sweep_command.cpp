@@ -20,6 +20,7 @@
 #include "support/file.h"
 #include "support/parallel.h"
 #include "support/plural.h"
+#include "tools/open_device.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/tune/live_table.h"
@@ -148,7 +149,7 @@ class Sweep {
   void choose_devices() {
     std::set<std::string> names;
     for (const std::string& asked : shard_devices(shard_, options_.devices)) {
-      const auto device = runtime::open_device(asked);
+      const auto device = open_device("tcc-tune", asked);
       if (devices_.empty()) target_ = device->target();
       if (device->target().id() != target_.id())
         fail_input("--device ", asked, ": is ", device->target().id(), ", but ", devices_[0],

@@ -143,6 +143,8 @@ void print_json(const std::vector<Answer>& answers, const std::vector<sched::Pla
   }
   json.end_array().key("apart").begin_array();
   for (const std::string& line : apart) json.value(line);
+  json.end_array().key("switched_off").begin_array();
+  for (const exec::SwitchedOff& off : target.switched_off) json.value(off.what + ": " + off.text());
   json.end_array().end_object();
   std::cout << json.text() << "\n";
 }
@@ -189,6 +191,8 @@ int why(const WhyOptions& options) {
   }
   for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   for (const std::string& line : apart) std::cout << line << "\n";
+  for (const exec::SwitchedOff& off : target.switched_off)
+    std::cout << off.what << ": " << off.text() << "\n";
   std::string summary;
   for (const auto& [tier, count] : counts)
     summary += str(summary.empty() ? "" : ", ", count, " ", sched::name(tier));
