@@ -34,7 +34,7 @@ struct SelfTestSample {
   std::string feature = {};  // the feature that the sample's types need
 };
 
-// The samples for a target, those of units and types first.
+// The samples for a target, those of matrix units first.
 std::vector<SelfTestSample> self_test_samples(const exec::Target& target);
 // Graphs that take a device some time, to find what is much slower than it should be.
 std::vector<SelfTestSample> self_test_timed_samples(const exec::Target& target);

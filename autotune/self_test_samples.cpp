@@ -251,10 +251,10 @@ void add_products(Samples& samples, const exec::Target& target) {
 
 Samples self_test_samples(const exec::Target& target) {
   Samples samples;
-  add_arithmetic(samples, target);
-  add_rows(samples, target);
   for (const exec::MatrixUnit& unit : target.matrix_units) add_unit(samples, unit);
   add_products(samples, target);
+  add_rows(samples, target);
+  add_arithmetic(samples, target);
   return samples;
 }
 
