@@ -97,6 +97,9 @@ struct Target {
   // One core runs the threads of a workgroup in turn (a software device): a barrier costs more than
   // the work that it divides, and more threads make no unit busier.
   bool serial_workgroups = false;
+  // Registers that its compiler keeps for the place of each load that is on its way, where places
+  // are computed one by one: it issues all loads of an unrolled loop together.
+  int load_registers = 0;
   bool wide_accesses = true;  // an access of several neighbouring elements by one thread pays
   // Invocations of a workgroup that does not exchange: more wait for each other to begin and end.
   int full_workgroup = 256;

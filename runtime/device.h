@@ -14,6 +14,7 @@
 
 #include "executable/executable.h"
 #include "runtime/constants.h"
+#include "runtime/kernel_report.h"
 
 namespace tcc::runtime {
 
@@ -30,9 +31,8 @@ class Buffer {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  // The driver's compiler reports these for one thread; -1 where it does not.
-  virtual int registers() const { return -1; }
-  virtual int spilled_bytes() const { return -1; }
+  // What the driver's compiler says of it.
+  virtual KernelReport report() const { return {}; }
 };
 
 // A kernel on its arguments: the addresses of buffers, then scalars.
@@ -96,6 +96,9 @@ class Device {
   virtual int64_t memory_bytes() const = 0;
   // Returns the bytes that the buffers of this device object take now, at least.
   virtual int64_t allocated_bytes() const = 0;
+  // Whether its driver compiles kernels and runs none, for a device that is not there: load() alone
+  // works. "auto" and list_devices() leave such a device out.
+  virtual bool compiles_alone() const { return false; }
   virtual std::string pci_address() const { return ""; }  // "0000:3b:00.0"; "": unknown or none
 
   // Throws Error(device) when memory is out: nothing else is lost.

@@ -153,6 +153,7 @@ constexpr Field kFields[] = {
     {"serial_workgroups", false, [](Target& t, const Entry& e) { t.serial_workgroups = e.flag(); }},
     {"wide_accesses", false, [](Target& t, const Entry& e) { t.wide_accesses = e.flag(); }},
     {"full_workgroup", false, [](Target& t, const Entry& e) { t.full_workgroup = e.small(); }},
+    {"load_registers", false, [](Target& t, const Entry& e) { t.load_registers = e.small(); }},
     {"busy_threads", false, [](Target& t, const Entry& e) { t.busy_threads = e.small(); }},
     {"fma_lanes", false, [](Target& t, const Entry& e) { t.fma_lanes = e.small(); }},
     {"matrix_units", false, read_matrix_units},

@@ -44,6 +44,7 @@ std::string untested_note(const std::string& device_name, const exec::Target& ta
 
 std::shared_ptr<runtime::Device> open_device(const std::string& program, const std::string& name) {
   auto device = runtime::open_device(name);
+  if (device->compiles_alone()) return device;
   const std::string note = untested_note(device->name(), device->target());
   if (note.empty()) return device;
   log_parts(LogLevel::info, LogChannel::device, note);

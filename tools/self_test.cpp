@@ -395,7 +395,7 @@ int run_self_test(const SelfTestRequest& request) {
       [&](const autotune::SelfTestOptions& given, const SelfTestTeller& tell) {
         exec::use_quirks(std::vector<exec::Quirk>());  // what was switched off is tested, too
         const auto device = runtime::open_device(request.device);
-        if (device->target().api == exec::Api::null)
+        if (device->target().api == exec::Api::null || device->compiles_alone())
           fail_input("--device ", request.device, ": runs nothing");
         tell.device(*device);
         backends::KernelCache cache;

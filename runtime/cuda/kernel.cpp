@@ -192,8 +192,10 @@ void Function::launch(const BoundLaunch& launch, CUstream stream) const {
 
 CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std::move(function)) {
   const ContextScope scope(function_->context());
-  registers_ = function_->attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
-  spilled_bytes_ = function_->attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  constexpr int kRegisterBytes = 4;
+  report_.registers = function_->attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  // Local memory of one thread: arrays that are indexed count as well.
+  report_.spilled = function_->attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) / kRegisterBytes;
 }
 
 namespace {

@@ -58,13 +58,12 @@ class CudaKernel final : public LoadedKernel {
  public:
   explicit CudaKernel(std::shared_ptr<const Function> function);
 
-  int registers() const override { return registers_; }
-  int spilled_bytes() const override { return spilled_bytes_; }  // local memory of one thread
+  KernelReport report() const override { return report_; }
   const std::shared_ptr<const Function>& function() const { return function_; }
 
  private:
   std::shared_ptr<const Function> function_;
-  int registers_, spilled_bytes_;
+  KernelReport report_;
 };
 
 // A recorded step, which keeps its kernel's code alive.

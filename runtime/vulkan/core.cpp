@@ -30,7 +30,7 @@ Core::Core(int ordinal)
       timeout_seconds_(device_timeout_seconds()) {
   try {
     create_device();
-    create_timeline();
+    if (!physical_.compiles_alone) create_timeline();  // nothing is ever submitted
     pipelines_.create();
   } catch (...) {
     destroy();
@@ -60,6 +60,14 @@ void Core::create_device() {
   info.pNext = physical_.features.link({.subgroup_size = physical_.subgroup_size_control,
                                         .cooperative_matrix = multiplies,
                                         .bfloat16 = has_bfloat16});
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR reports{};
+  if (physical_.compiles_alone) {  // what its compiler says is all that there is
+    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    reports.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+    reports.pipelineExecutableInfo = VK_TRUE;
+    reports.pNext = const_cast<void*>(info.pNext);
+    info.pNext = &reports;
+  }
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());

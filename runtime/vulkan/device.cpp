@@ -21,7 +21,10 @@ class VulkanDevice final : public Device {
   int64_t allocated_bytes() const override { return core_->heap().taken_bytes(); }
   std::string pci_address() const override { return core_->physical().pci_address; }
 
+  bool compiles_alone() const override { return core_->physical().compiles_alone; }
+
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
+    require_memory();
     return std::make_unique<VulkanBuffer>(core_, bytes);
   }
   bool takes_foreign_addresses() const override { return false; }
@@ -31,15 +34,25 @@ class VulkanDevice final : public Device {
   std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<VulkanKernel>(core_, binary);
   }
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(core_); }
+  std::unique_ptr<Stream> create_stream() override {
+    require_memory();
+    return std::make_unique<VulkanStream>(core_);
+  }
   std::unique_ptr<Stream> wrap_stream(void*) override {
     fail_input(name(), ": a Vulkan device has no streams of the caller's");
   }
   std::unique_ptr<Recording> record(std::span<const BoundStep> steps) override {
+    require_memory();
     return std::make_unique<VulkanRecording>(core_, steps);
   }
 
  private:
+  void require_memory() const {
+    if (compiles_alone())
+      fail_device(name(), ": its driver compiles for ", target().device,
+                  ", which is not there: it has no memory, and nothing runs on it");
+  }
+
   const std::shared_ptr<Core> core_;
 };
 
@@ -59,7 +72,10 @@ DeviceList list_vulkan() {
     for (size_t i = 0; i < instance.devices.size(); ++i) {
       const vulkan::Physical physical = vulkan::inspect(instance, instance.devices[i]);
       const std::string name = str("vulkan:", i);
-      if (physical.unusable.empty())
+      if (physical.compiles_alone && physical.unusable.empty())
+        list.missing.push_back(str(name, " (", physical.device_name,
+                                   "): it has no memory: its driver compiles alone, by that name"));
+      else if (physical.unusable.empty())
         list.devices.push_back(
             {name, vulkan::describe(physical), physical.target, physical.memory_bytes});
       else

@@ -54,6 +54,9 @@ DeviceFunctions load_device_functions(const InstanceFunctions& instance, VkDevic
 #define TCC_LOAD(name) assign(vk.name, instance.GetDeviceProcAddr(device, "vk" #name), "vk" #name);
   TCC_VULKAN_DEVICE_FUNCTIONS(TCC_LOAD)
 #undef TCC_LOAD
+  vk.GetPipelineExecutableStatisticsKHR =
+      reinterpret_cast<PFN_vkGetPipelineExecutableStatisticsKHR>(
+          instance.GetDeviceProcAddr(device, "vkGetPipelineExecutableStatisticsKHR"));
   return vk;
 }
 

@@ -81,6 +81,8 @@ struct InstanceFunctions {
 };
 struct DeviceFunctions {
   TCC_VULKAN_DEVICE_FUNCTIONS(TCC_DECLARE_FUNCTION)
+  // Where the device is created with VK_KHR_pipeline_executable_properties.
+  PFN_vkGetPipelineExecutableStatisticsKHR GetPipelineExecutableStatisticsKHR = nullptr;
 };
 #undef TCC_DECLARE_FUNCTION
 

@@ -1,5 +1,6 @@
 #include "runtime/vulkan/kernel.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "executable/executable.h"
@@ -48,6 +49,7 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const exec::KernelBinary&
   try {
     create_layout();
     create_pipeline(binary, words);
+    if (core_->physical().compiles_alone) read_report();
     if (core_->physical().target.is_cpu) compile_now();
   } catch (...) {
     destroy();
@@ -120,6 +122,7 @@ void VulkanKernel::create_pipeline(const exec::KernelBinary& binary,
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module.get();
   info.stage.pName = binary.entry.c_str();
+  if (physical.compiles_alone) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   const bool sizes_vary = target.subgroup_size_min != target.subgroup_size_max;
   if (physical.subgroup_size_control && binary.subgroup_size != 0 && sizes_vary)
     info.stage.pNext = &required;
@@ -130,6 +133,30 @@ void VulkanKernel::create_pipeline(const exec::KernelBinary& binary,
   const VkResult result = core_->vk().CreateComputePipelines(
       core_->device(), core_->pipeline_cache(), 1, &info, nullptr, &pipeline_);
   core_->check(result, str("kernel ", label_, ": vkCreateComputePipelines").c_str());
+}
+
+// Statistics of the pipeline's only executable.
+void VulkanKernel::read_report() {
+  constexpr uint32_t kMost = 1000;
+  const auto get = core_->vk().GetPipelineExecutableStatisticsKHR;
+  if (!get) return;
+  VkPipelineExecutableInfoKHR of{};
+  of.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR;
+  of.pipeline = pipeline_;
+  uint32_t count = 0;
+  constexpr const char* call = "vkGetPipelineExecutableStatisticsKHR";
+  core_->check(get(core_->device(), &of, &count, nullptr), call);
+  VkPipelineExecutableStatisticKHR empty{};
+  empty.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+  std::vector<VkPipelineExecutableStatisticKHR> all(std::min(count, kMost), empty);
+  count = static_cast<uint32_t>(all.size());
+  const VkResult result = get(core_->device(), &of, &count, all.data());
+  if (result != VK_INCOMPLETE) core_->check(result, call);
+  for (const VkPipelineExecutableStatisticKHR& one : all) {
+    const bool is_signed = one.format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR;
+    if (is_signed || one.format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR)
+      enter_statistic(report_, one.name, one.value.i64);
+  }
 }
 
 // Drivers of CPUs (lavapipe) compile a pipeline when it is first dispatched, which may take longer

@@ -20,6 +20,7 @@ class VulkanKernel final : public LoadedKernel {
   const std::string& label() const { return label_; }  // for messages
   int num_arguments() const { return num_arguments_; }
   bool argument_table() const { return argument_table_; }
+  KernelReport report() const override { return report_; }
 
  private:
   void check_limits(const exec::KernelBinary& binary) const;
@@ -27,6 +28,7 @@ class VulkanKernel final : public LoadedKernel {
   void check_module(const exec::KernelBinary& binary, const std::vector<uint32_t>& words) const;
   void create_pipeline(const exec::KernelBinary& binary, const std::vector<uint32_t>& words);
   void compile_now();
+  void read_report();
   void destroy();
 
   const std::shared_ptr<Core> core_;
@@ -35,6 +37,7 @@ class VulkanKernel final : public LoadedKernel {
   const bool argument_table_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
+  KernelReport report_;
 };
 
 }  // namespace tcc::runtime::vulkan

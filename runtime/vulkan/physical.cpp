@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "executable/cuda_targets.h"
 #include "executable/quirks.h"
@@ -148,7 +149,10 @@ void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properti
   target.unified_memory = target.is_cpu || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   const auto index = choose_memory_type(physical.memory, MemoryUse::device, target.unified_memory);
   if (!index) {
-    physical.unusable = "it has no device memory";
+    physical.compiles_alone =
+        physical.has_extension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    if (!physical.compiles_alone) physical.unusable = "it has no device memory";
+    target.max_buffer_bytes = largest_buffer(properties, std::numeric_limits<int64_t>::max());
     return;
   }
   const VkMemoryType chosen = physical.memory.memoryTypes[*index];
@@ -182,6 +186,7 @@ void fill_names(exec::Target& target, const Properties& properties) {
   exec::set_vulkan_facts(target);
   target.vendor = vendor_name(properties.core.properties.vendorID);
   target.device = properties.core.properties.deviceName;
+  if (target.vendor == "amd") target.load_registers = exec::kAmdLoadRegisters;
   const bool is_llvmpipe = properties.v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   target.arch = is_llvmpipe ? "llvmpipe" : target.vendor;
   // LP_MAX_TGSI_LOOP_ITERATIONS: llvmpipe counts the iterations of an invocation and leaves its
@@ -227,9 +232,9 @@ void fill_limits(Physical& physical, const Properties& properties) {
   target.max_workgroup_size = static_cast<int>(
       std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]));
   if (physical.subgroup_size_control && target.subgroup_size_min != target.subgroup_size_max)
-    target.max_workgroup_size =
-        std::min<int>(target.max_workgroup_size,
-                      static_cast<int>(physical.max_workgroup_subgroups) * target.subgroup_size);
+    target.max_workgroup_size = static_cast<int>(  // of AMD's drivers there may be 2^32 - 1
+        std::min<int64_t>(target.max_workgroup_size,
+                          int64_t{physical.max_workgroup_subgroups} * target.subgroup_size));
   for (int i = 0; i < 3; ++i) target.max_grid[i] = limits.maxComputeWorkGroupCount[i];
   target.shared_bytes = limits.maxComputeSharedMemorySize;
   target.push_constant_bytes = limits.maxPushConstantsSize;

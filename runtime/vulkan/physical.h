@@ -17,6 +17,8 @@ struct Physical {
   std::string
       unusable;  // why tcc cannot use it; "" when it can, and only then is what follows complete
 
+  // Its driver compiles for a device that is not there: it has no memory, and launches do nothing.
+  bool compiles_alone = false;
   std::set<std::string> extensions;  // that it has
   Features features;                 // that tcc enables
   std::set<uint32_t> capabilities;   // of SPIR-V that these allow

@@ -100,11 +100,14 @@ class FmaCandidate : public ProductCandidate {
     product.pack = pack_;
     // Indices and bounds of what is no view of a buffer.
     constexpr double kView = 16, kComputed = 40;
-    const auto slots = [&](bool of_a) {
-      return open_dims(region).empty() && !operand_view(region, plan, of_a) ? kComputed : kView;
+    const auto operand = [&](bool of_a) {
+      const auto& of_plan = of_a ? plan.a : plan.b;
+      const bool is_computed = open_dims(region).empty() && !operand_view(region, plan, of_a);
+      return FmaProduct::Operand{of_plan.along_k, of_plan.vector, is_computed ? kComputed : kView,
+                                 is_computed};
     };
-    product.a = {plan.a.along_k, plan.a.vector, slots(true)};
-    product.b = {plan.b.along_k, plan.b.vector, slots(false)};
+    product.a = operand(true);
+    product.b = operand(false);
     product.element = size_bytes(plan.accumulator);
     product.fold = plan.fold;
     // An operand's element as it lies in memory; a prologue of several inputs reads as much more.

@@ -66,9 +66,13 @@ constexpr FmaTile kCpuTiles[] = {
 };
 
 // A thread's sums, fragments, and its part of the next tile, which is on its way.
-int64_t registers(const FmaTile& t, const FmaProduct& p) {
+int64_t registers(const FmaTile& t, const FmaProduct& p, const Target& target) {
   const bool folds = fold_tiles(t, p) > 0 && !totals_are_shared(t, p);
-  return 32 + register_words(t, p) * (folds ? 2 : 1) + 2 * (t.thread_m + t.thread_n) +
+  int64_t places = 0;
+  for (const auto& [operand, block] : {std::pair{p.a, t.block_m}, {p.b, t.block_n}})
+    if (operand.is_computed)
+      places += target.load_registers * ceil_div(t.block_k * block, t.threads() * operand.vector);
+  return 32 + places + register_words(t, p) * (folds ? 2 : 1) + 2 * (t.thread_m + t.thread_n) +
          ceil_div(t.block_k * (t.block_m + t.block_n), t.threads());
 }
 
@@ -175,7 +179,7 @@ double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& ta
   cost.arithmetic = (serial ? 1 : kIssued) * tiles * issued + threads * last + p.epilogue;
   cost.memory_bytes = p.bytes;
   cost.cache_bytes = p.bytes + moved * p.operand_bytes;
-  cost.registers = number(registers(t, p));
+  cost.registers = number(registers(t, p, target));
   cost.barriers = serial ? k_tiles + (t.slices > 1 ? 2 : 0) : 0;
   if (serial) return predicted_seconds(cost, target);
 
@@ -211,7 +215,7 @@ std::optional<FmaTile> fastest_tile(const FmaProduct& product, const Target& tar
         FmaTile deep = tile;
         for (const int64_t block_k : {tile.block_k, int64_t{32}, int64_t{64}}) {
           deep.block_k = block_k;
-          if (registers(deep, product) <= kMostRegisters) consider(deep);
+          if (registers(deep, product, target) <= kMostRegisters) consider(deep);
         }
       }
   return best;

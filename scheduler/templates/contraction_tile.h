@@ -37,7 +37,8 @@ struct FmaProduct {
   struct Operand {
     bool along_k = true;
     int64_t vector = 1;
-    double slots = 16;  // issue slots of a vector's place
+    double slots = 16;         // issue slots of a vector's place
+    bool is_computed = false;  // no view of a buffer: each place is computed by itself
   };
   int64_t batch = 1, m = 1, n = 1, k = 1;  // k counts words
   int64_t pack = 1;                        // products of a word

@@ -141,8 +141,8 @@ TEST_F(CudaTest, NamesAMissingDevice) {
 
 TEST_F(CudaTest, KnowsRegistersAndSpills) {
   const auto kernel = load(add_one);
-  EXPECT_GT(kernel->registers(), 0);
-  EXPECT_EQ(kernel->spilled_bytes(), 0);
+  EXPECT_GT(kernel->report().registers, 0);
+  EXPECT_EQ(kernel->report().spilled, 0);
 }
 
 TEST_F(CudaTest, IsCapturedByTheCaller) {

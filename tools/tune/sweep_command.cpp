@@ -26,6 +26,7 @@
 #include "tools/tune/live_table.h"
 #include "tools/tune/plain_lines.h"
 #include "tools/tune/plan_table.h"
+#include "tools/tune/rank.h"
 #include "tools/tune/record_options.h"
 #include "tools/tune/report.h"
 #include "tools/tune/shards.h"
@@ -101,6 +102,7 @@ class Sweep {
     const fs::path report = shard_file(shard_, options_.report);
     if (options_.plan_search) check_plan_search();
     choose_devices();
+    if (alone_) return rank();
     const fs::path folder = shard_folder(shard_, options_.output);
     autotune::prepare_record_folder(folder);
     check_can_write("--report", report);  // in that folder, perhaps
@@ -151,6 +153,7 @@ class Sweep {
     for (const std::string& asked : shard_devices(shard_, options_.devices)) {
       const auto device = open_device("tcc-tune", asked);
       if (devices_.empty()) target_ = device->target();
+      if (device->compiles_alone()) alone_ = device;
       if (device->target().id() != target_.id())
         fail_input("--device ", asked, ": is ", device->target().id(), ", but ", devices_[0],
                    " is ", target_.id(), "; devices must be of one kind");
@@ -164,6 +167,36 @@ class Sweep {
       fail_input("--plan-search: takes graphs alone, no --kernel");
     if (!options_.report.empty()) fail_input("--plan-search: has no page to --report");
     if (options_.json) fail_input("--plan-search: has no --json");
+  }
+
+  // On a device whose driver compiles alone. Nothing is measured, and nothing is recorded.
+  int rank() {
+    if (devices_.size() > 1)
+      fail_input("--device ", alone_->name(), ": compiles alone, and is named alone");
+    if (options_.plan_search || !options_.report.empty())
+      fail_input("--device ", alone_->name(),
+                 ": compiles alone: there is nothing to --plan-search or to --report");
+    tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
+    collect_kernels();
+    out_ << "nothing is measured: configs are ranked by the cost models' estimates, those that "
+            "spill registers last\n";
+    JsonWriter json(JsonWriter::Style::indented);
+    begin_report(json, "ranking");
+    json.member("target", target_.id())
+        .member("device", target_.device)
+        .member("driver", target_.driver)
+        .member("measured", false)
+        .key("kernels")
+        .begin_array();
+    const auto most = static_cast<size_t>(std::max<int64_t>(2, options_.trials));
+    for (const autotune::Tunable& kernel : kernels_) {
+      const RankedKernel ranked = rank_configs(kernel, *alone_, most);
+      print_ranking(out_, ranked);
+      add_ranking(json, ranked);
+    }
+    json.end_array().end_object();
+    if (options_.json) std::cout << json.text() << "\n";
+    return 0;
   }
 
   // The records beside the default folders as programs will use them once this sweep is saved: of
@@ -349,6 +382,7 @@ class Sweep {
   autotune::RecordStore records_;  // what they use, too: to be beaten
   std::vector<std::string> devices_;
   sched::Target target_;
+  std::shared_ptr<runtime::Device> alone_;  // a device that compiles and runs nothing
   std::vector<backends::Scheduled> graphs_;
   std::vector<autotune::Tunable> kernels_;
   std::vector<Batch> batches_;
