@@ -26,10 +26,11 @@ using EventKind = SelfTestEvent::Kind;
 using exec::Part;
 using exec::Quirk;
 
-constexpr int kMostRounds = 6;      // of faults of one sample
-constexpr size_t kMostFound = 100;  // of a device
-constexpr double kCliff = 4;        // times as slow as another kernel of the same sample
-constexpr double kFarBelow = 25;    // times as slow as the device's estimate
+constexpr int kMostRounds = 6;                // of faults of one sample
+constexpr size_t kMostFound = 100;            // of a device
+constexpr const char* kOfTest = "self-test";  // the source of what it switches off for a while
+constexpr double kCliff = 4;                  // times as slow as another kernel of the same sample
+constexpr double kFarBelow = 25;              // times as slow as the device's estimate
 
 // Special values stand at every fifth element or so, never at a whole row.
 void sprinkle(Tensor& tensor, SampleValues values, RandomWords& random) {
@@ -112,8 +113,13 @@ class SelfTest {
     if (!is_lost_) tell(EventKind::tested, "", "");
     // Times of a software device matter least.
     if (options_.timing && !target_.is_cpu) timed_pass();
-    for (const SelfTestSample& sample : samples_) other_templates(sample);
-    for (const SelfTestSample& sample : samples_) drawn_config(sample);
+    test_variants("other templates", [this](const SelfTestSample& sample, exec::Target target) {
+      return other_templates(sample, std::move(target));
+    });
+    test_variants("other configs",
+                  [this](const SelfTestSample& sample, const exec::Target& target) {
+                    return drawn_config(sample, target);
+                  });
     if (options_.timing && target_.is_cpu) timed_pass();
     if (is_lost_) return;
     if (untested_ > 0)
@@ -134,7 +140,8 @@ class SelfTest {
     });
     return samples;
   }
-  bool is_late() const { return is_lost_ || std::chrono::steady_clock::now() >= options_.deadline; }
+  bool is_past_deadline() const { return std::chrono::steady_clock::now() >= options_.deadline; }
+  bool is_late() const { return is_lost_ || is_past_deadline(); }
   bool is_skipped(const std::string& label) const {
     return std::ranges::find(options_.skip, label) != options_.skip.end();
   }
@@ -497,58 +504,100 @@ class SelfTest {
   }
 
   static void without_template(exec::Target& target, const std::string& name) {
-    target.switched_off.push_back({Part::kernel_template, name, "self-test", "another is tested"});
+    target.switched_off.push_back({Part::kernel_template, name, kOfTest, "another is tested"});
   }
 
-  // The templates that would take the sample if the one before was switched off.
-  void other_templates(const SelfTestSample& sample) {
-    if (!sample.unit.empty() || sample.values == SampleValues::tiny) return;
-    exec::Target target = target_;
+  // A kernel of a sample beside the one that programs use: of another template or config.
+  struct Variant {
+    std::string label;
+    exec::Target target;
+    std::optional<sched::Config> config;
     Built built;
-    for (int level = 0; level < 5; ++level) {
-      if (is_late()) {
-        ++untested_;
-        return;
-      }
-      tell(EventKind::step, sample.name, "other templates");
-      built = build(sample, target);
-      if (!built.is_fine() || built.main == "pointwise" || built.main == "external") return;
-      const std::string label = str(sample.name, ", by ", built.main);
-      if (level > 0 && !is_skipped(label)) {
-        const exec::Target of_level = target;
-        test(sample, label, built, of_level,
-             [&](const exec::Target& now) { return build(sample, now); });
-      }
-      without_template(target, built.main);
+  };
+
+  // Those of the templates that would take the sample if the one before was switched off.
+  // Thread-safe, as the next one.
+  std::vector<Variant> other_templates(const SelfTestSample& sample, exec::Target target) const {
+    constexpr int kMostLevels = 5;
+    std::vector<Variant> all;
+    if (!sample.unit.empty() || sample.values == SampleValues::tiny) return all;
+    for (int level = 0; level < kMostLevels && !is_past_deadline(); ++level) {
+      Built built = build(sample, target);
+      if (!built.is_fine() || built.main == "pointwise" || built.main == "external") break;
+      const std::string main = built.main;
+      const std::string label = str(sample.name, ", by ", main);
+      if (level > 0 && !is_skipped(label))
+        all.push_back({label, target, std::nullopt, std::move(built)});
+      without_template(target, main);
     }
+    return all;
   }
 
-  // One config that the analytic model would not choose.
-  void drawn_config(const SelfTestSample& sample) try {
-    if (is_late()) {
-      ++untested_;
-      return;
-    }
-    tell(EventKind::step, sample.name, "another config");
-    const exec::Target target = target_of(sample);
+  // One of a config that the analytic model would not choose.
+  std::vector<Variant> drawn_config(const SelfTestSample& sample, const exec::Target& target) const
+      try {
     const Built usual = build(sample, target);
-    if (!usual.is_fine() || (!sample.unit.empty() && !usual.units.contains(sample.unit))) return;
+    if (!usual.is_fine() || (!sample.unit.empty() && !usual.units.contains(sample.unit))) return {};
     const MainRegion region = main_region(sample, target, usual.main);
-    if (!region.candidate) return;
+    if (!region.candidate) return {};
     const auto configs =
         drawn(region.candidate->space(), 1, stream_seed(options_.seed, sample.name));
-    if (configs.empty() || configs[0] == usual.config) return;
+    if (configs.empty() || configs[0] == usual.config) return {};
     const std::string label = str(sample.name, ", by ", usual.main, " ", configs[0].to_string());
-    if (is_skipped(label)) return;
+    if (is_skipped(label)) return {};
     Built built = build(sample, target, configs[0]);
     // A config that the space allows and the compiler refuses is a fault, too.
     if (built.main.empty()) built.main = usual.main;
     if (built.config.values().empty()) built.config = configs[0];
-    test(sample, label, std::move(built), target, [&](const exec::Target& now) {
+    std::vector<Variant> all;
+    all.push_back({label, target, configs[0], std::move(built)});
+    return all;
+  } catch (const Error&) { return {}; }
+
+  // Compiles what `find` finds of each sample, on all cores, and tests it.
+  template <class Find>
+  void test_variants(const char* what, const Find& find) {
+    const size_t batch = static_cast<size_t>(parallelism());
+    for (size_t first = 0; first < samples_.size(); first += batch) {
+      const size_t count = std::min(batch, samples_.size() - first);
+      if (is_late()) {
+        untested_ += static_cast<int>(count);
+        continue;
+      }
+      tell(EventKind::step, samples_[first].name, what);
+      const int generation = generation_;
+      std::vector<std::vector<Variant>> found(count);
+      parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const SelfTestSample& sample = samples_[first + static_cast<size_t>(i)];
+          found[static_cast<size_t>(i)] = find(sample, target_of(sample));
+        }
+      });
+      for (size_t i = 0; i < count; ++i)
+        for (Variant& variant : found[i]) {
+          if (is_late())
+            ++untested_;
+          else
+            test_variant(samples_[first + i], std::move(variant), generation);
+        }
+    }
+  }
+
+  void test_variant(const SelfTestSample& sample, Variant variant, int generation) {
+    const auto again = [&](const exec::Target& now) {
       // A config that is switched off is not built again: the default takes its place.
-      return build(sample, now, configs[0]);
-    });
-  } catch (const Error&) { return; }
+      return build(sample, now, variant.config);
+    };
+    if (generation != generation_) {  // of what was found meanwhile
+      exec::Target target = target_of(sample);
+      for (const exec::SwitchedOff& one : variant.target.switched_off)
+        if (one.source == kOfTest) target.switched_off.push_back(one);
+      variant.target = std::move(target);
+      variant.built = again(variant.target);
+    }
+    const exec::Target target = variant.target;
+    test(sample, variant.label, std::move(variant.built), target, again);
+  }
 
   // Device seconds of a run, the least of some; infinity where it does not run.
   double seconds(const SelfTestSample& sample, const Built& built) {

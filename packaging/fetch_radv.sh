@@ -37,6 +37,7 @@ for deb in "$work"/archives/*.deb; do
   case $(basename "$deb") in libc6_* | libstdc++6_* | libgcc-s1_* | gcc-12-base_*) continue ;; esac
   dpkg -x "$deb" "$out/root"
 done
+rm -rf "$out"/root/usr/{bin,sbin} "$out"/root/usr/share/{doc,locale,man}
 libraries=$out/root/usr/lib/$(uname -m)-linux-gnu
 sed "s#\"library_path\": *\"[^\"]*\"#\"library_path\": \"$libraries/libvulkan_radeon.so\"#" \
   "$out"/root/usr/share/vulkan/icd.d/radeon_icd*.json > "$out/radv.json"

@@ -3,7 +3,8 @@
 // AMD's by AMD's compiler, where a driver is there that compiles alone (packaging/fetch_radv.sh):
 //
 //   build/radv/run navi31 build/dev/bin/one_profiles_test
-//   TCC_REPORTS=1: a table of the registers, spills, occupancy, code and cycles of the kernels
+//   TCC_REPORTS=1: lines of a table with the registers, spills, occupancy, code and cycles of the
+//   kernels
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,8 +18,13 @@
 #include "scheduler/target_profile.h"
 #include "support/config_folder.h"
 #include "support/error.h"
+#include "support/file.h"
 #include "support/parallel.h"
 #include "tests/random_configs.h"
+#include "tests/run_command.h"
+#include "tests/source_dir.h"
+#include "tests/unit/json_schema.h"
+#include "tools/tune/rank.h"
 
 namespace tcc::backends {
 namespace {
@@ -102,7 +108,7 @@ TEST(CompilingDriver, TakesEveryTemplateByRandomConfigs) {
       SCOPED_TRACE(str(sample.name, ", seed ", seed));
       try {
         for (const exec::KernelBinary& kernel :
-             compiled(sample, device->target(), seed, true).kernels) {
+             compiled(sample, device->target(), seed, false).kernels) {
           const runtime::KernelReport report = device->load(kernel)->report();
           EXPECT_GT(report.registers, 0);
           EXPECT_GT(report.code_bytes, 0);
@@ -177,6 +183,26 @@ TEST(CompilingDriver, RunsNothingAndSaysSo) {
       EXPECT_NE(std::string(error.what()).find("nothing runs on it"), std::string::npos)
           << error.what();
     }
+}
+
+// The program, on the same device.
+TEST(CompilingDriver, RanksConfigsAndSaysThatNothingWasMeasured) {
+  std::string reason;
+  if (!compiling_device(reason)) GTEST_SKIP() << reason;
+  const std::string words = str(testing::program("tcc-tune").string(), " ",
+                                (testing::source_dir() / "configs/models/mlp.yaml").string(),
+                                " --device vulkan:0 --trials 3 ");
+  testing::Outcome outcome = testing::run_command(words + "2>/dev/null");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.text.find("nothing is measured: configs are ranked by"), std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("3 configs of "), std::string::npos) << outcome.text;
+  outcome = testing::run_command(words + "--json 2>/dev/null");
+  nlohmann::json root =
+      nlohmann::json::parse(read_file(testing::source_dir() / "docs/tune-report.schema.json"));
+  root.erase("oneOf");
+  root["$ref"] = "#/$defs/ranking";
+  EXPECT_EQ(testing::Schema(root).violation(YAML::Load(outcome.text)), "") << outcome.text;
 }
 
 TEST(KernelReport, TakesTheNamesOfDriversAndSumsWhatIsSpilled) {
