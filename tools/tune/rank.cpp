@@ -48,11 +48,12 @@ std::vector<RankedConfig> choose_configs(const autotune::Tunable& kernel, size_t
 std::string number(int64_t value) { return value < 0 ? "-" : std::to_string(value); }
 
 std::vector<std::string> row_of(const RankedConfig& config) {
-  if (!config.refused.empty())
-    return {format_seconds(config.estimate), "refused: " + config.refused.substr(0, 80)};
+  constexpr size_t kMostReason = 80;
   runtime::KernelReport sum;
   for (const runtime::KernelReport& one : config.kernels) sum = runtime::joined(sum, one);
   const bool has_bytes = sum.code_bytes >= 0;
+  std::string what = config.config.to_string() + (config.is_default ? "  (default)" : "");
+  if (!config.refused.empty()) what += "  refused: " + config.refused.substr(0, kMostReason);
   return {format_seconds(config.estimate),
           number(sum.registers),
           number(sum.spilled),
@@ -60,7 +61,7 @@ std::vector<std::string> row_of(const RankedConfig& config) {
           has_bytes ? format_bytes(static_cast<double>(sum.code_bytes)) : "-",
           number(sum.latency),
           number(sum.throughput),
-          config.config.to_string() + (config.is_default ? "  (default)" : "")};
+          std::move(what)};
 }
 
 }  // namespace
@@ -103,7 +104,6 @@ void print_ranking(std::ostream& out, const RankedKernel& kernel) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < kernel.configs.size(); ++i)
     if (i < kShown || kernel.configs[i].is_default) rows.push_back(row_of(kernel.configs[i]));
-  for (auto& row : rows) row.resize(8);
   out << format_table(
       {"estimate", "registers", "spilled", "subgroups", "code", "latency", "throughput", "config"},
       rows);
