@@ -54,10 +54,14 @@ int64_t walked_together(const std::vector<int64_t>& lengths, int64_t packs, int6
 OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region) {
   OrRefusal<AttentionPlan> plan = plan_attention(region);
   if (!plan) return plan.refusal();
-  for (const auto& [operand, name] : named_operands(*plan))
-    if (operand->dtype != plan->q.dtype ||
-        (operand->dtype != DType::bf16 && operand->dtype != DType::f16))
-      return Refusal{str(name, " of ", tcc::name(operand->dtype))};
+  for (const auto& [operand, name] : named_operands(*plan)) {
+    if (operand->dtype != DType::bf16 && operand->dtype != DType::f16)
+      return Refusal{str(name, " of ", tcc::name(operand->dtype),
+                         ", and attention on matrix units takes f16 and bf16 alone")};
+    if (operand->dtype != plan->q.dtype)
+      return Refusal{str(name, " of ", tcc::name(operand->dtype), " with queries of ",
+                         tcc::name(plan->q.dtype))};
+  }
   if (plan->batches() * plan->queries == 0 || plan->keys == 0)
     return Refusal{"no queries, or no keys"};
   return plan;

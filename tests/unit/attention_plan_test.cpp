@@ -227,6 +227,21 @@ TEST(AttentionPlan, SaysWhyNot) {
             "the weights are no softmax, nor proportional to one");
 }
 
+TEST(AttentionPlan, SaysWhatMatrixUnitsDoNotTake) {
+  const Planned planned = plan_of(case_named("plain"));
+  int asked = 0;
+  for (const sched::ScheduledRegion& region : planned.scheduled.regions)
+    for (const sched::Template* by : sched::templates()) {
+      if (!by->name().starts_with("attention_sm")) continue;
+      const sched::Match match = by->match(region.region(), sched::target_by_name("cuda:sm_90a"));
+      ASSERT_FALSE(match);
+      EXPECT_EQ(match.reason(),
+                "queries of f32, and attention on matrix units takes f16 and bf16 alone");
+      ++asked;
+    }
+  EXPECT_EQ(asked, 2);
+}
+
 // Parts that others read first are no cycle: the values of the second attention are made of the
 // log-sum-exp of the first, which the first one's own values are made of, too.
 TEST(AttentionPlan, WaitsForNothingOfItsOwn) {
