@@ -30,9 +30,8 @@ using kernels::AttentionCoopmat;
 namespace coopmat = kernels::attention_coopmat;
 
 constexpr std::string_view kUnit = "coopmat";
-constexpr int64_t kSegment = 8;    // neighbours of a row that the epilogue gets
-constexpr int64_t kScoreKeys = 4;  // neighbouring keys that a score hook gets
-constexpr int64_t kChunk = 16;     // bytes of a load
+constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
+constexpr int64_t kChunk = 16;   // bytes of a load
 constexpr int64_t kMostChunks = int64_t{1} << 30;
 
 // Rows of whole chunks come as such, where 32 bits number these. The load hook brings all else.
@@ -53,6 +52,16 @@ kernels::AttentionOperand described(const Region& region, const Target& target,
   made.apart = apart;
   made.stride = apart ? 0 : operand.view->free_stride;
   return made;
+}
+
+// The neighbouring keys that a score hook gets. Masks that load nothing take scores one by one, so
+// that these stay in registers.
+int64_t score_keys(const AttentionPlan& plan) {
+  bool loads = !plan.is_scaled;
+  if (plan.seen)
+    ir::visit(plan.seen,
+              [&](const Expr& node) { loads |= node->kind == ir::ExprNode::Kind::load; });
+  return loads ? 4 : 1;
 }
 
 // A plan's kernel, and what each of its configs asks of it.
@@ -349,7 +358,7 @@ class CoopmatAttention : public Candidate {
     kernel.flop_rate = target().flops_matrix;
     kernel.parameters = parameters_of(a, "AttentionCoopmat", "common/attention_coopmat_shape.h");
     kernel.defines = {{"TILE_WORDS", std::to_string(coopmat::tile_words(a))},
-                      {"SCORE_KEYS", std::to_string(kScoreKeys)},
+                      {"SCORE_KEYS", std::to_string(score_keys(plan))},
                       {"IN_STEP", target().serial_workgroups ? "1" : "0"}};
     kernel.needs.extensions = coopmat_extensions({plan.q.dtype});
     kernel.needs.extensions.insert("GL_KHR_shader_subgroup_vote");
@@ -360,7 +369,7 @@ class CoopmatAttention : public Candidate {
     tile.block_k = a.block_k;
     tile.depth = round_up(coopmat::columns(a), kSegment);
     tile.depth_v = round_up(coopmat::columns_v(a), kSegment);
-    tile.keys = kScoreKeys;
+    tile.keys = score_keys(plan);
     tile.segment = kSegment;
     const AttentionHooks hooks(plan, tile);
     const std::tuple<const AttentionPlan::Operand*, const kernels::AttentionOperand*, const char*>

@@ -69,6 +69,12 @@ TEST_F(AttentionCoopmatTemplate, TakesWhatTheUnitsMultiply) {
     EXPECT_EQ(template_of(with_op({1, 32, 4, 2, 4096, 64, 64}, "f16"), target),
               "attention_coopmat");
   }
+  // Those of vision transformers and of encoders of text.
+  const sched::Target nvidia = coopmat_target(coopmat_devices().front());
+  EXPECT_EQ(template_of(with_op({64, 12, 12, 197, 197, 64, 64}, "f16"), nvidia),
+            "attention_coopmat");
+  EXPECT_EQ(template_of(with_op({32, 12, 12, 128, 128, 64, 64}, "f16"), nvidia),
+            "attention_coopmat");
   for (const char* unit :
        {"coopmat 16x16x16 f16 f16 f16 f16", "coopmat 16x16x32 f16 f16 f32 f32 workgroup"})
     EXPECT_NE(template_of(with_op(kLong, "f16"), coopmat_target({"nvidia", 32, {unit}})),

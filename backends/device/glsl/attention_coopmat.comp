@@ -19,7 +19,8 @@
 //   tiles     chunk_x(batch); of rows that lie apart, row_x(batch, row)
 //   computed  load_x(batch, row, d, v)
 // and
-//   score(batch, query, key, v), score_inside    of SCORE_KEYS neighbouring keys; the latter unless params_plain
+//   score(batch, query, key, v), score_inside    of SCORE_KEYS neighbouring keys; the latter unless params_plain. With
+//                                                one key, scores are masked where they are
 //   weight(batch, query, key, v)                 changes weights of params_weights neighbouring keys, where not 0
 //   key_range(batch, tile, range)                with params_by_query, of a query in the place of the tile
 //   epilogue(batch, row, part, acc)              of 8 neighbouring columns
@@ -403,6 +404,18 @@ TCC_ENTRY {
       bool is_inside = tile >= inside && tile < inside_end;
       if (params_plain == 0 || !is_inside) {
         i32 key0 = tile * BLOCK_K + subgroup_k * KEYS;
+#if SCORE_KEYS == 1
+        [[unroll]] for (i32 i = 0; i < TALL; ++i)
+          [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
+            i32 row = subgroup_q * ROWS + i * UNIT_M + ROW_OF(e);
+            [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
+              f32 v[1];
+              v[0] = s[i][j][e];
+              score(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key0 + j * UNIT_N + COLUMN_OF(e), v);
+              s[i][j][e] = v[0];
+            }
+          }
+#else
         [[unroll]] for (i32 i = 0; i < TALL; ++i) {
           SUBGROUP_BARRIER;
           [[unroll]] for (i32 j = 0; j < WIDE; ++j)
@@ -428,6 +441,7 @@ TCC_ENTRY {
             coopMatLoad(s[i][j], tiles, area + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
         }
         SUBGROUP_BARRIER;
+#endif
       }
 
       // The maximum of the scores that have the place of element e.
