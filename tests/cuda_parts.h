@@ -19,4 +19,9 @@ inline std::vector<uint8_t> compile_parts(const std::string& source, const std::
   return backends::compile_cuda(parts_source(source), "parts", arch, {.fmad = false});
 }
 
+// A name that is not defined is 0 in #if: here it is an error.
+inline std::string with_all_names_defined(const std::string& source) {
+  return "#pragma nv_diag_error 193\n" + source;
+}
+
 }  // namespace tcc::test

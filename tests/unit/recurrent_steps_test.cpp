@@ -5,6 +5,7 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
+#include "tests/cuda_parts.h"
 #include "tests/random_recurrent.h"
 
 namespace tcc {
@@ -21,18 +22,26 @@ TEST(RecurrentUnits, CompileForCuda) {
   for (const std::string name : {"recurrent_grid", "recurrent_steps"}) {
     const test::OnlyRecurrent only(name);
     for (const std::string arch : {"cuda:sm_90a", "cuda:sm_80"}) {
-      int taken = 0;
+      int taken = 0, on_matrix_units = 0;
       for (uint64_t seed = kFirst; seed < kFirst + kCount; ++seed) {
         const test::CountedRecurrent configs(name, seed % 2 == 0 ? 0 : seed);
         backends::CompileOptions options;
         options.configs = &configs;
+        options.binaries = false;
         const ir::Graph graph = test::random_recurrent_of(seed, test::RecurrentSizesLarge());
-        EXPECT_NO_THROW(
-            backends::compile(graph, test::indifferent(sched::target_by_name(arch)), options))
-            << name << " " << arch << " " << seed;
+        const exec::Executable executable =
+            backends::compile(graph, test::indifferent(sched::target_by_name(arch)), options);
+        for (const exec::KernelBinary& kernel : executable.kernels) {
+          if (kernel.template_name != name) continue;
+          EXPECT_NO_THROW(backends::compile_cuda(test::with_all_names_defined(kernel.source),
+                                                 kernel.region, arch.substr(arch.find(':') + 1)))
+              << name << " " << arch << " " << seed << " " << kernel.config;
+          on_matrix_units += kernel.config.find("matrix=1") != std::string::npos;
+        }
         taken += configs.kernels();
       }
       EXPECT_GE(taken, static_cast<int>(kCount) / 2) << name << " " << arch;
+      EXPECT_GE(on_matrix_units, 1) << name << " " << arch;
     }
   }
 }

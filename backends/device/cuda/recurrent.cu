@@ -50,6 +50,8 @@ HOOK void store_last(BUFFERS i32 direction, i32 row, i32 unit, const f32 (&v)[2]
 HOOK f32 rounded(BUFFERS const f32 (&v)[1]) { return v[0]; }
 #endif
 
+#include "../common/recurrent_forms.inc"
+
 #define TCC_UNROLL _Pragma("unroll")
 #define TCC_UNROLL_4 _Pragma("unroll 4")  // loads of four iterations are on their way at once
 #define TCC_BARRIER __syncthreads();
@@ -144,22 +146,22 @@ TCC_FN u32 pair(f32 first, f32 second) {
     const u16* rows_h = (const u16*)EXCHANGED +                                                                    \
                         ((step % 2 * DIRECTIONS + direction) * (GROUPS * ROWS) + row0 + lane / 4) * WIDTH_H +      \
                         lane % 4 * 8;                                                                              \
-    TCC_UNROLL for (i32 b0 = 0; b0 < WARP_BLOCKS; b0 += TOGETHER) {                                                \
+    TCC_UNROLL for (i32 first_b = 0; first_b < WARP_BLOCKS; first_b += TOGETHER) {                                 \
       uint4 h[TOGETHER][TILES_N];                                                                                  \
       TCC_UNROLL for (i32 b = 0; b < TOGETHER; ++b) {                                                              \
-        i32 block32 = (b0 + b) * WARPS + warp;                                                                     \
+        i32 block32 = (first_b + b) * WARPS + warp;                                                                \
         TCC_UNROLL for (i32 n = 0; n < TILES_N; ++n)                                                               \
-          if (b0 + b < WARP_BLOCKS && block32 < BLOCKS)                                                            \
+          if (first_b + b < WARP_BLOCKS && block32 < BLOCKS)                                                       \
             asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"                                             \
                          : "=r"(h[b][n].x), "=r"(h[b][n].y), "=r"(h[b][n].z), "=r"(h[b][n].w)                      \
                          : "l"(rows_h + n * 8 * WIDTH_H + block32 * 32) : "memory");                               \
       }                                                                                                            \
       TCC_UNROLL for (i32 b = 0; b < TOGETHER; ++b) {                                                              \
-        i32 block32 = (b0 + b) * WARPS + warp;                                                                     \
-        if (b0 + b < WARP_BLOCKS && block32 < BLOCKS) {                                                            \
+        i32 block32 = (first_b + b) * WARPS + warp;                                                                \
+        if (first_b + b < WARP_BLOCKS && block32 < BLOCKS) {                                                       \
           TCC_UNROLL for (i32 m = 0; m < TILES_M; ++m) {                                                           \
             u32 a[2][4];                                                                                           \
-            TAKE_TILE(m, b0 + b, block32, a)                                                                       \
+            TAKE_TILE(m, first_b + b, block32, a)                                                                  \
             TCC_UNROLL for (i32 n = 0; n < TILES_N; ++n) {                                                         \
               const u32 first[2] = {h[b][n].x, h[b][n].y}, second[2] = {h[b][n].z, h[b][n].w};                     \
               mma<ELEMENT, ELEMENT>(acc[m][n], a[0], first);                                                       \
