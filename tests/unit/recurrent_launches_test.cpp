@@ -10,6 +10,7 @@
 #include "scheduler/template.h"
 #include "scheduler/whole_op.h"
 #include "support/error.h"
+#include "tests/random_recurrent.h"
 #include "tests/unit/op_runner.h"
 
 namespace tcc {
@@ -97,6 +98,7 @@ TEST(RecurrentLaunches, OfASmallLayerAreThree) {
 
 // The projection, the sum of biases, and one binary for all steps.
 TEST(RecurrentLaunches, OfALargeLayerAreOneAStep) {
+  const test::OnlyRecurrent only("recurrent_steps");
   for (const std::string name : {"vulkan", "cuda:sm_80", "cuda:sm_90a"})
     for (const std::string direction : {"forward", "bidirectional"})
       for (const DType dtype : {DType::f32, DType::bf16})
@@ -121,19 +123,16 @@ TEST(RecurrentLaunches, OfALargeLayerAreOneAStep) {
         }
 }
 
-// On trial: workgroups that wait for each other.
-TEST(RecurrentLaunches, OfALargeLayerAreThreeWhereWorkgroupsMayWait) {
-  ::setenv("TCC_TEMPLATES", "recurrent_grid", 1);
+// The projection, the sum of biases, and all steps, where workgroups may wait for each other.
+TEST(RecurrentLaunches, OfALargeLayerAreThreeWithCooperativeLaunches) {
   const Case c = {"lstm", "forward", 4, 8, {}, 0, 1024, DType::bf16};
   backends::CompileOptions options;
   options.binaries = false;
   const exec::Executable executable =
       backends::compile(layer(c, 128), sched::target_by_name("cuda:sm_90a"), options);
-  const size_t on_vulkan = launches(layer(c, 128), sched::target_by_name("vulkan"));
-  ::unsetenv("TCC_TEMPLATES");
   EXPECT_LE(exec::launches(executable).size(), 3u);
   EXPECT_EQ(std::ranges::count(executable.kernels, true, &exec::KernelBinary::cooperative), 1);
-  EXPECT_GE(on_vulkan, 128u);
+  EXPECT_GE(launches(layer(c, 128), sched::target_by_name("vulkan")), 128u);
 }
 
 std::string reason(const Case& c, const sched::Target& target, std::string_view name = "") {
