@@ -62,6 +62,10 @@ TEST_P(Profiles, EveryTemplateIsValidSpirv) {
       for (const uint64_t seed : {uint64_t{0}, static_cast<uint64_t>(at) + 1}) try {
           compiled(samples[at], target, seed, true);
         } catch (const std::exception& error) {
+          // The indices of sorts are i64.
+          if (!target.int64 &&
+              std::string(error.what()).find("has no 64-bit integers") != std::string::npos)
+            continue;
           // A validator that is older than the compiler knows no matrices.
           if (target.has_matrix_unit("coopmat") &&
               std::string(error.what()).find("Invalid capability operand: 6022") !=
