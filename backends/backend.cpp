@@ -17,6 +17,11 @@ bool comes_before(const Backend* a, const Backend* b) { return name(a->api()) < 
 
 }  // namespace
 
+std::vector<uint8_t> Backend::with_resources(const std::vector<uint8_t>&, const KernelResources&,
+                                             int) const {
+  throw InternalError(str(sched::name(api()), ": its kernels have no resources"));
+}
+
 std::string Backend::with_defines(const std::string& text, const std::string& defines,
                                   const std::string& file) const {
   return defines + "#line 1 \"" + file + "\"\n" + text;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,14 @@ struct TextKind {
   std::string environment;  // as exec::KernelText has it
 
   TextKind(TextOrigin of, std::string in = {}) : origin(of), environment(std::move(in)) {}
+};
+
+// What a user's kernel gets otherwise than by the arguments of this project's kernels: it was
+// written for another program.
+struct KernelResources {
+  std::vector<int> bindings;               // the argument of each binding of descriptor set 0
+  std::vector<uint32_t> push_constants;    // words
+  std::map<uint32_t, uint32_t> constants;  // of specialization, by their ids
 };
 
 class Backend {
@@ -64,6 +73,13 @@ class Backend {
   // them. Throws Error(bad_input) that names `file`.
   virtual std::string with_defines(const std::string& text, const std::string& defines,
                                    const std::string& file) const;
+  // Returns whether users' kernels may have resources.
+  virtual bool has_resources() const { return false; }
+  // Returns the code with them, a kernel that gets its arguments as others do. Throws
+  // Error(bad_input) where they are not those of the code.
+  virtual std::vector<uint8_t> with_resources(const std::vector<uint8_t>& code,
+                                              const KernelResources& resources,
+                                              int arguments) const;
   // Returns whether code states its workgroup and the sizes of its shared arrays; else each launch
   // does.
   virtual bool sizes_are_in_code() const { return false; }

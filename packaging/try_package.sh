@@ -12,6 +12,8 @@ use() {  # FOLDER of the programs, of the data
   "$1/tcc-tune" "$2/configs/models/mlp.yaml" --budget 5 --output tuned
   "$1/tcc-run" "$2/configs/models/mlp.yaml" --tuning tuned --bench 5
   "$1/tcc-compile" "$2/configs/models/mlp.yaml" --target vulkan:amd-rdna -o compiled
+  "$1/tcc-compile" "$2/configs/models/mlp.yaml" --dtype f16 --target vulkan:nvidia -o compiled
+  grep -q gemm_coopmat compiled/manifest.json  # the compiler that was packaged knows cooperative matrices
   rm -rf tuned compiled
 }
 

@@ -1,7 +1,9 @@
 #include "autotune/user_kernel/bound_kernel.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "backends/backend.h"
 #include "backends/compile/code.h"
 #include "frontend/yaml/document.h"
 #include "ir/tensor.h"
@@ -166,6 +168,16 @@ sched::ConfigSpace BoundKernel::space() const {
                                      state->evaluate(state->kernel.launch.shared, &config);
                                  return bytes >= 0 && bytes <= state->target.shared_bytes;
                                }});
+  if (state->source().subgroup)
+    space.constraints.push_back({str("subgroups of ", target.subgroup_size_min, " to ",
+                                     target.subgroup_size_max, " invocations"),
+                                 [state](const sched::Config& config) {
+                                   const int64_t size =
+                                       state->evaluate(*state->source().subgroup, &config);
+                                   return size >= state->target.subgroup_size_min &&
+                                          size <= state->target.subgroup_size_max &&
+                                          (size & (size - 1)) == 0;
+                                 }});
   return space;
 }
 
@@ -174,6 +186,13 @@ std::string BoundKernel::State::defines(const sched::Config& config) const {
   const auto define = [&](const std::string& name, const std::string& value) {
     text += "#define " + name + " " + value + "\n";
   };
+  if (const auto& own = source().defines) {
+    for (const auto& [name, value] : *own) {
+      const auto known = lookup(value, &config);
+      define(name, known ? literal(*known) : value);
+    }
+    return text;
+  }
   for (const auto& [name, value] : dims) define(name, literal(value));
   for (const auto& [name, value] : scalars) define(name, literal(value));
   for (const KernelScalar& scalar : kernel.scalars)
@@ -187,6 +206,39 @@ std::string BoundKernel::source_text(const sched::Config& config) const {
   const KernelSource& source = state_->source();
   return backends::backend_for(target().api)
       .with_defines(source.text, state_->defines(config), source.file);
+}
+
+backends::KernelResources BoundKernel::State::resources(const sched::Config& config) const {
+  backends::KernelResources resources;
+  // Numbers of 32 bits, with or without a sign.
+  const auto word = [&](const Expression& expression) {
+    const int64_t value = evaluate(expression, &config);
+    if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<uint32_t>::max())
+      fail_input(expression.place(), ": ", value, " has more than 32 bits");
+    return static_cast<uint32_t>(value);
+  };
+  resources.bindings = source().bindings;
+  for (const Expression& value : source().push_constants)
+    resources.push_constants.push_back(word(value));
+  for (const auto& [id, value] : source().constants) resources.constants[id] = word(value);
+  return resources;
+}
+
+// The code of a source with resources: it must be a kernel like others then.
+std::vector<uint8_t> BoundKernel::with_resources(const std::vector<uint8_t>& code,
+                                                 const sched::Config& config) const {
+  const backends::Backend& backend = backends::backend_for(target().api);
+  const auto arguments = static_cast<int>(inputs().size() + outputs().size());
+  const auto refuse = [&](const std::string& reason) {
+    fail_input(kernel().file, ": config ", config.to_string(), ": ", state_->source().file, ": ",
+               reason);
+  };
+  std::vector<uint8_t> bound;
+  try {
+    bound = backend.with_resources(code, state_->resources(config), arguments);
+  } catch (const Error& error) { refuse(error.what()); }
+  if (const std::string reason = backend.violation(bound); !reason.empty()) refuse(reason);
+  return bound;
 }
 
 exec::StandaloneKernel BoundKernel::compile(const sched::Config& config,
@@ -211,9 +263,15 @@ exec::StandaloneKernel BoundKernel::compile(const sched::Config& config,
   binary.config = config.to_string();
   binary.flops = flops();
   binary.bytes = bytes();
+  const KernelSource& source = state_->source();
+  if (source.subgroup)
+    binary.subgroup_size = static_cast<int>(state_->evaluate(*source.subgroup, &config));
   if (options.binaries) {
     binary.code = backends::compile_source(binary.source, kernel().name, target(), options.cache,
-                                           options.validate, backends::TextOrigin::user);
+                                           options.validate,
+                                           {backends::TextOrigin::user, source.environment});
+    if (source.has_resources() && !binary.code.empty())
+      binary.code = with_resources(binary.code, config);
     check_workgroup(binary);
   }
   return binary;
@@ -246,6 +304,15 @@ std::string BoundKernel::family() const {
   }
   for (const auto* extents : {&kernel().launch.grid, &kernel().launch.workgroup})
     for (const Expression& extent : *extents) hasher.add(extent.text());
+  if (source.defines)
+    for (const auto& [name, value] : *source.defines) hasher.add(name).add(value);
+  if (source.subgroup) hasher.add(source.subgroup->text());
+  if (source.has_resources() || !source.environment.empty()) {
+    hasher.add(source.environment);
+    for (const int argument : source.bindings) hasher.add(argument);
+    for (const Expression& value : source.push_constants) hasher.add(value.text());
+    for (const auto& [id, value] : source.constants) hasher.add(id).add(value.text());
+  }
   return hasher.add(kernel().launch.shared.text()).hex();
 }
 

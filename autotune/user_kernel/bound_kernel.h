@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autotune/user_kernel/user_kernel.h"
+#include "backends/backend.h"
 #include "backends/pipeline.h"
 #include "executable/executable.h"
 #include "scheduler/config.h"
@@ -64,6 +65,8 @@ class BoundKernel {
 
  private:
   void check_workgroup(const exec::StandaloneKernel& binary) const;
+  std::vector<uint8_t> with_resources(const std::vector<uint8_t>& code,
+                                      const sched::Config& config) const;
 
   struct State {
     UserKernel kernel;
@@ -79,6 +82,7 @@ class BoundKernel {
                                     const sched::Config& config) const;
     const KernelSource& source() const { return kernel.sources.at(target.api); }
     std::string defines(const sched::Config& config) const;
+    backends::KernelResources resources(const sched::Config& config) const;
   };
   std::shared_ptr<const State> state_;
 };

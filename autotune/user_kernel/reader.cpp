@@ -24,6 +24,9 @@ constexpr size_t kMaxArguments = 16;                 // push constants: 128 byte
 constexpr size_t kMaxNames = 32;                     // parameters; dims; scalars
 constexpr size_t kMaxConstraints = 128;
 constexpr size_t kMaxRank = 16;
+constexpr size_t kMaxPushConstants = 64;
+constexpr size_t kMaxSpecializations = 64;
+constexpr size_t kMaxDefines = 64;
 constexpr int64_t kMaxCombinations = int64_t{1} << 22;  // before constraints
 constexpr int64_t kMaxValue = int64_t{1} << 40;         // of a dim or a parameter
 
@@ -256,26 +259,144 @@ class Reader {
   }
 
   KernelSource source(const Item& item, const backends::Backend& backend) const {
-    if (backend.has_named_entries())
-      item.allow_keys({"source", "entry"});
-    else
-      item.allow_keys({"source"});
+    std::vector<std::string_view> keys = {"source"};
+    if (backend.has_named_entries()) keys.push_back("entry");
+    if (backend.has_resources())
+      keys.insert(keys.end(), {"defines", "environment", "subgroup", "bindings", "push_constants",
+                               "constants"});
+    item.allow_keys(keys);
     KernelSource result;
     const Item file = item.at("source");
     result.file = file.text();
     if (result.file.find_first_of("\"\\") != std::string::npos)
       file.fail("no quotes and no backslashes, please: compilers print the name");
     const fs::path path = inside(file);  // its messages name the place
-    try {
-      result.text = read_file(path, kMaxFileBytes);
-    } catch (const Error& error) { file.fail(error.what()); }
-    if (result.text.find('\0') != std::string::npos) file.fail("is not a text file");
+    result.text = text_of(file, path);
+    if (backend.has_resources()) result.text = with_includes(file, path, result.text);
     result.entry = backend.entry_of(kernel_.name);
     if (item.has("entry")) {
       result.entry = item.at("entry").text();
       check_define_name(item.at("entry"), result.entry);
     }
+    if (backend.has_resources()) read_resources(item, result);
     return result;
+  }
+
+  static std::string text_of(const Item& item, const fs::path& path) {
+    std::string text;
+    try {
+      text = read_file(path, kMaxFileBytes);
+    } catch (const Error& error) { item.fail(error.what()); }
+    if (text.find('\0') != std::string::npos) item.fail(path.string() + ": is not a text file");
+    return text;
+  }
+
+  // The text with the files that it includes by "NAME", which lie in the kernel file's folder or
+  // below and are looked for beside the file that includes them. Lines are numbered as in the
+  // files, which #line counts: 0 is the source.
+  std::string with_includes(const Item& item, const fs::path& path, const std::string& text) const {
+    int files = 0;
+    std::string all;
+    include(item, path, text, 0, 0, files, all);
+    return all;
+  }
+
+  void include(const Item& item, const fs::path& path, const std::string& text, int number,
+               int depth, int& files, std::string& all) const {
+    constexpr int kMostDeep = 16, kMostIncludes = 256;
+    int line = 0;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+      const std::string_view here(text.data() + begin, end - begin);
+      begin = end;
+      ++line;
+      const std::string name = included(here);
+      if (name.empty()) {
+        all += here;
+        continue;
+      }
+      if (depth == kMostDeep || ++files > kMostIncludes)
+        item.fail(str(path.string(), ":", line, ": more than ", kMostDeep, " files deep or ",
+                      kMostIncludes, " files in all are included"));
+      const fs::path root = folder_.empty() ? fs::path(".") : folder_;
+      fs::path found;
+      try {
+        found = resolve_inside(root, (fs::relative(path.parent_path(), fs::canonical(root)) / name)
+                                         .lexically_normal()
+                                         .string());
+      } catch (const std::exception& error) {
+        item.fail(str(path.string(), ":", line, ": ", error.what()));
+      }
+      const std::string inner = text_of(item, found);
+      all += str("#line 1 ", files, "\n");
+      include(item, found, inner, files, depth + 1, files, all);
+      all += str(inner.ends_with('\n') ? "" : "\n", "#line ", line + 1, " ", number, "\n");
+      if (all.size() > kMaxFileBytes) item.fail("its files are larger than a source may be");
+    }
+  }
+
+  // The name in a line `#include "NAME"`; "" for other lines.
+  static std::string included(std::string_view line) {
+    const auto skip = [&](std::string_view what) {
+      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+      if (!line.starts_with(what)) return false;
+      line.remove_prefix(what.size());
+      return true;
+    };
+    if (!skip("#") || !skip("include") || !skip("\"")) return "";
+    const size_t end = line.find('"');
+    return end == std::string_view::npos ? "" : std::string(line.substr(0, end));
+  }
+
+  void read_resources(const Item& item, KernelSource& source) const {
+    if (item.has("defines")) read_defines(item.at("defines"), source.defines.emplace());
+    if (item.has("environment")) source.environment = item.at("environment").text();
+    if (item.has("subgroup")) source.subgroup = expression(item.at("subgroup"));
+    if (item.has("bindings")) {
+      const auto names = item.at("bindings").list();
+      limit(item.at("bindings"), names, 1, kMaxArguments);
+      for (const Item& name : names) source.bindings.push_back(argument_number(name));
+    }
+    if (item.has("push_constants")) {
+      const auto values = item.at("push_constants").list();
+      limit(item.at("push_constants"), values, 1, kMaxPushConstants);
+      for (const Item& value : values) source.push_constants.push_back(expression(value));
+    }
+    if (!item.has("constants")) return;
+    const auto entries = item.at("constants").map();
+    limit(item.at("constants"), entries, 1, kMaxSpecializations);
+    for (const auto& [id, value] : entries) {
+      const bool is_number =
+          !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
+      if (!is_number) value.fail("'" + id + "' is no id of a constant: a number from 0 on");
+      source.constants.emplace(static_cast<uint32_t>(std::stoul(id)), expression(value));
+    }
+  }
+
+  int argument_number(const Item& name) const {
+    int number = 0;
+    for (const auto* arguments : {&kernel_.inputs, &kernel_.outputs})
+      for (const KernelArgument& argument : *arguments) {
+        if (argument.name == name.text()) return number;
+        ++number;
+      }
+    name.fail("unknown name '" + name.text() + "'" +
+              yaml::or_known(name.text(), {arguments_.begin(), arguments_.end()}));
+  }
+
+  // A value that is a dim's, scalar's or parameter's name is what that is.
+  static void read_defines(const Item& item,
+                           std::vector<std::pair<std::string, std::string>>& defines) {
+    constexpr size_t kMaxText = 256;
+    const auto entries = item.map();
+    limit(item, entries, 0, kMaxDefines);
+    for (const auto& [name, value] : entries) {
+      check_define_name(value, name);
+      const std::string text = value.text();
+      if (text.size() > kMaxText || text.find_first_of("\n\r\\") != std::string::npos)
+        value.fail(str("must be one line of at most ", kMaxText, " characters, without '\\'"));
+      defines.emplace_back(name, text);
+    }
   }
 
   void read_check(const Item& item) {

@@ -43,8 +43,18 @@ struct KernelScalar {
 
 struct KernelSource {
   std::string file;  // as the kernel file names it
-  std::string text;
+  std::string text;  // with what it includes
   std::string entry;
+  // Of a source that was written for another program; Backend::has_resources().
+  std::optional<std::vector<std::pair<std::string, std::string>>> defines;  // instead of all names
+  std::optional<Expression> subgroup;  // invocations; the kernel needs subgroups of that size
+  std::string environment;             // as exec::KernelText has it
+  std::vector<int> bindings;           // arguments: the inputs, then the outputs
+  std::vector<Expression> push_constants;
+  std::map<uint32_t, Expression> constants;  // of specialization, by their ids
+  bool has_resources() const {
+    return !bindings.empty() || !push_constants.empty() || !constants.empty();
+  }
 };
 
 // Expressions over dims, scalars and parameters.

@@ -6,6 +6,7 @@
 #include "backends/compile/spirv.h"
 #include "backends/vulkan/dialect.h"
 #include "backends/vulkan/local_size.h"
+#include "backends/vulkan/resources.h"
 #include "scheduler/source_compiler.h"
 #include "support/error.h"
 
@@ -71,6 +72,12 @@ class VulkanBackend : public Backend {
     const auto lines = std::count(text.begin(), text.begin() + static_cast<long>(at), '\n');
     return text.substr(0, at) + defines + "#line " + std::to_string(lines + 1) + "\n" +
            text.substr(at);
+  }
+  bool has_resources() const override { return true; }
+  std::vector<uint8_t> with_resources(const std::vector<uint8_t>& code,
+                                      const KernelResources& resources,
+                                      int arguments) const override {
+    return bind_resources(code, resources, arguments);
   }
   bool sizes_are_in_code() const override { return true; }
   std::optional<std::array<uint32_t, 3>> workgroup_of(
