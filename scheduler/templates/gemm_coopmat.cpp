@@ -148,6 +148,12 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
                   (software ? registers
                             : std::min<int64_t>(255, registers / coopmat::threads(s.kernel)));
          }},
+        {"a software device, whose compiler takes seconds for what is unrolled, multiplies at most "
+         "16 matrices in a turn of the main loop and brings 128 elements a thread",
+         [software = target.is_cpu](const Shape& s) {
+           return !software || (coopmat::turn_products(s.kernel) <= 16 &&
+                                coopmat::turn_elements(s.kernel) <= 128);
+         }},
     };
   }
 
@@ -160,7 +166,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
         {64, 128, 64, 2, 2},  {64, 64, 128, 2, 2},  {64, 64, 64, 2, 2},   {64, 32, 128, 2, 2},
         {32, 64, 256, 2, 2},  {32, 32, 256, 2, 2},  {16, 64, 256, 1, 4},  {16, 32, 256, 1, 2},
         {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
-        {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},
+        {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
     };
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
@@ -225,8 +231,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const double exposed = busy > 1 ? 0.6 : 0.9;
     const double k_tile =
         std::max(multiplied, shared) + loading + exposed * (m + n) * line / kCacheBytes;
-    const double alone = kLatency + loading +
-                         multiplied * std::max(1.0, kThreads / threads);
+    const double alone = kLatency + loading + multiplied * std::max(1.0, kThreads / threads);
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (k_tiles * std::max(busy * k_tile, alone) +

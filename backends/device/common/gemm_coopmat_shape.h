@@ -112,12 +112,15 @@ constexpr bool legal_tiles(const GemmCoopmat& g) {
   return g.block_k % g.unit_k == 0 && least_line_bytes(g) % 8 == 0 &&
          legal_rows(g, g.product.a, g.block_m) && legal_rows(g, g.product.b, g.block_n);
 }
-// The products of a turn of the main loop are unrolled, all of them.
-constexpr bool legal_length(const GemmCoopmat& g) {
-  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) *
-             g.stages <=
-         128;
+// The products of a subgroup in a turn of the main loop, and the elements that a thread brings for
+// them: all of them are unrolled.
+constexpr Int turn_products(const GemmCoopmat& g) {
+  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) * g.stages;
 }
+constexpr Int turn_elements(const GemmCoopmat& g) {
+  return (g.block_m + g.block_n) * g.block_k * g.stages / threads(g);
+}
+constexpr bool legal_length(const GemmCoopmat& g) { return turn_products(g) <= 128; }
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {
   const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
