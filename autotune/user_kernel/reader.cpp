@@ -282,12 +282,12 @@ class Reader {
     return result;
   }
 
-  static std::string text_of(const Item& item, const fs::path& path) {
+  static std::string text_of(const Item& item, const fs::path& path, const std::string& file = "") {
     std::string text;
     try {
       text = read_file(path, kMaxFileBytes);
     } catch (const Error& error) { item.fail(error.what()); }
-    if (text.find('\0') != std::string::npos) item.fail(path.string() + ": is not a text file");
+    if (text.find('\0') != std::string::npos) item.fail(file + "is not a text file");
     return text;
   }
 
@@ -327,7 +327,7 @@ class Reader {
       } catch (const std::exception& error) {
         item.fail(str(path.string(), ":", line, ": ", error.what()));
       }
-      const std::string inner = text_of(item, found);
+      const std::string inner = text_of(item, found, found.string() + ": ");
       all += str("#line 1 ", files, "\n");
       include(item, found, inner, files, depth + 1, files, all);
       all += str(inner.ends_with('\n') ? "" : "\n", "#line ", line + 1, " ", number, "\n");
