@@ -299,9 +299,13 @@ class Verifier {
     require(stmt.count <= declared.elements, "a vector of ", stmt.count, " elements in ",
             stmt.variable.name, " of ", declared.elements);
     index(stmt.index);
-    if (stmt.value) value(stmt.value, DType::boolean, "a condition");
+    if (stmt.value) {
+      value(stmt.value, DType::boolean, "a condition");
+      guards_.push_back(sources(stmt.value));
+    }
     within(stmt.index, buffer.elements, "b" + std::to_string(stmt.buffer));
     within(stmt.index + (stmt.count - 1), buffer.elements, "b" + std::to_string(stmt.buffer));
+    if (stmt.value) guards_.pop_back();
   }
 
   void lanes(const Stmt& stmt) {

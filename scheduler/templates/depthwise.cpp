@@ -1,8 +1,16 @@
-// Depthwise convolutions of images whose channels are neighbours in memory. A workgroup brings the
-// pixels that its windows cover to shared memory once, as f32, with zeros beyond the borders. A
-// thread has one channel of a strip of pixels of a row, whose windows share what it reads. Sums go
-// back through shared memory, so that results are computed and stored in vectors.
+// Depthwise convolutions of images whose channels are neighbours in memory. A thread has some
+// neighbouring channels of a strip of pixels in some rows. It walks down the rows of pixels under
+// its windows, reads each once, adds it to the sums of all windows that it is under, and stores a
+// row of results when the last row of its windows has passed. Pixels come from memory through the
+// first cache, which serves what neighbouring threads of a workgroup share; those beyond the
+// borders are zeros that nothing loads. The filter is in registers, or as f32 in shared memory.
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
@@ -21,48 +29,87 @@ struct Windows {
   int64_t in = 1, out = 1;
   int64_t taps = 1, stride = 1, dilation = 1, before = 0;
 
-  // The pixels under `count` windows.
+  // The pixels from the first to the last under `count` windows.
   int64_t covered(int64_t count) const { return (count - 1) * stride + (taps - 1) * dilation + 1; }
+  // Whether the pixel at this distance from the first is under one of `count` windows.
+  bool uses(int64_t count, int64_t pixel) const {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t from = pixel - tap * dilation;
+      if (from >= 0 && from % stride == 0 && from / stride < count) return true;
+    }
+    return false;
+  }
+  // The number of such pixels.
+  int64_t used(int64_t count) const {
+    if (stride == 1 && dilation == 1) return covered(count);
+    int64_t pixels = 0;
+    for (int64_t pixel = 0; pixel < covered(count); ++pixel) pixels += uses(count, pixel);
+    return pixels;
+  }
 };
 
 struct Plan {
   const ir::Node* node = nullptr;
   int64_t images = 1, channels = 1;
   Windows y, x;
-  int64_t vector = 4;  // channels of 16 bytes
+  int64_t widest = 4;  // bytes of the widest element of the image or a result
+
+  int64_t taps() const { return y.taps * x.taps; }
 };
 
-// The tile that a config makes.
-struct Tile {
-  Tile(const Plan& plan, const Config& c)
-      : channels(c["channels"]),
-        rows(c["rows"]),
+// A config, as numbers.
+struct Choice {
+  Choice() = default;
+  explicit Choice(const Config& c)
+      : vector(c["vector"]),
+        channels(c["channels"]),
         strip(c["strip"]),
+        rows(c["rows"]),
         strips(c["strips"]),
-        columns(strip * strips),
-        in_rows(plan.y.covered(rows)),
-        in_columns(plan.x.covered(columns)),
-        threads(channels * rows * strips),
-        window(plan.x.covered(strip)),
-        tiles_y(ceil_div(plan.y.out, rows)),
-        tiles_x(ceil_div(plan.x.out, columns)),
-        workgroups(plan.images * tiles_y * tiles_x * (plan.channels / channels)),
-        pixels(in_rows * in_columns),
-        taps(plan.y.taps * plan.x.taps),
-        groups(channels / plan.vector),
-        pitch(channels + groups) {}
-  int64_t channels, rows, strip, strips, columns;
-  int64_t in_rows, in_columns;
-  int64_t threads;
-  int64_t window;  // pixels that a strip's windows cover in a row
-  int64_t tiles_y, tiles_x, workgroups;
-  int64_t pixels, taps;
-  int64_t groups;  // vectors of a pixel's channels
-  // Elements from one pixel to the next in shared memory: neighbouring vectors of neighbouring
-  // pixels begin in different banks.
-  int64_t pitch;
+        bands(c["bands"]),
+        staged(c["staged"]) {}
+  Config config() const {
+    return {{"vector", vector}, {"channels", channels}, {"strip", strip},  {"rows", rows},
+            {"strips", strips}, {"bands", bands},       {"staged", staged}};
+  }
 
-  int64_t shared_bytes() const { return (pixels + taps) * pitch * 4; }
+  int64_t vector = 1, channels = 1, strip = 1, rows = 1, strips = 1, bands = 1, staged = 0;
+};
+
+constexpr int64_t kUnrolledProducts = 512;  // of a thread, whose rows of one window are unrolled
+
+// The tile that a config makes.
+struct Tile : Choice {
+  Tile(const Plan& plan, const Choice& c)
+      : Choice(c),
+        groups(channels / vector),
+        threads(groups * strips * bands),
+        all_groups(plan.channels / vector),
+        all_strips(ceil_div(plan.x.out, strip)),
+        all_bands(ceil_div(plan.y.out, rows)),
+        chunks(ceil_div(all_groups, groups)),
+        tiles_x(ceil_div(all_strips, strips)),
+        tiles_y(ceil_div(all_bands, bands)),
+        workgroups(plan.images * tiles_y * tiles_x * chunks),
+        products(strip * rows * vector * plan.taps()),
+        rolled(rows == 1 && products > kUnrolledProducts) {}
+
+  int64_t groups;   // vectors of channels of a workgroup
+  int64_t threads;  // of a workgroup
+  int64_t all_groups, all_strips, all_bands;
+  int64_t chunks, tiles_x, tiles_y, workgroups;
+  int64_t products;  // multiply-adds of a thread
+  bool rolled;       // a loop goes over the rows of a window
+
+  // Registers of a thread, about.
+  int64_t registers(const Plan& plan) const {
+    const int64_t live = std::min(rows,
+                                  ceil_div((plan.y.taps - 1) * plan.y.dilation + 1, plan.y.stride)),
+                  line = plan.x.used(strip) * vector,
+                  filter = plan.x.taps * vector * (staged ? 1 : std::min(rows, plan.y.taps));
+    return 28 + live * strip * vector + line + (rolled ? 0 : line * plan.widest / 4) + filter;
+  }
+  int64_t shared_bytes(const Plan& plan) const { return staged ? plan.taps() * channels * 4 : 0; }
 };
 
 int64_t entry(const ir::Node& node, std::string_view attribute, size_t at) {
@@ -115,11 +162,9 @@ OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
   plan.channels = shape[1].value();
   plan.y = windows_of(*node, 0);
   plan.x = windows_of(*node, 1);
-  int64_t widest = 2;
+  plan.widest = std::max(size_bytes(node->inputs[0]->dtype()), size_bytes(result->dtype()));
   for (const ir::Value* output : region.outputs)
-    widest = std::max<int64_t>(widest, size_bytes(output->dtype()));
-  plan.vector = 16 / widest;
-  if (plan.channels % plan.vector != 0) return Refusal{"its channels are no whole vectors"};
+    plan.widest = std::max<int64_t>(plan.widest, size_bytes(output->dtype()));
   if (numel(result) == 0) return Refusal{"it has no elements"};
   return plan;
 }
@@ -134,264 +179,450 @@ class Depthwise : public Candidate {
   }
 
   KernelSequence lower(const Config& config) const override {
-    const Region& region = this->region();
     const Plan& plan = plan_;
-    const Tile tile(plan, config);
-    Kernel kernel = start_kernel(region);
+    const Tile tile(plan, Choice(config));
+    Kernel kernel = start_kernel(region());
     kernel.workgroup = static_cast<int>(tile.threads);
     kernel.grid = tile.workgroups;
-    const std::vector<SymInt> block =
-        delinearize_ints(block_axis(kernel.grid),
-                         {plan.images, tile.tiles_y, tile.tiles_x, plan.channels / tile.channels});
-    const SymInt thread = thread_axis(kernel.workgroup);
+    // Registers for rows that are asked for ahead take none of the other workgroups' place.
+    const int64_t resident = target().registers_per_unit / (tile.registers(plan) * tile.threads);
+    if (resident > 1 && resident * tile.threads <= target().max_threads_per_unit)
+      kernel.resident = static_cast<int>(resident);
+    const std::vector<SymInt> block = delinearize_ints(
+                                  block_axis(kernel.grid),
+                                  {plan.images, tile.tiles_y, tile.tiles_x, tile.chunks}),
+                              thread = delinearize_ints(thread_axis(kernel.workgroup),
+                                                        {tile.bands, tile.strips, tile.groups});
+    Thread at;
+    at.filter = ir::new_variable("filter", DType::f32);
+    if (tile.staged) {
+      kernel.shared.push_back({at.filter, plan.taps() * tile.channels});
+      stage_filter(kernel.body, tile, block[3], at.filter);
+      kernel.body.push_back(barrier());
+    }
+    // Threads beyond the last band, strip or group have nothing to do.
+    Block body;
+    std::vector<Expr> inside;
     const auto name = [&](const char* hint, const SymInt& value, int64_t extent) {
+      inside.push_back(ir::index_less(value, extent));
       const SymInt axis = SymInt::axis(hint, extent);
-      if (!axis.is_const()) kernel.body.push_back(let_index(axis, value));
+      if (!axis.is_const()) body.push_back(let_index(axis, value));
       return axis;
     };
-    const SymInt image = name("image", block[0], plan.images),
-                 tile_y = name("tile_y", block[1], tile.tiles_y),
-                 tile_x = name("tile_x", block[2], tile.tiles_x),
-                 chunk = name("chunk", block[3], plan.channels / tile.channels);
-    const SymInt y0 = tile_y * tile.rows, x0 = tile_x * tile.columns, c0 = chunk * tile.channels;
-    const Variable pixels = ir::new_variable("pixels", DType::f32),
-                   filter = ir::new_variable("filter", DType::f32);
-    kernel.shared.push_back({pixels, tile.pixels * tile.pitch});
-    kernel.shared.push_back({filter, tile.taps * tile.pitch});
-    Inliner inliner(region);
-    bring(kernel.body, tile, tile.taps, thread, [&](const SymInt& tap, const SymInt& channel) {
-      const std::vector<SymInt> at = {c0 + channel, SymInt(0), floordiv(tap, plan.x.taps),
-                                      mod(tap, plan.x.taps)};
-      return Sink{-1, filter, tap * tile.pitch,
-                  ir::cast(inliner.value_at(plan.node->inputs[1], at), DType::f32)};
-    });
-    bring(kernel.body, tile, tile.pixels, thread, [&](const SymInt& pixel, const SymInt& channel) {
-      const SymInt y = y0 * plan.y.stride - plan.y.before + floordiv(pixel, tile.in_columns),
-                   x = x0 * plan.x.stride - plan.x.before + mod(pixel, tile.in_columns);
-      const std::vector<SymInt> at = {image, c0 + channel, clamped(y, plan.y.in),
-                                      clamped(x, plan.x.in)};
-      const Expr value = ir::cast(inliner.value_at(plan.node->inputs[0], at), DType::f32);
-      const Expr inside[] = {inside_of(y, plan.y.in), inside_of(x, plan.x.in)};
-      const Expr valid = ir::all_of(inside);  // null: always
-      return Sink{-1, pixels, pixel * tile.pitch,
-                  valid ? ir::select(valid, value, zero_of(DType::f32)) : value};
-    });
-    kernel.body.push_back(barrier());
-    sum_up(kernel.body, tile, thread, pixels, filter);
-    kernel.body.push_back(barrier());
-    store_results(kernel.body, tile, thread, {image, y0, x0, c0}, pixels);
+    at.image = name("image", block[0], plan.images);
+    at.y = name("band", block[1] * tile.bands + thread[0], tile.all_bands) * tile.rows;
+    at.x = name("strip", block[2] * tile.strips + thread[1], tile.all_strips) * tile.strip;
+    at.group = thread[2];
+    at.channel = name("group", block[3] * tile.groups + thread[2], tile.all_groups) * tile.vector;
+    tile.rolled ? walk_rolled(body, tile, at) : walk(body, tile, at);
+    append(kernel.body, guarded(inside, std::move(body)));
     return kernel;
   }
 
  private:
+  // The place of a thread: its first result, its vector of channels among those of the workgroup,
+  // and the filter in shared memory.
+  struct Thread {
+    SymInt image, y, x, channel, group;
+    Variable filter;
+  };
+
+  static bool is_legal(const Plan& plan, const Target& target, const Tile& tile) {
+    return violated(plan, target, tile) < 0;
+  }
+
+  // The rules of tiles, and the number of the first that is violated, or -1.
+  static constexpr const char* kRules[] = {
+      "vectors are at most 16 bytes, and the channels of a workgroup are whole vectors",
+      "a workgroup has at least 32 threads, and no more than the device allows",
+      "tiles do not reach over the image by as much as a strip or a row",
+      "the filter fits into shared memory, and is needed there by more than one row",
+      "sums, a line of pixels and the filter fit into registers",
+      "unrolled products are no more than 4096",
+  };
+  static bool holds(const Plan& plan, const Target& target, const Tile& t, int rule) {
+    switch (rule) {
+      case 0:
+        return plan.channels % t.vector == 0 && t.channels % t.vector == 0 &&
+               (t.vector == 1 || t.vector * plan.widest <= 16);
+      case 1: {
+        const int64_t most = std::min<int64_t>(512, target.max_workgroup_size);
+        const bool all = t.chunks * t.tiles_x * t.tiles_y == 1;
+        return t.threads <= most && (t.threads >= 32 || all);
+      }
+      case 2:
+        return t.strip < 2 * plan.x.out && t.rows < 2 * plan.y.out &&
+               (t.strips == 1 || t.strips / 2 < t.all_strips) &&
+               (t.bands == 1 || t.bands / 2 < t.all_bands);
+      case 3: return t.shared_bytes(plan) <= target.static_shared_bytes();
+      case 4: return t.registers(plan) <= 200 || t.strip * t.rows * t.vector == 1;
+      default:
+        return t.products <= 4096 || (t.rolled && t.products / plan.y.taps <= kUnrolledProducts) ||
+               t.strip * t.rows * t.vector == 1;
+    }
+  }
+  static int violated(const Plan& plan, const Target& target, const Tile& tile) {
+    for (int rule = 0; rule < static_cast<int>(std::size(kRules)); ++rule)
+      if (!holds(plan, target, tile, rule)) return rule;
+    return -1;
+  }
+
   ConfigSpace make_space() const override {
-    const Plan& plan = plan_;
-    const Target& target = this->target();
     ConfigSpace space;
-    std::vector<int64_t> channels;
-    for (int64_t c = plan.vector; c <= std::min<int64_t>(plan.channels, 128); c += plan.vector)
-      if (plan.channels % c == 0) channels.push_back(c);
-    if (channels.empty()) channels.push_back(plan.vector);
+    // A workgroup's channels: parts of them all, or whole sectors with a rest.
+    constexpr int64_t kMost = 256;
+    std::set<int64_t> channels;
+    for (int64_t c = 1; c <= std::min(plan_.channels, kMost); ++c) {
+      const bool divides = plan_.channels % c == 0, is_sector = c % 8 == 0;
+      if (c == plan_.channels || (divides && is_sector) || c == 32 || c == 64) channels.insert(c);
+    }
     space.parameters = {
-        {"channels", channels, "channels of a workgroup"},
-        {"strip", {1, 2, 4, 5, 7, 8, 10, 14, 16}, "neighbouring pixels of a thread"},
-        {"strips", {1, 2, 3, 4, 7, 8}, "strips of a workgroup's row"},
-        {"rows", {1, 2, 3, 4, 5, 7, 8, 14, 16}, "rows of a workgroup"},
+        {"vector", {1, 2, 4, 8}, "neighbouring channels of a thread"},
+        {"channels", {channels.begin(), channels.end()}, "channels of a workgroup"},
+        {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread"},
+        {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread"},
+        {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side"},
+        {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup"},
+        {"staged", {0, 1}, "1: the filter is in shared memory; 0: threads read it"},
     };
-    space.constraints = {
-        {"a workgroup has at least 32 threads, and no more than the device allows",
-         [plan, most = target.max_workgroup_size](const Config& c) {
-           const Tile tile(plan, c);
-           return tile.threads >= 32 && tile.threads <= most && tile.threads % 32 == 0;
-         }},
-        {"tiles do not reach over the image by as much as a strip or a row",
-         [plan](const Config& c) {
-           const Tile tile(plan, c);
-           return tile.columns - tile.strip < plan.x.out && tile.strip < 2 * plan.x.out &&
-                  tile.rows < 2 * plan.y.out;
-         }},
-        {"pixels and filter fit into shared memory",
-         [plan, bytes = target.static_shared_bytes()](const Config& c) {
-           return Tile(plan, c).shared_bytes() <= bytes;
-         }},
-        {"a strip and its windows fit into registers",
-         [plan](const Config& c) {
-           const Tile tile(plan, c);
-           return tile.strip + tile.window + plan.x.taps <= 64;
-         }},
-    };
+    for (int rule = 0; rule < static_cast<int>(std::size(kRules)); ++rule)
+      space.constraints.push_back(
+          {kRules[rule], [plan = plan_, target = target(), rule](const Config& c) {
+             return holds(plan, target, Tile(plan, Choice(c)), rule);
+           }});
     return space;
   }
 
+  // The tiles' estimates are compared without configs, which takes a hundredth of the time.
   Config make_default_config() const override {
-    std::optional<Config> best;
+    const std::vector<Parameter>& all = own_space().parameters;
+    const Costs costs(*this);
+    std::optional<Choice> best;
     double least = 0;
-    own_space().enumerate([&](const Config& config) {
-      const double seconds = estimate(config);
+    Choice c;
+    std::array<std::pair<int64_t*, const std::vector<int64_t>*>, 7> places;
+    const auto place = [&](std::string_view name, int64_t& value) {
+      const auto at = std::ranges::find(all, name, &Parameter::name);
+      places[static_cast<size_t>(at - all.begin())] = {&value, &at->values};
+    };
+    place("vector", c.vector);
+    place("channels", c.channels);
+    place("strip", c.strip);
+    place("rows", c.rows);
+    place("strips", c.strips);
+    place("bands", c.bands);
+    place("staged", c.staged);
+    const std::function<void(size_t)> visit = [&](size_t d) {
+      if (d < places.size()) {
+        for (const int64_t value : *places[d].second) {
+          *places[d].first = value;
+          visit(d + 1);
+        }
+        return;
+      }
+      const Tile tile(plan_, c);
+      if (!is_legal(plan_, target(), tile)) return;
+      const double seconds = costs.seconds(tile);
       if (!best || seconds < least) {
-        best = config;
+        best = c;
         least = seconds;
       }
-      return true;
-    });
+    };
+    visit(0);
     TCC_CHECK(best, "no legal config of a depthwise convolution");
-    return *best;
+    return best->config();
   }
 
-  CostModel make_cost_model() const override {
-    const Plan& plan = plan_;
-    const Region& region = this->region();
-    const double bytes = region_bytes(region), slots = region_slots(region);
-    const auto in_bytes = static_cast<double>(size_bytes(plan.node->inputs[0]->dtype()));
-    double out_bytes = 0;
-    for (const ir::Value* output : region.outputs) out_bytes += size_bytes(output->dtype());
-    return [=, target = target()](const Config& c) {
-      const Tile tile(plan, c);
-      const auto workgroups = static_cast<double>(tile.workgroups),
-                 channels = static_cast<double>(tile.channels),
-                 vector = static_cast<double>(plan.vector),
-                 pixels = static_cast<double>(tile.pixels + tile.taps),
-                 results = static_cast<double>(tile.rows * tile.columns),
-                 taps_y = static_cast<double>(plan.y.taps),
-                 taps_x = static_cast<double>(plan.x.taps);
+  // The counts that estimates need.
+  class Costs {
+   public:
+    explicit Costs(const Depthwise& of)
+        : plan_(of.plan_), target_(of.target()), bytes_(region_bytes(of.region())) {
+      const ir::Node& node = *plan_.node;
+      plan_.node = nullptr;  // the model outlives the graph
+      in_bytes_ = size_bytes(node.inputs[0]->dtype());
+      filter_bytes_ = size_bytes(node.inputs[1]->dtype());
+      const SymInt channel = SymInt::axis("channel", plan_.channels);
+      std::vector<SymInt> at = {0, channel, 0, 0};
+      Inliner inliner(of.region());
+      const Expr pixel = inliner.value_at(node.inputs[0], at);
+      computed_ = pixel->kind != ir::ExprNode::Kind::load;
+      const Expr pixels[] = {pixel};
+      const ElementWork brought = element_work(pixels, channel);
+      pixel_slots_ = brought.slots + (in_bytes_ < 4 ? 1 : 0);
+      sectors_ = brought.scattered > 0 ? 32 / in_bytes_ : 1;
+      std::vector<Expr> results;
+      for (const Sink& sink : of.results_at(at, ir::read(ir::new_variable("sum", DType::f32))))
+        results.push_back(sink.value);
+      const ElementWork stored = element_work(results, channel);
+      result_slots_ = stored.slots;
+      result_reads_ = stored.contiguous + stored.scattered;
+      for (const ir::Value* output : of.region().outputs) out_bytes_ += size_bytes(output->dtype());
+    }
+
+    double seconds(const Tile& t) const {
+      const auto count = [](int64_t n) { return static_cast<double>(n); };
+      const double vector = count(t.vector), strip = count(t.strip), rows = count(t.rows),
+                   taps = count(plan_.taps()), taps_y = count(plan_.y.taps),
+                   workgroups = count(t.workgroups), threads = count(t.threads),
+                   warps = std::ceil(threads / 32);
+      // These are of one thread.
+      const double lines = count(t.rolled ? plan_.y.taps : plan_.y.used(t.rows)),
+                   line = count(plan_.x.used(t.strip)), pixels = lines * line,
+                   results = strip * rows;
+      const auto loads = [&](double bytes) { return std::ceil(vector * bytes / 16); };
+      // Lanes of several pixels read several lines of the cache.
+      const auto cycles = [&](double bytes) {
+        return std::max({1.5, 32 / count(t.groups), vector * bytes / 4});
+      };
+      const bool borders = plan_.y.before > 0 || plan_.x.before > 0;
+      const double pixel_loads = pixels * loads(in_bytes_) * sectors_,
+                   filter_loads = t.staged ? rows * taps * loads(4) : taps * loads(filter_bytes_),
+                   result_stores = results * loads(out_bytes_),
+                   result_loads = results * loads(in_bytes_) * result_reads_;
+      const double products = count(t.products);
+      double issued = products + pixels * vector * pixel_slots_ + pixel_loads;
+      if (borders || computed_) issued += pixels * (computed_ ? 4 : 1.5);
+      issued += filter_loads + (t.staged || filter_bytes_ == 4 ? 0 : taps * vector);
+      issued += results * vector * (result_slots_ + (out_bytes_ < 4 ? 0.5 : 0)) + result_stores +
+                result_loads + results;
+      const double code = t.rolled ? issued / taps_y : issued;
+      issued += 60;
+      double accesses = pixel_loads + filter_loads + result_stores + result_loads;
+      double pipe = pixel_loads * cycles(in_bytes_) + result_stores * cycles(out_bytes_) +
+                    result_loads * cycles(in_bytes_);
+      pipe += filter_loads * (t.staged ? vector : cycles(filter_bytes_));
       LaunchCost cost;
+      if (t.staged) {
+        const double brought = std::ceil(taps * count(t.groups) / threads);
+        issued += brought * (12 + 3 * vector);
+        accesses += brought * (1 + vector);
+        cost.shared_bytes = count(t.shared_bytes(plan_));
+        cost.stalls = 1;
+        cost.barriers = 1;
+      }
       cost.workgroups = workgroups;
-      cost.threads = static_cast<double>(tile.threads);
-      cost.shared_bytes = static_cast<double>(tile.shared_bytes());
-      const double threads = workgroups * cost.threads;
-      const double reads = taps_y * (static_cast<double>(tile.window) + taps_x);
-      const double moved = workgroups * channels * (pixels + results);
-      cost.accesses =
-          threads * (reads + static_cast<double>(tile.strip)) + moved * (1 + 1 / vector);
-      cost.elements = cost.accesses;
-      cost.arithmetic = threads * (taps_y * taps_x * static_cast<double>(tile.strip) + 3 * taps_y) +
-                        moved * (2 + 12 / vector) + slots;
-      cost.memory_bytes = bytes;
-      // Caches move sectors of 32 bytes.
-      cost.cache_bytes = workgroups * (pixels * std::max(32.0, channels * in_bytes) +
-                                       results * std::max(32.0, channels * out_bytes));
-      // Lanes that have different strips meet in some banks.
-      const double strips = std::max(0.0, 32 / channels - 1);
-      cost.bank_cycles = threads / 32 * reads * strips / 2;
-      const double steps = std::ceil(pixels * channels / vector / cost.threads);
-      cost.registers = 24 + static_cast<double>(tile.strip + tile.window + plan.x.taps);
-      cost.bytes_in_flight = 16 * std::min(steps, 4.0);
-      cost.round_trips = 1 + steps / 4;
-      cost.stalls = 1;
-      cost.barriers = 2;
-      return predicted_seconds(cost, target);
+      cost.threads = threads;
+      const double all = workgroups * warps * 32;
+      cost.arithmetic = all * issued * kIssue;
+      cost.accesses = all * accesses;
+      cost.bank_cycles = workgroups * warps * std::max(0.0, pipe - accesses);
+      cost.elements = cost.accesses * vector;
+      cost.registers = count(t.registers(plan_));
+      cost.parallelism = std::min(8.0, vector * strip);
+      cost.memory_bytes = bytes_;
+      // What the threads of a workgroup share is read once; caches move sectors of 32 bytes.
+      const int64_t high = std::min(t.bands, t.all_bands) * t.rows,
+                    wide = std::min(t.strips, t.all_strips) * t.strip;
+      const double own = count(plan_.y.covered(high) * plan_.x.covered(wide)),
+                   channels = count(t.channels),
+                   brought =
+                       own * std::max(32.0, std::ceil(channels * in_bytes_ / 32) * 32) * sectors_,
+                   stored = count(high * wide) * std::max(32.0, channels * out_bytes_),
+                   filter = taps * channels * filter_bytes_;
+      cost.cache_bytes = workgroups * (brought + stored + filter);
+      // Two lines are on their way, of which neighbours ask for the same.
+      const double asked = threads * pixels * vector * in_bytes_;
+      cost.bytes_in_flight =
+          std::max(4.0, 2 * line * vector * in_bytes_ * std::min(1.0, brought / asked));
+      cost.round_trips = 1 + 0.2 * lines;
+      return predicted_seconds(cost, target_) + code * kFetch;
+    }
+
+   private:
+    static constexpr double kIssue = 1.12;    // slots for an instruction: operands' banks meet
+    static constexpr double kFetch = 0.5e-9;  // seconds until a new instruction has been fetched
+
+    Plan plan_;
+    Target target_;
+    double bytes_, in_bytes_ = 4, filter_bytes_ = 4, out_bytes_ = 0;
+    double pixel_slots_ = 0, sectors_ = 1, result_slots_ = 0, result_reads_ = 0;
+    bool computed_ = false;
+  };
+
+  CostModel make_cost_model() const override {
+    return [costs = Costs(*this), plan = plan_](const Config& c) {
+      return costs.seconds(Tile(plan, Choice(c)));
     };
   }
 
-  static SymInt clamped(const SymInt& at, int64_t extent) {
-    return ir::min(ir::max(at, 0), extent - 1);
-  }
   static Expr inside_of(const SymInt& at, int64_t extent) {
     const Expr both[] = {ir::index_less(-1, at), ir::index_less(at, extent)};
     return ir::all_of(both);
   }
-
-  // The place of channel `group * vector + lane` among those of a pixel in shared memory: lanes are
-  // apart, so that threads with neighbouring vectors store to different banks.
-  static SymInt place(const Tile& tile, const SymInt& group, const SymInt& lane) {
-    return lane * tile.groups + group;
+  static Block each(const SymInt& axis, Block body) {
+    return axis.is_const() ? body : Block{loop(axis, std::move(body), true)};
   }
 
-  // Calls `body` with the number of an item and its vector of channels, for all of `count` items'.
-  template <class Body>
-  void for_vectors(Block& block, const Tile& tile, int64_t count, const SymInt& thread,
-                   const Body& body) const {
-    constexpr int64_t kUnrolled = 4;
-    const int64_t groups = tile.groups, all = count * groups, steps = ceil_div(all, tile.threads),
-                  rounds = ceil_div(steps, kUnrolled);
-    const SymInt round = SymInt::axis("round", rounds),
-                 step = SymInt::axis("s", std::min(steps, kUnrolled)),
-                 number = (round * std::min(steps, kUnrolled) + step) * tile.threads + thread;
-    const SymInt item = SymInt::axis("item", all);
-    Block inner;
-    if (!item.is_const()) inner.push_back(let_index(item, number));
-    append(inner, body(floordiv(item, groups), mod(item, groups)));
-    const Expr guard = ir::index_less(number, all);
-    const Expr guards[] = {guard};
-    inner = guarded(guards, std::move(inner));
-    if (!step.is_const()) inner = {loop(step, std::move(inner), true)};
-    if (!round.is_const()) inner = {loop(round, std::move(inner))};
-    append(block, std::move(inner));
+  // Brings the filter of the workgroup's channels to shared memory: [tap, channel].
+  void stage_filter(Block& block, const Tile& tile, const SymInt& chunk,
+                    const Variable& filter) const {
+    const int64_t all = plan_.taps() * tile.groups, steps = ceil_div(all, tile.threads);
+    const SymInt step = SymInt::axis("step", steps), item = SymInt::axis("item", all),
+                 number = step * tile.threads + thread_axis(tile.threads),
+                 lane = SymInt::axis("v", tile.vector), tap = floordiv(item, tile.groups),
+                 group = mod(item, tile.groups);
+    Block body;
+    if (!item.is_const()) body.push_back(let_index(item, number));
+    const SymInt channel =
+        ir::min(chunk * tile.groups + group, tile.all_groups - 1) * tile.vector + lane;
+    append(body, vectorize({{-1, filter, item * tile.vector + lane, tap_at(channel, tap)}}, lane));
+    const Expr guards[] = {ir::index_less(number, all)};
+    append(block, each(step, guarded(guards, std::move(body))));
   }
 
-  // Stores the values of sinks to shared memory, whose offset is that of the item.
-  template <class Value>
-  void bring(Block& block, const Tile& tile, int64_t count, const SymInt& thread,
-             const Value& value) const {
-    for_vectors(block, tile, count, thread, [&](const SymInt& item, const SymInt& group) {
-      const SymInt lane = SymInt::axis("v", plan_.vector);
-      Sink sink = value(item, group * plan_.vector + lane);
-      sink.offset = sink.offset + place(tile, group, lane);
-      return vectorize({sink}, lane);
-    });
+  Expr tap_at(const SymInt& channel, const SymInt& tap) const {
+    const std::vector<SymInt> at = {channel, SymInt(0), floordiv(tap, plan_.x.taps),
+                                    mod(tap, plan_.x.taps)};
+    Inliner inliner(region());
+    return ir::cast(inliner.value_at(plan_.node->inputs[1], at), DType::f32);
   }
 
-  void sum_up(Block& block, const Tile& tile, const SymInt& thread, const Variable& pixels,
-              const Variable& filter) const {
-    const Plan& plan = plan_;
-    const SymInt channel = mod(thread, tile.channels), strip = floordiv(thread, tile.channels),
-                 row = floordiv(strip, tile.strips), first = mod(strip, tile.strips) * tile.strip;
-    const Variable sums = ir::new_variable("sums", DType::f32),
-                   line = ir::new_variable("line", DType::f32),
-                   taps = ir::new_variable("taps", DType::f32);
-    const SymInt i = SymInt::axis("i", tile.strip), k = SymInt::axis("k", plan.x.taps),
-                 r = SymInt::axis("r", plan.y.taps), j = SymInt::axis("j", tile.window);
-    const auto each = [](const SymInt& axis, Block body) {
-      return axis.is_const() ? body : Block{loop(axis, std::move(body), true)};
+  // A row of the filter for the thread's channels: [tap, lane].
+  Variable taps_of(Block& block, const Tile& tile, const Thread& at, const SymInt& r) const {
+    const SymInt k = SymInt::axis("k", plan_.x.taps), lane = SymInt::axis("v", tile.vector),
+                 tap = r * plan_.x.taps + k;
+    const Variable taps = ir::new_variable("taps", DType::f32);
+    block.push_back(array(taps, plan_.x.taps * tile.vector));
+    const SymInt place = k * tile.vector + lane;
+    if (tile.staged)
+      append(block,
+             each(k, each(lane, {set_element(
+                                    taps, place,
+                                    ir::element(at.filter, tap * tile.channels +
+                                                               at.group * tile.vector + lane))})));
+    else
+      append(block, each(k, vectorize({{-1, taps, place, tap_at(at.channel + lane, tap)}}, lane)));
+    return taps;
+  }
+
+  // The pixels of a row under the thread's windows: [column, lane], zeros beyond the borders.
+  Variable line_of(Block& block, const Tile& tile, const Thread& at, const SymInt& row) const {
+    const Variable line = ir::new_variable("line", DType::f32);
+    const int64_t covered = plan_.x.covered(tile.strip);
+    block.push_back(array(line, covered * tile.vector));
+    const SymInt y = at.y * plan_.y.stride - plan_.y.before + row;
+    const SymInt first = at.x * plan_.x.stride - plan_.x.before;
+    // Columns that are under windows and that may be outside on the same sides are one loop.
+    const auto kind = [&](int64_t column) {
+      if (!plan_.x.uses(tile.strip, column)) return 0;
+      const ir::Interval range = (first + column).range();
+      return 1 + (range.lo < 0 ? 1 : 0) + (range.hi >= plan_.x.in ? 2 : 0);
     };
-    block.push_back(array(sums, tile.strip));
-    append(block, each(i, {set_element(sums, i, zero_of(DType::f32))}));
-    Block of_row;
-    of_row.push_back(array(line, tile.window));
-    const SymInt at =
-        (row * plan.y.stride + r * plan.y.dilation) * tile.in_columns + first * plan.x.stride + j;
-    append(of_row, each(j, {set_element(line, j, ir::element(pixels, at * tile.pitch + channel))}));
-    of_row.push_back(array(taps, plan.x.taps));
-    append(
-        of_row,
-        each(k, {set_element(taps, k,
-                             ir::element(filter, (r * plan.x.taps + k) * tile.pitch + channel))}));
-    const Expr product =
-        ir::call(ir::Fn::fma, {ir::element(line, i * plan.x.stride + k * plan.x.dilation),
-                               ir::element(taps, k), ir::element(sums, i)});
-    append(of_row, each(k, each(i, {set_element(sums, i, product)})));
-    append(block, r.is_const() ? of_row : Block{loop(r, std::move(of_row))});
-    // The sums take the place of the pixels, which all threads have read.
-    block.push_back(barrier());
-    append(block,
-           each(i, {set_element(pixels, (row * tile.columns + first + i) * tile.pitch + channel,
-                                ir::element(sums, i))}));
+    for (int64_t begin = 0, end = 0; begin < covered; begin = end) {
+      for (end = begin; end < covered && kind(end) == kind(begin);) ++end;
+      if (kind(begin) == 0) continue;
+      const SymInt column = SymInt::axis("j", end - begin) + begin, axis = column - begin;
+      const Expr inside[] = {inside_of(y, plan_.y.in), inside_of(first + column, plan_.x.in)};
+      append(block, each(axis, pixel_at(tile, at, y, first + column, ir::all_of(inside), line,
+                                        column * tile.vector)));
+    }
+    return line;
   }
 
-  struct Corner {
-    SymInt image, y, x, channel;
-  };
-  void store_results(Block& block, const Tile& tile, const SymInt& thread, const Corner& corner,
-                     const Variable& pixels) const {
-    const Plan& plan = plan_;
-    for_vectors(block, tile, tile.rows * tile.columns, thread,
-                [&](const SymInt& item, const SymInt& group) {
-                  const SymInt lane = SymInt::axis("v", plan.vector);
-                  const SymInt raw_y = corner.y + floordiv(item, tile.columns),
-                               raw_x = corner.x + mod(item, tile.columns);
-                  const SymInt y = SymInt::axis("y", plan.y.out), x = SymInt::axis("x", plan.x.out);
-                  const std::vector<SymInt> at = {
-                      corner.image, corner.channel + group * plan.vector + lane, y, x};
-                  Block body;
-                  if (!y.is_const()) body.push_back(let_index(y, raw_y));
-                  if (!x.is_const()) body.push_back(let_index(x, raw_x));
-                  const Expr sum =
-                      ir::element(pixels, item * tile.pitch + place(tile, group, lane));
-                  append(body, vectorize(results_at(at, sum), lane));
-                  const Expr inside[] = {ir::index_less(raw_y, plan.y.out),
-                                         ir::index_less(raw_x, plan.x.out)};
-                  return guarded(inside, std::move(body));
-                });
+  Block pixel_at(const Tile& tile, const Thread& at, const SymInt& y, const SymInt& x,
+                 const Expr& inside, const Variable& line, const SymInt& place) const {
+    const SymInt lane = SymInt::axis("v", tile.vector);
+    const ir::Value* image = plan_.node->inputs[0];
+    const auto value = [&](const SymInt& row, const SymInt& column) {
+      const std::vector<SymInt> index = {at.image, at.channel + lane, row, column};
+      Inliner inliner(region());
+      return ir::cast(inliner.value_at(image, index), DType::f32);
+    };
+    const Expr plain = value(y, x);
+    const bool is_vector = plain->kind == ir::ExprNode::Kind::load &&
+                           (lane.is_const() || coefficient(plain->index, lane) == 1);
+    if (is_vector) {  // not loaded where it is outside
+      const Variable loaded = ir::new_variable("x", DType::f32);
+      const SymInt from = lane.is_const() ? plain->index : plain->index.substitute(lane, 0);
+      Block block = {array(loaded, tile.vector),
+                     load_vector(loaded, plain->buffer, from, tile.vector)};
+      block.back().value = inside;
+      append(block, each(lane, {set_element(line, place + lane, ir::element(loaded, lane))}));
+      return block;
+    }
+    const auto clamped = [](const SymInt& i, int64_t extent) {
+      return ir::min(ir::max(i, 0), extent - 1);
+    };
+    const Expr near = value(clamped(y, plan_.y.in), clamped(x, plan_.x.in));
+    const Expr chosen = inside ? ir::select(inside, near, zero_of(DType::f32)) : near;
+    return vectorize({{-1, line, place + lane, chosen}}, lane);
+  }
+
+  // sums[i] += line[i * stride + k * dilation] * taps[k], of all lanes.
+  void add_products(Block& block, const Tile& tile, const Variable& sums, const Variable& line,
+                    const Variable& taps) const {
+    const SymInt i = SymInt::axis("i", tile.strip), k = SymInt::axis("k", plan_.x.taps),
+                 lane = SymInt::axis("v", tile.vector);
+    const SymInt column = i * plan_.x.stride + k * plan_.x.dilation;
+    const Expr product = ir::call(ir::Fn::fma, {ir::element(line, column * tile.vector + lane),
+                                                ir::element(taps, k * tile.vector + lane),
+                                                ir::element(sums, i * tile.vector + lane)});
+    append(block,
+           each(k, each(i, each(lane, {set_element(sums, i * tile.vector + lane, product)}))));
+  }
+
+  Variable new_sums(Block& block, const Tile& tile) const {
+    const Variable sums = ir::new_variable("sums", DType::f32);
+    const SymInt i = SymInt::axis("i", tile.strip * tile.vector);
+    block.push_back(array(sums, tile.strip * tile.vector));
+    append(block, each(i, {set_element(sums, i, zero_of(DType::f32))}));
+    return sums;
+  }
+
+  // One row of results, by a loop over the rows of the windows.
+  void walk_rolled(Block& block, const Tile& tile, const Thread& at) const {
+    const Variable sums = new_sums(block, tile);
+    const SymInt r = SymInt::axis("r", plan_.y.taps);
+    Block body;
+    const Variable line = line_of(body, tile, at, r * plan_.y.dilation),
+                   taps = taps_of(body, tile, at, r);
+    add_products(body, tile, sums, line, taps);
+    append(block, r.is_const() ? std::move(body) : Block{loop(r, std::move(body))});
+    store_row(block, tile, at, 0, sums);
+  }
+
+  // All rows that the windows cover, from the top; the next is asked for before one is used.
+  void walk(Block& block, const Tile& tile, const Thread& at) const {
+    std::vector<int64_t> used;
+    for (int64_t row = 0; row < plan_.y.covered(tile.rows); ++row)
+      if (plan_.y.uses(tile.rows, row)) used.push_back(row);
+    std::map<int64_t, Variable> sums, taps;
+    std::optional<Variable> next = line_of(block, tile, at, used.front());
+    for (size_t n = 0; n < used.size(); ++n) {
+      const Variable line = *next;
+      if (n + 1 < used.size()) next = line_of(block, tile, at, used[n + 1]);
+      for (int64_t i = 0; i < tile.rows; ++i) {
+        const int64_t down = used[n] - i * plan_.y.stride, r = down / plan_.y.dilation;
+        if (down < 0 || down % plan_.y.dilation != 0 || r >= plan_.y.taps) continue;
+        if (r == 0) sums.emplace(i, new_sums(block, tile));
+        if (tile.staged) taps.erase(r);
+        if (!taps.contains(r)) taps.emplace(r, taps_of(block, tile, at, r));
+        add_products(block, tile, sums.at(i), line, taps.at(r));
+        if (r == plan_.y.taps - 1) store_row(block, tile, at, i, sums.at(i));
+      }
+    }
+  }
+
+  // Stores the results of a row from their sums: [pixel, lane].
+  void store_row(Block& block, const Tile& tile, const Thread& thread, int64_t row,
+                 const Variable& sums) const {
+    const SymInt i = SymInt::axis("i", tile.strip), lane = SymInt::axis("v", tile.vector);
+    Block body;
+    std::vector<Expr> inside;
+    // Within the image an index has its range.
+    const auto bounded = [&](const char* hint, const SymInt& index, int64_t extent) {
+      if (index.range().hi < extent) return index;
+      inside.push_back(ir::index_less(index, extent));
+      const SymInt axis = SymInt::axis(hint, extent);
+      if (!axis.is_const()) body.push_back(let_index(axis, index));
+      return axis;
+    };
+    const SymInt y = bounded("y", thread.y + row, plan_.y.out),
+                 x = bounded("x", thread.x + i, plan_.x.out);
+    const std::vector<SymInt> at = {thread.image, thread.channel + lane, y, x};
+    append(body, vectorize(results_at(at, ir::element(sums, i * tile.vector + lane)), lane));
+    append(block, each(i, guarded(inside, std::move(body))));
   }
 
  public:
@@ -425,7 +656,7 @@ class Depthwise : public Candidate {
 class DepthwiseTemplate : public Template {
  public:
   std::string_view name() const override { return "depthwise"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
   int specificity() const override { return 1; }
 
   Match match(const Region& region, const Target& target) const override {
@@ -437,7 +668,9 @@ class DepthwiseTemplate : public Template {
       at.push_back(SymInt::axis("at", extent));
     if (candidate->results_at(at, ir::read(ir::new_variable("sum", DType::f32))).empty())
       return Refusal{"an output needs other elements of the convolution than its own"};
-    if (candidate->space().size() == 0) return Refusal{"no tile fits into shared memory"};
+    bool fits = false;
+    candidate->space().enumerate([&](const Config&) { return !(fits = true); });
+    if (!fits) return Refusal{"no tile fits into registers"};
     return candidate;
   }
 };

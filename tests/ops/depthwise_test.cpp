@@ -12,9 +12,11 @@ namespace {
 
 // Channels last in memory, with what stands around such convolutions.
 Product draw_depthwise(std::mt19937_64& random) {
-  const int64_t n = pick(random, {1, 2}), c = pick(random, {8, 16, 24, 32, 40, 72}),
-                h = 5 + static_cast<int64_t>(random() % 14),
-                w = 5 + static_cast<int64_t>(random() % 14);
+  const auto extent = [&] {
+    return random() % 8 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 18);
+  };
+  const int64_t n = pick(random, {1, 2}), c = pick(random, {3, 8, 16, 24, 37, 40, 72, 100}),
+                h = extent(), w = extent();
   const int64_t taps_y = pick(random, {1, 3, 5, 7}), taps_x = pick(random, {1, 3, 5, 7}),
                 stride = pick(random, {1, 1, 2}), dilation = pick(random, {1, 1, 1, 2});
   const auto padding = [&](int64_t taps) { return (taps - 1) * dilation / 2 + (taps > 5 ? 1 : 0); };
@@ -25,14 +27,16 @@ Product draw_depthwise(std::mt19937_64& random) {
   const int64_t oh = out(h, taps_y, before_y), ow = out(w, taps_x, before_x);
   Product product;
   product.dtype = random() % 2 == 0 ? "bf16" : random() % 2 == 0 ? "f16" : "";
-  const bool adds = random() % 2 == 0;
+  const bool adds = random() % 2 == 0, computes = random() % 3 == 0;
   product.text = str(
       "tcc: 1\nname: depthwise\ninputs:\n  x: {dtype: f32, shape: ", shape({n, h, w, c}),
       "}\n  f: {dtype: f32, shape: ", shape({taps_y, taps_x, c, 1}),
       "}\n  b: {dtype: f32, shape: ", shape({c, 1, 1}),
       "}\n  r: {dtype: f32, shape: ", shape({n, oh, ow, c}),
       "}\nnodes:\n"
-      "  - {out: image, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+      "  - {out: ",
+      computes ? "stored" : "image", ", op: permute, in: [x], dims: [0, 3, 1, 2]}\n",
+      computes ? "  - {out: image, op: neg, in: [stored]}\n" : "",
       "  - {out: filter, op: permute, in: [f], dims: [2, 3, 0, 1]}\n"
       "  - {out: residual, op: permute, in: [r], dims: [0, 3, 1, 2]}\n"
       "  - {out: s, op: conv2d, in: [image, filter], groups: ",
