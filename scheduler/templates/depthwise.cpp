@@ -82,7 +82,7 @@ constexpr int64_t kUnrolledProducts = 512;  // of a thread, whose rows of one wi
 struct Tile : Choice {
   Tile(const Plan& plan, const Choice& c)
       : Choice(c),
-        groups(channels / vector),
+        groups(std::max<int64_t>(1, channels / vector)),  // a rule asks for whole ones
         threads(groups * strips * bands),
         all_groups(plan.channels / vector),
         all_strips(ceil_div(plan.x.out, strip)),
