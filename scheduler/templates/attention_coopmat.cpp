@@ -276,8 +276,8 @@ class CoopmatAttention : public Candidate {
   }
 
   // Cycles of a tile of keys are those of its products, of shared memory, and of scores that become
-  // weights. The weights of these are attention_sm80's, fitted there; what a device takes longer is
-  // measured: 2.2 to 3.4 times on an H200.
+  // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here. An H200 takes
+  // 2.2 to 3.4 times as long.
   std::function<double(const AttentionCoopmat&)> model() const {
     std::map<std::pair<int64_t, int64_t>, KeyWalk> walks;
     const std::vector<Parameter> parameters = attention_parameters(*attention_);
@@ -296,7 +296,6 @@ class CoopmatAttention : public Candidate {
       constexpr double kTile = 3500;     // cycles that begin and end a tile of queries
       constexpr double kThreads = 128;   // that keep all matrix units of a unit busy
       constexpr double kComputed = 24;   // elements that a load hook computes in a cycle
-      constexpr double kMeasured = 2.4;  // cycles that pass over those counted
       constexpr double kProducts = 0.75, kShares = 0.6, kWeighed = 0.8;
       constexpr double kAround =
           512;  // multiply-adds that take as long as what surrounds a matrix's
@@ -336,7 +335,7 @@ class CoopmatAttention : public Candidate {
       const double cycles = walk.longest == walk.mean
                                 ? std::ceil(rounds) * (tiles * step + begun)
                                 : std::max(rounds * (tiles * step + begun), longest * step + begun);
-      const double computing = kMeasured * cycles / clock, moving = bytes / (target.bandwidth * kBandwidth);
+      const double computing = cycles / clock, moving = bytes / (target.bandwidth * kBandwidth);
       double seconds = kLaunch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
       if (a.parts > 1) seconds += AttentionKeyParts::combining_seconds(of->plan, a.parts, target);
       return seconds;

@@ -11,6 +11,7 @@
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/templates/matrix_operand.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -25,6 +26,7 @@ namespace sm90 = kernels::attention_sm90;
 // heads that share keys.
 constexpr int64_t kFewQueries = 16, kFewShared = 32;
 constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
+constexpr int64_t kAddress = 16;  // bytes: tensor maps begin at multiples
 
 AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
   AttentionSm90 a;
@@ -279,6 +281,7 @@ class Sm90Attention : public Candidate {
         kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
         continue;
       }
+      need_alignment(kernel, *operand->view, kAddress);
       kernel.maps.push_back(
           tensor_map(*operand, str("map_", name), operand == &plan.q ? 64 : a.block_k));
       if (!operand->view->batch.empty())

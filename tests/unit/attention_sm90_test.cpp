@@ -47,6 +47,15 @@ TEST(AttentionSm90, TakesRowsOfWhole16Bytes) {
   EXPECT_NE(template_of(graph_of(512, 512, 64, 64, "bf16"), "cuda:sm_80"), "attention_sm90");
 }
 
+// A caller's tensors may begin anywhere: the runtime brings those to aligned places that the kernel
+// says it needs so, as tensor maps do.
+TEST(AttentionSm90, AsksForAlignedOperands) {
+  const exec::Executable executable =
+      compiled(graph_of(512, 512, 64, 64, "bf16"), "cuda:sm_90a", false);
+  ASSERT_EQ(executable.kernels.size(), 1u);
+  EXPECT_GE(std::ranges::count(executable.kernels[0].alignments, 16), 3);
+}
+
 // Whether a kernel of the graph is attention_sm90's, where keys are made of others by `nodes`.
 bool is_on_wgmma(int64_t length, const std::string& nodes) {
   std::string text = graph_of(length, length, 128, 128, "bf16");
