@@ -94,7 +94,7 @@ struct Built {
   bool is_fine() const { return status == Status::fine; }
 };
 
-// What a sample's kernel is made of beside its config.
+// The inputs of a sample's kernel beside its config.
 struct MainRegion {
   backends::Scheduled scheduled;
   const sched::Candidate* candidate = nullptr;
@@ -227,7 +227,7 @@ class SelfTest {
     return region;
   }
 
-  // What is at fault where nothing else is known.
+  // The part that is at fault where nothing else is known.
   Quirk likely(const SelfTestSample& sample, const Built& built, const std::string& reason) const {
     if (!sample.unit.empty()) return quirk(Part::unit, sample.unit, reason);
     if (built.units.size() == 1) return quirk(Part::unit, *built.units.begin(), reason);

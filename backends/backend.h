@@ -32,8 +32,8 @@ struct TextKind {
   TextKind(TextOrigin of, std::string in = {}) : origin(of), environment(std::move(in)) {}
 };
 
-// What a user's kernel gets otherwise than by the arguments of this project's kernels: it was
-// written for another program.
+// The things that a user's kernel gets otherwise than by the arguments of this project's kernels:
+// it was written for another program.
 struct KernelResources {
   std::vector<int> bindings;               // the argument of each binding of descriptor set 0
   std::vector<uint32_t> push_constants;    // words

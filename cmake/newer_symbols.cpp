@@ -1,4 +1,4 @@
-// What archives that a newer compiler made refer to, and the libraries of Debian 12 and Ubuntu 22.04 lack
+// Symbols that archives made by a newer compiler refer to, and the libraries of Debian 12 and Ubuntu 22.04 lack
 // (docs/decisions/051-newer-compiler.md). strtol of C23 also reads "0b1": glslang reads no number so.
 #include <cstdlib>
 #include <ios>

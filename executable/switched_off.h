@@ -20,7 +20,7 @@ struct SwitchedOff {
   std::string what;
   std::string source;  // "FILE:LINE"
   std::string reason;
-  // Of a config: the template, and the values.
+  // For a config: the template, and the values.
   std::string template_name = {};
   std::vector<std::pair<std::string, int64_t>> values = {};
 

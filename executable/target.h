@@ -126,7 +126,7 @@ struct Target {
   // 0, that of f32.
   double least_seconds(double bytes, double flops, double flop_rate) const;
 
-  // What quirk files took from it (executable/quirks.h): the fields above are without it.
+  // Quirk files took this from it (executable/quirks.h): the fields above are without it.
   std::vector<SwitchedOff> switched_off;
   // Why a template is not used on it, "switched off by quirk FILE:LINE: REASON"; "": it is.
   std::string why_off(std::string_view template_name) const;

@@ -16,7 +16,7 @@ inline void set_vulkan_facts(Target& target) {
   target.device_sources = {"attention", "recurrent"};
 }
 
-// Of AMD's compiler, by what it spilled of convolutions on FMA units on RDNA 2 and 3.
+// For AMD's compiler, by what it spilled of convolutions on FMA units on RDNA 2 and 3.
 inline constexpr int kAmdLoadRegisters = 8;
 
 }  // namespace tcc::exec

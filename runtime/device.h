@@ -31,7 +31,7 @@ class Buffer {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  // What the driver's compiler says of it.
+  // The driver's compiler says this of it.
   virtual KernelReport report() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// What a driver's compiler says of a kernel that it compiled.
+// A driver's compiler says this of a kernel that it compiled.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct KernelReport {
 
 // Enters a statistic by the name that a driver gives it; returns false for one that nobody needs.
 bool enter_statistic(KernelReport& report, std::string_view name, int64_t value);
-// Of kernels that run one after another: the most registers and fewest subgroups, the sum of what
+// For kernels that run one after another: the most registers and fewest subgroups, the sum of what
 // is spilled, of code and of cycles.
 KernelReport joined(const KernelReport& a, const KernelReport& b);
 // "registers" and its value, ...

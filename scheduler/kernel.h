@@ -47,15 +47,15 @@ using Block = std::vector<Stmt>;
 
 struct Stmt {
   enum class Kind : uint8_t {
-    let_index,     // axis = index: names an index; axis is an atom that later expressions use
-    declare,       // a mutable `variable` of `value`'s dtype, set to `value`
-    assign,        // variable = value
-    array,         // a register array variable[count]
-    set_element,   // variable[index] = value: register or shared array
-    store,         // buffer[index] = value, converted to the argument's dtype
-    load_vector,   // array variable[0..count) = buffer[index .. index+count), converted to the
-                   // compute dtype; zeros where there is a `value` and it is false. `early` asks for
-                   // the load to be issued here, before its first use
+    let_index,    // axis = index: names an index; axis is an atom that later expressions use
+    declare,      // a mutable `variable` of `value`'s dtype, set to `value`
+    assign,       // variable = value
+    array,        // a register array variable[count]
+    set_element,  // variable[index] = value: register or shared array
+    store,        // buffer[index] = value, converted to the argument's dtype
+    load_vector,  // array variable[0..count) = buffer[index .. index+count), converted to the
+                  // compute dtype; zeros where there is a `value` and it is false. `early` asks for
+                  // the load to be issued here, before its first use
     store_vector,  // buffer[index .. index+count) = array variable[0..count), converted
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise

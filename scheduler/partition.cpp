@@ -330,7 +330,7 @@ class Partitioner {
     if (const Candidate* both = computing_once(g, into); both && !is_copy(g))
       return is_apart(nodes, others) ? "the plan keeps them apart" : against_slower(g, into, *both);
     if (product && !widens && groups_.slots(nodes) > kLoadSlots) {
-      // What stands between products is computed once per score, as random numbers of dropout are.
+      // Ops between products are computed once per score, as random numbers of dropout are.
       if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
         return "a product would compute its operands, which take long, once per tile";
       if (std::string why = against_times(nodes, others.front(), groups_.times_made(nodes, others));

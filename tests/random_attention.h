@@ -13,7 +13,7 @@ class AttentionDraw {
  public:
   explicit AttentionDraw(uint64_t seed) : name_(str("seed_", seed)), random_(seed) {}
 
-  // Of any type, unless one is given.
+  // It has any type, unless one is given.
   AttentionCase draw(const std::string& dtype = "") {
     dtype_ = one_of({"f32", "f16", "bf16"});
     if (!dtype.empty()) dtype_ = dtype;

@@ -123,7 +123,7 @@ class Parent {
   void one_child() {
     int ends[2];
     if (::pipe(ends) != 0) fail_device("cannot make a pipe");
-    // What is under way at the deadline may take as long again.
+    // The sample under way at the deadline may take as long again.
     const double soft = std::max(0.5, limits_.seconds * 0.85);
     options_.deadline =
         start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(soft));
@@ -231,7 +231,7 @@ class Parent {
     report_.found.push_back(event);
   }
 
-  // Of a child that ended before its work did.
+  // For a child that ended before its work did.
   void blame(int status) {
     if (!running_) {
       if (WIFEXITED(status) && has_device_) return;  // it gave its device up, and said why

@@ -28,7 +28,7 @@ struct SelfTestReport {
   int passed = 0;
   std::vector<autotune::SelfTestEvent> found, slow, unneeded, untested;
 
-  // What is switched off from now on.
+  // The quirks that hold from now on.
   std::vector<exec::Quirk> quirks() const;
 };
 

@@ -45,7 +45,7 @@ struct KernelSource {
   std::string file;  // as the kernel file names it
   std::string text;  // with what it includes
   std::string entry;
-  // Of a source that was written for another program; Backend::has_resources().
+  // For a source that was written for another program; Backend::has_resources().
   std::optional<std::vector<std::pair<std::string, std::string>>> defines;  // instead of all names
   std::optional<Expression> subgroup;  // invocations; the kernel needs subgroups of that size
   std::string environment;             // as exec::KernelText has it

@@ -20,7 +20,8 @@ struct Dialect {
   // The beginning of a kernel's text; {extensions} is replaced by the lines of `extension` that it
   // needs.
   std::string header;
-  // Before the prelude, where the device's exp2 is exact enough for exp, and its conversions of f16.
+  // Before the prelude, where the device's exp2 is exact enough for exp, and its conversions of
+  // f16.
   std::string native_exp2, native_f16;
   std::string wide_header;  // added before the prelude when 64-bit integers are used
   // The lines by name: "lanes", "storage16", "storage8", ...

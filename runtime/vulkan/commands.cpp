@@ -124,8 +124,7 @@ void begin_commands(Core& core, VkCommandBuffer commands, VkCommandBufferUsageFl
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = usage;
   core.check(core.vk().BeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
-  barrier(core, commands, {kWorkStages, kWorkWrites},
-          {kWorkStages, kWorkAccess});
+  barrier(core, commands, {kWorkStages, kWorkWrites}, {kWorkStages, kWorkAccess});
 }
 
 void add_host_barrier(const Core& core, VkCommandBuffer commands) {

@@ -276,8 +276,8 @@ class CoopmatAttention : public Candidate {
   }
 
   // Cycles of a tile of keys are those of its products, of shared memory, and of scores that become
-  // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here. An H200 takes
-  // 2.2 to 3.4 times as long.
+  // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here. An
+  // H200 takes 2.2 to 3.4 times as long.
   std::function<double(const AttentionCoopmat&)> model() const {
     std::map<std::pair<int64_t, int64_t>, KeyWalk> walks;
     const std::vector<Parameter> parameters = attention_parameters(*attention_);

@@ -185,7 +185,7 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
     made.depths = depths;
     made.view = view_of(element, plan, row, depth);
     made.dtype = made.view ? made.view->dtype : value->dtype();
-    // What is converted on the way is computed.
+    // Elements that are converted on the way are computed.
     if (!made.view && element->kind == ExprNode::Kind::load && element->stored == made.dtype)
       made.rows_apart = rows_of(element, depth);
     made.vector = widest_vector(region, element, depth, depths);

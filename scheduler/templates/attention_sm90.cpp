@@ -25,7 +25,7 @@ namespace sm90 = kernels::attention_sm90;
 // A warpgroup multiplies 64 rows, a warp 16: kernels of mma take up to 16 queries, and up to 32 of
 // heads that share keys.
 constexpr int64_t kFewQueries = 16, kFewShared = 32;
-constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
+constexpr int64_t kSegment = 8;   // neighbours of a row that the epilogue gets
 constexpr int64_t kAddress = 16;  // bytes: tensor maps begin at multiples
 
 AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
@@ -195,7 +195,8 @@ class Sm90Attention : public Candidate {
       }
     const double slots = score_slots(plan_);
     const bool computes = !plan_.q.is_copied();
-    const double slots_q = computes ? element_work(std::vector{plan_.q.element}, plan_.q.depth).slots : 0;
+    const double slots_q =
+        computes ? element_work(std::vector{plan_.q.element}, plan_.q.depth).slots : 0;
     return [=, plan = plan_, target = target(), bytes = region_bytes(region())](const Config& c) {
       constexpr double kRate = 2048;                     // multiply-adds of an SM in a cycle,
       constexpr double kExponentials = 16;               // exponentials,

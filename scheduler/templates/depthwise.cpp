@@ -313,8 +313,8 @@ class Depthwise : public Candidate {
     place("strips", c.strips);
     place("bands", c.bands);
     place("staged", c.staged);
-    // Large workgroups took longer than estimated on an H200: 7 x 7 with 4 strips in 4 bands 104 us,
-    // with 2 in 2 90 us, where the estimates are 78 and 81.
+    // Large workgroups took longer than estimated on an H200: 7 x 7 with 4 strips in 4 bands 104
+    // us, with 2 in 2 90 us, where the estimates are 78 and 81.
     constexpr int64_t kFew = 4;
     int64_t most = kFew;  // strips of a workgroup, in all its bands
     const std::function<void(size_t)> visit = [&](size_t d) {
@@ -421,7 +421,7 @@ class Depthwise : public Candidate {
       cost.registers = count(t.registers(plan_));
       cost.parallelism = std::min(8.0, vector * strip);
       cost.memory_bytes = bytes_;
-      // What the threads of a workgroup share is read once; caches move sectors of 32 bytes.
+      // Pixels that threads of a workgroup share are read once; caches move sectors of 32 bytes.
       const int64_t high = std::min(t.bands, t.all_bands) * t.rows,
                     wide = std::min(t.strips, t.all_strips) * t.strip;
       const double own = count(plan_.y.covered(high) * plan_.x.covered(wide)),

@@ -120,9 +120,9 @@ struct UnitsShape : UnitsValues {
   const ir::RecurrentSteps& sizes;
   Exchange exchange;
   int64_t groups, parts, workgroups, columns, items, width;
-  // Of FMAs.
+  // With FMAs.
   int64_t threads_r = 0, threads_c = 0, tiles = 0, thread_chunks = 0;
-  // Of matrix units.
+  // With matrix units.
   int64_t warps = 0, tiles_m = 0, tiles_n = 0, blocks = 0, warp_blocks = 0, together = 0,
           kept_tiles = 0;
 
@@ -203,7 +203,7 @@ const std::vector<Parameter>& units_parameters() {
   return parameters;
 }
 
-// What a candidate keeps for its shapes.
+// A candidate keeps this for its shapes.
 struct UnitsCase {
   RecurrentPlan plan;
   Exchange exchange;

@@ -12,9 +12,7 @@ namespace {
 
 // Channels last in memory, with what stands around such convolutions.
 Product draw_depthwise(std::mt19937_64& random) {
-  const auto side = [&] {
-    return random() % 8 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 18);
-  };
+  const auto side = [&] { return random() % 8 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 18); };
   const int64_t n = pick(random, {1, 2}), c = pick(random, {3, 8, 16, 24, 37, 40, 72, 100}),
                 h = side(), w = side();
   const int64_t taps_y = pick(random, {1, 3, 5, 7}), taps_x = pick(random, {1, 3, 5, 7}),

@@ -149,8 +149,8 @@ TEST(AttentionPlan, ReadsPages) {
   EXPECT_EQ(plan_of(case_named("paged_40x2o2x18by1")).plan.k.rows_apart->alignment, 8);
 }
 
-// What is computed once per score stands between the products, also where it takes long. What
-// keys are made of would be computed once per tile.
+// Ops that run once per score stand between the products, also where they take long. Those that
+// make keys would run once per tile.
 TEST(AttentionPlan, DrawsDropoutBetweenTheProducts) {
   const auto regions = [](const test::AttentionCase& c, const char* target) {
     return backends::schedule(test::attention_graph(c), sched::target_by_name(target), {})

@@ -106,7 +106,7 @@ TEST(AttentionSm80, ReadsPages) {
   }
 }
 
-// What is gathered counts, however many pages there are beside.
+// The rows that are gathered count, however many pages there are beside.
 TEST(AttentionSm80, ReadsFewPagesOfMany) {
   const test::AttentionCase c = {
       "paged",

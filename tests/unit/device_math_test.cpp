@@ -414,7 +414,8 @@ void check_floor_quotients(T (*fused)(T, T), T (*unfused)(T, T), int limit) {
   }
 }
 
-// All numbers, zeros with their signs, infinities and NaN. Halfway between subnormals, either will do.
+// All numbers, zeros with their signs, infinities and NaN. Halfway between subnormals, either will
+// do.
 TEST(DeviceMath, DivisionByANumber) {
   std::mt19937 random(7);
   const float ends[] = {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, FLT_MAX, -FLT_MIN, NAN};

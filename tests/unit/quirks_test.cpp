@@ -192,7 +192,7 @@ TEST(Quirks, MalformedLinesAreNamedAndLeftOut) {
   EXPECT_TRUE(parse_quirks("", "f").problems.empty());
 }
 
-// What quirk files say is honoured by devices and by targets without one.
+// Lines of quirk files are honoured by devices and by targets without one.
 TEST(Quirks, AreReadFromTheUsersFolderAndTheEnvironment) {
   const backends::TemporaryFolder folder;
   const std::filesystem::path own = folder.path() / "tcc" / "quirks";

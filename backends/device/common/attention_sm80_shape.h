@@ -103,7 +103,7 @@ constexpr Int accumulators(const AttentionSm80& a) {
 constexpr Int query_fragments(const AttentionSm80& a) { return warp_q(a) * columns(a) / 64; }
 // A thread has fragments of keys or values, what its rows keep, and addresses beside accumulators.
 constexpr Int kOtherRegisters = 48, kMostRegisters = 256;
-// What a weight hook needs, as the numbers of a dropout's generator.
+// A weight hook needs these, as the numbers of a dropout's generator.
 constexpr Int weight_registers(const AttentionSm80& a) { return a.weights > 0 ? 16 : 0; }
 // Queries stay in registers where there is room.
 constexpr bool keeps_queries(const AttentionSm80& a) {

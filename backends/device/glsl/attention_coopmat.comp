@@ -165,7 +165,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define Q_AT (AREAS_AT + SUBGROUPS_Q * SUBGROUPS_K * AREA)
 #endif
 shared uvec4 tiles[TILE_WORDS];
-// Of each row, for each of the subgroups that share its keys: its maximum when results were last rescaled; the number
+// A row has, for each of the subgroups that share its keys: its maximum when results were last rescaled; the number
 // that its weights are relative to, in binary orders; a factor, at the end the sum of its weights.
 shared f32 row_max[BLOCK_Q * SUBGROUPS_K];
 shared f32 row_zero[BLOCK_Q * SUBGROUPS_K];
@@ -259,7 +259,7 @@ TCC_ENTRY {
   i32 thread = i32(TCC_THREAD), subgroup = i32(gl_SubgroupID), lane = i32(gl_SubgroupInvocationID);
   INDEX block = INDEX(TCC_BLOCK);
   if (block >= GRID) return;
-  // Of heads that are walked together, keys and values stay in L2. Where tiles differ in length, the last ones come
+  // Keys and values of heads that are walked together stay in L2. Where tiles differ in length, the last ones come
   // first.
   i32 part = i32(block % params_parts), number = i32(block / params_parts);
   i32 pack0 = number / (params_heads * QUERY_TILES) * params_heads;
