@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 #include "backends/compile/process.h"
@@ -100,6 +101,27 @@ void register_passes(spvtools::Optimizer& optimizer) {
                                      "--simplify-instructions"});
 }
 
+// Folding makes constants of 8 and 16 bits where a module only converted to such integers to store
+// them: those need the capability of their arithmetic, which devices that store them have.
+std::vector<uint32_t> with_narrow_integers(std::vector<uint32_t> words) {
+  constexpr uint32_t kCapability = 17, kTypeInt = 21, kInt16 = 22, kInt8 = 39;
+  constexpr size_t kHeaderWords = 5;
+  std::set<uint32_t> has, needs;
+  for (size_t at = kHeaderWords; at < words.size();) {
+    const uint32_t op = words[at] & 0xffff, length = words[at] >> 16;
+    if (length == 0 || length > words.size() - at)
+      return words;  // the validator says what is wrong
+    if (op == kCapability && length > 1) has.insert(words[at + 1]);
+    if (op == kTypeInt && length > 2 && words[at + 2] == 16) needs.insert(kInt16);
+    if (op == kTypeInt && length > 2 && words[at + 2] == 8) needs.insert(kInt8);
+    at += length;
+  }
+  for (const uint32_t capability : needs)
+    if (!has.contains(capability))
+      words.insert(words.begin() + kHeaderWords, {2u << 16 | kCapability, capability});
+  return words;
+}
+
 std::vector<uint8_t> optimize_here(std::span<const uint8_t> code) {
   const std::vector<uint32_t> words = spirv_words(code);
   std::string message;
@@ -111,7 +133,7 @@ std::vector<uint8_t> optimize_here(std::span<const uint8_t> code) {
   std::vector<uint32_t> optimised;
   if (!optimizer.Run(words.data(), words.size(), &optimised, options))
     fail_device("spirv-opt: ", message);
-  return spirv_bytes(optimised);
+  return spirv_bytes(with_narrow_integers(std::move(optimised)));
 }
 #else
 std::string validate_here(std::span<const uint8_t>) {
