@@ -35,18 +35,18 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 for deb in "$work"/archives/*.deb; do
   case $(basename "$deb") in libc6_* | libstdc++6_* | libgcc-s1_* | gcc-12-base_*) continue ;; esac
-  dpkg -x "$deb" "$out/root"
+  dpkg -x "$deb" "$out/files"
 done
-rm -rf "$out"/root/usr/{bin,sbin} "$out"/root/usr/share/{doc,locale,man}
-libraries=$out/root/usr/lib/$(uname -m)-linux-gnu
+rm -rf "$out"/files/usr/{bin,sbin} "$out"/files/usr/share/{doc,locale,man}
+libraries=$out/files/usr/lib/$(uname -m)-linux-gnu
 sed "s#\"library_path\": *\"[^\"]*\"#\"library_path\": \"$libraries/libvulkan_radeon.so\"#" \
-  "$out"/root/usr/share/vulkan/icd.d/radeon_icd*.json > "$out/radv.json"
+  "$out"/files/usr/share/vulkan/icd.d/radeon_icd*.json > "$out/radv.json"
 cat > "$out/run" <<'RUN'
 #!/usr/bin/env bash
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 [ $# -ge 2 ] || { echo "usage: run navi21|navi31|navi33 PROGRAM ARGS..." >&2; exit 2; }
 export RADV_FORCE_FAMILY=$1 VK_DRIVER_FILES=$here/radv.json
-export LD_LIBRARY_PATH=$here/root/usr/lib/$(uname -m)-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH=$here/files/usr/lib/$(uname -m)-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 shift
 exec "$@"
 RUN

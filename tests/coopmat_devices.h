@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "backends/compile/process.h"
+#include "scheduler/passed_templates.h"
 #include "scheduler/target.h"
+#include "scheduler/tuning.h"
 #include "support/error.h"
 
 namespace tcc::test {
@@ -45,6 +47,19 @@ inline sched::Target coopmat_target(const CoopmatDevice& device) {
     target.matrix_units.push_back(*exec::parse_matrix_unit(unit));
   return target;
 }
+
+// Takes the default of each candidate, and keeps that of the last one and the templates that passed
+// it by.
+class Recorder : public sched::ConfigSource {
+ public:
+  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
+    passed = sched::passed_templates(candidate);
+    config = candidate.default_config();
+    return {config, sched::Tier::analytic};
+  }
+  mutable std::vector<std::string> passed;
+  mutable sched::Config config;
+};
 
 // Tests with a stand-in for a compiler that has, or has not, every extension.
 class WithGlslCompiler : public ::testing::Test {

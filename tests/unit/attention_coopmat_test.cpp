@@ -6,7 +6,6 @@
 #include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
-#include "scheduler/passed_templates.h"
 #include "support/error.h"
 #include "tests/coopmat_devices.h"
 #include "tests/random_attention.h"
@@ -39,18 +38,6 @@ exec::Executable compiled(const test::AttentionCase& c, const sched::Target& tar
 std::string template_of(const test::AttentionCase& c, const sched::Target& target) {
   return compiled(c, target).kernels.front().template_name;
 }
-
-// Takes the default of each candidate.
-class Recorder : public sched::ConfigSource {
- public:
-  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
-    passed = sched::passed_templates(candidate);
-    config = candidate.default_config();
-    return {config, sched::Tier::analytic};
-  }
-  mutable std::vector<std::string> passed;
-  mutable sched::Config config;
-};
 
 using AttentionCoopmatTemplate = test::WithGlslCompiler;
 
@@ -103,7 +90,7 @@ TEST_F(AttentionCoopmatTemplate, DefaultsHaveManyRows) {
   for (const int64_t depth : {64, 128}) {
     AttentionSizes sizes = kLong;
     sizes.depth = sizes.depth_v = depth;
-    const Recorder seen;
+    const test::Recorder seen;
     backends::CompileOptions options;
     options.configs = &seen;
     compiled(with_op(sizes, "f16"), target, options);
@@ -118,7 +105,7 @@ TEST_F(AttentionCoopmatTemplate, DefaultsHaveManyRows) {
 TEST_F(AttentionCoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   use(false);
   const sched::Target target = coopmat_target(coopmat_devices().front());
-  const Recorder seen;
+  const test::Recorder seen;
   backends::CompileOptions options;
   options.configs = &seen;
   compiled(with_op(kLong, "f16"), target, options);

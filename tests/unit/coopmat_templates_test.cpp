@@ -6,7 +6,6 @@
 #include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
-#include "scheduler/passed_templates.h"
 #include "support/error.h"
 #include "tests/coopmat_devices.h"
 #include "tests/random_configs.h"
@@ -37,18 +36,6 @@ exec::Executable compiled(const std::string& text, const sched::Target& target,
 std::string template_of(const std::string& text, const sched::Target& target) {
   return compiled(text, target).kernels.back().template_name;
 }
-
-// Takes the default of a compilation's only kernel.
-class Recorder : public sched::ConfigSource {
- public:
-  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
-    passed = sched::passed_templates(candidate);
-    config = candidate.default_config();
-    return {config, sched::Tier::analytic};
-  }
-  mutable std::vector<std::string> passed;
-  mutable sched::Config config;
-};
 
 using CoopmatTemplate = test::WithGlslCompiler;
 
@@ -87,7 +74,7 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "contraction");
   EXPECT_NE(backends::glsl_lacking("GL_KHR_cooperative_matrix").find("TCC_GLSLC"),
             std::string::npos);
-  const Recorder seen;
+  const test::Recorder seen;
   compiled(product("f16", "", 512, 512, 512, true), target, &seen);
   const auto reasons = seen.passed;
   ASSERT_EQ(reasons.size(), 1u);
@@ -100,7 +87,7 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
 TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
   use(true);
   const auto elements = [&](const Device& device, bool along_k) {
-    const Recorder seen;
+    const test::Recorder seen;
     compiled(product("f16", "", 4096, 4096, 4096, along_k), target_of(device), &seen);
     const sched::Config& config = seen.config;
     return config["block_m"] * config["block_n"] / config["subgroups_m"] / config["subgroups_n"];
