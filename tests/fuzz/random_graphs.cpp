@@ -559,7 +559,7 @@ class Generator {
     };
     switch (random_.below(4)) {
       case 0: {
-        if (v->rank() != 2) return;
+        if (v->rank() != 2 || dims[0] == 0) return;
         Dims ids = shape();
         ids.resize(std::min<size_t>(ids.size(), 2));
         if (elements(ids) * dims[1] > options_.max_elements) return;
