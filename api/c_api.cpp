@@ -142,6 +142,8 @@ CompileOptions options_of(const tcc_compile_options* given_options) {
   if (!given_options) return options;
   const tcc_compile_options theirs = sized(*given_options, "tcc_compile_options");
   options.dims = dims_of(theirs);
+  for (const char* dim : span_of(theirs.open_dims, theirs.num_open_dims, "open_dims"))
+    options.open_dims.emplace_back(&given(dim, "a dim in open_dims"));
   if (theirs.num_tuning > 0) given(theirs.tuning, "tuning");
   for (size_t i = 0; i < theirs.num_tuning; ++i)
     options.tuning.emplace_back(&given(theirs.tuning[i], "a path in tuning"));

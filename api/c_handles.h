@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -141,4 +142,6 @@ struct tcc_context {
   tcc_context(const tcc::CompiledGraph& c, void* stream) : compiled(c), context(c, stream) {}
   const tcc::CompiledGraph compiled;
   tcc::Context context;
+  std::vector<std::span<const int64_t>> shapes;  // reused
+  std::vector<tcc::c::Spec> specs;               // told last
 };

@@ -14,25 +14,23 @@
 #include "support/watch.h"
 
 namespace tcc {
-namespace {
 
-int64_t number_or_open(const ir::SymInt& size) { return size.is_const() ? size.value() : -1; }
-
-std::vector<TensorSpec> specs_of(const exec::Executable& executable,
-                                 const std::vector<int>& buffers) {
+std::vector<TensorSpec> specs_of(const exec::Executable& executable, const std::vector<int>& buffers,
+                                 const exec::Sizes* sizes) {
+  const auto number = [&](const ir::SymInt& size) {
+    return sizes ? sizes->of(size) : size.is_const() ? size.value() : -1;
+  };
   const std::vector<int> alignments = exec::assumed_alignments(executable);
   std::vector<TensorSpec> specs;
-  for (const int number : buffers) {
-    const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+  for (const int i : buffers) {
+    const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(i)];
     std::vector<int64_t> shape;
-    for (const ir::SymInt& dim : buffer.shape) shape.push_back(number_or_open(dim));
+    for (const ir::SymInt& dim : buffer.shape) shape.push_back(number(dim));
     specs.push_back({buffer.name, std::string(name(buffer.dtype)), std::move(shape),
-                     number_or_open(buffer.bytes), alignments[static_cast<size_t>(number)]});
+                     number(buffer.bytes), alignments[static_cast<size_t>(i)]});
   }
   return specs;
 }
-
-}  // namespace
 
 std::filesystem::path cache_folder(const CompileOptions& options) {
   if (!options.use_cache) return {};
@@ -110,7 +108,16 @@ std::vector<TensorSpec> CompiledGraph::outputs() const {
 }
 
 std::vector<std::string> CompiledGraph::open_dims() const {
-  return impl_->program->executable().symbols;
+  std::vector<std::string> names;
+  for (const exec::OpenDim& dim : impl_->program->executable().dims) names.push_back(dim.name);
+  return names;
+}
+
+std::vector<DimRange> CompiledGraph::dim_ranges() const {
+  std::vector<DimRange> ranges;
+  for (const auto& [name, range] : impl_->program->executable().dims)
+    ranges.push_back({name, range.least, range.most, range.multiple});
+  return ranges;
 }
 
 std::vector<TensorSpec> CompiledGraph::states() const {

@@ -26,20 +26,13 @@ std::string type_of(const HostTensor& tensor) {
   return tensor.dtype + "[" + text + "]";
 }
 
-bool is_empty(const exec::BufferInfo& buffer) { return buffer.bytes.is(0); }
-
-runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& buffer) {
-  const auto address = reinterpret_cast<runtime::DeviceAddress>(pointer);
-  if (!pointer && !is_empty(buffer)) fail_input("'", buffer.name, "': a null pointer");
-  return address;
-}
-
 }  // namespace
 
 struct Context::Impl {
   class Use;
 
-  Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on, exec::Sizes sizes = {});
+  Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on,
+       const exec::Dims& dims = {});
 
   const std::shared_ptr<const runtime::Program> program;
   const std::shared_ptr<StreamOwner> owner;
@@ -53,6 +46,15 @@ struct Context::Impl {
   size_t state_number(std::string_view name) const {
     return index_of(executable(), exec::state_buffers(executable()), "state", name);
   }
+  // A value without elements may have a null pointer.
+  void check_pointer(const void* pointer, const exec::BufferInfo& buffer) const {
+    if (!pointer && context.sizes().of(buffer.bytes) > 0)
+      fail_input("'", buffer.name, "': a null pointer");
+  }
+  runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& buffer) const {
+    check_pointer(pointer, buffer);
+    return reinterpret_cast<runtime::DeviceAddress>(pointer);
+  }
   void take(std::span<const void* const> in, std::span<void* const> out);
   void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
   runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
@@ -64,6 +66,7 @@ struct Context::Impl {
     return executable().buffers[static_cast<size_t>(executable().states[number].buffer)];
   }
   void bind_state(std::string_view name, const DeviceBuffer& memory);
+  void check_type(const exec::BufferInfo& buffer, const HostTensor& given) const;
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
 
@@ -127,11 +130,11 @@ class Context::Impl::Use {
 };
 
 Context::Impl::Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on,
-                    exec::Sizes sizes)
+                    const exec::Dims& dims)
     : program(compiled.impl().program),
       owner(std::move(on)),
       stream(owner->stream),
-      context(program, stream->stream, std::move(sizes)) {
+      context(program, stream->stream, dims) {
   context.call_through([this](const std::function<void()>& call) { use->apart(call); });
 }
 
@@ -238,7 +241,7 @@ Context::Context(const CompiledGraph& compiled)
     : impl_(new Impl(compiled, stream_of_its_own(compiled))) {}
 
 Context::Context(const CompiledGraph& compiled, const std::map<std::string, std::int64_t>& dims)
-    : impl_(new Impl(compiled, stream_of_its_own(compiled), {{dims.begin(), dims.end()}})) {}
+    : impl_(new Impl(compiled, stream_of_its_own(compiled), {dims.begin(), dims.end()})) {}
 
 Context::Context(const CompiledGraph& compiled, void* stream)
     : impl_(new Impl(compiled, std::make_shared<StreamOwner>(
@@ -251,12 +254,48 @@ Context::Context(const CompiledGraph& compiled, const Context& other,
     fail_input("a graph of ", device.name(), " cannot run on a stream of ",
                other.impl_->program->device().name());
   const std::lock_guard lock(other.impl_->stream->mutex);
-  impl_.reset(new Impl(compiled, other.impl_->owner, {{dims.begin(), dims.end()}}));
+  impl_.reset(new Impl(compiled, other.impl_->owner, {dims.begin(), dims.end()}));
 }
 
 Context::~Context() = default;
 Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
+
+void Context::set_shapes(std::span<const std::span<const std::int64_t>> inputs) {
+  const Impl::Use use(*impl_);
+  impl_->context.set_shapes(inputs);
+}
+
+void Context::set_shapes(const std::vector<std::vector<std::int64_t>>& inputs) {
+  const std::vector<exec::ShapeView> views(inputs.begin(), inputs.end());
+  set_shapes(views);
+}
+
+void Context::set_dims(const std::map<std::string, std::int64_t>& dims) {
+  const Impl::Use use(*impl_);
+  impl_->context.set_dims({dims.begin(), dims.end()});
+}
+
+void Context::reserve_dims(const std::map<std::string, std::int64_t>& dims) {
+  const Impl::Use use(*impl_);
+  impl_->context.reserve_dims({dims.begin(), dims.end()});
+}
+
+std::map<std::string, std::int64_t> Context::dims() const {
+  const std::span<const int64_t> sizes = impl_->context.dims();
+  std::map<std::string, std::int64_t> result;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] >= 0) result[impl_->executable().dims[i].name] = sizes[i];
+  return result;
+}
+
+std::vector<TensorSpec> Context::inputs() const {
+  return specs_of(impl_->executable(), impl_->executable().inputs, &impl_->context.sizes());
+}
+
+std::vector<TensorSpec> Context::outputs() const {
+  return specs_of(impl_->executable(), impl_->executable().outputs, &impl_->context.sizes());
+}
 
 std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {
   std::vector<const HostTensor*> pointers;
@@ -264,15 +303,25 @@ std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {
   return impl_->run(pointers);
 }
 
+// Shapes with open dims are checked by who takes the sizes from them.
+void Context::Impl::check_type(const exec::BufferInfo& buffer, const HostTensor& given) const {
+  if (!executable().dims.empty()) {
+    if (given.dtype != name(buffer.dtype))
+      fail_input("input '", buffer.name, "' is ", name(buffer.dtype), ", not ", given.dtype);
+    return;
+  }
+  if (const std::vector<int64_t> shape = context.sizes().of(buffer.shape);
+      given.dtype != name(buffer.dtype) || given.shape != shape)
+    fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
+               type_of(given));
+}
+
 std::vector<HostTensor> Context::Impl::run(const std::vector<const HostTensor*>& given) {
   check_counts(executable(), given.size(), executable().outputs.size());
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < given.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(executable(), executable().inputs, i);
-    if (const std::vector<int64_t> shape = context.sizes().of(buffer.shape);
-        given[i]->dtype != name(buffer.dtype) || given[i]->shape != shape)
-      fail_input("input '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
-                 type_of(*given[i]));
+    check_type(buffer, *given[i]);
     tensors.push_back(to_tensor(*given[i], str("input '", buffer.name, "'")));
   }
   const Use holds(*this);
@@ -297,16 +346,14 @@ std::map<std::string, HostTensor> Context::run_named(
 void Context::run_host(std::span<const void* const> inputs, std::span<void* const> outputs) {
   const exec::Executable& executable = impl_->executable();
   check_counts(executable, inputs.size(), outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const exec::BufferInfo& buffer = buffer_of(executable, executable.outputs, i);
-    if (!outputs[i] && !is_empty(buffer)) fail_input("'", buffer.name, "': a null pointer");
-  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    impl_->check_pointer(outputs[i], buffer_of(executable, executable.outputs, i));
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(executable, executable.inputs, i);
     Tensor& tensor = tensors.emplace_back(buffer.dtype, impl_->context.sizes().of(buffer.shape));
     if (tensor.bytes() == 0) continue;
-    if (!inputs[i]) fail_input("'", buffer.name, "': a null pointer");
+    impl_->check_pointer(inputs[i], buffer);
     std::memcpy(tensor.data(), inputs[i], tensor.bytes());
   }
   const Impl::Use use(*impl_);

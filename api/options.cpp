@@ -29,7 +29,15 @@ std::optional<DType> parse_dtype_option(const std::string& text, OptionStyle sty
 void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
                         OptionStyle style) {
   inner.dims = {options.dims.begin(), options.dims.end()};
-  inner.open_dims = {options.open_dims.begin(), options.open_dims.end()};
+  for (const std::string& text : options.open_dims) {
+    const std::string written = said("open_dims", text, OptionStyle::member);
+    const ir::DimOption dim = ir::parse_dim(
+        text.find('=') == text.npos ? text + "=free" : text,
+        style == OptionStyle::member ? written : str("--dim ", text));
+    if (dim.number) fail_input(written, ": is a number, which `dims` takes");
+    if (!inner.open_dims.emplace(dim.name, dim.range).second)
+      fail_input(written, ": '", dim.name, "' is given twice");
+  }
   inner.dtype = parse_dtype_option(options.dtype, style);
   const auto precision = backends::parse_matmul_precision(options.matmul_precision);
   if (!precision)

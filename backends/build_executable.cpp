@@ -153,7 +153,7 @@ class Builder {
   exec::Executable run() {
     executable_.name = graph_.name;
     executable_.target = target_;
-    executable_.symbols.assign(options_.open_dims.begin(), options_.open_dims.end());
+    for (const auto& [name, range] : options_.open_dims) executable_.dims.push_back({name, range});
     place_outside_buffers();
     place_states();
     lower_regions();

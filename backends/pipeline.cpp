@@ -103,7 +103,7 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
   return {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
-         graph = std::make_unique<ir::Graph>(graph->bind(options.dims, options.open_dims));
+         graph = std::make_unique<ir::Graph>(ir::bind_dims(*graph, options.dims, options.open_dims));
        }},
       {"precision",
        [](auto& graph, const auto&, const CompileOptions& options) {
@@ -189,7 +189,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   Scheduled result;
   result.graph = run_graph_stages(graph, target, options);
   if (!options.open_dims.empty())
-    sched::check_open_dims(*result.graph, target, precision_of(options));
+    sched::check_open_dims(*result.graph, target, precision_of(options), options.open_dims);
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.precision = precision_of(options);

@@ -13,6 +13,7 @@
 #include "backends/compile/kernel_cache.h"
 #include "executable/executable.h"
 #include "ir/graph.h"
+#include "ir/size_range.h"
 #include "scheduler/kernel.h"
 #include "scheduler/plan.h"
 #include "scheduler/tuning.h"
@@ -29,9 +30,9 @@ std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name);
 
 struct CompileOptions {
   std::map<std::string, int64_t, std::less<>> dims;  // symbols; the graph's defaults fill the rest
-  // Dims that come when the program is bound: one executable for all sizes. Their values in `dims`
-  // are what estimates take.
-  std::set<std::string, std::less<>> open_dims;
+  // Dims that come when the program is bound: one executable for all sizes of the ranges. Their
+  // values in `dims` are what estimates take.
+  ir::SizeRanges open_dims;
   std::optional<DType> dtype;  // casts the graph's floating point
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   bool strict_rounding = false;                  // round after every op, as an eager framework does

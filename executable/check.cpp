@@ -4,6 +4,7 @@
 #include <set>
 
 #include "executable/executable.h"
+#include "executable/open_dims.h"
 #include "ir/tensor.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -131,8 +132,7 @@ class Checker {
   explicit Checker(const Executable& executable) : e_(executable) {}
 
   void run() {
-    for (const std::string& symbol : e_.symbols)
-      if (!symbols_.insert(symbol).second) fail_input("two symbols '", symbol, "'");
+    for (const OpenDim& dim : e_.dims) check_dim(dim);
     for (const KernelBinary& kernel : e_.kernels) check_kernel(kernel);
     for (const ConstantInfo& constant : e_.constants)
       within("a constant's size", constant.bytes, 0, Tensor::max_bytes);
@@ -156,6 +156,16 @@ class Checker {
       if (atom->kind == ir::Atom::Kind::symbol && !symbols_.contains(atom->name))
         fail_input("no symbol '", atom->name, "'");
     });
+  }
+
+  void check_dim(const OpenDim& dim) {
+    const ir::SizeRange& range = dim.range;
+    within("a dim's multiple", range.multiple, 1, ir::kMostSize);
+    within("a dim's least size", range.least, 0, ir::kMostSize);
+    within("a dim's largest size", range.most, range.least, ir::kMostSize);
+    if (range.least % range.multiple != 0)
+      fail_input("a dim's least size is ", range.least, ", no multiple of ", range.multiple);
+    if (!symbols_.insert(dim.symbol()).second) fail_input("two dims '", dim.name, "'");
   }
 
   void check_buffer(size_t i) const {
@@ -392,20 +402,18 @@ class RangeChecker {
 }  // namespace
 
 void check(const Executable& executable, const Sizes& sizes) {
-  for (const std::string& symbol : executable.symbols)
-    if (const auto found = sizes.values.find(symbol); found == sizes.values.end())
-      fail_input("'", symbol, "' has no value");
-    else
-      within("a size", found->second, 0, int64_t{1} << 40);
-  for (const auto& [symbol, value] : sizes.values)
-    if (std::ranges::find(executable.symbols, symbol) == executable.symbols.end())
-      fail_input("no size '", symbol, "' is open");
+  for (const OpenDim& dim : executable.dims) {
+    const auto found = sizes.values.find(dim.symbol());
+    if (found == sizes.values.end()) fail_input("'", dim.name, "' has no value");
+    within("a size", found->second, 0, ir::kMostSize / dim.range.multiple);
+    check_size(dim, found->second * dim.range.multiple);
+  }
   RangeChecker(executable, sizes).run();
 }
 
 void check(const Executable& executable) {
   Checker(executable).run();
-  if (executable.symbols.empty()) check(executable, Sizes());
+  if (executable.dims.empty()) check(executable, Sizes());
 }
 
 void check_loops(const Executable& executable, const Sizes& sizes, const Target& target) {

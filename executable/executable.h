@@ -14,9 +14,19 @@
 #include "executable/kernel_binary.h"
 #include "executable/target.h"
 #include "ir/dtype.h"
+#include "ir/size_range.h"
 #include "support/hash.h"
 
 namespace tcc::exec {
+
+// A dim whose size comes when the executable is bound. Its kernels are right for the sizes of the
+// range alone: that is a guard of the executable.
+struct OpenDim {
+  std::string name;
+  ir::SizeRange range = {};
+  // Expressions have this symbol for the size over range.multiple.
+  std::string symbol() const { return ir::symbol_name(name, range); }
+};
 
 struct BufferInfo {
   // Inputs and outputs are the caller's memory. The arena holds values between steps, and in it
@@ -113,7 +123,7 @@ class ConstantStore {
 struct Executable {
   std::string name;
   Target target;
-  std::vector<std::string> symbols;   // names in the expressions below
+  std::vector<OpenDim> dims;          // their symbols are in the expressions below
   std::vector<KernelBinary> kernels;  // distinct ones
   std::vector<Step> steps;            // in order; each waits for the ones before it
   std::vector<BufferInfo> buffers;

@@ -181,14 +181,14 @@ void fields(A& a, StateInfo& x) {
 }
 
 template <class A>
+void fields(A& a, OpenDim& x) {
+  all(a, x.name, x.range.least, x.range.most, x.range.multiple);
+}
+
+template <class A>
 void fields(A& a, Executable& x) {
-  all(a, x.name, x.target, x.symbols, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
+  all(a, x.name, x.target, x.dims, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
   all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
-  // Conditions on sizes under which the executable may run: reserved.
-  if constexpr (A::reads)
-    a.number(0, 0);
-  else
-    a.number(int64_t{0});
 }
 
 }  // namespace archived

@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/op.h"
+#include "ir/size_range.h"
 #include "ir/suggest.h"
 #include "ir/unbound_constant.h"
 #include "support/error.h"
@@ -18,12 +19,11 @@ std::string prefix(const Location& location) {
 
 // Symbols' numbers: what was asked for, the defaults for the rest.
 using Bindings = std::map<std::string, int64_t, std::less<>>;
-using Names = std::set<std::string, std::less<>>;
 
-// The numbers and names that stand for the symbols.
+// The numbers and, for dims that stay open, expressions that stand for the symbols.
 struct Binding {
   Bindings numbers;
-  Names open;  // these stay symbols
+  std::map<std::string, SymInt, std::less<>> open;
 };
 
 Bindings all_bindings(const Graph& graph, const Bindings& given) {
@@ -51,8 +51,8 @@ SymInt bound(const SymInt& value, const Binding& binding) {
   if (binding.open.empty()) return usual;
   return value.substitute([&](const AtomPtr& atom) -> std::optional<SymInt> {
     if (atom->kind != Atom::Kind::symbol) return std::nullopt;
-    if (binding.open.contains(atom->name)) return SymInt::symbol(atom->name, *number(*atom));
-    return SymInt(*number(*atom));
+    const auto open = binding.open.find(atom->name);
+    return open == binding.open.end() ? SymInt(*number(*atom)) : open->second;
   });
 }
 
@@ -187,19 +187,44 @@ std::string default_dims_text(const Graph& graph, const Bindings& given) {
 
 }  // namespace
 
-Graph Graph::bind(const Bindings& bindings, const Names& open) const {
-  const Binding binding{all_bindings(*this, bindings), open};
-  for (const std::string& symbol : open)
-    if (!dims.contains(symbol)) {
+Graph Graph::bind(const Bindings& bindings,
+                  const std::set<std::string, std::less<>>& open) const {
+  SizeRanges ranges;
+  for (const std::string& symbol : open) ranges[symbol] = {};
+  return bind_dims(*this, bindings, ranges);
+}
+
+Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& open) {
+  Numbers numbers = all_bindings(graph, given);
+  for (const auto& [symbol, range] : open) {
+    const auto found = numbers.find(symbol);
+    if (found == numbers.end()) {
       std::vector<std::string> known;
-      for (const auto& [dim, value] : dims) known.push_back(dim);
-      fail_input("graph '", name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
+      for (const auto& [dim, value] : graph.dims) known.push_back(dim);
+      fail_input("graph '", graph.name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
     }
+    int64_t& usual = found->second;
+    if (const auto of_range = range.usual(); of_range && !given.contains(symbol)) usual = *of_range;
+    if (const std::string reason = range.why_not(usual); !reason.empty())
+      fail_input("dim ", symbol, " = ", usual, " ", reason, " (", symbol, " = ", range.to_string(),
+                 ")");
+  }
+  return numbers;
+}
+
+Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& open) {
+  Binding binding{usual_sizes(graph, numbers, open), {}};
+  for (const auto& [symbol, range] : open) {
+    if (range.multiple > 1 && graph.dims.contains(symbol_name(symbol, range)))
+      fail_input("graph '", graph.name, "' has a dim '", symbol_name(symbol, range),
+                 "', which multiples of ", range.multiple, " in '", symbol, "' need as a name");
+    binding.open.emplace(symbol, open_size(symbol, range, binding.numbers.at(symbol)));
+  }
   try {
-    return with_numbers(*this, binding);
+    return with_numbers(graph, binding);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::bad_input) throw;
-    fail_input(error.what(), default_dims_text(*this, bindings));
+    fail_input(error.what(), default_dims_text(graph, numbers));
   }
 }
 

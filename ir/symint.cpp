@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "ir/expr.h"
+#include "ir/size_range.h"
 #include "ir/symint_internal.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -183,13 +184,7 @@ uint64_t new_id() {
 }
 
 SymInt SymInt::symbol(std::string name, int64_t usual) {
-  auto atom = std::make_shared<Atom>();
-  atom->kind = Atom::Kind::symbol;
-  atom->text = name;
-  atom->name = std::move(name);
-  atom->range = {0, kUnbounded};
-  atom->usual = usual;
-  return from_atom(std::move(atom));
+  return bounded_symbol(std::move(name), {0, kUnbounded}, usual);
 }
 
 SymInt SymInt::axis(std::string name, const SymInt& extent, AxisRole role) {

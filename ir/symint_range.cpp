@@ -73,11 +73,12 @@ std::optional<SymInt> upper_bound(const SymInt& value, Prefer prefer) {
 
 bool is_monomial(const SymInt& value) { return value.constant() == 0 && value.terms().size() == 1; }
 
-// Symbols that are positive wherever `value` is: the factors of a single term.
+// Symbols that may be 0 by their range but are positive wherever `value` is: the factors of a single
+// term.
 void collect_positive(const SymInt& value, std::vector<AtomPtr>& symbols) {
   if (!is_monomial(value)) return;
   for (const AtomPtr& atom : value.terms().front().atoms)
-    if (atom->kind == Atom::Kind::symbol) symbols.push_back(atom);
+    if (atom->kind == Atom::Kind::symbol && atom->range.lo == 0) symbols.push_back(atom);
 }
 
 }  // namespace
@@ -127,7 +128,7 @@ bool surely_within(const SymInt& value, const SymInt& bound) {
   value.visit_atoms([&](const AtomPtr& atom) {
     if (atom->kind == Atom::Kind::axis) collect_positive(atom->args[0], positive);
   });
-  // A positive symbol is 1 + something that is not negative.
+  // A positive symbol is 1 + something that is not negative, and less than the symbol.
   const auto shifted = [&](const AtomPtr& atom) -> std::optional<SymInt> {
     const bool is_positive =
         std::any_of(positive.begin(), positive.end(),

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/expr.h"
+#include "ir/size_range.h"
 #include "ir/symint_internal.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -168,6 +169,17 @@ void normalize(std::vector<Term>& terms) {
 }  // namespace tcc::ir::symint
 
 namespace tcc::ir {
+
+SymInt bounded_symbol(std::string name, Interval range, int64_t usual) {
+  TCC_CHECK(0 <= range.lo && range.lo <= range.hi, "the range of ", name);
+  auto atom = std::make_shared<Atom>();
+  atom->kind = Atom::Kind::symbol;
+  atom->text = name;
+  atom->name = std::move(name);
+  atom->range = range;
+  atom->usual = usual;
+  return SymIntAccess::from_atom(std::move(atom));
+}
 
 namespace {
 

@@ -37,7 +37,7 @@ double host_seconds(const std::function<void()>& work) {
 void check_kind(const Device& device, const exec::Executable& executable) {
   if (executable.target.api != device.target().api)
     fail_device(device.name(), ": ", executable.name, " was compiled for ", executable.target.id());
-  if (executable.symbols.empty()) exec::check_loops(executable, {}, device.target());
+  if (executable.dims.empty()) exec::check_loops(executable, {}, device.target());
 }
 
 // An executable may be older than a quirk of the device.
@@ -93,28 +93,132 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
 }
 
 Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream,
-                 exec::Sizes sizes)
-    : program_(std::move(program)), stream_(std::move(stream)) {
-  memory_.sizes = std::move(sizes);
-  Device& device = program_->device();
-  const exec::Executable& executable = program_->executable();
-  if (!stream_) stream_ = device.create_stream();
-  if (!executable.symbols.empty() || !memory_.sizes.values.empty()) {
-    exec::check(executable, memory_.sizes);
-    exec::check_loops(executable, memory_.sizes, device.target());
-  }
-  const int64_t bytes = memory_.sizes.of(executable.arena_bytes);
-  if (bytes > 0) memory_.arena = device.allocate(bytes);
-  for (size_t i = 0; i < executable.buffers.size(); ++i) {
-    const BufferInfo& buffer = executable.buffers[i];
-    if (buffer.alias >= 0 || buffer.kind != BufferInfo::Kind::state) continue;
-    memory_.states[i] = {device.allocate(std::max<int64_t>(memory_.sizes.of(buffer.bytes), 1))};
-  }
-  reset_states();
-  callers_ = std::make_unique<Binding>(*program_, memory_);
+                 const exec::Dims& dims)
+    : program_(std::move(program)),
+      stream_(std::move(stream)),
+      reader_(program_->executable()),
+      dims_(program_->executable().dims.size(), -1),
+      states_(program_->executable().states.size()) {
+  if (!stream_) stream_ = program_->device().create_stream();
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (state_buffer(i).bytes.is_const()) make_state(i, {});
+  if (program_->executable().dims.empty() || !dims.empty()) set_dims(dims);
 }
 
 Context::~Context() = default;
+
+Context::Plan& Context::plan() const {
+  if (plan_) return *plan_;
+  const exec::Executable& executable = program_->executable();
+  fail_input(executable.name, ": the size of '", executable.dims.front().name,
+             "' is open: set the shapes of the inputs before a run that does not have them");
+}
+
+void Context::set_dims(const exec::Dims& dims) {
+  next_dims_ = dims_;
+  exec::read_dims(program_->executable(), dims, next_dims_);
+  use(next_dims_);
+}
+
+void Context::set_shapes(std::span<const exec::ShapeView> inputs) {
+  next_dims_ = dims_;
+  reader_.read(inputs, next_dims_);
+  use(next_dims_);
+}
+
+void Context::use(std::span<const int64_t> dims) {
+  if (!plan_ || !std::ranges::equal(plan_->dims, dims)) {
+    const auto kept = std::ranges::find_if(
+        plans_, [&](const auto& plan) { return std::ranges::equal(plan->dims, dims); });
+    if (kept != plans_.end()) {
+      plan_ = kept->get();
+    } else {
+      std::unique_ptr<Plan> made = make_plan(dims);
+      if (plans_.size() == kKeptSizes) {
+        stream_->synchronize();  // it may replay what goes
+        plans_.erase(std::ranges::min_element(plans_, {}, &Plan::last_used));
+      }
+      plan_ = plans_.emplace_back(std::move(made)).get();
+    }
+    std::ranges::copy(dims, dims_.begin());
+  }
+  plan_->last_used = ++uses_;
+}
+
+std::unique_ptr<Context::Plan> Context::make_plan(std::span<const int64_t> dims) {
+  const exec::Executable& executable = program_->executable();
+  auto plan = std::make_unique<Plan>();
+  plan->dims.assign(dims.begin(), dims.end());
+  plan->memory.sizes = exec::sizes_of(executable, dims);
+  const exec::Sizes& sizes = plan->memory.sizes;
+  if (!executable.dims.empty()) {
+    exec::check(executable, sizes);
+    exec::check_loops(executable, sizes, program_->device().target());
+  }
+  make_states(sizes);
+  make_arena(sizes.of(executable.arena_bytes));
+  plan->memory.arena = arena_;
+  for (size_t i = 0; i < states_.size(); ++i)
+    plan->memory.states[static_cast<size_t>(executable.states[i].buffer)] = states_[i].memory;
+  plan->callers = std::make_unique<Binding>(*program_, plan->memory);
+  return plan;
+}
+
+void Context::reserve_dims(const exec::Dims& dims) {
+  next_dims_ = dims_;
+  exec::read_dims(program_->executable(), dims, next_dims_);
+  const exec::Sizes sizes = exec::sizes_of(program_->executable(), next_dims_);
+  exec::check(program_->executable(), sizes);
+  make_arena(sizes.of(program_->executable().arena_bytes));
+  make_own_buffers(sizes);
+}
+
+void Context::make_states(const exec::Sizes& sizes) {
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (!states_[i].memory.buffer) {
+      make_state(i, sizes);
+    } else if (const auto shape = sizes.of(state_buffer(i).shape); shape != states_[i].shape) {
+      const BufferInfo& buffer = state_buffer(i);
+      fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, states_[i].shape),
+                 " in this context, and ", type_text(buffer.dtype, shape),
+                 " with these sizes: they need a context of their own");
+    }
+}
+
+void Context::make_state(size_t i, const exec::Sizes& sizes) {
+  const BufferInfo& buffer = state_buffer(i);
+  State& state = states_[i];
+  refuse_while_captured("state");
+  state.shape = sizes.of(buffer.shape);
+  state.memory = {
+      program_->device().allocate(std::max<int64_t>(sizes.of(buffer.bytes), 1))};
+  reset_state(i);
+}
+
+void Context::refuse_while_captured(std::string_view what) const {
+  if (stream_->is_capturing())
+    fail_input(program_->executable().name, ": memory for the ", what,
+               " at these sizes cannot be made while the stream is captured");
+}
+
+void Context::make_arena(int64_t bytes) {
+  if (bytes == 0 || (arena_ && arena_->bytes() >= bytes)) return;
+  if (arena_) refuse_while_captured("intermediate values");
+  std::shared_ptr<Buffer> larger = program_->device().allocate(bytes);
+  stream_->synchronize();
+  drop_recordings();
+  arena_ = std::move(larger);
+  for (const auto& plan : plans_) plan->memory.arena = arena_;
+}
+
+// They have addresses that are gone, or are about to be.
+void Context::drop_recordings() {
+  for (const auto& plan : plans_) {
+    plan->recorded.clear();
+    plan->steps = {};
+    plan->own.reset();
+  }
+}
 
 void Context::check_counts(std::span<const DeviceAddress> inputs,
                            std::span<const DeviceAddress> outputs) const {
@@ -128,54 +232,77 @@ void Context::check_counts(std::span<const DeviceAddress> inputs,
 void Context::reserve(std::span<const DeviceAddress> inputs,
                       std::span<const DeviceAddress> outputs) {
   check_counts(inputs, outputs);
-  if (const BufferInfo* value = callers_->lacking(inputs, outputs)) {
+  Binding& callers = *plan().callers;
+  if (const BufferInfo* value = callers.lacking(inputs, outputs)) {
     if (stream_->is_capturing())
       fail_input("'", value->name,
                  "': the pointer is not aligned as kernels assume, and memory for an aligned copy "
                  "cannot be reserved while the stream is captured");
-    callers_->reserve(inputs, outputs);
+    callers.reserve(inputs, outputs);
   }
 }
 
 void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
   reserve(inputs, outputs);
-  const std::span<const BoundStep> steps = callers_->bind(inputs, outputs);
-  if (!callers_->calls().empty() && stream_->is_capturing())
-    for (const HostCallSite& call : callers_->calls())
+  Binding& callers = *plan().callers;
+  const std::span<const BoundStep> steps = callers.bind(inputs, outputs);
+  if (!callers.calls().empty() && stream_->is_capturing())
+    for (const HostCallSite& call : callers.calls())
       if (!call.may_be_captured())
         fail_input(program_->executable().name, " calls the host's function '", call.name(),
                    "', which a captured stream cannot: it does not say that it may be captured");
-  callers_->each_part([&](size_t begin, size_t end, HostCallSite* call) {
+  callers.each_part([&](size_t begin, size_t end, HostCallSite* call) {
     if (begin < end) stream_->run(steps.subspan(begin, end - begin));
     if (call) call->run(*stream_, through_);
   });
 }
 
-void Context::make_own_buffers() {
-  if (own_binding_) return;
+void Context::make_own_buffers(const exec::Sizes& sizes) {
   const exec::Executable& executable = program_->executable();
-  if (own_.empty()) {
-    std::vector<std::unique_ptr<Buffer>> made;
-    for (const std::vector<int>* numbers : {&executable.inputs, &executable.outputs})
-      for (const int number : *numbers)
-        made.push_back(program_->device().allocate(std::max<int64_t>(
-            memory_.sizes.of(executable.buffers[static_cast<size_t>(number)].bytes), 1)));
-    own_ = std::move(made);
+  own_.resize(executable.inputs.size() + executable.outputs.size());
+  for (size_t i = 0; i < own_.size(); ++i) {
+    const size_t inputs = executable.inputs.size();
+    const int number = i < inputs ? executable.inputs[i] : executable.outputs[i - inputs];
+    const int64_t bytes =
+        std::max<int64_t>(sizes.of(executable.buffers[static_cast<size_t>(number)].bytes), 1);
+    if (own_[i] && own_[i]->bytes() >= bytes) continue;
+    std::unique_ptr<Buffer> larger = program_->device().allocate(bytes);
+    if (own_[i]) {
+      stream_->synchronize();
+      drop_recordings();
+    }
+    own_[i] = std::move(larger);
   }
+}
+
+// The steps on own buffers.
+Context::Plan& Context::bound_plan() {
+  Plan& plan = this->plan();
+  if (plan.own) return plan;
+  make_own_buffers(plan.memory.sizes);
+  const size_t count = program_->executable().inputs.size();
   std::vector<DeviceAddress> inputs, outputs;
   for (const auto& buffer : own_)
-    (inputs.size() < executable.inputs.size() ? inputs : outputs).push_back(buffer->address());
-  auto binding = std::make_unique<Binding>(*program_, memory_);
-  steps_ = binding->bind(inputs, outputs);
-  recorded_.clear();
-  binding->each_part([&](size_t begin, size_t end, HostCallSite* call) {
-    recorded_.push_back({program_->device().record(steps_.subspan(begin, end - begin)), call});
-  });
-  own_binding_ = std::move(binding);
+    (inputs.size() < count ? inputs : outputs).push_back(buffer->address());
+  plan.own = std::make_unique<Binding>(*program_, plan.memory);
+  plan.steps = plan.own->bind(inputs, outputs);
+  return plan;
+}
+
+Context::Plan& Context::recorded_plan() {
+  Plan& plan = bound_plan();
+  if (plan.recorded.empty()) {
+    std::vector<Recorded> recorded;
+    plan.own->each_part([&](size_t begin, size_t end, HostCallSite* call) {
+      recorded.push_back(
+          {program_->device().record(plan.steps.subspan(begin, end - begin)), call});
+    });
+    plan.recorded = std::move(recorded);
+  }
+  return plan;
 }
 
 void Context::set_inputs(std::span<const Tensor> inputs) {
-  make_own_buffers();
   const exec::Executable& executable = program_->executable();
   if (inputs.size() != executable.inputs.size())
     fail_input("the graph has ", counted(executable.inputs.size(), "input"), ", not ",
@@ -186,15 +313,32 @@ void Context::set_inputs(std::span<const Tensor> inputs) {
     if (tensor.dtype() != buffer.dtype)
       fail_input("input '", buffer.name, "' is ", name(buffer.dtype), ", not ",
                  name(tensor.dtype()));
-    if (tensor.shape() != memory_.sizes.of(buffer.shape))
+    if (executable.dims.empty() && tensor.shape() != sizes().of(buffer.shape))
       fail_input("input '", buffer.name, "' has another shape than the graph was compiled for");
-    if (tensor.bytes() > 0) stream_->copy_to_device(*own_[i], 0, {tensor.data(), tensor.bytes()});
   }
+  if (!executable.dims.empty()) {
+    shapes_.clear();
+    for (const Tensor& tensor : inputs) shapes_.emplace_back(tensor.shape());
+    set_shapes(shapes_);
+  }
+  bound_plan();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const Tensor& tensor = inputs[i]; tensor.bytes() > 0)
+      stream_->copy_to_device(*own_[i], 0, {tensor.data(), tensor.bytes()});
 }
 
+// A size that comes at run time may come once: it is recorded when it comes again.
 void Context::replay() {
-  make_own_buffers();
-  for (const Recorded& part : recorded_) {
+  if (!dims_.empty() && !plan().has_run) {
+    Plan& plan = bound_plan();
+    plan.own->each_part([&](size_t begin, size_t end, HostCallSite* call) {
+      if (begin < end) stream_->run(plan.steps.subspan(begin, end - begin));
+      if (call) call->run(*stream_, through_);
+    });
+    plan.has_run = true;
+    return;
+  }
+  for (const Recorded& part : recorded_plan().recorded) {
     stream_->run(*part.recording);
     if (part.call) part.call->run(*stream_, through_);
   }
@@ -206,7 +350,7 @@ std::vector<Tensor> Context::outputs() {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < executable.outputs.size(); ++i) {
     const BufferInfo& buffer = executable.buffers[static_cast<size_t>(executable.outputs[i])];
-    Tensor tensor(buffer.dtype, memory_.sizes.of(buffer.shape));
+    Tensor tensor(buffer.dtype, sizes().of(buffer.shape));
     if (tensor.bytes() > 0)
       stream_->copy_to_host({tensor.data(), tensor.bytes()}, *own_[executable.inputs.size() + i],
                             0);
@@ -229,7 +373,8 @@ const BufferInfo& Context::state_buffer(size_t i) const {
 }
 
 const StateMemory& Context::state_memory(size_t i) const {
-  return memory_.states.at(static_cast<size_t>(program_->executable().states[i].buffer));
+  if (!states_[i].memory.buffer) plan();  // which says that sizes lack
+  return states_[i].memory;
 }
 
 void Context::bind_state(size_t i, StateMemory memory) {
@@ -239,19 +384,18 @@ void Context::bind_state(size_t i, StateMemory memory) {
   if (memory.address() % static_cast<uint64_t>(alignment) != 0)
     fail_input("state '", buffer.name, "': its place in device memory is no multiple of ",
                alignment, " bytes, as kernels assume");
+  state_memory(i);
   stream_->synchronize();
-  // The recording has the old address.
-  recorded_.clear();
-  steps_ = {};
-  own_binding_.reset();
-  memory_.states.at(number) = std::move(memory);
+  drop_recordings();
+  states_[i].memory = std::move(memory);
+  for (const auto& plan : plans_) plan->memory.states.at(number) = states_[i].memory;
 }
 
 Tensor Context::state(size_t i) {
   const BufferInfo& buffer = state_buffer(i);
   stream_->synchronize();
-  Tensor value(buffer.dtype, memory_.sizes.of(buffer.shape));
   const StateMemory& memory = state_memory(i);
+  Tensor value(buffer.dtype, states_[i].shape);
   if (value.bytes() > 0)
     stream_->copy_to_host({value.data(), value.bytes()}, *memory.buffer, memory.offset);
   return value;
@@ -259,54 +403,57 @@ Tensor Context::state(size_t i) {
 
 void Context::set_state(size_t i, const Tensor& value) {
   const BufferInfo& buffer = state_buffer(i);
-  if (const std::vector<int64_t> shape = memory_.sizes.of(buffer.shape);
+  const StateMemory& memory = state_memory(i);
+  if (const std::vector<int64_t>& shape = states_[i].shape;
       value.dtype() != buffer.dtype || value.shape() != shape)
     fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
                type_text(value.dtype(), value.shape()));
   stream_->synchronize();
-  const StateMemory& memory = state_memory(i);
   if (value.bytes() > 0)
     stream_->copy_to_device(*memory.buffer, memory.offset, {value.data(), value.bytes()});
 }
 
 void Context::reset_states() {
-  const exec::Executable& executable = program_->executable();
-  for (size_t i = 0; i < executable.states.size(); ++i) {
-    const int64_t bytes = memory_.sizes.of(state_buffer(i).bytes);
-    if (bytes == 0) continue;
-    if (const int initial = executable.states[i].initial; initial >= 0) {
-      const BoundStep copy = BoundCopy{state_memory(i).address(),
-                                       program_->constant(static_cast<size_t>(initial)), bytes};
-      stream_->run({&copy, 1});
-    } else {
-      stream_->fill(*state_memory(i).buffer, state_memory(i).offset, bytes, 0);
-    }
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (states_[i].memory.buffer) reset_state(i);
+}
+
+void Context::reset_state(size_t i) {
+  const int64_t bytes = *tensor_bytes(state_buffer(i).dtype, states_[i].shape);
+  const StateMemory& memory = states_[i].memory;
+  if (bytes == 0) return;
+  if (const int initial = program_->executable().states[i].initial; initial >= 0) {
+    const BoundStep copy =
+        BoundCopy{memory.address(), program_->constant(static_cast<size_t>(initial)), bytes};
+    stream_->run({&copy, 1});
+  } else {
+    stream_->fill(*memory.buffer, memory.offset, bytes, 0);
   }
 }
 
 void Context::run_step(size_t i) {
-  make_own_buffers();
-  const Binding::StepRange& step = own_binding_->range(i);
-  stream_->run(steps_.subspan(step.begin, step.middle - step.begin));
+  Plan& plan = bound_plan();
+  const Binding::StepRange& step = plan.own->range(i);
+  stream_->run(plan.steps.subspan(step.begin, step.middle - step.begin));
   if (step.call) {
     step.call->run(*stream_, through_);
-    stream_->run(steps_.subspan(step.middle, step.end - step.middle));
+    stream_->run(plan.steps.subspan(step.middle, step.end - step.middle));
   }
   stream_->synchronize();
 }
 
 std::vector<std::byte> Context::read(int buffer) {
-  make_own_buffers();
+  const OwnMemory& memory = bound_plan().memory;
   const exec::Executable& executable = program_->executable();
   const BufferInfo& info = executable.buffers[static_cast<size_t>(buffer)];
   TCC_CHECK(info.kind != BufferInfo::Kind::constant, info.name, " is a constant");
-  std::vector<std::byte> bytes(static_cast<size_t>(memory_.sizes.of(info.bytes)));
+  std::vector<std::byte> bytes(static_cast<size_t>(memory.sizes.of(info.bytes)));
   if (bytes.empty()) return bytes;
   TCC_CHECK(info.alias < 0, info.name, " lies in another buffer");
   if (info.is_in_arena()) {
-    stream_->copy_to_host(bytes, *memory_.arena, memory_.sizes.of(info.offset));
-  } else if (const auto state = memory_.states.find(static_cast<size_t>(buffer));
-             state != memory_.states.end()) {
+    stream_->copy_to_host(bytes, *memory.arena, memory.sizes.of(info.offset));
+  } else if (const auto state = memory.states.find(static_cast<size_t>(buffer));
+             state != memory.states.end()) {
     stream_->copy_to_host(bytes, *state->second.buffer, state->second.offset);
   } else {
     const size_t first = info.kind == BufferInfo::Kind::input ? 0 : executable.inputs.size();
@@ -316,10 +463,10 @@ std::vector<std::byte> Context::read(int buffer) {
 }
 
 std::vector<double> Context::time_steps() {
-  make_own_buffers();
+  Plan& plan = bound_plan();
   std::vector<double> seconds;
   for (size_t i = 0, count = program_->executable().steps.size(); i < count;) {
-    const Binding::StepRange& first = own_binding_->range(i);
+    const Binding::StepRange& first = plan.own->range(i);
     if (first.call) {
       seconds.push_back(host_seconds([&] { run_step(i); }));
       ++i;
@@ -327,16 +474,16 @@ std::vector<double> Context::time_steps() {
     }
     const size_t begin = first.begin;
     size_t end = begin;
-    for (; i < count && !own_binding_->range(i).call; ++i) end = own_binding_->range(i).end;
-    const std::vector<double> some = stream_->time_each(steps_.subspan(begin, end - begin));
+    for (; i < count && !plan.own->range(i).call; ++i) end = plan.own->range(i).end;
+    const std::vector<double> some = stream_->time_each(plan.steps.subspan(begin, end - begin));
     seconds.insert(seconds.end(), some.begin(), some.end());
   }
   return seconds;
 }
 
 double Context::time_replay(int repeat) {
-  make_own_buffers();
-  if (own_binding_->calls().empty()) return stream_->time(*recorded_.at(0).recording, repeat);
+  Plan& plan = recorded_plan();
+  if (plan.own->calls().empty()) return stream_->time(*plan.recorded.at(0).recording, repeat);
   stream_->synchronize();
   return host_seconds([&] {
            for (int i = 0; i < repeat; ++i) replay();

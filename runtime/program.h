@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executable/executable.h"
+#include "executable/open_dims.h"
 #include "ir/tensor.h"
 #include "runtime/device.h"
 #include "runtime/host_calls.h"
@@ -51,22 +52,36 @@ struct StateMemory {
   DeviceAddress address() const { return buffer->address() + static_cast<uint64_t>(offset); }
 };
 
-// The memory of a context, and the values of the program's symbols that it is for.
+// What one set of sizes has of a context's memory. The arena may be larger than they need.
 struct OwnMemory {
   exec::Sizes sizes = {};
-  std::unique_ptr<Buffer> arena = nullptr;
+  std::shared_ptr<Buffer> arena = nullptr;
   std::map<size_t, StateMemory> states = {};  // by buffer
 };
 
 class Binding;
 
+// Sizes come from the shapes of inputs, from set_dims() or with the constructor; what was made for
+// some is kept for the next runs of these sizes, and kKeptSizes of them are.
 class Context {
  public:
+  static constexpr size_t kKeptSizes = 16;
+
   // Uses a stream of its own, or the caller's, which other contexts may use too, one at a time.
-  // Throws Error(bad_input) where `sizes` lacks a symbol of the program, or has another.
+  // `dims` may be empty: sizes come later then.
   explicit Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream = nullptr,
-                   exec::Sizes sizes = {});
+                   const exec::Dims& dims = {});
   ~Context();
+
+  // The sizes of the open dims from now on; those that are not named stay. Nothing is allocated
+  // for sizes that the context has kept. Throws Error(bad_input) where a dim is unknown or missing,
+  // and where a size is none that the executable is for: the sizes are as before then.
+  void set_dims(const exec::Dims& dims);
+  // The same by the shapes of the inputs, in order. Throws Error(bad_input), which names the input,
+  // its dim, the size and the fact that it breaks.
+  void set_shapes(std::span<const exec::ShapeView> inputs);
+  // Makes the memory that runs at these sizes need. Others that need no more of it allocate none.
+  void reserve_dims(const exec::Dims& dims);
 
   // Functions of the host's are called through this from now on.
   void call_through(CallThrough through) { through_ = std::move(through); }
@@ -113,29 +128,63 @@ class Context {
   std::vector<double> time_steps();
   double time_replay(int repeat);
   Stream& stream() { return *stream_; }
-  const exec::Sizes& sizes() const { return memory_.sizes; }
+  // Throws Error(bad_input) where the executable has open dims and no sizes were given yet.
+  const exec::Sizes& sizes() const { return plan().memory.sizes; }
+  // In the order of the executable's; -1: unknown.
+  std::span<const int64_t> dims() const { return dims_; }
 
  private:
+  struct Recorded {
+    std::unique_ptr<Recording> recording;
+    HostCallSite* call;
+  };
+  // Everything that depends on the sizes.
+  struct Plan {
+    std::vector<int64_t> dims;
+    OwnMemory memory;
+    std::unique_ptr<Binding> callers;
+    // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.
+    std::unique_ptr<Binding> own;
+    std::span<const BoundStep> steps;
+    std::vector<Recorded> recorded;
+    bool has_run = false;    // on own buffers
+    uint64_t last_used = 0;  // by uses_
+  };
+
+  Plan& plan() const;
+  void use(std::span<const int64_t> dims);
+  std::unique_ptr<Plan> make_plan(std::span<const int64_t> dims);
+  void make_states(const exec::Sizes& sizes);
+  void make_state(size_t i, const exec::Sizes& sizes);
+  void reset_state(size_t i);
+  void refuse_while_captured(std::string_view what) const;
+  void make_arena(int64_t bytes);
+  void make_own_buffers(const exec::Sizes& sizes);
+  void drop_recordings();
+  Plan& bound_plan();
+  Plan& recorded_plan();
   void check_counts(std::span<const DeviceAddress> inputs,
                     std::span<const DeviceAddress> outputs) const;
-  void make_own_buffers();
   const exec::BufferInfo& state_buffer(size_t i) const;
   const StateMemory& state_memory(size_t i) const;
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Stream> stream_;
   CallThrough through_;
-  OwnMemory memory_;
-  std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
-  // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.
-  struct Recorded {
-    std::unique_ptr<Recording> recording;
-    HostCallSite* call;
+  exec::ShapeReader reader_;
+  std::vector<int64_t> dims_, next_dims_;
+  std::vector<exec::ShapeView> shapes_;  // reused
+  std::shared_ptr<Buffer> arena_;
+  // A state has the size that it was made with. By number; no memory: not made yet.
+  struct State {
+    StateMemory memory;
+    std::vector<int64_t> shape;
   };
-  std::unique_ptr<Binding> own_binding_;
-  std::span<const BoundStep> steps_;
-  std::vector<Recorded> recorded_;
-  std::unique_ptr<Binding> callers_;
+  std::vector<State> states_;
+  std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
+  std::vector<std::unique_ptr<Plan>> plans_;
+  Plan* plan_ = nullptr;  // of the sizes at hand
+  uint64_t uses_ = 0;
 };
 
 }  // namespace tcc::runtime

@@ -1,5 +1,8 @@
 #include "scheduler/open_dims.h"
 
+#include <algorithm>
+
+#include "ir/size_range.h"
 #include "ir/sizes.h"
 #include "scheduler/fusion_groups.h"
 #include "support/error.h"
@@ -25,10 +28,10 @@ std::string refusal_of(const ir::Node& node, const FusionGroups& groups) {
 }  // namespace
 
 void check_open_dims(const ir::Graph& graph, const Target& target,
-                     const RegionPrecision& precision) {
+                     const RegionPrecision& precision, const ir::SizeRanges& dims) {
   const FusionGroups groups(graph, target, precision);
   for (const auto& node : graph.nodes()) {
-    std::set<std::string> open;
+    std::set<std::string> open;  // symbols
     for (const auto* values : {&node->inputs, &node->outputs})
       for (const ir::Value* value : *values)
         if (value) open.merge(ir::open_dims(value->shape()));
@@ -36,8 +39,11 @@ void check_open_dims(const ir::Graph& graph, const Target& target,
     const std::string reason = refusal_of(*node, groups);
     if (reason.empty()) continue;
     const std::string where = ir::to_string(node->location);
+    const auto dim = std::ranges::find_if(dims, [&](const auto& one) {
+      return ir::symbol_name(one.first, one.second) == *open.begin();
+    });
     fail_input(where, where.empty() ? "" : ": ", node->op_name(),
-               ": has no kernel with the open dim '", *open.begin(), "' (", reason,
+               ": has no kernel with the open dim '", dim == dims.end() ? *open.begin() : dim->first, "' (", reason,
                "): leave it out of open_dims, and compile for each size");
   }
 }

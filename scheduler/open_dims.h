@@ -2,13 +2,14 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "ir/size_range.h"
 #include "scheduler/region.h"
 
 namespace tcc::sched {
 
 // Throws Error(bad_input), which names the node, the dim and what to do, for a node with an open
-// dim that no kernel template takes by itself.
-void check_open_dims(const ir::Graph& graph, const Target& target,
-                     const RegionPrecision& precision);
+// dim that no kernel template takes by itself. `dims` are those that the graph was bound with.
+void check_open_dims(const ir::Graph& graph, const Target& target, const RegionPrecision& precision,
+                     const ir::SizeRanges& dims);
 
 }  // namespace tcc::sched

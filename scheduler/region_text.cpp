@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "ir/op.h"
@@ -46,6 +47,7 @@ class Writer {
     if (region_.strict_rounding) text_ += "strict_rounding\n";
     if (region_.tf32) text_ += "tf32\n";
     if (region_.unit_sums) text_ += "unit_sums\n";
+    if (sizes_ == Sizes::kept) write_ranges();
     for (size_t i = 0; i < region_.inputs.size(); ++i)
       nodes_.set_mark(region_.inputs[i], str("in", i));
     for (const ir::Value* input : region_.inputs) write_buffer("", input);
@@ -61,6 +63,20 @@ class Writer {
   }
 
  private:
+  // Kernels depend on what is known of a size that comes at run time.
+  void write_ranges() {
+    std::map<std::string, ir::Interval> ranges;
+    for (const ir::Node* node : region_.nodes)
+      for (const auto* values : {&node->inputs, &node->outputs})
+        for (const ir::Value* value : *values)
+          for (const SymInt& dim : value ? value->shape() : ir::Shape())
+            dim.visit_atoms([&](const ir::AtomPtr& atom) {
+              if (atom->kind == ir::Atom::Kind::symbol) ranges.emplace(atom->name, atom->range);
+            });
+    for (const auto& [name, range] : ranges)
+      text_ += str("size ", name, " ", range.lo, "..", range.hi, "\n");
+  }
+
   void add_extents(const ir::Value& value) {
     for (const SymInt& extent : value.shape()) extents_.push_back(extent.usual());
   }

@@ -4,6 +4,7 @@
 // keys of plan sites (scheduler/plan.h).
 //
 //   region 1
+//   size B 1..64
 //   in0 f32[4, 6]
 //   in1 f32[6]{1} of 8
 //   %0 f32[4, 6] = add(in0, in1)

@@ -13,6 +13,13 @@ void add_compile_options(CLI::App& app, CompileOptions& options) {
   app.add_flag_callback("--no-fuse", [&options] { options.fuse = false; }, "one kernel per op");
 }
 
+void add_dim_option(CLI::App& app, std::vector<std::string>& dims) {
+  app.add_option("--dim", dims,
+                 "of a symbolic dim, its size (B=8), or the sizes that it may have at run time "
+                 "(S=1..2048, multiples of 8: S=8..2048:8, any: S=free); several")
+      ->allow_extra_args(false);
+}
+
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner) {
   set_kernel_options(options, inner, OptionStyle::command_line);
 }

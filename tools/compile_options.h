@@ -10,6 +10,8 @@ namespace tcc::tools {
 
 // --dtype, --matmul-precision, --strict-rounding and --no-fuse. api/options.h reads their values.
 void add_compile_options(CLI::App& app, CompileOptions& options);
+// --dim, which parse_dims() reads.
+void add_dim_option(CLI::App& app, std::vector<std::string>& dims);
 // set_kernel_options() with errors that name options of the command line.
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner);
 

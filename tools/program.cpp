@@ -1,7 +1,6 @@
 #include "tools/program.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -112,21 +111,34 @@ void log_as_lines(const std::string& program, const std::function<void(const std
       LogLevel::warning);
 }
 
-std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts) {
-  std::map<std::string, int64_t, std::less<>> dims;
+namespace {
+
+DimOptions parse_dims(const std::vector<std::string>& texts, const std::string& option) {
+  DimOptions dims;
   for (const std::string& text : texts) {
-    const size_t equal = text.find('=');
-    const char* end = text.data() + text.size();
-    int64_t value = -1;
-    std::from_chars_result parsed{end, std::errc::invalid_argument};
-    if (equal != std::string::npos) parsed = std::from_chars(text.data() + equal + 1, end, value);
-    if (parsed.ec == std::errc::result_out_of_range) fail_input("--dim ", text, ": is too large");
-    if (equal == 0 || parsed.ec != std::errc() || parsed.ptr != end || value < 0)
-      fail_input("--dim ", text, ": must be NAME=NUMBER");
-    if (!dims.emplace(text.substr(0, equal), value).second)
-      fail_input("--dim ", text, ": given twice");
+    const std::string said = str(option, " ", text);
+    const ir::DimOption dim = ir::parse_dim(text, said);
+    if (dims.numbers.contains(dim.name) || dims.open.contains(dim.name))
+      fail_input(said, ": given twice");
+    if (dim.number)
+      dims.numbers.emplace(dim.name, *dim.number);
+    else
+      dims.open.emplace(dim.name, dim.range);
   }
   return dims;
+}
+
+}  // namespace
+
+DimOptions parse_dims(const std::vector<std::string>& texts) { return parse_dims(texts, "--dim"); }
+
+std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std::string>& texts,
+                                                          const std::string& option,
+                                                          const std::string& why) {
+  DimOptions dims = parse_dims(texts, option);
+  if (!dims.open.empty())
+    fail_input(option, " ", dims.open.begin()->first, ": must be a number: ", why);
+  return std::move(dims.numbers);
 }
 
 void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph) {
@@ -138,13 +150,15 @@ void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const i
   }
 }
 
-void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph) {
+void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph,
+                      const ir::SizeRanges& open) {
   if (!path.ends_with(".onnx")) return;
   std::set<std::string> symbols;  // those that --dim or an input's file gives are numbers by now
   for (const ir::Value* input : graph.inputs)
     for (const ir::SymInt& dim : input->shape())
       dim.substitute([&](const ir::AtomPtr& atom) -> std::optional<ir::SymInt> {
-        if (atom->kind == ir::Atom::Kind::symbol) symbols.insert(atom->name);
+        if (atom->kind == ir::Atom::Kind::symbol && !open.contains(atom->name))
+          symbols.insert(atom->name);
         return std::nullopt;
       });
   std::string list;

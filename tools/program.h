@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/graph.h"
+#include "ir/size_range.h"
 #include "runtime/device.h"
 
 namespace tcc::tools {
@@ -25,14 +26,24 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 void log_as_lines(const std::string& program,
                   const std::function<void(const std::string&)>& say = {});
 
-// Parses "B=8" strings as bindings.
-std::map<std::string, int64_t, std::less<>> parse_dims(const std::vector<std::string>& texts);
+// Values of --dim: numbers, and ranges of the dims that stay open.
+struct DimOptions {
+  std::map<std::string, int64_t, std::less<>> numbers;
+  ir::SizeRanges open;
+};
+// Parses "B=8", "S=1..2048", "S=8..2048:8" and "S=free".
+DimOptions parse_dims(const std::vector<std::string>& texts);
+// The same where `option` takes numbers alone; `why` says for what.
+std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std::string>& texts,
+                                                          const std::string& option,
+                                                          const std::string& why);
 // Fails for a dim that the graph lacks, and lists the graph's dims.
 void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph);
 
 // Says on stderr, in one line, which dims of an .onnx graph have no number, so that the default
-// stands for them. (A YAML graph states its defaults.)
-void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph);
+// stands for them, but for those that stay open. (A YAML graph states its defaults.)
+void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph,
+                      const ir::SizeRanges& open = {});
 
 // Throws Error(bad_input) where `option`'s file could not be written, so that long work does not
 // fail at its end. "" is no file.

@@ -88,6 +88,39 @@ void add_list(JsonWriter& json, std::string_view key, const Numbers& numbers) {
   json.end_array();
 }
 
+// A number, or the text of an expression of the open dims' symbols.
+void add_size(JsonWriter& json, const ir::SymInt& size) {
+  if (size.is_const())
+    json.value(size.value());
+  else
+    json.value(size.to_string());
+}
+
+void add_size(JsonWriter& json, std::string_view key, const ir::SymInt& size) {
+  json.key(key);
+  add_size(json, size);
+}
+
+void add_sizes(JsonWriter& json, std::string_view key, std::span<const ir::SymInt> sizes) {
+  json.key(key).begin_array();
+  for (const ir::SymInt& size : sizes) add_size(json, size);
+  json.end_array();
+}
+
+// `symbol` stands for the size over `multiple`.
+void add_dims(JsonWriter& json, std::span<const exec::OpenDim> dims) {
+  json.key("dims").begin_array();
+  for (const exec::OpenDim& dim : dims)
+    json.begin_object()
+        .member("name", dim.name)
+        .member("symbol", dim.symbol())
+        .member("least", dim.range.least)
+        .member("most", dim.range.most)
+        .member("multiple", dim.range.multiple)
+        .end_object();
+  json.end_array();
+}
+
 class Compile {
  public:
   explicit Compile(const Options& options) : options_(options) {}
@@ -97,12 +130,14 @@ class Compile {
     sched::Target target = sched::target_by_name(options_.target);
     backends::CompileOptions compile;
     set_compile_options(options_.compile, compile);
-    compile.dims = parse_dims(options_.dims);
+    DimOptions dims = parse_dims(options_.dims);
+    compile.dims = std::move(dims.numbers);
+    compile.open_dims = std::move(dims.open);
     const InputFiles files(options_.inputs);
     ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
     files.check_all_used(input_names(graph));
     check_dims(compile.dims, graph);
-    say_default_dims("tcc-compile", options_.graph, graph);
+    say_default_dims("tcc-compile", options_.graph, graph, compile.open_dims);
     const autotune::TuningFiles tuning = autotune::open_tuning_files(
         {options_.tuning.begin(), options_.tuning.end()}, target.api, default_cache_folder(),
         [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
@@ -124,7 +159,7 @@ class Compile {
     progress_.clear();
     std::cout << counted(executable_.kernels.size(), "kernel") << " for " << target.id() << ", "
               << counted(exec::launches(executable_).size(), "launch", "launches") << ", arena "
-              << format_bytes(static_cast<double>(executable_.arena_bytes.value())) << ": "
+              << format_bytes(static_cast<double>(executable_.arena_bytes.usual())) << ": "
               << (fs::path(options_.output) / "manifest.json").string() << "\n";
     return 0;
   }
@@ -161,8 +196,10 @@ class Compile {
     const exec::Executable& e = executable_;
     JsonWriter json(JsonWriter::Style::indented);
     json.begin_object().member("tcc_manifest", 1).member("graph", e.name);
-    json.member("target", e.target.id()).member("arena_bytes", e.arena_bytes.value());
-    json.member("live_bytes_peak", e.live_bytes_peak.value());
+    json.member("target", e.target.id());
+    add_size(json, "arena_bytes", e.arena_bytes);
+    add_size(json, "live_bytes_peak", e.live_bytes_peak);
+    if (!e.dims.empty()) add_dims(json, e.dims);
     json.key("kernels").begin_array();
     for (size_t i = 0; i < e.kernels.size(); ++i) add_kernel(json, i);
     json.end_array().key("buffers").begin_array();
@@ -174,14 +211,14 @@ class Compile {
     for (const exec::KernelLaunch* launch : exec::launches(e)) {
       json.begin_object().member("kernel", launch->kernel);
       std::vector<int> buffers;
-      std::vector<int64_t> scalars;  // the arguments after the buffers
+      std::vector<ir::SymInt> scalars;  // the arguments after the buffers
       for (const exec::Argument& argument : launch->arguments)
         if (const auto* address = std::get_if<exec::Address>(&argument))
           buffers.push_back(address->buffer);
         else
-          scalars.push_back(std::get<exec::Scalar>(argument).value.value());
+          scalars.push_back(std::get<exec::Scalar>(argument).value);
       add_list(json, "buffers", buffers);
-      add_list(json, "scalars", scalars);
+      add_sizes(json, "scalars", scalars);
       add_list(json, "layers", launch->layers);
       json.end_object();
     }
@@ -201,7 +238,7 @@ class Compile {
     const auto launches = exec::launches(executable_);
     const exec::KernelLaunch& launch =
         **std::ranges::find(launches, static_cast<int>(i), &exec::KernelLaunch::kernel);
-    add_list(json, "grid", exec::fixed(launch.grid));
+    add_sizes(json, "grid", launch.grid);
     json.member("workgroup", kernel.workgroup).member("subgroup_size", kernel.subgroup_size);
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
     json.member("arguments", kernel.num_arguments);
@@ -217,9 +254,9 @@ class Compile {
   // "im2col", by cuTensorMapEncodeIm2col.
   static void add_map(JsonWriter& json, const exec::TensorMap& map) {
     json.begin_object().member("argument", map.argument).member("dtype", tcc::name(map.dtype));
-    json.member("offset", map.offset.value());
-    add_list(json, "dims", exec::fixed(map.dims));
-    add_list(json, "strides", exec::fixed(map.strides));
+    add_size(json, "offset", map.offset);
+    add_sizes(json, "dims", map.dims);
+    add_sizes(json, "strides", map.strides);
     if (map.kind == exec::TensorMap::Kind::im2col) {
       json.key("im2col").begin_object();
       add_list(json, "lower", map.im2col.lower);
@@ -235,11 +272,11 @@ class Compile {
   static void add_buffer(JsonWriter& json, const exec::BufferInfo& buffer) {
     json.begin_object().member("name", buffer.name).member("kind", name(buffer.kind));
     json.member("dtype", tcc::name(buffer.dtype));
-    add_list(json, "shape", exec::fixed(buffer.shape));
-    add_list(json, "strides", exec::fixed(buffer.strides));
-    json.member("bytes", buffer.bytes.value());
-    json.member(buffer.is_in_arena() ? "arena_offset" : "number", buffer.offset.value())
-        .end_object();
+    add_sizes(json, "shape", buffer.shape);
+    add_sizes(json, "strides", buffer.strides);
+    add_size(json, "bytes", buffer.bytes);
+    add_size(json, buffer.is_in_arena() ? "arena_offset" : "number", buffer.offset);
+    json.end_object();
   }
 
   const Options& options_;
@@ -260,8 +297,7 @@ int main(int argc, char** argv) {
                  "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets)")
       ->required();
   app.add_option("-o,--output", options.output, "folder for the files")->required();
-  app.add_option("--dim", options.dims, "value of a symbolic dim; several")
-      ->allow_extra_args(false);
+  add_dim_option(app, options.dims);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
   add_dump_options(app, options.dump);

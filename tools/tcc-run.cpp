@@ -40,7 +40,7 @@ namespace {
 
 struct Options {
   std::string graph, device = "auto", outputs, emit, check;  // check: "outputs", "ops", or ""
-  std::vector<std::string> dims, tuning;
+  std::vector<std::string> dims, at, tuning;
   InputOptions inputs;
   CompileOptions compile;
   DumpOptions dump;
@@ -95,18 +95,38 @@ class Run {
   void load() {
     set_compile_options(options_.compile, compile_);
     const InputFiles files(options_.inputs);
-    compile_.dims = parse_dims(options_.dims);
+    DimOptions dims = parse_dims(options_.dims);
+    compile_.dims = std::move(dims.numbers);
+    compile_.open_dims = std::move(dims.open);
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     check_dims(compile_.dims, graph_);
-    say_default_dims("tcc-run", options_.graph, graph_);
+    const ir::Numbers numbers = sizes_of_run();
+    say_default_dims("tcc-run", options_.graph, graph_, compile_.open_dims);
     if (options_.check == "ops" && !graph_.states.empty())
       fail_input("--check=ops: ", options_.graph,
                  " has states, which kernels write while others run; --check compares them");
     check_outputs_path(options_.outputs, graph_.outputs.size());
-    bound_ = graph_.bind(compile_.dims);
+    bound_ = graph_.bind(numbers);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
     inputs_ = load_inputs(bound_, files, options_.seed);
     say_drawn_inputs("tcc-run", bound_, files);
+  }
+
+  // The dims of the run: open ones have the sizes of --at, or else those that estimates take.
+  ir::Numbers sizes_of_run() {
+    ir::Numbers numbers = compile_.dims;
+    for (const auto& [name, size] :
+         parse_numbers(options_.at, "--at", "it is the size of one run")) {
+      if (!compile_.open_dims.contains(name))
+        fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
+      numbers[name] = size;
+    }
+    numbers = ir::usual_sizes(graph_, numbers, compile_.open_dims);
+    for (const auto& [name, range] : compile_.open_dims) open_sizes_[name] = numbers.at(name);
+    if (options_.check == "ops" && !open_sizes_.empty())
+      fail_input("--check=ops: compares the kernels of one size; give '",
+                 open_sizes_.begin()->first, "' a number");
+    return numbers;
   }
 
   void interpret() {
@@ -154,7 +174,8 @@ class Run {
     auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
     load_seconds_ = seconds_since(start);
     program_ = program;
-    runtime::Context context(program);
+    runtime::Context context(program, nullptr, open_sizes_);
+    sizes_ = context.sizes();
     start = std::chrono::steady_clock::now();
     outputs_ = context.run(inputs_);
     run_seconds_ = seconds_since(start);
@@ -220,7 +241,7 @@ class Run {
     const exec::Executable& e = program_->executable();
     std::cout << device_->name() << ": " << counted(exec::launches(e).size(), "launch", "launches")
               << " of " << counted(e.kernels.size(), "kernel") << ", arena "
-              << format_bytes(static_cast<double>(e.arena_bytes.value())) << ", compiled in "
+              << format_bytes(static_cast<double>(sizes_.of(e.arena_bytes))) << ", compiled in "
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
               << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
@@ -301,8 +322,8 @@ class Run {
       json.member("target", e.target.id())
           .member("launches", exec::launches(e).size())
           .member("kernels", e.kernels.size());
-      json.member("arena_bytes", e.arena_bytes.value())
-          .member("live_bytes_peak", e.live_bytes_peak.value())
+      json.member("arena_bytes", sizes_.of(e.arena_bytes))
+          .member("live_bytes_peak", sizes_.of(e.live_bytes_peak))
           .member("constant_bytes", program_->constant_bytes());
       json.member("seconds_compile", compile_seconds_).member("seconds_load", load_seconds_);
       if (options_.bench > 0) bench_json(json, bench_, e);
@@ -330,6 +351,8 @@ class Run {
   std::shared_ptr<const runtime::Program> program_;
   std::shared_ptr<runtime::Device> device_;
   backends::Scheduled scheduled_;
+  exec::Dims open_sizes_;  // of the run
+  exec::Sizes sizes_;
   std::optional<OpsCheck> ops_;
   BenchResult bench_;
   double compile_seconds_ = 0, load_seconds_ = 0, run_seconds_ = 0;
@@ -347,7 +370,8 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device,
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();
-  app.add_option("--dim", options.dims, "value of a symbolic dim; several")
+  add_dim_option(app, options.dims);
+  app.add_option("--at", options.at, "NAME=SIZE: the size of an open dim in this run; several")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn")->capture_default_str();
@@ -379,6 +403,8 @@ int main(int argc, char** argv) {
                 {"tcc-run model.onnx --check=ops", "find the first layer and kernel that is wrong"},
                 {"tcc-run model.onnx --dim batch=8 --inputs in.npz --outputs out.npz",
                  "run an ONNX model on given inputs"},
+                {"tcc-run mlp.yaml --dim B=1..64 --at B=7 --check",
+                 "compile once for all batches of up to 64, and run one of 7"},
                 {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",
                  "time its kernels in bf16, with the records that tcc-tune wrote"},
                 {"tcc-run mlp.yaml --device vulkan:0 --emit out",

@@ -109,7 +109,7 @@ typedef struct tcc_tensor_info {
                            * "u8" to "u64", "bool" */
   const char* shape_text; /* "[B, 784]" of a graph, "[32, 784]" of a compiled one */
   size_t rank;
-  const int64_t* shape; /* compiled graphs only, else NULL */
+  const int64_t* shape; /* compiled graphs only, else NULL; -1 for what open dims decide */
   int64_t bytes;        /* compiled graphs only, else 0 */
   int64_t alignment; /* tcc_context_run uses pointers that are multiples of this many bytes without
                       * a copy; compiled graphs only, else 0 */
@@ -244,11 +244,13 @@ typedef struct tcc_compile_options {
   tcc_cancelled_fn cancelled; /* called between passes, kernels and weights: TCC_CANCELLED */
   void* user;                 /* the first argument of both */
   int32_t no_fuse;            /* 1: one kernel per op */
+  size_t num_open_dims; /* dims whose sizes come at run time: "S", "S=1..2048", "S=8..2048:8" */
+  const char* const* open_dims;
 } tcc_compile_options;
 #define TCC_COMPILE_OPTIONS_INIT                                                                   \
   {                                                                                                \
     sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        0                                                                                          \
+        0, 0, NULL                                                                                 \
   }
 
 /* Compiles a graph for a device and loads it. `device` is "cuda:N", "vulkan:N", "null" (it runs
@@ -325,6 +327,25 @@ TCC_API void tcc_context_destroy(tcc_context* context) TCC_NOEXCEPT;
  * order of the calls. */
 TCC_API tcc_status tcc_context_create_beside(const tcc_compiled* compiled, const tcc_context* other,
                                              tcc_context** context) TCC_NOEXCEPT;
+
+/* Set the sizes of the open dims for the runs that follow, by the shapes of the inputs in the
+ * graph's order, or by name; dims that are not named keep their sizes. A context keeps what it made
+ * for the last 16 sizes: for these, nothing is allocated or compiled. TCC_BAD_INPUT, with the input,
+ * its dim, the size and what it breaks, where nothing fits; the sizes are as before then. */
+TCC_API tcc_status tcc_context_set_shapes(tcc_context* context, const int64_t* const* shapes,
+                                          const size_t* ranks, size_t num_inputs) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_context_set_dims(tcc_context* context, const char* const* names,
+                                        const int64_t* sizes, size_t num_dims) TCC_NOEXCEPT;
+/* Makes the device memory that runs at these sizes need: runs at sizes that need no more allocate
+ * none. */
+TCC_API tcc_status tcc_context_reserve_dims(tcc_context* context, const char* const* names,
+                                            const int64_t* sizes, size_t num_dims) TCC_NOEXCEPT;
+/* Give an input or output at the sizes that are set. The strings and arrays live until the next of
+ * these calls. */
+TCC_API tcc_status tcc_context_input(tcc_context* context, size_t index,
+                                     tcc_tensor_info* info) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_context_output(tcc_context* context, size_t index,
+                                      tcc_tensor_info* info) TCC_NOEXCEPT;
 
 /* Runs on the caller's device memory (CUDA device pointers), in the graph's order. They are dense,
  * row-major and aligned to their elements; outputs overlap no other buffer. The call is

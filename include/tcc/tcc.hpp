@@ -137,9 +137,11 @@ class Graph {
 
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims{};  // of symbols; the default is the graph's
-  // Dims whose sizes come with a Context: one compiled graph runs at all of them. Their values in
-  // `dims` are what estimates take. Pointwise ops may have them, and reductions of other dims;
-  // compile() throws Error(bad_input), which names the op, for others.
+  // Dims whose sizes come at run time, with the inputs' shapes: "S", "S=1..2048" or, for multiples
+  // of 8, "S=8..2048:8". One compiled graph runs at all sizes of these ranges, which lie below 2^31;
+  // what a range says makes kernels shorter. Their values in `dims` are what estimates take; by
+  // default that is the middle of a range on a logarithmic scale. compile() throws
+  // Error(bad_input), which names the op, where no kernel takes the dim.
   std::vector<std::string> open_dims{};
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
   // The precision of f32 and f8 products: "highest", "high" or "medium".
@@ -195,6 +197,12 @@ struct DeviceList {
 // Lists the devices of this machine without opening them. "null" is not listed.
 DeviceList list_devices();
 
+// The sizes that an open dim may have: the multiples of `multiple` from `least` to `most`.
+struct DimRange {
+  std::string name;
+  std::int64_t least = 0, most = 0, multiple = 1;
+};
+
 // A graph that is compiled for and loaded to a device: kernels and weights. It is immutable and may
 // be used from several threads; copies share its contents.
 class CompiledGraph {
@@ -205,6 +213,7 @@ class CompiledGraph {
   // The names of the open dims: in inputs() and outputs(), dims and bytes that depend on one are
   // -1.
   std::vector<std::string> open_dims() const;
+  std::vector<DimRange> dim_ranges() const;
   // The states that each Context keeps from run to run.
   std::vector<TensorSpec> states() const;
   // Return the index of an input or output by its name. Throw Error(bad_input) for an unknown name.
@@ -248,7 +257,8 @@ std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTe
 // thread-safe; threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
  public:
-  // Makes a context with a stream of its own.
+  // Makes a context with a stream of its own. Where the compiled graph has open dims, the sizes come
+  // with set_shapes(), set_dims() or a run on HostTensors.
   explicit Context(const CompiledGraph& compiled);
   // The same with the sizes of the compiled graph's open dims. Throws Error(bad_input) for one that
   // is missing or unknown, and where the graph cannot have the size.
@@ -266,11 +276,29 @@ class Context {
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
 
+  // Sets the sizes of the open dims for the runs that follow, by the shapes of the inputs in the
+  // graph's order, or by name; dims that are not named keep their sizes. A context keeps what it
+  // made for the last 16 sizes: for these, the call allocates nothing, compiles nothing and takes
+  // about a microsecond. Throws Error(bad_input), which names the input, its dim, the size and what
+  // it breaks (a number of the graph, a range, another input's size); the sizes are as before then.
+  void set_shapes(std::span<const std::span<const std::int64_t>> inputs);
+  void set_shapes(const std::vector<std::vector<std::int64_t>>& inputs);
+  void set_dims(const std::map<std::string, std::int64_t>& dims);
+  // Makes the device memory that runs at these sizes need, as large as the largest: runs at sizes
+  // that need no more allocate none. Other runs do, at the first run at a larger size.
+  void reserve_dims(const std::map<std::string, std::int64_t>& dims);
+  // The open dims' sizes; empty before any were set.
+  std::map<std::string, std::int64_t> dims() const;
+  // The inputs and outputs at these sizes. Throw Error(bad_input) where there are none yet.
+  std::vector<TensorSpec> inputs() const;
+  std::vector<TensorSpec> outputs() const;
+
   // Copies host tensors to device buffers of the context's own, runs the graph, waits and returns
-  // the outputs. Throws Error(bad_input) for a wrong number of inputs, a wrong dtype or a wrong
-  // shape.
+  // the outputs. Open dims have the sizes of the tensors' shapes. Throws Error(bad_input) for a
+  // wrong number of inputs, a wrong dtype or a shape that does not fit.
   std::vector<HostTensor> run(std::span<const HostTensor> inputs);
-  // Does the same on plain host memory. Each pointer refers to TensorSpec::bytes bytes.
+  // Does the same on plain host memory, at the sizes that were set. Each pointer refers to
+  // TensorSpec::bytes bytes.
   void run_host(std::span<const void* const> inputs, std::span<void* const> outputs);
   // Does the same with all inputs and all outputs by name. Throws Error(bad_input) for a missing or
   // an unknown name.

@@ -42,7 +42,7 @@ exec::Executable executable_of(const exec::StandaloneKernel& kernel, const exec:
   exec::Executable e;
   e.name = kernel.region;
   e.target = target;
-  for (const exec::Scalar& size : kernel.scalars) e.symbols.push_back(size.value.to_string());
+  for (const exec::Scalar& size : kernel.scalars) e.dims.push_back({size.value.to_string()});
   e.kernels.push_back(kernel);
   const auto add = [&](BufferInfo::Kind kind, const char* name, std::vector<SymInt> shape) {
     BufferInfo& buffer = e.buffers.emplace_back();
@@ -86,18 +86,18 @@ TEST_P(SizedKernelsTest, APointwiseKernelRunsOnAnySize) {
   const auto program = std::make_shared<const Program>(
       device, executable_of(compile(kPointwise), device->target(), {n}, {n}));
   for (const int64_t size : {1, 2, 63, 64, 65, 1000, 100'003}) {
-    Context context(program, nullptr, {{{"n", size}}});
+    Context context(program, nullptr, {{"n", size}});
     const Tensor x = counted({size});
     const Tensor y = context.run({&x, 1}).at(0);
     ASSERT_EQ(y.shape(), std::vector<int64_t>{size});
     for (int64_t i = 0; runs_kernels() && i < size; ++i)
       ASSERT_EQ(y.get(i), static_cast<float>(2 * i + 1)) << size << " " << i;
   }
-  Context two(program, nullptr, {{{"n", 2}}});
+  Context two(program, nullptr, {{"n", 2}});
   const Tensor three = counted({3});
   EXPECT_ERROR(two.run({&three, 1}), "another shape");
   EXPECT_ERROR(Context(program), "'n' has no value");
-  EXPECT_ERROR(Context(program, nullptr, {{{"n", -1}}}), "a size is -1");
+  EXPECT_ERROR(Context(program, nullptr, {{"n", -1}}), "a size is -1");
 }
 
 TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {
@@ -106,7 +106,7 @@ TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {
       device, executable_of(compile(kReduction), device->target(), {r, n}, {r}));
   const std::vector<std::pair<int64_t, int64_t>> cases = {{1, 1}, {3, 7}, {33, 64}, {100, 1001}};
   for (const auto& [rows, columns] : cases) {
-    Context context(program, nullptr, {{{"n", columns}, {"r", rows}}});
+    Context context(program, nullptr, {{"n", columns}, {"r", rows}});
     const Tensor x = counted({rows, columns});
     const Tensor y = context.run({&x, 1}).at(0);
     for (int64_t i = 0; runs_kernels() && i < rows; ++i) {
@@ -118,7 +118,7 @@ TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {
   // A device that stops long loops is asked before, not after.
   const int64_t most = device->target().max_loop_iterations;
   if (most == 0) return;
-  EXPECT_ERROR_KIND(Context(program, nullptr, {{{"n", most + 1}, {"r", 1}}}), ErrorKind::device,
+  EXPECT_ERROR_KIND(Context(program, nullptr, {{"n", most + 1}, {"r", 1}}), ErrorKind::device,
                     "loop iterations");
 }
 

@@ -21,7 +21,7 @@ TEST(OpenProducts, CompileForCuda) {
       "outputs: [r, s]\n",
       "g.yaml", ".");
   CompileOptions options;
-  options.open_dims = {"B"};
+  options.open_dims = {{"B", {}}};
   options.binaries = nvrtc_missing().empty();
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
     const exec::Executable executable = compile(graph, sched::target_by_name(target), options);

@@ -86,7 +86,7 @@ TEST(Programs, OfChangedFilesRunOrAreRefused) {
     std::memcpy(&(*changed)[footer + 16], &checksum, sizeof checksum);
     try {
       Executable executable = exec::read_executable(changed, *changed, "file");
-      if (!executable.symbols.empty() || own_bytes(executable) > 1 << 24) continue;
+      if (!executable.dims.empty() || own_bytes(executable) > 1 << 24) continue;
       Context context(std::make_shared<const Program>(device, std::move(executable)));
       context.replay();
       context.outputs();

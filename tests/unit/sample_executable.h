@@ -47,7 +47,7 @@ inline Executable sample(const SymInt& n = 8) {
   e.target.matrix_units = {
       *parse_matrix_unit("mma 64x256x32 i8 u8 i32 i32 subgroups4 step 16 along-k exact 64"),
       *parse_matrix_unit("coopmat 8x8x16 u8 u8 u32 u32 saturating")};
-  if (!n.is_const()) e.symbols = {"n"};
+  if (!n.is_const()) e.dims = {{"n"}};
   KernelBinary& kernel = e.kernels.emplace_back();
   kernel.entry = "k";
   kernel.source = "void k() {}";

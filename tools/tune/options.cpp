@@ -108,7 +108,8 @@ DimLists::DimLists(const std::vector<std::string>& texts) {
     std::vector<Dims> grown;
     for (size_t begin = 0, end; begin <= values.size(); begin = end + 1) {
       end = std::min(values.find(',', begin), values.size());
-      const Dims one = parse_dims({name + "=" + values.substr(begin, end - begin)});
+      const Dims one = parse_numbers({name + "=" + values.substr(begin, end - begin)}, "--dim",
+                                     "kernels are measured at sizes, as in " + name + "=1,8,32");
       for (Dims dims : all_) {
         if (!dims.insert(*one.begin()).second) fail_input("--dim ", text, ": given twice");
         grown.push_back(std::move(dims));

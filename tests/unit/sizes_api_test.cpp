@@ -1,0 +1,206 @@
+// Sizes that come at run time through the public interfaces: shapes in, shapes out, and what a run
+// at a size that the context has kept costs.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tcc/c_api.h"
+#include "tcc/tcc.hpp"
+#include "tests/expect_error.h"
+
+namespace {
+
+thread_local std::int64_t allocations = -1;  // counted from 0 on
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  if (allocations >= 0) ++allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace tcc {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+constexpr const char* kSums =
+    "tcc: 1\n"
+    "name: sums\n"
+    "dims: {B: 4, S: 8}\n"
+    "inputs: {x: {dtype: f32, shape: [B, S, 3]}, y: {dtype: f32, shape: [B, S, 1]}}\n"
+    "nodes:\n"
+    "  - {out: a, op: add, in: [x, y]}\n"
+    "  - {out: b, op: sum, in: [a], dim: [2]}\n"
+    "  - {out: c, op: sub, in: [x, y]}\n"
+    "outputs: [b, c]\n";
+
+TEST(SizesApi, ShapesComeInAndOut) {
+  const CompiledGraph compiled =
+      compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B=1..64", "S=8..64:8"}});
+  ASSERT_EQ(compiled.dim_ranges().size(), 2u);
+  EXPECT_EQ(compiled.dim_ranges()[1].name, "S");
+  EXPECT_EQ(compiled.dim_ranges()[1].multiple, 8);
+  EXPECT_EQ(compiled.outputs()[0].shape, (Shape{-1, -1}));
+  Context context(compiled);
+  EXPECT_TRUE(context.dims().empty());
+  EXPECT_ERROR(context.outputs(), "sums: the size of 'B' is open");
+  EXPECT_ERROR(context.run_host({}, {}), "the graph has 2 inputs");
+  context.set_shapes({{5, 16, 3}, {5, 16, 1}});
+  EXPECT_EQ(context.outputs()[0].shape, (Shape{5, 16}));
+  EXPECT_EQ(context.outputs()[1].bytes, 5 * 16 * 3 * 4);
+  EXPECT_EQ(context.inputs()[0].shape, (Shape{5, 16, 3}));
+  EXPECT_ERROR(context.set_shapes({{5, 12, 3}, {5, 12, 1}}),
+               "input 'x': dim 1 is 12: S = 12 is no multiple of 8 (S = 8..64:8)");
+  const std::vector<HostTensor> results = context.run(
+      std::vector<HostTensor>{HostTensor("f32", {2, 24, 3}), HostTensor("f32", {2, 24, 1})});
+  EXPECT_EQ(results.at(0).shape, (Shape{2, 24}));
+  EXPECT_EQ(context.dims(), (std::map<std::string, std::int64_t>{{"B", 2}, {"S", 24}}));
+  context.set_dims({{"B", 64}});
+  EXPECT_EQ(context.outputs()[0].shape, (Shape{64, 24}));
+  EXPECT_ERROR(context.run(std::vector<HostTensor>{HostTensor("f32", {2, 24, 3}),
+                                                   HostTensor("f32", {3, 24, 1})}),
+               "input 'y': dim 0 is 3, not 2 (B = 2 by input 'x': dim 0)");
+  EXPECT_ERROR(context.run(std::vector<HostTensor>{HostTensor("f32", {2, 24, 3}),
+                                                   HostTensor("f16", {2, 24, 1})}),
+               "input 'y' is f32, not f16");
+}
+
+TEST(SizesApi, RangesAreChecked) {
+  const auto refused = [](const char* dim, const char* words) {
+    EXPECT_ERROR(compile(Graph::from_yaml(kSums), "null", {.open_dims = {dim}}), words);
+  };
+  refused("B=3", "open_dims 'B=3': is a number, which `dims` takes");
+  refused("B=5..2", "open_dims 'B=5..2': 5 is more than 2");
+  refused("B=", "open_dims 'B=': must be NAME=NUMBER, NAME=LEAST..MOST");
+  refused("C", "has no dim 'C'");
+  EXPECT_ERROR(compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B", "B=1..2"}}),
+               "'B' is given twice");
+  EXPECT_ERROR(compile(Graph::from_yaml(kSums), "null", {.dims = {{"B", 9}}, .open_dims = {"B=1..2"}}),
+               "dim B = 9 is above 2 (B = 1..2)");
+}
+
+// A context at two sizes in turn, and one of a fixed program; runs on memory of the caller's.
+struct Bench {
+  std::vector<float> x = std::vector<float>(64 * 64 * 3), y = std::vector<float>(64 * 64), b = y,
+                     c = x;
+  const void* in[2] = {x.data(), y.data()};
+  void* out[2] = {b.data(), c.data()};
+};
+
+TEST(SizesApi, RunsAtKnownSizesAllocateNothing) {
+  const CompiledGraph compiled =
+      compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B=1..64", "S=8..64:8"}});
+  Context context(compiled);
+  Bench bench;
+  const auto run = [&](std::int64_t batch, std::int64_t length) {
+    const std::array<std::int64_t, 3> x = {batch, length, 3}, y = {batch, length, 1};
+    const std::span<const std::int64_t> shapes[] = {x, y};
+    context.set_shapes(shapes);
+    context.run_device(bench.in, bench.out);
+  };
+  for (std::int64_t batch = 1; batch <= 8; ++batch)
+    for (const std::int64_t length : {8, 16}) run(batch, length);
+  allocations = 0;
+  for (int round = 0; round < 10; ++round)
+    for (std::int64_t batch = 1; batch <= 8; ++batch)
+      for (const std::int64_t length : {8, 16}) run(batch, length);
+  const std::int64_t counted = allocations;
+  allocations = -1;
+  EXPECT_EQ(counted, 0);
+  allocations = 0;
+  run(9, 8);  // a new one
+  EXPECT_GT(allocations, 0);
+  allocations = -1;
+}
+
+// The best of many rounds of host time, without the device's.
+double best_seconds(const std::function<void()>& work) {
+  double best = 1;
+  for (int round = 0; round < 300; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 10; ++i) work();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count() / 10);
+  }
+  return best;
+}
+
+TEST(SizesApi, RunsAtKnownSizesCostWhatFixedOnesDo) {
+  const Graph graph = Graph::from_yaml(kSums);
+  Bench bench;
+  const CompiledGraph fixed = compile(graph, "null", {.dims = {{"B", 2}, {"S", 8}}});
+  Context one(fixed);
+  const double usual = best_seconds([&] { one.run_device(bench.in, bench.out); });
+  const CompiledGraph open = compile(graph, "null", {.open_dims = {"B", "S"}});
+  Context context(open);
+  const std::array<std::int64_t, 3> x[] = {{2, 8, 3}, {3, 8, 3}}, y[] = {{2, 8, 1}, {3, 8, 1}};
+  int turn = 0;
+  const auto run = [&] {
+    turn = 1 - turn;
+    const std::span<const std::int64_t> shapes[] = {x[turn], y[turn]};
+    context.set_shapes(shapes);
+    context.run_device(bench.in, bench.out);
+  };
+  const double known = best_seconds(run);
+  RecordProperty("fixed_ns", static_cast<int>(usual * 1e9));
+  RecordProperty("known_ns", static_cast<int>(known * 1e9));
+  EXPECT_LT(known, usual + 5e-6) << usual;
+}
+
+TEST(SizesApi, TheCInterfaceDoesTheSame) {
+  tcc_graph* graph = nullptr;
+  ASSERT_EQ(tcc_graph_from_yaml(kSums, nullptr, &graph), TCC_OK) << tcc_last_error();
+  const char* const dims[] = {"B=1..64", "S"};
+  tcc_compile_options options = TCC_COMPILE_OPTIONS_INIT;
+  options.num_open_dims = 2;
+  options.open_dims = dims;
+  tcc_compiled* compiled = nullptr;
+  ASSERT_EQ(tcc_compile(graph, "null", &options, &compiled), TCC_OK) << tcc_last_error();
+  tcc_tensor_info info = TCC_TENSOR_INFO_INIT;
+  ASSERT_EQ(tcc_compiled_output(compiled, 0, &info), TCC_OK);
+  EXPECT_EQ(info.shape[0], -1);
+  EXPECT_STREQ(info.shape_text, "[-1, -1]");
+
+  tcc_context* context = nullptr;
+  ASSERT_EQ(tcc_context_create(compiled, &context), TCC_OK) << tcc_last_error();
+  EXPECT_EQ(tcc_context_output(context, 0, &info), TCC_BAD_INPUT);
+  const std::int64_t x[] = {5, 7, 3}, y[] = {5, 7, 1}, wrong[] = {65, 7, 1};
+  const std::int64_t* const shapes[] = {x, y};
+  const std::int64_t* const others[] = {wrong, wrong};
+  const std::size_t ranks[] = {3, 3};
+  ASSERT_EQ(tcc_context_set_shapes(context, shapes, ranks, 2), TCC_OK) << tcc_last_error();
+  ASSERT_EQ(tcc_context_output(context, 0, &info), TCC_OK) << tcc_last_error();
+  EXPECT_STREQ(info.shape_text, "[5, 7]");
+  EXPECT_EQ(info.bytes, 5 * 7 * 4);
+  EXPECT_EQ(tcc_context_set_shapes(context, others, ranks, 2), TCC_BAD_INPUT);
+  EXPECT_NE(std::string(tcc_last_error()).find("B = 65 is above 64 (B = 1..64)"), std::string::npos)
+      << tcc_last_error();
+  Bench bench;
+  EXPECT_EQ(tcc_context_run_host(context, bench.in, 2, bench.out, 2), TCC_OK) << tcc_last_error();
+  const char* const names[] = {"B"};
+  const std::int64_t sizes[] = {6};
+  ASSERT_EQ(tcc_context_reserve_dims(context, names, sizes, 1), TCC_OK) << tcc_last_error();
+  ASSERT_EQ(tcc_context_set_dims(context, names, sizes, 1), TCC_OK) << tcc_last_error();
+  ASSERT_EQ(tcc_context_input(context, 1, &info), TCC_OK);
+  EXPECT_STREQ(info.shape_text, "[6, 7, 1]");
+  EXPECT_EQ(tcc_context_set_dims(context, nullptr, sizes, 1), TCC_BAD_INPUT);
+  tcc_context_destroy(context);
+  tcc_compiled_destroy(compiled);
+  tcc_graph_destroy(graph);
+}
+
+}  // namespace
+}  // namespace tcc
