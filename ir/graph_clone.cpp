@@ -159,6 +159,8 @@ Graph with_numbers(const Graph& graph, const Binding& binding) {
     if (value->kind != Value::Kind::result) bind_value(*value, binding);
   for (const auto& node : result.nodes()) bind_node(*node, binding);
   result.dims = binding.numbers;
+  for (const auto& [dim, size] : binding.open)
+    size.visit_atoms([&](const AtomPtr& symbol) { result.dims[symbol->name] = symbol->usual; });
   return result;
 }
 
