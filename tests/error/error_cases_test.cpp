@@ -86,7 +86,7 @@ void load(const Case& test) {
     if (option == "--inputs") inputs.npz = value;
   }
   const tools::InputFiles files(inputs);
-  const auto bindings = tools::parse_dims(dims);
+  const auto bindings = tools::parse_dims(dims).numbers;
   ir::Graph graph = load_graph(test.graph, {.dims = bindings, .inputs = &files});
   ir::verify(graph);
   ir::Graph bound = graph.bind(bindings);
