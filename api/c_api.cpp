@@ -54,6 +54,7 @@ std::string report_of(const tcc::CompiledGraph& compiled) {
         .member("least_seconds", kernel.least_seconds)
         .member("region_key", kernel.region_key)
         .member("source_key", kernel.source_key)
+        .member("variant", kernel.variant)
         .key("layers")
         .begin_array();
     for (const std::string& layer : kernel.layers) json.value(layer);
@@ -144,6 +145,8 @@ CompileOptions options_of(const tcc_compile_options* given_options) {
   options.dims = dims_of(theirs);
   for (const char* dim : span_of(theirs.open_dims, theirs.num_open_dims, "open_dims"))
     options.open_dims.emplace_back(&given(dim, "a dim in open_dims"));
+  for (const char* sizes : span_of(theirs.specialize, theirs.num_specialize, "specialize"))
+    options.specialize.emplace_back(&given(sizes, "a text in specialize"));
   if (theirs.num_tuning > 0) given(theirs.tuning, "tuning");
   for (size_t i = 0; i < theirs.num_tuning; ++i)
     options.tuning.emplace_back(&given(theirs.tuning[i], "a path in tuning"));

@@ -15,19 +15,19 @@
 
 namespace tcc {
 
-std::vector<TensorSpec> specs_of(const exec::Executable& executable, const std::vector<int>& buffers,
+std::vector<TensorSpec> specs_of(const runtime::Program& program, const std::vector<int>& buffers,
                                  const exec::Sizes* sizes) {
+  const exec::Executable& executable = program.executable();
   const auto number = [&](const ir::SymInt& size) {
     return sizes ? sizes->of(size) : size.is_const() ? size.value() : -1;
   };
-  const std::vector<int> alignments = exec::assumed_alignments(executable);
   std::vector<TensorSpec> specs;
   for (const int i : buffers) {
     const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(i)];
     std::vector<int64_t> shape;
     for (const ir::SymInt& dim : buffer.shape) shape.push_back(number(dim));
     specs.push_back({buffer.name, std::string(name(buffer.dtype)), std::move(shape),
-                     number(buffer.bytes), alignments[static_cast<size_t>(i)]});
+                     number(buffer.bytes), program.alignments()[static_cast<size_t>(i)]});
   }
   return specs;
 }
@@ -99,12 +99,12 @@ std::string CompiledGraph::device() const { return impl_->program->device().name
 
 std::vector<TensorSpec> CompiledGraph::inputs() const {
   const exec::Executable& executable = impl_->program->executable();
-  return specs_of(executable, executable.inputs);
+  return specs_of(*impl_->program, executable.inputs);
 }
 
 std::vector<TensorSpec> CompiledGraph::outputs() const {
   const exec::Executable& executable = impl_->program->executable();
-  return specs_of(executable, executable.outputs);
+  return specs_of(*impl_->program, executable.outputs);
 }
 
 std::vector<std::string> CompiledGraph::open_dims() const {
@@ -122,7 +122,7 @@ std::vector<DimRange> CompiledGraph::dim_ranges() const {
 
 std::vector<TensorSpec> CompiledGraph::states() const {
   const exec::Executable& executable = impl_->program->executable();
-  return specs_of(executable, exec::state_buffers(executable));
+  return specs_of(*impl_->program, exec::state_buffers(executable));
 }
 
 std::size_t CompiledGraph::input_index(std::string_view name) const {
@@ -145,9 +145,11 @@ std::int64_t CompiledGraph::arena_bytes() const {
 
 std::int64_t CompiledGraph::constant_bytes() const { return impl_->program->constant_bytes(); }
 
-std::vector<KernelReport> CompiledGraph::kernels() const {
-  const exec::Executable& executable = impl_->program->executable();
-  std::vector<KernelReport> reports;
+namespace {
+
+void add_reports(const exec::Executable& executable, const std::string& variant,
+                 std::vector<KernelReport>& reports) {
+  const size_t first = reports.size();
   for (const exec::KernelBinary& kernel : executable.kernels)
     reports.push_back(
         {kernel.region,
@@ -160,19 +162,38 @@ std::vector<KernelReport> CompiledGraph::kernels() const {
          executable.target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate),
          {},
          kernel.region_key,
-         hash_of(kernel.source).hex()});
+         hash_of(kernel.source).hex(),
+         variant});
   for (const exec::KernelLaunch* launch : exec::launches(executable)) {
-    KernelReport& report = reports[static_cast<size_t>(launch->kernel)];
+    KernelReport& report = reports[first + static_cast<size_t>(launch->kernel)];
     ++report.launches;
     report.layers.insert(report.layers.end(), launch->layers.begin(), launch->layers.end());
+  }
+}
+
+}  // namespace
+
+std::vector<KernelReport> CompiledGraph::kernels() const {
+  std::vector<KernelReport> reports;
+  add_reports(impl_->program->executable(), "", reports);
+  for (const auto& [sizes, program] : impl_->program->variants()) {
+    std::string name;
+    for (const auto& [dim, size] : sizes) name += str(name.empty() ? "" : " ", dim, "=", size);
+    add_reports(program->executable(), name, reports);
   }
   return reports;
 }
 
 const std::string& CompiledGraph::kernel_source(std::size_t kernel) const {
-  const auto& kernels = impl_->program->executable().kernels;
-  if (kernel >= kernels.size()) fail_input("kernel ", kernel, " of ", kernels.size());
-  return kernels[kernel].source;
+  const runtime::Program& program = *impl_->program;
+  size_t total = program.executable().kernels.size();
+  if (kernel < total) return program.executable().kernels[kernel].source;
+  for (const auto& variant : program.variants()) {
+    const auto& kernels = variant.program->executable().kernels;
+    if (kernel - total < kernels.size()) return kernels[kernel - total].source;
+    total += kernels.size();
+  }
+  fail_input("kernel ", kernel, " of ", total);
 }
 
 }  // namespace tcc

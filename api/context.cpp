@@ -290,11 +290,11 @@ std::map<std::string, std::int64_t> Context::dims() const {
 }
 
 std::vector<TensorSpec> Context::inputs() const {
-  return specs_of(impl_->executable(), impl_->executable().inputs, &impl_->context.sizes());
+  return specs_of(*impl_->program, impl_->executable().inputs, &impl_->context.sizes());
 }
 
 std::vector<TensorSpec> Context::outputs() const {
-  return specs_of(impl_->executable(), impl_->executable().outputs, &impl_->context.sizes());
+  return specs_of(*impl_->program, impl_->executable().outputs, &impl_->context.sizes());
 }
 
 std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {
@@ -433,15 +433,21 @@ double Context::time(int replays) {
 }
 
 std::vector<double> Context::time_kernels() {
-  const exec::Executable& executable = impl_->program->executable();
   const Impl::Use use(*impl_);
   const std::vector<double> steps = impl_->context.time_steps();
-  std::vector<double> seconds(executable.kernels.size());
-  std::vector<int> counts(executable.kernels.size());
+  // Kernels of other variants than the one that runs have no time.
+  const runtime::Program* at_hand = &impl_->context.program_at_hand();
+  std::vector<double> seconds(impl_->executable().kernels.size());
+  size_t first = 0;
+  for (const auto& variant : impl_->program->variants()) {
+    if (variant.program.get() == at_hand) first = seconds.size();
+    seconds.resize(seconds.size() + variant.program->executable().kernels.size());
+  }
+  std::vector<int> counts(seconds.size());
   for (size_t i = 0; i < steps.size(); ++i) {
-    const auto* launch = std::get_if<exec::KernelLaunch>(&executable.steps[i]);
+    const auto* launch = std::get_if<exec::KernelLaunch>(&at_hand->executable().steps[i]);
     if (!launch) continue;
-    const auto kernel = static_cast<size_t>(launch->kernel);
+    const size_t kernel = first + static_cast<size_t>(launch->kernel);
     seconds[kernel] += steps[i];
     ++counts[kernel];
   }

@@ -40,7 +40,7 @@ autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api)
 runtime::HostFunctions host_functions(const exec::Executable& executable);
 
 // The types of those buffers; with open dims that have no `sizes`, -1 stands for what depends on one.
-std::vector<TensorSpec> specs_of(const exec::Executable& executable, const std::vector<int>& buffers,
+std::vector<TensorSpec> specs_of(const runtime::Program& program, const std::vector<int>& buffers,
                                  const exec::Sizes* sizes = nullptr);
 
 // Both copy. Throws Error(bad_input), which names the tensor `name`, when `host` is damaged.

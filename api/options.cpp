@@ -1,6 +1,7 @@
 #include "api/options.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "ir/passes/convert_precision.h"
@@ -26,6 +27,34 @@ std::optional<DType> parse_dtype_option(const std::string& text, OptionStyle sty
   return dtype;
 }
 
+void set_specialized(const std::vector<std::string>& texts, backends::CompileOptions& inner,
+                     OptionStyle style) {
+  std::vector<ir::Numbers> all = {{}};
+  for (const std::string& text : texts) {
+    const std::string written = said("specialize", text, style);
+    const auto [name, sizes] = ir::parse_sizes(text, written);
+    const auto open = inner.open_dims.find(name);
+    if (open == inner.open_dims.end()) fail_input(written, ": '", name, "' is no open dim");
+    std::vector<ir::Numbers> more;
+    for (const int64_t size : sizes) {
+      if (const std::string reason = open->second.why_not(size); !reason.empty())
+        fail_input(written, ": ", size, " ", reason, " (", name, " = ", open->second.to_string(),
+                   ")");
+      for (ir::Numbers one : all) {
+        if (!one.emplace(name, size).second) fail_input(written, ": '", name, "' is given twice");
+        more.push_back(std::move(one));
+      }
+    }
+    all.insert(all.end(), more.begin(), more.end());
+    if (std::ssize(all) - 1 > exec::kMostVariants)
+      fail_input(written, ": makes ", all.size() - 1, " variants; an executable has at most ",
+                 exec::kMostVariants);
+  }
+  all.erase(all.begin());  // of no size
+  std::ranges::stable_sort(all, std::greater<>(), &ir::Numbers::size);
+  inner.specialize = std::move(all);
+}
+
 void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
                         OptionStyle style) {
   inner.dims = {options.dims.begin(), options.dims.end()};
@@ -38,6 +67,7 @@ void set_kernel_options(const CompileOptions& options, backends::CompileOptions&
     if (!inner.open_dims.emplace(dim.name, dim.range).second)
       fail_input(written, ": '", dim.name, "' is given twice");
   }
+  set_specialized(options.specialize, inner, style);
   inner.dtype = parse_dtype_option(options.dtype, style);
   const auto precision = backends::parse_matmul_precision(options.matmul_precision);
   if (!precision)

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/pipeline.h"
 
@@ -18,6 +19,12 @@ enum class OptionStyle { member, command_line };
 // for a value that does not exist.
 void set_kernel_options(const CompileOptions& options, backends::CompileOptions& inner,
                         OptionStyle style = OptionStyle::member);
+
+// Sets inner.specialize from texts as "S=128,512": a variant for each combination of the sizes, and
+// of fewer of the dims. Throws Error(bad_input) for a dim that inner.open_dims lacks, a size that its
+// range lacks, and more variants than an executable may have.
+void set_specialized(const std::vector<std::string>& texts, backends::CompileOptions& inner,
+                     OptionStyle style = OptionStyle::member);
 
 // Returns nothing for "". Throws Error(bad_input) unless the text is a float type.
 std::optional<DType> parse_dtype_option(const std::string& text,

@@ -208,11 +208,25 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   return result;
 }
 
+void add_variants(exec::Executable& executable, const ir::Graph& graph,
+                  const sched::Target& target, const CompileOptions& options) {
+  for (const auto& sizes : options.specialize) {
+    CompileOptions of_sizes = options;
+    of_sizes.specialize.clear();
+    for (const auto& [dim, size] : sizes) {
+      of_sizes.open_dims.erase(dim);
+      of_sizes.dims[dim] = size;
+    }
+    executable.variants.push_back({sizes, compile(graph, target, of_sizes)});
+  }
+}
+
 exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
                          const CompileOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Scheduled scheduled = schedule(graph, target, options);
   exec::Executable executable = build_executable(scheduled, target, options);
+  add_variants(executable, graph, target, options);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
             counted(executable.kernels.size(), "kernel"), ", ",

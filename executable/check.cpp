@@ -411,9 +411,61 @@ void check(const Executable& executable, const Sizes& sizes) {
   RangeChecker(executable, sizes).run();
 }
 
+namespace {
+
+void check_variant(const Executable& whole, const Variant& variant) {
+  const Executable& one = variant.executable;
+  if (!one.variants.empty()) fail_input("a variant has variants");
+  if (one.target.api != whole.target.api) fail_input("a variant for another back end");
+  std::vector<std::string> open;
+  size_t fixed = 0;
+  for (const OpenDim& dim : whole.dims) {
+    const auto size = variant.sizes.find(dim.name);
+    if (size == variant.sizes.end()) {
+      const auto same = std::ranges::find(one.dims, dim.name, &OpenDim::name);
+      if (same == one.dims.end() || same->range != dim.range)
+        fail_input("a variant without the open dim '", dim.name, "'");
+      open.push_back(dim.name);
+    } else {
+      check_size(dim, size->second);
+      ++fixed;
+    }
+  }
+  if (fixed == 0 || fixed != variant.sizes.size() || open.size() != one.dims.size() ||
+      !std::ranges::equal(open, one.dims, {}, {}, &OpenDim::name))
+    fail_input("a variant with other dims");
+  if (whole.inputs.size() != one.inputs.size() || whole.outputs.size() != one.outputs.size() ||
+      whole.states.size() != one.states.size())
+    fail_input("a variant with other inputs, outputs or states");
+}
+
+}  // namespace
+
+void check_same(const Executable& whole, const Sizes& of_whole, const Executable& variant,
+                const Sizes& of_variant) {
+  const auto check_buffer = [&](int number, int other) {
+    const BufferInfo& a = whole.buffers[static_cast<size_t>(number)];
+    const BufferInfo& b = variant.buffers[static_cast<size_t>(other)];
+    if (a.dtype != b.dtype || of_whole.of(a.shape) != of_variant.of(b.shape) ||
+        of_whole.of(a.bytes) != of_variant.of(b.bytes))
+      fail_input(whole.name, ": '", a.name, "' is another value in the variant for these sizes");
+  };
+  for (size_t i = 0; i < whole.inputs.size(); ++i)
+    check_buffer(whole.inputs[i], variant.inputs[i]);
+  for (size_t i = 0; i < whole.outputs.size(); ++i)
+    check_buffer(whole.outputs[i], variant.outputs[i]);
+  for (size_t i = 0; i < whole.states.size(); ++i)
+    check_buffer(whole.states[i].buffer, variant.states[i].buffer);
+}
+
 void check(const Executable& executable) {
   Checker(executable).run();
   if (executable.dims.empty()) check(executable, Sizes());
+  within("a number of variants", std::ssize(executable.variants), 0, kMostVariants);
+  for (const Variant& variant : executable.variants) {
+    check_variant(executable, variant);
+    check(variant.executable);
+  }
 }
 
 void check_loops(const Executable& executable, const Sizes& sizes, const Target& target) {

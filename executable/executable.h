@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -120,6 +121,8 @@ class ConstantStore {
   virtual std::optional<Hash128> key(size_t i) const = 0;
 };
 
+struct Variant;
+
 struct Executable {
   std::string name;
   Target target;
@@ -135,6 +138,17 @@ struct Executable {
   SymInt live_bytes_peak = 0;
   // Not part of the data: the bytes of `constants`. Null where there are none.
   std::shared_ptr<const ConstantStore> store;
+  // Kernels for some sizes alone, the ones for most dims first. Runs at sizes of none take the
+  // above. Inputs, outputs and states are the same; variants have no variants.
+  std::vector<Variant> variants;
+};
+
+inline constexpr int64_t kMostVariants = 8;
+
+// The same computation where these dims have these sizes, which are numbers in it.
+struct Variant {
+  std::map<std::string, int64_t, std::less<>> sizes;
+  Executable executable;
 };
 
 // The launches among the steps, in order.
@@ -165,6 +179,10 @@ void check(const Executable& executable);
 // The same of what depends on the symbols' values, once a program is bound to them.
 void check(const Executable& executable, const Sizes& sizes);
 void check(const StandaloneSequence& sequence);
+// Throws Error(bad_input) unless the variant's inputs, outputs and states are those of the whole, at
+// the sizes that both are bound to.
+void check_same(const Executable& whole, const Sizes& of_whole, const Executable& variant,
+                const Sizes& of_variant);
 
 // Throws Error(device) where a kernel uses matrix units that the target lacks.
 void check_units(const KernelBinary& kernel, const Target& target);

@@ -185,10 +185,36 @@ void fields(A& a, OpenDim& x) {
   all(a, x.name, x.range.least, x.range.most, x.range.multiple);
 }
 
+// A variant's executable has none of its own.
 template <class A>
-void fields(A& a, Executable& x) {
+void fields_but_variants(A& a, Executable& x) {
   all(a, x.name, x.target, x.dims, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
   all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
+}
+
+template <class A>
+void fields(A& a, Variant& x) {
+  if constexpr (A::reads) {
+    const size_t count = a.count(kMostItems);
+    for (size_t i = 0; i < count; ++i) {
+      std::string name;
+      field(a, name);
+      field(a, x.sizes[name]);
+    }
+  } else {
+    a.number(std::ssize(x.sizes));
+    for (auto& [name, size] : x.sizes) {
+      field(a, name);
+      field(a, size);
+    }
+  }
+  fields_but_variants(a, x.executable);
+}
+
+template <class A>
+void fields(A& a, Executable& x) {
+  fields_but_variants(a, x);
+  all(a, x.variants);
 }
 
 }  // namespace archived

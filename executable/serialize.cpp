@@ -98,9 +98,10 @@ class CountingSink {
   int64_t written_ = 0;
 };
 
-std::vector<Place> write_constants(const Executable& executable, CountingSink& to) {
+// `written` has the places of contents that are there already.
+std::vector<Place> write_constants(const Executable& executable, CountingSink& to,
+                                   std::map<Hash128, int64_t>& written) {
   std::vector<Place> places;
-  std::map<Hash128, int64_t> written;
   for (size_t i = 0; i < executable.constants.size(); ++i) {
     const ConstantBytes constant = executable.store->load(i);
     TCC_CHECK(std::ssize(constant.bytes) == executable.constants[i].bytes,
@@ -128,6 +129,26 @@ void read_checked(Reader& reader, T& value, const std::string& name) {
   }
 }
 
+// Reads the places of the constants in `bytes`, and checks them.
+void read_constants(Reader& reader, Executable& executable,
+                    const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes,
+                    const std::string& name) {
+  const int64_t end = std::ssize(bytes);
+  auto store = std::make_shared<FileConstants>(owner, name);
+  for (const ConstantInfo& constant : executable.constants) {
+    Place place;
+    field(reader, place.offset, static_cast<int64_t>(kHeaderBytes), end);
+    key_fields(reader, place.key);
+    if (constant.bytes > end - place.offset)
+      reader.fail("constant '", constant.name, "' of ", constant.bytes, " bytes at ", place.offset,
+                  " is not within the file");
+    store->add(
+        bytes.subspan(static_cast<size_t>(place.offset), static_cast<size_t>(constant.bytes)),
+        place.key);
+  }
+  if (!executable.constants.empty()) executable.store = std::move(store);
+}
+
 }  // namespace
 
 void write_executable(const Executable& executable, const Sink& sink) {
@@ -135,7 +156,11 @@ void write_executable(const Executable& executable, const Sink& sink) {
   CountingSink to(sink);
   const std::vector<uint8_t> head = header(kBegin);
   to.write(std::as_bytes(std::span(head)));
-  std::vector<Place> places = write_constants(executable, to);
+  std::map<Hash128, int64_t> written;
+  std::vector<Place> places = write_constants(executable, to, written);
+  for (const Variant& variant : executable.variants)
+    for (const Place& place : write_constants(variant.executable, to, written))
+      places.push_back(place);
 
   Writer fields;
   field(fields, executable);
@@ -191,20 +216,11 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
   Reader reader(all.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)), name);
   Executable executable;
   read_checked(reader, executable, name);
-  auto store = std::make_shared<FileConstants>(std::move(owner), name);
-  for (const ConstantInfo& constant : executable.constants) {
-    Place place;
-    field(reader, place.offset, static_cast<int64_t>(kHeaderBytes), begin);
-    key_fields(reader, place.key);
-    if (constant.bytes > begin - place.offset)
-      reader.fail("constant '", constant.name, "' of ", constant.bytes, " bytes at ", place.offset,
-                  " is not within the file");
-    store->add(
-        bytes.subspan(static_cast<size_t>(place.offset), static_cast<size_t>(constant.bytes)),
-        place.key);
-  }
+  const auto constants = bytes.first(static_cast<size_t>(begin));
+  read_constants(reader, executable, owner, constants, name);
+  for (Variant& variant : executable.variants)
+    read_constants(reader, variant.executable, owner, constants, name);
   reader.end();
-  if (!executable.constants.empty()) executable.store = std::move(store);
   return executable;
 }
 

@@ -29,7 +29,7 @@
 
 namespace tcc::exec {
 
-inline constexpr uint32_t kFormatVersion = 8;
+inline constexpr uint32_t kFormatVersion = 9;
 
 // Loads one constant at a time.
 using Sink = std::function<void(std::span<const std::byte>)>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <utility>
 
 #include "runtime/binding.h"
 #include "support/bytes_text.h"
@@ -90,6 +91,39 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
     constant_bytes_ += executable_.constants[i].bytes;
   }
   tell();
+  alignments_ = exec::assumed_alignments(executable_);
+  for (exec::Variant& variant : std::exchange(executable_.variants, {}))
+    add_variant(std::move(variant), watch);
+}
+
+void Program::add_variant(exec::Variant variant, const Watch* watch) {
+  const auto program = std::make_shared<const Program>(device_, std::move(variant.executable),
+                                                       watch, functions_);
+  for (size_t i = 0; i < program->constants_.size(); ++i)
+    if (std::ranges::find(constants_, program->constants_[i]) == constants_.end())
+      constant_bytes_ += program->executable_.constants[i].bytes;
+  const auto join = [&](int ours, int theirs) {
+    int& most = alignments_[static_cast<size_t>(ours)];
+    most = std::max(most, program->alignments_[static_cast<size_t>(theirs)]);
+  };
+  const exec::Executable& other = program->executable_;
+  for (size_t i = 0; i < other.inputs.size(); ++i) join(executable_.inputs[i], other.inputs[i]);
+  for (size_t i = 0; i < other.outputs.size(); ++i) join(executable_.outputs[i], other.outputs[i]);
+  for (size_t i = 0; i < other.states.size(); ++i)
+    join(executable_.states[i].buffer, other.states[i].buffer);
+  variants_.push_back({std::move(variant.sizes), program});
+}
+
+const Program& Program::at(std::span<const int64_t> sizes) const {
+  const auto fits = [&](const Variant& variant) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (const auto fixed = variant.sizes.find(executable_.dims[i].name);
+          fixed != variant.sizes.end() && fixed->second != sizes[i])
+        return false;
+    return true;
+  };
+  const auto found = std::ranges::find_if(variants_, fits);
+  return found == variants_.end() ? *this : *found->program;
 }
 
 Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream,
@@ -145,32 +179,53 @@ void Context::use(std::span<const int64_t> dims) {
   plan_->last_used = ++uses_;
 }
 
+namespace {
+
+// Those of the dims that are open in `of`: all of `whole`, or of a variant fewer.
+std::vector<int64_t> open_in(const exec::Executable& of, const exec::Executable& whole,
+                             std::span<const int64_t> dims) {
+  std::vector<int64_t> open;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (std::ranges::find(of.dims, whole.dims[i].name, &exec::OpenDim::name) != of.dims.end())
+      open.push_back(dims[i]);
+  return open;
+}
+
+}  // namespace
+
 std::unique_ptr<Context::Plan> Context::make_plan(std::span<const int64_t> dims) {
-  const exec::Executable& executable = program_->executable();
   auto plan = std::make_unique<Plan>();
   plan->dims.assign(dims.begin(), dims.end());
-  plan->memory.sizes = exec::sizes_of(executable, dims);
+  plan->sizes = exec::sizes_of(program_->executable(), dims);
+  plan->program = &program_->at(dims);
+  const exec::Executable& executable = plan->program->executable();
+  plan->memory.sizes =
+      exec::sizes_of(executable, open_in(executable, program_->executable(), dims));
   const exec::Sizes& sizes = plan->memory.sizes;
   if (!executable.dims.empty()) {
     exec::check(executable, sizes);
     exec::check_loops(executable, sizes, program_->device().target());
   }
-  make_states(sizes);
+  if (plan->program != program_.get())
+    exec::check_same(program_->executable(), plan->sizes, executable, sizes);
+  make_states(plan->sizes);
   make_arena(sizes.of(executable.arena_bytes));
   plan->memory.arena = arena_;
   for (size_t i = 0; i < states_.size(); ++i)
     plan->memory.states[static_cast<size_t>(executable.states[i].buffer)] = states_[i].memory;
-  plan->callers = std::make_unique<Binding>(*program_, plan->memory);
+  plan->callers = std::make_unique<Binding>(*plan->program, plan->memory);
   return plan;
 }
 
 void Context::reserve_dims(const exec::Dims& dims) {
   next_dims_ = dims_;
-  exec::read_dims(program_->executable(), dims, next_dims_);
-  const exec::Sizes sizes = exec::sizes_of(program_->executable(), next_dims_);
-  exec::check(program_->executable(), sizes);
-  make_arena(sizes.of(program_->executable().arena_bytes));
-  make_own_buffers(sizes);
+  const exec::Executable& whole = program_->executable();
+  exec::read_dims(whole, dims, next_dims_);
+  const exec::Executable& executable = program_->at(next_dims_).executable();
+  const exec::Sizes sizes = exec::sizes_of(executable, open_in(executable, whole, next_dims_));
+  if (!executable.dims.empty()) exec::check(executable, sizes);
+  make_arena(sizes.of(executable.arena_bytes));
+  make_own_buffers(exec::sizes_of(whole, next_dims_));
 }
 
 void Context::make_states(const exec::Sizes& sizes) {
@@ -279,12 +334,12 @@ void Context::make_own_buffers(const exec::Sizes& sizes) {
 Context::Plan& Context::bound_plan() {
   Plan& plan = this->plan();
   if (plan.own) return plan;
-  make_own_buffers(plan.memory.sizes);
+  make_own_buffers(plan.sizes);
   const size_t count = program_->executable().inputs.size();
   std::vector<DeviceAddress> inputs, outputs;
   for (const auto& buffer : own_)
     (inputs.size() < count ? inputs : outputs).push_back(buffer->address());
-  plan.own = std::make_unique<Binding>(*program_, plan.memory);
+  plan.own = std::make_unique<Binding>(*plan.program, plan.memory);
   plan.steps = plan.own->bind(inputs, outputs);
   return plan;
 }
@@ -380,7 +435,7 @@ const StateMemory& Context::state_memory(size_t i) const {
 void Context::bind_state(size_t i, StateMemory memory) {
   const BufferInfo& buffer = state_buffer(i);
   const auto number = static_cast<size_t>(program_->executable().states[i].buffer);
-  const int alignment = exec::assumed_alignments(program_->executable())[number];
+  const int alignment = program_->alignments()[number];
   if (memory.address() % static_cast<uint64_t>(alignment) != 0)
     fail_input("state '", buffer.name, "': its place in device memory is no multiple of ",
                alignment, " bytes, as kernels assume");
@@ -388,7 +443,9 @@ void Context::bind_state(size_t i, StateMemory memory) {
   stream_->synchronize();
   drop_recordings();
   states_[i].memory = std::move(memory);
-  for (const auto& plan : plans_) plan->memory.states.at(number) = states_[i].memory;
+  for (const auto& plan : plans_)
+    plan->memory.states.at(static_cast<size_t>(plan->program->executable().states[i].buffer)) =
+        states_[i].memory;
 }
 
 Tensor Context::state(size_t i) {
@@ -443,8 +500,9 @@ void Context::run_step(size_t i) {
 }
 
 std::vector<std::byte> Context::read(int buffer) {
-  const OwnMemory& memory = bound_plan().memory;
-  const exec::Executable& executable = program_->executable();
+  const Plan& plan = bound_plan();
+  const OwnMemory& memory = plan.memory;
+  const exec::Executable& executable = plan.program->executable();
   const BufferInfo& info = executable.buffers[static_cast<size_t>(buffer)];
   TCC_CHECK(info.kind != BufferInfo::Kind::constant, info.name, " is a constant");
   std::vector<std::byte> bytes(static_cast<size_t>(memory.sizes.of(info.bytes)));
@@ -465,7 +523,7 @@ std::vector<std::byte> Context::read(int buffer) {
 std::vector<double> Context::time_steps() {
   Plan& plan = bound_plan();
   std::vector<double> seconds;
-  for (size_t i = 0, count = program_->executable().steps.size(); i < count;) {
+  for (size_t i = 0, count = plan.program->executable().steps.size(); i < count;) {
     const Binding::StepRange& first = plan.own->range(i);
     if (first.call) {
       seconds.push_back(host_seconds([&] { run_step(i); }));

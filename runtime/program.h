@@ -30,19 +30,36 @@ class Program {
   Device& device() const { return *device_; }
   const LoadedKernel& kernel(int i) const { return *kernels_[static_cast<size_t>(i)]; }
   DeviceAddress constant(size_t i) const { return constants_[i]->address(); }
-  // Counts all constants, also those that other programs on the device use.
+  // Counts all constants, also those that other programs on the device use; those of variants once
+  // with the ones that they share.
   int64_t constant_bytes() const { return constant_bytes_; }
+
+  // Kernels for some sizes. executable().variants is empty: each is a program.
+  struct Variant {
+    exec::Dims sizes;
+    std::shared_ptr<const Program> program;
+  };
+  const std::vector<Variant>& variants() const { return variants_; }
+  // The first variant that is for these sizes of executable().dims, in order, or the program itself.
+  const Program& at(std::span<const int64_t> sizes) const;
+  // By buffer, what its address must be a multiple of in the program and its variants; for buffers
+  // that are inputs, outputs or states.
+  const std::vector<int>& alignments() const { return alignments_; }
   const HostFunction& function(std::string_view name) const {
     return functions_.find(name)->second;
   }
 
  private:
+  void add_variant(exec::Variant variant, const Watch* watch);
+
   std::shared_ptr<Device> device_;
   exec::Executable executable_;
   HostFunctions functions_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
   std::vector<std::shared_ptr<Buffer>> constants_;
   int64_t constant_bytes_ = 0;
+  std::vector<Variant> variants_;
+  std::vector<int> alignments_;
 };
 
 // The memory of a state: a context's own, or a part of a buffer that others use, too.
@@ -129,7 +146,13 @@ class Context {
   double time_replay(int repeat);
   Stream& stream() { return *stream_; }
   // Throws Error(bad_input) where the executable has open dims and no sizes were given yet.
-  const exec::Sizes& sizes() const { return plan().memory.sizes; }
+  const exec::Sizes& sizes() const { return plan().sizes; }
+  // The program that runs at these sizes, perhaps a variant: steps are numbered as its are.
+  const Program& program_at_hand() const { return *plan().program; }
+  // What the steps use of the arena at these sizes.
+  int64_t arena_bytes() const {
+    return plan().memory.sizes.of(plan().program->executable().arena_bytes);
+  }
   // In the order of the executable's; -1: unknown.
   std::span<const int64_t> dims() const { return dims_; }
 
@@ -141,7 +164,9 @@ class Context {
   // Everything that depends on the sizes.
   struct Plan {
     std::vector<int64_t> dims;
-    OwnMemory memory;
+    const Program* program = nullptr;  // or a variant
+    exec::Sizes sizes;                 // of the symbols of the whole
+    OwnMemory memory;                  // of the program, with its own symbols
     std::unique_ptr<Binding> callers;
     // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.
     std::unique_ptr<Binding> own;

@@ -1,5 +1,7 @@
 #include "tools/compile_options.h"
 
+#include "tools/program.h"
+
 namespace tcc::tools {
 
 void add_compile_options(CLI::App& app, CompileOptions& options) {
@@ -13,15 +15,28 @@ void add_compile_options(CLI::App& app, CompileOptions& options) {
   app.add_flag_callback("--no-fuse", [&options] { options.fuse = false; }, "one kernel per op");
 }
 
-void add_dim_option(CLI::App& app, std::vector<std::string>& dims) {
+void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptions& options) {
   app.add_option("--dim", dims,
                  "of a symbolic dim, its size (B=8), or the sizes that it may have at run time "
                  "(S=1..2048, multiples of 8: S=8..2048:8, any: S=free); several")
       ->allow_extra_args(false);
+  app.add_option("--specialize", options.specialize,
+                 "sizes of an open dim that get kernels of their own besides (S=128,512); several")
+      ->allow_extra_args(false);
+}
+
+void set_dims(const std::vector<std::string>& dims, const CompileOptions& options,
+              backends::CompileOptions& inner) {
+  DimOptions parsed = parse_dims(dims);
+  inner.dims = std::move(parsed.numbers);
+  inner.open_dims = std::move(parsed.open);
+  set_specialized(options.specialize, inner, OptionStyle::command_line);
 }
 
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner) {
-  set_kernel_options(options, inner, OptionStyle::command_line);
+  CompileOptions without_dims = options;  // set_dims() reads those
+  without_dims.specialize.clear();
+  set_kernel_options(without_dims, inner, OptionStyle::command_line);
 }
 
 }  // namespace tcc::tools

@@ -10,8 +10,11 @@ namespace tcc::tools {
 
 // --dtype, --matmul-precision, --strict-rounding and --no-fuse. api/options.h reads their values.
 void add_compile_options(CLI::App& app, CompileOptions& options);
-// --dim, which parse_dims() reads.
-void add_dim_option(CLI::App& app, std::vector<std::string>& dims);
+// --dim, which parse_dims() reads, and --specialize.
+void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptions& options);
+// Sets dims, open_dims and specialize of `inner`.
+void set_dims(const std::vector<std::string>& dims, const CompileOptions& options,
+              backends::CompileOptions& inner);
 // set_kernel_options() with errors that name options of the command line.
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner);
 

@@ -130,9 +130,7 @@ class Compile {
     sched::Target target = sched::target_by_name(options_.target);
     backends::CompileOptions compile;
     set_compile_options(options_.compile, compile);
-    DimOptions dims = parse_dims(options_.dims);
-    compile.dims = std::move(dims.numbers);
-    compile.open_dims = std::move(dims.open);
+    set_dims(options_.dims, options_.compile, compile);
     const InputFiles files(options_.inputs);
     ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files});
     files.check_all_used(input_names(graph));
@@ -297,7 +295,7 @@ int main(int argc, char** argv) {
                  "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets)")
       ->required();
   app.add_option("-o,--output", options.output, "folder for the files")->required();
-  add_dim_option(app, options.dims);
+  add_dim_options(app, options.dims, options.compile);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
   add_dump_options(app, options.dump);

@@ -95,9 +95,7 @@ class Run {
   void load() {
     set_compile_options(options_.compile, compile_);
     const InputFiles files(options_.inputs);
-    DimOptions dims = parse_dims(options_.dims);
-    compile_.dims = std::move(dims.numbers);
-    compile_.open_dims = std::move(dims.open);
+    set_dims(options_.dims, options_.compile, compile_);
     graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
     check_dims(compile_.dims, graph_);
     const ir::Numbers numbers = sizes_of_run();
@@ -168,6 +166,7 @@ class Run {
     scheduled_ = backends::schedule(graph_, device->target(), compile_);
     exec::Executable executable =
         backends::build_executable(scheduled_, device->target(), compile_);
+    backends::add_variants(executable, graph_, device->target(), compile_);
     compile_seconds_ = seconds_since(start);
     if (!options_.emit.empty()) write_sources(executable);
     start = std::chrono::steady_clock::now();
@@ -175,13 +174,14 @@ class Run {
     load_seconds_ = seconds_since(start);
     program_ = program;
     runtime::Context context(program, nullptr, open_sizes_);
-    sizes_ = context.sizes();
+    ran_ = &context.program_at_hand();
+    arena_bytes_ = context.arena_bytes();
     start = std::chrono::steady_clock::now();
     outputs_ = context.run(inputs_);
     run_seconds_ = seconds_since(start);
     for (int run = 1; run < options_.runs; ++run) outputs_ = context.run(inputs_);
     for (size_t i = 0; i < bound_.states.size(); ++i) states_.push_back(context.state(i));
-    if (options_.bench > 0) bench_ = measure(context, program->executable(), options_.bench);
+    if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
   }
 
   void dump_stages() {
@@ -238,10 +238,11 @@ class Run {
     if (ops_) std::cout << ops_check_text(*ops_);
     say_if_passes_differ();
     if (!program_) return;
-    const exec::Executable& e = program_->executable();
+    const exec::Executable& e = ran_->executable();
     std::cout << device_->name() << ": " << counted(exec::launches(e).size(), "launch", "launches")
-              << " of " << counted(e.kernels.size(), "kernel") << ", arena "
-              << format_bytes(static_cast<double>(sizes_.of(e.arena_bytes))) << ", compiled in "
+              << " of " << counted(e.kernels.size(), "kernel")
+              << (ran_ == program_.get() ? "" : " of the variant for these sizes") << ", arena "
+              << format_bytes(static_cast<double>(arena_bytes_)) << ", compiled in "
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
               << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
@@ -318,12 +319,12 @@ class Run {
       json.key("device").begin_object().member("name", "reference").end_object();
     json.member("seconds_run", run_seconds_);
     if (program_) {
-      const exec::Executable& e = program_->executable();
+      const exec::Executable& e = ran_->executable();
       json.member("target", e.target.id())
           .member("launches", exec::launches(e).size())
           .member("kernels", e.kernels.size());
-      json.member("arena_bytes", sizes_.of(e.arena_bytes))
-          .member("live_bytes_peak", sizes_.of(e.live_bytes_peak))
+      json.member("arena_bytes", arena_bytes_)
+          .member("live_bytes_peak", e.live_bytes_peak.usual())
           .member("constant_bytes", program_->constant_bytes());
       json.member("seconds_compile", compile_seconds_).member("seconds_load", load_seconds_);
       if (options_.bench > 0) bench_json(json, bench_, e);
@@ -352,7 +353,8 @@ class Run {
   std::shared_ptr<runtime::Device> device_;
   backends::Scheduled scheduled_;
   exec::Dims open_sizes_;  // of the run
-  exec::Sizes sizes_;
+  const runtime::Program* ran_ = nullptr;  // program_ or a variant
+  int64_t arena_bytes_ = 0;                // at the sizes of the run
   std::optional<OpsCheck> ops_;
   BenchResult bench_;
   double compile_seconds_ = 0, load_seconds_ = 0, run_seconds_ = 0;
@@ -370,7 +372,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device,
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();
-  add_dim_option(app, options.dims);
+  add_dim_options(app, options.dims, options.compile);
   app.add_option("--at", options.at, "NAME=SIZE: the size of an open dim in this run; several")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);

@@ -246,11 +246,13 @@ typedef struct tcc_compile_options {
   int32_t no_fuse;            /* 1: one kernel per op */
   size_t num_open_dims; /* dims whose sizes come at run time: "S", "S=1..2048", "S=8..2048:8" */
   const char* const* open_dims;
+  size_t num_specialize; /* sizes of open dims that get kernels of their own: "S=128,512" */
+  const char* const* specialize;
 } tcc_compile_options;
 #define TCC_COMPILE_OPTIONS_INIT                                                                   \
   {                                                                                                \
     sizeof(tcc_compile_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        0, 0, NULL                                                                                 \
+        0, 0, NULL, 0, NULL                                                                        \
   }
 
 /* Compiles a graph for a device and loads it. `device` is "cuda:N", "vulkan:N", "null" (it runs

@@ -143,6 +143,10 @@ struct CompileOptions {
   // default that is the middle of a range on a logarithmic scale. compile() throws
   // Error(bad_input), which names the op, where no kernel takes the dim.
   std::vector<std::string> open_dims{};
+  // Sizes of open dims that get kernels of their own, with the sizes as constants, beside those for
+  // all sizes: "S=128,512". A run at such a size takes them. Several dims make a variant for each
+  // combination, at most 8 in all; the weights are there once.
+  std::vector<std::string> specialize{};
   std::string dtype{};  // "f32", "f16", "bf16": casts the graph's floating point; "" leaves it
   // The precision of f32 and f8 products: "highest", "high" or "medium".
   std::string matmul_precision = "highest";
@@ -174,6 +178,7 @@ struct KernelReport {
   std::vector<std::string> layers;  // of the graph as written that its launches compute
   // The hash of the computation (as in tuning records), and the hash of the source text.
   std::string region_key, source_key;
+  std::string variant{};  // "S=128": it is of this variant (CompileOptions::specialize); or ""
 };
 
 class KernelFile;  // tcc/tuned_kernel.hpp

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "backends/pipeline.h"
+#include "executable/serialize.h"
 #include "frontend/graph_file.h"
 #include "frontend/random_init.h"
 #include "ir/reference/check.h"
@@ -29,10 +30,12 @@ constexpr const char* kMlp =
 
 class SizesTest : public DeviceTest {
  protected:
-  void compile(const std::string& text, const ir::SizeRanges& dims) {
+  void compile(const std::string& text, const ir::SizeRanges& dims,
+               const std::vector<ir::Numbers>& variants = {}) {
     graph = parse_yaml_graph(text, "graph.yaml", ".");
     backends::CompileOptions options;
     options.open_dims = dims;
+    options.specialize = variants;
     program = std::make_shared<const Program>(device,
                                               backends::compile(graph, device->target(), options));
   }
@@ -213,6 +216,66 @@ TEST_P(SizesTest, StatesLiveThroughSizes) {
       EXPECT_EQ(context.state(0).get(0), runs) << size;
     }
   }
+}
+
+// Kernels with constants for some sizes, chosen by the sizes; weights and states are shared.
+TEST_P(SizesTest, VariantsRunAtTheirSizes) {
+  const std::string text =
+      "tcc: 1\nname: two\ndims: {B: 4, S: 8}\n"
+      "inputs: {x: {dtype: f32, shape: [B, S, 48]}}\n"
+      "weights: {w: {dtype: f32, shape: [64, 48], init: {normal: 0.1}}}\n"
+      "states: {n: {dtype: i32, shape: []}}\n"
+      "nodes:\n"
+      "  - {out: m, op: add, in: [n, 1]}\n"
+      "  - {out: o, op: assign, in: [n, m]}\n"
+      "  - {out: a, op: linear, in: [x, w]}\n"
+      "  - {out: p, op: softmax, in: [a], dim: -1}\n"
+      "outputs: [p]\n";
+  const ir::SizeRanges dims = {{"B", {1, 64, 1}}, {"S", {4, 64, 4}}};
+  compile(text, dims, {{{"B", 1}, {"S", 16}}, {{"S", 16}}, {{"B", 1}}});
+  const auto whole = program;
+  ASSERT_EQ(whole->variants().size(), 3u);
+  int64_t most = 0;  // weights have one content, in the layouts of the kernels
+  for (const auto& variant : whole->variants())
+    most = std::max(most, variant.program->constant_bytes());
+  EXPECT_LE(whole->constant_bytes(), 2 * most);
+  const auto run = [&] {
+    Context context(program);
+    int runs = 0;
+    const auto at = [&](int64_t batch, int64_t length, int variant) {
+      expect_right(context, {{"B", batch}, {"S", length}}, static_cast<uint64_t>(++runs));
+      const Program* wanted = variant < 0
+                                  ? program.get()
+                                  : program->variants()[static_cast<size_t>(variant)].program.get();
+      EXPECT_EQ(&context.program_at_hand(), wanted) << batch << ", " << length;
+      if (runs_kernels()) {
+        EXPECT_EQ(context.state(0).get(0), runs);
+      }
+    };
+    at(3, 8, -1);
+    at(3, 16, 1);
+    at(1, 16, 0);
+    at(1, 64, 2);
+    at(2, 64, -1);
+    at(7, 16, 1);
+    at(3, 16, 1);
+    EXPECT_ERROR(context.set_dims({{"B", 1}, {"S", 18}}), "S = 18 is no multiple of 4");
+  };
+  run();
+  // The file has all of them.
+  graph = parse_yaml_graph(text, "graph.yaml", ".");
+  backends::CompileOptions options;
+  options.open_dims = dims;
+  options.specialize = {{{"B", 1}, {"S", 16}}, {{"S", 16}}, {{"B", 1}}};
+  std::vector<std::byte> bytes;
+  exec::write_executable(backends::compile(graph, device->target(), options),
+                         [&](std::span<const std::byte> more) {
+                           bytes.insert(bytes.end(), more.begin(), more.end());
+                         });
+  program = std::make_shared<const Program>(device, exec::read_executable(nullptr, bytes, "file"));
+  ASSERT_EQ(program->variants().size(), 3u);
+  EXPECT_EQ(program->constant_bytes(), whole->constant_bytes());
+  run();
 }
 
 // Contexts of one program, each with its sizes, on two threads.

@@ -92,6 +92,34 @@ TEST(SizesApi, RangesAreChecked) {
                "dim B = 9 is above 2 (B = 1..2)");
 }
 
+TEST(SizesApi, NamedSizesHaveVariants) {
+  const Graph graph = Graph::from_yaml(kSums);
+  const CompiledGraph compiled = compile(
+      graph, "null", {.open_dims = {"B=1..64", "S"}, .specialize = {"B=1,2", "S=128"}});
+  std::map<std::string, int> kernels;
+  const std::vector<KernelReport> reports = compiled.kernels();
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    ++kernels[reports[i].variant];
+    EXPECT_FALSE(compiled.kernel_source(i).empty());
+  }
+  EXPECT_ERROR(compiled.kernel_source(reports.size()), "kernel");
+  EXPECT_EQ(kernels.size(), 6u);
+  EXPECT_TRUE(kernels.contains("B=2 S=128") && kernels.contains("S=128") && kernels.contains(""));
+  Context context(compiled);
+  context.set_dims({{"B", 2}, {"S", 128}});
+  EXPECT_EQ(context.time_kernels().size(), reports.size());
+  EXPECT_EQ(context.outputs()[0].shape, (Shape{2, 128}));
+  const auto refused = [&](std::vector<std::string> sizes, const char* words) {
+    EXPECT_ERROR(
+        compile(graph, "null", {.open_dims = {"B=1..64", "S"}, .specialize = std::move(sizes)}),
+        words);
+  };
+  refused({"B=65"}, "specialize 'B=65': 65 is above 64 (B = 1..64)");
+  refused({"C=1"}, "specialize 'C=1': 'C' is no open dim");
+  refused({"B=1", "B=2"}, "specialize 'B=2': 'B' is given twice");
+  refused({"B=1,2,3", "S=1,2"}, "makes 11 variants; an executable has at most 8");
+}
+
 // A context at two sizes in turn, and one of a fixed program; runs on memory of the caller's.
 struct Bench {
   std::vector<float> x = std::vector<float>(64 * 64 * 3), y = std::vector<float>(64 * 64), b = y,
