@@ -33,16 +33,14 @@ tcc_status tcc_context_set_shapes(tcc_context* context, const int64_t* const* sh
 
 tcc_status tcc_context_set_dims(tcc_context* context, const char* const* names,
                                 const int64_t* sizes, size_t num_dims) noexcept {
-  return guard([&] {
-    given(context, "context").context.set_dims(named_sizes(names, sizes, num_dims));
-  });
+  return guard(
+      [&] { given(context, "context").context.set_dims(named_sizes(names, sizes, num_dims)); });
 }
 
 tcc_status tcc_context_reserve_dims(tcc_context* context, const char* const* names,
                                     const int64_t* sizes, size_t num_dims) noexcept {
-  return guard([&] {
-    given(context, "context").context.reserve_dims(named_sizes(names, sizes, num_dims));
-  });
+  return guard(
+      [&] { given(context, "context").context.reserve_dims(named_sizes(names, sizes, num_dims)); });
 }
 
 tcc_status tcc_context_input(tcc_context* context, size_t index, tcc_tensor_info* info) noexcept {

@@ -31,8 +31,7 @@ std::string type_of(const HostTensor& tensor) {
 struct Context::Impl {
   class Use;
 
-  Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on,
-       const exec::Dims& dims = {});
+  Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on, const exec::Dims& dims = {});
 
   const std::shared_ptr<const runtime::Program> program;
   const std::shared_ptr<StreamOwner> owner;

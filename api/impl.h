@@ -39,7 +39,8 @@ autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api)
 // The functions that the executable calls. Throws Error(bad_input) for one that is not registered.
 runtime::HostFunctions host_functions(const exec::Executable& executable);
 
-// The types of those buffers; with open dims that have no `sizes`, -1 stands for what depends on one.
+// The types of those buffers; with open dims that have no `sizes`, -1 stands for what depends on
+// one.
 std::vector<TensorSpec> specs_of(const runtime::Program& program, const std::vector<int>& buffers,
                                  const exec::Sizes* sizes = nullptr);
 

@@ -60,9 +60,9 @@ void set_kernel_options(const CompileOptions& options, backends::CompileOptions&
   inner.dims = {options.dims.begin(), options.dims.end()};
   for (const std::string& text : options.open_dims) {
     const std::string written = said("open_dims", text, OptionStyle::member);
-    const ir::DimOption dim = ir::parse_dim(
-        text.find('=') == text.npos ? text + "=free" : text,
-        style == OptionStyle::member ? written : str("--dim ", text));
+    const ir::DimOption dim =
+        ir::parse_dim(text.find('=') == text.npos ? text + "=free" : text,
+                      style == OptionStyle::member ? written : str("--dim ", text));
     if (dim.number) fail_input(written, ": is a number, which `dims` takes");
     if (!inner.open_dims.emplace(dim.name, dim.range).second)
       fail_input(written, ": '", dim.name, "' is given twice");

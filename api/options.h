@@ -21,8 +21,8 @@ void set_kernel_options(const CompileOptions& options, backends::CompileOptions&
                         OptionStyle style = OptionStyle::member);
 
 // Sets inner.specialize from texts as "S=128,512": a variant for each combination of the sizes, and
-// of fewer of the dims. Throws Error(bad_input) for a dim that inner.open_dims lacks, a size that its
-// range lacks, and more variants than an executable may have.
+// of fewer of the dims. Throws Error(bad_input) for a dim that inner.open_dims lacks, a size that
+// its range lacks, and more variants than an executable may have.
 void set_specialized(const std::vector<std::string>& texts, backends::CompileOptions& inner,
                      OptionStyle style = OptionStyle::member);
 

@@ -103,7 +103,8 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
   return {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
-         graph = std::make_unique<ir::Graph>(ir::bind_dims(*graph, options.dims, options.open_dims));
+         graph =
+             std::make_unique<ir::Graph>(ir::bind_dims(*graph, options.dims, options.open_dims));
        }},
       {"precision",
        [](auto& graph, const auto&, const CompileOptions& options) {
@@ -208,8 +209,8 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   return result;
 }
 
-void add_variants(exec::Executable& executable, const ir::Graph& graph,
-                  const sched::Target& target, const CompileOptions& options) {
+void add_variants(exec::Executable& executable, const ir::Graph& graph, const sched::Target& target,
+                  const CompileOptions& options) {
   for (const auto& sizes : options.specialize) {
     CompileOptions of_sizes = options;
     of_sizes.specialize.clear();

@@ -33,8 +33,8 @@ struct CompileOptions {
   // Dims that come when the program is bound: one executable for all sizes of the ranges. Their
   // values in `dims` are what estimates take.
   ir::SizeRanges open_dims;
-  // Sizes of open dims that kernels are made for beside those for all: one variant each, the ones of
-  // most dims first.
+  // Sizes of open dims that kernels are made for beside those for all: one variant each, the ones
+  // of most dims first.
   std::vector<std::map<std::string, int64_t, std::less<>>> specialize;
   std::optional<DType> dtype;  // casts the graph's floating point
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
@@ -62,8 +62,8 @@ exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
                          const CompileOptions& options = {});
 
 // Adds the variants of options.specialize, which are compiled like `executable`.
-void add_variants(exec::Executable& executable, const ir::Graph& graph,
-                  const sched::Target& target, const CompileOptions& options);
+void add_variants(exec::Executable& executable, const ir::Graph& graph, const sched::Target& target,
+                  const CompileOptions& options);
 
 // The first half: the bound, simplified, decomposed graph and its regions in execution order
 // (pointing into it).

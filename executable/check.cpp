@@ -450,8 +450,7 @@ void check_same(const Executable& whole, const Sizes& of_whole, const Executable
         of_whole.of(a.bytes) != of_variant.of(b.bytes))
       fail_input(whole.name, ": '", a.name, "' is another value in the variant for these sizes");
   };
-  for (size_t i = 0; i < whole.inputs.size(); ++i)
-    check_buffer(whole.inputs[i], variant.inputs[i]);
+  for (size_t i = 0; i < whole.inputs.size(); ++i) check_buffer(whole.inputs[i], variant.inputs[i]);
   for (size_t i = 0; i < whole.outputs.size(); ++i)
     check_buffer(whole.outputs[i], variant.outputs[i]);
   for (size_t i = 0; i < whole.states.size(); ++i)

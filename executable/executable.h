@@ -179,8 +179,8 @@ void check(const Executable& executable);
 // The same of what depends on the symbols' values, once a program is bound to them.
 void check(const Executable& executable, const Sizes& sizes);
 void check(const StandaloneSequence& sequence);
-// Throws Error(bad_input) unless the variant's inputs, outputs and states are those of the whole, at
-// the sizes that both are bound to.
+// Throws Error(bad_input) unless the variant's inputs, outputs and states are those of the whole,
+// at the sizes that both are bound to.
 void check_same(const Executable& whole, const Sizes& of_whole, const Executable& variant,
                 const Sizes& of_variant);
 

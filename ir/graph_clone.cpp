@@ -189,8 +189,7 @@ std::string default_dims_text(const Graph& graph, const Bindings& given) {
 
 }  // namespace
 
-Graph Graph::bind(const Bindings& bindings,
-                  const std::set<std::string, std::less<>>& open) const {
+Graph Graph::bind(const Bindings& bindings, const std::set<std::string, std::less<>>& open) const {
   SizeRanges ranges;
   for (const std::string& symbol : open) ranges[symbol] = {};
   return bind_dims(*this, bindings, ranges);

@@ -73,8 +73,8 @@ std::optional<SymInt> upper_bound(const SymInt& value, Prefer prefer) {
 
 bool is_monomial(const SymInt& value) { return value.constant() == 0 && value.terms().size() == 1; }
 
-// Symbols that may be 0 by their range but are positive wherever `value` is: the factors of a single
-// term.
+// Symbols that may be 0 by their range but are positive wherever `value` is: the factors of a
+// single term.
 void collect_positive(const SymInt& value, std::vector<AtomPtr>& symbols) {
   if (!is_monomial(value)) return;
   for (const AtomPtr& atom : value.terms().front().atoms)

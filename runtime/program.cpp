@@ -97,8 +97,8 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
 }
 
 void Program::add_variant(exec::Variant variant, const Watch* watch) {
-  const auto program = std::make_shared<const Program>(device_, std::move(variant.executable),
-                                                       watch, functions_);
+  const auto program =
+      std::make_shared<const Program>(device_, std::move(variant.executable), watch, functions_);
   for (size_t i = 0; i < program->constants_.size(); ++i)
     if (std::ranges::find(constants_, program->constants_[i]) == constants_.end())
       constant_bytes_ += program->executable_.constants[i].bytes;
@@ -245,8 +245,7 @@ void Context::make_state(size_t i, const exec::Sizes& sizes) {
   State& state = states_[i];
   refuse_while_captured("state");
   state.shape = sizes.of(buffer.shape);
-  state.memory = {
-      program_->device().allocate(std::max<int64_t>(sizes.of(buffer.bytes), 1))};
+  state.memory = {program_->device().allocate(std::max<int64_t>(sizes.of(buffer.bytes), 1))};
   reset_state(i);
 }
 
@@ -349,8 +348,7 @@ Context::Plan& Context::recorded_plan() {
   if (plan.recorded.empty()) {
     std::vector<Recorded> recorded;
     plan.own->each_part([&](size_t begin, size_t end, HostCallSite* call) {
-      recorded.push_back(
-          {program_->device().record(plan.steps.subspan(begin, end - begin)), call});
+      recorded.push_back({program_->device().record(plan.steps.subspan(begin, end - begin)), call});
     });
     plan.recorded = std::move(recorded);
   }

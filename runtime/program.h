@@ -40,7 +40,8 @@ class Program {
     std::shared_ptr<const Program> program;
   };
   const std::vector<Variant>& variants() const { return variants_; }
-  // The first variant that is for these sizes of executable().dims, in order, or the program itself.
+  // The first variant that is for these sizes of executable().dims, in order, or the program
+  // itself.
   const Program& at(std::span<const int64_t> sizes) const;
   // By buffer, what its address must be a multiple of in the program and its variants; for buffers
   // that are inputs, outputs or states.
@@ -69,7 +70,7 @@ struct StateMemory {
   DeviceAddress address() const { return buffer->address() + static_cast<uint64_t>(offset); }
 };
 
-// What one set of sizes has of a context's memory. The arena may be larger than they need.
+// The memory of a context for one set of sizes. The arena may be larger than they need.
 struct OwnMemory {
   exec::Sizes sizes = {};
   std::shared_ptr<Buffer> arena = nullptr;

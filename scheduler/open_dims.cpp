@@ -27,8 +27,8 @@ std::string refusal_of(const ir::Node& node, const FusionGroups& groups) {
 
 }  // namespace
 
-void check_open_dims(const ir::Graph& graph, const Target& target,
-                     const RegionPrecision& precision, const ir::SizeRanges& dims) {
+void check_open_dims(const ir::Graph& graph, const Target& target, const RegionPrecision& precision,
+                     const ir::SizeRanges& dims) {
   const FusionGroups groups(graph, target, precision);
   for (const auto& node : graph.nodes()) {
     std::set<std::string> open;  // symbols
@@ -43,7 +43,8 @@ void check_open_dims(const ir::Graph& graph, const Target& target,
       return ir::symbol_name(one.first, one.second) == *open.begin();
     });
     fail_input(where, where.empty() ? "" : ": ", node->op_name(),
-               ": has no kernel with the open dim '", dim == dims.end() ? *open.begin() : dim->first, "' (", reason,
+               ": has no kernel with the open dim '",
+               dim == dims.end() ? *open.begin() : dim->first, "' (", reason,
                "): leave it out of open_dims, and compile for each size");
   }
 }

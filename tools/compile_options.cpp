@@ -12,7 +12,8 @@ void add_compile_options(CLI::App& app, CompileOptions& options) {
       ->capture_default_str();
   app.add_flag("--strict-rounding", options.strict_rounding,
                "round after every op, as an eager framework does");
-  app.add_flag_callback("--no-fuse", [&options] { options.fuse = false; }, "one kernel per op");
+  app.add_flag_callback(
+      "--no-fuse", [&options] { options.fuse = false; }, "one kernel per op");
 }
 
 void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptions& options) {

@@ -352,7 +352,7 @@ class Run {
   std::shared_ptr<const runtime::Program> program_;
   std::shared_ptr<runtime::Device> device_;
   backends::Scheduled scheduled_;
-  exec::Dims open_sizes_;  // of the run
+  exec::Dims open_sizes_;                  // of the run
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
   int64_t arena_bytes_ = 0;                // at the sizes of the run
   std::optional<OpsCheck> ops_;

@@ -65,10 +65,10 @@ typedef enum tcc_log_level {
 typedef void (*tcc_log_fn)(void* user, tcc_log_level level, const char* channel, const char* text);
 
 /* Installs `log`, which replaces the function before. It gets every message of at least the level
- * `least`, a tcc_log_level, and every message of the channels that the environment variable TCC_LOGS names. It is
- * called from any thread, one call at a time, and may not compile or tune. NULL restores the
- * default: warnings, errors and the channels of TCC_LOGS go to standard error. Once this function
- * has returned, the previous one is not called any more. */
+ * `least`, a tcc_log_level, and every message of the channels that the environment variable
+ * TCC_LOGS names. It is called from any thread, one call at a time, and may not compile or tune.
+ * NULL restores the default: warnings, errors and the channels of TCC_LOGS go to standard error.
+ * Once this function has returned, the previous one is not called any more. */
 TCC_API tcc_status tcc_set_log(tcc_log_fn log, void* user, int least) TCC_NOEXCEPT;
 
 /* ---- Devices */
@@ -332,8 +332,8 @@ TCC_API tcc_status tcc_context_create_beside(const tcc_compiled* compiled, const
 
 /* Set the sizes of the open dims for the runs that follow, by the shapes of the inputs in the
  * graph's order, or by name; dims that are not named keep their sizes. A context keeps what it made
- * for the last 16 sizes: for these, nothing is allocated or compiled. TCC_BAD_INPUT, with the input,
- * its dim, the size and what it breaks, where nothing fits; the sizes are as before then. */
+ * for the last 16 sizes: for these, nothing is allocated or compiled. TCC_BAD_INPUT, with the
+ * input, its dim, the size and what it breaks, where nothing fits; the sizes are as before then. */
 TCC_API tcc_status tcc_context_set_shapes(tcc_context* context, const int64_t* const* shapes,
                                           const size_t* ranks, size_t num_inputs) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_set_dims(tcc_context* context, const char* const* names,

@@ -138,9 +138,9 @@ class Graph {
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims{};  // of symbols; the default is the graph's
   // Dims whose sizes come at run time, with the inputs' shapes: "S", "S=1..2048" or, for multiples
-  // of 8, "S=8..2048:8". One compiled graph runs at all sizes of these ranges, which lie below 2^31;
-  // what a range says makes kernels shorter. Their values in `dims` are what estimates take; by
-  // default that is the middle of a range on a logarithmic scale. compile() throws
+  // of 8, "S=8..2048:8". One compiled graph runs at all sizes of these ranges, which lie below
+  // 2^31; what a range says makes kernels shorter. Their values in `dims` are what estimates take;
+  // by default that is the middle of a range on a logarithmic scale. compile() throws
   // Error(bad_input), which names the op, where no kernel takes the dim.
   std::vector<std::string> open_dims{};
   // Sizes of open dims that get kernels of their own, with the sizes as constants, beside those for
@@ -262,8 +262,8 @@ std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTe
 // thread-safe; threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
  public:
-  // Makes a context with a stream of its own. Where the compiled graph has open dims, the sizes come
-  // with set_shapes(), set_dims() or a run on HostTensors.
+  // Makes a context with a stream of its own. Where the compiled graph has open dims, the sizes
+  // come with set_shapes(), set_dims() or a run on HostTensors.
   explicit Context(const CompiledGraph& compiled);
   // The same with the sizes of the compiled graph's open dims. Throws Error(bad_input) for one that
   // is missing or unknown, and where the graph cannot have the size.

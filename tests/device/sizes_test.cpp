@@ -138,7 +138,8 @@ TEST_P(SizesTest, SizesFollowFromExpressions) {
       "tcc: 1\ndims: {S: 6, T: 2, U: 3}\n"
       "inputs: {x: {dtype: f32, shape: [2*S + 1]}, y: {dtype: f32, shape: [S//2 + T]},\n"
       "  z: {dtype: f32, shape: [T, 3]}}\n"
-      "nodes: [{out: a, op: exp, in: [x]}, {out: b, op: exp, in: [y]}, {out: c, op: exp, in: [z]}]\n"
+      "nodes: [{out: a, op: exp, in: [x]}, {out: b, op: exp, in: [y]}, {out: c, op: exp, in: "
+      "[z]}]\n"
       "outputs: [a, b, c]\n",
       {{"S", {}}, {"T", {1, 9, 1}}, {"U", {}}});
   Context context(program);
@@ -212,9 +213,7 @@ TEST_P(SizesTest, StatesLiveThroughSizes) {
     const Tensor x(DType::f32, {size, 3});
     context.run({&x, 1});
     ++runs;
-    if (runs_kernels()) {
-      EXPECT_EQ(context.state(0).get(0), runs) << size;
-    }
+    if (runs_kernels()) { EXPECT_EQ(context.state(0).get(0), runs) << size; }
   }
 }
 
@@ -248,9 +247,7 @@ TEST_P(SizesTest, VariantsRunAtTheirSizes) {
                                   ? program.get()
                                   : program->variants()[static_cast<size_t>(variant)].program.get();
       EXPECT_EQ(&context.program_at_hand(), wanted) << batch << ", " << length;
-      if (runs_kernels()) {
-        EXPECT_EQ(context.state(0).get(0), runs);
-      }
+      if (runs_kernels()) { EXPECT_EQ(context.state(0).get(0), runs); }
     };
     at(3, 8, -1);
     at(3, 16, 1);

@@ -131,20 +131,15 @@ TEST(SizeRange, SimplifiedExpressionsKeepTheirValues) {
             parts.push_back({a.symbolic * b.symbolic, a.value * b.value});
           break;
         case 3:
-          if (divides)
-            parts.push_back({floordiv(a.symbolic, b.symbolic), floor(a.value, b.value)});
+          if (divides) parts.push_back({floordiv(a.symbolic, b.symbolic), floor(a.value, b.value)});
           break;
         case 4:
           if (divides)
             parts.push_back(
                 {mod(a.symbolic, b.symbolic), a.value - floor(a.value, b.value) * b.value});
           break;
-        case 5:
-          parts.push_back({min(a.symbolic, b.symbolic), std::min(a.value, b.value)});
-          break;
-        default:
-          parts.push_back({max(a.symbolic, b.symbolic), std::max(a.value, b.value)});
-          break;
+        case 5: parts.push_back({min(a.symbolic, b.symbolic), std::min(a.value, b.value)}); break;
+        default: parts.push_back({max(a.symbolic, b.symbolic), std::max(a.value, b.value)}); break;
       }
     }
     for (const Pair& part : parts) {

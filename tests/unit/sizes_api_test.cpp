@@ -88,14 +88,15 @@ TEST(SizesApi, RangesAreChecked) {
   refused("C", "has no dim 'C'");
   EXPECT_ERROR(compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B", "B=1..2"}}),
                "'B' is given twice");
-  EXPECT_ERROR(compile(Graph::from_yaml(kSums), "null", {.dims = {{"B", 9}}, .open_dims = {"B=1..2"}}),
-               "dim B = 9 is above 2 (B = 1..2)");
+  EXPECT_ERROR(
+      compile(Graph::from_yaml(kSums), "null", {.dims = {{"B", 9}}, .open_dims = {"B=1..2"}}),
+      "dim B = 9 is above 2 (B = 1..2)");
 }
 
 TEST(SizesApi, NamedSizesHaveVariants) {
   const Graph graph = Graph::from_yaml(kSums);
-  const CompiledGraph compiled = compile(
-      graph, "null", {.open_dims = {"B=1..64", "S"}, .specialize = {"B=1,2", "S=128"}});
+  const CompiledGraph compiled =
+      compile(graph, "null", {.open_dims = {"B=1..64", "S"}, .specialize = {"B=1,2", "S=128"}});
   std::map<std::string, int> kernels;
   const std::vector<KernelReport> reports = compiled.kernels();
   for (std::size_t i = 0; i < reports.size(); ++i) {
