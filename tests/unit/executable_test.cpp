@@ -114,7 +114,9 @@ TEST(Executables, NameTheirBackEnd) {
 
 // Behind a checksum that is right, everything is hostile still: what is read passed check().
 TEST(Executables, ChangedOnPurposeAreRefusedOrSound) {
-  const Bytes bytes = written(sample(SymInt::symbol("n")));
+  Executable whole = sample(SymInt::symbol("n"));
+  whole.variants.push_back({{{"n", 8}}, sample()});
+  const Bytes bytes = written(whole);
   std::mt19937 random(1);
   int refused = 0, read_well = 0;
   for (int round = 0; round < 4000; ++round) {
@@ -332,6 +334,75 @@ TEST(Executables, ExpressionsAreCheckedOnceTheyHaveValues) {
   const Sizes hundred{{{"n", 100}}};
   EXPECT_EQ(hundred.of(std::get<KernelLaunch>(executable.steps[0]).grid),
             (std::array<uint32_t, 3>{2, 1, 1}));
+}
+
+TEST(Executables, DimsAreChecked) {
+  const auto refused = [](std::vector<OpenDim> dims, const char* reason) {
+    Executable executable = sample(SymInt::symbol("n"));
+    executable.dims = std::move(dims);
+    EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, reason);
+  };
+  refused({{"n", {0, 8, 0}}}, "a dim's multiple is 0");
+  refused({{"n", {-1, 8, 1}}}, "a dim's least size is -1");
+  refused({{"n", {4, 2, 1}}}, "a dim's largest size is 2");
+  refused({{"n", {0, int64_t{1} << 31, 1}}}, "a dim's largest size is 2147483648");
+  refused({{"n", {3, 8, 2}}}, "a dim's least size is 3, no multiple of 2");
+  refused({{"n"}, {"n"}}, "two dims 'n'");
+  refused({{"n", {8, 64, 8}}}, "no symbol 'n'");
+  refused({}, "no symbol 'n'");
+  Executable executable = sample(SymInt::symbol("n_by_4"));
+  executable.dims = {{"n", {8, 64, 4}}};
+  EXPECT_NO_THROW(check(executable));
+  EXPECT_NO_THROW(check(executable, {{{"n_by_4", 16}}}));
+  EXPECT_ERROR_KIND(check(executable, {{{"n_by_4", 17}}}), ErrorKind::bad_input,
+                    "n = 68 is above 64 (n = 8..64:4)");
+}
+
+// The sample for all sizes, with one for 8.
+Executable with_variant() {
+  Executable whole = sample(SymInt::symbol("n"));
+  whole.variants.push_back({{{"n", 8}}, sample()});
+  return whole;
+}
+
+TEST(Executables, VariantsAreWrittenAndRead) {
+  const Bytes bytes = written(with_variant());
+  const Executable executable = read(bytes);
+  ASSERT_EQ(executable.variants.size(), 1u);
+  const Variant& variant = executable.variants[0];
+  EXPECT_EQ(variant.sizes.at("n"), 8);
+  EXPECT_EQ(variant.executable.steps.size(), executable.steps.size());
+  // Contents are in the file once.
+  const auto whole = executable.store->load(1), part = variant.executable.store->load(1);
+  EXPECT_EQ(whole.bytes.data(), part.bytes.data());
+  EXPECT_EQ(written(executable), bytes);
+}
+
+TEST(Executables, VariantsAreChecked) {
+  const auto refused = [](const std::function<void(Executable&)>& change, const char* reason) {
+    Executable executable = with_variant();
+    change(executable);
+    EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, reason);
+  };
+  EXPECT_NO_THROW(check(with_variant()));
+  refused([](auto& e) { e.variants[0].sizes.clear(); }, "a variant without the open dim 'n'");
+  refused([](auto& e) { e.variants[0].sizes["m"] = 1; }, "a variant with other dims");
+  refused([](auto& e) { e.variants[0].executable.dims = {{"m"}}; }, "a variant with other dims");
+  refused([](auto& e) { e.dims = {{"n", {16, 64, 1}}}; }, "n = 8 is below 16 (n = 16..64)");
+  refused([](auto& e) { e.variants[0].executable.inputs.clear(); },
+          "a variant with other inputs, outputs or states");
+  refused(
+      [](auto& e) {
+        e.variants[0].executable.variants = {{{{"n", 8}}, sample()}};
+      },
+      "a variant has variants");
+  refused([](auto& e) { e.variants.resize(9, e.variants[0]); }, "a number of variants is 9");
+  refused([](auto& e) { e.variants[0].executable.arena_bytes = 0; }, "a buffer of the arena");
+  const Executable executable = with_variant();
+  const Executable& variant = executable.variants[0].executable;
+  EXPECT_NO_THROW(check_same(executable, {{{"n", 8}}}, variant, {}));
+  EXPECT_ERROR_KIND(check_same(executable, {{{"n", 9}}}, variant, {}), ErrorKind::bad_input,
+                    "sample: 'x' is another value in the variant for these sizes");
 }
 
 // A parent's parent, and so on: found in one walk.

@@ -1,0 +1,142 @@
+// The five models, smaller, each compiled once for ranges of sizes: at drawn sizes they give what
+// the program compiled for that size gives.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "frontend/random_init.h"
+#include "runtime/program.h"
+#include "tests/device/conformance.h"
+#include "tests/source_dir.h"
+
+namespace tcc::runtime {
+namespace {
+
+struct SmallModel {
+  const char* file;
+  // Texts of the file and what stands for them: fewer layers, channels and pixels.
+  std::vector<std::pair<std::string, std::string>> smaller;
+  ir::SizeRanges dims;
+};
+
+// 1, primes, powers of two and their neighbours.
+constexpr int64_t kSizes[] = {1,  2,  3,  4,  5,  7,  8,  9,  13, 15, 16,  17,
+                              23, 31, 32, 33, 37, 61, 63, 64, 65, 97, 127, 128};
+constexpr int kDraws = 20;
+
+class ModelSizesTest : public DeviceTest {
+ protected:
+  ir::Graph load(const SmallModel& model) const {
+    std::ifstream file(testing::source_dir() / "configs/models" / model.file);
+    std::stringstream all;
+    all << file.rdbuf();
+    std::string text = all.str();
+    for (const auto& [from, to] : model.smaller) {
+      EXPECT_NE(text.find(from), std::string::npos) << model.file << ": " << from;
+      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    }
+    return parse_yaml_graph(text, model.file, ".");
+  }
+
+  std::shared_ptr<const Program> compile(const ir::Graph& graph, const ir::SizeRanges& open,
+                                         const exec::Dims& dims) const {
+    backends::CompileOptions options;
+    options.open_dims = open;
+    options.dims = dims;
+    return std::make_shared<const Program>(device,
+                                           backends::compile(graph, device->target(), options));
+  }
+
+  static void expect_same(const Tensor& got, const Tensor& wanted, const std::string& where) {
+    constexpr double kRounding = 1e-4;  // of the largest element, after all layers
+    ASSERT_EQ(got.shape(), wanted.shape()) << where;
+    double most = 1e-3, worst = 0;
+    for (int64_t i = 0; i < got.numel(); ++i) {
+      most = std::max(most, std::abs(wanted.get(i)));
+      const double difference = std::abs(got.get(i) - wanted.get(i));
+      ASSERT_TRUE(std::isfinite(difference)) << where << ", element " << i;
+      worst = std::max(worst, difference);
+    }
+    EXPECT_LE(worst, kRounding * most) << where;
+  }
+
+  void check(const SmallModel& model) const {
+    const ir::Graph graph = load(model);
+    const auto program = compile(graph, model.dims, {});
+    ASSERT_EQ(program->executable().dims.size(), model.dims.size());
+    Context context(program);
+    std::mt19937 draw(11);
+    std::map<exec::Dims, std::shared_ptr<const Program>> fixed;
+    for (int i = 0; i < kDraws; ++i) {
+      exec::Dims dims;
+      std::string where = model.file;
+      for (const auto& [name, range] : model.dims) {
+        std::vector<int64_t> legal;
+        for (const int64_t size : kSizes)
+          if (range.why_not(size).empty()) legal.push_back(size);
+        dims[name] = legal[draw() % legal.size()];
+        where += str(" ", name, "=", dims[name]);
+      }
+      const ir::Graph bound = graph.bind(dims);
+      std::vector<Tensor> inputs;
+      for (const ir::Value* input : bound.inputs)
+        inputs.push_back(
+            random_tensor(input->dtype(), ir::const_shape(*input),
+                          is_float(input->dtype()) ? Init::uniform(-1, 1) : Init::integers(0, 2),
+                          stream_seed(static_cast<uint64_t>(i), input->name)));
+      const std::vector<Tensor> results = context.run(inputs);
+      if (!runs_kernels()) continue;
+      auto& one = fixed[dims];
+      if (!one) one = compile(graph, {}, dims);
+      const std::vector<Tensor> wanted = Context(one).run(inputs);
+      ASSERT_EQ(results.size(), wanted.size());
+      for (size_t k = 0; k < results.size(); ++k) expect_same(results[k], wanted[k], where);
+    }
+  }
+};
+TCC_ON_EVERY_DEVICE(ModelSizesTest);
+
+const std::pair<std::string, std::string> kHeads = {"12, 64]", "4, 12]"}, kWide = {"3072", "96"},
+                                          kHidden = {"768", "48"},
+                                          kLayers = {"repeat: 12", "repeat: 2"};
+
+TEST_P(ModelSizesTest, Mlp) {
+  check({"mlp.yaml", {{"784", "84"}, {"512", "72"}}, {{"B", {1, 128, 1}}}});
+}
+
+TEST_P(ModelSizesTest, TransformerEncoderLayer) {
+  check({"transformer-encoder-layer.yaml",
+         {kHeads, kWide, kHidden},
+         {{"B", {1, 5, 1}}, {"S", {1, 128, 1}}}});
+}
+
+TEST_P(ModelSizesTest, TransformerEncoderLayerOfMultiples) {
+  check({"transformer-encoder-layer.yaml",
+         {kHeads, kWide, kHidden},
+         {{"B", {1, 5, 1}}, {"S", {8, 128, 8}}}});
+}
+
+TEST_P(ModelSizesTest, BertBase) {
+  check({"bert-base.yaml",
+         {kHeads, kWide, kHidden, {"30522", "97"}, kLayers},
+         {{"B", {1, 4, 1}}, {"S", {1, 64, 1}}}});
+}
+
+TEST_P(ModelSizesTest, VitB16) {
+  check({"vit-b16.yaml",
+         {kHeads, kWide, kHidden, {"224, 224", "48, 48"}, {"197", "10"}, {"1000", "24"}, kLayers},
+         {{"B", {1, 17, 1}}}});
+}
+
+TEST_P(ModelSizesTest, Resnet50) {
+  check({"resnet50.yaml", {{"224, 224", "32, 32"}}, {{"B", {1, 9, 1}}}});
+}
+
+}  // namespace
+}  // namespace tcc::runtime
