@@ -284,7 +284,7 @@ TCC_API int64_t tcc_arena_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 TCC_API int64_t tcc_constant_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 /* Returns a JSON array with an object for each distinct kernel: region, template, config, tier,
  * launches, flops and bytes of a launch, least_seconds (a lower bound of its time), the hashes of
- * the computation (region_key) and of the source (source_key), layers. */
+ * the computation (region_key) and of the source (source_key), layers, variant. */
 TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT;
 /* Returns the source of the kernel at `index` of the report, CUDA C++ or GLSL; NULL beyond the
  * report's end. It lives as long as `compiled`. */

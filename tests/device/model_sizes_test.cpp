@@ -131,11 +131,11 @@ TEST_P(ModelSizesTest, BertBase) {
 TEST_P(ModelSizesTest, VitB16) {
   check({"vit-b16.yaml",
          {kHeads, kWide, kHidden, {"224, 224", "48, 48"}, {"197", "10"}, {"1000", "24"}, kLayers},
-         {{"B", {1, 17, 1}}}});
+         {{"B", {1, 9, 1}}}});
 }
 
 TEST_P(ModelSizesTest, Resnet50) {
-  check({"resnet50.yaml", {{"224, 224", "32, 32"}}, {{"B", {1, 9, 1}}}});
+  check({"resnet50.yaml", {{"224, 224", "32, 32"}}, {{"B", {1, 5, 1}}}});
 }
 
 }  // namespace

@@ -98,7 +98,9 @@ TEST_P(SizesTest, MultiplesAreFacts) {
   EXPECT_ERROR(context.set_dims({{"S", 12}}), "S = 12 is no multiple of 8 (S = 8..4096:8)");
   EXPECT_EQ(context.dims()[0], 8);
   compile(text, {{"S", {}}});
-  EXPECT_GE(with_multiples, widest());
+  if (runs_kernels()) {
+    EXPECT_GT(with_multiples, widest());
+  }
   Context free(program);
   for (const int64_t size : {1, 7, 8, 12, 0}) expect_right(free, {{"S", size}});
 }
