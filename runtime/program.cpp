@@ -250,14 +250,14 @@ void Context::make_state(size_t i, const exec::Sizes& sizes) {
 }
 
 void Context::refuse_while_captured(std::string_view what) const {
-  if (stream_->is_capturing())
+  if (!dims_.empty() && stream_->is_capturing())
     fail_input(program_->executable().name, ": memory for the ", what,
                " at these sizes cannot be made while the stream is captured");
 }
 
 void Context::make_arena(int64_t bytes) {
   if (bytes == 0 || (arena_ && arena_->bytes() >= bytes)) return;
-  if (arena_) refuse_while_captured("intermediate values");
+  refuse_while_captured("intermediate values");
   std::shared_ptr<Buffer> larger = program_->device().allocate(bytes);
   stream_->synchronize();
   drop_recordings();
