@@ -259,8 +259,10 @@ void Context::make_arena(int64_t bytes) {
   if (bytes == 0 || (arena_ && arena_->bytes() >= bytes)) return;
   refuse_while_captured("intermediate values");
   std::shared_ptr<Buffer> larger = program_->device().allocate(bytes);
-  stream_->synchronize();
-  drop_recordings();
+  if (arena_) {
+    stream_->synchronize();
+    drop_recordings();
+  }
   arena_ = std::move(larger);
   for (const auto& plan : plans_) plan->memory.arena = arena_;
 }
