@@ -169,6 +169,7 @@ void Context::use(std::span<const int64_t> dims) {
     } else {
       std::unique_ptr<Plan> made = make_plan(dims);
       if (plans_.size() == kKeptSizes) {
+        refuse_while_captured("steps");
         stream_->synchronize();  // it may replay what goes
         plans_.erase(std::ranges::min_element(plans_, {}, &Plan::last_used));
       }
