@@ -23,13 +23,14 @@ thread_local std::int64_t allocations = -1;  // counted from 0 on
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// GCC takes an inlined pair of these for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (allocations >= 0) ++allocations;
   if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace tcc {
 namespace {
