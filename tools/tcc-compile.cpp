@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <utility>
 
 #include "autotune/tuning_files.h"
 #include "backends/backend.h"
@@ -58,8 +59,22 @@ bool is_kernel_file(const std::string& name) {
   return std::regex_match(name, pattern);
 }
 
-// The manifest of an earlier run and the files that it names go. Throws Error(bad_input) where the
-// file is not ours.
+bool is_variant_folder(const std::string& name) {
+  static const std::regex pattern("[A-Za-z_][A-Za-z0-9_]*=[0-9]+(,[A-Za-z_][A-Za-z0-9_]*=[0-9]+)*");
+  return std::regex_match(name, pattern);
+}
+
+// "B=7,S=128": the folder of the variant for these sizes.
+std::string folder_of(const exec::Variant& variant) {
+  std::string name;
+  for (const auto& [dim, size] : variant.sizes)
+    name += str(name.empty() ? "" : ",", dim, "=", size);
+  if (!is_variant_folder(name)) fail_input("no folder can be named '", name, "'");
+  return name;
+}
+
+// The manifest of an earlier run and the files that it names go, with those of variants. Throws
+// Error(bad_input) where the file is not ours.
 void remove_earlier_run(const fs::path& folder) {
   constexpr int64_t kMaxBytes = int64_t{256} << 20;
   const fs::path file = folder / "manifest.json";
@@ -79,6 +94,14 @@ void remove_earlier_run(const fs::path& folder) {
       if (is_kernel_file(name)) fs::remove(folder / name, error);
     }
   fs::remove(file, error);
+  if (!manifest.contains("variants") || !manifest["variants"].is_array()) return;
+  for (const nlohmann::json& variant : manifest["variants"]) {
+    if (!variant.is_string() || !is_variant_folder(variant.get<std::string>())) continue;
+    const fs::path below = folder / variant.get<std::string>();
+    if (fs::is_symlink(below, error)) continue;
+    remove_earlier_run(below);
+    fs::remove(below, error);  // where nothing else is in it
+  }
 }
 
 template <class Numbers>
@@ -152,8 +175,17 @@ class Compile {
         show("after stage " + std::string(stage));
       };
     show("compiling " + graph.name);
-    executable_ = backends::compile(graph, target, compile);
-    write_files();
+    exec::Executable whole = backends::compile(graph, target, compile);
+    remove_earlier_run(options_.output);
+    std::vector<std::string> folders;
+    for (exec::Variant& variant : std::exchange(whole.variants, {})) {
+      folders.push_back(folder_of(variant));
+      executable_ = std::move(variant.executable);
+      write_files(fs::path(options_.output) / folders.back());
+    }
+    variants_ = std::move(folders);
+    executable_ = std::move(whole);
+    write_files(options_.output);
     progress_.clear();
     std::cout << counted(executable_.kernels.size(), "kernel") << " for " << target.id() << ", "
               << counted(exec::launches(executable_).size(), "launch", "launches") << ", arena "
@@ -168,12 +200,13 @@ class Compile {
   }
 
   // The manifest comes last: where it is, all files that it names are.
-  void write_files() {
-    fs::path folder = options_.output;
+  void write_files(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) fail_input(options_.output, ": ", error.message());
+    if (error) fail_input(folder.string(), ": ", error.message());
     remove_earlier_run(folder);
+    sources_.clear();
+    binaries_.clear();
     sched::Api api = executable_.target.api;
     std::string source_ending = backends::backend_for(api).dialect().emit_ending;
     for (size_t i = 0; i < executable_.kernels.size(); ++i) {
@@ -198,6 +231,8 @@ class Compile {
     add_size(json, "arena_bytes", e.arena_bytes);
     add_size(json, "live_bytes_peak", e.live_bytes_peak);
     if (!e.dims.empty()) add_dims(json, e.dims);
+    // Each is a folder with a manifest of its own.
+    if (!variants_.empty()) add_list(json, "variants", variants_);
     json.key("kernels").begin_array();
     for (size_t i = 0; i < e.kernels.size(); ++i) add_kernel(json, i);
     json.end_array().key("buffers").begin_array();
@@ -281,6 +316,7 @@ class Compile {
   LiveLines progress_;
   exec::Executable executable_;
   std::vector<std::string> sources_, binaries_;
+  std::vector<std::string> variants_;  // folders, when only the whole is left to be written
 };
 
 }  // namespace

@@ -77,6 +77,26 @@ TEST_F(OutputFilesTest, CompileOptionsMakeOtherKernels) {
   EXPECT_FALSE(files().contains("000_matmul_add_gelu.comp"));
 }
 
+TEST_F(OutputFilesTest, OpenDimsAreExpressionsAndVariantsAreFolders) {
+  const std::string open = "configs/models/mlp.yaml --dim B=8..64:8 ";
+  ASSERT_EQ(compile(open + "--specialize B=16,32").code, 0);
+  const std::string manifest = read_file(folder_ / "manifest.json");
+  for (const char* words : {"\"symbol\": \"B_by_8\"", "\"most\": 64", "\"B=16\"", "B_by_8*"})
+    EXPECT_NE(manifest.find(words), std::string::npos) << words;
+  const std::string variant = read_file(folder_ / "B=16" / "manifest.json");
+  EXPECT_EQ(variant.find("B_by_8"), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_ / "B=32" / "manifest.json"));
+  ASSERT_EQ(compile(open).code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "B=16"));
+  // What a manifest calls a variant may be anything.
+  fs::create_directories(folder_ / "kept");
+  write_file_atomic(folder_ / "kept" / "manifest.json", "{\"tcc_manifest\": 1}");
+  write_file_atomic(folder_ / "manifest.json",
+                    "{\"tcc_manifest\": 1, \"variants\": [7, \"kept\", \"../B=1\", \"B=\"]}");
+  ASSERT_EQ(compile("configs/models/mlp.yaml").code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "kept" / "manifest.json"));
+}
+
 TEST_F(OutputFilesTest, AManifestThatIsNotOursStays) {
   for (const std::string text : {"{\"name\": \"an app\"}", "no json"}) {
     write_file_atomic(folder_ / "manifest.json", text);
