@@ -89,6 +89,14 @@ MemoryOptions options_of(const tcc_graph_options* given_options) {
     if (sizes[i] > 0 && !data[i]) fail_input("the data of '", name, "' in file_data is NULL");
     options.files[name] = {static_cast<const std::byte*>(data[i]), sizes[i]};
   }
+  const auto states = span_of(theirs.state_inputs, theirs.num_states, "state_inputs");
+  const auto nexts = span_of(theirs.state_outputs, theirs.num_states, "state_outputs");
+  for (size_t i = 0; i < states.size(); ++i)
+    if (!options.states
+             .emplace(&given(states[i], "a name in state_inputs"),
+                      &given(nexts[i], "a name in state_outputs"))
+             .second)
+      fail_input("'", states[i], "' is twice in state_inputs");
   if (theirs.folder) options.folder = theirs.folder;
   if (theirs.read)
     options.read = [read = theirs.read, user = theirs.user](
@@ -179,6 +187,17 @@ tcc_status tcc_graph_load(const char* path, tcc_graph** graph) noexcept {
   });
 }
 
+tcc_status tcc_graph_load_with(const char* path, const tcc_graph_options* options,
+                               tcc_graph** graph) noexcept {
+  return guard([&] {
+    given(graph, "graph");
+    const tcc::MemoryOptions how = options_of(options);
+    if (!how.files.empty() || how.read || !how.folder.empty())
+      tcc::fail_input("files, read and folder are for graphs from memory");
+    *graph = new tcc_graph(tcc::Graph::load(&given(path, "path"), how.dims, how.states));
+  });
+}
+
 tcc_status tcc_graph_from_yaml(const char* text, const char* folder, tcc_graph** graph) noexcept {
   return guard([&] {
     given(graph, "graph");
@@ -223,6 +242,14 @@ tcc_status tcc_graph_output(const tcc_graph* graph, size_t index, tcc_tensor_inf
   return guard([&] { describe(given(graph, "graph").outputs, index, info); });
 }
 
+size_t tcc_graph_num_states(const tcc_graph* graph) noexcept {
+  return graph ? graph->states.size() : 0;
+}
+
+tcc_status tcc_graph_state(const tcc_graph* graph, size_t index, tcc_tensor_info* info) noexcept {
+  return guard([&] { describe(given(graph, "graph").states, index, info); });
+}
+
 tcc_status tcc_compile(const tcc_graph* graph, const char* device,
                        const tcc_compile_options* options, tcc_compiled** compiled) noexcept {
   return guard([&] {
@@ -249,6 +276,15 @@ tcc_status tcc_compiled_input(const tcc_compiled* compiled, size_t index,
 tcc_status tcc_compiled_output(const tcc_compiled* compiled, size_t index,
                                tcc_tensor_info* info) noexcept {
   return guard([&] { describe(given(compiled, "compiled").outputs, index, info); });
+}
+
+size_t tcc_compiled_num_states(const tcc_compiled* compiled) noexcept {
+  return compiled ? compiled->states.size() : 0;
+}
+
+tcc_status tcc_compiled_state(const tcc_compiled* compiled, size_t index,
+                              tcc_tensor_info* info) noexcept {
+  return guard([&] { describe(given(compiled, "compiled").states, index, info); });
 }
 
 tcc_status tcc_compiled_input_index(const tcc_compiled* compiled, const char* name,

@@ -106,9 +106,10 @@ struct tcc_graph {
   explicit tcc_graph(tcc::Graph g)
       : graph(std::move(g)),
         inputs(tcc::c::specs_of(graph.inputs())),
-        outputs(tcc::c::specs_of(graph.outputs())) {}
+        outputs(tcc::c::specs_of(graph.outputs())),
+        states(tcc::c::specs_of(graph.states())) {}
   const tcc::Graph graph;
-  const std::vector<tcc::c::Spec> inputs, outputs;
+  const std::vector<tcc::c::Spec> inputs, outputs, states;
   mutable std::mutex yaml_mutex;
   mutable std::string yaml_text;  // made at the first call
 };
@@ -118,6 +119,7 @@ struct tcc_compiled {
       : compiled(std::move(c)),
         inputs(tcc::c::specs_of(compiled.inputs())),
         outputs(tcc::c::specs_of(compiled.outputs())),
+        states(tcc::c::specs_of(compiled.states())),
         device(compiled.device()) {}
   // It is made at the first call, since it has the hash of every kernel's source.
   const std::string& report() const {
@@ -125,7 +127,7 @@ struct tcc_compiled {
     return report_text;
   }
   const tcc::CompiledGraph compiled;
-  const std::vector<tcc::c::Spec> inputs, outputs;
+  const std::vector<tcc::c::Spec> inputs, outputs, states;
   const std::string device;
   mutable std::once_flag report_made;
   mutable std::string report_text;
@@ -133,6 +135,19 @@ struct tcc_compiled {
 
 struct tcc_buffer {
   tcc::DeviceBuffer memory;
+};
+
+struct tcc_tensor {
+  explicit tcc_tensor(tcc::DeviceTensor t) { assign(std::move(t)); }
+  void assign(tcc::DeviceTensor t) {
+    tensor = std::move(t);
+    specs = tcc::c::specs_of(std::vector<tcc::TensorSpec>{
+        {"", tensor.dtype(), tensor.shape(), tensor.bytes(), 0}});
+    device = tensor.device();
+  }
+  tcc::DeviceTensor tensor;
+  std::vector<tcc::c::Spec> specs;  // one
+  std::string device;
 };
 
 struct tcc_context {

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "api/device_memory.h"
 #include "api/impl.h"
 #include "api/names.h"
+#include "frontend/state_file.h"
 #include "support/plural.h"
 
 namespace tcc {
@@ -64,7 +67,13 @@ struct Context::Impl {
   const exec::BufferInfo& state_buffer(size_t number) const {
     return executable().buffers[static_cast<size_t>(executable().states[number].buffer)];
   }
-  void bind_state(std::string_view name, const DeviceBuffer& memory);
+  // Returns the memory that was bound before, which must not go while the stream is held.
+  DeviceBuffer bind_state(std::string_view name, const DeviceBuffer& memory);
+  std::vector<DeviceBuffer> memory_of(std::span<const DeviceTensor> tensors,
+                                      const std::vector<int>& buffers, std::string_view kind) const;
+  const DeviceBuffer& memory_of(const DeviceTensor& tensor, const exec::BufferInfo& buffer,
+                                std::string_view kind) const;
+  std::vector<NamedType> state_types() const;
   void check_type(const exec::BufferInfo& buffer, const HostTensor& given) const;
   std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
 };
@@ -161,12 +170,16 @@ runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
   if (bytes > 0 && memory.impl_->device.get() != &program->device())
     fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
                "; the graph was compiled for ", program->device().name());
+  if (kind != "input" && bytes > 0 && memory.impl_->read_only)
+    fail_input(kind, " '", buffer.name, "': its memory may only be read");
   return memory.address();
 }
 
 bool Context::Impl::overlap(const DeviceBuffer& a, const DeviceBuffer& b) {
-  return a.bytes_ > 0 && b.bytes_ > 0 && a.impl_ == b.impl_ && a.offset_ < b.offset_ + b.bytes_ &&
-         b.offset_ < a.offset_ + a.bytes_;
+  // Two handles of the caller's may be of one piece of memory.
+  return a.bytes_ > 0 && b.bytes_ > 0 && a.impl_->device == b.impl_->device &&
+         a.address() < b.address() + static_cast<std::uint64_t>(b.bytes_) &&
+         b.address() < a.address() + static_cast<std::uint64_t>(a.bytes_);
 }
 
 // An output that shares bytes with another value would be written while that is read or written.
@@ -217,15 +230,47 @@ void Context::Impl::check_apart_from_states() const {
   check("output", executable().outputs, outputs);
 }
 
-void Context::Impl::bind_state(std::string_view name, const DeviceBuffer& memory) {
+const DeviceBuffer& Context::Impl::memory_of(const DeviceTensor& tensor,
+                                             const exec::BufferInfo& buffer,
+                                             std::string_view kind) const {
+  if (const std::vector<int64_t> shape = context.sizes().of(buffer.shape);
+      tensor.dtype() != name(buffer.dtype) || tensor.shape() != shape)
+    fail_input(kind, " '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
+               type_text(*parse_dtype(tensor.dtype()), tensor.shape()));
+  return tensor.memory();
+}
+
+std::vector<DeviceBuffer> Context::Impl::memory_of(std::span<const DeviceTensor> tensors,
+                                                   const std::vector<int>& buffers,
+                                                   std::string_view kind) const {
+  std::vector<DeviceBuffer> memory;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    memory.push_back(memory_of(tensors[i], buffer_of(executable(), buffers, i), kind));
+  return memory;
+}
+
+DeviceBuffer Context::Impl::bind_state(std::string_view name, const DeviceBuffer& memory) {
   const size_t number = state_number(name);
   place_of(memory, state_buffer(number), "state");
-  if (memory.bytes_ == 0) return;
+  if (memory.bytes_ == 0) return {};
   for (const auto& [other, taken] : bound)
     if (other != number && overlap(memory, taken))
       fail_input("state '", name, "' shares memory with state '", state_buffer(other).name, "'");
   context.bind_state(number, {{memory.impl_, memory.impl_->memory.get()}, memory.offset_});
-  bound[number] = memory;
+  return std::exchange(bound[number], memory);
+}
+
+std::vector<NamedType> Context::Impl::state_types() const {
+  std::vector<NamedType> types;
+  for (size_t i = 0; i < executable().states.size(); ++i) {
+    const exec::BufferInfo& buffer = state_buffer(i);
+    const bool is_fixed =
+        std::ranges::all_of(buffer.shape, [](const ir::SymInt& dim) { return dim.is_const(); });
+    types.push_back(
+        {buffer.name,
+         {buffer.dtype, (is_fixed ? exec::Sizes() : context.sizes()).of(buffer.shape)}});
+  }
+  return types;
 }
 
 namespace {
@@ -378,6 +423,21 @@ void Context::run_device(std::span<const DeviceBuffer> inputs,
   impl_->context.run(impl_->inputs, impl_->outputs);
 }
 
+void Context::run_device(std::span<const DeviceTensor> inputs,
+                         std::span<const DeviceTensor> outputs) {
+  const exec::Executable& executable = impl_->executable();
+  check_counts(executable, inputs.size(), outputs.size());
+  run_device(impl_->memory_of(inputs, executable.inputs, "input"),
+             impl_->memory_of(outputs, executable.outputs, "output"));
+}
+
+void Context::run_device_named(const std::map<std::string, DeviceTensor>& inputs,
+                               const std::map<std::string, DeviceTensor>& outputs) {
+  const exec::Executable& executable = impl_->executable();
+  run_device(in_order(executable, executable.inputs, "input", inputs),
+             in_order(executable, executable.outputs, "output", outputs));
+}
+
 void Context::run_device_named(const std::map<std::string, DeviceBuffer>& inputs,
                                const std::map<std::string, DeviceBuffer>& outputs) {
   const exec::Executable& executable = impl_->executable();
@@ -404,6 +464,13 @@ void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const Devi
   impl_->context.reserve(impl_->inputs, impl_->outputs);
 }
 
+std::vector<TensorSpec> Context::states() const {
+  const bool has_sizes =
+      std::ranges::find(impl_->context.dims(), -1) == impl_->context.dims().end();
+  return specs_of(impl_->executable(), exec::state_buffers(impl_->executable()),
+                  has_sizes ? &impl_->context.sizes() : nullptr);
+}
+
 HostTensor Context::state(std::string_view name) {
   const Impl::Use use(*impl_);
   return to_host(impl_->context.state(impl_->state_number(name)));
@@ -415,9 +482,28 @@ void Context::set_state(std::string_view name, const HostTensor& value) {
   impl_->context.set_state(number, to_tensor(value, str("state '", name, "'")));
 }
 
-void Context::bind_state(std::string_view name, const DeviceBuffer& memory) {
+void Context::save_states(const std::filesystem::path& file) {
   const Impl::Use use(*impl_);
-  impl_->bind_state(name, memory);
+  tcc::save_states(file, impl_->state_types(),
+                   [&](size_t number) { return impl_->context.state(number); });
+}
+
+void Context::load_states(const std::filesystem::path& file) {
+  const Impl::Use use(*impl_);
+  tcc::load_states(file, impl_->state_types(), [&](size_t number, const Tensor& value) {
+    impl_->context.set_state(number, value);
+  });
+}
+
+void Context::bind_state(std::string_view name, const DeviceBuffer& memory) {
+  DeviceBuffer before;  // it may wait for the stream when it goes
+  const Impl::Use use(*impl_);
+  before = impl_->bind_state(name, memory);
+}
+
+void Context::bind_state(std::string_view name, const DeviceTensor& tensor) {
+  const size_t number = impl_->state_number(name);
+  bind_state(name, impl_->memory_of(tensor, impl_->state_buffer(number), "state"));
 }
 
 void Context::reset_states() {

@@ -43,6 +43,24 @@ DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes
       memory(device->allocate(std::max<std::int64_t>(bytes, 1))),
       copies(copy_stream(*device)) {}
 
+DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on,
+                         std::unique_ptr<runtime::Buffer> theirs, std::function<void()> to_release)
+    : device(std::move(on)),
+      memory(std::move(theirs)),
+      copies(copy_stream(*device)),
+      release(std::move(to_release)),
+      is_callers(true) {}
+
+DeviceBuffer::Impl::~Impl() {
+  if (!is_callers) return;  // the device waits before it frees memory of its own
+  try {
+    wait(nullptr, true);
+    if (release) release();
+  } catch (const std::exception&) {
+    // The device is lost, and says so at its next use: nobody can say what still uses the memory.
+  }
+}
+
 void DeviceBuffer::Impl::wait(const SharedStream* own, bool writes) {
   std::vector<std::shared_ptr<SharedStream>> others;
   std::uint64_t uses = 0;
@@ -89,6 +107,16 @@ DeviceBuffer::DeviceBuffer(std::string_view device, std::int64_t bytes) : bytes_
   impl_ = std::make_shared<Impl>(runtime::open_device(device), bytes);
 }
 
+DeviceBuffer DeviceBuffer::wrap(std::string_view device, std::uint64_t address, std::int64_t bytes,
+                                std::function<void()> release) {
+  if (bytes < 0) fail_input("a device buffer of ", bytes, " bytes");
+  if (bytes > 0 && address == 0) fail_input("a device buffer at a null pointer");
+  std::shared_ptr<runtime::Device> on = runtime::open_device(device);
+  std::unique_ptr<runtime::Buffer> memory = on->wrap(address, bytes);
+  return DeviceBuffer(
+      std::make_shared<Impl>(std::move(on), std::move(memory), std::move(release)), bytes);
+}
+
 std::string DeviceBuffer::device() const { return impl_ ? impl_->device->name() : ""; }
 
 DeviceBuffer DeviceBuffer::slice(std::int64_t offset, std::int64_t bytes) const {
@@ -103,6 +131,7 @@ DeviceBuffer DeviceBuffer::slice(std::int64_t offset, std::int64_t bytes) const 
 void DeviceBuffer::write(std::span<const std::byte> host) const {
   if (std::ssize(host) != bytes_) fail_input(host.size(), " bytes for a device buffer of ", bytes_);
   if (host.empty()) return;
+  if (impl_->read_only) fail_input("a device buffer that may only be read");
   impl_->wait(nullptr, true);
   const std::lock_guard lock(impl_->copies->mutex);
   impl_->copies->stream->copy_to_device(*impl_->memory, offset_, host);

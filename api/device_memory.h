@@ -2,6 +2,7 @@
 // depends on, so that buffers pass from context to context.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -42,6 +43,12 @@ class StreamOwner {
 
 struct DeviceBuffer::Impl {
   Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes);
+  // Memory of the caller's, who gets it back by `release`.
+  Impl(std::shared_ptr<runtime::Device> on, std::unique_ptr<runtime::Buffer> theirs,
+       std::function<void()> release);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // Waits for what runs on other streams than `own` (null: on any) and writes the buffer, or,
   // before a write, uses it.
@@ -52,6 +59,9 @@ struct DeviceBuffer::Impl {
   const std::shared_ptr<runtime::Device> device;
   const std::unique_ptr<runtime::Buffer> memory;
   const std::shared_ptr<SharedStream> copies;  // of the device's buffers, from and to the host
+  const std::function<void()> release = {};
+  const bool is_callers = false;
+  bool read_only = false;  // no output and no state may lie in it
 
  private:
   std::mutex mutex_;

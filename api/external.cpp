@@ -22,8 +22,8 @@ ir::Type type_of(const TensorType& type, const std::string& function) {
   return result;
 }
 
-std::vector<DeviceTensor> public_of(std::span<const DeviceValue> values) {
-  std::vector<DeviceTensor> tensors;
+std::vector<DeviceOperand> public_of(std::span<const DeviceValue> values) {
+  std::vector<DeviceOperand> tensors;
   for (const DeviceValue& value : values)
     tensors.push_back({std::string(name(value.dtype)), value.shape, value.bytes, value.address});
   return tensors;

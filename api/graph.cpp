@@ -16,9 +16,11 @@ ValueSpec spec_of(const ir::Value& value, const std::string& name) {
 std::string_view version() { return TCC_VERSION; }
 
 Graph Graph::load(const std::filesystem::path& path,
-                  const std::map<std::string, std::int64_t>& dims) {
+                  const std::map<std::string, std::int64_t>& dims,
+                  const std::map<std::string, std::string>& states) {
   GraphFileOptions options;
   options.dims.insert(dims.begin(), dims.end());
+  options.states.assign(states.begin(), states.end());
   return Graph(std::make_shared<const Impl>(Impl{load_graph(path, options)}));
 }
 
@@ -34,6 +36,7 @@ GraphFileOptions options_of(const MemoryOptions& memory) {
   options.files.insert(memory.files.begin(), memory.files.end());
   options.opens_files = !memory.folder.empty();
   options.read = memory.read;
+  options.states.assign(memory.states.begin(), memory.states.end());
   return options;
 }
 
@@ -65,6 +68,12 @@ std::map<std::string, std::int64_t> Graph::dims() const {
 std::vector<ValueSpec> Graph::inputs() const {
   std::vector<ValueSpec> specs;
   for (const ir::Value* input : impl_->graph.inputs) specs.push_back(spec_of(*input, input->name));
+  return specs;
+}
+
+std::vector<ValueSpec> Graph::states() const {
+  std::vector<ValueSpec> specs;
+  for (const ir::Value* state : impl_->graph.states) specs.push_back(spec_of(*state, state->name));
   return specs;
 }
 

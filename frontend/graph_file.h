@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "frontend/graph_files.h"
 #include "frontend/tensor_file.h"
@@ -28,6 +30,9 @@ class GivenInputs {
 // Logs a warning of the channel `compile`; by default it goes to standard error.
 void warn_through_log(const std::string& text);
 
+// Inputs that become states, and the outputs that become their next values, by name.
+using StatePairs = std::vector<std::pair<std::string, std::string>>;
+
 struct GraphFileOptions {
   uint64_t seed = 0;  // of weights that are drawn; each weight has a stream of its own, by its name
   // ONNX only. The sizes of these dims are fixed before the file is read, so that structure that
@@ -43,6 +48,9 @@ struct GraphFileOptions {
   bool opens_files = true;
   // ONNX only. Called for external data that is not in `files`, on first use, from any thread.
   ReadBytes read = {};
+  // Of each pair the input becomes a state, zeros at first, and the output, of the same type, what is
+  // assigned to it: both are no longer among the graph's inputs and outputs.
+  StatePairs states = {};
   // Called with warnings about a file that is read all the same; the default logs them.
   std::function<void(const std::string&)> warn = warn_through_log;
 };

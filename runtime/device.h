@@ -105,7 +105,7 @@ class Device {
   virtual std::unique_ptr<Buffer> allocate(int64_t bytes) = 0;
   // Whether kernels may get addresses that are not of this device's buffers.
   virtual bool takes_foreign_addresses() const { return true; }
-  // Wraps memory that the caller keeps. Only cuda can; others throw Error(bad_input).
+  // Wraps memory that the caller keeps. Vulkan cannot: Error(bad_input).
   virtual std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) = 0;
   // Thread-safe.
   virtual std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) = 0;

@@ -12,6 +12,7 @@
 #include "backends/build_executable.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "frontend/state_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/passes/unroll_runs.h"
@@ -39,7 +40,8 @@ namespace tcc::tools {
 namespace {
 
 struct Options {
-  std::string graph, device = "auto", outputs, emit, check;  // check: "outputs", "ops", or ""
+  std::string graph, device = "auto", outputs, load_states, save_states, emit;
+  std::string check;  // check: "outputs", "ops", or ""
   std::vector<std::string> dims, at, tuning;
   InputOptions inputs;
   CompileOptions compile;
@@ -56,6 +58,7 @@ class Run {
   int run() {
     check_options();
     check_can_write("--outputs", options_.outputs);
+    check_can_write("--save-states", options_.save_states);
     make_emit_folder();
     load();
     if (!options_.emit.empty()) write_yaml_graph(graph_, options_.emit);
@@ -64,6 +67,8 @@ class Run {
     else
       execute();
     if (!options_.outputs.empty()) save_outputs(bound_, outputs_, options_.outputs);
+    if (!options_.save_states.empty())
+      tcc::save_states(options_.save_states, state_types(), [&](size_t k) { return states_[k]; });
     if (!options_.check.empty()) check();
     report();
     return passed_ ? 0 : static_cast<int>(ErrorKind::check_failed);
@@ -78,6 +83,8 @@ class Run {
     if (options_.device != "null") return;
     if (!options_.check.empty()) fail_input("--check: the null device computes nothing");
     if (!options_.outputs.empty()) fail_input("--outputs: the null device computes nothing");
+    if (!options_.save_states.empty())
+      fail_input("--save-states: the null device computes nothing");
   }
 
   void make_emit_folder() const {
@@ -96,7 +103,9 @@ class Run {
     set_compile_options(options_.compile, compile_);
     const InputFiles files(options_.inputs);
     set_dims(options_.dims, options_.compile, compile_);
-    graph_ = load_graph(options_.graph, {.dims = compile_.dims, .inputs = &files});
+    graph_ = load_graph(
+        options_.graph,
+        {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
     check_dims(compile_.dims, graph_);
     const ir::Numbers numbers = sizes_of_run();
     say_default_dims("tcc-run", options_.graph, graph_, compile_.open_dims);
@@ -108,6 +117,22 @@ class Run {
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
     inputs_ = load_inputs(bound_, files, options_.seed);
     say_drawn_inputs("tcc-run", bound_, files);
+    load_first_states();
+  }
+
+  std::vector<NamedType> state_types() const {
+    std::vector<NamedType> types;
+    for (const ir::Value* state : bound_.states)
+      types.push_back({state->name, {state->dtype(), ir::const_shape(*state)}});
+    return types;
+  }
+
+  // The first values for the reference too.
+  void load_first_states() {
+    if (options_.load_states.empty()) return;
+    tcc::load_states(options_.load_states, state_types(), [&](size_t k, const Tensor& value) {
+      bound_.states[k]->data = ir::make_constant(std::make_shared<const Tensor>(value));
+    });
   }
 
   // The dims of the run: open ones have the sizes of --at, or else those that estimates take.
@@ -176,6 +201,9 @@ class Run {
     runtime::Context context(program, nullptr, open_sizes_);
     ran_ = &context.program_at_hand();
     arena_bytes_ = context.arena_bytes();
+    if (!options_.load_states.empty())
+      for (size_t i = 0; i < bound_.states.size(); ++i)
+        context.set_state(i, first_value(*bound_.states[i]));
     start = std::chrono::steady_clock::now();
     outputs_ = context.run(inputs_);
     run_seconds_ = seconds_since(start);
@@ -382,6 +410,10 @@ int main(int argc, char** argv) {
                  "run so often in a row, on the same inputs: for graphs with states")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
+  app.add_option("--load-states", options.load_states,
+                 "the states' values before the first run, from a .safetensors");
+  app.add_option("--save-states", options.save_states,
+                 "write the states after the last run to this .safetensors");
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs,
                  "write the outputs to this .npz (.npy: a single output)");

@@ -111,6 +111,20 @@ void add_input_options(CLI::App& app, InputOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--inputs", options.npz,
                  "inputs by name, from an .npz; those that nothing gives are drawn");
+  app.add_option("--state", options.states,
+                 "INPUT=OUTPUT: the input becomes a state, the output its next value; several")
+      ->allow_extra_args(false);
+}
+
+StatePairs parse_states(const InputOptions& options) {
+  StatePairs pairs;
+  for (const std::string& text : options.states) {
+    const size_t equal = text.find('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == text.size())
+      fail_input("--state ", text, ": must be INPUT=OUTPUT");
+    pairs.emplace_back(text.substr(0, equal), text.substr(equal + 1));
+  }
+  return pairs;
 }
 
 InputFiles::InputFiles(const InputOptions& options) : npz_path_(options.npz) {

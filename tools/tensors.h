@@ -21,9 +21,13 @@ namespace tcc::tools {
 struct InputOptions {
   std::vector<std::string> named;  // NAME=FILE.npy, NAME=NUMBER, NAME=NUMBER,NUMBER,...
   std::string npz;                 // all by name
+  std::vector<std::string> states;  // INPUT=OUTPUT
 };
-// --input and --inputs.
+// --input, --inputs and --state.
 void add_input_options(CLI::App& app, InputOptions& options);
+
+// Reads the texts of --state.
+StatePairs parse_states(const InputOptions& options);
 
 // The user gives a graph's inputs by these: files, and numbers. A graph is loaded with it, and run
 // on it.

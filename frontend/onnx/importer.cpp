@@ -8,6 +8,7 @@
 #include "frontend/onnx/newer_fields.h"
 #include "frontend/onnx/rules.h"
 #include "frontend/onnx/unknown_operators.h"
+#include "frontend/state_pairs.h"
 #include "frontend/tensor_file.h"
 #include "ir/layers.h"
 #include "support/error.h"
@@ -114,6 +115,7 @@ ir::Graph Importer::run() {
   read_inputs(scope);
   import_nodes(graph.node(), scope, "");
   read_outputs(scope);
+  read_states(scope);
   graph_.remove_dead();
   graph_.make_names_unique();
   return std::move(graph_);
@@ -548,6 +550,16 @@ void Importer::read_outputs(const Scope& scope) {
     graph_.output_names.push_back(output.name());
   }
   if (graph_.outputs.empty()) fail("a graph needs at least one output");
+}
+
+void Importer::read_states(const Scope& scope) {
+  for (const auto& [from, to] : options_.states) {
+    const Operand *input = scope.find(from), *output = scope.find(to);
+    if (input && output && input->narrow != output->narrow)
+      fail(str("state ", quoted_name(from), ", next value ", quoted_name(to),
+               ": their elements are of two types"));
+  }
+  make_states(graph_, options_.states, file_);
 }
 
 }  // namespace tcc::onnx

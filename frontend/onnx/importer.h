@@ -71,6 +71,7 @@ class Importer {
   void read_initializers(const pb::GraphProto& graph, Scope& scope);
   void read_inputs(Scope& scope);
   void read_outputs(const Scope& scope);
+  void read_states(const Scope& scope);  // of the options
   ir::Type input_type(const pb::ValueInfoProto& input);
   SymInt dim(const pb::ValueInfoProto& input, int k, const pb::TensorShapeProto& shape,
              const std::optional<TensorInfo>& given);

@@ -4,6 +4,7 @@
 
 #include "frontend/graph_file.h"
 #include "frontend/random_init.h"
+#include "frontend/state_pairs.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/values.h"
 #include "ir/builder.h"
@@ -322,7 +323,12 @@ class Reader {
 
 ir::Graph parse_yaml_graph(std::string_view text, const std::string& name,
                            const std::filesystem::path& folder, const GraphFileOptions& options) {
-  return Reader(yaml::parse_document(text, name), folder, options).run();
+  ir::Graph graph = Reader(yaml::parse_document(text, name), folder, options).run();
+  if (!options.states.empty()) {
+    make_states(graph, options.states, name);
+    graph.make_names_unique();
+  }
+  return graph;
 }
 
 }  // namespace tcc

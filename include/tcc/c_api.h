@@ -142,9 +142,21 @@ typedef struct tcc_graph_options {
    * first use, when the graph is compiled, from several threads at a time. */
   int32_t (*read)(void* user, const char* name, uint64_t offset, void* to, size_t length);
   void* user; /* the first argument of `read` */
+  /* Inputs that become states, zeros at first, and the outputs of the same types that become their
+   * next values; both are no longer among the inputs and outputs. */
+  size_t num_states;
+  const char* const* state_inputs;
+  const char* const* state_outputs;
 } tcc_graph_options;
-#define TCC_GRAPH_OPTIONS_INIT \
-  { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+#define TCC_GRAPH_OPTIONS_INIT                                                                 \
+  {                                                                                            \
+    sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL \
+  }
+
+/* Loads a file as tcc_graph_load does, with sizes of symbols and with states. `options` may be
+ * NULL; TCC_BAD_INPUT for those that say where files are. */
+TCC_API tcc_status tcc_graph_load_with(const char* path, const tcc_graph_options* options,
+                                       tcc_graph** graph) TCC_NOEXCEPT;
 
 /* Read a graph from the bytes of an .onnx or .yaml file, which are not needed afterwards. `options`
  * may be NULL. */
@@ -162,6 +174,9 @@ TCC_API tcc_status tcc_graph_input(const tcc_graph* graph, size_t index,
                                    tcc_tensor_info* info) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_graph_output(const tcc_graph* graph, size_t index,
                                     tcc_tensor_info* info) TCC_NOEXCEPT;
+TCC_API size_t tcc_graph_num_states(const tcc_graph* graph) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_graph_state(const tcc_graph* graph, size_t index,
+                                   tcc_tensor_info* info) TCC_NOEXCEPT;
 
 /* Returns the graph as the text of a .yaml file, NULL where YAML cannot express it. It lives as
  * long as `graph`. Weights that have neither one value everywhere nor are drawn are in a file that
@@ -270,6 +285,11 @@ TCC_API tcc_status tcc_compiled_input(const tcc_compiled* compiled, size_t index
 TCC_API tcc_status tcc_compiled_output(const tcc_compiled* compiled, size_t index,
                                        tcc_tensor_info* info) TCC_NOEXCEPT;
 
+/* The states that each context keeps from run to run. */
+TCC_API size_t tcc_compiled_num_states(const tcc_compiled* compiled) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_compiled_state(const tcc_compiled* compiled, size_t index,
+                                      tcc_tensor_info* info) TCC_NOEXCEPT;
+
 /* Give the index of an input or output by its name; TCC_BAD_INPUT for an unknown name. */
 TCC_API tcc_status tcc_compiled_input_index(const tcc_compiled* compiled, const char* name,
                                             size_t* index) TCC_NOEXCEPT;
@@ -311,6 +331,47 @@ TCC_API uint64_t tcc_buffer_address(const tcc_buffer* buffer) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_buffer_write(tcc_buffer* buffer, const void* host,
                                     size_t bytes) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_buffer_read(const tcc_buffer* buffer, void* host, size_t bytes) TCC_NOEXCEPT;
+
+/* Takes memory of the caller's at an address of the device: a CUDA device pointer, or, on "null", a
+ * pointer. `release`, if not NULL, is called once, from any thread, when the last handle is gone and
+ * the runs on tcc's streams that use the memory have ended; not where the call fails. */
+TCC_API tcc_status tcc_buffer_wrap(const char* device, uint64_t address, int64_t bytes,
+                                   void (*release)(void* user), void* user,
+                                   tcc_buffer** buffer) TCC_NOEXCEPT;
+
+/* ---- Tensors in device memory */
+
+/* A dense, row-major tensor: a type over a part of a buffer. */
+typedef struct tcc_tensor tcc_tensor;
+struct DLManagedTensorVersioned; /* of dlpack.h, version 1 */
+/* Allocates memory without contents. */
+TCC_API tcc_status tcc_tensor_create(const char* device, const char* dtype, const int64_t* shape,
+                                     size_t rank, tcc_tensor** tensor) TCC_NOEXCEPT;
+/* Lies in `memory` from `offset` on, a multiple of the element's size. TCC_BAD_INPUT where it does
+ * not fit. */
+TCC_API tcc_status tcc_tensor_create_in(const tcc_buffer* memory, int64_t offset, const char* dtype,
+                                        const int64_t* shape, size_t rank,
+                                        tcc_tensor** tensor) TCC_NOEXCEPT;
+TCC_API void tcc_tensor_destroy(tcc_tensor* tensor) TCC_NOEXCEPT;
+/* Gives dtype, shape and bytes; the name is "". */
+TCC_API tcc_status tcc_tensor_describe(const tcc_tensor* tensor,
+                                       tcc_tensor_info* info) TCC_NOEXCEPT;
+TCC_API const char* tcc_tensor_device(const tcc_tensor* tensor) TCC_NOEXCEPT; /* "cuda:0" */
+/* Gives the tensor's bytes as a buffer, and their place in the allocation that they are part of. */
+TCC_API tcc_status tcc_tensor_memory(const tcc_tensor* tensor, tcc_buffer** memory) TCC_NOEXCEPT;
+TCC_API int64_t tcc_tensor_offset(const tcc_tensor* tensor) TCC_NOEXCEPT;
+/* As tcc_buffer_write and tcc_buffer_read. */
+TCC_API tcc_status tcc_tensor_write(tcc_tensor* tensor, const void* host,
+                                    size_t bytes) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_tensor_read(const tcc_tensor* tensor, void* host,
+                                   size_t bytes) TCC_NOEXCEPT;
+/* Take a tensor of another framework, memory of CUDA or (as device "null") of the host, and give it
+ * one. What is taken belongs to the library from then on, unless the call fails; it must be dense
+ * and row-major. What is given lives until its deleter is called. */
+TCC_API tcc_status tcc_tensor_from_dlpack(struct DLManagedTensorVersioned* dlpack,
+                                          tcc_tensor** tensor) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_tensor_to_dlpack(const tcc_tensor* tensor,
+                                        struct DLManagedTensorVersioned** dlpack) TCC_NOEXCEPT;
 
 /* ---- Running */
 
@@ -384,6 +445,33 @@ TCC_API tcc_status tcc_context_run_host_named(tcc_context* context, const char* 
 TCC_API tcc_status tcc_context_run_buffers(tcc_context* context, tcc_buffer* const* inputs,
                                            size_t num_inputs, tcc_buffer* const* outputs,
                                            size_t num_outputs) TCC_NOEXCEPT;
+/* Does the same with tensors, whose dtypes and shapes are checked too. */
+TCC_API tcc_status tcc_context_run_tensors(tcc_context* context, tcc_tensor* const* inputs,
+                                           size_t num_inputs, tcc_tensor* const* outputs,
+                                           size_t num_outputs) TCC_NOEXCEPT;
+
+/* ---- States */
+
+/* Copy a state to or from host memory, after the runs before, and wait. TCC_BAD_INPUT for an unknown
+ * name and unless `bytes` is the state's size. */
+TCC_API tcc_status tcc_context_read_state(tcc_context* context, const char* name, void* host,
+                                          size_t bytes) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_context_write_state(tcc_context* context, const char* name, const void* host,
+                                           size_t bytes) TCC_NOEXCEPT;
+/* Gives every state its first value again. */
+TCC_API tcc_status tcc_context_reset_states(tcc_context* context) TCC_NOEXCEPT;
+/* Makes device memory the state, with the value that it has: contexts that bind the same memory
+ * share the state. The memory lives as long as the last handle or context that uses it.
+ * TCC_BAD_INPUT for an unknown name, another size or device, memory that is part of another state,
+ * and a place that is no multiple of what kernels assume (64 bytes at most). */
+TCC_API tcc_status tcc_context_bind_state(tcc_context* context, const char* name,
+                                          const tcc_buffer* memory) TCC_NOEXCEPT;
+/* Write all states to a .safetensors file, each under its name, and read such a file, which has all
+ * of them and nothing else. No state changes where the file is damaged or of other names, dtypes
+ * or shapes: TCC_BAD_INPUT. */
+TCC_API tcc_status tcc_context_save_states(tcc_context* context, const char* path) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_context_load_states(tcc_context* context, const char* path) TCC_NOEXCEPT;
+
 /* Waits for the stream. */
 TCC_API tcc_status tcc_context_synchronize(tcc_context* context) TCC_NOEXCEPT;
 /* Gives the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by the

@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #pragma GCC visibility push(default)
 namespace tcc {
@@ -26,9 +28,17 @@ class DeviceBuffer {
   // are compiled for this device. Throws Error(no_device), Error(device) when memory is out, and
   // Error(bad_input) for a negative size.
   DeviceBuffer(std::string_view device, std::int64_t bytes);
+  // Takes memory of the caller's at an address of the device: a CUDA device pointer, or, on "null",
+  // a pointer. `release`, if given, is called once, from any thread, when the last handle is gone
+  // and the runs on tcc's streams that use the memory have ended. It may use no context. Throws
+  // Error(bad_input) for a negative size, a null pointer, memory of another device, and on Vulkan:
+  // nothing is released then.
+  static DeviceBuffer wrap(std::string_view device, std::uint64_t address, std::int64_t bytes,
+                           std::function<void()> release = {});
 
   std::string device() const;  // "cuda:0"; "" of no device
   std::int64_t bytes() const { return bytes_; }
+  std::int64_t offset() const { return offset_; }  // in the allocation that it is a part of
   // Returns its bytes from `offset` on. Throws Error(bad_input) for a range beyond the end. A
   // tensor whose place is no multiple of TensorSpec::alignment costs a copy on the device.
   DeviceBuffer slice(std::int64_t offset, std::int64_t bytes) const;
@@ -44,7 +54,10 @@ class DeviceBuffer {
 
  private:
   friend class Context;
+  friend class DeviceTensor;
   struct Impl;
+  explicit DeviceBuffer(std::shared_ptr<Impl> impl, std::int64_t bytes)
+      : impl_(std::move(impl)), bytes_(bytes) {}
   std::shared_ptr<Impl> impl_;
   std::int64_t offset_ = 0, bytes_ = 0;
 };

@@ -28,7 +28,7 @@ struct TensorType {
 };
 
 // A dense, row-major tensor in device memory, at a multiple of its element's size.
-struct DeviceTensor {
+struct DeviceOperand {
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::int64_t bytes = 0;
@@ -57,7 +57,7 @@ struct ExternalFunction {
   // results for what comes after. The device is the thread's current one. Only CUDA devices have
   // streams to give (and "null", whose stream is null): compile() refuses graphs of other devices
   // whose functions have this form alone.
-  std::function<void(std::span<const DeviceTensor> operands, std::span<const DeviceTensor> results,
+  std::function<void(std::span<const DeviceOperand> operands, std::span<const DeviceOperand> results,
                      void* stream)>
       run_on_device{};
   // run_on_device does nothing but enqueue, with the same effect each time: it need not be called

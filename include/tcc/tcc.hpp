@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "tcc/device_buffer.hpp"
+#include "tcc/device_tensor.hpp"
 #include "tcc/error.hpp"
 #include "tcc/log.hpp"
 #include "tcc/progress.hpp"
@@ -96,6 +97,8 @@ struct MemoryOptions {
   std::function<bool(std::string_view name, std::uint64_t offset, std::span<std::byte> to)> read{};
   // The folder in which the other files that the graph names are opened; "": none is opened.
   std::filesystem::path folder{};
+  // Inputs that become states, and the outputs that become their next values, as in Graph::load.
+  std::map<std::string, std::string> states{};
 };
 
 // A graph as it was written: its dims may still be symbols. A Graph is immutable, and copies share
@@ -104,10 +107,13 @@ class Graph {
  public:
   // Loads a .yaml (docs/yaml-format.md) or .onnx file (docs/onnx.md). Weight files must lie in its
   // folder; they are read when the graph is compiled. `dims` gives symbols their sizes at once: an
-  // ONNX graph whose structure depends on a dim needs it here. Throws Error(bad_input), which names
-  // file and line, for a file that is missing or wrong.
+  // ONNX graph whose structure depends on a dim needs it here. `states` names inputs that become
+  // states, zeros at first, and the outputs of the same types that become their next values
+  // ({"past", "present"}); both are no longer among the inputs and outputs. Throws
+  // Error(bad_input), which names file and line, for a file that is missing or wrong.
   static Graph load(const std::filesystem::path& path,
-                    const std::map<std::string, std::int64_t>& dims = {});
+                    const std::map<std::string, std::int64_t>& dims = {},
+                    const std::map<std::string, std::string>& states = {});
   // Reads the text of a .yaml file from memory; weight files are looked for in `folder`.
   static Graph from_yaml(std::string_view text, const std::filesystem::path& folder = ".");
   static Graph from_yaml(std::string_view text, const MemoryOptions& options);
@@ -118,6 +124,7 @@ class Graph {
   std::map<std::string, std::int64_t> dims() const;  // symbols and their default values
   std::vector<ValueSpec> inputs() const;
   std::vector<ValueSpec> outputs() const;
+  std::vector<ValueSpec> states() const;
 
   // Returns the graph as the text of a .yaml file. Weights that have neither one value everywhere
   // nor are drawn are in a file that it names, which save() writes.
@@ -335,14 +342,24 @@ class Context {
   void run_device_named(const std::map<std::string, DeviceBuffer>& inputs,
                         const std::map<std::string, DeviceBuffer>& outputs);
   void reserve(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs);
+  // The same with tensors, whose dtypes and shapes are checked too.
+  void run_device(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs);
+  void run_device_named(const std::map<std::string, DeviceTensor>& inputs,
+                        const std::map<std::string, DeviceTensor>& outputs);
   void synchronize();  // waits for the stream
 
   // The states of the graph, by name: the value after the last run, another value for the next one,
   // and the first values again. state() and set_state() wait for the stream. They throw
   // Error(bad_input) for an unknown name, a wrong dtype or a wrong shape.
+  std::vector<TensorSpec> states() const;  // at the context's sizes, if it has any yet
   HostTensor state(std::string_view name);
   void set_state(std::string_view name, const HostTensor& value);
   void reset_states();
+  // Write all states to a .safetensors file, each under its name, and read such a file, which has all
+  // of them and nothing else. load_states() changes no state if it throws Error(bad_input), which
+  // names the file, for a damaged file or one of other names, dtypes or shapes.
+  void save_states(const std::filesystem::path& file);
+  void load_states(const std::filesystem::path& file);
   // Makes device memory the state, with the value that it has. Contexts that bind the same memory
   // share the state: each run has what the run before it left, on whichever stream (streams of the
   // caller's are the caller's to order). Slices lie at multiples of what kernels assume, 64 bytes
@@ -350,6 +367,7 @@ class Context {
   // unknown name, another size or device, and memory that is part of another state; run() and
   // run_device() do for an input or an output that shares memory with the state.
   void bind_state(std::string_view name, const DeviceBuffer& memory);
+  void bind_state(std::string_view name, const DeviceTensor& tensor);
 
   // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by
   // the device's timers. It runs on the buffers of run() and run_host() with their present

@@ -36,7 +36,11 @@ class NullBuffer final : public Buffer {
     if (!data_) fail();
     usage_->bytes += bytes_;
   }
+  // Host memory of the caller's.
+  NullBuffer(DeviceAddress address, int64_t bytes)
+      : bytes_(bytes), data_(reinterpret_cast<std::byte*>(address)) {}  // NOLINT
   ~NullBuffer() override {
+    if (!usage_) return;
     usage_->bytes -= bytes_;
     std::free(data_);
   }
@@ -53,7 +57,7 @@ class NullBuffer final : public Buffer {
                 bytes_text(usage_->bytes), " of ", bytes_text(usage_->limit), " in use");
   }
 
-  const std::shared_ptr<Usage> usage_;
+  const std::shared_ptr<Usage> usage_ = nullptr;  // null: the memory is the caller's
   const int64_t bytes_;
   std::byte* data_ = nullptr;
 };
@@ -151,8 +155,8 @@ class NullDevice final : public Device {
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {
     return std::make_unique<NullBuffer>(usage_, bytes);
   }
-  std::unique_ptr<Buffer> wrap(DeviceAddress, int64_t) override {
-    fail_input("null: this device cannot use memory that it did not allocate");
+  std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) override {
+    return std::make_unique<NullBuffer>(address, bytes);
   }
   std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<NullKernel>(binary.num_arguments);

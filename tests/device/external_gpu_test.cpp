@@ -16,7 +16,7 @@ namespace cuda = runtime::cuda;
 using cuda::CUDA_SUCCESS;
 using testing::expect_near;
 using testing::numbers;
-using Devices = std::span<const DeviceTensor>;
+using Devices = std::span<const DeviceOperand>;
 
 #define CU(call) ASSERT_EQ(cuda::driver().call, CUDA_SUCCESS)
 

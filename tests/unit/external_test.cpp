@@ -313,7 +313,7 @@ std::vector<std::uint64_t>& places() {
   return all;
 }
 
-using Devices = std::span<const DeviceTensor>;
+using Devices = std::span<const DeviceOperand>;
 
 void register_device_functions() {
   static const bool done = [] {

@@ -155,15 +155,16 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   set_compile_options(options.compile, compile);
   std::vector<backends::Scheduled> scheduled;
   const InputFiles files(options.inputs);
+  const StatePairs states = parse_states(options.inputs);
   std::vector<std::string> inputs;
   for (const std::string& path : options.graphs) {
-    ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files});
+    ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files, .states = states});
     say_default_dims("tcc-tune", path, graph);
     bool read = true;  // for these dims: the first combination is what it was read with
     for (Dims& bound : dims.combinations(graph.dims)) {
       compile.dims = std::move(bound);
       if (labels) labels->push_back(label_of(path, compile.dims));
-      if (!read) graph = load_graph(path, {.dims = compile.dims, .inputs = &files});
+      if (!read) graph = load_graph(path, {.dims = compile.dims, .inputs = &files, .states = states});
       read = false;
       for (const std::string& name : input_names(graph)) inputs.push_back(name);
       scheduled.push_back(backends::schedule(graph, target, compile));
