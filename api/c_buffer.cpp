@@ -4,7 +4,6 @@
 using namespace tcc::c;  // NOLINT: what follows is the ABI
 
 namespace tcc::c {
-namespace {
 
 std::vector<DeviceBuffer> memory_of(tcc_buffer* const* buffers, size_t count, const char* name) {
   std::vector<DeviceBuffer> memory;
@@ -12,6 +11,8 @@ std::vector<DeviceBuffer> memory_of(tcc_buffer* const* buffers, size_t count, co
     memory.push_back(given(buffer, "a buffer").memory);
   return memory;
 }
+
+namespace {
 
 std::span<std::byte> bytes_of(void* host, size_t bytes) {
   auto* data = static_cast<std::byte*>(host);

@@ -97,6 +97,9 @@ std::map<std::string, std::int64_t> dims_of(const Options& options) {
 // Fills `info` with the input or output. TCC_BAD_INPUT for an index beyond the end.
 void describe(const std::vector<Spec>& specs, size_t index, tcc_tensor_info* info);
 
+// The buffers of a list that the messages call `name`.
+std::vector<DeviceBuffer> memory_of(tcc_buffer* const* buffers, size_t count, const char* name);
+
 // Returns the defaults where `given_options` is NULL.
 CompileOptions options_of(const tcc_compile_options* given_options);
 
@@ -141,8 +144,8 @@ struct tcc_tensor {
   explicit tcc_tensor(tcc::DeviceTensor t) { assign(std::move(t)); }
   void assign(tcc::DeviceTensor t) {
     tensor = std::move(t);
-    specs = tcc::c::specs_of(std::vector<tcc::TensorSpec>{
-        {"", tensor.dtype(), tensor.shape(), tensor.bytes(), 0}});
+    specs = tcc::c::specs_of(
+        std::vector<tcc::TensorSpec>{{"", tensor.dtype(), tensor.shape(), tensor.bytes(), 0}});
     device = tensor.device();
   }
   tcc::DeviceTensor tensor;
@@ -155,6 +158,8 @@ struct tcc_context {
   tcc_context(const tcc::CompiledGraph& c, const tcc_context& other)
       : compiled(c), context(c, other.context) {}
   tcc_context(const tcc::CompiledGraph& c, void* stream) : compiled(c), context(c, stream) {}
+  tcc_context(const tcc::CompiledGraph& c, const tcc::ContextOptions& options)
+      : compiled(c), context(c, options) {}
   const tcc::CompiledGraph compiled;
   tcc::Context context;
   std::vector<std::span<const int64_t>> shapes;  // reused

@@ -31,8 +31,8 @@ tcc_status tcc_tensor_create(const char* device, const char* dtype, const int64_
                              size_t rank, tcc_tensor** tensor) noexcept {
   return guard([&] {
     given(tensor, "tensor");
-    *tensor = new tcc_tensor(tcc::DeviceTensor(&given(device, "device"), &given(dtype, "dtype"),
-                                               shape_of(shape, rank)));
+    *tensor = new tcc_tensor(
+        tcc::DeviceTensor(&given(device, "device"), &given(dtype, "dtype"), shape_of(shape, rank)));
   });
 }
 
@@ -114,5 +114,43 @@ tcc_status tcc_buffer_wrap(const char* device, uint64_t address, int64_t bytes,
     if (release) end = [release, user] { release(user); };
     made->memory = tcc::DeviceBuffer::wrap(&given(device, "device"), address, bytes, end);
     *buffer = made.release();
+  });
+}
+
+tcc_status tcc_buffer_create_shared(const char* vulkan, const char* cuda, int64_t bytes,
+                                    tcc_buffer** on_vulkan, tcc_buffer** on_cuda) noexcept {
+  return guard([&] {
+    given(on_vulkan, "on_vulkan");
+    given(on_cuda, "on_cuda");
+    auto first = std::make_unique<tcc_buffer>(), second = std::make_unique<tcc_buffer>();
+    std::tie(first->memory, second->memory) =
+        tcc::DeviceBuffer::shared(&given(vulkan, "vulkan"), &given(cuda, "cuda"), bytes);
+    *on_vulkan = first.release();
+    *on_cuda = second.release();
+  });
+}
+
+tcc_status tcc_context_create_with(const tcc_compiled* compiled, const tcc_context_options* options,
+                                   tcc_context** context) noexcept {
+  return guard([&] {
+    given(context, "context");
+    const tcc_context_options theirs = sized(given(options, "options"), "tcc_context_options");
+    tcc::ContextOptions ours;
+    if (theirs.has_stream) ours.stream = theirs.stream;
+    if (theirs.allocate)
+      ours.allocate = [allocate = theirs.allocate, user = theirs.user](std::int64_t bytes) {
+        const std::unique_ptr<tcc_buffer> memory(allocate(user, bytes));
+        if (!memory) tcc::fail_device("the caller's allocator gave no memory of ", bytes, " bytes");
+        return memory->memory;
+      };
+    *context = new tcc_context(given(compiled, "compiled").compiled, ours);
+  });
+}
+
+tcc_status tcc_context_with_stream(tcc_context* context, void (*use)(void* user, void* stream),
+                                   void* user) noexcept {
+  return guard([&] {
+    if (!use) tcc::fail_input("use is NULL");
+    given(context, "context").context.with_stream([&](void* stream) { use(user, stream); });
   });
 }

@@ -3,10 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "api/device_memory.h"
-#include "api/impl.h"
-#include "api/names.h"
-#include "frontend/state_file.h"
+#include "api/context_impl.h"
 #include "support/plural.h"
 
 namespace tcc {
@@ -31,118 +28,44 @@ std::string type_of(const HostTensor& tensor) {
 
 }  // namespace
 
-struct Context::Impl {
-  class Use;
+namespace {
 
-  Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on, const exec::Dims& dims = {});
+// The caller's allocator as the runtime calls it.
+runtime::Allocate memory_by(const runtime::Program& program,
+                            const std::function<DeviceBuffer(std::int64_t)>& allocate) {
+  if (!allocate) return {};
+  return [&program, allocate](std::int64_t bytes) -> runtime::StateMemory {
+    constexpr std::uint64_t kGrain = 256;
+    const DeviceBuffer memory = allocate(bytes);
+    if (memory.bytes() < bytes || memory.address() % kGrain != 0)
+      fail_input("the caller's allocator gave ", memory.bytes(), " bytes at address ",
+                 memory.address(), " where ", bytes, " were asked for, at a multiple of ", kGrain);
+    if (memory.device() != program.device().name())
+      fail_input("the caller's allocator gave memory of ", memory.device(),
+                 "; the graph was compiled for ", program.device().name());
+    return DeviceAccess::memory_of(memory);
+  };
+}
 
-  const std::shared_ptr<const runtime::Program> program;
-  const std::shared_ptr<StreamOwner> owner;
-  const std::shared_ptr<SharedStream> stream;
-  runtime::Context context;
-  Use* use = nullptr;                                   // the one that there is
-  std::map<size_t, DeviceBuffer> bound;                 // states, by number
-  std::vector<runtime::DeviceAddress> inputs, outputs;  // reused, see take()
+}  // namespace
 
-  const exec::Executable& executable() const { return program->executable(); }
-  size_t state_number(std::string_view name) const {
-    return index_of(executable(), exec::state_buffers(executable()), "state", name);
+Context::Impl::~Impl() {
+  if (!has_callers_memory) return;
+  try {
+    stream->synchronize();
+  } catch (const std::exception&) {
+    // The device is lost, and says so at its next use.
   }
-  // A value without elements may have a null pointer.
-  void check_pointer(const void* pointer, const exec::BufferInfo& buffer) const {
-    if (!pointer && context.sizes().of(buffer.bytes) > 0)
-      fail_input("'", buffer.name, "': a null pointer");
-  }
-  runtime::DeviceAddress address_of(const void* pointer, const exec::BufferInfo& buffer) const {
-    check_pointer(pointer, buffer);
-    return reinterpret_cast<runtime::DeviceAddress>(pointer);
-  }
-  void take(std::span<const void* const> in, std::span<void* const> out);
-  void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
-  runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
-                                  std::string_view kind) const;
-  static bool overlap(const DeviceBuffer& a, const DeviceBuffer& b);
-  void check_apart(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out) const;
-  void check_apart_from_states() const;
-  const exec::BufferInfo& state_buffer(size_t number) const {
-    return executable().buffers[static_cast<size_t>(executable().states[number].buffer)];
-  }
-  // Returns the memory that was bound before, which must not go while the stream is held.
-  DeviceBuffer bind_state(std::string_view name, const DeviceBuffer& memory);
-  std::vector<DeviceBuffer> memory_of(std::span<const DeviceTensor> tensors,
-                                      const std::vector<int>& buffers, std::string_view kind) const;
-  const DeviceBuffer& memory_of(const DeviceTensor& tensor, const exec::BufferInfo& buffer,
-                                std::string_view kind) const;
-  std::vector<NamedType> state_types() const;
-  void check_type(const exec::BufferInfo& buffer, const HostTensor& given) const;
-  std::vector<HostTensor> run(const std::vector<const HostTensor*>& given);
-};
-
-// Holds the stream for a use of the context, which is the only one until this goes, in order with
-// the uses of its bound states on other streams.
-class Context::Impl::Use {
- public:
-  explicit Use(Impl& impl) : Use(impl, Claim()) {
-    order([&](const auto& visit) {
-      for (const auto& [number, memory] : impl.bound) visit(memory, true);
-    });
-  }
-  ~Use() {
-    impl_.use = nullptr;
-    --impl_.stream->runs;
-  }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
-  // Waits for what other streams do with the buffers that `each` visits, and notes that this one
-  // uses them from now on: each(visit) calls visit(buffer, whether it is written). Two contexts
-  // that wait for each other while they hold their streams would wait for ever.
-  void order(const auto& each) {
-    const auto& stream = impl_.stream;
-    const auto all = [&](const auto& visit) {
-      each([&](const DeviceBuffer& memory, bool writes) {
-        if (memory.bytes_ > 0) visit(*memory.impl_, writes);
-      });
-    };
-    apart([&] {
-      all([&](DeviceBuffer::Impl& memory, bool writes) { memory.wait(stream.get(), writes); });
-    });
-    all([&](DeviceBuffer::Impl& memory, bool writes) { memory.note(stream, writes); });
-  }
-
-  // Leaves the stream to other threads while `work` runs, which may wait for them.
-  void apart(const std::function<void()>& work) {
-    lock_.unlock();
-    try {
-      work();
-    } catch (...) {
-      lock_.lock();
-      throw;
-    }
-    lock_.lock();
-  }
-
- private:
-  struct Claim {};
-  Use(Impl& impl, Claim) : impl_(impl), lock_(impl.stream->mutex) {
-    if (impl.use)
-      fail_input(impl.executable().name,
-                 ": the context is running: neither a function of the host's that it calls nor "
-                 "another thread may use it meanwhile");
-    impl.use = this;
-    ++impl.stream->runs;
-  }
-
-  Impl& impl_;
-  std::unique_lock<std::mutex> lock_;
-};
+}
 
 Context::Impl::Impl(const CompiledGraph& compiled, std::shared_ptr<StreamOwner> on,
-                    const exec::Dims& dims)
+                    const exec::Dims& dims,
+                    const std::function<DeviceBuffer(std::int64_t)>& allocate)
     : program(compiled.impl().program),
       owner(std::move(on)),
       stream(owner->stream),
-      context(program, stream->stream, dims) {
+      has_callers_memory(allocate != nullptr),
+      context(program, stream->stream, dims, memory_by(*program, allocate)) {
   context.call_through([this](const std::function<void()>& call) { use->apart(call); });
 }
 
@@ -256,7 +179,7 @@ DeviceBuffer Context::Impl::bind_state(std::string_view name, const DeviceBuffer
   for (const auto& [other, taken] : bound)
     if (other != number && overlap(memory, taken))
       fail_input("state '", name, "' shares memory with state '", state_buffer(other).name, "'");
-  context.bind_state(number, {{memory.impl_, memory.impl_->memory.get()}, memory.offset_});
+  context.bind_state(number, DeviceAccess::memory_of(memory));
   return std::exchange(bound[number], memory);
 }
 
@@ -290,6 +213,14 @@ Context::Context(const CompiledGraph& compiled, const std::map<std::string, std:
 Context::Context(const CompiledGraph& compiled, void* stream)
     : impl_(new Impl(compiled, std::make_shared<StreamOwner>(
                                    compiled.impl().program->device().wrap_stream(stream), true))) {}
+
+Context::Context(const CompiledGraph& compiled, const ContextOptions& options)
+    : impl_(new Impl(compiled,
+                     options.stream
+                         ? std::make_shared<StreamOwner>(
+                               compiled.impl().program->device().wrap_stream(*options.stream), true)
+                         : stream_of_its_own(compiled),
+                     {options.dims.begin(), options.dims.end()}, options.allocate)) {}
 
 Context::Context(const CompiledGraph& compiled, const Context& other,
                  const std::map<std::string, std::int64_t>& dims) {
@@ -467,7 +398,7 @@ void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const Devi
 std::vector<TensorSpec> Context::states() const {
   const bool has_sizes =
       std::ranges::find(impl_->context.dims(), -1) == impl_->context.dims().end();
-  return specs_of(impl_->executable(), exec::state_buffers(impl_->executable()),
+  return specs_of(*impl_->program, exec::state_buffers(impl_->executable()),
                   has_sizes ? &impl_->context.sizes() : nullptr);
 }
 
@@ -539,6 +470,13 @@ std::vector<double> Context::time_kernels() {
   for (size_t i = 0; i < seconds.size(); ++i)
     if (counts[i] > 0) seconds[i] /= counts[i];
   return seconds;
+}
+
+void Context::with_stream(const std::function<void(void*)>& use) {
+  if (!impl_->program->device().gives_streams())
+    fail_input(impl_->program->device().name(), ": this device has no stream for the caller");
+  const Impl::Use holds(*impl_);
+  impl_->stream->stream->give(use);
 }
 
 void Context::synchronize() { impl_->stream->synchronize(); }

@@ -41,13 +41,16 @@ StreamOwner::~StreamOwner() {
 DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes)
     : device(std::move(on)),
       memory(device->allocate(std::max<std::int64_t>(bytes, 1))),
-      copies(copy_stream(*device)) {}
+      copies(copy_stream(*device)),
+      uses(std::make_shared<BufferUses>()) {}
 
 DeviceBuffer::Impl::Impl(std::shared_ptr<runtime::Device> on,
-                         std::unique_ptr<runtime::Buffer> theirs, std::function<void()> to_release)
+                         std::unique_ptr<runtime::Buffer> theirs, std::function<void()> to_release,
+                         std::shared_ptr<BufferUses> shared_uses)
     : device(std::move(on)),
       memory(std::move(theirs)),
       copies(copy_stream(*device)),
+      uses(shared_uses ? std::move(shared_uses) : std::make_shared<BufferUses>()),
       release(std::move(to_release)),
       is_callers(true) {}
 
@@ -61,7 +64,7 @@ DeviceBuffer::Impl::~Impl() {
   }
 }
 
-void DeviceBuffer::Impl::wait(const SharedStream* own, bool writes) {
+void BufferUses::wait(const SharedStream* own, bool writes) {
   std::vector<std::shared_ptr<SharedStream>> others;
   std::uint64_t uses = 0;
   const auto add = [&](const std::weak_ptr<SharedStream>& stream) {
@@ -86,7 +89,7 @@ void DeviceBuffer::Impl::wait(const SharedStream* own, bool writes) {
   if (writes) std::erase_if(readers_, is_done);
 }
 
-void DeviceBuffer::Impl::note(const std::shared_ptr<SharedStream>& stream, bool writes) {
+void BufferUses::note(const std::shared_ptr<SharedStream>& stream, bool writes) {
   if (stream->is_callers) return;
   const std::lock_guard lock(mutex_);
   ++uses_;
@@ -113,8 +116,30 @@ DeviceBuffer DeviceBuffer::wrap(std::string_view device, std::uint64_t address, 
   if (bytes > 0 && address == 0) fail_input("a device buffer at a null pointer");
   std::shared_ptr<runtime::Device> on = runtime::open_device(device);
   std::unique_ptr<runtime::Buffer> memory = on->wrap(address, bytes);
-  return DeviceBuffer(
-      std::make_shared<Impl>(std::move(on), std::move(memory), std::move(release)), bytes);
+  return DeviceBuffer(std::make_shared<Impl>(std::move(on), std::move(memory), std::move(release)),
+                      bytes);
+}
+
+std::pair<DeviceBuffer, DeviceBuffer> DeviceBuffer::shared(std::string_view exporter,
+                                                           std::string_view importer,
+                                                           std::int64_t bytes) {
+  if (bytes < 1) fail_input("shared memory of ", bytes, " bytes");
+  std::shared_ptr<runtime::Device> from = runtime::open_device(exporter);
+  std::shared_ptr<runtime::Device> to = runtime::open_device(importer);
+  if (from->pci_address().empty() || from->pci_address() != to->pci_address())
+    fail_input(from->name(), " and ", to->name(), " are not known to be one GPU: at '",
+               from->pci_address(), "' and '", to->pci_address(), "'");
+  runtime::Device::Exported memory = from->allocate_exported(bytes);
+  std::unique_ptr<runtime::Buffer> imported = to->import(memory, bytes);
+  const auto uses = std::make_shared<BufferUses>();
+  DeviceBuffer first(std::make_shared<Impl>(std::move(from), std::move(memory.buffer),
+                                            std::function<void()>(), uses),
+                     bytes);
+  // Either may go first: the allocation ends with the last that refers to it.
+  DeviceBuffer second(
+      std::make_shared<Impl>(std::move(to), std::move(imported), std::function<void()>(), uses),
+      bytes);
+  return {std::move(first), std::move(second)};
 }
 
 std::string DeviceBuffer::device() const { return impl_ ? impl_->device->name() : ""; }

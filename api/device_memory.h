@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/device.h"
+#include "runtime/program.h"
 
 #include "tcc/device_buffer.hpp"
 
@@ -41,33 +41,61 @@ class StreamOwner {
   const std::shared_ptr<SharedStream> stream;
 };
 
-struct DeviceBuffer::Impl {
-  Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes);
-  // Memory of the caller's, who gets it back by `release`.
-  Impl(std::shared_ptr<runtime::Device> on, std::unique_ptr<runtime::Buffer> theirs,
-       std::function<void()> release);
-  ~Impl();
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  // Waits for what runs on other streams than `own` (null: on any) and writes the buffer, or,
+// The uses of a piece of memory by streams, of one device or of several that see it.
+class BufferUses {
+ public:
+  // Waits for what runs on other streams than `own` (null: on any) and writes the memory, or,
   // before a write, uses it.
   void wait(const SharedStream* own, bool writes);
   // Remembers a run on the stream.
   void note(const std::shared_ptr<SharedStream>& stream, bool writes);
-
-  const std::shared_ptr<runtime::Device> device;
-  const std::unique_ptr<runtime::Buffer> memory;
-  const std::shared_ptr<SharedStream> copies;  // of the device's buffers, from and to the host
-  const std::function<void()> release = {};
-  const bool is_callers = false;
-  bool read_only = false;  // no output and no state may lie in it
 
  private:
   std::mutex mutex_;
   std::weak_ptr<SharedStream> writer_;
   std::vector<std::weak_ptr<SharedStream>> readers_;
   std::uint64_t uses_ = 0;  // that were noted
+};
+
+struct DeviceBuffer::Impl {
+  Impl(std::shared_ptr<runtime::Device> on, std::int64_t bytes);
+  // Memory of the caller's, who gets it back by `release`, or that has uses by other devices.
+  Impl(std::shared_ptr<runtime::Device> on, std::unique_ptr<runtime::Buffer> theirs,
+       std::function<void()> release, std::shared_ptr<BufferUses> uses = nullptr);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void wait(const SharedStream* own, bool writes) { uses->wait(own, writes); }
+  void note(const std::shared_ptr<SharedStream>& stream, bool writes) {
+    uses->note(stream, writes);
+  }
+
+  const std::shared_ptr<runtime::Device> device;
+  const std::unique_ptr<runtime::Buffer> memory;
+  const std::shared_ptr<SharedStream> copies;  // of the device's buffers, from and to the host
+  const std::shared_ptr<BufferUses> uses;
+  const std::function<void()> release = {};
+  const bool is_callers = false;
+  bool read_only = false;  // no output and no state may lie in it
+};
+
+// What a public buffer is, for other files of the API.
+struct DeviceAccess {
+  static const std::shared_ptr<DeviceBuffer::Impl>& impl(const DeviceBuffer& buffer) {
+    return buffer.impl_;
+  }
+  static runtime::StateMemory memory_of(const DeviceBuffer& buffer) {
+    return {{buffer.impl_, buffer.impl_->memory.get()}, buffer.offset_};
+  }
+  // Of memory that the caller keeps until `release`.
+  static DeviceBuffer wrapped(std::shared_ptr<runtime::Device> device,
+                              std::unique_ptr<runtime::Buffer> memory, std::int64_t bytes,
+                              std::function<void()> release) {
+    return DeviceBuffer(std::make_shared<DeviceBuffer::Impl>(std::move(device), std::move(memory),
+                                                             std::move(release)),
+                        bytes);
+  }
 };
 
 }  // namespace tcc

@@ -24,14 +24,11 @@ struct TypeCode {
   Code code;
 };
 constexpr TypeCode kTypes[] = {
-    {DType::f64, floating},           {DType::f32, floating},
-    {DType::f16, floating},           {DType::bf16, bfloat},
-    {DType::i8, signed_integer},      {DType::i16, signed_integer},
-    {DType::i32, signed_integer},     {DType::i64, signed_integer},
-    {DType::u8, unsigned_integer},    {DType::u16, unsigned_integer},
-    {DType::u32, unsigned_integer},   {DType::u64, unsigned_integer},
-    {DType::boolean, boolean},        {DType::f8e4m3, float8_e4m3fn},
-    {DType::f8e5m2, float8_e5m2},
+    {DType::f64, floating},         {DType::f32, floating},         {DType::f16, floating},
+    {DType::bf16, bfloat},          {DType::i8, signed_integer},    {DType::i16, signed_integer},
+    {DType::i32, signed_integer},   {DType::i64, signed_integer},   {DType::u8, unsigned_integer},
+    {DType::u16, unsigned_integer}, {DType::u32, unsigned_integer}, {DType::u64, unsigned_integer},
+    {DType::boolean, boolean},      {DType::f8e4m3, float8_e4m3fn}, {DType::f8e5m2, float8_e5m2},
 };
 
 DType dtype_of(DLDataType type) {
@@ -163,8 +160,8 @@ DeviceTensor DeviceTensor::from_dlpack(DLManagedTensorVersioned* given) {
   tensor.dtype_ = name(taken.dtype);
   tensor.shape_ = std::move(taken.shape);
   const bool read_only = (given->flags & kReadOnly) != 0;
-  tensor.memory_ = DeviceBuffer::wrap(taken.device, taken.address, taken.bytes,
-                                      [given] { release(given); });
+  tensor.memory_ =
+      DeviceBuffer::wrap(taken.device, taken.address, taken.bytes, [given] { release(given); });
   tensor.memory_.impl_->read_only = read_only;
   return tensor;
 }
@@ -175,8 +172,8 @@ DeviceTensor DeviceTensor::from_dlpack(DLManagedTensor* given) {
   DeviceTensor tensor;
   tensor.dtype_ = name(taken.dtype);
   tensor.shape_ = std::move(taken.shape);
-  tensor.memory_ = DeviceBuffer::wrap(taken.device, taken.address, taken.bytes,
-                                      [given] { release(given); });
+  tensor.memory_ =
+      DeviceBuffer::wrap(taken.device, taken.address, taken.bytes, [given] { release(given); });
   return tensor;
 }
 

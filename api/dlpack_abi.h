@@ -1,5 +1,5 @@
-// The binary layout of DLPack's structures, versions 0 and 1, after its specification. (The header of
-// the distributions is of a version that lacks the versioned one.)
+// The binary layout of DLPack's structures, versions 0 and 1, after its specification. (The header
+// of the distributions is of a version that lacks the versioned one.)
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Decodes with a cache of keys and values as state: decode [DEVICE [TOKENS [MODEL]]]
 //
-// One program reads the prompt, another takes a token a run. They share the states, and, since their
-// weights are the same, those. Each run writes its token where the next one reads it: nothing goes
-// through the host until all tokens are there.
+// One program reads the prompt, another takes a token a run. They share the states, and, since
+// their weights are the same, those. Each run writes its token where the next one reads it: nothing
+// goes through the host until all tokens are there.
 #include <cstdio>
 #include <cstdlib>
 #include <span>

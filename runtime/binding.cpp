@@ -99,7 +99,7 @@ DeviceAddress Binding::address_of(const Place& place) const {
       case BufferInfo::Kind::output: return outputs_[number()].address;
       case BufferInfo::Kind::constant: return program_.constant(number());
       case BufferInfo::Kind::arena:
-      case BufferInfo::Kind::workspace: return memory_.arena ? memory_.arena->address() : 0;
+      case BufferInfo::Kind::workspace: return memory_.arena.buffer ? memory_.arena.address() : 0;
       case BufferInfo::Kind::state: return memory_.states.at(place.owner).address();
     }
     return 0;

@@ -1,10 +1,13 @@
 #include "runtime/device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "support/error.h"
 
@@ -75,6 +78,23 @@ std::shared_ptr<Device> open_shared(const Name& name) {
   return device;
 }
 
+// Devices of callers, which open_shared() knows nothing of.
+struct SharedDevices {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Device>, std::less<>> by_name;
+};
+SharedDevices& shared_devices() {
+  static SharedDevices devices;
+  return devices;
+}
+
+std::shared_ptr<Device> callers_device(std::string_view name) {
+  SharedDevices& devices = shared_devices();
+  const std::lock_guard lock(devices.mutex);
+  const auto found = devices.by_name.find(name);
+  return found == devices.by_name.end() ? nullptr : found->second.lock();
+}
+
 std::shared_ptr<Device> open_auto() {
   std::shared_ptr<Device> software;
   for (const DeviceKind& kind : registered()) {
@@ -90,6 +110,23 @@ std::shared_ptr<Device> open_auto() {
 }
 
 }  // namespace
+
+Device::Exported::Exported(Exported&& other) noexcept
+    : buffer(std::move(other.buffer)),
+      file(std::exchange(other.file, -1)),
+      allocation_bytes(other.allocation_bytes) {}
+
+Device::Exported::~Exported() {
+  if (file >= 0) ::close(file);
+}
+
+Device::Exported Device::allocate_exported(int64_t) {
+  fail_input(name(), ": this device cannot share its memory with another API");
+}
+
+std::unique_ptr<Buffer> Device::import(Exported&, int64_t) {
+  fail_input(name(), ": this device cannot use memory of another API");
+}
 
 const DeviceKind& device_kind(std::string_view name) {
   for (const DeviceKind& kind : registered())
@@ -116,8 +153,17 @@ DeviceList list_devices() {
   return list;
 }
 
+void share_device(const std::shared_ptr<Device>& device) {
+  SharedDevices& devices = shared_devices();
+  const std::lock_guard lock(devices.mutex);
+  std::erase_if(devices.by_name, [](const auto& entry) { return entry.second.expired(); });
+  const bool is_new = devices.by_name.emplace(device->name(), device).second;
+  TCC_CHECK(is_new, "two devices '", device->name(), "'");
+}
+
 std::shared_ptr<Device> open_device(std::string_view text) {
   if (text == "auto") return open_auto();
+  if (auto device = callers_device(text)) return device;
   const auto name = parse_name(text);
   if (!name) fail_no_device(str("no device '", text, "'; ", what_there_is()));
   return open_shared(*name);

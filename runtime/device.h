@@ -107,6 +107,20 @@ class Device {
   virtual bool takes_foreign_addresses() const { return true; }
   // Wraps memory that the caller keeps. Vulkan cannot: Error(bad_input).
   virtual std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) = 0;
+  // Memory that a device of another API on the same GPU can import: a file descriptor, which goes
+  // with this unless it was imported, of an allocation of so many bytes.
+  struct Exported {
+    std::unique_ptr<Buffer> buffer;
+    int file = -1;
+    int64_t allocation_bytes = 0;
+    Exported() = default;
+    Exported(Exported&& other) noexcept;
+    Exported& operator=(Exported&&) = delete;
+    ~Exported();
+  };
+  // These throw Error(bad_input) for a device that cannot do that.
+  virtual Exported allocate_exported(int64_t bytes);
+  virtual std::unique_ptr<Buffer> import(Exported& memory, int64_t bytes);
   // Thread-safe.
   virtual std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
@@ -140,6 +154,10 @@ DeviceList list_devices();
 // software device, else the first one. Throws Error(no_device), which lists the devices. Devices
 // are opened once and shared.
 std::shared_ptr<Device> open_device(std::string_view name);
+
+// Lets open_device() find a device of the caller's by its name, as long as the device lives.
+// TCC_CHECKs that no other living one has the name.
+void share_device(const std::shared_ptr<Device>& device);
 
 // The devices of one API.
 struct DeviceKind {

@@ -127,11 +127,12 @@ const Program& Program::at(std::span<const int64_t> sizes) const {
 }
 
 Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream,
-                 const exec::Dims& dims)
+                 const exec::Dims& dims, Allocate allocate)
     : program_(std::move(program)),
       stream_(std::move(stream)),
       reader_(program_->executable()),
       dims_(program_->executable().dims.size(), -1),
+      allocate_(std::move(allocate)),
       states_(program_->executable().states.size()) {
   if (!stream_) stream_ = program_->device().create_stream();
   for (size_t i = 0; i < states_.size(); ++i)
@@ -246,7 +247,7 @@ void Context::make_state(size_t i, const exec::Sizes& sizes) {
   State& state = states_[i];
   refuse_while_captured("state");
   state.shape = sizes.of(buffer.shape);
-  state.memory = {program_->device().allocate(std::max<int64_t>(sizes.of(buffer.bytes), 1))};
+  state.memory = take(sizes.of(buffer.bytes));
   reset_state(i);
 }
 
@@ -256,15 +257,21 @@ void Context::refuse_while_captured(std::string_view what) const {
                " at these sizes cannot be made while the stream is captured");
 }
 
+StateMemory Context::take(int64_t bytes) {
+  if (allocate_ && bytes > 0) return allocate_(bytes);
+  return {program_->device().allocate(std::max<int64_t>(bytes, 1))};
+}
+
 void Context::make_arena(int64_t bytes) {
-  if (bytes == 0 || (arena_ && arena_->bytes() >= bytes)) return;
+  if (bytes <= arena_bytes_) return;
   refuse_while_captured("intermediate values");
-  std::shared_ptr<Buffer> larger = program_->device().allocate(bytes);
-  if (arena_) {
+  StateMemory larger = take(bytes);
+  if (arena_bytes_ > 0) {
     stream_->synchronize();
     drop_recordings();
   }
   arena_ = std::move(larger);
+  arena_bytes_ = bytes;
   for (const auto& plan : plans_) plan->memory.arena = arena_;
 }
 
@@ -297,6 +304,16 @@ void Context::reserve(std::span<const DeviceAddress> inputs,
                  "cannot be reserved while the stream is captured");
     callers.reserve(inputs, outputs);
   }
+}
+
+std::span<const BoundStep> Context::steps_on(std::span<const DeviceAddress> inputs,
+                                             std::span<const DeviceAddress> outputs) {
+  reserve(inputs, outputs);
+  Binding& callers = *plan().callers;
+  if (!callers.calls().empty())
+    fail_input(program_->executable().name, " calls the host's function '",
+               callers.calls().front().name(), "', which no command buffer can");
+  return callers.bind(inputs, outputs);
 }
 
 void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
@@ -510,7 +527,8 @@ std::vector<std::byte> Context::read(int buffer) {
   if (bytes.empty()) return bytes;
   TCC_CHECK(info.alias < 0, info.name, " lies in another buffer");
   if (info.is_in_arena()) {
-    stream_->copy_to_host(bytes, *memory.arena, memory.sizes.of(info.offset));
+    stream_->copy_to_host(bytes, *memory.arena.buffer,
+                          memory.arena.offset + memory.sizes.of(info.offset));
   } else if (const auto state = memory.states.find(static_cast<size_t>(buffer));
              state != memory.states.end()) {
     stream_->copy_to_host(bytes, *state->second.buffer, state->second.offset);

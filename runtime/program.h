@@ -2,6 +2,7 @@
 // a Context, one per stream, holds the others (arena, states, inputs, outputs, the recorded steps).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -70,10 +71,13 @@ struct StateMemory {
   DeviceAddress address() const { return buffer->address() + static_cast<uint64_t>(offset); }
 };
 
+// Gives memory of at least that many bytes, at a multiple of 256.
+using Allocate = std::function<StateMemory(int64_t bytes)>;
+
 // The memory of a context for one set of sizes. The arena may be larger than they need.
 struct OwnMemory {
   exec::Sizes sizes = {};
-  std::shared_ptr<Buffer> arena = nullptr;
+  StateMemory arena = {};
   std::map<size_t, StateMemory> states = {};  // by buffer
 };
 
@@ -86,9 +90,10 @@ class Context {
   static constexpr size_t kKeptSizes = 16;
 
   // Uses a stream of its own, or the caller's, which other contexts may use too, one at a time.
-  // `dims` may be empty: sizes come later then.
+  // `dims` may be empty: sizes come later then. `allocate` gives the memory of intermediate values
+  // and of states; none: the device does.
   explicit Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream = nullptr,
-                   const exec::Dims& dims = {});
+                   const exec::Dims& dims = {}, Allocate allocate = {});
   ~Context();
 
   // The sizes of the open dims from now on; those that are not named stay. Nothing is allocated
@@ -110,6 +115,12 @@ class Context {
   // reserve() has been called for addresses that are
   // aligned alike; else it calls that itself. Empty values may have address 0.
   void run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs);
+
+  // Returns the steps of run() instead of running them. They are valid until the next call, and
+  // hold addresses of this context's memory. Throws Error(bad_input) for a graph that calls
+  // functions of the host's.
+  std::span<const BoundStep> steps_on(std::span<const DeviceAddress> inputs,
+                                      std::span<const DeviceAddress> outputs);
 
   // Makes aligned staging buffers for the values whose addresses are not multiples of what kernels
   // assume (exec::assumed_alignments) and that have none yet: run() copies them from or to there.
@@ -184,6 +195,7 @@ class Context {
   void make_state(size_t i, const exec::Sizes& sizes);
   void reset_state(size_t i);
   void refuse_while_captured(std::string_view what) const;
+  StateMemory take(int64_t bytes);
   void make_arena(int64_t bytes);
   void make_own_buffers(const exec::Sizes& sizes);
   void drop_recordings();
@@ -200,7 +212,9 @@ class Context {
   exec::ShapeReader reader_;
   std::vector<int64_t> dims_, next_dims_;
   std::vector<exec::ShapeView> shapes_;  // reused
-  std::shared_ptr<Buffer> arena_;
+  Allocate allocate_;
+  StateMemory arena_;
+  int64_t arena_bytes_ = 0;
   // A state has the size that it was made with. By number; no memory: not made yet.
   struct State {
     StateMemory memory;

@@ -155,7 +155,9 @@ class Compile {
     set_compile_options(options_.compile, compile);
     set_dims(options_.dims, options_.compile, compile);
     const InputFiles files(options_.inputs);
-    ir::Graph graph = load_graph(options_.graph, {.dims = compile.dims, .inputs = &files, .states = parse_states(options_.inputs)});
+    ir::Graph graph = load_graph(
+        options_.graph,
+        {.dims = compile.dims, .inputs = &files, .states = parse_states(options_.inputs)});
     files.check_all_used(input_names(graph));
     check_dims(compile.dims, graph);
     say_default_dims("tcc-compile", options_.graph, graph, compile.open_dims);

@@ -19,8 +19,8 @@
 namespace tcc::tools {
 
 struct InputOptions {
-  std::vector<std::string> named;  // NAME=FILE.npy, NAME=NUMBER, NAME=NUMBER,NUMBER,...
-  std::string npz;                 // all by name
+  std::vector<std::string> named;   // NAME=FILE.npy, NAME=NUMBER, NAME=NUMBER,NUMBER,...
+  std::string npz;                  // all by name
   std::vector<std::string> states;  // INPUT=OUTPUT
 };
 // --input, --inputs and --state.

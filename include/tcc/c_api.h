@@ -148,10 +148,8 @@ typedef struct tcc_graph_options {
   const char* const* state_inputs;
   const char* const* state_outputs;
 } tcc_graph_options;
-#define TCC_GRAPH_OPTIONS_INIT                                                                 \
-  {                                                                                            \
-    sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL \
-  }
+#define TCC_GRAPH_OPTIONS_INIT \
+  { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL }
 
 /* Loads a file as tcc_graph_load does, with sizes of symbols and with states. `options` may be
  * NULL; TCC_BAD_INPUT for those that say where files are. */
@@ -333,11 +331,18 @@ TCC_API tcc_status tcc_buffer_write(tcc_buffer* buffer, const void* host,
 TCC_API tcc_status tcc_buffer_read(const tcc_buffer* buffer, void* host, size_t bytes) TCC_NOEXCEPT;
 
 /* Takes memory of the caller's at an address of the device: a CUDA device pointer, or, on "null", a
- * pointer. `release`, if not NULL, is called once, from any thread, when the last handle is gone and
- * the runs on tcc's streams that use the memory have ended; not where the call fails. */
+ * pointer. `release`, if not NULL, is called once, from any thread, when the last handle is gone
+ * and the runs on tcc's streams that use the memory have ended; not where the call fails. */
 TCC_API tcc_status tcc_buffer_wrap(const char* device, uint64_t address, int64_t bytes,
                                    void (*release)(void* user), void* user,
                                    tcc_buffer** buffer) TCC_NOEXCEPT;
+
+/* Allocates memory that two devices of one GPU see, a Vulkan device and a CUDA device, as a buffer
+ * of each. Runs on either wait, on the host, for those on the other. TCC_BAD_INPUT for devices that
+ * are not of one GPU or whose drivers cannot share memory. */
+TCC_API tcc_status tcc_buffer_create_shared(const char* vulkan, const char* cuda, int64_t bytes,
+                                            tcc_buffer** on_vulkan,
+                                            tcc_buffer** on_cuda) TCC_NOEXCEPT;
 
 /* ---- Tensors in device memory */
 
@@ -363,8 +368,7 @@ TCC_API int64_t tcc_tensor_offset(const tcc_tensor* tensor) TCC_NOEXCEPT;
 /* As tcc_buffer_write and tcc_buffer_read. */
 TCC_API tcc_status tcc_tensor_write(tcc_tensor* tensor, const void* host,
                                     size_t bytes) TCC_NOEXCEPT;
-TCC_API tcc_status tcc_tensor_read(const tcc_tensor* tensor, void* host,
-                                   size_t bytes) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_tensor_read(const tcc_tensor* tensor, void* host, size_t bytes) TCC_NOEXCEPT;
 /* Take a tensor of another framework, memory of CUDA or (as device "null") of the host, and give it
  * one. What is taken belongs to the library from then on, unless the call fails; it must be dense
  * and row-major. What is given lives until its deleter is called. */
@@ -385,6 +389,30 @@ TCC_API tcc_status tcc_context_create(const tcc_compiled* compiled,
 TCC_API tcc_status tcc_context_create_on_stream(const tcc_compiled* compiled, void* stream,
                                                 tcc_context** context) TCC_NOEXCEPT;
 TCC_API void tcc_context_destroy(tcc_context* context) TCC_NOEXCEPT;
+
+/* Zeros are the defaults. */
+typedef struct tcc_context_options {
+  size_t size; /* sizeof(tcc_context_options) */
+  /* 1: `stream` is the caller's, as in tcc_context_create_on_stream; 0: one of its own. */
+  int32_t has_stream;
+  void* stream;
+  /* Gives the memory of intermediate values and of states: at least `bytes` bytes of the graph's
+   * device, at a multiple of 256, from the caller's pool (tcc_buffer_wrap). The library destroys
+   * the handle. It returns NULL where memory is out. Called while the context is made, and where
+   * open dims need more than before: it lives as long as the context. */
+  tcc_buffer* (*allocate)(void* user, int64_t bytes);
+  void* user; /* the first argument of `allocate` */
+} tcc_context_options;
+#define TCC_CONTEXT_OPTIONS_INIT \
+  { sizeof(tcc_context_options), 0, NULL, NULL, NULL }
+TCC_API tcc_status tcc_context_create_with(const tcc_compiled* compiled,
+                                           const tcc_context_options* options,
+                                           tcc_context** context) TCC_NOEXCEPT;
+/* Calls `use` with the context's stream (a CUstream, whose context is current meanwhile), so that
+ * the caller enqueues on it: events, waits for events, kernels, copies. TCC_BAD_INPUT on Vulkan. */
+TCC_API tcc_status tcc_context_with_stream(tcc_context* context,
+                                           void (*use)(void* user, void* stream),
+                                           void* user) TCC_NOEXCEPT;
 
 /* Makes a context on the stream of `other`, which may go before it: what the two run is in the
  * order of the calls. */
@@ -452,8 +480,8 @@ TCC_API tcc_status tcc_context_run_tensors(tcc_context* context, tcc_tensor* con
 
 /* ---- States */
 
-/* Copy a state to or from host memory, after the runs before, and wait. TCC_BAD_INPUT for an unknown
- * name and unless `bytes` is the state's size. */
+/* Copy a state to or from host memory, after the runs before, and wait. TCC_BAD_INPUT for an
+ * unknown name and unless `bytes` is the state's size. */
 TCC_API tcc_status tcc_context_read_state(tcc_context* context, const char* name, void* host,
                                           size_t bytes) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_write_state(tcc_context* context, const char* name, const void* host,

@@ -36,6 +36,13 @@ class DeviceBuffer {
   static DeviceBuffer wrap(std::string_view device, std::uint64_t address, std::int64_t bytes,
                            std::function<void()> release = {});
 
+  // Allocates memory that two devices of one GPU see, the first a Vulkan device, the second a CUDA
+  // device, and gives it as a buffer of each. Runs on either wait, on the host, for those on the
+  // other as they do within a device. Throws Error(bad_input) for devices that are not of one GPU
+  // or whose drivers cannot share memory.
+  static std::pair<DeviceBuffer, DeviceBuffer> shared(std::string_view vulkan,
+                                                      std::string_view cuda, std::int64_t bytes);
+
   std::string device() const;  // "cuda:0"; "" of no device
   std::int64_t bytes() const { return bytes_; }
   std::int64_t offset() const { return offset_; }  // in the allocation that it is a part of
@@ -55,6 +62,7 @@ class DeviceBuffer {
  private:
   friend class Context;
   friend class DeviceTensor;
+  friend struct DeviceAccess;  // of files that know what a buffer is
   struct Impl;
   explicit DeviceBuffer(std::shared_ptr<Impl> impl, std::int64_t bytes)
       : impl_(std::move(impl)), bytes_(bytes) {}

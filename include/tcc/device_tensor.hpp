@@ -25,8 +25,8 @@ struct TensorSpec;
 class DeviceTensor {
  public:
   DeviceTensor() = default;  // f32[0], of no device
-  // Allocates memory without contents. Throws as DeviceBuffer does, and Error(bad_input) for a dtype
-  // or a shape that cannot be.
+  // Allocates memory without contents. Throws as DeviceBuffer does, and Error(bad_input) for a
+  // dtype or a shape that cannot be.
   DeviceTensor(std::string_view device, std::string_view dtype, std::vector<std::int64_t> shape);
   // For an input, an output or a state of a compiled graph.
   DeviceTensor(std::string_view device, const TensorSpec& spec);

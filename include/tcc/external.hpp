@@ -57,8 +57,8 @@ struct ExternalFunction {
   // results for what comes after. The device is the thread's current one. Only CUDA devices have
   // streams to give (and "null", whose stream is null): compile() refuses graphs of other devices
   // whose functions have this form alone.
-  std::function<void(std::span<const DeviceOperand> operands, std::span<const DeviceOperand> results,
-                     void* stream)>
+  std::function<void(std::span<const DeviceOperand> operands,
+                     std::span<const DeviceOperand> results, void* stream)>
       run_on_device{};
   // run_on_device does nothing but enqueue, with the same effect each time: it need not be called
   // where a captured stream is replayed. Other functions are refused there.

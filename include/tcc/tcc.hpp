@@ -22,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -265,6 +266,18 @@ CompiledGraph compile(const Graph& graph, std::string_view device,
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const CompileOptions& options = {});
 
+// How a Context is made.
+struct ContextOptions {
+  // The caller's stream, as Context(compiled, stream) takes it; none: one of its own.
+  std::optional<void*> stream{};
+  // Gives the memory of intermediate values and of states: at least that many bytes of the graph's
+  // device, at a multiple of 256, from the caller's pool (DeviceBuffer::wrap). It is called while
+  // the context is made, and where open dims need more than before. The memory goes, after the
+  // stream's work, with the context.
+  std::function<DeviceBuffer(std::int64_t bytes)> allocate{};
+  std::map<std::string, std::int64_t> dims{};  // sizes of the open dims
+};
+
 // Running needs a Context: a stream and the memory of intermediate values and of states. It is not
 // thread-safe; threads that run at once have one each. It keeps the compiled graph alive.
 class Context {
@@ -279,6 +292,9 @@ class Context {
   // cudaStream_t of the device's primary context, null for the default stream. Throws
   // Error(bad_input) on other devices.
   Context(const CompiledGraph& compiled, void* stream);
+  // The same with a stream and memory of the caller's. Throws Error(bad_input) where the memory is
+  // too small, misplaced or of another device.
+  Context(const CompiledGraph& compiled, const ContextOptions& options);
   // Makes a context on the stream of `other`, which may go before it: what the two run is in the
   // order of the calls. Throws Error(bad_input) for another device, and for `dims` as above. Both
   // belong to one thread at a time.
@@ -347,6 +363,10 @@ class Context {
   void run_device_named(const std::map<std::string, DeviceTensor>& inputs,
                         const std::map<std::string, DeviceTensor>& outputs);
   void synchronize();  // waits for the stream
+  // Calls `use` with the stream (a CUstream of the device's primary context, which is current
+  // meanwhile), so that the caller enqueues on it: waits for events, events, kernels, copies.
+  // Throws Error(bad_input) on Vulkan, where tcc/vulkan.hpp has semaphores.
+  void with_stream(const std::function<void(void* stream)>& use);
 
   // The states of the graph, by name: the value after the last run, another value for the next one,
   // and the first values again. state() and set_state() wait for the stream. They throw
@@ -355,9 +375,9 @@ class Context {
   HostTensor state(std::string_view name);
   void set_state(std::string_view name, const HostTensor& value);
   void reset_states();
-  // Write all states to a .safetensors file, each under its name, and read such a file, which has all
-  // of them and nothing else. load_states() changes no state if it throws Error(bad_input), which
-  // names the file, for a damaged file or one of other names, dtypes or shapes.
+  // Write all states to a .safetensors file, each under its name, and read such a file, which has
+  // all of them and nothing else. load_states() changes no state if it throws Error(bad_input),
+  // which names the file, for a damaged file or one of other names, dtypes or shapes.
   void save_states(const std::filesystem::path& file);
   void load_states(const std::filesystem::path& file);
   // Makes device memory the state, with the value that it has. Contexts that bind the same memory
@@ -379,6 +399,7 @@ class Context {
   std::vector<double> time_kernels();
 
  private:
+  friend struct ContextAccess;  // of files that know what a context is
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -2,6 +2,7 @@
 #include "runtime/device.h"
 #include "runtime/cuda/clusters.h"
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/imported.h"
 #include "runtime/cuda/kernel.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/properties.h"
@@ -32,6 +33,9 @@ class CudaDevice final : public Device {
   }
   std::unique_ptr<Buffer> wrap(DeviceAddress address, int64_t bytes) override {
     return std::make_unique<CudaBuffer>(context_, address, bytes);
+  }
+  std::unique_ptr<Buffer> import(Exported& memory, int64_t bytes) override {
+    return std::make_unique<ImportedBuffer>(context_, memory, bytes);
   }
   std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<CudaKernel>(

@@ -125,6 +125,29 @@ struct CUlaunchConfig {
   unsigned numAttrs;
 };
 
+using CUexternalMemory = struct CUextMemory_st*;
+enum CUexternalMemoryHandleType : int { CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1 };
+struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+  CUexternalMemoryHandleType type;
+  union {
+    int fd;
+    struct {
+      void* handle;
+      const void* name;
+    } win32;
+    const void* nvSciBufObject;
+  } handle;
+  unsigned long long size;
+  unsigned flags;
+  unsigned reserved[16];
+};
+struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+  unsigned long long offset, size;
+  unsigned flags;
+  unsigned reserved[16];
+};
+inline constexpr unsigned CUDA_EXTERNAL_MEMORY_DEDICATED = 1;
+
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
@@ -197,6 +220,11 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
 
 // Newer drivers alone have these functions; the pointers are null where the driver lacks them.
 #define TCC_CUDA_NEWER_FUNCTIONS(F)                                                            \
+  F(cuImportExternalMemory,                                                                    \
+    (CUexternalMemory * memory, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* handle))               \
+  F(cuExternalMemoryGetMappedBuffer, (CUdeviceptr * address, CUexternalMemory memory,          \
+                                      const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* buffer))         \
+  F(cuDestroyExternalMemory, (CUexternalMemory memory))                                        \
   F(cuLaunchKernelEx,                                                                          \
     (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))      \
   F(cuOccupancyMaxActiveClusters,                                                              \

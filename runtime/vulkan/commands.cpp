@@ -181,6 +181,20 @@ void record_steps(const Core& core, VkCommandBuffer commands, std::span<const Bo
   }
 }
 
+std::unique_ptr<Memory> record_into(const std::shared_ptr<Core>& core, VkCommandBuffer commands,
+                                    std::span<const BoundStep> steps) {
+  check_steps(*core, steps);
+  std::unique_ptr<Memory> tables;
+  if (const int64_t bytes = argument_table_bytes(steps); bytes > 0)
+    tables = std::make_unique<Memory>(core, MemoryUse::argument, bytes);
+  constexpr Scope everything = {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                                VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
+  barrier(*core, commands, everything, {kWorkStages, kWorkAccess});
+  record_steps(*core, commands, steps, tables.get());
+  barrier(*core, commands, {kWorkStages, kWorkWrites}, everything);
+  return tables;
+}
+
 VulkanRecording::VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundStep> steps)
     : core_(std::move(core)), pool_(core_) {
   check_steps(*core_, steps);

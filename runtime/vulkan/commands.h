@@ -52,6 +52,12 @@ struct StepTimestamps {
 void record_steps(const Core& core, VkCommandBuffer commands, std::span<const BoundStep> steps,
                   const Memory* tables, std::optional<StepTimestamps> timestamps = {});
 
+// Records the steps into a command buffer of the caller's, between barriers with everything before
+// and after them. The argument tables that are returned must live as long as the commands; null:
+// there are none.
+std::unique_ptr<Memory> record_into(const std::shared_ptr<Core>& core, VkCommandBuffer commands,
+                                    std::span<const BoundStep> steps);
+
 class VulkanRecording final : public Recording {
  public:
   VulkanRecording(std::shared_ptr<Core> core, std::span<const BoundStep> steps);

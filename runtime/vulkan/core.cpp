@@ -22,10 +22,51 @@ Physical usable_device(int ordinal) {
   return physical;
 }
 
+// tcc's own instance is never destroyed.
+std::shared_ptr<const Instance> own_instance() {
+  return {std::shared_ptr<const Instance>(), &instance()};
+}
+
+std::shared_ptr<const Instance> instance_of(const Adopted& adopted) {
+  auto made = std::make_shared<Instance>();
+  made->handle = adopted.instance;
+  made->vk = load_instance_functions(
+      adopted.instance, adopted.get ? adopted.get : global_functions().GetInstanceProcAddr);
+  made->devices = {adopted.physical};
+  return made;
+}
+
+Physical usable_device(const Instance& instance, const Adopted& adopted) {
+  Physical physical = inspect(instance, adopted.physical, &adopted.enabled);
+  if (!physical.unusable.empty())
+    fail_input("the Vulkan device (", physical.device_name,
+               ") cannot be used as it was made: ", physical.unusable);
+  return physical;
+}
+
 }  // namespace
+
+Core::Core(std::string name, Adopted adopted)
+    : name_(std::move(name)),
+      instance_(instance_of(adopted)),
+      adopted_(std::move(adopted)),
+      physical_(usable_device(*instance_, adopted_)),
+      device_(adopted_.device),
+      queue_(adopted_.queue),
+      timeout_seconds_(device_timeout_seconds()) {
+  try {
+    vk_ = load_device_functions(instance_->vk, device_);
+    create_timeline();
+    pipelines_.create();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
 
 Core::Core(int ordinal)
     : name_(str("vulkan:", ordinal)),
+      instance_(own_instance()),
       physical_(usable_device(ordinal)),
       timeout_seconds_(device_timeout_seconds()) {
   try {
@@ -39,7 +80,7 @@ Core::Core(int ordinal)
 }
 
 void Core::create_device() {
-  const InstanceFunctions& vk = instance().vk;
+  const InstanceFunctions& vk = instance_->vk;
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{};
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -47,14 +88,9 @@ void Core::create_device() {
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
 
-  std::vector<const char*> extensions;
-  for (const char* extension :
-       {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, "VK_KHR_portability_subset"})
-    if (physical_.has_extension(extension)) extensions.push_back(extension);
+  std::vector<const char*> extensions = wanted_extensions(physical_);
   const bool multiplies = physical_.features.cooperative_matrix.cooperativeMatrix != VK_FALSE;
   const bool has_bfloat16 = physical_.features.bfloat16.shaderBFloat16Type != VK_FALSE;
-  if (multiplies) extensions.push_back(kCooperativeMatrixExtension);
-  if (has_bfloat16) extensions.push_back(kBfloat16Extension);
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = physical_.features.link({.subgroup_size = physical_.subgroup_size_control,
@@ -98,7 +134,7 @@ void Core::destroy() {
   heap_.destroy();
   pipelines_.destroy();
   vk_.DestroySemaphore(device_, timeline_, nullptr);
-  vk_.DestroyDevice(device_, nullptr);
+  if (!adopted_.device) vk_.DestroyDevice(device_, nullptr);
 }
 
 void Core::check(VkResult result, const char* call) {
@@ -116,21 +152,52 @@ void Core::require_alive() const {
   if (state == State::hung) fail_device(name_, ": the device does not answer since it timed out");
 }
 
-uint64_t Core::submit(std::span<const VkCommandBuffer> commands) {
+namespace {
+
+// The caller's other users of the queue wait meanwhile.
+class QueueLock {
+ public:
+  explicit QueueLock(const Adopted& adopted) : adopted_(adopted) {
+    if (adopted_.lock_queue) adopted_.lock_queue();
+  }
+  ~QueueLock() {
+    if (adopted_.unlock_queue) adopted_.unlock_queue();
+  }
+  QueueLock(const QueueLock&) = delete;
+  QueueLock& operator=(const QueueLock&) = delete;
+
+ private:
+  const Adopted& adopted_;
+};
+
+}  // namespace
+
+uint64_t Core::submit(std::span<const VkCommandBuffer> commands, SemaphoreAt wait,
+                      SemaphoreAt signal) {
   require_alive();
   const std::lock_guard lock(queue_mutex_);
   const uint64_t number = submitted_ + 1;
+  const VkSemaphore signals[] = {timeline_, signal.semaphore};
+  const uint64_t values[] = {number, signal.value};
+  const uint32_t num_signals = signal.semaphore ? 2 : 1;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   VkTimelineSemaphoreSubmitInfo timeline{};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
-  timeline.signalSemaphoreValueCount = 1;
-  timeline.pSignalSemaphoreValues = &number;
+  timeline.signalSemaphoreValueCount = num_signals;
+  timeline.pSignalSemaphoreValues = values;
+  timeline.waitSemaphoreValueCount = wait.semaphore ? 1 : 0;
+  timeline.pWaitSemaphoreValues = &wait.value;
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   info.pNext = &timeline;
   info.commandBufferCount = static_cast<uint32_t>(commands.size());
   info.pCommandBuffers = commands.data();
-  info.signalSemaphoreCount = 1;
-  info.pSignalSemaphores = &timeline_;
+  info.waitSemaphoreCount = wait.semaphore ? 1 : 0;
+  info.pWaitSemaphores = &wait.semaphore;
+  info.pWaitDstStageMask = &stages;
+  info.signalSemaphoreCount = num_signals;
+  info.pSignalSemaphores = signals;
+  const QueueLock use(adopted_);
   check(vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
   submitted_ = number;
   return number;

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -17,10 +19,29 @@
 
 namespace tcc::runtime::vulkan {
 
+// A device of the caller's, which outlives the core.
+struct Adopted {
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;  // of enabled.queue_family
+  Enabled enabled;
+  PFN_vkGetInstanceProcAddr get = nullptr;
+  std::function<void()> lock_queue, unlock_queue;  // "": nobody else uses the queue meanwhile
+};
+
+// A value of a timeline semaphore of the caller's; none: nothing.
+struct SemaphoreAt {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  uint64_t value = 0;
+};
+
 class Core {
  public:
   // Throws Error(no_device) when there is no device `ordinal` or it cannot be used.
   explicit Core(int ordinal);
+  // Uses a device of the caller's. Throws Error(bad_input) when it lacks what tcc needs.
+  Core(std::string name, Adopted adopted);
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -28,6 +49,7 @@ class Core {
   const std::string& name() const { return name_; }
   const Physical& physical() const { return physical_; }
   const DeviceFunctions& vk() const { return vk_; }
+  const InstanceFunctions& instance_functions() const { return instance_->vk; }
   VkDevice device() const { return device_; }
   VkPipelineCache pipeline_cache() const { return pipelines_.handle(); }
 
@@ -36,8 +58,10 @@ class Core {
   // Throws Error(device) once the device was lost or has timed out.
   void require_alive() const;
 
-  // Thread-safe. Returns the submission's number.
-  uint64_t submit(std::span<const VkCommandBuffer> commands);
+  // Thread-safe. Returns the submission's number. What is submitted from now on waits for `wait`;
+  // `signal` follows all that was.
+  uint64_t submit(std::span<const VkCommandBuffer> commands, SemaphoreAt wait = {},
+                  SemaphoreAt signal = {});
   // Waits for a submission; throws Error(device) after TCC_DEVICE_TIMEOUT seconds.
   void wait(uint64_t submission);
   // Submits commands that run nothing, and waits until the driver is done with them, however long
@@ -60,6 +84,8 @@ class Core {
   void note_completed(uint64_t submission);
 
   const std::string name_;
+  const std::shared_ptr<const Instance> instance_;
+  const Adopted adopted_ = {};  // no device: tcc's own
   Physical physical_;
   VkDevice device_ = VK_NULL_HANDLE;
   DeviceFunctions vk_;

@@ -1,5 +1,8 @@
 // The Vulkan device: the Device interface over one Core, and what Vulkan devices there are.
+#include <atomic>
+
 #include "runtime/device.h"
+#include "runtime/vulkan/adopted.h"
 #include "runtime/vulkan/commands.h"
 #include "runtime/vulkan/core.h"
 #include "runtime/vulkan/kernel.h"
@@ -14,6 +17,10 @@ namespace {
 class VulkanDevice final : public Device {
  public:
   explicit VulkanDevice(int ordinal) : core_(std::make_shared<Core>(ordinal)) {}
+  VulkanDevice(std::string name, Adopted adopted)
+      : core_(std::make_shared<Core>(std::move(name), std::move(adopted))) {}
+
+  const std::shared_ptr<Core>& core() const { return core_; }
 
   const exec::Target& target() const override { return core_->physical().target; }
   std::string name() const override { return core_->name(); }
@@ -30,6 +37,12 @@ class VulkanDevice final : public Device {
   bool takes_foreign_addresses() const override { return false; }
   std::unique_ptr<Buffer> wrap(DeviceAddress, int64_t) override {
     fail_input(name(), ": a Vulkan device cannot use memory that it did not allocate");
+  }
+  Exported allocate_exported(int64_t bytes) override {
+    require_memory();
+    Exported memory;
+    memory.buffer = std::make_unique<VulkanBuffer>(core_, bytes, memory);
+    return memory;
   }
   std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<VulkanKernel>(core_, binary);
@@ -56,7 +69,47 @@ class VulkanDevice final : public Device {
   const std::shared_ptr<Core> core_;
 };
 
+template <class Ours, class Base>
+Ours& ours(Base& base, const char* what) {
+  auto* found = dynamic_cast<Ours*>(&base);
+  if (!found) fail_input(what, " is not of Vulkan");
+  return *found;
+}
+
 }  // namespace
+
+std::shared_ptr<Device> adopt_device(Adopted adopted) {
+  static std::atomic<int> count = 0;
+  auto device = std::make_shared<VulkanDevice>(str("vulkan:own", count++), std::move(adopted));
+  share_device(device);
+  return device;
+}
+
+std::unique_ptr<Buffer> wrap_buffer(Device& device, VkBuffer buffer, int64_t offset,
+                                    int64_t bytes) {
+  return std::make_unique<VulkanBuffer>(ours<VulkanDevice>(device, "the device").core(), buffer,
+                                        offset, bytes);
+}
+
+Heap::Range range_of(const Buffer& buffer) {
+  const Memory& memory = ours<const VulkanBuffer>(buffer, "the buffer").memory();
+  return {memory.handle(), static_cast<VkDeviceSize>(memory.offset())};
+}
+
+void wait_for(Stream& stream, SemaphoreAt semaphore) {
+  ours<VulkanStream>(stream, "the stream").wait_for(semaphore);
+}
+
+void signal(Stream& stream, SemaphoreAt semaphore) {
+  ours<VulkanStream>(stream, "the stream").signal(semaphore);
+}
+
+std::shared_ptr<const void> record_into(Device& device, VkCommandBuffer commands,
+                                        std::span<const BoundStep> steps) {
+  return std::shared_ptr<const Memory>(
+      record_into(ours<VulkanDevice>(device, "the device").core(), commands, steps));
+}
+
 }  // namespace vulkan
 
 namespace {

@@ -40,6 +40,80 @@ VkPhysicalDeviceFeatures2* Features::link(const FeatureChain& chain) {
   return &core;
 }
 
+Features features_of(const VkPhysicalDeviceFeatures2& chain) {
+  Features have;
+  have.core.features = chain.features;
+  for (const auto* next = static_cast<const VkBaseInStructure*>(chain.pNext); next;
+       next = next->pNext) {
+    const auto as = [&]<class T>(const T&) -> const T& {
+      return *reinterpret_cast<const T*>(next);  // NOLINT: what sType says
+    };
+    switch (next->sType) {
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
+        have.v11 = as(VkPhysicalDeviceVulkan11Features());
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
+        have.v12 = as(VkPhysicalDeviceVulkan12Features());
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
+        const auto& v13 = as(VkPhysicalDeviceVulkan13Features());
+        have.subgroup_size.subgroupSizeControl = v13.subgroupSizeControl;
+        have.subgroup_size.computeFullSubgroups = v13.computeFullSubgroups;
+        break;
+      }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES: {
+        const auto& control = as(VkPhysicalDeviceSubgroupSizeControlFeatures());
+        have.subgroup_size.subgroupSizeControl = control.subgroupSizeControl;
+        have.subgroup_size.computeFullSubgroups = control.computeFullSubgroups;
+        break;
+      }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
+        have.v11.storageBuffer16BitAccess =
+            as(VkPhysicalDevice16BitStorageFeatures()).storageBuffer16BitAccess;
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
+        have.v12.storageBuffer8BitAccess =
+            as(VkPhysicalDevice8BitStorageFeatures()).storageBuffer8BitAccess;
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES: {
+        const auto& narrow = as(VkPhysicalDeviceShaderFloat16Int8Features());
+        have.v12.shaderFloat16 = narrow.shaderFloat16;
+        have.v12.shaderInt8 = narrow.shaderInt8;
+        break;
+      }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES:
+        have.v12.shaderSubgroupExtendedTypes =
+            as(VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures()).shaderSubgroupExtendedTypes;
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES: {
+        const auto& model = as(VkPhysicalDeviceVulkanMemoryModelFeatures());
+        have.v12.vulkanMemoryModel = model.vulkanMemoryModel;
+        have.v12.vulkanMemoryModelDeviceScope = model.vulkanMemoryModelDeviceScope;
+        break;
+      }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES:
+        have.v12.scalarBlockLayout =
+            as(VkPhysicalDeviceScalarBlockLayoutFeatures()).scalarBlockLayout;
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
+        have.v12.bufferDeviceAddress =
+            as(VkPhysicalDeviceBufferDeviceAddressFeatures()).bufferDeviceAddress;
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
+        have.v12.timelineSemaphore =
+            as(VkPhysicalDeviceTimelineSemaphoreFeatures()).timelineSemaphore;
+        break;
+      default:
+        if (next->sType == CooperativeMatrixFeatures().sType)
+          have.cooperative_matrix = as(CooperativeMatrixFeatures());
+        else if (next->sType == Bfloat16Features().sType)
+          have.bfloat16 = as(Bfloat16Features());
+        break;
+    }
+  }
+  return have;
+}
+
 Features enabled_features(const Features& have, VkShaderStageFlags matrix_stages) {
   Features use;
   use.core.features.shaderInt64 = have.core.features.shaderInt64;

@@ -41,6 +41,10 @@ VkBaseOutStructure* append(Last* last, Next& next, VkStructureType type) {
   return added;
 }
 
+// Returns the features of a chain of structures, of which it may have the newer collections or the
+// single ones before them.
+Features features_of(const VkPhysicalDeviceFeatures2& chain);
+
 // Returns those of the device's features that tcc enables. `matrix_stages` are the stages whose
 // shaders may use cooperative matrices.
 Features enabled_features(const Features& have, VkShaderStageFlags matrix_stages);

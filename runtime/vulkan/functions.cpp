@@ -35,8 +35,7 @@ const GlobalFunctions& global_functions() {
   return functions;
 }
 
-InstanceFunctions load_instance_functions(VkInstance instance) {
-  const auto get = global_functions().GetInstanceProcAddr;
+InstanceFunctions load_instance_functions(VkInstance instance, PFN_vkGetInstanceProcAddr get) {
   InstanceFunctions vk;
 #define TCC_LOAD(name) assign(vk.name, get(instance, "vk" #name), "vk" #name);
   TCC_VULKAN_INSTANCE_FUNCTIONS(TCC_LOAD)
@@ -54,6 +53,8 @@ DeviceFunctions load_device_functions(const InstanceFunctions& instance, VkDevic
 #define TCC_LOAD(name) assign(vk.name, instance.GetDeviceProcAddr(device, "vk" #name), "vk" #name);
   TCC_VULKAN_DEVICE_FUNCTIONS(TCC_LOAD)
 #undef TCC_LOAD
+  vk.GetMemoryFdKHR = reinterpret_cast<PFN_vkGetMemoryFdKHR>(
+      instance.GetDeviceProcAddr(device, "vkGetMemoryFdKHR"));
   vk.GetPipelineExecutableStatisticsKHR =
       reinterpret_cast<PFN_vkGetPipelineExecutableStatisticsKHR>(
           instance.GetDeviceProcAddr(device, "vkGetPipelineExecutableStatisticsKHR"));

@@ -81,6 +81,8 @@ struct InstanceFunctions {
 };
 struct DeviceFunctions {
   TCC_VULKAN_DEVICE_FUNCTIONS(TCC_DECLARE_FUNCTION)
+  // Where the device is created with VK_KHR_external_memory_fd.
+  PFN_vkGetMemoryFdKHR GetMemoryFdKHR = nullptr;
   // Where the device is created with VK_KHR_pipeline_executable_properties.
   PFN_vkGetPipelineExecutableStatisticsKHR GetPipelineExecutableStatisticsKHR = nullptr;
 };
@@ -89,7 +91,7 @@ struct DeviceFunctions {
 // The loader, opened once per process and kept. Throws Error(no_device) when libvulkan.so.1 is
 // missing.
 const GlobalFunctions& global_functions();
-InstanceFunctions load_instance_functions(VkInstance instance);
+InstanceFunctions load_instance_functions(VkInstance instance, PFN_vkGetInstanceProcAddr get);
 DeviceFunctions load_device_functions(const InstanceFunctions& vk, VkDevice device);
 
 }  // namespace tcc::runtime::vulkan

@@ -77,16 +77,31 @@ Heap::Block& Heap::add_block(MemoryUse use, int64_t bytes, bool shared) {
   return *blocks_[static_cast<size_t>(use)].emplace_back(std::move(block));
 }
 
-void Heap::create_buffer(Block& block) {
+void Heap::make_exported(Block& block) {
+  const std::lock_guard lock(mutex_);
+  create_buffer(block, true);
+  allocate(block, true);
+}
+
+void Heap::free_exported(Block& block) {
+  const std::lock_guard lock(mutex_);
+  free(block);
+}
+
+void Heap::create_buffer(Block& block, bool is_exported) {
+  VkExternalMemoryBufferCreateInfo exported{};
+  exported.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   VkBufferCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  if (is_exported) info.pNext = &exported;
   info.size = static_cast<VkDeviceSize>(block.bytes);
   info.usage = kUsage;
   core_.check(core_.vk().CreateBuffer(core_.device(), &info, nullptr, &block.buffer),
               "vkCreateBuffer");
 }
 
-void Heap::allocate(Block& block) {
+void Heap::allocate(Block& block, bool is_exported) {
   const DeviceFunctions& vk = core_.vk();
   const Physical& physical = core_.physical();
   VkMemoryRequirements needed;
@@ -101,6 +116,14 @@ void Heap::allocate(Block& block) {
   VkMemoryAllocateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
   info.pNext = &flags;
+  VkMemoryDedicatedAllocateInfo dedicated{};
+  dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
+  dedicated.buffer = block.buffer;
+  VkExportMemoryAllocateInfo exported{};
+  exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  exported.pNext = &dedicated;
+  exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  if (is_exported) flags.pNext = &exported;
   info.allocationSize = needed.size;
   info.memoryTypeIndex = *type;
   reserve(static_cast<int64_t>(needed.size));
@@ -115,7 +138,7 @@ void Heap::allocate(Block& block) {
 
   // A discrete GPU's memory may be visible to the host, but reading it there is slow: copies are
   // staged.
-  if (block.use != MemoryUse::device || physical.target.unified_memory) {
+  if (!is_exported && (block.use != MemoryUse::device || physical.target.unified_memory)) {
     void* mapped = nullptr;
     core_.check(vk.MapMemory(core_.device(), block.memory, 0, VK_WHOLE_SIZE, 0, &mapped),
                 "vkMapMemory");
@@ -141,7 +164,9 @@ void Heap::reserve(int64_t bytes) {
 }
 
 void Heap::free(Block& block) {
-  by_address_.erase(block.address);
+  if (const auto found = by_address_.find(block.address);
+      found != by_address_.end() && found->second == &block)
+    by_address_.erase(found);
   const DeviceFunctions& vk = core_.vk();
   vk.DestroyBuffer(core_.device(), block.buffer, nullptr);
   vk.FreeMemory(core_.device(), block.memory, nullptr);  // unmaps it
@@ -174,8 +199,31 @@ void Heap::free_empty() {
     });
 }
 
+void Heap::add_foreign(const Block& block, int64_t offset, int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  foreign_.emplace(block.address + static_cast<DeviceAddress>(offset),
+                   Foreign{block.buffer, offset, bytes});
+}
+
+void Heap::remove_foreign(const Block& block, int64_t offset, int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] =
+      foreign_.equal_range(block.address + static_cast<DeviceAddress>(offset));
+  for (auto at = begin; at != end; ++at)
+    if (at->second.buffer == block.buffer && at->second.bytes == bytes) {
+      foreign_.erase(at);
+      return;
+    }
+}
+
 Heap::Range Heap::range_of(DeviceAddress address, int64_t bytes) const {
   const std::lock_guard lock(mutex_);
+  for (auto at = foreign_.upper_bound(address); at != foreign_.begin();) {
+    --at;
+    const auto into = static_cast<int64_t>(address - at->first);
+    if (into >= 0 && into <= at->second.bytes && bytes <= at->second.bytes - into)
+      return {at->second.buffer, static_cast<VkDeviceSize>(at->second.offset + into)};
+  }
   auto found = by_address_.upper_bound(address);
   TCC_CHECK(found != by_address_.begin(), "no buffer at address ", address);
   const Block& block = *std::prev(found)->second;

@@ -53,6 +53,14 @@ class Heap {
   // TCC_CHECKs that one place holds `bytes` bytes from `address` on.
   Range range_of(DeviceAddress address, int64_t bytes) const;
 
+  // Lets range_of() find `bytes` bytes of a buffer of the caller's, from `offset` on.
+  void add_foreign(const Block& block, int64_t offset, int64_t bytes);
+  void remove_foreign(const Block& block, int64_t offset, int64_t bytes);
+
+  // A block of its own that other APIs can import; what it counts is not part of taken_bytes().
+  void make_exported(Block& block);
+  void free_exported(Block& block);
+
   int64_t taken_bytes() const;
   uint32_t allocations() const;
 
@@ -66,8 +74,8 @@ class Heap {
   Place take_own(MemoryUse use, int64_t bytes);
   int64_t next_bytes(const Blocks& blocks) const;
   Block& add_block(MemoryUse use, int64_t bytes, bool shared);
-  void create_buffer(Block& block);
-  void allocate(Block& block);
+  void create_buffer(Block& block, bool is_exported = false);
+  void allocate(Block& block, bool is_exported = false);
   void reserve(int64_t bytes);
   void free(Block& block);
   void free_empty();
@@ -76,6 +84,11 @@ class Heap {
   mutable std::mutex mutex_;                // of those below
   std::array<Blocks, kMemoryUses> blocks_;  // by use
   std::map<DeviceAddress, Block*> by_address_;
+  struct Foreign {
+    VkBuffer buffer;
+    int64_t offset, bytes;
+  };
+  std::multimap<DeviceAddress, Foreign> foreign_;  // by the address of the first of these bytes
   int64_t reserved_bytes_ = 0;
   uint32_t allocations_ = 0;
 };

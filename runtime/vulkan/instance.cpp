@@ -123,7 +123,7 @@ std::unique_ptr<Instance> make_instance() {
   const bool validate = validation_wanted();
   auto made = std::make_unique<Instance>();
   made->handle = create_instance(global, validate);
-  made->vk = load_instance_functions(made->handle);
+  made->vk = load_instance_functions(made->handle, global.GetInstanceProcAddr);
   if (validate) {
     const VkDebugUtilsMessengerCreateInfoEXT info = messenger_info();
     VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;  // lives as long as the instance

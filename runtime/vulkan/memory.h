@@ -14,6 +14,11 @@ class Memory {
  public:
   // `bytes` may be 0. Throws Error(device) when it exceeds the device's limits or memory is out.
   Memory(std::shared_ptr<Core> core, MemoryUse use, int64_t bytes);
+  // A part of a buffer of the caller's. Throws Error(bad_input) where it leaves the buffer.
+  Memory(std::shared_ptr<Core> core, VkBuffer buffer, int64_t offset, int64_t bytes);
+  // Memory of the device's that another API on the GPU can import: `allocation` gets the file
+  // descriptor and the size. Throws Error(bad_input) where the driver cannot export memory.
+  Memory(std::shared_ptr<Core> core, int64_t bytes, Device::Exported& allocation);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -33,6 +38,8 @@ class Memory {
  private:
   const std::shared_ptr<Core> core_;
   const int64_t bytes_;
+  std::unique_ptr<Heap::Block>
+      foreign_;  // with memory: exported; without: the caller's; null: of the heap
   Heap::Place place_;
 };
 
@@ -40,6 +47,10 @@ class VulkanBuffer final : public Buffer {
  public:
   VulkanBuffer(std::shared_ptr<Core> core, int64_t bytes)
       : memory_(std::move(core), MemoryUse::device, bytes) {}
+  VulkanBuffer(std::shared_ptr<Core> core, VkBuffer buffer, int64_t offset, int64_t bytes)
+      : memory_(std::move(core), buffer, offset, bytes) {}
+  VulkanBuffer(std::shared_ptr<Core> core, int64_t bytes, Device::Exported& allocation)
+      : memory_(std::move(core), bytes, allocation) {}
   DeviceAddress address() const override { return memory_.address(); }
   int64_t bytes() const override { return memory_.bytes(); }
   const Memory& memory() const { return memory_; }

@@ -76,13 +76,20 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
 }
 
 void choose_features(const InstanceFunctions& vk, Physical& physical, const Properties& properties,
-                     bool can_control_subgroups) {
+                     bool can_control_subgroups, const Enabled* enabled) {
   Features have;
-  vk.GetPhysicalDeviceFeatures2(
-      physical.handle,
-      have.link({.subgroup_size = can_control_subgroups,
-                 .cooperative_matrix = physical.has_extension(kCooperativeMatrixExtension),
-                 .bfloat16 = physical.has_extension(kBfloat16Extension)}));
+  if (enabled)
+    have = features_of(*enabled->features);
+  else
+    vk.GetPhysicalDeviceFeatures2(
+        physical.handle,
+        have.link({.subgroup_size = can_control_subgroups,
+                   .cooperative_matrix = physical.has_extension(kCooperativeMatrixExtension),
+                   .bfloat16 = physical.has_extension(kBfloat16Extension)}));
+  if (enabled && !enabled->extensions.contains(kCooperativeMatrixExtension))
+    have.cooperative_matrix.cooperativeMatrix = VK_FALSE;
+  if (enabled && !enabled->extensions.contains(kBfloat16Extension))
+    have.bfloat16.shaderBFloat16Type = VK_FALSE;
   physical.features =
       enabled_features(have, properties.matrix_stages.cooperativeMatrixSupportedStages);
   if (!have.v12.bufferDeviceAddress) physical.unusable = "it lacks bufferDeviceAddress";
@@ -90,8 +97,8 @@ void choose_features(const InstanceFunctions& vk, Physical& physical, const Prop
   if (!have.v12.scalarBlockLayout) physical.unusable = "it lacks scalarBlockLayout";
 }
 
-// The first family that computes, better one with timestamps.
-void choose_queue_family(const InstanceFunctions& vk, Physical& physical) {
+// The first family that computes, better one with timestamps; or the caller's.
+void choose_queue_family(const InstanceFunctions& vk, Physical& physical, const Enabled* enabled) {
   uint32_t count = 0;
   vk.GetPhysicalDeviceQueueFamilyProperties(physical.handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -99,13 +106,15 @@ void choose_queue_family(const InstanceFunctions& vk, Physical& physical) {
   bool found = false;
   for (uint32_t family = 0; family < count; ++family) {
     if (!(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+    if (enabled && enabled->queue_family != family) continue;
     const uint32_t bits = families[family].timestampValidBits;
     if (found && (physical.timestamp_bits > 0 || bits == 0)) continue;
     physical.queue_family = family;
     physical.timestamp_bits = bits;
     found = true;
   }
-  if (!found) physical.unusable = "it has no compute queue";
+  if (!found)
+    physical.unusable = enabled ? "the queue does not compute" : "it has no compute queue";
 }
 
 void fill_subgroup_sizes(Physical& physical, const Properties& properties) {
@@ -275,25 +284,40 @@ int count_compute_units(const Properties& properties) {
 
 }  // namespace
 
-Physical inspect(const Instance& instance, VkPhysicalDevice device) {
+std::vector<const char*> wanted_extensions(const Physical& physical) {
+  std::vector<const char*> extensions;
+  for (const char* extension :
+       {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, "VK_KHR_portability_subset",
+        VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME})
+    if (physical.has_extension(extension)) extensions.push_back(extension);
+  if (physical.features.cooperative_matrix.cooperativeMatrix)
+    extensions.push_back(kCooperativeMatrixExtension);
+  if (physical.features.bfloat16.shaderBFloat16Type) extensions.push_back(kBfloat16Extension);
+  return extensions;
+}
+
+Physical inspect(const Instance& instance, VkPhysicalDevice device, const Enabled* enabled) {
   const InstanceFunctions& vk = instance.vk;
   Physical physical;
   physical.handle = device;
   VkPhysicalDeviceProperties basic;
   vk.GetPhysicalDeviceProperties(device, &basic);
   physical.device_name = basic.deviceName;
+  if (enabled) basic.apiVersion = std::min(basic.apiVersion, enabled->api_version);
   if (basic.apiVersion < VK_API_VERSION_1_2) {
-    physical.unusable = str("it supports Vulkan ", VK_API_VERSION_MAJOR(basic.apiVersion), ".",
+    physical.unusable = str(enabled ? "its instance allows" : "it supports", " Vulkan ",
+                            VK_API_VERSION_MAJOR(basic.apiVersion), ".",
                             VK_API_VERSION_MINOR(basic.apiVersion), "; 1.2 is needed");
     return physical;
   }
   physical.extensions = list_extensions(vk, device);
   Properties properties;
   query_properties(vk, physical, properties);
+  properties.core.properties.apiVersion = basic.apiVersion;
   const bool can_control_subgroups =
       is_1_3(properties) || physical.has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-  choose_features(vk, physical, properties, can_control_subgroups);
-  choose_queue_family(vk, physical);
+  choose_features(vk, physical, properties, can_control_subgroups, enabled);
+  choose_queue_family(vk, physical, enabled);
   fill_names(physical.target, properties);
   fill_subgroup_sizes(physical, properties);
   fill_limits(physical, properties);

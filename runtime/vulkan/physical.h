@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "executable/target.h"
 #include "runtime/vulkan/features.h"
@@ -36,7 +37,19 @@ struct Physical {
   bool has_extension(const char* name) const { return extensions.count(name) > 0; }
 };
 
-Physical inspect(const Instance& instance, VkPhysicalDevice device);
+// A logical device that the caller has made has these.
+struct Enabled {
+  const VkPhysicalDeviceFeatures2* features = nullptr;
+  std::set<std::string> extensions;
+  uint32_t api_version = 0;  // of the instance
+  uint32_t queue_family = 0;
+};
+
+// `enabled` is of the device that will be used; null: tcc makes one, with all that it knows.
+Physical inspect(const Instance& instance, VkPhysicalDevice device,
+                 const Enabled* enabled = nullptr);
+// Returns the extensions that tcc's own device is made with.
+std::vector<const char*> wanted_extensions(const Physical& physical);
 
 // "NVIDIA H200 (NVIDIA 570.86), 139.8 GiB, subgroups of 32"
 std::string describe(const Physical& physical);

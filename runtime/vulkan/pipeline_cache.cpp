@@ -22,7 +22,7 @@ constexpr int64_t kMaxFolderBytes = int64_t{512} << 20;
 VkPhysicalDeviceProperties properties_of(const Core& core) {
   VkPhysicalDeviceProperties2 properties{};
   properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-  instance().vk.GetPhysicalDeviceProperties2(core.physical().handle, &properties);
+  core.instance_functions().GetPhysicalDeviceProperties2(core.physical().handle, &properties);
   return properties.properties;
 }
 

@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kSums =
     "tcc: 1\n"
     "inputs: {x: {dtype: f32, shape: [4, 3]}}\n"
-    "states: {s: {dtype: f32, shape: [4, 3]}, n: {dtype: i32, shape: []}, e: {dtype: u8, shape: [0]}}\n"
+    "states: {s: {dtype: f32, shape: [4, 3]}, n: {dtype: i32, shape: []}, e: {dtype: u8, shape: "
+    "[0]}}\n"
     "nodes:\n"
     "  - {out: a, op: add, in: [s, x]}\n"
     "  - {out: t, op: assign, in: [s, a]}\n"
@@ -130,8 +131,12 @@ TEST_F(CState, ABufferIsTheStateOfTwoContexts) {
   EXPECT_TRUE(says("state 's': a device buffer of 304 bytes")) << tcc_last_error();
   EXPECT_EQ(tcc_context_bind_state(a, "q", part), TCC_BAD_INPUT);
   EXPECT_EQ(tcc_context_bind_state(a, "s", nullptr), TCC_BAD_INPUT);
-  EXPECT_EQ(tcc_context_bind_state(a, "s", odd), TCC_BAD_INPUT);
-  EXPECT_TRUE(says("is no multiple of")) << tcc_last_error();
+  tcc_tensor_info info = TCC_TENSOR_INFO_INIT;
+  ASSERT_EQ(tcc_compiled_state(compiled, 0, &info), TCC_OK);
+  if (info.alignment > 4) {
+    EXPECT_EQ(tcc_context_bind_state(a, "s", odd), TCC_BAD_INPUT);
+    EXPECT_TRUE(says("is no multiple of")) << tcc_last_error();
+  }
   tcc_buffer_destroy(odd);
   tcc_buffer_destroy(part);
   tcc_buffer_destroy(memory);
@@ -151,7 +156,9 @@ TEST_F(CState, AreSavedAndLoaded) {
   // Every part of the file that is missing is noticed, and no state changes.
   std::ifstream in(file, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), {});
-  const auto write = [&](const std::string& text) { std::ofstream(file, std::ios::binary) << text; };
+  const auto write = [&](const std::string& text) {
+    std::ofstream(file, std::ios::binary) << text;
+  };
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write(whole.substr(0, size));
     ASSERT_EQ(tcc_context_load_states(b, file.c_str()), TCC_BAD_INPUT) << size;

@@ -1,5 +1,5 @@
-// Tensors in device memory, memory of the caller's, and DLPack, on a device that runs kernels and on
-// "null", whose memory is the host's.
+// Tensors in device memory, memory of the caller's, and DLPack, on a device that runs kernels and
+// on "null", whose memory is the host's.
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -111,9 +111,9 @@ TEST(WrappedMemory, ABoundStateMayBeReplaced) {
   int released = 0;
   Context context(compile(Graph::from_yaml(kDouble), "null"));
   for (int k = 0; k < 2; ++k)
-    context.bind_state("s", DeviceBuffer::wrap("null",
-                                               reinterpret_cast<std::uint64_t>(&host[12 * k]), 48,
-                                               [&] { ++released; }));
+    context.bind_state(
+        "s", DeviceBuffer::wrap("null", reinterpret_cast<std::uint64_t>(&host[12 * k]), 48,
+                                [&] { ++released; }));
   EXPECT_EQ(released, 1);
 }
 
@@ -131,8 +131,8 @@ struct Foreign {
     managed.deleter = [](DLManagedTensorVersioned* self) {
       ++static_cast<Foreign*>(self->manager_ctx)->deleted;
     };
-    managed.dl_tensor = {data.data(), {dlpack::cpu, 0}, 3, {dlpack::floating, 32, 1},
-                         shape.data(), strides.data(), 0};
+    managed.dl_tensor = {data.data(),  {dlpack::cpu, 0}, 3, {dlpack::floating, 32, 1},
+                         shape.data(), strides.data(),   0};
     old.dl_tensor = managed.dl_tensor;
     old.manager_ctx = this;
     old.deleter = [](DLManagedTensor* self) {

@@ -48,7 +48,7 @@ struct Fence {
 const std::vector<Fence> fences = {
     {"cuda", {"runtime"}},
     {"nvrtc", {}},
-    {"vulkan/", {"runtime"}},
+    {"vulkan/", {"runtime", "include", "tests", "examples"}},
     {"onnx.pb", {"frontend", "tests"}},
     {"google/protobuf", {"frontend", "tests"}},
     {"yaml-cpp/", {"frontend", "scheduler", "autotune", "tests"}},

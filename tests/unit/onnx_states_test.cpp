@@ -87,7 +87,8 @@ TEST(OnnxStates, WhatDoesNotFitIsRefused) {
   EXPECT_ERROR(import(alone, {{"past", "present"}}), "no output is left");
 
   OnnxModel narrow;
-  narrow.input("past", {{3}}, 21)  // UINT4
+  narrow
+      .input("past", {{3}}, 21)  // UINT4
       .input("x", {{3}}, testing::pb::TensorProto::UINT8)
       .node("Identity", {"x"}, {"present"})
       .node("Identity", {"x"}, {"y"})

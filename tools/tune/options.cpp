@@ -164,7 +164,8 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
     for (Dims& bound : dims.combinations(graph.dims)) {
       compile.dims = std::move(bound);
       if (labels) labels->push_back(label_of(path, compile.dims));
-      if (!read) graph = load_graph(path, {.dims = compile.dims, .inputs = &files, .states = states});
+      if (!read)
+        graph = load_graph(path, {.dims = compile.dims, .inputs = &files, .states = states});
       read = false;
       for (const std::string& name : input_names(graph)) inputs.push_back(name);
       scheduled.push_back(backends::schedule(graph, target, compile));
