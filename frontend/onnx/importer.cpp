@@ -115,6 +115,7 @@ ir::Graph Importer::run() {
   read_inputs(scope);
   import_nodes(graph.node(), scope, "");
   read_outputs(scope);
+  incomplete_ = false;
   read_states(scope);
   graph_.remove_dead();
   graph_.make_names_unique();

@@ -41,6 +41,8 @@ class Importer {
 
   // Dims of inputs that have no number, in the order of the inputs.
   std::vector<std::string> free_dims() const;
+  // Whether nodes were still to be read, so that more dims and inputs may help.
+  bool was_incomplete() const { return incomplete_; }
   // Inputs whose data was asked for, and is not at hand.
   const std::vector<std::string>& missing_inputs() const { return missing_inputs_; }
 
@@ -111,7 +113,8 @@ class Importer {
   std::map<std::string, SymInt, std::less<>> symbols_;  // name in the file -> what it is
   std::map<std::string, SymInt, std::less<>> bound_;    // dim_param -> what it is
   std::map<const Nodes*, std::vector<int>> orders_;     // of graphs, bodies and functions
-  bool warned_ = false;                                 // of an opset that is newer than the rules
+  bool incomplete_ = true;
+  bool warned_ = false;  // of an opset that is newer than the rules
   int64_t nodes_ = 0;
   int depth_ = 0;
   std::vector<std::string> missing_inputs_;

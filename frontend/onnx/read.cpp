@@ -45,7 +45,7 @@ ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& 
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
     std::string message = error.what();
-    if (error.kind() == ErrorKind::bad_input)
+    if (error.kind() == ErrorKind::bad_input && importer.was_incomplete())
       message += onnx::what_is_needed(model, path, options, importer, message);
     throw Error(error.kind(), one_line(message));
   }

@@ -80,7 +80,7 @@ TEST(OnnxStates, WhatDoesNotFitIsRefused) {
   grows.node("Concat", {"past", "x"}, {"present"}, {{"axis", 0}});
   grows.node("Neg", {"x"}, {"y"}).output("present").output("y");
   EXPECT_ERROR(import(grows, {{"past", "present"}}),
-               "the input is f32[P, 3], the output f32[P + 1, 3]; a state keeps its type");
+               "the input is f32[P, 3], the output f32[P+1, 3]; a state keeps its type");
 
   OnnxModel alone;
   alone.input("past", {{3}}).node("Neg", {"past"}, {"present"}).output("present");
