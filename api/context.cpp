@@ -358,6 +358,11 @@ void Context::run_device(std::span<const DeviceTensor> inputs,
                          std::span<const DeviceTensor> outputs) {
   const exec::Executable& executable = impl_->executable();
   check_counts(executable, inputs.size(), outputs.size());
+  if (!executable.dims.empty()) {
+    std::vector<exec::ShapeView> shapes;
+    for (const DeviceTensor& input : inputs) shapes.emplace_back(input.shape());
+    set_shapes(shapes);
+  }
   run_device(impl_->memory_of(inputs, executable.inputs, "input"),
              impl_->memory_of(outputs, executable.outputs, "output"));
 }

@@ -358,7 +358,8 @@ class Context {
   void run_device_named(const std::map<std::string, DeviceBuffer>& inputs,
                         const std::map<std::string, DeviceBuffer>& outputs);
   void reserve(std::span<const DeviceBuffer> inputs, std::span<const DeviceBuffer> outputs);
-  // The same with tensors, whose dtypes and shapes are checked too.
+  // The same with tensors, whose dtypes and shapes are checked too. Open dims have the sizes of the
+  // inputs' shapes.
   void run_device(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs);
   void run_device_named(const std::map<std::string, DeviceTensor>& inputs,
                         const std::map<std::string, DeviceTensor>& outputs);

@@ -65,6 +65,26 @@ TEST(DeviceTensors, RunGraphsAndAreChecked) {
   EXPECT_ERROR(context.run_device(std::vector{s}, std::vector{y}), "shares memory with state 's'");
 }
 
+TEST(DeviceTensors, TellTheSizesOfOpenDims) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  const CompiledGraph compiled = compile(
+      Graph::from_yaml("tcc: 1\ndims: {B: 4}\ninputs: {x: {dtype: f32, shape: [B, 3]}}\n"
+                       "nodes: [{out: y, op: mul, in: [x, 2.0]}]\noutputs: [y]\n"),
+      device, {.open_dims = {"B"}});
+  Context context(compiled);
+  for (const std::int64_t size : {5, 1, 300}) {
+    const auto count = static_cast<std::size_t>(3 * size);
+    const DeviceTensor x(device, HostTensor::of<float>({size, 3}, std::vector<float>(count, 2)));
+    const DeviceTensor y(device, "f32", {size, 3});
+    context.run_device(std::vector{x}, std::vector{y});
+    EXPECT_EQ(y.to_host().as<float>()[count - 1], 4) << size;
+    EXPECT_ERROR(
+        context.run_device(std::vector{x}, std::vector{DeviceTensor(device, "f32", {size + 1, 3})}),
+        "output 'y' is f32[");
+  }
+}
+
 TEST(DeviceTensors, LieInPartsOfABuffer) {
   const DeviceBuffer memory("null", 100);
   const DeviceTensor part(memory.slice(8, 64), 16, "f32", {2, 3});
