@@ -68,10 +68,10 @@ TEST(DeviceTensors, RunGraphsAndAreChecked) {
 TEST(DeviceTensors, TellTheSizesOfOpenDims) {
   const std::string device = device_that_runs();
   if (device.empty()) GTEST_SKIP() << "no device";
-  const CompiledGraph compiled = compile(
-      Graph::from_yaml("tcc: 1\ndims: {B: 4}\ninputs: {x: {dtype: f32, shape: [B, 3]}}\n"
-                       "nodes: [{out: y, op: mul, in: [x, 2.0]}]\noutputs: [y]\n"),
-      device, {.open_dims = {"B"}});
+  const CompiledGraph compiled =
+      compile(Graph::from_yaml("tcc: 1\ndims: {B: 4}\ninputs: {x: {dtype: f32, shape: [B, 3]}}\n"
+                               "nodes: [{out: y, op: mul, in: [x, 2.0]}]\noutputs: [y]\n"),
+              device, {.open_dims = {"B"}});
   Context context(compiled);
   for (const std::int64_t size : {5, 1, 300}) {
     const auto count = static_cast<std::size_t>(3 * size);

@@ -46,8 +46,8 @@ TEST(FilterImage, TheExampleFiltersItsOwnImage) {
     for (std::size_t c = 0; c < 3; ++c) image.bytes[4 * i + c] = std::byte(drawn[3 * i + c]);
     image.bytes[4 * i + 3] = std::byte(255);
   }
-  EXPECT_EQ(drawn[0], 26) << "the background";
-  EXPECT_NE(drawn[3 * (21 * kSize + 9)], 26) << "a square";
+  EXPECT_NEAR(drawn[0], 26, 1) << "the background";
+  EXPECT_EQ(drawn[3 * (21 * kSize + 9)], 16) << "a square";
   const HostTensor expected = run_reference(Graph::load(model), {{image}}).at(0);
   std::size_t changed = 0;
   for (std::size_t i = 0; i < kSize * kSize; ++i)
