@@ -11,6 +11,7 @@
 #include "frontend/graph_file.h"
 #include "frontend/random_init.h"
 #include "runtime/program.h"
+#include "support/error.h"
 #include "tests/device/conformance.h"
 #include "tests/source_dir.h"
 
@@ -22,6 +23,7 @@ struct SmallModel {
   // Texts of the file and what stands for them: fewer layers, channels and pixels.
   std::vector<std::pair<std::string, std::string>> smaller;
   ir::SizeRanges dims;
+  bool may_be_refused = false;  // no template takes all of its open dims on every device
 };
 
 // 1, primes, powers of two and their neighbours.
@@ -68,7 +70,13 @@ class ModelSizesTest : public DeviceTest {
 
   void check(const SmallModel& model) const {
     const ir::Graph graph = load(model);
-    const auto program = compile(graph, model.dims, {});
+    std::shared_ptr<const Program> program;
+    try {
+      program = compile(graph, model.dims, {});
+    } catch (const Error& error) {
+      if (!model.may_be_refused || error.kind() != ErrorKind::bad_input) throw;
+      GTEST_SKIP() << error.what();
+    }
     ASSERT_EQ(program->executable().dims.size(), model.dims.size());
     Context context(program);
     std::mt19937 draw(11);
@@ -113,25 +121,29 @@ TEST_P(ModelSizesTest, Mlp) {
 TEST_P(ModelSizesTest, TransformerEncoderLayer) {
   check({"transformer-encoder-layer.yaml",
          {kHeads, kWide, kHidden},
-         {{"B", {1, 5, 1}}, {"S", {1, 128, 1}}}});
+         {{"B", {1, 5, 1}}, {"S", {1, 128, 1}}},
+         true});
 }
 
 TEST_P(ModelSizesTest, TransformerEncoderLayerOfMultiples) {
   check({"transformer-encoder-layer.yaml",
          {kHeads, kWide, kHidden},
-         {{"B", {1, 5, 1}}, {"S", {8, 128, 8}}}});
+         {{"B", {1, 5, 1}}, {"S", {8, 128, 8}}},
+         true});
 }
 
 TEST_P(ModelSizesTest, BertBase) {
   check({"bert-base.yaml",
          {kHeads, kWide, kHidden, {"30522", "97"}, kLayers},
-         {{"B", {1, 4, 1}}, {"S", {1, 64, 1}}}});
+         {{"B", {1, 4, 1}}, {"S", {1, 64, 1}}},
+         true});
 }
 
 TEST_P(ModelSizesTest, VitB16) {
   check({"vit-b16.yaml",
          {kHeads, kWide, kHidden, {"224, 224", "48, 48"}, {"197", "10"}, {"1000", "24"}, kLayers},
-         {{"B", {1, 9, 1}}}});
+         {{"B", {1, 9, 1}}},
+         true});
 }
 
 TEST_P(ModelSizesTest, Resnet50) {
