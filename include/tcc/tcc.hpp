@@ -395,8 +395,8 @@ class Context {
   // contents, and waits.
   double time(int replays = 1);
   // Returns the device's seconds for one launch of each kernel, in the order of
-  // CompiledGraph::kernels(): the mean over its launches in one run, each of which is timed. It
-  // waits.
+  // CompiledGraph::kernels(): the mean over its launches in one run, each of which is timed; 0 for
+  // those of variants for other sizes. It waits.
   std::vector<double> time_kernels();
 
  private:
